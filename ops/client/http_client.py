@@ -118,6 +118,11 @@ class Client:
                 )
             self._headers["Authorization"] = f"Bearer {own}"
 
+    @property
+    def at(self) -> str | None:
+        """The time that its queries are about: once an answer has come, the time of that answer."""
+        return self._at
+
     def rows(self, path: str, *fields: str, **query: object) -> list[dict[str, Any]]:
         """A list of objects, each of which must have these fields."""
         return self._page(_target(path, query), fields)[0]

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from ops.lab.injections import injections
 from ops.lab.run import RunPlan
-from ops.requests.timed_requests import live_fabrics
 from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
 from services.failures.state import FailuresState
 from services.fleet import services_of
+from services.what_if.drive import live_fabrics
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site
 from shared.storage.snapshots.site_snapshot import SiteSnapshot

@@ -16,19 +16,20 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from ops.lab.pod_report import PodTotals, chip_time_at, goodput_spans
+from ops.lab.pod_report import goodput_spans
 from ops.lab.shared_progress import SharedProgress, open_shared_progress
 from ops.lab.site_run import SiteRun, SiteTotals
-from ops.local.process_pool import worker_death_reported
 from ops.local.software_version import VERSION
 from ops.sites.site_plans import NewTwinOptions, common_seed
 from schemas.files.site_plan import SitePlan
+from services.totals.pod_totals import PodTotals, chip_time_at
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance, state_digest
 from shared.models.jobs.goodput_accounting import ChipTime
 from shared.runtimes.lab import LabRequest
+from shared.runtimes.process_pool import worker_death_reported
 from shared.storage.log.log_lines import LineWriter
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 

@@ -7,13 +7,15 @@ import orjson
 
 from ops.lab.availability_time import MESSAGE_PREFIXES, AvailabilityTime
 from ops.lab.log_lines import message_type_of
-from ops.lab.network_report import NetworkTotals, network_report, network_totals
-from ops.lab.pod_report import ChipTimeReader, PodTotals, pod_totals, report_between
-from ops.lab.slice_waits import SliceWaits
+from ops.lab.network_report import network_report
+from ops.lab.pod_report import report_between
 from schemas.config.pods import AnyPodConfig
 from schemas.files.site_plan import SitePlan
 from services.fleet import services_of
 from services.service_names import kinds_with
+from services.totals.network_totals import NetworkTotals, network_totals
+from services.totals.pod_totals import ChipTimeReader, PodTotals, pod_totals
+from services.totals.slice_waits import SliceWaits
 from shared.engine.service import AnyService
 from shared.runtimes.lab import Lab, LabRequest, Sink
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
@@ -62,7 +64,8 @@ class SiteRun:
         for line in lines.splitlines():
             word = message_type_of(line)[:4]
             if word == SLICES:
-                self.waits.see(orjson.loads(line))
+                message = orjson.loads(line)
+                self.waits.see(message["type"], message["fabric"], message["at_us"], message["body"])
             elif word in MESSAGE_PREFIXES:
                 message = orjson.loads(line)
                 if (of := self.availability_time.get(message["fabric"])) is not None:

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+from dataclasses import replace
 
 from ops.live.settings import LiveSettings
 from ops.live.state_code import fleet_state_code
@@ -19,6 +20,7 @@ from services.gateway.http.access.loopback import check_bind
 from services.gateway.http.app import create_app
 from services.gateway.log.subjects import SiteSubjects
 from services.gateway.ports import TwinPorts
+from services.what_if.forecast_jobs import ForecastJobs
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.kafka.dead_letter_topic import KafkaDeadLetters
@@ -79,7 +81,11 @@ def run_gateway(settings: LiveSettings, replica: str, *, wait_s: float = 0.0) ->
         log.info("gateway %s, API %s/docs; press Ctrl-C to stop", url, url)
         operations = KafkaOperations(settings.endpoints)
         letters = KafkaDeadLetters(settings.endpoints)
-        ports = _ports(twin, store, mirror, operations, letters, surroundings, settings)
+        forecasts = ForecastJobs()
+        stack.callback(forecasts.close)
+        ports = replace(
+            _ports(twin, store, mirror, operations, letters, surroundings, settings), forecasts=forecasts
+        )
         app = create_app(ports, tokens=tokens)
         quiet_server(app).run(sockets=[listener])
 

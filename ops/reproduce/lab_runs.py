@@ -9,7 +9,6 @@ from joblib import Parallel, delayed
 
 from ops.lab.pod_report import pod_report
 from ops.lab.site_run import SiteRun
-from ops.local.process_pool import worker_death_reported
 from ops.sites.site_plans import single_fabric_sites
 from schemas.envelope import Envelope
 from schemas.messages.scheduler import (
@@ -26,6 +25,7 @@ from services.fleet import services_of
 from shared.basics.units import US_PER_DAY
 from shared.engine.service import AnyService
 from shared.runtimes.lab import LabRequest
+from shared.runtimes.process_pool import worker_death_reported
 
 POD = "pod-0"
 SEEDS = (0, 1, 2, 3, 4)

@@ -1,20 +1,23 @@
-"""What somebody would ask of a twin, as it is written on a command line: each word names what is asked, and
-may say when, in how long from the moment, and for how long."""
+"""Changes to a site as options of a command line: what to change, after how much time, and for how long."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from pydantic import ValidationError
 
 from ops.report.safe_text import quoted
 from ops.requests.name_expansion import with_fabric
 from ops.requests.option_syntax import parse_options, parse_span_us
-from ops.requests.timed_requests import TimedRequest
 from ops.sites.configuration import DEFAULT_KIND, parse_pairs
-from schemas.body import Body
-from schemas.config.parameter import ParameterSetting
-from schemas.messages.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
-from services.gateway.requests.operator_requests import valid_body
+from schemas.api.changes import Change, DrainChange, InjectChange, RequestChange, SetChange, UndrainChange
+from schemas.body import Model
+from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.units import US_PER_S
 from shared.models.faults.fault_kinds import FAULTS, severity_of
 from shared.models.superpod.shapes import parse_shape
+
+ModelT = TypeVar("ModelT", bound=Model)
 
 REQUEST_FORMS = {
     "inject": "KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h; without @IN at once, without +FOR until "
@@ -33,31 +36,31 @@ REQUEST_OPTIONS = {
     "request": ("tier", "owner", "priority", "fabric"),
     "set": ("fabric",),
 }
-"""What may stand behind each, in any order."""
+"""Options after each, in any order."""
 
 
-def parse_requests(words: Sequence[tuple[str, str]], fabrics: Mapping[str, str]) -> list[TimedRequest]:
-    """(what is asked, how that is written), in their order, of fabrics: name → kind. InvalidInput names what
-    is wrong with the first that cannot be. Whether there is such a part, and whether it may be, its service
-    says."""
-    found = [_parse_request(what, text, fabrics) for what, text in words]
+def parse_changes(words: Sequence[tuple[str, str]], fabrics: Mapping[str, str]) -> list[Change]:
+    """The changes of options, (name, text), in their order. `fabrics` maps names to kinds.
+
+    InvalidInput names the first option that is not valid. The twin checks whether its parts exist."""
+    found = [_parse_change(what, text, fabrics) for what, text in words]
     _check_set_once(words, found)
     return found
 
 
-def _check_set_once(words: Sequence[tuple[str, str]], requests: Sequence[TimedRequest]) -> None:
-    """Which of two values for one moment was meant, nobody knows."""
-    taken: set[tuple[int, str, str]] = set()
-    for (what, text), timed in zip(words, requests, strict=True):
-        if isinstance(timed.body, SetParameters):
-            for name in [one.name for one in timed.body.settings]:
-                key = timed.after_us, timed.fabric, name
+def _check_set_once(words: Sequence[tuple[str, str]], changes: Sequence[Change]) -> None:
+    """Raise InvalidInput if a parameter has two values at one time."""
+    taken: set[tuple[float, str | None, str]] = set()
+    for (what, text), change in zip(words, changes, strict=True):
+        if isinstance(change, SetChange):
+            for name in change.parameters:
+                key = change.after_s, change.fabric, name
                 if key in taken:
                     raise InvalidInput(f"--{what} {quoted(text)}: {name} is set twice; leave one of them out")
                 taken.add(key)
 
 
-def _parse_request(what: str, text: str, fabrics: Mapping[str, str]) -> TimedRequest:
+def _parse_change(what: str, text: str, fabrics: Mapping[str, str]) -> Change:
     option_text = f"--{what} {quoted(text)}"
     head, *options = text.split(",")
     head, at, when = head.partition("@")
@@ -68,50 +71,58 @@ def _parse_request(what: str, text: str, fabrics: Mapping[str, str]) -> TimedReq
     head, when = (head, before) if at else (before, "")
     if not head or (plus and what.endswith("drain")):
         raise InvalidInput(f"{option_text}: must be {REQUEST_FORMS[what]}")
-    after_us = parse_span_us(option_text, when, least_s=0) if at else 0
-    for_us = parse_span_us(option_text, span, least_s=1) if plus else None
+    fields: dict[str, object] = {"change": what}
+    if at:
+        fields["after_s"] = parse_span_us(option_text, when, least_s=0) / US_PER_S
+    if plus:
+        fields["duration_s"] = parse_span_us(option_text, span, least_s=1) / US_PER_S
     given = parse_options(option_text, options, REQUEST_OPTIONS[what], REQUEST_FORMS[what])
     try:
-        body, name = _body(what, head, for_us, given, fabrics)
+        change, fabric = _change(what, head, fields, given, fabrics)
     except (InvalidInput, NotFound) as error:
         raise InvalidInput(f"{option_text}: {error}") from None
-    fabric = name.split("/", 1)[0]
     if fabric not in fabrics:
         raise InvalidInput(f"{option_text}: no fabric {quoted(fabric)}; there is {', '.join(fabrics)}")
-    return TimedRequest(after_us, fabric, body)
+    return change
 
 
-def _body(
-    what: str, head: str, for_us: int | None, given: dict[str, str], fabrics: Mapping[str, str]
-) -> tuple[Body, str]:
-    """What is asked, and a name that begins with the fabric."""
-    fabric_name = given.get("fabric", next(iter(fabrics)))
+def _change(
+    what: str, head: str, fields: dict[str, object], given: dict[str, str], fabrics: Mapping[str, str]
+) -> tuple[Change, str]:
+    """(the change, its fabric)."""
+    fabric = given.get("fabric", next(iter(fabrics)))
     if what == "set":
-        values = parse_pairs(fabrics.get(fabric_name, DEFAULT_KIND), [head])
-        settings = tuple([ParameterSetting(name=name, value=value) for name, value in values.items()])
-        return valid_body(SetParameters, {"settings": settings}), fabric_name
+        values = parse_pairs(fabrics.get(fabric, DEFAULT_KIND), [head])
+        return _valid(SetChange, fields | {"fabric": fabric, "parameters": values}), fabric
     if what == "request":
-        fields: dict[str, object] = {name: given[name] for name in ("tier", "owner") if name in given}
-        if "priority" in given:
-            fields["priority"] = (
-                int(given["priority"]) if _is_integer(given["priority"]) else given["priority"]
-            )
-        fields_given = {"shape": parse_shape(head), "duration_us": for_us, **fields}
-        return valid_body(RequestSlice, fields_given), fabric_name
+        parse_shape(head)
+        fabric = given.get("fabric", next((name for name, kind in fabrics.items() if kind != "dcn"), fabric))
+        priority = given.get("priority")
+        if priority is not None:
+            fields["priority"] = int(priority) if _is_integer(priority) else priority
+        fields |= {name: given[name] for name in ("tier", "owner") if name in given}
+        return _valid(RequestChange, fields | {"shape": head, "fabric": fabric}), fabric
     if what == "inject":
         kind, colon, target = head.partition(":")
         fault_kind = next((word for word in FAULTS if word == kind), None)
         if fault_kind is None or not colon:
             raise InvalidInput(f"no fault of kind {quoted(kind)}; must be {REQUEST_FORMS[what]}")
         name = with_fabric(target, [*fabrics])
-        how: dict[str, object] = {"kind": fault_kind, "target": name, "duration_us": for_us}
         if "severity" in given:
-            how["severity"] = severity_of(fault_kind, given["severity"])
+            fields["severity"] = severity_of(fault_kind, given["severity"])
         if "onset" in given:
-            how["onset_us"] = parse_span_us("onset", given["onset"], least_s=1)
-        return valid_body(InjectFault, how), name
+            fields["onset_s"] = parse_span_us("onset", given["onset"], least_s=1) / US_PER_S
+        return _valid(InjectChange, fields | {"kind": fault_kind, "target": name}), name.split("/", 1)[0]
     name = with_fabric(head, [*fabrics])
-    return valid_body(DrainCube if what == "drain" else UndrainCube, {"cube": name}), name
+    drained: type[DrainChange | UndrainChange] = DrainChange if what == "drain" else UndrainChange
+    return _valid(drained, fields | {"target": name}), name.split("/", 1)[0]
+
+
+def _valid(model: type[ModelT], fields: Mapping[str, object]) -> ModelT:
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise InvalidInput(invalid_sentence(error.errors(), model)) from None
 
 
 def _is_integer(text: str) -> bool:

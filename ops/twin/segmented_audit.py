@@ -13,7 +13,6 @@ from hashlib import sha256
 
 from joblib import Parallel, delayed
 
-from ops.local.process_pool import worker_death_reported
 from ops.twin.site_audit import SiteAudit
 from schemas.registry import Unreadable, decode
 from services.fleet import services_of
@@ -21,6 +20,7 @@ from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, Se
 from shared.engine.replay import ReplayMismatch
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance
+from shared.runtimes.process_pool import worker_death_reported
 from shared.storage.files.file_errors import file_error
 from shared.storage.log.log_bytes import LogBytes
 from shared.storage.snapshots.site_snapshot import SiteSnapshot

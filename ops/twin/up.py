@@ -23,7 +23,6 @@ from ops.twin.data_folder import IDENTITY_FILE, DataFolder, FolderInUse, TwinIde
 from ops.twin.embedded_server import start_embedded_server
 from ops.twin.forks.fork_origin import fork_about, read_origin
 from ops.twin.log_archive import LogArchiver, unless_archive_lost
-from ops.twin.notable_events import NOTABLE, notable_text
 from ops.twin.operation_notes import record_plan, record_version, recorded_rebuild
 from ops.twin.snapshots import TwinSnapshots
 from schemas.api.rows import TwinInfo
@@ -38,6 +37,8 @@ from services.gateway.http.access.loopback import check_bind
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.log.subjects import SiteSubjects
 from services.gateway.ports import TwinPorts
+from services.gateway.text.notable_messages import NOTABLE, notable_text
+from services.what_if.forecast_jobs import ForecastJobs
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreUnreachable
 from shared.basics.time_format import format_time
@@ -152,6 +153,8 @@ class EmbeddedTwinProcess:
         self.snapshots = TwinSnapshots(folder, self.logs)
         stack.callback(self.snapshots.close)
         self.dead_letters = DeadLetterFile(folder.dead_letters)
+        self.forecasts = ForecastJobs()
+        stack.callback(self.forecasts.close)
         self.telemetry = TelemetryFolder(folder.telemetry, newest=self.store.keep_frame)
         kept = folder.stored_clock()
         self._kept_us = kept.now_us
@@ -316,6 +319,7 @@ class EmbeddedTwinProcess:
             queries=WhatIfQueries(StateCopies(self.store, services_of), query_deadline),
             views=fabric_views(),
             past=PastReader(self.snapshots.history, services_of, software_version(), query_deadline),
+            forecasts=self.forecasts,
             backup_point=self._backup_point,
             archive=LogArchiver(self.logs, self.twin, self.operations).take,
         )

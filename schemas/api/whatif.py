@@ -4,6 +4,7 @@ fabric of which only one is told."""
 from dataclasses import dataclass
 from typing import Literal
 
+from schemas.api.forecast import MeasureRow
 from schemas.api.goodput_report import ChipUs
 from schemas.body import Model
 from schemas.documents.pods import SliceState
@@ -124,7 +125,8 @@ class WhatIfReport(Model):
     `refused` is the twin's sentence where it would not be done. `parts` are the parts that go out of use, or
     come back into it. `slices` are those that fare otherwise than if nothing were done, those that are hit
     first; `jobs` are those over several pods that go faster or slower, those first that lose most, and
-    `traffic` has the networks that carry their demand otherwise. `events` are all messages that follow, but
+    `traffic` has the networks that carry their demand otherwise. `measures` compares the whole site with and
+    without the change, as a forecast does over many futures. `events` are all messages that follow, but
     for telemetry and clockwork.
     """
 
@@ -138,6 +140,7 @@ class WhatIfReport(Model):
     circuits_made: int
     jobs: tuple[JobEffect, ...]
     traffic: tuple[TrafficEffect, ...]
+    measures: tuple[MeasureRow, ...]
     events: tuple[EffectEvent, ...]
 
 
@@ -152,6 +155,7 @@ class WhatIfResult:
     circuits_made: int
     jobs: tuple[JobEffect, ...]
     traffic: tuple[TrafficEffect, ...]
+    measures: tuple[MeasureRow, ...]
     until_us: int
 
 

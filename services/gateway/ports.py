@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from schemas.api.descriptions import Description, FabricRelated
 from schemas.api.explain import SliceExplanation, SlicePlan
+from schemas.api.forecast import ForecastOrder, ForecastReport, ForecastSummary
 from schemas.api.rows import FabricRow, RelatedT, RowT, TwinInfo
 from schemas.api.whatif import LossReport, WhatIfResult
 from schemas.body import Body, Model
@@ -41,7 +42,7 @@ class QueriesPort(Protocol):
         """Why a slice is in its state, without its history; None if the scheduler does not know it.
         `networks` are those of its site."""
 
-    def foresee(
+    def predict(
         self, fabric: str, requested: Sequence[RequestBody], clock_us: int, for_us: int
     ) -> WhatIfResult:
         """The effects of these requests, made at once, within `for_us`."""
@@ -51,6 +52,22 @@ class QueriesPort(Protocol):
 
     def repairable(self, fabric: str, target: str) -> tuple[str, ...]:
         """The names of the active faults of a part and of what is in it, oldest first."""
+
+
+class ForecastsPort(Protocol):
+    """Forecasts that run in the background; they end with the gateway."""
+
+    def start(self, order: ForecastOrder) -> ForecastReport:
+        """Queue a forecast. Raise RateLimited if too many wait."""
+
+    def list(self) -> Sequence[ForecastSummary]:
+        """The forecasts that are kept, oldest first."""
+
+    def report(self, name: str) -> ForecastReport:
+        """A forecast with its result; raise NotFound if there is none of this name."""
+
+    def remove(self, name: str) -> ForecastReport:
+        """Cancel a forecast that has not finished, or forget one that has; the report is the last one."""
 
 
 class FrameReader(Protocol):
@@ -182,6 +199,8 @@ class TwinPorts:
     """Earlier telemetry frames."""
     past: PastPort | None = None
     """None if the twin cannot look back."""
+    forecasts: ForecastsPort | None = None
+    """None if the twin makes no forecasts."""
     backup_point: Callable[[], BackupPoint] | None = None
     """The state of the twin at a quiet time; None if it is backed up differently."""
     archive: Callable[[str, int, str], ArchiveResult] | None = None

@@ -26,6 +26,7 @@ from schemas.request_metadata import RequestBody
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState
 from services.scheduler.structures.slice_record import Slice
+from services.what_if.drive import Observer, drive, live_requests
 from services.what_if.job_speeds import (
     SpeedSample,
     job_effects,
@@ -35,7 +36,6 @@ from services.what_if.job_speeds import (
 )
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
-from shared.engine.roots import Request
 from shared.engine.site import Site
 from shared.models.jobs.ledger import PLACES
 from shared.models.jobs.progress import progress_at
@@ -68,54 +68,52 @@ class DrivenSite:
         return caused
 
 
-def drive(
+class EffectRecord:
+    """Records the log of a run and the speeds of its jobs and networks."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self.log: list[Envelope] = []
+        self.speed_samples = [sample_speeds(site)]
+
+    def see(self, cascade: Sequence[Envelope]) -> None:
+        """Take the messages of a cascade."""
+        self.log += cascade
+        now, last = sample_speeds(self._site), self.speed_samples[-1]
+        if (now.jobs, now.traffic) != (last.jobs, last.traffic):
+            self.speed_samples.append(now)
+
+
+def drive_now(
     site: Site,
     fabric: str,
     requested: Sequence[RequestBody],
     clock_us: int,
     until_us: int,
     is_over: Callable[[], bool],
+    observers: Sequence[Observer] = (),
 ) -> DrivenSite:
     """Send these requests to a site at the clock's time and run it until `until_us`; the site is changed.
 
     Raise OperationFailed if the deadline passes first.
     """
-    log: list[Envelope] = []
-    roots: list[Envelope] = []
-    samples = [sample_speeds(site)]
-    first = site.last_request + 1
-    for number, body in enumerate(requested, first):
-        request = Request(number, fabric, body)
-        while (root := site.next_root(request, clock_us=clock_us)) is not None:
-            _check_time(site, clock_us, until_us, is_over)
-            log += site.cascade(root)
-            _sample_if_changed(site, samples)
-            if root.body is body:
-                roots.append(root)
-                break
-    while (root := site.next_root(None, clock_us=until_us)) is not None:
-        _check_time(site, clock_us, until_us, is_over)
-        log += site.cascade(root)
-        _sample_if_changed(site, samples)
-    return DrivenSite(site, tuple(log), tuple(roots), tuple(samples))
+    record = EffectRecord(site)
+    requests = live_requests(site, clock_us, fabric, requested)
+    if is_over() or not drive(site, requests, until_us, (record, *observers), is_over):
+        raise _timed_out(site, clock_us, until_us)
+    bodies = {id(body) for body in requested}
+    roots = tuple([message for message in record.log if id(message.body) in bodies])
+    return DrivenSite(site, tuple(record.log), roots, tuple(record.speed_samples))
 
 
-def _sample_if_changed(site: Site, samples: list[SpeedSample]) -> None:
-    """Add a sample if it differs from the last one."""
-    now, last = sample_speeds(site), samples[-1]
-    if (now.jobs, now.traffic) != (last.jobs, last.traffic):
-        samples.append(now)
-
-
-def _check_time(site: Site, clock_us: int, until_us: int, is_over: Callable[[], bool]) -> None:
-    """Raise OperationFailed if the deadline of a query has passed. A site that lags behind its clock first
-    has to catch up."""
-    if is_over():
-        simulated_s = max(0, site.now_us - clock_us) // US_PER_S
-        raise OperationFailed(
-            f"{site.name}: the query timed out after {simulated_s} of "
-            f"{(until_us - clock_us) // US_PER_S} simulated seconds; use a smaller within_s"
-        )
+def _timed_out(site: Site, clock_us: int, until_us: int) -> OperationFailed:
+    """The error when the deadline of a query has passed. A site that lags behind its clock first has to catch
+    up."""
+    simulated_s = max(0, site.now_us - clock_us) // US_PER_S
+    return OperationFailed(
+        f"{site.name}: the query timed out after {simulated_s} of "
+        f"{(until_us - clock_us) // US_PER_S} simulated seconds; use a smaller within_s"
+    )
 
 
 class WhatIfComparison:

@@ -27,7 +27,7 @@ from services.traffic.service import SERVICE as TRAFFIC
 from services.traffic.state import TrafficState
 from services.trunks.service import SERVICE as TRUNKS
 from services.trunks.state import TrunksState
-from services.what_if.compare import drive
+from services.what_if.compare import drive_now
 from services.what_if.job_speeds import carried_figures, job_effects, sample_speeds, slices_by_job
 from shared.basics.errors import OperationFailed
 from shared.engine.service import Service
@@ -59,10 +59,10 @@ def assess_network_impact(
     Raise OperationFailed if the part cannot fail, or if the deadline passes before the site has caught up
     with its clock.
     """
-    drive(site, fabric, (), clock_us, clock_us, is_over)
+    drive_now(site, fabric, (), clock_us, clock_us, is_over)
     before, speeds_before = _carried_state(site, fabric), sample_speeds(site)
     down_by = _down_by(_state(site, fabric, FAILURES), target)
-    done = drive(site, fabric, (InjectFault(kind=kind, target=target),), clock_us, clock_us, is_over)
+    done = drive_now(site, fabric, (InjectFault(kind=kind, target=target),), clock_us, clock_us, is_over)
     caused = done.caused()
     for message in caused:
         if isinstance(message.body, FaultRefused):
@@ -70,7 +70,7 @@ def assess_network_impact(
     after = _carried_state(site, fabric)
     solves_us = _state(site, fabric, TRAFFIC).next_solve_us
     if solves_us is not None:
-        caused += drive(site, fabric, (), clock_us, solves_us, is_over).log
+        caused += drive_now(site, fabric, (), clock_us, solves_us, is_over).log
     plant = _state(site, fabric, TRUNKS).plant
     gbps, left = _gbps(plant, before), _gbps(plant, after)
     blocks = _block_losses(plant, fabric, before, after)

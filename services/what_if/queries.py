@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from schemas.api.explain import SliceExplanation, SlicePlan
+from schemas.api.forecast import MeasureValues
 from schemas.api.whatif import LossReport, WhatIfResult
 from schemas.messages.operator import RequestSlice
 from schemas.messages.workload import SliceRequested
@@ -18,7 +19,8 @@ from services.scheduler.explain.slice_explanation import explain_slice
 from services.scheduler.service import SERVICE as SCHEDULER
 from services.scheduler.state import SchedulerState
 from services.traffic.service import SERVICE as TRAFFIC
-from services.what_if.compare import WhatIfComparison, circuits_made, drive
+from services.what_if.compare import DrivenSite, WhatIfComparison, circuits_made, drive_now
+from services.what_if.measures import MeasureRecorder, compare_measures
 from services.what_if.network_impact import assess_network_impact
 from services.what_if.network_impediments import network_impediments
 from services.workload.logic import on_request_slice
@@ -86,7 +88,7 @@ class WhatIfQueries:
         ]
         return explanation.model_copy(update={"obstacles": (*explanation.obstacles, *impediments)})
 
-    def foresee(
+    def predict(
         self, fabric: str, requested: Sequence[RequestBody], clock_us: int, for_us: int
     ) -> WhatIfResult:
         """The effects of these requests, made at once, within `for_us`. Raise OperationFailed if that takes
@@ -94,8 +96,8 @@ class WhatIfQueries:
         is_over = self._deadline()
         with_requests, without_requests = self._copies.sites(fabric, 2)
         at_us = max(with_requests.now_us, clock_us)
-        done = drive(with_requests, fabric, requested, at_us, at_us + for_us, is_over)
-        left = drive(without_requests, fabric, (), at_us, at_us + for_us, is_over)
+        done, done_measures = self._driven(with_requests, fabric, requested, at_us, for_us, is_over)
+        left, left_measures = self._driven(without_requests, fabric, (), at_us, for_us, is_over)
         comparison = WhatIfComparison(fabric, done, left, at_us + for_us)
         return WhatIfResult(
             requested=done.requested,
@@ -104,8 +106,23 @@ class WhatIfQueries:
             circuits_made=circuits_made(comparison.caused),
             jobs=comparison.jobs(),
             traffic=comparison.traffic(),
+            measures=compare_measures([(left_measures, done_measures)]),
             until_us=at_us + for_us,
         )
+
+    def _driven(
+        self,
+        site: Site,
+        fabric: str,
+        requested: Sequence[RequestBody],
+        at_us: int,
+        for_us: int,
+        is_over: Callable[[], bool],
+    ) -> tuple[DrivenSite, MeasureValues]:
+        """A copy after `for_us` with these requests, and its measures."""
+        recorder = MeasureRecorder(site, at_us)
+        driven = drive_now(site, fabric, requested, at_us, at_us + for_us, is_over, (recorder,))
+        return driven, recorder.values(at_us + for_us)
 
     def loss(self, fabric: str, kind: FaultKind, target: str, clock_us: int) -> LossReport:
         """The loss if a part of a network fails; raise OperationFailed as `assess_network_impact` does."""

@@ -5,7 +5,7 @@ is committed.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -34,6 +34,9 @@ class LabRequest:
     fabric: str
     body: Body
     number: int
+    is_live: bool = False
+    """Whether it comes as it would to a running twin whose clock shows `at_us`: if the site lags behind the
+    clock, before the Ticks that the site has not taken yet."""
 
 
 class Lab:
@@ -52,14 +55,15 @@ class Lab:
         self._sha256 = hashlib.sha256()
         self._sink = sink
         for fabric in sorted(fabrics, key=fabric_order):
-            self._take(commissioning_message(fabric, FabricCommissioned(site=site, config=fabrics[fabric])))
+            commissioned = FabricCommissioned(site=site, config=fabrics[fabric])
+            self._take(self.site.cascade(commissioning_message(fabric, commissioned)))
 
     @classmethod
     def resume(cls, site: Site, sink: Sink | None = None) -> Self:
         """Continue from a quiet site, which belongs to the lab from now on."""
         lab = cls(site.name, {}, lambda _kind: (), sink)
         lab.site = site
-        _stop_tracking_documents(site)
+        stop_tracking_documents(site)
         return lab
 
     @property
@@ -68,51 +72,58 @@ class Lab:
         return self._sha256.hexdigest()
 
     def run(self, until_us: int, requests: Iterable[LabRequest] = (), stop: Stop | None = None) -> bool:
-        """Advance time up to and including `until_us`. Calls `stop` after each cascade; False if it returned
-        True.
-
-        A request at time T comes before the Ticks of T; several requests at T keep their order. A request
-        whose time has passed comes right after the last message.
-        """
-        waiting = iter(requests)
-        upcoming = next(waiting, None)
-        while True:
-            request, clock_us = None, until_us
-            if (
-                upcoming is not None
-                and upcoming.at_us <= until_us
-                and not self._is_due_before(upcoming.at_us)
-            ):
-                request, clock_us = Request(upcoming.number, upcoming.fabric, upcoming.body), upcoming.at_us
-            if request is not None and self.site.is_too_late(request):
-                upcoming = next(waiting, None)
-                continue
-            root = self.site.next_root(request, clock_us=clock_us)
-            if root is None:
-                return True
-            if request is not None and not isinstance(root.body, Tick):
-                upcoming = next(waiting, None)
-            self._take(root)
+        """Advance time up to and including `until_us`, as `cascades` does. Calls `stop` after each cascade;
+        False if it returned True."""
+        for cascade in cascades(self.site, until_us, requests):
+            self._take(cascade)
             if stop is not None and stop():
                 return False
+        return True
 
-    def _is_due_before(self, at_us: int) -> bool:
-        due = self.site.earliest()
-        return due is not None and due.due_us is not None and due.due_us < at_us
-
-    def _take(self, root: Envelope) -> None:
-        log = self.site.cascade(root)
-        if isinstance(root.body, FabricCommissioned):
-            _stop_tracking_documents(self.site)
-        self.messages += len(log)
-        lines = b"".join([encode(message) + b"\n" for message in log])
+    def _take(self, cascade: Sequence[Envelope]) -> None:
+        if isinstance(cascade[0].body, FabricCommissioned):
+            stop_tracking_documents(self.site)
+        self.messages += len(cascade)
+        lines = b"".join([encode(message) + b"\n" for message in cascade])
         self._sha256.update(lines)
         if self._sink is not None:
             self._sink(lines)
 
 
-def _stop_tracking_documents(site: Site) -> None:
-    """No one reads status documents of a lab."""
+def stop_tracking_documents(site: Site) -> None:
+    """Track no changed status documents; use this where no caller reads them, as in a lab."""
     for instance in site.instances:
         if instance.state is not None:
             instance.state.changed_documents = IgnoredDocumentKeys()
+
+
+def cascades(site: Site, until_us: int, requests: Iterable[LabRequest] = ()) -> Iterator[list[Envelope]]:
+    """Advance a quiet site up to and including `until_us`; yields every root with all that follows from it.
+
+    A request at time T comes before the Ticks of T; several requests at T keep their order. A request whose
+    time has passed comes right after the last message. Requests to retired fabrics are dropped.
+    """
+    waiting = iter(requests)
+    upcoming = next(waiting, None)
+    while True:
+        request, clock_us = None, until_us
+        if (
+            upcoming is not None
+            and upcoming.at_us <= until_us
+            and (upcoming.is_live or not _is_due_before(site, upcoming.at_us))
+        ):
+            request, clock_us = Request(upcoming.number, upcoming.fabric, upcoming.body), upcoming.at_us
+        if request is not None and site.is_too_late(request):
+            upcoming = next(waiting, None)
+            continue
+        root = site.next_root(request, clock_us=clock_us)
+        if root is None:
+            return
+        if request is not None and not isinstance(root.body, Tick):
+            upcoming = next(waiting, None)
+        yield site.cascade(root)
+
+
+def _is_due_before(site: Site, at_us: int) -> bool:
+    due = site.earliest()
+    return due is not None and due.due_us is not None and due.due_us < at_us

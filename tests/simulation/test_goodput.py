@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from ops.lab.pod_report import PodTotals, chip_time_at
 from ops.lab.site_run import SiteRun, SiteTotals
 from schemas.files.site_plan import SitePlan
+from services.totals.pod_totals import PodTotals, chip_time_at
 from shared.basics.units import US_PER_HOUR
 from shared.models.jobs.goodput_accounting import (
     ChipTime,

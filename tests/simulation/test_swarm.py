@@ -39,7 +39,7 @@ SAID_MIN = 10
 """How often every batch has to see each type of message."""
 NEVER_SAID = {"CircuitsRefused", "FabricRetired", "MessageSkipped", "RekeyDraws", "Upgraded"}
 """The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a pod is retired and a
-message skipped by a person's command only. Draws are rekeyed in forecasts (`tests/unit/ops/forecast`)."""
+message skipped by a person's command only. Draws are rekeyed in forecasts (`tests/unit/services/what_if`)."""
 OF_NETWORKS = {
     name for name, body in TYPES.items() if body.writer not in (*SERVICE_NAMES[KIND], "operator", "sequencer")
 } | {

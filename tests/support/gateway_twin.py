@@ -30,6 +30,7 @@ from services.gateway.http.access.tokens import Tokens, single_token
 from services.gateway.http.app import create_app
 from services.gateway.log.subjects import SiteSubjects
 from services.gateway.ports import TwinPorts
+from services.what_if.forecast_jobs import ForecastJobs
 from services.what_if.queries import WhatIfQueries
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
@@ -139,6 +140,7 @@ class DrivenTwin:
         self.dead_letters = DeadLetterFile(folder / "dead-letters.jsonl")
         self._telemetry = telemetry
         self.snapshots = folder / "snapshots"
+        self.forecasts = ForecastJobs(cores=2)
         runners = [self.runner(number, plan.site) for number, plan in enumerate(sites)]
         for runner, plan in zip(runners, sites, strict=True):
             runner.recover()
@@ -166,6 +168,7 @@ class DrivenTwin:
             queries=WhatIfQueries(StateCopies(self.store, services_of)),
             views=fabric_views(),
             past=PastReader(self.history, services_of, software_version()),
+            forecasts=self.forecasts,
         )
         self.twin.start()
         self._loop = threading.Thread(target=self.twin.run, daemon=True)
@@ -222,6 +225,7 @@ class DrivenTwin:
 
     def close(self) -> None:
         """End the loop and the log files."""
+        self.forecasts.close()
         self.twin.stop()
         self._loop.join()
         self.logs.close()

@@ -9,10 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ops.forecast.paired_forecast import ForecastCase, run_forecast
-from ops.local.process_pool import WorkerPool
 from ops.local.software_version import software_version
-from ops.requests.timed_requests import TimedRequest
 from ops.twin.segmented_audit import (
     AuditedSite,
     audit_segment,
@@ -21,10 +18,13 @@ from ops.twin.segmented_audit import (
     usable_snapshots,
     whole_log,
 )
+from schemas.api.changes import TimedRequest
 from schemas.messages.operator import DrainCube
 from services.fleet import services_of
+from services.what_if.forecast import ForecastCase, run_forecast
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
+from shared.runtimes.process_pool import WorkerPool
 from shared.storage.log.indexed_log import IndexedLog
 from shared.storage.snapshots.site_history import SNAPSHOT_EVERY, ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes

@@ -1,10 +1,10 @@
 """`lightwave forecast`: compares many random futures with and without a request."""
 
-import math
-import os
+import contextlib
+import re
 import shlex
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,24 +15,26 @@ from ops.cli.common.options import At, Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import NumberParam
 from ops.cli.common.progress import ProgressLine
-from ops.client.http_client import NOW, Client
+from ops.client.http_client import NOW, Client, escape_path
+from ops.report.safe_text import quoted
 from ops.report.tables import text_table
-from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_DAY
 
 if TYPE_CHECKING:
-    from ops.forecast.future_run import FutureRun
-    from ops.forecast.paired_forecast import Forecast, ForecastCase, ForecastRow
-    from ops.local.process_pool import WorkerPool
-    from ops.requests.timed_requests import TimedRequest
-    from shared.models.statistics.means import Interval
+    from schemas.api.changes import Change
 
 DAYS_MAX = 3_650
 FUTURES = 20
 FUTURES_MAX = 10_000
-FORECAST_MODULE = "ops.forecast.paired_forecast"
-"""The module whose functions the workers call."""
+JOBS_MAX = 1_024
+POLL_S, POLL_S_MAX = 0.05, 0.5
+"""How often to look for progress: at first, and later."""
+REPORT_FIELDS = (
+    *("id", "status", "site", "at_us", "days", "futures", "futures_done", "error", "result", "single"),
+)
+OF_CHANGE = re.compile(r"changes\.(\d{1,4})[:.] ?")
 INJECT = "inject a fault: KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h; @IN and +FOR are optional"
 
 app = command_app()
@@ -86,7 +88,12 @@ def forecast(
     site: Annotated[str | None, typer.Option(help="the site, if the twin has several")] = None,
     at: At = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="number of worker processes [default: the number of cores]")
+        int | None,
+        typer.Option(
+            min=1,
+            max=JOBS_MAX,
+            help="number of worker processes on the twin's machine [default: its number of cores]",
+        ),
     ] = None,
     output: Output = "table",
 ) -> None:
@@ -96,8 +103,6 @@ def forecast(
     confidence interval. Nothing happens to the twin. Futures differ in everything random: faults, repairs and
     slice requests. The hardware is the same in all.
     """
-    from ops.local.process_pool import WorkerPool
-
     if own_draws and future is not None:
         raise InvalidInput("--own-draws: cannot be combined with --future, which has its own draws")
     if futures is not None and (own_draws or future is not None):
@@ -106,78 +111,88 @@ def forecast(
     given = {"inject": inject, "drain": drain, "undrain": undrain, "request": request, "set": settings}
     words = [(what, text) for what, texts in given.items() for text in texts or ()]
     client = Client(at=at or NOW)
-    requests, place = _requests_and_site(client, words, site)
-    for_us = round(days * US_PER_DAY)
-    _check_in_time(requests, for_us, days)
-    if own_draws or future is not None:
-        case = _case(client, place, for_us, requests)
-        pair = _one_future(case, future)
-        show(_future_json(pair), output, lambda: _future_text(pair, words, case, future))
-        return
-    count = futures or FUTURES
-    with WorkerPool(min(jobs or os.cpu_count() or 1, count), FORECAST_MODULE) as workers:
-        case = _case(client, place, for_us, requests)  # while the workers import
-        found = _run_forecast(case, count, workers)
-    again = _repeat_command(words, days, case.from_us, site)
-    head = {"site": place, "at_us": case.from_us, "days": days, "requested": [f"{a} {b}" for a, b in words]}
-    show(head | _forecast_json(found), output, lambda: _table(head, found, again))
+    changes = _changes(client, words, site)
+    body: dict[str, object] = {
+        "changes": [change.model_dump(mode="json", exclude_unset=True) for change in changes],
+        "days": days,
+        "futures": None if own_draws or future is not None else futures or FUTURES,
+        "future": future,
+        "own_draws": own_draws,
+        "site": site,
+        "at": client.at,
+        "workers": jobs,
+    }
+    report = _finished_forecast(client, body, words)
+    with client.reading():
+        if report["single"] is not None:
+            pair = _pair_json(report["single"])
+            show(pair, output, lambda: _future_text(pair, words, report, future))
+            return
+        again = _repeat_command(words, days, report["at_us"], site)
+        head = {"site": report["site"], "at_us": report["at_us"], "days": days}
+        head["requested"] = [f"{what} {text}" for what, text in words]
+        found = _result_json(report["result"])
+        show(head | found, output, lambda: _table(head, found, again))
 
 
-def _check_in_time(requests: "Sequence[TimedRequest]", for_us: int, days: float) -> None:
-    late = max((ask.after_us for ask in requests), default=0)
-    if late > for_us:
-        raise InvalidInput(
-            f"--days {days:g}: the futures end {format_duration(for_us)} "
-            "from now, and a request comes after "
-            f"{format_duration(late)}; must be before the end of the futures"
-        )
+def _finished_forecast(
+    client: Client, body: dict[str, object], words: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """Request a forecast and wait for its end; cancel it if the wait is interrupted.
+
+    Raise InvalidInput, with the option, if the twin or every future refuses it, and OperationFailed if it
+    fails."""
+    client = Client(client.url)  # forecasts themselves are not of a past time
+    try:
+        report = client.post("/v1/forecasts", *REPORT_FIELDS, body=body)
+    except InvalidInput as error:
+        raise InvalidInput(_with_option(str(error), words)) from None
+    path, count = f"/v1/forecasts/{escape_path(str(report['id']))}", int(report["futures"])
+    try:
+        with ProgressLine(partial(_progress_text, count), count) as progress:
+            every_s = POLL_S
+            while report["status"] in ("queued", "running"):
+                progress.report_progress(report["futures_done"])
+                time.sleep(every_s)
+                every_s = min(1.5 * every_s, POLL_S_MAX)
+                report = client.resource(path, *REPORT_FIELDS)
+    except BaseException:
+        with contextlib.suppress(LightwaveError):
+            client.delete(path)
+        raise
+    if report["status"] == "refused":
+        raise InvalidInput(str(report["error"]))
+    if report["status"] != "done":
+        raise OperationFailed(f"forecast: {report['error'] or 'was cancelled'}")
+    return report
 
 
-def _case(client: Client, site: str, for_us: int, requests: "Sequence[TimedRequest]") -> "ForecastCase":
-    from ops.client.remote_snapshot import fetch_snapshot
-    from ops.forecast.paired_forecast import ForecastCase
-
-    states = fetch_snapshot(client, site)
-    return ForecastCase(states.snapshot_bytes, states.from_us, for_us, tuple(requests))
-
-
-def _one_future(case: "ForecastCase", number: int | None) -> "list[FutureRun]":
-    """One future, without and, where anything is asked, with it."""
-    from ops.forecast.paired_forecast import run_pair
-
-    return [one for one in run_pair(case, number, keep=True) if one is not None]
-
-
-def _run_forecast(case: "ForecastCase", futures: int, workers: "WorkerPool") -> "Forecast":
-    from ops.forecast.paired_forecast import run_forecast as forecast_of
-
-    with ProgressLine(partial(_progress_text, futures), futures) as progress:
-        return forecast_of(case, futures, workers, progress.report_progress)
+def _with_option(text: str, words: Sequence[tuple[str, str]]) -> str:
+    """A sentence of the twin about one of the changes, with its option instead of its place."""
+    found = OF_CHANGE.match(text)
+    if found is None or int(found[1]) >= len(words):
+        return text
+    what, option = words[int(found[1])]
+    return f"--{what} {quoted(option)}: {text[found.end() :]}"
 
 
 def _progress_text(futures: int, done: float, pace: float) -> str:
     return f"{done:.0f} of {futures} futures, {pace:.1f}/s"
 
 
-def _requests_and_site(
-    client: Client, words: Sequence[tuple[str, str]], site: str | None
-) -> "tuple[list[TimedRequest], str]":
-    """What is asked, and the site that all of it is of."""
-    from ops.requests.request_syntax import parse_requests
+def _changes(client: Client, words: Sequence[tuple[str, str]], site: str | None) -> "list[Change]":
+    """The changes that the options request. Raise InvalidInput if one is not valid."""
+    from ops.requests.request_syntax import parse_changes
 
     rows = client.rows("/v1/fabrics", "name", "site", "kind", "retired_us")
-    living = {str(row["name"]): row for row in rows if row["retired_us"] is None}
-    of = {name: str(row["site"]) for name, row in living.items()}
-    if site is not None and site not in of.values():
-        raise InvalidInput(f"--site {site}: no such site; there is {', '.join(dict.fromkeys(of.values()))}")
-    names = [name for name, its in of.items() if site in (None, its)]
-    if not names:
-        raise OperationFailed("forecast: no fabric lives there any more; nothing is to come")
-    requests = parse_requests(words, {name: str(living[name]["kind"]) for name in names})
-    places = list(dict.fromkeys(of[ask.fabric] for ask in requests))
-    if len(places) > 1:
-        raise InvalidInput(f"{', '.join(places)}: a forecast covers one site; run one forecast for each site")
-    return requests, places[0] if places else of[names[0]]
+    living = [row for row in rows if row["retired_us"] is None]
+    sites = dict.fromkeys(str(row["site"]) for row in living)
+    if site is not None and site not in sites:
+        raise InvalidInput(f"--site {site}: no such site; must be one of {', '.join(sites)}")
+    kinds = {str(row["name"]): str(row["kind"]) for row in living if site in (None, row["site"])}
+    if not kinds:
+        raise OperationFailed("forecast: every fabric of the twin has retired; there is no future to run")
+    return parse_changes(words, kinds)
 
 
 def _repeat_command(words: Sequence[tuple[str, str]], days: float, at_us: int, site: str | None) -> str:
@@ -189,94 +204,95 @@ def _repeat_command(words: Sequence[tuple[str, str]], days: float, at_us: int, s
     )
 
 
-def _table(head: Mapping[str, Any], found: "Forecast", again: str) -> str:
+def _table(head: Mapping[str, Any], found: Mapping[str, Any], again: str) -> str:
     requested = ", ".join(head["requested"]) or "as it stands"
     title = (
         f"{head['site']} from {format_time(head['at_us'])} for "
         f"{format_duration(round(head['days'] * US_PER_DAY))}"
     )
-    lines = [f"{title}, {found.futures} futures: {requested}", ""]
+    futures = found["futures"]
+    lines = [f"{title}, {futures} futures: {requested}", ""]
     rows = [
-        forecast_cells(row, found.futures, requested=bool(head["requested"]))
-        for row in found.rows
-        if row.without or row.requested
+        forecast_cells(row, futures, requested=bool(head["requested"]))
+        for row in found["rows"]
+        if row["without"] or row["requested"]
     ]
     heads = ("FIGURE", "WITHOUT", "WITH", "DIFFERENCE") if head["requested"] else ("FIGURE", "MEAN")
     lines += [text_table(heads, rows), ""]
-    for reason, count in found.refused.items():
-        lines.append(f"refused in {count} of {found.futures} futures: {reason}")
-    if found.worst is not None and found.worst_value is not None:
-        unit = next(row.unit for row in found.rows if row.name == found.worst_by)
+    for reason, count in found["refused"].items():
+        lines.append(f"refused in {count} of {futures} futures: {reason}")
+    worst, name = found["worst"], found["worst_by"]
+    if worst is not None:
+        unit = next(row["unit"] for row in found["rows"] if row["name"] == name)
         sign = "+" if head["requested"] else ""
         lines += [
-            f"worst: future {found.worst}, {found.worst_by} {found.worst_value:{sign}.2f} {unit}",
-            f"  {again} --future {found.worst}",
+            f"worst: future {worst}, {name} {found['worst_value']:{sign}.2f} {unit}",
+            f"  {again} --future {worst}",
         ]
     return "\n".join(lines)
 
 
-def forecast_cells(row: "ForecastRow", futures: int, *, requested: bool) -> tuple[str, ...]:
-    """A row of the table. A figure that not every future has says how many have it: the difference is of
-    those that have it on both sides, and so need not be that of the means beside it."""
-    name = f"{row.name}, {row.unit}"
+def forecast_cells(row: Mapping[str, Any], futures: int, *, requested: bool) -> tuple[str, ...]:
+    """A row of the table. If not every future has a value of the measure, each cell shows how many have one.
+    The difference is that of futures with a value on both sides, so it need not be that of the means."""
+    name, digits = f"{row['name']}, {row['unit']}", row["digits"]
     if not requested:
-        return name, _interval_text(row.without, row.digits, futures)
+        return name, _interval_text(row["without"], digits, futures)
     return (
         name,
-        _interval_text(row.without, row.digits, futures),
-        _interval_text(row.requested, row.digits, futures),
-        _interval_text(row.difference, row.digits, futures, "+"),
+        _interval_text(row["without"], digits, futures),
+        _interval_text(row["requested"], digits, futures),
+        _interval_text(row["difference"], digits, futures, "+"),
     )
 
 
-def _interval_text(found: "Interval | None", digits: int, futures: int, sign: str = "") -> str:
+def _interval_text(found: Mapping[str, Any] | None, digits: int, futures: int, sign: str = "") -> str:
     if found is None:
         return "-"
-    of = "" if found.runs == futures else f" ({found.runs} of {futures})"
-    if math.isinf(found.half_width):
-        return f"{found.value:{sign},.{digits}f}{of}"
-    if found.runs > 1 and not found.half_width:  # no interval: none of them was otherwise
-        return f"{found.value:{sign},.{digits}f} in all{of}"
-    return f"{found.value:{sign},.{digits}f} ± {found.half_width:,.{digits}f}{of}"
+    value, low, high = found["value"], found["low"], found["high"]
+    of = "" if found["runs"] == futures else f" ({found['runs']} of {futures})"
+    if low is None or high is None:
+        return f"{value:{sign},.{digits}f}{of}"
+    half_width = (high - low) / 2.0
+    if found["runs"] > 1 and not half_width:  # all futures have the same value, which gives no interval
+        return f"{value:{sign},.{digits}f} in all{of}"
+    return f"{value:{sign},.{digits}f} ± {half_width:,.{digits}f}{of}"
 
 
 def _future_text(
-    pair: "Sequence[FutureRun]",
+    pair: Mapping[str, Mapping[str, Any]],
     words: Sequence[tuple[str, str]],
-    case: "ForecastCase",
+    report: Mapping[str, Any],
     number: int | None,
 ) -> str:
-    """One future, with and without what is asked: its figures, and what happens in the last of both."""
+    """One future, without and with the changes: its measures, and the events of the latter."""
     whose = "the twin's own future" if number is None else f"future {number}"
     requested = ", ".join(f"{what} {text}" for what, text in words) or "as it stands"
-    lines = [f"{whose} from {format_time(case.from_us)} for {format_duration(case.for_us)}: {requested}", ""]
-    lines += [f"refused: {reason}" for reason in pair[-1].refused]
+    for_us = round(report["days"] * US_PER_DAY)
+    lines = [f"{whose} from {format_time(report['at_us'])} for {format_duration(for_us)}: {requested}", ""]
+    sides = [*pair.values()]
+    lines += [f"refused: {reason}" for reason in sides[-1]["refused"]]
     rows = [
-        (name, *("-" if one.figures[name] is None else f"{one.figures[name]:,.2f}" for one in pair))
-        for name, value in pair[0].figures.items()
+        (name, *("-" if side["figures"][name] is None else f"{side['figures'][name]:,.2f}" for side in sides))
+        for name, value in sides[0]["figures"].items()
         if value is not None
     ]
-    lines += [text_table(("FIGURE", "WITHOUT", "WITH")[: 1 + len(pair)], rows), ""]
-    shown = [(format_time(one.at_us), one.type, one.text) for one in pair[-1].notable]
+    lines += [text_table(("FIGURE", "WITHOUT", "WITH")[: 1 + len(sides)], rows), ""]
+    shown = [(format_time(one["at_us"]), one["type"], one["text"]) for one in sides[-1]["notable"]]
     lines.append(text_table(("AT", "MESSAGE", "SAYS"), shown) if shown else "nothing notable happens")
     return "\n".join(lines)
 
 
-def _forecast_json(found: "Forecast") -> dict[str, Any]:
-    from ops.report.intervals import interval_json
-
-    sides = ("without", "requested", "difference")
-    rows = [
-        asdict(row) | {side: interval_json(told) if (told := getattr(row, side)) else None for side in sides}
-        for row in found.rows
-    ]
+def _result_json(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a forecast, each future with its sides as `without` and `with`."""
     each = [
-        {"future": number, "without": left.figures, "with": None if done is None else done.figures}
-        for number, (left, done) in enumerate(found.each, 1)
+        {"future": one["future"], "without": one["without"], "with": one["requested"]}
+        for one in result["each"]
     ]
-    return asdict(replace(found, each=())) | {"rows": rows, "each": each}
+    return {**result, "each": each}
 
 
-def _future_json(pair: "Sequence[FutureRun]") -> dict[str, Any]:
-    names = ("without", "with")
-    return {name: asdict(one) for name, one in zip(names, pair, strict=False)}
+def _pair_json(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """A future by side; without requests, only `without`."""
+    sides = {"without": pair["without"], "with": pair["requested"]}
+    return {name: side for name, side in sides.items() if side is not None}

@@ -20,8 +20,8 @@ from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
-    from ops.forecast.inevitability import PastEvent, StartPoint, StartPointResult
     from schemas.body import Body
+    from services.what_if.inevitability import PastEvent, StartPoint, StartPointResult
 
 THREE_DAYS_S, HOUR_S = 3 * 86_400, 3_600
 MESSAGE = ("id", "type", "at_us", "fabric", "about", "text")
@@ -78,8 +78,8 @@ def inevitable(
     the share of copies in which the event happens again. Operator requests made in the meantime are repeated.
     Nothing happens to the twin.
     """
-    from ops.forecast.inevitability import earliest_inevitable, try_start_points
-    from ops.local.process_pool import WorkerPool
+    from services.what_if.inevitability import earliest_inevitable, try_start_points
+    from shared.runtimes.process_pool import WorkerPool
 
     client = Client()
     chain = client.rows(f"/v1/why/{escape_path(expand_name(client, message_id))}", *MESSAGE)
@@ -97,7 +97,7 @@ def inevitable(
 
 
 def _event(requested: str, chain: Sequence[Mapping[str, Any]]) -> "tuple[PastEvent, str]":
-    from ops.forecast.inevitability import PastEvent
+    from services.what_if.inevitability import PastEvent
 
     found = chain[0]
     if not found["about"]:
@@ -107,7 +107,7 @@ def _event(requested: str, chain: Sequence[Mapping[str, Any]]) -> "tuple[PastEve
 
 
 def _spans(event: "PastEvent", back_us: int, moments: int) -> list[int]:
-    from ops.forecast.inevitability import LAST_US, start_spans_us
+    from services.what_if.inevitability import LAST_US, start_spans_us
 
     if event.at_us < LAST_US:
         raise InvalidInput(
@@ -122,8 +122,8 @@ def _spans(event: "PastEvent", back_us: int, moments: int) -> list[int]:
 def _starts(client: Client, event: "PastEvent", spans: Sequence[int], line: StatusLine) -> "list[StartPoint]":
     """The site at each of these moments before, the earliest first, and what people asked of it since."""
     from ops.client.remote_snapshot import fetch_snapshot
-    from ops.forecast.inevitability import StartPoint
-    from ops.requests.timed_requests import TimedRequest
+    from schemas.api.changes import TimedRequest
+    from services.what_if.inevitability import StartPoint
 
     site = {row["name"]: row["site"] for row in client.rows("/v1/fabrics", "name", "site")}[event.fabric]
     found = []

@@ -99,7 +99,7 @@ def inject(
         "duration_s": duration_s,
         "within_s": within_s,
     }
-    _show_what_if(client, "fault", query, output)
+    _show_what_if(client, "inject", query, output)
 
 
 @app.command(epilog=examples("what-if drain pod-0/cube-12", "what-if drain pod-0/cube-12 --within 6h"))
@@ -145,7 +145,7 @@ def plan_request(
 
 
 def _show_what_if(client: Client, what: str, query: Mapping[str, Any], output: Output) -> None:
-    found = client.resource(f"/v1/foresee/{what}", *WHAT_IF_FIELDS, **query)
+    found = client.resource(f"/v1/what-if/{what}", *WHAT_IF_FIELDS, **query)
     with client.reading():
         show(found, output, lambda: _what_if_text(found))
 

@@ -13,8 +13,7 @@ import orjson
 
 from ops.client.http_client import Client
 from ops.local.software_version import software_version
-from ops.requests.request_syntax import parse_requests
-from ops.requests.timed_requests import TimedRequest, lab_requests
+from ops.requests.request_syntax import parse_changes
 from ops.twin.backups.backup_files import (
     CLOCK,
     LETTERS,
@@ -29,12 +28,15 @@ from ops.twin.forks.fork_folders import FORK, new_fork_folder
 from ops.twin.history_reader import TwinHistory, read_history
 from ops.twin.rebuild import rebuilt_states
 from ops.twin.snapshots import check_records, snapshot_files_up_to
+from schemas.api.changes import SetChange, TimedRequest
+from schemas.config.parameter import ParameterSetting
 from schemas.envelope import Envelope
 from schemas.files.backup_manifest import SavedClock
 from schemas.files.fork_origin import ForkOrigin, InheritedLog
 from schemas.files.operations_log import TwinForked, TwinPlanned, encode_operation
 from schemas.messages.operator import OperatorBody, SetParameters
 from schemas.messages.sequencer import Tick
+from services.what_if.drive import timed_requests
 from shared.basics.errors import InvalidInput, LogDamaged, OperationFailed
 from shared.engine.roots import Request
 from shared.runtimes.dead_letter import parse_dead_letter
@@ -103,12 +105,12 @@ def _settings_requests(settings: Sequence[str], kinds: Mapping[str, str]) -> lis
     if settings and not kinds:
         raise InvalidInput(f"--set {settings[0]}: no fabric lives there")
     found: dict[str, SetParameters] = {}
-    for text, ask in zip(settings, parse_requests([(SET, text) for text in settings], kinds), strict=True):
-        body = ask.body
-        if ask.after_us or not isinstance(body, SetParameters):
-            raise InvalidInput(f"--set {text}: holds from the fork's first moment on; leave @IN out")
-        before = found[ask.fabric].settings if ask.fabric in found else ()
-        found[ask.fabric] = SetParameters(settings=(*before, *body.settings))
+    for text, change in zip(settings, parse_changes([(SET, text) for text in settings], kinds), strict=True):
+        if change.after_s or not isinstance(change, SetChange) or change.fabric is None:
+            raise InvalidInput(f"--set {text}: takes effect at the start of the fork; leave @IN out")
+        before = found[change.fabric].settings if change.fabric in found else ()
+        own = [ParameterSetting(name=name, value=value) for name, value in change.parameters.items()]
+        found[change.fabric] = SetParameters(settings=(*before, *own))
     return [TimedRequest(0, fabric, body) for fabric, body in found.items()]
 
 
@@ -205,7 +207,7 @@ def _make_states(
 
 def _apply_requests(runner: SiteRunner, requests: Sequence[TimedRequest], origin: ForkOrigin) -> None:
     """By the rule of roots: a Tick that is due may come between two."""
-    for asked in lab_requests(runner.site, origin.at_us, requests, origin.draws):
+    for asked in timed_requests(runner.site, origin.at_us, requests, origin.draws):
         body = asked.body
         if isinstance(body, OperatorBody):
             body = body.model_copy(update={"comment": _fork_comment(origin)})

@@ -22,6 +22,7 @@ from services.gateway.http.routes import (
     clock,
     dead_letters,
     explain,
+    forecasts,
     goodput,
     log,
     operations,
@@ -74,7 +75,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "responses": error_docs(*responses.ERROR_DOCS, tokens=tokens),
     }
     twin_routes = (dead_letters, clock, operations, snapshots, about, backup, archive)
-    for module in (resources, readings, log, requests, request_status, goodput, *twin_routes):
+    for module in (resources, readings, log, requests, request_status, goodput, forecasts, *twin_routes):
         # `include_router` would build each route again at the first request.
         app.router.routes += module.routes(twin, **common).routes
     limit = ConcurrencyLimit(QUERIES_MAX)

@@ -23,6 +23,7 @@ PRESENT_ONLY = (
     "telemetry/stream",
     "backup",
     "bisect",
+    "forecasts",
 )
 """Paths below `/v1/` that are about the running twin, whatever its simulated time."""
 AT_HEADER = "Lightwave-At-Us"

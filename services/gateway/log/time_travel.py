@@ -236,10 +236,10 @@ class _PastQueries:
     ) -> SliceExplanation | None:
         return self._of(fabric).explain(fabric, name, clock_us, networks)
 
-    def foresee(
+    def predict(
         self, fabric: str, requested: Sequence[RequestBody], clock_us: int, for_us: int
     ) -> WhatIfResult:
-        return self._of(fabric).foresee(fabric, requested, clock_us, for_us)
+        return self._of(fabric).predict(fabric, requested, clock_us, for_us)
 
     def loss(self, fabric: str, kind: FaultKind, target: str, clock_us: int) -> LossReport:
         return self._of(fabric).loss(fabric, kind, target, clock_us)

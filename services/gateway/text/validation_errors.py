@@ -51,6 +51,13 @@ def problem_text(error: Mapping[str, Any]) -> str:
         return f"input should have at least {least:,} item{'s' if least > 1 else ''}"
     if error["type"] == "string_pattern_mismatch" and error["ctx"]["pattern"] in PATTERN_TEXTS:
         return PATTERN_TEXTS[error["ctx"]["pattern"]]
+    if error["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        tags = error["ctx"].get("expected_tags", "")
+        return (
+            f"{error['ctx']['discriminator']} must be one of {tags}"
+            if tags
+            else "has no field that selects its type"
+        )
     text = str(error["msg"])
     return JSON_WORDS.get(error["type"], f"{text[:1].lower()}{text[1:]}")
 
@@ -63,16 +70,29 @@ def shown_value(value: object) -> str:
 
 
 def _fields(model: type[BaseModel] | None, place: Sequence[str | int]) -> str:
-    """The fields at a place within a model. List items have the fields of their type."""
+    """The fields at a place within a model. List items have the fields of their type. Of a union, the place
+    has the tag of the member."""
+    models = [] if model is None else [model]
     for step in place:
-        if model is not None and isinstance(step, str):
-            model = _model_in(model.model_fields[step].annotation)
-    return ", ".join(model.model_fields) if model is not None else ""
+        if not isinstance(step, str):
+            continue
+        inner = [
+            found
+            for one in models
+            if step in one.model_fields
+            for found in _models_in(one.model_fields[step].annotation)
+        ]
+        models = inner or [one for one in models if _has_tag(one, step)]
+    return ", ".join(models[0].model_fields) if models else ""
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model that a field of this type contains, alone or in a list."""
+def _has_tag(model: type[BaseModel], tag: str) -> bool:
+    """Whether a member of a union has this tag."""
+    return any(tag in get_args(field.annotation) for field in model.model_fields.values())
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a field of this type contains, alone, in a list or as a union."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    models = (_model_in(inner) for inner in get_args(annotation))
-    return next((model for model in models if model is not None), None)
+        return [annotation]
+    return [model for inner in get_args(annotation) for model in _models_in(inner)]

@@ -44,6 +44,7 @@ WRITES: dict[str, Right] = {
     "/v1/cubes": Right.OPERATE,
     "/v1/faults": Right.STRIKE,
     "/v1/rewirings": Right.REWIRE,
+    "/v1/forecasts": Right.READ,  # they change nothing in the twin
 }
 """Path → the right that writes at or below it need; other paths need ADMINISTER."""
 

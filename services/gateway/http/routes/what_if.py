@@ -5,7 +5,8 @@ from typing import Annotated, Unpack
 
 from fastapi import APIRouter, Query, Response
 
-from schemas.api.requests import DurationS, FaultRequest
+from schemas.api.changes import Change, DrainChange, InjectChange, RepairChange
+from schemas.api.requests import DurationS
 from schemas.api.rows import ImpactReport
 from schemas.api.whatif import LossReport, WhatIfReport
 from schemas.names import FaultKind
@@ -27,6 +28,10 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
     """The routes of what-if queries. They change nothing."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
+    def predict(change: Change, within_s: int) -> Response:
+        with limit.slot():
+            return json_response(what_if.predict(twin, change, within_s))
+
     @router.get(
         "/impact/{target:path}",
         summary="What depends on a part of a pod, or what a network loses if a part fails",
@@ -38,22 +43,22 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
             return json_response(view.impact(twin, target))
 
     @router.get(
-        "/foresee/fault",
+        "/what-if/inject",
         summary="The effect of a fault; nothing is injected",
         response_model=WhatIfReport,
     )
-    def fault(
+    def inject(
         kind: FaultKind,
         target: Annotated[str, Query(description="such as pod-0/ocs-17")],
         duration_s: Annotated[DurationS | None, Query()] = None,
         within_s: Within = what_if.HORIZON_S,
     ) -> Response:
-        request = FaultRequest(kind=kind, target=target, duration_s=duration_s)
-        with limit.slot():
-            return json_response(what_if.predict_fault(twin, request, within_s))
+        return predict(
+            InjectChange(change="inject", kind=kind, target=target, duration_s=duration_s), within_s
+        )
 
     @router.get(
-        "/foresee/drain",
+        "/what-if/drain",
         summary="The effect of draining a cube; nothing is drained",
         response_model=WhatIfReport,
     )
@@ -61,11 +66,10 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
         target: Annotated[str, Query(description="such as pod-0/cube-12")],
         within_s: Within = what_if.HORIZON_S,
     ) -> Response:
-        with limit.slot():
-            return json_response(what_if.predict_drain(twin, target, within_s))
+        return predict(DrainChange(change="drain", target=target), within_s)
 
     @router.get(
-        "/foresee/repair",
+        "/what-if/repair",
         summary="The effect of repairing all faults of a part now; nothing is repaired",
         response_model=WhatIfReport,
     )
@@ -73,7 +77,6 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
         target: Annotated[str, Query(description="such as pod-0/cube-12")],
         within_s: Within = what_if.HORIZON_S,
     ) -> Response:
-        with limit.slot():
-            return json_response(what_if.predict_repair(twin, target, within_s))
+        return predict(RepairChange(change="repair", target=target), within_s)
 
     return router

@@ -4,12 +4,13 @@ from itertools import pairwise
 
 import pytest
 
-from ops.lab.network_report import network_report, network_totals
+from ops.lab.network_report import network_report
 from ops.sites.configuration import config_from_sections
 from schemas.envelope import Envelope
 from schemas.messages.traffic import TrafficCarried
 from schemas.registry import decode
 from services.fleet import services_of
+from services.totals.network_totals import network_totals
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.lab import Lab
 

@@ -2,15 +2,12 @@
 
 import pytest
 
-from ops.requests.request_syntax import parse_requests
-from ops.requests.timed_requests import TimedRequest
-from schemas.config.parameter import ParameterSetting
-from schemas.messages.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
+from ops.requests.request_syntax import parse_changes
+from schemas.api.changes import DrainChange, InjectChange, RequestChange, SetChange, UndrainChange
 from shared.basics.errors import InvalidInput
-from shared.basics.units import US_PER_HOUR
 
 PODS = {"pod-0": "superpod", "pod-1": "superpod"}
-HOUR = US_PER_HOUR
+HOUR = 3_600.0
 
 
 def test_each_word_says_what_when_and_for_how_long() -> None:
@@ -22,34 +19,43 @@ def test_each_word_says_what_when_and_for_how_long() -> None:
         ("inject", "link:pod-0/cube-1/+x/7+2h"),
         ("request", "4x4x8@2h+6h,tier=research,owner=team-7,priority=-5,fabric=pod-1"),
     ]
-    assert parse_requests(words, PODS) == [
-        TimedRequest(3 * HOUR, "pod-0", DrainCube(cube="pod-0/cube-12")),
-        TimedRequest(0, "pod-1", UndrainCube(cube="pod-1/cube-2")),
-        TimedRequest(HOUR, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-17", duration_us=2 * HOUR)),
-        TimedRequest(
-            0,
-            "pod-0",
-            InjectFault(kind="connector", target="pod-0/cube-1/+x/7", severity=3.0, onset_us=12 * HOUR),
+    assert parse_changes(words, PODS) == [
+        DrainChange(change="drain", target="pod-0/cube-12", after_s=3 * HOUR),
+        UndrainChange(change="undrain", target="pod-1/cube-2"),
+        InjectChange(change="inject", kind="ocs", target="pod-0/ocs-17", after_s=HOUR, duration_s=2 * HOUR),
+        InjectChange(
+            change="inject", kind="connector", target="pod-0/cube-1/+x/7", severity=3.0, onset_s=12 * HOUR
         ),
-        TimedRequest(0, "pod-0", InjectFault(kind="link", target="pod-0/cube-1/+x/7", duration_us=2 * HOUR)),
-        TimedRequest(
-            2 * HOUR,
-            "pod-1",
-            RequestSlice(shape=(4, 4, 8), duration_us=6 * HOUR, tier="research", owner="team-7", priority=-5),
+        InjectChange(change="inject", kind="link", target="pod-0/cube-1/+x/7", duration_s=2 * HOUR),
+        RequestChange(
+            change="request",
+            fabric="pod-1",
+            shape="4x4x8",
+            after_s=2 * HOUR,
+            duration_s=6 * HOUR,
+            tier="research",
+            owner="team-7",
+            priority=-5,
         ),
     ]
 
 
 def test_a_parameter_may_have_another_value() -> None:
-    (ask,) = parse_requests([("set", "failures.host_per_day=1e-3@2h,fabric=pod-1")], PODS)
-    assert (ask.after_us, ask.fabric) == (2 * HOUR, "pod-1")
-    assert ask.body == SetParameters(settings=(ParameterSetting(name="failures.host_per_day", value=0.001),))
+    (change,) = parse_changes([("set", "failures.host_per_day=1e-3@2h,fabric=pod-1")], PODS)
+    assert change == SetChange(
+        change="set", fabric="pod-1", after_s=2 * HOUR, parameters={"failures.host_per_day": 0.001}
+    )
 
 
 def test_a_name_may_lack_the_only_fabric() -> None:
-    assert parse_requests([("drain", "cube-3")], {"pod-0": "superpod"})[0].body == DrainCube(
-        cube="pod-0/cube-3"
-    )
+    assert parse_changes([("drain", "cube-3")], {"pod-0": "superpod"}) == [
+        DrainChange(change="drain", target="pod-0/cube-3")
+    ]
+
+
+def test_a_slice_is_requested_of_a_pod_by_default() -> None:
+    (change,) = parse_changes([("request", "4x4x8")], {"dcn-0": "dcn", "pod-3": "superpod"})
+    assert change == RequestChange(change="request", fabric="pod-3", shape="4x4x8")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +65,6 @@ def test_a_name_may_lack_the_only_fabric() -> None:
         ("drain", "pod-0/cube-1+2h", "must be CUBE@IN"),
         ("drain", "pod-0/cube-1@later", "'later' is not a valid duration"),
         ("drain", "pod-9/cube-1", "no fabric 'pod-9'; there is pod-0, pod-1"),
-        ("drain", "pod-0/ocs-1", "cube 'pod-0/ocs-1'"),
         ("drain", "pod-0/cube-1,severity=3", "'severity=3' is not understood"),
         ("inject", "dragon:pod-0/ocs-1", "no fault of kind 'dragon'"),
         ("inject", "ocs", "no fault of kind 'ocs'"),
@@ -77,7 +82,7 @@ def test_a_name_may_lack_the_only_fabric() -> None:
 )
 def test_what_cannot_be_is_one_sentence(what: str, text: str, problem: str) -> None:
     with pytest.raises(InvalidInput) as raised:
-        parse_requests([(what, text)], PODS)
+        parse_changes([(what, text)], PODS)
     assert str(raised.value).startswith(f"--{what} '{text}': ")
     assert problem in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -88,12 +93,12 @@ def test_what_is_no_finite_number_is_refused(text: str) -> None:
     with pytest.raises(
         InvalidInput, match=rf"failures\.host_per_day: '?{text}'? is not allowed; must be a number"
     ):
-        parse_requests([("set", f"failures.host_per_day={text}")], PODS)
+        parse_changes([("set", f"failures.host_per_day={text}")], PODS)
 
 
 def test_a_parameter_is_set_once_at_a_moment() -> None:
     words = [("set", "failures.host_per_day=0.02"), ("set", "failures.host_per_day=0.03,fabric=pod-1")]
     later = ("set", "failures.host_per_day=0.04@3h")
-    assert len(parse_requests([*words, later], PODS)) == 3
+    assert len(parse_changes([*words, later], PODS)) == 3
     with pytest.raises(InvalidInput, match=r"--set .*0\.01.*: failures\.host_per_day is set twice; leave"):
-        parse_requests([*words, later, ("set", "failures.host_per_day=0.01")], PODS)
+        parse_changes([*words, later, ("set", "failures.host_per_day=0.01")], PODS)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from ops.forecast.future_run import run_future
 from ops.local.software_version import software_version
 from ops.twin.backups.backup_files import PARTIAL
 from ops.twin.data_folder import IDENTITY_FILE, DataFolder, TwinIdentity
@@ -25,6 +24,7 @@ from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.files.operations_log import TwinForked
 from schemas.files.site_plan import SitePlan
 from services.fleet import services_of
+from services.what_if.futures import run_future
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.embedded.operations_file import OperationsFile
@@ -174,7 +174,7 @@ def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_
     assert "ParametersChanged" in {one["type"] for one in tail}
     run_fork(ForkOptions("seventh", "5d", 7), parent)
     moment = read_history(DataFolder(parent)).at(POD, own.position)
-    told = run_future(from_bytes(to_bytes(moment.snapshot("x"))), FORKED_AT, FORESEEN, salt=7, keep=True)
+    told = run_future(from_bytes(to_bytes(moment.snapshot("x"))), FORKED_AT, FORESEEN, salt=7, events=True)
     lives = driven("seventh", FORKED_AT + FORESEEN)[own.position :]
     assert len(lives) == told.messages
     assert lives[100:] != lines[own.position + 100 : own.position + len(lives)]

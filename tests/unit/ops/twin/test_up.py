@@ -9,7 +9,6 @@ import pytest
 import shared.storage.files.folder_lock as folder_module
 from ops.sites.site_plans import NewTwinOptions
 from ops.twin.data_folder import IDENTITY_FILE, DataFolder, default_data
-from ops.twin.notable_events import notable_text
 from ops.twin.operation_notes import record_plan
 from ops.twin.up import UpOptions, _resume_command, run_up
 from schemas.body import Body
@@ -19,6 +18,7 @@ from schemas.files.backup_manifest import SavedClock
 from schemas.files.operations_log import ClockChanged
 from schemas.messages.ocs import OcsDown
 from schemas.messages.scheduler import CubeSwapped
+from services.gateway.text.notable_messages import notable_text
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ops.forecast.future_run import run_future
 from ops.local.software_version import software_version
+from services.what_if.futures import run_future
 from shared.basics.units import US_PER_HOUR
 from shared.storage.snapshots.site_snapshot import from_bytes
 from tests.support.gateway_twin import Client, DrivenTwin

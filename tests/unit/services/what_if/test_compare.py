@@ -54,7 +54,7 @@ def check_comes_true(
     """Ask, do, wait as long as was looked ahead, and compare; returns what was foreseen."""
     client = twin.client()
     before = len(twin.messages())
-    told: dict[str, Any] = client.get(f"/v1/foresee/{question}&within_s={HALF_HOUR_S}").json()
+    told: dict[str, Any] = client.get(f"/v1/what-if/{question}&within_s={HALF_HOUR_S}").json()
     assert len(twin.messages()) == before, "nothing happens by asking"
     receipt = client.post(f"/v1/{path}", json=body, params=WAIT).json()
     assert receipt["at_us"] == told["at_us"]
@@ -82,7 +82,7 @@ def used_cube(twin: DrivenTwin, number: int) -> str:
 def test_a_dead_host_does_what_was_foreseen(twin: DrivenTwin, number: int) -> None:
     target = f"{used_cube(twin, 5 * number)}/host-{number}"
     body = {"kind": "host", "target": target}
-    told = check_comes_true(twin, f"fault?kind=host&target={target}", "faults", body)
+    told = check_comes_true(twin, f"inject?kind=host&target={target}", "faults", body)
     hit = [row for row in told["slices"] if row["reason"] == "hit"]
     assert hit
     assert all(row["choice"] is not None for row in hit)
@@ -91,7 +91,7 @@ def test_a_dead_host_does_what_was_foreseen(twin: DrivenTwin, number: int) -> No
 @pytest.mark.parametrize(("kind", "part"), [("ocs", "ocs-17"), ("port", "ocs-3/N1")])
 def test_what_breaks_of_an_ocs_does_what_was_foreseen(twin: DrivenTwin, kind: str, part: str) -> None:
     body = {"kind": kind, "target": f"pod-0/{part}"}
-    check_comes_true(twin, f"fault?kind={kind}&target=pod-0/{part}", "faults", body)
+    check_comes_true(twin, f"inject?kind={kind}&target=pod-0/{part}", "faults", body)
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -114,7 +114,7 @@ def test_a_question_that_takes_too_long_is_given_up(twin: DrivenTwin) -> None:
     looks = iter(range(1_000_000))
     questions = WhatIfQueries(StateCopies(twin.store, services_of), lambda: lambda: next(looks) >= 20)
     with pytest.raises(OperationFailed) as raised:
-        questions.foresee(
+        questions.predict(
             "pod-0", [DrainCube(cube="pod-0/cube-3")], twin.clock.show().now_us, 24 * US_PER_HOUR
         )
     assert "of 86400 simulated seconds; use a smaller within_s" in str(raised.value)
@@ -126,4 +126,4 @@ def test_the_way_up_to_the_question_counts_as_well(twin: DrivenTwin) -> None:
     questions = WhatIfQueries(StateCopies(twin.store, services_of), lambda: lambda: True)
     drain, now_us = DrainCube(cube="pod-0/cube-3"), twin.clock.show().now_us
     with pytest.raises(OperationFailed, match="the query timed out after 0 of 0 simulated seconds"):
-        questions.foresee("pod-0", [drain], now_us, 0)
+        questions.predict("pod-0", [drain], now_us, 0)

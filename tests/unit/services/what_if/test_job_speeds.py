@@ -62,7 +62,7 @@ def test_a_job_that_is_said_to_get_slower_does(campus: DrivenTwin, kind: str, pa
     speed, gbps = pace(campus)
     target = f"{NETWORK}/{part}"
     lost = asked(campus, f"impact/{target}")
-    told = asked(campus, f"foresee/fault?kind={kind}&target={target}&duration_s=600")
+    told = asked(campus, f"what-if/inject?kind={kind}&target={target}&duration_s=600")
     fault = broken(campus, kind, target)
     campus.advance((REACT_S + 1) / 3_600)
     slower, given = pace(campus)
@@ -87,7 +87,7 @@ def test_a_job_whose_pod_would_be_cut_off_stands(campus: DrivenTwin, block: int)
     target = f"{NETWORK}/block-{block}"
     for told in (
         asked(campus, f"impact/{target}"),
-        asked(campus, f"foresee/fault?kind=block&target={target}&duration_s=3600"),
+        asked(campus, f"what-if/inject?kind=block&target={target}&duration_s=3600"),
     ):
         (row,) = told["jobs"]
         assert (row["job"], row["becomes"]) == (JOB, "stands")
@@ -98,14 +98,14 @@ def test_a_job_whose_pod_would_be_cut_off_stands(campus: DrivenTwin, block: int)
 def test_who_is_away_from_it_all_is_not_named(campus: DrivenTwin) -> None:
     target = f"{NETWORK}/control-2"
     assert asked(campus, f"impact/{target}")["jobs"] == []
-    told = asked(campus, f"foresee/fault?kind=control&target={target}&duration_s=600")
+    told = asked(campus, f"what-if/inject?kind=control&target={target}&duration_s=600")
     assert (told["jobs"], told["traffic"]) == ([], [])
 
 
 def test_a_job_that_goes_on_after_a_repair_is_told(campus: DrivenTwin) -> None:
     target = f"{NETWORK}/block-0"
     fault = broken(campus, "block", target)
-    (row,) = asked(campus, f"foresee/repair?target={target}")["jobs"]
+    (row,) = asked(campus, f"what-if/repair?target={target}")["jobs"]
     assert (row["job"], row["becomes"], row["before"]["speed"]) == (JOB, "goes", 0.0)
     assert row["after"]["speed"] > 0.5
     mended(campus, fault)
@@ -114,7 +114,7 @@ def test_a_job_that_goes_on_after_a_repair_is_told(campus: DrivenTwin) -> None:
 
 def test_what_breaks_in_one_pod_is_told_of_the_job_in_all(campus: DrivenTwin) -> None:
     """An OCS of one pod: the slice there is degraded, the job is slower in both."""
-    told = asked(campus, "foresee/fault?kind=ocs&target=pod-1/ocs-3&duration_s=1200")
+    told = asked(campus, "what-if/inject?kind=ocs&target=pod-1/ocs-3&duration_s=1200")
     assert [row["slice"] for row in told["slices"]] == ["pod-1/slice-0"]
     (row,) = told["jobs"]
     assert (row["job"], tuple(row["slices"])) == (JOB, SLICES)

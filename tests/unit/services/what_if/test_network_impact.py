@@ -202,7 +202,7 @@ def test_what_is_no_part_is_said_in_a_sentence(
 
 
 def test_what_follows_from_a_fault_is_foreseen_of_a_network_too(net: DrivenTwin) -> None:
-    told = net.client().get(f"/v1/foresee/fault?kind=rack&target={NETWORK}/rack-3&duration_s=600").json()
+    told = net.client().get(f"/v1/what-if/inject?kind=rack&target={NETWORK}/rack-3&duration_s=600").json()
     assert (told["refused"], told["slices"]) == (None, [])
     said = [event["type"] for event in told["events"]]
     assert said[:2] == ["FaultBegan", "OcsesDown"]

@@ -1,12 +1,22 @@
 """The table of a forecast."""
 
+from typing import Any
+
 from ops.cli.what_if.forecast import forecast_cells
-from ops.forecast.paired_forecast import ForecastRow
+from services.what_if.measures import interval_report
 from shared.models.statistics.means import Interval, mean_interval
 
 
-def row(without: Interval | None, requested: Interval | None, difference: Interval | None) -> ForecastRow:
-    return ForecastRow("recovery", "min", "until a slice runs again", 1, without, requested, difference)
+def row(without: Interval | None, requested: Interval | None, difference: Interval | None) -> dict[str, Any]:
+    sides = {"without": without, "requested": requested, "difference": difference}
+    return {
+        "name": "recovery",
+        "unit": "min",
+        "digits": 1,
+        **{
+            name: None if side is None else interval_report(side).model_dump() for name, side in sides.items()
+        },
+    }
 
 
 def test_a_figure_says_how_many_futures_have_it_where_not_all_do() -> None:

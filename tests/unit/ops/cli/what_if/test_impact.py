@@ -25,11 +25,11 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
     driven.advance(1)
     paths = (
-        f"foresee/fault?kind=host&target={HOST}",
-        f"foresee/drain?target={CUBE}",
-        f"foresee/repair?target={CUBE}",
-        f"foresee/fault?kind=ocs&target={CUBE}",
-        "foresee/drain?target=pod-0/cube-0&within_s=100000",
+        f"what-if/inject?kind=host&target={HOST}",
+        f"what-if/drain?target={CUBE}",
+        f"what-if/repair?target={CUBE}",
+        f"what-if/inject?kind=ocs&target={CUBE}",
+        "what-if/drain?target=pod-0/cube-0&within_s=100000",
         f"impact/{CUBE}",
         "clock",
     )
@@ -45,7 +45,7 @@ def ran(answers: Answers, path: str, *words: str) -> Result:
 
 
 def test_a_fault_is_told_with_its_choice_and_what_others_would_cost(answers: Answers) -> None:
-    result = ran(answers, f"foresee/fault?kind=host&target={HOST}", "what-if", "inject", "host", HOST)
+    result = ran(answers, f"what-if/inject?kind=host&target={HOST}", "what-if", "inject", "host", HOST)
     lines = result.output.splitlines()
     assert lines[0].startswith(f"inject host {HOST} at 0d01:00:00, looked at until 0d02:00:00: ")
     assert lines[0].endswith("1 slice, 128 circuits to make")
@@ -59,7 +59,7 @@ def test_a_fault_is_told_with_its_choice_and_what_others_would_cost(answers: Ans
 
 
 def test_a_drain_is_told_by_who_takes_whose_place(answers: Answers) -> None:
-    lines = ran(answers, f"foresee/drain?target={CUBE}", "what-if", "drain", CUBE).output.splitlines()
+    lines = ran(answers, f"what-if/drain?target={CUBE}", "what-if", "drain", CUBE).output.splitlines()
     assert f"{CUBE}: CubeDrained" in lines
     assert ["pod-0/slice-0", CUBE, "pod-0/cube-2", "drained"] in [line.split() for line in lines]
 
@@ -74,17 +74,17 @@ def test_impact_names_what_goes_out_of_use(answers: Answers, words: tuple[str, .
     ("path", "words", "sentence"),
     [
         (
-            f"foresee/repair?target={CUBE}",
+            f"what-if/repair?target={CUBE}",
             ("what-if", "repair", CUBE),
             "target 'pod-0/cube-0': has no active faults; `lightwave get faults` lists them",
         ),
         (
-            f"foresee/fault?kind=ocs&target={CUBE}",
+            f"what-if/inject?kind=ocs&target={CUBE}",
             ("what-if", "inject", "ocs", CUBE),
             f"target: {CUBE!r} cannot have a fault of kind 'ocs'",
         ),
         (
-            "foresee/drain?target=pod-0/cube-0&within_s=100000",
+            "what-if/drain?target=pod-0/cube-0&within_s=100000",
             ("what-if", "drain", CUBE),
             "less than or equal to 86400",
         ),

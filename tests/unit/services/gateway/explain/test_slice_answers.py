@@ -197,9 +197,9 @@ def test_every_question_goes_through_the_gate(client: Client, monkeypatch: pytes
         "explain/slices/pod-0/slice-0",
         "explain/requests/operator@pod-0/1",
         "plan/slices?shape=4x4x4",
-        "foresee/fault?kind=ocs&target=pod-0/ocs-1",
-        "foresee/drain?target=pod-0/cube-1",
-        "foresee/repair?target=pod-0/cube-1",
+        "what-if/inject?kind=ocs&target=pod-0/ocs-1",
+        "what-if/drain?target=pod-0/cube-1",
+        "what-if/repair?target=pod-0/cube-1",
     ):
         answer = client.get(f"/v1/{path}")
         assert (answer.status_code, answer.headers["Retry-After"]) == (429, "2"), path

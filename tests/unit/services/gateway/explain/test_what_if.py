@@ -35,7 +35,7 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
 
 
 def foreseen(client: Client, question: str) -> dict[str, Any]:
-    answer = client.get(f"/v1/foresee/{question}")
+    answer = client.get(f"/v1/what-if/{question}")
     assert answer.status_code == 200, answer.text
     told: dict[str, Any] = answer.json()
     return told
@@ -46,7 +46,7 @@ def foreseen(client: Client, question: str) -> dict[str, Any]:
 )
 def test_each_kind_of_pod_recovers_in_its_own_way(campus: DrivenTwin, fabric: str, choices: set[str]) -> None:
     client, target = campus.client(), f"{fabric}/cube-0/host-2"
-    told = foreseen(client, f"fault?kind=host&target={target}")
+    told = foreseen(client, f"inject?kind=host&target={target}")
     (row,) = told["slices"]
     assert (row["slice"], row["reason"]) == (f"{fabric}/slice-0", "hit")
     assert {choice for choice, cost in row["costs_chip_us"].items() if cost is not None} == choices
@@ -58,7 +58,7 @@ def test_each_kind_of_pod_recovers_in_its_own_way(campus: DrivenTwin, fabric: st
 
 def test_a_repair_is_foreseen_once_something_is_broken(campus: DrivenTwin) -> None:
     client, target = campus.client(), f"{SWITCHED}/ocs-5"
-    nothing = client.get(f"/v1/foresee/repair?target={target}")
+    nothing = client.get(f"/v1/what-if/repair?target={target}")
     assert nothing.status_code == 422
     assert nothing.json()["error"].startswith(f"target '{target}': has no active faults")
     client.post("/v1/faults", json={"kind": "ocs", "target": target}, params=WAIT)
@@ -70,7 +70,7 @@ def test_a_repair_is_foreseen_once_something_is_broken(campus: DrivenTwin) -> No
 
 def test_a_whole_site_is_looked_ahead_for_as_one_pod_is(campus: DrivenTwin) -> None:
     client = campus.client()
-    question = f"/v1/foresee/drain?target={SWITCHED}/cube-1"
+    question = f"/v1/what-if/drain?target={SWITCHED}/cube-1"
     assert client.get(f"{question}&within_s=43200").status_code == 200
     long = client.get(f"{question}&within_s=43201")
     assert (long.status_code, long.json()["error"]) == (
@@ -88,11 +88,11 @@ def test_what_cannot_be_foreseen_is_said_in_a_sentence(campus: DrivenTwin) -> No
         (f"drain?target={FIXED}/cube-1", 422, f"fabric {FIXED}: retired at "),
         (f"drain?target={SWITCHED}/ocs-1", 422, f"cube '{SWITCHED}/ocs-1': must be a cube"),
         (f"drain?target={SWITCHED}/cube-9", 404, f"cube '{SWITCHED}/cube-9'"),
-        (f"fault?kind=rain&target={SWITCHED}/cube-1", 422, "kind 'rain'"),
-        (f"fault?kind=host&target={SWITCHED}/cube-1/host-77", 404, "target"),
+        (f"inject?kind=rain&target={SWITCHED}/cube-1", 422, "kind 'rain'"),
+        (f"inject?kind=host&target={SWITCHED}/cube-1/host-77", 404, "target"),
         (f"drain?target={SWITCHED}/cube-1&within_s=0", 422, "within_s '0'"),
         (f"drain?target={SWITCHED}/cube-1&within_s=86401", 422, "within_s '86401'"),
     ):
-        answer = client.get(f"/v1/foresee/{question}")
+        answer = client.get(f"/v1/what-if/{question}")
         error = str(answer.json().get("error"))
         assert (answer.status_code, error[: len(begins)]) == (status, begins), error

@@ -4,20 +4,21 @@ import itertools
 
 import pytest
 
-from ops.forecast.forecast_measures import MEASURES
-from ops.forecast.future_run import FutureRun, run_future
-from ops.forecast.paired_forecast import ForecastCase, run_forecast
-from ops.local.process_pool import WorkerPool
-from ops.requests.timed_requests import TimedRequest
+from schemas.api.changes import TimedRequest
+from schemas.api.forecast import FutureReport
 from schemas.config.failures import FailuresConfig
 from schemas.config.parameter import ParameterSetting
 from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.messages.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
 from schemas.registry import decode
 from services.fleet import services_of
+from services.what_if.forecast import ForecastCase, run_forecast
+from services.what_if.futures import run_future
+from services.what_if.measures import MEASURES
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.runtimes.lab import Lab
+from shared.runtimes.process_pool import WorkerPool
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, take_snapshot, to_bytes
 from tests.support.pods import POD, pod_lab
 
@@ -51,9 +52,9 @@ class Lived:
         requests: tuple[TimedRequest, ...] = (),
         *,
         salt: int | None = None,
-        keep: bool = False,
-    ) -> FutureRun:
-        return run_future(self.held, self.held.at_us, for_us, requests, salt=salt, keep=keep)
+        events: bool = False,
+    ) -> FutureReport:
+        return run_future(self.held, self.held.at_us, for_us, requests, salt=salt, events=events)
 
     def case(self, for_us: int, requests: tuple[TimedRequest, ...]) -> ForecastCase:
         return ForecastCase(self.bytes, self.held.at_us, for_us, requests)
@@ -65,7 +66,7 @@ def lived() -> Lived:
 
 
 def test_with_its_own_draws_it_is_what_the_twin_then_lives(lived: Lived) -> None:
-    found = lived.future(3 * DAY, keep=True)
+    found = lived.future(3 * DAY, events=True)
     assert found.messages == len(lived.later)
     kept = [decode(line) for line in lived.later]
     told = [(one.at_us, one.type) for one in found.notable]
@@ -74,15 +75,15 @@ def test_with_its_own_draws_it_is_what_the_twin_then_lives(lived: Lived) -> None
 
 
 def test_a_salt_gives_a_future_of_its_own_and_always_the_same(lived: Lived) -> None:
-    one, same, other = (lived.future(DAY, salt=salt) for salt in (1, 1, 2))
+    one, same, other = (lived.future(DAY, salt=salt, events=True) for salt in (1, 1, 2))
     assert one == same
     assert one.log_sha256 != other.log_sha256
-    assert one.log_sha256 != lived.future(DAY).log_sha256
+    assert one.log_sha256 != lived.future(DAY, events=True).log_sha256
 
 
 def test_a_future_is_the_same_however_much_of_it_is_looked_at(lived: Lived) -> None:
     """What happens in its first day does not know how long it is followed."""
-    short, long = (lived.future(days * DAY, salt=3, keep=True) for days in (1, 3))
+    short, long = (lived.future(days * DAY, salt=3, events=True) for days in (1, 3))
     assert long.notable[: len(short.notable)] == short.notable
 
 
@@ -151,7 +152,7 @@ def test_a_parameter_may_be_another_and_what_it_may_not_be_is_refused(lived: Liv
 
 def test_asks_come_at_their_times(lived: Lived) -> None:
     later = TimedRequest(5 * US_PER_HOUR, POD, UndrainCube(cube="pod-0/cube-3"))
-    found = lived.future(DAY, (later, DRAIN), salt=1, keep=True)
+    found = lived.future(DAY, (later, DRAIN), salt=1, events=True)
     assert found.refused == ()
     drains = [(one.type, one.at_us) for one in found.notable if "rain" in one.type]
     assert [kind for kind, _ in drains] == ["DrainCube", "CubeDrained", "UndrainCube", "CubeUndrained"]
@@ -175,7 +176,7 @@ def test_it_begins_at_the_clock_and_not_at_what_the_site_said_last(lived: Lived)
     then = to_bytes(take_snapshot(site, lab.messages, b"", software="x", kinds={POD: "superpod"}))
     power = TimedRequest(0, POD, InjectFault(kind="cube-power", target="pod-0/cube-3"))
     found = [
-        run_future(from_bytes(then), from_us, DAY, (power,), salt=salt, keep=True) for salt in range(1, 5)
+        run_future(from_bytes(then), from_us, DAY, (power,), salt=salt, events=True) for salt in range(1, 5)
     ]
     for one in found:
         assert min(notable.at_us for notable in one.notable) == from_us
@@ -186,12 +187,12 @@ def test_it_begins_at_the_clock_and_not_at_what_the_site_said_last(lived: Lived)
     )
     assert whole == late
     # and of a moment up to which the site has not come yet, what it says until then is no draw of a future's
-    ahead = run_future(lived.held, from_us, DAY, (power,), salt=1, keep=True)
+    ahead = run_future(lived.held, from_us, DAY, (power,), salt=1, events=True)
     assert ahead.log_sha256 == found[0].log_sha256
 
 
 def test_the_figures_of_each_future_are_there(lived: Lived) -> None:
     found = run_forecast(lived.case(DAY, (DRAIN,)), 2, HERE)
-    assert [left.figures for left, _ in found.each] == [lived.future(DAY, salt=n).figures for n in (1, 2)]
+    assert [one.without for one in found.each] == [lived.future(DAY, salt=n).figures for n in (1, 2)]
     requested = [lived.future(DAY, (DRAIN,), salt=n).figures for n in (1, 2)]
-    assert [None if done is None else done.figures for _, done in found.each] == requested
+    assert [one.requested for one in found.each] == requested

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ops.local.process_pool import WorkerPool
 from shared.basics.errors import OperationFailed
+from shared.runtimes.process_pool import WorkerPool
 from tests.support.child_processes import has_ended
 
 pytestmark = pytest.mark.integration
 
-HERE = "tests.unit.ops.local.test_process_pool"
+HERE = "tests.unit.runtimes.test_process_pool"
 WAIT_S = 20.0
 
 
@@ -71,8 +71,8 @@ def test_what_one_raises_is_raised() -> None:
 
 TELLS = """
 import os, time
-from ops.local.process_pool import WorkerPool
-from tests.unit.ops.local.test_process_pool import HERE, own_pid
+from shared.runtimes.process_pool import WorkerPool
+from tests.unit.runtimes.test_process_pool import HERE, own_pid
 
 if __name__ == "__main__":
     with WorkerPool(2, HERE) as workers:

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ops.forecast.future_run import drive_site, plant_of_fabric
-from ops.lab.log_lines import message_type_of
-from ops.local.process_pool import WorkerPool
-from ops.requests.timed_requests import TimedRequest
-from schemas.registry import decode
+from schemas.api.changes import TimedRequest
+from schemas.envelope import Envelope
 from services.fleet import services_of
+from services.what_if.drive import drive, plant_of_fabric, timed_requests
 from shared.basics.units import US_PER_MIN
 from shared.engine.site import Site
 from shared.models.plant.naming import mentioned_names, mentions_by_field
 from shared.models.statistics.means import Interval
 from shared.models.statistics.proportions import wilson_share
+from shared.runtimes.process_pool import WorkerPool
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 
 LAST_US = US_PER_MIN
@@ -105,35 +104,32 @@ def _recurs_in_case(event: PastEvent, until_us: int, case: tuple[StartPoint, int
 
 
 def recurs(event: PastEvent, start: StartPoint, until_us: int, salt: int) -> tuple[bool, bool]:
-    """Whether the same happens in one future by then, and whether something of its type does."""
-    snapshot_bytes: SiteSnapshot = from_bytes(start.snapshot_bytes)
-    site = snapshot_bytes.restored(services_of)
+    """Whether the same event happens in one future until then, and whether one of its type does."""
+    snapshot: SiteSnapshot = from_bytes(start.snapshot_bytes)
+    site = snapshot.restored(services_of)
     watch = _EventWatcher(site, event)
-    drive_site(site, start.from_us, until_us, start.requests, salt, watch.take, watch.is_over)
+    requests = timed_requests(site, start.from_us, start.requests, salt)
+    drive(site, requests, until_us, (watch,), watch.is_over)
     return watch.same, watch.any
 
 
 class _EventWatcher:
-    """Reads a future's log for what happened once."""
+    """Watches a future for an event."""
 
     def __init__(self, site: Site, event: PastEvent) -> None:
         self.same = False
         self.any = False
         self._event = event
         self._plant = plant_of_fabric(site, event.fabric)
-        self._type = event.type.encode()
 
     def is_over(self) -> bool:
         return self.same
 
-    def take(self, lines: bytes) -> None:
-        for line in lines.splitlines():
-            if message_type_of(line) == self._type:
-                self._check_message(line)
-
-    def _check_message(self, line: bytes) -> None:
-        message = decode(line)
-        if message.fabric == self._event.fabric:
-            self.any = True
-            fields = mentions_by_field(type(message.body), message.body.__dict__, self._plant, message.fabric)
-            self.same = self.same or self._event.about in mentioned_names(fields)
+    def see(self, cascade: Sequence[Envelope]) -> None:
+        """Take the messages of a cascade."""
+        for message in cascade:
+            if message.type == self._event.type and message.fabric == self._event.fabric:
+                self.any = True
+                body = message.body
+                fields = mentions_by_field(type(body), body.__dict__, self._plant, message.fabric)
+                self.same = self.same or self._event.about in mentioned_names(fields)

@@ -2,6 +2,7 @@
 is written."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from shared.models.superpod.shapes import chips_of, is_mesh
@@ -27,45 +28,45 @@ class SliceWaits:
         self._ran: dict[tuple[str, bool], int] = defaultdict(int)
         """(fabric, whether a fault hit it) → number of ended slices."""
 
-    def see(self, message: dict[str, Any]) -> None:
-        """Take a message of a type whose name begins with `Slice`."""
-        name, at_us = message["body"]["slice"], message["at_us"]
-        self._follow_durations(message, name, at_us)
-        self._follow_disruptions(message, name, at_us)
-        match message["type"]:
+    def see(self, kind: str, fabric: str, at_us: int, body: Mapping[str, Any]) -> None:
+        """Take a message whose type, `kind`, begins with `Slice`."""
+        name = body["slice"]
+        self._follow_durations(kind, fabric, at_us, body)
+        self._follow_disruptions(kind, fabric, at_us, name)
+        match kind:
             case "SliceRequested" if at_us > self._since_us:
-                body = message["body"]
-                self._requested[name] = message["fabric"], body["tier"], chips_of(tuple(body["shape"])), at_us
+                self._requested[name] = fabric, body["tier"], chips_of(tuple(body["shape"])), at_us
             case "SliceStarted" if name in self._requested:
-                fabric, tier, chips, requested_us = self._requested.pop(name)
-                self._waited[fabric, tier, chips].append(at_us - requested_us)
+                requested_fabric, tier, chips, requested_us = self._requested.pop(name)
+                self._waited[requested_fabric, tier, chips].append(at_us - requested_us)
             case "SliceRefused" | "SliceEvicted" | "SliceCompleted":
                 self._requested.pop(name, None)
 
-    def _follow_durations(self, message: dict[str, Any], name: str, at_us: int) -> None:
-        match message["type"]:
-            case "SliceAdmitted" if at_us > self._since_us and not is_mesh(tuple(message["body"]["shape"])):
+    def _follow_durations(self, kind: str, fabric: str, at_us: int, body: Mapping[str, Any]) -> None:
+        name = body["slice"]
+        match kind:
+            case "SliceAdmitted" if at_us > self._since_us and not is_mesh(tuple(body["shape"])):
                 self._began["startups", name] = at_us
             case "SliceRecovering" if at_us > self._since_us:
                 self._began.setdefault(("recoveries", name), at_us)
             case "SliceStarted" | "SliceRestored" | "SliceDegraded":
                 for what in DURATIONS:
                     if (began_us := self._began.pop((what, name), None)) is not None:
-                        self._took[what, message["fabric"]].append(at_us - began_us)
+                        self._took[what, fabric].append(at_us - began_us)
             case "SliceRequeued":
                 self._began.pop(("startups", name), None)
             case "SliceEvicted" | "SliceCompleted":
                 for what in DURATIONS:
                     self._began.pop((what, name), None)
 
-    def _follow_disruptions(self, message: dict[str, Any], name: str, at_us: int) -> None:
-        match message["type"]:
+    def _follow_disruptions(self, kind: str, fabric: str, at_us: int, name: str) -> None:
+        match kind:
             case "SliceStarted" if at_us > self._since_us:
                 self._running.setdefault(name, False)
             case "SliceRecovering" if name in self._running:
                 self._running[name] = True
             case "SliceCompleted" | "SliceEvicted" if name in self._running:
-                self._ran[message["fabric"], self._running.pop(name)] += 1
+                self._ran[fabric, self._running.pop(name)] += 1
 
     def disrupted(self, fabric: str) -> dict[str, int]:
         """Number of slices that started and ended, and how many of them a fault hit."""

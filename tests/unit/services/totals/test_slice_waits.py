@@ -2,7 +2,6 @@
 
 import orjson
 
-from ops.lab.slice_waits import SliceWaits
 from schemas.body import Body
 from schemas.envelope import enclose
 from schemas.messages.scheduler import (
@@ -18,6 +17,7 @@ from schemas.messages.scheduler import (
 from schemas.names import Shape, Tier
 from schemas.recovery_policy import Choice
 from schemas.registry import encode
+from services.totals.slice_waits import SliceWaits
 from tests.support.requested import slice_requested
 
 
@@ -32,7 +32,8 @@ class Heard(SliceWaits):
 
     def hear(self, lines: bytes) -> None:
         for one in lines.splitlines():
-            self.see(orjson.loads(one))
+            message = orjson.loads(one)
+            self.see(message["type"], message["fabric"], message["at_us"], message["body"])
 
 
 def requested(at_us: int, number: int, tier: Tier = "research", shape: Shape = (4, 4, 4)) -> bytes:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from ops.forecast.inevitability import (
+from schemas.api.changes import TimedRequest
+from schemas.messages.operator import InjectFault
+from services.what_if.inevitability import (
     PastEvent,
     StartPoint,
     StartPointResult,
@@ -11,13 +13,11 @@ from ops.forecast.inevitability import (
     start_spans_us,
     try_start_points,
 )
-from ops.local.process_pool import WorkerPool
-from ops.requests.timed_requests import TimedRequest
-from schemas.messages.operator import InjectFault
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.models.statistics.proportions import wilson_share
+from shared.runtimes.process_pool import WorkerPool
 from tests.support.pods import POD
-from tests.unit.ops.forecast.test_future_run import Lived
+from tests.unit.services.what_if.test_futures import Lived
 
 CUBE = "pod-0/cube-3"
 POWER = InjectFault(kind="cube-power", target=CUBE)

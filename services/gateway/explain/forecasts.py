@@ -1,0 +1,84 @@
+"""Starts forecasts: checks the request, and finds the site and the time from which the futures run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from schemas.api.forecast import ForecastOrder, ForecastReport, ForecastRequest
+from services.gateway.explain.changes import timed_changes
+from services.gateway.fabrics import living_fabrics, site_of, sites
+from services.gateway.log.time_travel import NOW, REQUESTED_TIME, PointInTime, parse_point_in_time
+from services.gateway.ports import ForecastsPort, TwinPorts
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import truncated
+from shared.basics.units import US_PER_DAY, US_PER_S
+
+
+def forecasts_of(twin: TwinPorts) -> ForecastsPort:
+    """The forecasts of a twin; raise InvalidInput if it makes none."""
+    if twin.forecasts is None:
+        raise InvalidInput("forecasts: must not be used; this twin makes none")
+    return twin.forecasts
+
+
+def start_forecast(twin: TwinPorts, request: ForecastRequest, requested_by: str | None) -> ForecastReport:
+    """Queue a forecast. Raise InvalidInput if it is not possible, and RateLimited if too many wait."""
+    forecasts, past = forecasts_of(twin), twin.past
+    if past is None:
+        raise InvalidInput("forecasts: must not be used; this twin keeps no snapshots of the past")
+    _check_in_time(request)
+    point = parse_point_in_time(request.at, twin.clock.show().now_us, sites(twin), twin.log)
+    with _answering_at(None if request.at == NOW else point):
+        requests = tuple(timed_changes(twin, request.changes))
+        site = _site(twin, request, [one.fabric for one in requests])
+    position = point.positions[site]
+    return forecasts.start(
+        ForecastOrder(
+            request=request,
+            requested_by=requested_by,
+            site=site,
+            from_us=point.at_us,
+            snapshot=lambda: past.site(site, position).snapshot(),
+            requests=requests,
+        )
+    )
+
+
+def _check_in_time(request: ForecastRequest) -> None:
+    """Raise InvalidInput if a change comes after the end of the futures."""
+    span_s = request.days * US_PER_DAY / US_PER_S
+    for place, change in enumerate(request.changes):
+        if change.after_s > span_s:
+            raise InvalidInput(
+                f"changes.{place}.after_s {change.after_s:g}: is after the end of the futures; must be at "
+                f"most {span_s:g} s ({request.days:g} days)"
+            )
+
+
+def _site(twin: TwinPorts, request: ForecastRequest, fabrics: list[str]) -> str:
+    """The site to forecast: that of the changes, the named one, or the first one. Raise InvalidInput if these
+    differ, or if no fabric of the site runs."""
+    site_by_fabric = {fabric: site_of(twin, fabric) for fabric in living_fabrics(twin)}
+    running = list(dict.fromkeys(site_by_fabric.values()))
+    changed = list(dict.fromkeys(site_by_fabric[fabric] for fabric in fabrics))
+    if request.site is not None and request.site not in running:
+        raise InvalidInput(
+            f"site {truncated(repr(request.site))}: no such site; must be one of {', '.join(running)}"
+        )
+    wanted = list(dict.fromkeys([*([] if request.site is None else [request.site]), *changed]))
+    if len(wanted) > 1:
+        raise InvalidInput(
+            f"changes: are of {', '.join(wanted)}; must be of one site; use one forecast for each"
+        )
+    if not wanted and not running:
+        raise InvalidInput("site: every fabric has retired; must have a running fabric")
+    return wanted[0] if wanted else running[0]
+
+
+@contextmanager
+def _answering_at(point: PointInTime | None) -> Iterator[None]:
+    """Answer queries as of a past time; as of now without one."""
+    before = REQUESTED_TIME.set(point)
+    try:
+        yield
+    finally:
+        REQUESTED_TIME.reset(before)

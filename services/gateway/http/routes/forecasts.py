@@ -1,0 +1,94 @@
+"""Routes of forecasts: start one, follow its progress, read its result, cancel it."""
+
+from typing import Annotated, Any, Unpack
+
+from fastapi import APIRouter, Body, Path, Response
+
+from schemas.api.forecast import EXAMPLE, ForecastReport, ForecastRequest, ForecastSummary
+from services.gateway.explain.forecasts import forecasts_of, start_forecast
+from services.gateway.http.access.caller import CurrentCaller
+from services.gateway.http.responses import json_response
+from services.gateway.http.route_options import RouteOptions, StrictJsonRoute
+from services.gateway.ports import TwinPorts
+
+Name = Annotated[str, Path(description="such as forecast-3f9a1c0b7d42, from `POST /v1/forecasts`")]
+EXAMPLES: dict[str, Any] = {
+    "drain": {"summary": "drain a cube in three hours", "value": EXAMPLE},
+    "fault": {
+        "summary": "an OCS fails for six hours while a slice is requested",
+        "value": {
+            "days": 1,
+            "changes": [
+                {
+                    "change": "inject",
+                    "kind": "ocs",
+                    "target": "pod-0/ocs-17",
+                    "duration_s": 21_600,
+                    "after_s": 3_600,
+                },
+                {"change": "request", "shape": "4x4x8", "duration_s": 43_200, "tier": "research"},
+            ],
+        },
+    },
+    "parameters": {
+        "summary": "more technicians",
+        "value": {
+            "days": 30,
+            "futures": 40,
+            "changes": [{"change": "set", "parameters": {"repairs.technicians": 4}}],
+        },
+    },
+    "own": {"summary": "the twin's own future, event by event", "value": {"days": 2, "own_draws": True}},
+}
+STARTED: dict[int | str, dict[str, Any]] = {
+    202: {
+        "description": "queued",
+        "headers": {
+            "Location": {"description": "URL of the forecast", "schema": {"type": "string"}},
+        },
+    }
+}
+
+
+def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
+    """The routes of forecasts. A forecast changes nothing in the twin."""
+    router = APIRouter(prefix="/v1", tags=["questions"], route_class=StrictJsonRoute, **common)
+
+    @router.post(
+        "/forecasts",
+        summary="Forecast the effect of changes over many random futures, in the background",
+        status_code=202,
+        response_model=ForecastReport,
+        responses=STARTED,
+    )
+    def start(
+        requested: Annotated[ForecastRequest, Body(openapi_examples=EXAMPLES)], caller: CurrentCaller
+    ) -> Response:
+        report = start_forecast(twin, requested, caller.name)
+        return json_response(report, 202, {"Location": f"/v1/forecasts/{report.id}"})
+
+    @router.get(
+        "/forecasts",
+        summary="The forecasts that are kept, oldest first",
+        response_model=list[ForecastSummary],
+    )
+    def forecasts() -> Response:
+        return json_response(forecasts_of(twin).list())
+
+    @router.get(
+        "/forecasts/{name}",
+        summary="A forecast: its progress, and its result once it is done",
+        response_model=ForecastReport,
+    )
+    def forecast(name: Name) -> Response:
+        return json_response(forecasts_of(twin).report(name))
+
+    @router.delete(
+        "/forecasts/{name}",
+        summary="Cancel a forecast that has not finished, or delete one that has",
+        response_model=ForecastReport,
+    )
+    def remove(name: Name) -> Response:
+        return json_response(forecasts_of(twin).remove(name))
+
+    return router
