@@ -1,6 +1,8 @@
 """Client of a running twin (`lightwave up`, `make live`): its objects, requests and log."""
 
+import contextlib
 import json
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -18,6 +20,7 @@ from ops.client.http_client import (
     path_with_wait,
 )
 from schemas.api.explain import SliceExplanation, SlicePlan
+from schemas.api.forecast import ForecastReport, ForecastResult, ForecastSummary
 from schemas.api.goodput_report import GoodputReport, GroupBy
 from schemas.api.rows import (
     ClockReport,
@@ -36,10 +39,12 @@ from schemas.api.rows import (
 )
 from schemas.api.whatif import LossReport
 from schemas.names import Tier
-from shared.basics.errors import InvalidInput
+from shared.basics.errors import InvalidInput, LightwaveError
 
 Answer = TypeVar("Answer")
 ROWS_MAX = 1_000_000
+FORECAST_POLL_S = 0.25
+"""How often to look for the progress of a forecast."""
 
 
 @check_argument_types
@@ -179,6 +184,81 @@ class Twin:
         """Account for chip-time since a time ("2h" ago, or "3d02:00:00") or since the start: by pod, owner,
         slice or tier."""
         return self._get(GoodputReport, "/v1/goodput", by=by, fabric=fabric, since=since)
+
+    # --- forecasts ------------------------------------------------------------------------------------------
+
+    @check_argument_types
+    def start_forecast(
+        self,
+        changes: Sequence[dict[str, Any]] = (),
+        *,
+        days: float = 7.0,
+        futures: int | None = None,
+        future: int | None = None,
+        own_draws: bool = False,
+        site: str | None = None,
+        at: str = "now",
+        workers: int | None = None,
+        key: str | None = None,
+    ) -> ForecastReport:
+        """Start a forecast in the background: many random futures of a site, with and without the `changes`,
+        such as `{"change": "drain", "target": "pod-0/cube-12", "after_s": 3600}`. `future` and `own_draws`
+        show the events of a single future instead. The fields are those of `POST /v1/forecasts`."""
+        body: dict[str, object] = {
+            "changes": list(changes),
+            "days": days,
+            "futures": futures,
+            "future": future,
+            "own_draws": own_draws,
+            "site": site,
+            "at": at,
+            "workers": workers,
+        }
+        return self._read(TypeAdapter(ForecastReport), self._client.post("/v1/forecasts", body=body, key=key))
+
+    @check_argument_types
+    def forecast(
+        self,
+        changes: Sequence[dict[str, Any]] = (),
+        *,
+        days: float = 7.0,
+        futures: int | None = None,
+        site: str | None = None,
+        at: str = "now",
+        workers: int | None = None,
+    ) -> ForecastResult:
+        """Forecast as `start_forecast` does, and wait for the result. An interrupt cancels the forecast.
+
+        InvalidInput if every future refuses a change, RequestFailed if the forecast fails."""
+        report = self.start_forecast(changes, days=days, futures=futures, site=site, at=at, workers=workers)
+        try:
+            while report.status in ("queued", "running"):
+                time.sleep(FORECAST_POLL_S)
+                report = self.forecast_report(report.id)
+        except BaseException:
+            with contextlib.suppress(LightwaveError):
+                self.cancel_forecast(report.id)
+            raise
+        if report.status == "refused":
+            raise InvalidInput(str(report.error))
+        if report.result is None:
+            raise RequestFailed(f"{report.id}: {report.error or report.status}")
+        return report.result
+
+    def forecasts(self) -> list[ForecastSummary]:
+        """Return the forecasts that the twin keeps, oldest first, with their progress."""
+        return self._read(TypeAdapter(list[ForecastSummary]), self._client.rows("/v1/forecasts"))
+
+    @check_argument_types
+    def forecast_report(self, forecast_id: str) -> ForecastReport:
+        """Return the progress of a forecast, and its result once it is done."""
+        return self._get(ForecastReport, f"/v1/forecasts/{escape_path(forecast_id)}")
+
+    @check_argument_types
+    def cancel_forecast(self, forecast_id: str) -> ForecastReport:
+        """Cancel a forecast that has not finished, or delete one that has."""
+        answer = self._client.delete(f"/v1/forecasts/{escape_path(forecast_id)}")
+        return self._read(TypeAdapter(ForecastReport), answer)
 
     # --- the clock ------------------------------------------------------------------------------------------
 

@@ -12,10 +12,10 @@ from schemas.messages.operator import InjectFault
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_DAY
+from shared.engine.cascades import LabRequest
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_kinds import FAULTS, check_severity, fault_target, severity_of
 from shared.models.ocs_technologies import check_strays
-from shared.runtimes.lab import LabRequest
 
 INJECTION_FORM = (
     "KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR until it is repaired; then, where "

@@ -16,8 +16,9 @@ from services.service_names import kinds_with
 from services.totals.network_totals import NetworkTotals, network_totals
 from services.totals.pod_totals import ChipTimeReader, PodTotals, pod_totals
 from services.totals.slice_waits import SliceWaits
+from shared.engine.cascades import LabRequest
 from shared.engine.service import AnyService
-from shared.runtimes.lab import Lab, LabRequest, Sink
+from shared.runtimes.lab import Lab, Sink
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 SiteTotals = dict[str, PodTotals | NetworkTotals]

@@ -16,11 +16,11 @@ from schemas.api.rows import TwinInfo
 from schemas.limits import COUNT_MAX
 from schemas.messages.sequencer import MessageSkipped
 from services.fleet import fabric_views, services_of
+from services.forecasts.jobs import ForecastJobs
 from services.gateway.http.access.loopback import check_bind
 from services.gateway.http.app import create_app
 from services.gateway.log.subjects import SiteSubjects
 from services.gateway.ports import TwinPorts
-from services.what_if.forecast_jobs import ForecastJobs
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.kafka.dead_letter_topic import KafkaDeadLetters

@@ -23,8 +23,8 @@ from schemas.names import Tier
 from schemas.registry import decode
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY
+from shared.engine.cascades import LabRequest
 from shared.engine.service import AnyService
-from shared.runtimes.lab import LabRequest
 from shared.runtimes.process_pool import worker_death_reported
 
 POD = "pod-0"

@@ -32,13 +32,13 @@ from schemas.files.backup_manifest import BackupPoint
 from schemas.files.site_plan import SitePlan
 from schemas.messages.sequencer import FabricCommissioned
 from services.fleet import fabric_views, services_of
+from services.forecasts.jobs import ForecastJobs
 from services.gateway.admin.dead_letters import letter_states
 from services.gateway.http.access.loopback import check_bind
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.log.subjects import SiteSubjects
 from services.gateway.ports import TwinPorts
 from services.gateway.text.notable_messages import NOTABLE, notable_text
-from services.what_if.forecast_jobs import ForecastJobs
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreUnreachable
 from shared.basics.time_format import format_time

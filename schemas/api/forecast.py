@@ -179,3 +179,5 @@ class ForecastOrder:
     from_us: int
     snapshot: Callable[[], bytes]
     requests: tuple[TimedRequest, ...]
+    key: str | None = None
+    """The idempotency key: a forecast of the same key is not started twice."""

@@ -58,7 +58,8 @@ class ForecastsPort(Protocol):
     """Forecasts that run in the background; they end with the gateway."""
 
     def start(self, order: ForecastOrder) -> ForecastReport:
-        """Queue a forecast. Raise RateLimited if too many wait."""
+        """Queue a forecast, unless one with the same idempotency key is kept: that one is returned. Raise
+        InvalidInput if the key was used for another request, and RateLimited if too many wait."""
 
     def list(self) -> Sequence[ForecastSummary]:
         """The forecasts that are kept, oldest first."""

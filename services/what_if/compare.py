@@ -101,9 +101,9 @@ def drive_now(
     requests = live_requests(site, clock_us, fabric, requested)
     if is_over() or not drive(site, requests, until_us, (record, *observers), is_over):
         raise _timed_out(site, clock_us, until_us)
-    bodies = {id(body) for body in requested}
-    roots = tuple([message for message in record.log if id(message.body) in bodies])
-    return DrivenSite(site, tuple(record.log), roots, tuple(record.speed_samples))
+    roots = [message for message in record.log if message.cause is None]
+    made = tuple([root for root in roots if any(root.body is body for body in requested)])
+    return DrivenSite(site, tuple(record.log), made, tuple(record.speed_samples))
 
 
 def _timed_out(site: Site, clock_us: int, until_us: int) -> OperationFailed:

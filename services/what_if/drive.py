@@ -12,9 +12,9 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.messages.operator import RekeyDraws
 from services.failures.state import FailuresState
+from shared.engine.cascades import LabRequest, cascades, stop_tracking_documents
 from shared.engine.site import Site
 from shared.models.plant.plant import Plant
-from shared.runtimes.lab import LabRequest, cascades, stop_tracking_documents
 
 
 class Observer(Protocol):

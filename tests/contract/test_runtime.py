@@ -42,6 +42,7 @@ from services.what_if.network_impact import assess_network_impact
 from services.what_if.queries import WhatIfQueries
 from services.workload.filler import filler_backlog
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
+from shared.engine.cascades import LabRequest
 from shared.models.superpod.shapes import chips_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
@@ -49,7 +50,7 @@ from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin_loop import EmbeddedTwin
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
-from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.lab import Lab
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore

@@ -10,7 +10,7 @@ from schemas.messages.scheduler import SlicePreflight, SliceStarted
 from schemas.registry import decode
 from services.scheduler.state import SchedulerState, slices_in
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.runtimes.lab import LabRequest
+from shared.engine.cascades import LabRequest
 from tests.support.pods import POD, pod_lab
 
 PREFLIGHTS_A_DAY = 40

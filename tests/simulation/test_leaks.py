@@ -21,11 +21,11 @@ from services.scheduler.state import SchedulerState, occupancy_of
 from services.transceivers.state import TransceiversState
 from services.workload.state import WorkloadState
 from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.engine.cascades import LabRequest
 from shared.engine.ended_rows import ENDED_MAX
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_state
 from shared.models.superpod.wiring import FACES, join_ports
-from shared.runtimes.lab import LabRequest
 from tests.simulation.test_swarm import unsettled
 from tests.support.pods import POD, pod_lab
 from tests.support.swarm import SHAPES

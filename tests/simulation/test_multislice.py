@@ -28,9 +28,10 @@ from services.fleet import services_of
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState, members_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MS, US_PER_S
+from shared.engine.cascades import LabRequest
 from shared.engine.state import IgnoredDocumentKeys
 from shared.engine.state_codec import decode_state, encode_state
-from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.lab import Lab
 from tests.support.seeds import explored, sliced
 from tests.support.several_pods import SITE, Campus, disagreements, draw_campus
 

@@ -36,13 +36,14 @@ from services.scheduler.structures.pod_placement import FixedGridPlacement, PodP
 from services.workload.slice_requests import submit_arrivals
 from services.workload.state import commission
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
 from shared.models.availability.binomial import at_least
 from shared.models.availability.slice_placement import placement_curve
 from shared.models.static_pod.boxes import boxes
 from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import FACES, HOSTS_PER_CUBE
-from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.lab import Lab
 from tests.support.pods import POD
 from tests.support.policies import drawn_policies, drawn_slice
 from tests.support.seeds import explored, sliced

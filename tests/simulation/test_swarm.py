@@ -20,10 +20,10 @@ from services.ocs.state import OcsState
 from services.service_names import SERVICE_NAMES
 from services.transceivers.state import NO_END, TransceiversState
 from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.link_faults import LINK_FAULTS
-from shared.runtimes.lab import LabRequest
 from tests.support.pods import KIND, POD, pod_lab
 from tests.support.seeds import explored, sliced
 from tests.support.swarm import draw_scenario
@@ -39,7 +39,8 @@ SAID_MIN = 10
 """How often every batch has to see each type of message."""
 NEVER_SAID = {"CircuitsRefused", "FabricRetired", "MessageSkipped", "RekeyDraws", "Upgraded"}
 """The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a pod is retired and a
-message skipped by a person's command only. Draws are rekeyed in forecasts (`tests/unit/services/what_if`)."""
+message skipped by a person's command only. Draws are rekeyed in forecasts
+(`tests/unit/services/forecasts`)."""
 OF_NETWORKS = {
     name for name, body in TYPES.items() if body.writer not in (*SERVICE_NAMES[KIND], "operator", "sequencer")
 } | {

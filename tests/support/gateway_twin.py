@@ -26,11 +26,11 @@ from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
 from schemas.registry import decode
 from services.fleet import fabric_views, services_of
+from services.forecasts.jobs import ForecastJobs
 from services.gateway.http.access.tokens import Tokens, single_token
 from services.gateway.http.app import create_app
 from services.gateway.log.subjects import SiteSubjects
 from services.gateway.ports import TwinPorts
-from services.what_if.forecast_jobs import ForecastJobs
 from services.what_if.queries import WhatIfQueries
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock

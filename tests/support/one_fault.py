@@ -20,9 +20,10 @@ from services.fleet import services_of
 from services.transceivers.state import NO_END, TransceiversState
 from services.transceivers.telemetry import readings_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
+from shared.engine.cascades import LabRequest
 from shared.models.superpod.wiring import IntArray
 from shared.models.telemetry.module_readings import Readings
-from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.lab import Lab
 from tests.support.network_twin import QUIET
 
 INJECTED_US = 2 * US_PER_HOUR

@@ -10,10 +10,11 @@ from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import decode
 from schemas.request_metadata import RequestBody
 from services.fleet import FLEET
+from shared.engine.cascades import LabRequest
 from shared.engine.roots import Request, commissioning_message, request_message, request_time_us, tick_message
 from shared.engine.service import AnyService
 from shared.engine.site import ServicesOf, Site
-from shared.runtimes.lab import Lab, LabRequest, Sink
+from shared.runtimes.lab import Lab, Sink
 from shared.runtimes.live.worker.partition_fold import ServedService
 from shared.storage.store.state_store import FabricPlace
 

@@ -13,9 +13,9 @@ from schemas.names import Shape
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState, members_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
 from shared.models.jobs.progress import progress_at
-from shared.runtimes.lab import LabRequest
 from tests.support.policies import drawn_policies, drawn_slice
 
 SITE = "campus"

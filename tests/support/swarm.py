@@ -21,10 +21,10 @@ from schemas.messages.operator import (
 )
 from schemas.names import FaultKind, Shape
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.cascades import LabRequest
 from shared.models.faults.link_faults import LINK_FAULTS
 from shared.models.ocs_technologies import TECHNOLOGIES
 from shared.models.superpod.wiring import FACES, SPARE_PORTS, STRANDS
-from shared.runtimes.lab import LabRequest
 from tests.support.changed_parameters import OF_PODS, drawn_changes, set_to
 from tests.support.pods import POD
 from tests.support.policies import drawn_policies, drawn_slice

@@ -17,9 +17,10 @@ from schemas.names import FaultKind
 from schemas.registry import decode
 from services.fleet import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
+from shared.engine.cascades import LabRequest
 from shared.models.faults.fault_kinds import FAULTS
 from shared.models.superpod.wiring import FACES
-from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.lab import Lab
 from tools.bench.diagnosis_score import HARD_KINDS, DiagnosisScore, ScoreRow, precision, score_rows
 from tools.bench.figure import BenchFigure
 

@@ -111,37 +111,46 @@ def forecast(
     given = {"inject": inject, "drain": drain, "undrain": undrain, "request": request, "set": settings}
     words = [(what, text) for what, texts in given.items() for text in texts or ()]
     client = Client(at=at or NOW)
-    changes = _changes(client, words, site)
     body: dict[str, object] = {
-        "changes": [change.model_dump(mode="json", exclude_unset=True) for change in changes],
         "days": days,
         "futures": None if own_draws or future is not None else futures or FUTURES,
         "future": future,
         "own_draws": own_draws,
         "site": site,
-        "at": client.at,
         "workers": jobs,
     }
-    report = _finished_forecast(client, body, words)
+    report = _finished_forecast(client, body, words, site)
     with client.reading():
-        if report["single"] is not None:
-            pair = _pair_json(report["single"])
-            show(pair, output, lambda: _future_text(pair, words, report, future))
-            return
-        again = _repeat_command(words, days, report["at_us"], site)
-        head = {"site": report["site"], "at_us": report["at_us"], "days": days}
-        head["requested"] = [f"{what} {text}" for what, text in words]
-        found = _result_json(report["result"])
-        show(head | found, output, lambda: _table(head, found, again))
+        _show_report(report, words, site, future, output)
+
+
+def _show_report(
+    report: Mapping[str, Any],
+    words: Sequence[tuple[str, str]],
+    site: str | None,
+    future: int | None,
+    output: Output,
+) -> None:
+    if report["single"] is not None:
+        pair = _pair_json(report["single"])
+        show(pair, output, lambda: _future_text(pair, words, report, future))
+        return
+    head = {name: report[name] for name in ("site", "at_us", "days")}
+    head["requested"] = [f"{what} {text}" for what, text in words]
+    again = _repeat_command(words, head["days"], head["at_us"], site)
+    found = _result_json(report["result"])
+    show(head | found, output, lambda: _table(head, found, again))
 
 
 def _finished_forecast(
-    client: Client, body: dict[str, object], words: Sequence[tuple[str, str]]
+    client: Client, body: dict[str, object], words: Sequence[tuple[str, str]], site: str | None
 ) -> dict[str, Any]:
     """Request a forecast and wait for its end; cancel it if the wait is interrupted.
 
     Raise InvalidInput, with the option, if the twin or every future refuses it, and OperationFailed if it
     fails."""
+    changes = [change.model_dump(mode="json", exclude_unset=True) for change in _changes(client, words, site)]
+    body = {**body, "changes": changes, "at": client.at}
     client = Client(client.url)  # forecasts themselves are not of a past time
     try:
         report = client.post("/v1/forecasts", *REPORT_FIELDS, body=body)

@@ -21,7 +21,7 @@ from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
     from schemas.body import Body
-    from services.what_if.inevitability import PastEvent, StartPoint, StartPointResult
+    from services.forecasts.inevitability import PastEvent, StartPoint, StartPointResult
 
 THREE_DAYS_S, HOUR_S = 3 * 86_400, 3_600
 MESSAGE = ("id", "type", "at_us", "fabric", "about", "text")
@@ -78,7 +78,7 @@ def inevitable(
     the share of copies in which the event happens again. Operator requests made in the meantime are repeated.
     Nothing happens to the twin.
     """
-    from services.what_if.inevitability import earliest_inevitable, try_start_points
+    from services.forecasts.inevitability import earliest_inevitable, try_start_points
     from shared.runtimes.process_pool import WorkerPool
 
     client = Client()
@@ -97,7 +97,7 @@ def inevitable(
 
 
 def _event(requested: str, chain: Sequence[Mapping[str, Any]]) -> "tuple[PastEvent, str]":
-    from services.what_if.inevitability import PastEvent
+    from services.forecasts.inevitability import PastEvent
 
     found = chain[0]
     if not found["about"]:
@@ -107,7 +107,7 @@ def _event(requested: str, chain: Sequence[Mapping[str, Any]]) -> "tuple[PastEve
 
 
 def _spans(event: "PastEvent", back_us: int, moments: int) -> list[int]:
-    from services.what_if.inevitability import LAST_US, start_spans_us
+    from services.forecasts.inevitability import LAST_US, start_spans_us
 
     if event.at_us < LAST_US:
         raise InvalidInput(
@@ -123,7 +123,7 @@ def _starts(client: Client, event: "PastEvent", spans: Sequence[int], line: Stat
     """The site at each of these moments before, the earliest first, and what people asked of it since."""
     from ops.client.remote_snapshot import fetch_snapshot
     from schemas.api.changes import TimedRequest
-    from services.what_if.inevitability import StartPoint
+    from services.forecasts.inevitability import StartPoint
 
     site = {row["name"]: row["site"] for row in client.rows("/v1/fabrics", "name", "site")}[event.fabric]
     found = []

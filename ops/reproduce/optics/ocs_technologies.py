@@ -13,11 +13,11 @@ from schemas.messages.operator import InjectFault
 from schemas.names import FaultKind
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_HOUR
+from shared.engine.cascades import LabRequest
 from shared.models.faults.fault_kinds import FAULTS
 from shared.models.ocs_technologies import TECHNOLOGIES, OcsTechnology, technology_ports
 from shared.models.optics.palomar import manufactured_ocses
 from shared.models.superpod.wiring import ocs_radix
-from shared.runtimes.lab import LabRequest
 
 DAYS = 0.25
 TABLE_C1 = tuple(name for name in TECHNOLOGIES if name != "palomar")

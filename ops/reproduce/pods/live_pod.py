@@ -47,9 +47,9 @@ from schemas.messages.scheduler import (
 from schemas.names import FaultKind
 from services.failures.hazards import population
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from shared.engine.cascades import LabRequest
 from shared.models.ocs.parts import PARTS
 from shared.models.superpod.superpod_plant import superpod_plant
-from shared.runtimes.lab import LabRequest
 
 CUBES = 64
 WEEK_US = 7 * US_PER_DAY

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from schemas.api.forecast import ForecastOrder, ForecastReport, ForecastRequest
+from schemas.limits import IDEMPOTENCY_KEY_MAX
 from services.gateway.explain.changes import timed_changes
 from services.gateway.fabrics import living_fabrics, site_of, sites
 from services.gateway.log.time_travel import NOW, REQUESTED_TIME, PointInTime, parse_point_in_time
@@ -20,9 +21,16 @@ def forecasts_of(twin: TwinPorts) -> ForecastsPort:
     return twin.forecasts
 
 
-def start_forecast(twin: TwinPorts, request: ForecastRequest, requested_by: str | None) -> ForecastReport:
-    """Queue a forecast. Raise InvalidInput if it is not possible, and RateLimited if too many wait."""
+def start_forecast(
+    twin: TwinPorts, request: ForecastRequest, requested_by: str | None, key: str | None = None
+) -> ForecastReport:
+    """Queue a forecast; `key` is its idempotency key. Raise InvalidInput if it is not possible, and
+    RateLimited if too many wait."""
     forecasts, past = forecasts_of(twin), twin.past
+    if key is not None and not 0 < len(key) <= IDEMPOTENCY_KEY_MAX:
+        raise InvalidInput(
+            f"Idempotency-Key: has {len(key)} characters; must have 1 to {IDEMPOTENCY_KEY_MAX}"
+        )
     if past is None:
         raise InvalidInput("forecasts: must not be used; this twin keeps no snapshots of the past")
     _check_in_time(request)
@@ -39,6 +47,7 @@ def start_forecast(twin: TwinPorts, request: ForecastRequest, requested_by: str 
             from_us=point.at_us,
             snapshot=lambda: past.site(site, position).snapshot(),
             requests=requests,
+            key=key,
         )
     )
 

@@ -51,13 +51,10 @@ def problem_text(error: Mapping[str, Any]) -> str:
         return f"input should have at least {least:,} item{'s' if least > 1 else ''}"
     if error["type"] == "string_pattern_mismatch" and error["ctx"]["pattern"] in PATTERN_TEXTS:
         return PATTERN_TEXTS[error["ctx"]["pattern"]]
-    if error["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        tags = error["ctx"].get("expected_tags", "")
-        return (
-            f"{error['ctx']['discriminator']} must be one of {tags}"
-            if tags
-            else "has no field that selects its type"
-        )
+    if error["type"] == "union_tag_invalid":
+        return f"{error['ctx']['discriminator']} must be one of {error['ctx']['expected_tags']}"
+    if error["type"] == "union_tag_not_found":
+        return f"must have the field {error['ctx']['discriminator']}, which selects its type"
     text = str(error["msg"])
     return JSON_WORDS.get(error["type"], f"{text[:1].lower()}{text[1:]}")
 

@@ -13,12 +13,12 @@ from schemas.messages.repairs import RepairOpened
 from schemas.registry import decode
 from shared.basics.errors import ServiceFailed
 from shared.engine import site as site_module
+from shared.engine.cascades import LabRequest
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.roots import is_root, tick_message
 from shared.engine.service import AnyService, RuleRow, on
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance
-from shared.runtimes.lab import LabRequest
 from tests.support.pods import POD, has, next_tick, pod_lab, pod_site, request_to
 from tests.support.rig import state_of
 from tests.support.toy_services import ANSWER_US, CUBES_TOY, PERIOD_US, TOYS, ToyState, toy

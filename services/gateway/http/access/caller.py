@@ -81,6 +81,13 @@ def denial(caller: Caller, method: str, path: str) -> str | None:
     return f"{caller.name} is {_article(caller.role)} and has no right {needed}; the role must be {roles}"
 
 
+def removal_denial(caller: Caller, owner: str | None) -> str | None:
+    """Why the caller may not cancel or delete what `owner` started; None if it may."""
+    if caller.name == owner or Right.OPERATE in RIGHTS[caller.role]:
+        return None
+    return f"was started by {owner or 'a client without a name'}; the role must allow {Right.OPERATE}"
+
+
 def attach_caller(scope: Scope, caller: Caller) -> None:
     """Attach the caller to the request, for the routes behind the guard."""
     scope.setdefault("state", {})["caller"] = caller

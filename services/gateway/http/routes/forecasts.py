@@ -2,15 +2,18 @@
 
 from typing import Annotated, Any, Unpack
 
-from fastapi import APIRouter, Body, Path, Response
+from fastapi import APIRouter, Body, Header, Path, Response
 
 from schemas.api.forecast import EXAMPLE, ForecastReport, ForecastRequest, ForecastSummary
 from services.gateway.explain.forecasts import forecasts_of, start_forecast
-from services.gateway.http.access.caller import CurrentCaller
-from services.gateway.http.responses import json_response
+from services.gateway.http.access.caller import CurrentCaller, removal_denial
+from services.gateway.http.responses import error_response, json_response
 from services.gateway.http.route_options import RouteOptions, StrictJsonRoute
 from services.gateway.ports import TwinPorts
 
+Key = Annotated[
+    str | None, Header(alias="Idempotency-Key", description="forecasts with the same key start once")
+]
 Name = Annotated[str, Path(description="such as forecast-3f9a1c0b7d42, from `POST /v1/forecasts`")]
 EXAMPLES: dict[str, Any] = {
     "drain": {"summary": "drain a cube in three hours", "value": EXAMPLE},
@@ -62,9 +65,11 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         responses=STARTED,
     )
     def start(
-        requested: Annotated[ForecastRequest, Body(openapi_examples=EXAMPLES)], caller: CurrentCaller
+        requested: Annotated[ForecastRequest, Body(openapi_examples=EXAMPLES)],
+        caller: CurrentCaller,
+        key: Key = None,
     ) -> Response:
-        report = start_forecast(twin, requested, caller.name)
+        report = start_forecast(twin, requested, caller.name, key)
         return json_response(report, 202, {"Location": f"/v1/forecasts/{report.id}"})
 
     @router.get(
@@ -88,7 +93,10 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         summary="Cancel a forecast that has not finished, or delete one that has",
         response_model=ForecastReport,
     )
-    def remove(name: Name) -> Response:
-        return json_response(forecasts_of(twin).remove(name))
+    def remove(name: Name, caller: CurrentCaller) -> Response:
+        forecasts = forecasts_of(twin)
+        if (why := removal_denial(caller, forecasts.report(name).requested_by)) is not None:
+            return error_response(f"forecast {name}: {why}", 403)
+        return json_response(forecasts.remove(name))
 
     return router

@@ -21,7 +21,8 @@ from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, TrunksCh
 from schemas.registry import decode
 from services.fleet import services_of
 from shared.basics.units import US_PER_HOUR
-from shared.runtimes.lab import Lab, LabRequest
+from shared.engine.cascades import LabRequest
+from shared.runtimes.lab import Lab
 
 DCN = "dcn-0"
 BLOCKS = (BlockGroupConfig(count=3, generation=400), BlockGroupConfig(count=5, generation=100, uplinks=256))

@@ -12,11 +12,12 @@ from schemas.config.pods import FabricConfig, SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired
 from schemas.registry import decode
+from shared.engine.cascades import LabRequest
 from shared.engine.replay import Replay
 from shared.engine.roots import is_root
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance
-from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.lab import Lab
 from shared.runtimes.live.kafka.appender import Entry
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET
 from tests.support.live_swarm import LiveSwarm

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ops.local.software_version import software_version
-from services.what_if.futures import run_future
+from services.forecasts.futures import run_future
 from shared.basics.units import US_PER_HOUR
 from shared.storage.snapshots.site_snapshot import from_bytes
 from tests.support.gateway_twin import Client, DrivenTwin

@@ -12,8 +12,9 @@ from schemas.messages.traffic import JobBandwidthSet
 from services.fleet import services_of
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_S
+from shared.engine.cascades import LabRequest
 from shared.models.jobs.progress import Progress
-from shared.runtimes.lab import Lab, LabRequest
+from shared.runtimes.lab import Lab
 from tests.support.several_pods import disagreements
 
 PODS = ("pod-0", "pod-1")

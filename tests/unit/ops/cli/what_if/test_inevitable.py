@@ -3,7 +3,7 @@
 import pytest
 
 from ops.cli.what_if.inevitable import _spans, _table
-from services.what_if.inevitability import PastEvent, StartPointResult, earliest_inevitable
+from services.forecasts.inevitability import PastEvent, StartPointResult, earliest_inevitable
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR, US_PER_MIN
 from shared.models.statistics.proportions import wilson_share

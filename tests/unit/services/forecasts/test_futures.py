@@ -12,8 +12,8 @@ from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.messages.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
 from schemas.registry import decode
 from services.fleet import services_of
-from services.what_if.forecast import ForecastCase, run_forecast
-from services.what_if.futures import run_future
+from services.forecasts.forecast import ForecastCase, run_forecast
+from services.forecasts.futures import run_future
 from services.what_if.measures import MEASURES
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN

@@ -20,7 +20,7 @@ from schemas.api.forecast import (
     ForecastSummary,
     FuturePair,
 )
-from services.what_if.forecast import ForecastCase, run_forecast, run_pair
+from services.forecasts.forecast import ForecastCase, run_forecast, run_pair
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, RateLimited
 from shared.basics.spelling import truncated
 from shared.basics.units import US_PER_DAY
@@ -86,8 +86,11 @@ class ForecastJobs:
         self._thread: threading.Thread | None = None
 
     def start(self, order: ForecastOrder) -> ForecastReport:
-        """Queue a forecast. Raise RateLimited if too many wait."""
+        """Queue a forecast, unless one with the same idempotency key is kept: that one is returned. Raise
+        InvalidInput if the key was used for another request, and RateLimited if too many wait."""
         with self._changed:
+            if (first := self._first_of(order)) is not None:
+                return first.report()
             waiting = sum(job.status in UNFINISHED for job in self._jobs.values())
             if self._closed or waiting > WAITING_MAX:
                 raise RateLimited(
@@ -132,6 +135,21 @@ class ForecastJobs:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(STOP_S_MAX)
+
+    def _first_of(self, order: ForecastOrder) -> _Job | None:
+        """The forecast that was started with the same idempotency key."""
+        for job in self._jobs.values():
+            if order.key is not None and (job.order.key, job.order.requested_by) == (
+                order.key,
+                order.requested_by,
+            ):
+                if job.order.request != order.request:
+                    raise InvalidInput(
+                        f"Idempotency-Key {truncated(order.key)!r}: was used for another forecast; "
+                        "must be new"
+                    )
+                return job
+        return None
 
     def _job(self, name: str) -> _Job:
         job = self._jobs.get(name)

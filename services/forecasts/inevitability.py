@@ -1,5 +1,5 @@
-"""When something that happened had become inevitable: futures from several moments before it, each with other
-draws, and how many of them come to the same."""
+"""Finds the time from which a past event was likely: runs futures from several points before it, each with
+other random draws, and counts those in which the event happens again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from shared.runtimes.process_pool import WorkerPool
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 
 LAST_US = US_PER_MIN
-"""The last moment that is looked at is so long before what happened."""
+"""Time between the last start point and the event."""
 LIKELY = 0.5
-"""What is inevitable happens more often than not."""
+"""Share of futures above which an event counts as inevitable."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastEvent:
-    """What happened: a message of this type about this thing of a fabric."""
+    """A message of this type about this object of a fabric."""
 
     at_us: int
     fabric: str
@@ -35,7 +35,7 @@ class PastEvent:
 
 @dataclass(frozen=True, slots=True)
 class StartPoint:
-    """A moment from which it is looked at, with what people asked for from then until it happened."""
+    """A time before the event from which futures start, and the operators' requests from then on."""
 
     before_us: int
     snapshot_bytes: bytes
@@ -45,8 +45,8 @@ class StartPoint:
 
 @dataclass(frozen=True, slots=True)
 class StartPointResult:
-    """In how many of so many `futures` from a moment, `before_us` before it, the `same` happened by its time
-    and a `within` more, and in how many something of its type (`any`), with the shares."""
+    """The number of `futures` from a start point, `before_us` before the event; the number in which the
+    `same` event happened in time; the number in which one of its type did (`any`); and both shares."""
 
     before_us: int
     futures: int
@@ -57,7 +57,7 @@ class StartPointResult:
 
 
 def start_spans_us(back_us: int, count: int) -> list[int]:
-    """So many spans before what happened, from the longest to a minute, each the same times shorter."""
+    """`count` spans before the event, from the longest to a minute, in a geometric sequence."""
     if count == 1:
         return [back_us]
     shrinks = (LAST_US / back_us) ** (1 / (count - 1))
@@ -70,7 +70,7 @@ def start_spans_us(back_us: int, count: int) -> list[int]:
 def try_start_points(
     event: PastEvent, starts: Sequence[StartPoint], futures: int, within_us: int, workers: WorkerPool
 ) -> list[StartPointResult]:
-    """From each start, in their order."""
+    """Run futures from each start point; the results are in the same order."""
     cases = [(start, salt) for start in starts for salt in range(1, futures + 1)]
     found = list(workers.each(partial(_recurs_in_case, event, event.at_us + within_us), cases))
     return [
@@ -88,7 +88,7 @@ def _start_point_result(start: StartPoint, found: Sequence[tuple[bool, bool]]) -
 
 
 def earliest_inevitable(rows: Sequence[StartPointResult]) -> StartPointResult | None:
-    """The earliest moment from which on all that were looked at come to the same more often than not, surely;
+    """The earliest start point from which on the event surely happens again in more than half of the futures;
     None if there is none."""
     found = None
     for row in reversed(rows):

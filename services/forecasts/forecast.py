@@ -7,7 +7,7 @@ from functools import partial
 
 from schemas.api.changes import TimedRequest
 from schemas.api.forecast import ForecastResult, FutureMeasures, FuturePair
-from services.what_if.futures import run_future
+from services.forecasts.futures import run_future
 from services.what_if.measures import compare_measures
 from shared.basics.errors import InvalidInput
 from shared.runtimes.process_pool import WorkerPool, stop_requested

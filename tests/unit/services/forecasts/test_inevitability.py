@@ -4,7 +4,7 @@ import pytest
 
 from schemas.api.changes import TimedRequest
 from schemas.messages.operator import InjectFault
-from services.what_if.inevitability import (
+from services.forecasts.inevitability import (
     PastEvent,
     StartPoint,
     StartPointResult,
@@ -17,7 +17,7 @@ from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.models.statistics.proportions import wilson_share
 from shared.runtimes.process_pool import WorkerPool
 from tests.support.pods import POD
-from tests.unit.services.what_if.test_futures import Lived
+from tests.unit.services.forecasts.test_futures import Lived
 
 CUBE = "pod-0/cube-3"
 POWER = InjectFault(kind="cube-power", target=CUBE)

@@ -1,0 +1,143 @@
+"""Forecasts over the API: started, followed, read and cancelled."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.api.forecast import ForecastReport
+from services.forecasts.futures import run_future
+from services.forecasts.jobs import WAITING_MAX
+from services.gateway.http.access.caller import RIGHTS, Caller, Role, removal_denial, right_needed
+from shared.basics.units import US_PER_HOUR
+from shared.storage.snapshots.site_snapshot import from_bytes
+from tests.support.gateway_twin import Client, DrivenTwin
+
+pytestmark = pytest.mark.integration
+
+WAIT_S = 120.0
+SHORT = {"days": 0.05, "futures": 2}
+LONG = {"days": 3_000, "futures": 2}
+DRAIN = {"change": "drain", "target": "pod-0/cube-3", "after_s": 600}
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    folder: Path = tmp_path_factory.mktemp("twin")
+    driven = DrivenTwin(folder, ["pod.cubes=8", "failures.host_per_day=0.02"])
+    driven.advance(3.0)
+    yield driven
+    driven.close()
+
+
+def finished(client: Client, body: dict[str, Any]) -> ForecastReport:
+    started = client.post("/v1/forecasts", json=body)
+    assert started.status_code == 202, started.text
+    until_s = time.monotonic() + WAIT_S
+    while time.monotonic() < until_s:
+        answer = client.get(started.headers["location"])
+        if answer.json()["status"] not in ("queued", "running"):
+            return ForecastReport.model_validate_json(answer.content)
+        time.sleep(0.1)
+    raise AssertionError(f"not finished: {answer.text}")
+
+
+def test_a_forecast_has_the_measures_of_its_futures(twin: DrivenTwin) -> None:
+    client = twin.client()
+    before = len(twin.messages())
+    report = finished(client, SHORT | {"changes": [DRAIN]})
+    assert (report.status, report.futures_done, report.site) == ("done", 2, "pod-0")
+    assert report.result is not None
+    snapshot = from_bytes(client.get("/v1/snapshots/pod-0?at=now").content)
+    for one in report.result.each:
+        future = run_future(snapshot, report.at_us, round(1.2 * US_PER_HOUR), salt=one.future)
+        assert future.figures == one.without
+        assert one.requested is not None
+    rows = {row.name: row for row in report.result.rows}
+    assert rows["goodput"].difference is not None
+    assert rows["goodput"].difference.runs == 2
+    assert len(twin.messages()) == before, "the twin does not change"
+    assert report.id in [row["id"] for row in client.get("/v1/forecasts").json()]
+
+
+def test_one_future_has_its_events(twin: DrivenTwin) -> None:
+    report = finished(twin.client(), {"days": 0.05, "future": 3, "changes": [DRAIN]})
+    assert report.result is None
+    assert report.single is not None
+    assert report.single.requested is not None
+    assert [one.type for one in report.single.requested.notable][:1] == ["RekeyDraws"]
+    assert "CubeDrained" in {one.type for one in report.single.requested.notable}
+
+
+def test_a_change_that_every_future_refuses_is_refused(twin: DrivenTwin) -> None:
+    undrain = {"change": "undrain", "target": "pod-0/cube-3"}
+    report = finished(twin.client(), SHORT | {"changes": [undrain]})
+    assert (report.status, report.result) == ("refused", None)
+    assert report.error == "cube: 'pod-0/cube-3' is not drained"
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({"changes": [DRAIN | {"target": "pod-0/cube-99"}]}, "changes.0: cube 'pod-0/cube-99': "),
+        ({"changes": [DRAIN | {"target": "pod-9/cube-1"}]}, "changes.0: fabric 'pod-9': no such fabric"),
+        ({"days": 0.001, "changes": [DRAIN]}, "changes.0.after_s 600: is after the end of the futures"),
+        ({"changes": [{"change": "repair", "target": "pod-0/ocs-1"}]}, "changes.0: target 'pod-0/ocs-1'"),
+        (
+            {"changes": [{"change": "set", "parameters": {"failures.host_per_day": 200.0}}]},
+            "changes.0: pod-0: failures.host_per_day: 200.0 is not allowed",
+        ),
+        (
+            {"changes": 2 * [{"change": "set", "parameters": {"failures.host_per_day": 0.1}}]},
+            "changes.1: failures.host_per_day: set twice",
+        ),
+        ({"site": "campus"}, "site 'campus': no such site; must be one of pod-0"),
+        ({"at": "900d"}, "at '900d': is in the future; must be at most"),
+        ({"futures": 0}, "futures 0: input should be greater than or equal to 2"),
+    ],
+)
+def test_an_invalid_request_is_refused_with_a_sentence(
+    twin: DrivenTwin, body: dict[str, Any], sentence: str
+) -> None:
+    answer = twin.client().post("/v1/forecasts", json=body)
+    assert answer.status_code == 422
+    assert str(answer.json()["error"]).startswith(sentence), answer.text
+
+
+def test_few_forecasts_wait_and_each_can_be_cancelled(twin: DrivenTwin) -> None:
+    client = twin.client()
+    starts = [client.post("/v1/forecasts", json=LONG) for _ in range(WAITING_MAX + 2)]
+    assert [answer.status_code for answer in starts] == [202] * (WAITING_MAX + 1) + [429]
+    assert int(starts[-1].headers["retry-after"]) > 0
+    assert "must be at most 5" in starts[-1].json()["error"]
+    for answer in starts[:-1]:
+        path = answer.headers["location"]
+        assert client.request("DELETE", path).json()["status"] == "cancelled"
+        assert client.get(path).status_code == 404
+    assert finished(client, SHORT).status == "done"
+
+
+def test_a_repeated_request_with_the_same_key_starts_once(twin: DrivenTwin) -> None:
+    client, headers = twin.client(), {"Idempotency-Key": "once"}
+    first, second = (client.post("/v1/forecasts", json=LONG, headers=headers).json() for _ in range(2))
+    assert first["id"] == second["id"]
+    other = client.post("/v1/forecasts", json=SHORT, headers=headers)
+    assert (other.status_code, other.json()["error"]) == (
+        422,
+        "Idempotency-Key 'once': was used for another forecast; must be new",
+    )
+    client.request("DELETE", f"/v1/forecasts/{first['id']}")
+
+
+def test_a_reader_may_forecast_and_cancel_its_own() -> None:
+    reader, operator = Caller("rita", Role.READER), Caller("olaf", Role.OPERATOR)
+    for method in ("GET", "POST", "DELETE"):
+        assert right_needed(method, "/v1/forecasts/forecast-1") in RIGHTS[reader.role]
+    assert removal_denial(reader, "rita") is None
+    assert removal_denial(operator, "rita") is None
+    assert (
+        removal_denial(reader, "olaf")
+        == "was started by olaf; the role must allow to request slices and drains"
+    )
