@@ -69,8 +69,9 @@ class _Job:
         )
 
     def summary(self) -> ForecastSummary:
+        report = self.report()
         return ForecastSummary.model_construct(
-            **{name: getattr(self.report(), name) for name in ForecastSummary.model_fields}
+            **{name: getattr(report, name) for name in ForecastSummary.model_fields}
         )
 
 
