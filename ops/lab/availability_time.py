@@ -2,7 +2,7 @@
 
 A cube is available while it is healthy and not drained. An OCS is whole while none of its parts is down. By
 the first is decided whether a job of so many cubes can be placed at all, by the second whether it can be
-where any fault of an OCS is fatal (NSDI 2024, FACTS 12).
+where any fault of an OCS is fatal (NSDI 2024).
 """
 
 from collections.abc import Mapping

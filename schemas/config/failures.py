@@ -52,7 +52,7 @@ class FailuresConfig(Model):
     host_per_day: float = _per_day(
         0.0008,
         "share of machines that fail in a day",
-        "NSDI 2024 (FACTS 12): 0.08 %",
+        "NSDI 2024: 0.08 %",
     )
     cable_per_day: float = _per_day(
         0.0,
@@ -62,7 +62,7 @@ class FailuresConfig(Model):
     link_per_day: float = _per_day(
         0.00005,
         "share of ICI cables (here: link ends) that fail in a day",
-        "NSDI 2024 (FACTS 12): 0.005 %",
+        "NSDI 2024: 0.005 %",
     )
     optics_per_day: float = _per_day(
         0.00002,
@@ -72,7 +72,7 @@ class FailuresConfig(Model):
     ocs_per_day: float = _per_day(
         0.0004,
         "share of OCSes that fail in a day",
-        "NSDI 2024 (FACTS 12): 0.04 %",
+        "NSDI 2024: 0.04 %",
     )
     stray_per_day: float = _per_day(
         2.4e-8,

@@ -32,7 +32,7 @@ class RepairsConfig(Model):
         72.0,
         "mean of the log-normal repair time of an OCS or one of its ports",
         unit="hours",
-        source="derived from NSDI 2024 (FACTS 12): 3 days",
+        source="derived from NSDI 2024: 3 days",
         gt=0,
         le=10_000,
         allow_inf_nan=False,

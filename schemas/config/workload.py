@@ -12,10 +12,9 @@ from schemas.messages.operator import DurationUs, Priority
 from schemas.names import OwnerName, Shape, Tier
 
 CALIBRATED = (
-    "calibrated to 139 jobs and 24,200 cross-connects a day (NSDI 2024, FACTS 12), which we count as starts "
-    "and links"
+    "calibrated to 139 jobs and 24,200 cross-connects a day (NSDI 2024), which we count as starts and links"
 )
-CALIBRATED_SPREAD = "calibrated to 58–248 jobs a day (NSDI 2024, FACTS 12), which we count as starts"
+CALIBRATED_SPREAD = "calibrated to 58–248 jobs a day (NSDI 2024), which we count as starts"
 
 
 class WorkloadConfig(Model):
@@ -230,7 +229,7 @@ class WorkloadConfig(Model):
         2,
         "cubes of the smallest filler job; the others are twice as large each",
         unit="cubes",
-        source="calibrated to 139 jobs a day, as starts, and > 98 % in use (NSDI 2024, FACTS 12; [LF] 4.2.4)",
+        source="calibrated to 139 jobs a day, as starts, and > 98 % in use (NSDI 2024; [LF] 4.2.4)",
         ge=1,
         le=64,
     )

@@ -1,4 +1,4 @@
-"""Health of a cube: healthy if none of its hosts is seen down and none of its modules has failed.
+"""Health of a cube: healthy if it has power and no host, chip, cable or module is seen as failed.
 
 A cube with a degraded module is healthy, because the link still works. So is a throttled cube, which only
 runs slower.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from schemas.names import FaultKind
 from shared.models.assumptions import assumed
-from shared.models.telemetry.inspections import LANES, READINGS_PER_INSPECTION, THRESHOLDS, Inspection
+from shared.models.telemetry.outlier_thresholds import LANES, READINGS_PER_INSPECTION, THRESHOLDS, Inspection
 
 MISREAD_DB = 1.0
 """Minimum error of the received power in dB, at one end alone, that counts as a misreading."""

@@ -1,6 +1,6 @@
 """Times and targets of spontaneous faults: a Poisson process for each class of parts.
 
-Rates may vary slowly and with the age of parts (NSDI 2024, FACTS 12). `shared.models.faults.fault_kinds` has
+Rates may vary slowly and with the age of parts (NSDI 2024). `shared.models.faults.fault_kinds` has
 the classes and their rates, `shared.models.faults.hazards` the variation. Assumption: the rate of cables is
 for each link end (96 a cube), because technicians replace module, cable and connector of one end together.
 

@@ -9,7 +9,7 @@ from schemas.names import Shape, Tier
 from shared.basics.units import US_PER_HOUR
 from shared.engine.state import State
 from shared.models.jobs.goodput_accounting import OTHER_OWNERS, OWNERS_MAX
-from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.goodput_categories import Ledger
 from shared.models.jobs.progress import FULL_SPEED, Progress
 from shared.models.superpod.shapes import chips_of
 
@@ -38,7 +38,7 @@ class Symptom:
     seen_as: Literal["error", "hang"]
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class Job:
     """The job of one slice, on all chips of its `cubes`, or on those of one cube from its `corner`."""
 
@@ -62,7 +62,7 @@ class Job:
         return chips_of(self.shape)
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class MultisliceJob:
     """The slices of several pods that a job runs on."""
 

@@ -6,7 +6,7 @@ from schemas.messages.jobs import ChipTime, OwnerUse, SliceUse, TierUse, UsageRe
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_HOUR
 from shared.models.jobs.goodput_accounting import TIERS, Group, JobUse, sum_by_group, sum_ledgers
-from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.goodput_categories import Ledger
 
 FULL_REPORT_EVERY = 24
 """Every N-th report is complete; the others have only tiers, to keep the log small."""

@@ -37,7 +37,7 @@ MIN_REPLY_DELAY_US = 1
 def start_alignment(state: OcsState, circuits: Circuits, turning: BoolArray) -> tuple[int, FailedAlignments]:
     """Turn the mirrors of the circuits marked in `turning`.
 
-    Returns the time at which the slowest has bits its place or failed, and the failed alignments. OCSes work
+    Returns the time at which the slowest is in place or failed, and the failed alignments. OCSes work
     in parallel, and each turns all its mirrors at once unless its technology is serial.
     """
     turned = turning.nonzero()[0]

@@ -22,7 +22,7 @@ from schemas.messages.traffic import TrafficCarried
 from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp, TrunksChanged
 from schemas.names import number_of
 from services.topology.rewiring_planner import initial_rewiring, plan_rewiring
-from services.topology.rewiring_stages import (
+from services.topology.stage_execution import (
     abort_rewiring,
     begin_stage,
     on_qualified,

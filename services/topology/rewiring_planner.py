@@ -21,7 +21,7 @@ from shared.models.dcn.failure import (
     survivors,
 )
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
-from shared.models.dcn.rewiring.rewiring_stages import (
+from shared.models.dcn.rewiring.stage_planning import (
     Stage,
     Timing,
     block_capacity,

@@ -23,18 +23,18 @@ from shared.basics.units import US_PER_DAY, US_PER_MIN
 from shared.models.optics.impairments import SOUND
 from shared.models.superpod.wiring import STRANDS, IntArray, ocs_of
 from shared.models.telemetry.false_alarms import rows_of_ends
-from shared.models.telemetry.inspections import (
+from shared.models.telemetry.module_readings import NOT_STUCK, FloatArray
+from shared.models.telemetry.outlier_thresholds import (
     READINGS_PER_INSPECTION,
     Deviations,
     ExpectationOffsets,
     Inspection,
     deviations,
     has_moved,
+    is_outlier,
     may_false_alarm,
     reads_as_much,
-    stands_out,
 )
-from shared.models.telemetry.module_readings import NOT_STUCK, FloatArray
 
 EARLY_INSPECTION_US = US_PER_MIN
 """Delay of an inspection after a link has changed."""
@@ -189,7 +189,9 @@ def _report_outliers(state: TransceiversState, inspections: dict[int, Inspection
     no longer be read is reported once as unseen, until it can be read.
     """
     out = {
-        end for end, inspection in inspections.items() if stands_out(inspection, did=end in state.reported)
+        end
+        for end, inspection in inspections.items()
+        if is_outlier(inspection, was_outlier=end in state.reported)
     }
     out |= {far for end in out if (far := inspections[end].far) is not None}
     out |= state.reported.keys() & _ends_under_repair(state)

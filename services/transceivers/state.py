@@ -16,8 +16,8 @@ from shared.models.optics.impairments import Impairment
 from shared.models.optics.link_design import design_of
 from shared.models.optics.manufactured_modules import manufactured_modules
 from shared.models.superpod.wiring import ENDS_PER_CUBE
-from shared.models.telemetry.inspections import Inspection
 from shared.models.telemetry.installed_modules import InstalledModules
+from shared.models.telemetry.outlier_thresholds import Inspection
 
 NO_END = -1
 BOTH_STRANDS = 3

@@ -20,8 +20,8 @@ from services.failures.service import SERVICE as FAILURES
 from services.failures.state import FailuresState
 from services.ocs.service import SERVICE as OCS
 from services.ocs.state import NO_PORT, OcsState
-from services.topology.rewiring_stages import blocking_reason
 from services.topology.service import SERVICE as TOPOLOGY
+from services.topology.stage_execution import blocking_reason
 from services.topology.state import TopologyState
 from services.traffic.service import SERVICE as TRAFFIC
 from services.traffic.state import TrafficState

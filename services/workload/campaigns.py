@@ -72,7 +72,7 @@ class ShapeDemand:
         return self.jobs_mean / self.per_day * US_PER_DAY
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class Stream:
     """The campaigns of one shape: number of campaigns and jobs so far, and the start of the next campaign."""
 
@@ -81,7 +81,7 @@ class Stream:
     next_us: int
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class Campaign:
     """One campaign of a shape, given by its index `shape` in the mix.
 

@@ -11,7 +11,7 @@ from shared.engine.state import TRANSIENT, State
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class WantedSlice:
     """A slice that waits or runs."""
 

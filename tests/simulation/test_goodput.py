@@ -16,7 +16,7 @@ from shared.models.jobs.goodput_accounting import (
     sum_by_place,
     sum_ledgers,
 )
-from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.goodput_categories import Ledger
 from tests.support.pods import POD, pod_lab
 from tests.support.swarm import draw_scenario
 

@@ -26,7 +26,7 @@ from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
 from shared.runtimes.process_pool import WorkerPool
 from shared.storage.log.indexed_log import IndexedLog
-from shared.storage.snapshots.site_history import SNAPSHOT_EVERY, ReplayedSite, SiteHistory
+from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES, ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tools.bench.figure import BenchFigure
@@ -75,10 +75,10 @@ def _figures(log: IndexedLog, snapshots: SnapshotFolder, days: int) -> list[Benc
         ),
         BenchFigure(
             "share of a fold's time for snapshots",
-            round(100 * take_s * (log.end / SNAPSHOT_EVERY) / fold_s, 2),
+            round(100 * take_s * (log.end / SNAPSHOT_INTERVAL_MESSAGES) / fold_s, 2),
             "%",
             "under 3",
-            f"one every {SNAPSHOT_EVERY:,} messages, over folding "
+            f"one every {SNAPSHOT_INTERVAL_MESSAGES:,} messages, over folding "
             "the same log; a twin also writes and commits",
         ),
         BenchFigure(

@@ -35,7 +35,7 @@ from shared.models.dcn.growth import growth_steps
 from shared.models.dcn.planning import plan
 from shared.models.dcn.rewiring.isolation import check_isolation
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
-from shared.models.dcn.rewiring.rewiring_stages import Timing
+from shared.models.dcn.rewiring.stage_planning import Timing
 from shared.models.dcn.routing.path_loads import (
     check_paths,
     largest_use,

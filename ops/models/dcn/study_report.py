@@ -11,7 +11,7 @@ from shared.models.dcn.growth import GrowthStep
 from shared.models.dcn.planning import DcnPlan
 from shared.models.dcn.rewiring.matchings import links_of
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, fewest_circuits_made
-from shared.models.dcn.rewiring.rewiring_stages import ROUNDING, Stage
+from shared.models.dcn.rewiring.stage_planning import ROUNDING, Stage
 from shared.models.dcn.routing.fair_share import fair_share, slowdown
 from shared.models.dcn.routing.path_loads import mean_path, trunk_capacity
 from shared.models.network.blocks import FloatArray, NetworkLayout

@@ -39,7 +39,7 @@ from shared.models.dcn.growth import growth_steps, turn_down
 from shared.models.dcn.planning import CHAIN_MAX, PROMISE
 from shared.models.dcn.rewiring.matchings import circuits_of
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
-from shared.models.dcn.rewiring.rewiring_stages import Stage, block_capacity
+from shared.models.dcn.rewiring.stage_planning import Stage, block_capacity
 from shared.models.network.blocks import NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
 

@@ -1,5 +1,5 @@
 """Claims on what the field's hazards decide: how failures vary from week to week, how many cubes can be had,
-and how many jobs failures meet (NSDI 2024, FACTS 12), by the calibration `field`."""
+and how many jobs failures meet (NSDI 2024), by the calibration `field`."""
 
 import math
 from collections.abc import Callable

@@ -17,7 +17,7 @@ MemberStatus = Literal["nothing", "waits", "holds", "joined", "stands"]
 """
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class MultisliceMember:
     """This pod's slice of a multislice job.
 

@@ -25,7 +25,7 @@ from shared.models.dcn.engineering.topology_engineering import (
 from shared.models.dcn.planning import CHAIN_MAX, PROMISE
 from shared.models.dcn.rewiring.matchings import links_of
 from shared.models.dcn.rewiring.rewired_circuits import rewired
-from shared.models.dcn.rewiring.rewiring_stages import (
+from shared.models.dcn.rewiring.stage_planning import (
     Stage,
     Timing,
     block_capacity,

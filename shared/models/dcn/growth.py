@@ -27,7 +27,7 @@ from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.planning import CHAIN_MAX, PROMISE, plan
 from shared.models.dcn.rewiring.matchings import halved
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
-from shared.models.dcn.rewiring.rewiring_stages import Stage, block_capacity, plan_stages
+from shared.models.dcn.rewiring.stage_planning import Stage, block_capacity, plan_stages
 from shared.models.network.blocks import DOMAINS, Block, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
 

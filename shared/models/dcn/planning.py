@@ -13,7 +13,7 @@ from shared.models.dcn.engineering.topology_engineering import (
 )
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
 from shared.models.dcn.rewiring.rewired_circuits import rewired
-from shared.models.dcn.rewiring.rewiring_stages import Stage, Timing, plan_stages
+from shared.models.dcn.rewiring.stage_planning import Stage, Timing, plan_stages
 from shared.models.dcn.routing.path_loads import trunk_capacity
 from shared.models.dcn.routing.wcmp_tables import ENTRIES, fitted_entries
 from shared.models.dcn.routing.weights import split_demand, use_of

@@ -23,7 +23,7 @@ HazardRate = Literal[
 ]
 """Parameters of `failures`: the share of the parts that fail in a day."""
 HazardGroup = Literal["host", "link", "ocs"]
-"""Groups whose rates vary together: machines, cables and OCSes have published values (FACTS 12)."""
+"""Groups whose rates vary together: machines, cables and OCSes have published values."""
 HAZARD_GROUPS: "dict[HazardRate, HazardGroup]" = {
     "host_per_day": "host",
     "chip_per_day": "host",

@@ -201,7 +201,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
 Faults that stop an OCS from working are repaired first: one OCS degrades every slice of several cubes
 (Lightwave Fabrics 4.2.2). The rate of an OCS covers the faults of all its parts; where the plant has the
 parts, each has its share (`shared.models.ocs.parts`). The papers give no rates for chips, connectors, ports
-and mirrors (NSDI 2024, FACTS 12), nor for parts of a network: those are assumptions (`schemas.config.pods`,
+and mirrors (NSDI 2024), nor for parts of a network: those are assumptions (`schemas.config.pods`,
 `schemas.config.dcn`).
 """
 

@@ -1,7 +1,7 @@
 """Variation of hazard rates: slow and random for all parts of a kind together, and by a part's own age.
 
 A constant rate is too smooth for long runs. The coefficient of variation of a fleet's weekly failures is 0.3
-to 0.43, where chance alone gives a few hundredths, and one week predicts the next (NSDI 2024, FACTS 12). So
+to 0.43, where chance alone gives a few hundredths, and one week predicts the next (NSDI 2024). So
 every rate has a log-normal multiplier of mean 1, whose logarithm is an Ornstein-Uhlenbeck process in steps of
 a day. That is the simplest process with a variation and a memory, and it has no other parameters.
 """

@@ -15,7 +15,7 @@ from schemas.messages.jobs import UsageReported
 from schemas.messages.scheduler import CapacityReported
 from schemas.names import Tier
 from shared.basics.fast_replace import replace
-from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.goodput_categories import Ledger
 from shared.models.jobs.progress import Progress, progress_at
 
 ALLOCATED = "allocated"
@@ -53,7 +53,7 @@ class JobUse:
         return progress_now.ledger.times(self.chips)
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class SliceChipTime:
     """The use of a slice in chip-microseconds; `ended_us` is None while it lives."""
 
@@ -62,7 +62,7 @@ class SliceChipTime:
     ended_us: int | None = None
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class ChipTime:
     """A fabric's chip-microseconds between two times.
 

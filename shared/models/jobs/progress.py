@@ -11,7 +11,7 @@ from typing import Literal
 
 from schemas.messages.jobs import JobTerms
 from shared.basics.fast_replace import replace
-from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.goodput_categories import Ledger
 
 FULL_SPEED = 1_000_000
 """Parts per million."""
@@ -21,7 +21,7 @@ TAKES_STEPS: tuple[Phase, ...] = ("starting", "stepping", "writing")
 """Phases in which a dead host makes a job hang."""
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class Progress:
     """A job on its slice, as of `since_us`.
 

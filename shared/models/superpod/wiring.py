@@ -90,7 +90,7 @@ class LinkEnd:
 
     @property
     def chip(self) -> tuple[int, int, int]:
-        """The chip of the cube that uses this end, as (x, y, z) in 0 … 3 (FACTS 1)."""
+        """The chip of the cube that uses this end, as (x, y, z) in 0 … 3."""
         far = 3 if self.is_plus else 0
         first, second = divmod(self.index, 4)
         return ((far, first, second), (first, far, second), (first, second, far))[self.dimension]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site
-from shared.storage.snapshots.site_history import SNAPSHOT_EVERY
+from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.fabric_registry import FabricRegistration
@@ -19,14 +19,18 @@ log = logging.getLogger("lightwave.log")
 
 
 class SnapshotTaker:
-    """Takes a snapshot after every `every` messages; a thread compresses and writes it. `last` is the
-    position of the newest good one, or 0. `problem` says why the last one could not be written; the twin
-    works without it."""
+    """Takes a snapshot every `interval_messages` messages; a thread compresses and writes it.
 
-    def __init__(self, folder: SnapshotFolder, last: int = 0, every: int = SNAPSHOT_EVERY) -> None:
+    `last` is the position of the newest good one, or 0. `problem` says why the last one could not be written;
+    the twin works without it.
+    """
+
+    def __init__(
+        self, folder: SnapshotFolder, last: int = 0, interval_messages: int = SNAPSHOT_INTERVAL_MESSAGES
+    ) -> None:
         self.problem: str | None = None
         self._folder = folder
-        self._every = every
+        self._interval_messages = interval_messages
         self._last = last
         self._waiting: queue.Queue[SiteSnapshot | None] = queue.Queue(WAITING_MAX)
         self._thread = threading.Thread(target=self._write, name="snapshots", daemon=True)
@@ -38,7 +42,7 @@ class SnapshotTaker:
         """The site is quiet and has read `position` messages; `last_line` is the last of them."""
         if position < self._last:  # the newest snapshot belongs to another log
             self._last = 0
-        if position < self._last + self._every or self._waiting.full():
+        if position < self._last + self._interval_messages or self._waiting.full():
             return
         kinds = {fabric: registration.kind for fabric, registration in registered.items()}
         self._waiting.put(

@@ -20,7 +20,7 @@ from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import ServicesOf, Skip
 from shared.engine.state_codec import encode_instance
 from shared.storage.snapshots.rules_upgrade import SiteLog, message_or_none
-from shared.storage.snapshots.site_history import SNAPSHOT_EVERY, ReplayedSite, SiteHistory
+from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES, ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, States
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 
@@ -64,7 +64,7 @@ class ShadowFold:
         services_of: ServicesOf,
         *,
         offset_after: Callable[[int], int] | None = None,
-        every: int = SNAPSHOT_EVERY,
+        every: int = SNAPSHOT_INTERVAL_MESSAGES,
     ) -> None:
         self.difference: ReplayMismatch | None = None
         """The first place where the log differs from what its services emit; the fold ends there."""

@@ -22,7 +22,7 @@ from shared.storage.snapshots.rules_upgrade import (
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 
-SNAPSHOT_EVERY = 2_000
+SNAPSHOT_INTERVAL_MESSAGES = 2_000
 """Messages between two snapshots: 254 per pod-year of some 60 kB, and any position within 0.2 s of
 folding."""
 
@@ -129,7 +129,7 @@ class SiteHistory:
             replayed.position = reached + len(replay.pending)
             replayed.folded = folded + replayed.position - began
 
-    def take_due_snapshots(self, every: int = SNAPSHOT_EVERY) -> int:
+    def take_due_snapshots(self, every: int = SNAPSHOT_INTERVAL_MESSAGES) -> int:
         """Take a snapshot at the first quiet point after every `every` messages, up to the end of the log;
         returns their number."""
         taken = 0

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.messages.jobs import JobTerms
 from shared.basics.fast_replace import replace
-from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.goodput_categories import Ledger
 from shared.models.jobs.progress import Progress
 
 JOB = Progress(JobTerms(work_us=9, checkpoint_every_us=4, write_us=1, startup_us=2), 5, ledger=Ledger(lost=3))

@@ -57,7 +57,7 @@ def samples_of_a_fleet(by: Variation, per_week: float, runs: int = 1000) -> npt.
 def test_what_was_published_is_what_a_fleet_of_200_pods_may_show(
     group: str, parts: int, published: tuple[float, float, float]
 ) -> None:
-    """NSDI 2024 (FACTS 12): within the central 95 % of samples of 100 weeks, and near their mean; of constant
+    """NSDI 2024: within the central 95 % of samples of 100 weeks, and near their mean; of constant
     hazards it is far outside."""
     values = calibration_values("field", "superpod")
     per_week = 200 * parts * values[f"failures.{group}_per_day"] * 7

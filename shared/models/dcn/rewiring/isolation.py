@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from shared.basics.errors import OperationFailed
-from shared.models.dcn.rewiring.rewiring_stages import Stage
+from shared.models.dcn.rewiring.stage_planning import Stage
 from shared.models.network.blocks import NetworkLayout, why_not_joined
 from shared.models.superpod.wiring import IntArray
 

@@ -23,7 +23,7 @@ from shared.models.dcn.failure import (
 )
 from shared.models.dcn.planning import plan
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
-from shared.models.dcn.rewiring.rewiring_stages import block_capacity
+from shared.models.dcn.rewiring.stage_planning import block_capacity
 from shared.models.dcn.routing.path_loads import largest_use, trunk_capacity, trunk_loads
 from shared.models.dcn.routing.path_program import exact_split
 from shared.models.dcn.routing.weights import split_demand

@@ -14,7 +14,7 @@ from shared.models.dcn.growth import GrowthStep, growth_steps
 from shared.models.dcn.planning import plan
 from shared.models.dcn.rewiring.matchings import circuits_of, halved, links_of
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made
-from shared.models.dcn.rewiring.rewiring_stages import block_capacity
+from shared.models.dcn.rewiring.stage_planning import block_capacity
 from shared.models.network.blocks import Block, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
 from tests.support.dcn_plants import packed_links, plant

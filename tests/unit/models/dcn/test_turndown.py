@@ -11,7 +11,7 @@ from shared.models.dcn.demand.demand_model import DemandModel, demand_at
 from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.growth import turn_down
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
-from shared.models.dcn.rewiring.rewiring_stages import block_capacity
+from shared.models.dcn.rewiring.stage_planning import block_capacity
 from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import IntArray
 from tests.support.dcn_plants import plant

@@ -9,7 +9,7 @@ import pytest
 from shared.models.faults.hazards import WEAR_MOST, Ageing, Variation
 
 PUBLISHED = {"host": (0.30, 0.63), "link": (0.39, 0.82), "ocs": (0.43, 0.82)}
-"""Weekly coefficient of variation, and autocorrelation at one week (NSDI 2024, FACTS 12)."""
+"""Weekly coefficient of variation, and autocorrelation at one week (NSDI 2024)."""
 
 
 def drawn_multipliers(by: Variation, weeks: int, runs: int, seed: int) -> npt.NDArray[np.float64]:

@@ -22,8 +22,8 @@ from shared.models.jobs.goodput_accounting import (
     integral,
     sum_ledgers,
 )
-from shared.models.jobs.ledger import PLACES as LEDGER
-from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.goodput_categories import PLACES as LEDGER
+from shared.models.jobs.goodput_categories import Ledger
 from shared.models.jobs.progress import Progress, placed, ready, struck
 
 CHIPS = 64

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.messages.jobs import JobTerms
-from shared.models.jobs.ledger import PLACES, Ledger
+from shared.models.jobs.goodput_categories import PLACES, Ledger
 from shared.models.jobs.progress import (
     FULL_SPEED,
     Progress,

@@ -6,14 +6,14 @@ import numpy as np
 
 from shared.models.superpod.wiring import ENDS_PER_CUBE, LinkEnd
 from shared.models.telemetry.false_alarms import FalseAlarms, opposite_places, rows_of_ends
-from shared.models.telemetry.inspections import (
+from shared.models.telemetry.module_readings import FloatArray
+from shared.models.telemetry.outlier_thresholds import (
     ExpectationOffsets,
     acceptance,
     accepted,
     matrix_off_db,
     may_false_alarm,
 )
-from shared.models.telemetry.module_readings import FloatArray
 
 CUBES, SEED, FABRIC = 8, 5, "pod-0"
 COUNT = CUBES * ENDS_PER_CUBE

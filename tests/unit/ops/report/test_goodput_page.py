@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from ops.report.goodput_page import FILLER, PLACE_STYLES, goodput_page, place_bands
 from shared.basics.units import US_PER_HOUR
 from shared.models.jobs.goodput_accounting import sum_by_place
-from shared.models.jobs.ledger import PLACES as OF_SLICES
+from shared.models.jobs.goodput_categories import PLACES as OF_SLICES
 
 HOUR_US = 10 * US_PER_HOUR
 """Of ten chips."""

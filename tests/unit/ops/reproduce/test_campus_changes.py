@@ -16,7 +16,7 @@ from shared.models.dcn.demand.demand_model import DemandModel, demand_at
 from shared.models.dcn.engineering.baselines import uniform_mesh
 from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.rewiring.matchings import circuits_of
-from shared.models.dcn.rewiring.rewiring_stages import Stage, plan_stages
+from shared.models.dcn.rewiring.stage_planning import Stage, plan_stages
 from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import IntArray
 from tests.support.dcn_plants import packed_links, plant

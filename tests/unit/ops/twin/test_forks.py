@@ -28,7 +28,7 @@ from services.forecasts.futures import run_future
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.embedded.operations_file import OperationsFile
-from shared.storage.snapshots.site_history import SNAPSHOT_EVERY, ReplayedSite, SiteHistory
+from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES, ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import from_bytes, to_bytes
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.pods import POD, pod_lab
@@ -60,7 +60,7 @@ def snapshots(lines: list[bytes]) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
 
     def look(moment: ReplayedSite) -> None:
-        if len(found) < moment.position // SNAPSHOT_EVERY:
+        if len(found) < moment.position // SNAPSHOT_INTERVAL_MESSAGES:
             found[f"{moment.position:012d}.snapshot"] = to_bytes(moment.snapshot(software_version()))
 
     SiteHistory(lived, SnapshotFolder(Path("/nowhere"), POD, software_version()), services_of).at(

@@ -14,7 +14,7 @@ from shared.basics.units import US_PER_HOUR
 from shared.engine.site import Site
 from shared.runtimes.poll import poll_until
 from shared.storage.log.indexed_log import IndexedLogs
-from shared.storage.snapshots.site_history import SNAPSHOT_EVERY
+from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES
 from shared.storage.snapshots.site_snapshot import take_snapshot
 from shared.storage.store.fabric_registry import FabricRegistration
 from tests.support.pods import POD, pod_lab, pod_site
@@ -38,16 +38,16 @@ def test_what_cannot_be_written_is_a_problem_until_it_can(tmp_path: Path, logs: 
     taker = snapshots.taker(POD)
     assert snapshots.problems == []
     site, residents = pod_site(), {POD: FabricRegistration(POD, "superpod")}
-    taker.on_quiet(site, SNAPSHOT_EVERY, b"", residents)
+    taker.on_quiet(site, SNAPSHOT_INTERVAL_MESSAGES, b"", residents)
     assert poll_until(lambda: bool(snapshots.problems), 10)
     (problem,) = snapshots.problems
     assert problem.startswith(f"snapshots {tmp_path}/snapshots/pod-0: ")
     assert problem.endswith("; no snapshots until writes succeed")
     (tmp_path / "snapshots" / POD).unlink()
-    taker.on_quiet(site, 2 * SNAPSHOT_EVERY, b"", residents)
+    taker.on_quiet(site, 2 * SNAPSHOT_INTERVAL_MESSAGES, b"", residents)
     assert poll_until(lambda: not snapshots.problems, 10)
     snapshots.close()
-    assert snapshots.folder(POD).positions() == [2 * SNAPSHOT_EVERY]
+    assert snapshots.folder(POD).positions() == [2 * SNAPSHOT_INTERVAL_MESSAGES]
 
 
 def test_those_of_a_longer_log_go_and_the_newest_is_given_once(tmp_path: Path, logs: IndexedLogs) -> None:

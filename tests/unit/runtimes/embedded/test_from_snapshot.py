@@ -66,7 +66,7 @@ class Kept:
 def live(folder: Path) -> None:
     """Two pods on one log, of which the second joins later and retires, with requests all the way."""
     with closing(Kept(folder)) as kept:
-        taker = SnapshotTaker(kept.snapshots, every=EVERY)
+        taker = SnapshotTaker(kept.snapshots, interval_messages=EVERY)
         runner = kept.runner(taker)
         runner.recover()
         runner.take(first_message(CONFIG))

@@ -16,7 +16,7 @@ from schemas.messages.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from shared.models.jobs.ledger import Ledger
+from shared.models.jobs.goodput_categories import Ledger
 from tests.unit.services.jobs.test_job_faults import began, ended
 from tests.unit.services.jobs.test_jobs import NAME, RECOVERING, Driver, requested
 

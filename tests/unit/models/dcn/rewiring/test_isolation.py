@@ -14,7 +14,7 @@ from shared.models.dcn.failure import remaining_after, replan_after_failure, sur
 from shared.models.dcn.planning import plan
 from shared.models.dcn.rewiring.isolation import check_isolation, crossings
 from shared.models.dcn.rewiring.matchings import links_of
-from shared.models.dcn.rewiring.rewiring_stages import Stage
+from shared.models.dcn.rewiring.stage_planning import Stage
 from shared.models.network.blocks import Block, NetworkLayout, layout_of
 from shared.models.optics.module_kinds import MODULE_KINDS
 

@@ -251,13 +251,13 @@ def may_false_alarm(off: ExpectationOffsets) -> npt.NDArray[np.bool_]:
     return found
 
 
-def stands_out(inspection: Inspection, *, did: bool = False) -> bool:
+def is_outlier(inspection: Inspection, *, was_outlier: bool = False) -> bool:
     """Whether an end has an unexpected deviation.
 
-    Loss of light is already reported by link loss, and a silent module by its host. An end that `did` stand
-    out does so until it is well below the threshold, so that values near the threshold do not flap.
+    Loss of light is already reported by link loss, and a silent module by its host. An end that
+    `was_outlier` stays one until it is well below the threshold, so that values near it do not flap.
     """
-    share = CLEARS_BELOW if did else 1.0
+    share = CLEARS_BELOW if was_outlier else 1.0
     if inspection.unchanged or (not inspection.silent and None in inspection.tx_db):
         return True
     for name, threshold in THRESHOLDS.items():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shared.basics.errors import InvalidInput
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
-from shared.models.dcn.rewiring.rewiring_stages import (
+from shared.models.dcn.rewiring.stage_planning import (
     Stage,
     Timing,
     block_capacity,

@@ -25,7 +25,7 @@ from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR, US_PER_S, to_whole_us
 from shared.engine.ended_rows import add_ended
 from shared.engine.service import CausedBy, Output
-from shared.models.dcn.rewiring.rewiring_stages import ROUNDING
+from shared.models.dcn.rewiring.stage_planning import ROUNDING
 from shared.models.network.blocks import FloatArray
 from shared.models.network.wiring import NO_PORT, assign_ports, wiring_of
 

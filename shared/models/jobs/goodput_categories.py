@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 
-@dataclass(frozen=True)  # without slots: `records.replace`
+@dataclass(frozen=True)  # without slots: `fast_replace.replace`
 class Ledger:
     """Microseconds of a slice since it was admitted, each in exactly one category. Multiplied by chips,
     ledgers can be added.
