@@ -18,7 +18,11 @@ WORKERS_MAX = 1_024
 
 ForecastStatus = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
 """`refused`: every future refuses a change. `failed`: the forecast could not be computed."""
-MeasureValues = dict[str, float | None]
+MeasureName = Literal[
+    "goodput", "lost", "degraded", "displaced", "recovery", "healthy", "wait", "queued", "served"
+]
+"""Names of measures; `services.what_if.measures` has their units and meanings."""
+MeasureValues = dict[MeasureName, float | None]
 """Value by measure; None if the time has no such event, or the site no such fabric."""
 
 EXAMPLE = {
@@ -87,7 +91,7 @@ class MeasureRow(Model):
     futures. Null if nothing is requested, or if no future has a value. `digits` is the number of decimals to
     show."""
 
-    name: str
+    name: MeasureName
     unit: str
     meaning: str
     digits: int
@@ -131,17 +135,24 @@ class FutureMeasures(Model):
     requested: MeasureValues | None
 
 
+class RefusedFutures(Model):
+    """The number of `futures` that refused a change for a reason."""
+
+    reason: str
+    futures: int
+
+
 class ForecastResult(Model):
     """`worst` is the number of the future that loses most of the measure `worst_by` by the changes; without
-    changes, the future with the lowest value. `refused` counts, by reason, the futures that refused a
-    change. `messages` is the total number of simulated messages."""
+    changes, the future with the lowest value. `refused` counts the futures that refused a change,
+    by reason. `messages` is the total number of simulated messages."""
 
     rows: tuple[MeasureRow, ...]
     futures: int
     worst: int | None
-    worst_by: str | None
+    worst_by: MeasureName | None
     worst_value: float | None
-    refused: dict[str, int]
+    refused: tuple[RefusedFutures, ...]
     messages: int
     each: tuple[FutureMeasures, ...]
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from schemas.api.changes import TimedRequest
-from schemas.api.forecast import ForecastResult, FutureMeasures, FuturePair
+from schemas.api.forecast import ForecastResult, FutureMeasures, FuturePair, MeasureName, RefusedFutures
 from services.forecasts.futures import run_future
 from services.what_if.measures import compare_measures
 from shared.basics.errors import InvalidInput
 from shared.runtimes.process_pool import WorkerPool, stop_requested
 from shared.storage.snapshots.site_snapshot import from_bytes
 
-WORST_BY = ("goodput", "served")
+WORST_BY: tuple[MeasureName, ...] = ("goodput", "served")
 """Measures by which the worst future is chosen: the first that has values."""
 
 
@@ -65,7 +65,7 @@ def run_forecast(
         worst=worst,
         worst_by=by,
         worst_value=value,
-        refused=dict(refused),
+        refused=tuple(RefusedFutures(reason=reason, futures=count) for reason, count in refused.items()),
         messages=sum(
             side.messages for pair in pairs for side in (pair.without, pair.requested) if side is not None
         ),
@@ -82,7 +82,7 @@ def run_pair(case: ForecastCase, salt: int | None, *, events: bool = False) -> F
     return FuturePair(without=run(), requested=run(case.requests) if case.requests else None)
 
 
-def _worst(pairs: Sequence[FuturePair]) -> tuple[int | None, str | None, float | None]:
+def _worst(pairs: Sequence[FuturePair]) -> tuple[int | None, MeasureName | None, float | None]:
     """(number, measure, value) of the worst future; None if no measure has values."""
     for name in WORST_BY:
         values = [(_change(pair, name), number) for number, pair in enumerate(pairs, 1)]
@@ -93,7 +93,7 @@ def _worst(pairs: Sequence[FuturePair]) -> tuple[int | None, str | None, float |
     return None, None, None
 
 
-def _change(pair: FuturePair, name: str) -> float | None:
+def _change(pair: FuturePair, name: MeasureName) -> float | None:
     """The change of a measure by the requests; without requests, the measure itself."""
     before = pair.without.figures[name]
     if pair.requested is None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from schemas.api.forecast import IntervalReport, MeasureRow, MeasureValues
+from schemas.api.forecast import IntervalReport, MeasureName, MeasureRow, MeasureValues
 from schemas.envelope import Envelope
 from services.scheduler.state import SchedulerState
 from services.totals.network_totals import NetworkTotals, network_totals
@@ -195,7 +195,7 @@ def _served(span: RunSpan) -> float | None:
     return 100 * sum(span.served) / len(span.served) if span.served else None
 
 
-MEASURES: dict[str, Measure] = {
+MEASURES: dict[MeasureName, Measure] = {
     "goodput": Measure("%", "share of all chip-time whose work was kept", _goodput),
     "lost": Measure(
         "chip-hours",
@@ -243,7 +243,9 @@ def compare_measures(pairs: Sequence[tuple[MeasureValues, MeasureValues | None]]
     return tuple([_measure_row(name, pairs) for name in MEASURES])
 
 
-def _measure_row(name: str, pairs: Sequence[tuple[MeasureValues, MeasureValues | None]]) -> MeasureRow:
+def _measure_row(
+    name: MeasureName, pairs: Sequence[tuple[MeasureValues, MeasureValues | None]]
+) -> MeasureRow:
     measure = MEASURES[name]
     both = [(left[name], done[name]) for left, done in pairs if done is not None]
     known = [(left, done) for left, done in both if left is not None and done is not None]

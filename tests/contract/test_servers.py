@@ -353,9 +353,9 @@ def program(folder: Path, name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "Java 11 is too old"),
-        ("echo 'java version \"1.8.0_292\"' >&2", "Java 1 is too old"),
-        ("echo no runtime >&2; exit 1", "Java no runtime is too old"),
+        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "Java 11 cannot run Kafka"),
+        ("echo 'java version \"1.8.0_292\"' >&2", "Java 1 cannot run Kafka"),
+        ("echo no runtime >&2; exit 1", "Java of an unknown version (no runtime) cannot run Kafka"),
     ],
 )
 def test_a_java_that_is_too_old_is_one_sentence(

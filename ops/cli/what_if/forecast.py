@@ -228,7 +228,7 @@ def _table(head: Mapping[str, Any], found: Mapping[str, Any], again: str) -> str
     ]
     heads = ("FIGURE", "WITHOUT", "WITH", "DIFFERENCE") if head["requested"] else ("FIGURE", "MEAN")
     lines += [text_table(heads, rows), ""]
-    for reason, count in found["refused"].items():
+    for reason, count in ((row["reason"], row["futures"]) for row in found["refused"]):
         lines.append(f"refused in {count} of {futures} futures: {reason}")
     worst, name = found["worst"], found["worst_by"]
     if worst is not None:

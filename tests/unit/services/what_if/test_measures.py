@@ -10,7 +10,8 @@ Pair = tuple[MeasureValues, MeasureValues | None]
 
 
 def values(**known: float) -> MeasureValues:
-    return dict.fromkeys(MEASURES) | known
+    assert known.keys() <= MEASURES.keys()
+    return {name: known.get(name) for name in MEASURES}
 
 
 def row(pairs: list[Pair], name: str) -> MeasureRow:
