@@ -95,8 +95,8 @@ class ForecastJobs:
             waiting = sum(job.status in UNFINISHED for job in self._jobs.values())
             if self._closed or waiting > WAITING_MAX:
                 raise RateLimited(
-                    f"forecasts: {waiting} are queued or running; must be at most {WAITING_MAX + 1}; "
-                    "try again later, or cancel one",
+                    f"forecasts: {waiting} are queued or running, and no more may be; try again later, or "
+                    "cancel one with DELETE /v1/forecasts/ID",
                     RETRY_AFTER_S,
                 )
             job = _Job(f"forecast-{uuid.uuid4().hex[:12]}", order)

@@ -36,6 +36,8 @@ class WorkerPool:
     ) -> None:
         self._option = option
         self._pool: ProcessPoolExecutor | None = None
+        self._lock = threading.Lock()
+        self._closing: threading.Thread | None = None
         if jobs > 1 or in_background:
             context = get_context("forkserver")
             context.set_forkserver_preload([module])
@@ -53,14 +55,19 @@ class WorkerPool:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        if self._closing is not None:
+            self._closing.join()
 
     def stop(self) -> None:
-        """Start no further case, and let functions that look at `stop_requested` return early."""
-        if self._pool is not None:
+        """Start no further case, and let functions that look at `stop_requested` return early. Does not wait
+        for the workers; closing the pool does."""
+        with self._lock:
+            if self._pool is None or self._closing is not None:
+                return
             self._stopping.set()
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            # In a thread, because after `shutdown(wait=False)` nothing can wait for the workers any more.
+            self._closing = threading.Thread(target=self._pool.shutdown, kwargs={"cancel_futures": True})
+            self._closing.start()
 
     def each(self, function: Callable[[CaseT], ResultT], cases: Iterable[CaseT]) -> Iterator[ResultT]:
         """The results of a function for each case, in the order of the cases. Raise OperationFailed if a

@@ -69,6 +69,13 @@ def test_what_one_raises_is_raised() -> None:
         list(workers.each(refused, range(4)))
 
 
+def test_closing_waits_for_workers_that_were_told_to_stop() -> None:
+    with WorkerPool(2, HERE) as workers:
+        pids = {*workers.each(own_pid, range(4))}
+        workers.stop()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
 TELLS = """
 import os, time
 from shared.runtimes.process_pool import WorkerPool
