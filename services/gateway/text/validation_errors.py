@@ -19,12 +19,14 @@ JSON_WORDS = {
 """Plain texts for pydantic errors that use Python terms."""
 PATTERN_TEXTS = {CROSS_CONNECT_PATTERN: "input should be two ports, such as 1A-5B"}
 """Pattern → what a text of this pattern is."""
+SCALARS = {"bool": "true or false", "int": "a number", "float": "a number", "str": "a text"}
+"""Python type → what a value of this type is."""
 
 
 def invalid_sentence(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> str:
     """The first pydantic error as a sentence with field and value. If `model` is given, the sentence about an
     unknown field lists the valid ones."""
-    first = errors[0]
+    first = _first_error(errors)
     if first["type"] == "json_invalid":
         return f"body: not JSON: {first.get('ctx', {}).get('error', 'unreadable')}"
     place = [step for step in first["loc"] if step not in ("body", "query", "path", "header")]
@@ -40,6 +42,23 @@ def invalid_sentence(errors: Sequence[Mapping[str, Any]], model: type[BaseModel]
         known = _fields(model, place[:-1])
         return f"{field} {shown}: no such field{f'; must be one of {known}' if known else ''}"
     return f"{field} {shown}: {problem_text(first)}"
+
+
+def _first_error(errors: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The first error. If a value fits no type of a union of scalars, there is one error for each type; of
+    these, the first one about more than the type."""
+    first = errors[0]
+    by_type = {
+        str(error["loc"][-1]).removeprefix("constrained-"): error
+        for error in errors
+        if error["loc"] and error["loc"][:-1] == first["loc"][:-1]
+    }
+    if len(by_type) < 2 or not by_type.keys() <= SCALARS.keys():
+        return first
+    kinds = ", ".join(dict.fromkeys(SCALARS[name] for name in by_type))
+    unfit = {**first, "type": "scalar_type", "msg": f"input should be one of: {kinds}"}
+    telling = [error for error in by_type.values() if not error["type"].endswith("_type")]
+    return {**next(iter(telling), unfit), "loc": first["loc"][:-1]}
 
 
 def problem_text(error: Mapping[str, Any]) -> str:

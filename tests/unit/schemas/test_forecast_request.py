@@ -1,5 +1,6 @@
 """Requests of forecasts, from JSON."""
 
+import math
 from typing import Any
 
 import pytest
@@ -64,6 +65,18 @@ def test_a_single_future_counts_as_one(body: dict[str, Any]) -> None:
         (
             {"changes": [{"change": "drain", "target": "pod-0/cube-3", "kind": "ocs"}]},
             "changes.0.drain.kind 'ocs': no such field; must be one of change, target, after_s",
+        ),
+        (
+            {"changes": [{"change": "set", "parameters": {"a.b": 1e30}}]},
+            "changes.0.set.parameters.a.b 1e+30: input should be less than or equal to 1000000000000000000",
+        ),
+        (
+            {"changes": [{"change": "set", "parameters": {"a.b": math.nan}}]},
+            "changes.0.set.parameters.a.b nan: input should be a finite number",
+        ),
+        (
+            {"changes": [{"change": "set", "parameters": {"a.b": {}}}]},
+            "changes.0.set.parameters.a.b {}: input should be one of: true or false, a number, a text",
         ),
         ({"speed": 1}, "speed 1: no such field; must be one of changes, days, futures, future, own_draws"),
     ],
