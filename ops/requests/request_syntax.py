@@ -105,7 +105,9 @@ def _change(
     if what == "inject":
         kind, colon, target = head.partition(":")
         fault_kind = next((word for word in FAULTS if word == kind), None)
-        if fault_kind is None or not colon:
+        if not colon:
+            raise InvalidInput(f"no target; must be {REQUEST_FORMS[what]}")
+        if fault_kind is None:
             raise InvalidInput(f"no fault of kind {quoted(kind)}; must be {REQUEST_FORMS[what]}")
         name = with_fabric(target, [*fabrics])
         if "severity" in given:

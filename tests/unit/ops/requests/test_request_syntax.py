@@ -67,7 +67,7 @@ def test_a_slice_is_requested_of_a_pod_by_default() -> None:
         ("drain", "pod-9/cube-1", "no fabric 'pod-9'; there is pod-0, pod-1"),
         ("drain", "pod-0/cube-1,severity=3", "'severity=3' is not understood"),
         ("inject", "dragon:pod-0/ocs-1", "no fault of kind 'dragon'"),
-        ("inject", "ocs", "no fault of kind 'ocs'"),
+        ("inject", "ocs", "no target; must be KIND:TARGET"),
         ("inject", "ocs:pod-0/ocs-1+0s", "'0s' is not a valid duration"),
         ("inject", "connector:pod-0/cube-1/+x/7,severity=1,severity=2", "severity is given twice"),
         ("inject", "connector:pod-0/cube-1/+x/7,severity=much", "much"),
