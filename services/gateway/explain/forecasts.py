@@ -53,7 +53,9 @@ def start_forecast(
 
 
 def _check_in_time(request: ForecastRequest) -> None:
-    """Raise InvalidInput if a change comes after the end of the futures."""
+    """Raise InvalidInput if the futures have no length, or if a change comes after their end."""
+    if round(request.days * US_PER_DAY) < 1:
+        raise InvalidInput(f"days {request.days:g}: is less than 1 µs; must be at least 1 µs")
     span_s = request.days * US_PER_DAY / US_PER_S
     for place, change in enumerate(request.changes):
         if change.after_s > span_s:

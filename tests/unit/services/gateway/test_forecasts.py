@@ -95,6 +95,7 @@ def test_a_change_that_every_future_refuses_is_refused(twin: DrivenTwin) -> None
         ),
         ({"site": "campus"}, "site 'campus': no such site; must be one of pod-0"),
         ({"at": "900d"}, "at '900d': is in the future; must be at most"),
+        ({"days": 1e-13}, "days 1e-13: is less than 1 µs"),
         ({"futures": 0}, "futures 0: input should be greater than or equal to 2"),
     ],
 )
