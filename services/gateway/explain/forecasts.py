@@ -75,11 +75,16 @@ def _site(twin: TwinPorts, request: ForecastRequest, fabrics: list[str]) -> str:
         raise InvalidInput(
             f"site {truncated(repr(request.site))}: no such site; must be one of {', '.join(running)}"
         )
-    wanted = list(dict.fromkeys([*([] if request.site is None else [request.site]), *changed]))
-    if len(wanted) > 1:
+    if len(changed) > 1:
         raise InvalidInput(
-            f"changes: are of {', '.join(wanted)}; must be of one site; use one forecast for each"
+            f"changes: are of {', '.join(changed)}; must be of one site; use one forecast for each"
         )
+    if request.site is not None and changed not in ([], [request.site]):
+        raise InvalidInput(
+            f"site {request.site!r}: the changes are of {changed[0]}; must be the same site; a change "
+            "without a fabric is of the default one"
+        )
+    wanted = [request.site] if request.site is not None else changed
     if not wanted and not running:
         raise InvalidInput("site: every fabric has retired; must have a running fabric")
     return wanted[0] if wanted else running[0]

@@ -205,6 +205,18 @@ def test_what_cannot_be_is_said_by_the_kinds_own_rules(
 # --- while store or log are made again ----------------------------------------------------------------------
 
 
+def test_a_forecast_is_of_the_site_of_its_changes(client: Client) -> None:
+    default = {"change": "set", "parameters": {"repairs.technicians": 4}}
+    other = {"change": "drain", "target": f"{APART}/cube-1"}
+    assert refusal(client, "forecasts", {"site": "annex", "changes": [default]}) == (
+        "site 'annex': the changes are of campus; must be the same site; a change without a fabric is of the "
+        "default one"
+    )
+    assert refusal(client, "forecasts", {"changes": [default, other]}) == (
+        "changes: are of campus, annex; must be of one site; use one forecast for each"
+    )
+
+
 def test_a_fabric_whose_beginning_is_not_read_again_yet_is_not_denied(twin: DrivenTwin) -> None:
     """A gateway that has lost its copy of the log knows of the fabric from the store alone."""
 
