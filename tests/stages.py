@@ -37,7 +37,7 @@ STAGES = (
         "rules with plain values, without processes; the tree is tidy",
         tests=("tests/unit", "-m", "not integration"),
         dist="load",
-        budget_s=800,
+        budget_s=900,
     ),
     Stage(
         "live-test",
