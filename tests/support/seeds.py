@@ -34,14 +34,13 @@ def commit() -> str:
 
 def slice_number() -> int:
     """The slice of every swarm that this commit runs."""
-    chosen = os.environ.get(SLICE)
-    return int(commit()[:8], 16) % SLICES if chosen is None else int(chosen) % SLICES
+    return turn(SLICES)
 
 
 def turn(of: int) -> int:
-    """Which of `of` parts this commit runs; the same rule as for slices."""
+    """Which of `of` parts this commit runs, 0 to `of` - 1."""
     chosen = os.environ.get(SLICE)
-    return int(commit()[8:16] if chosen is None else chosen, 16 if chosen is None else 10) % of
+    return (int(commit()[:8], 16) if chosen is None else int(chosen)) % of
 
 
 def sliced(count: int, first: int = 0, always: Sequence[int] = ()) -> list[int]:
