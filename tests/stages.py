@@ -87,6 +87,7 @@ GATE = tuple(stage for stage in STAGES if stage.budget_s is not None)
 def prepare(*, explore: bool) -> None:
     """Set the environment of all stages. `explore` draws a random seed, unless one is given."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of a thousand processes compiles the product
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in every process of a twin: more only wait for each other
     if explore:
         seed = os.environ.setdefault(seeds.SEED, str(random.SystemRandom().randrange(2**31)))

@@ -234,7 +234,7 @@ def needed_with_extras() -> set[str]:
 
 
 def test_every_package_that_is_needed_is_pinned_and_no_other() -> None:
-    needed = needed_with_extras() | {"setuptools"}
+    needed = needed_with_extras() | {"setuptools", "uv"}
     only_below_python_3_11_3 = {"async-timeout"}
     assert needed - pins().keys() == set()
     assert pins().keys() - needed <= only_below_python_3_11_3
