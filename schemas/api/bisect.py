@@ -1,20 +1,21 @@
-"""What the HTTP API says of when a condition came to hold, and when it ceased to."""
+"""When a condition became true or false, in the HTTP API."""
 
 from schemas.api.rows import LogMessage
 from schemas.body import Model
 
 
 class ConditionTransition(Model):
-    """From `message` on the condition `holds`, or does so no longer."""
+    """From `message` on, the condition `holds` (is true), or no longer is."""
 
     holds: bool
     message: LogMessage
 
 
 class Bisection(Model):
-    """When a condition held in a span of simulated time: whether it `held` at its beginning, and every `turn`
-    since, or only the first after which it holds. So far `messages` of the site's log were folded, up to
-    `reached_us`; `cursor` leads on where that is not all of the span."""
+    """The times at which a condition was true in a span of simulated time. `held_at_start` is its value at
+    the start; `transitions` are all later changes, or only the first one to true. `messages` of the site's
+    log were replayed so far, up to `reached_us`. `cursor` continues the search if the span is not
+    finished."""
 
     condition: str
     site: str

@@ -1,4 +1,4 @@
-"""What people are told of dead letters over the HTTP API."""
+"""Dead letters in the HTTP API."""
 
 from typing import Literal
 
@@ -8,10 +8,10 @@ DeadLetterState = Literal["waiting", "replayed", "dropped"]
 
 
 class DeadLetterReport(Model):
-    """A record of the log that nobody could read, or that an operator let a service skip. `origin` is its
-    place on the log, `service` who could not read it where others could; a long `line` is cut, and then
-    `line_bytes` and `line_sha256` are of the whole. `replays_as` is the request that a replay asks for, null
-    where it cannot be replayed."""
+    """A record of the log that no reader could decode, or that an operator let a service skip. `origin` is
+    its place on the log. `service` is the one that skipped it. A long `line` is truncated; `line_bytes` and
+    `line_sha256` then describe the whole line. `replays_as` is the request that a replay makes, null if it
+    cannot be replayed. `wall_s` is wall time in seconds since 1970."""
 
     origin: str
     error: str
@@ -25,6 +25,6 @@ class DeadLetterReport(Model):
 
 
 class DroppedDeadLetters(Model):
-    """The origins of the letters that were put aside."""
+    """The origins of the dead letters that were dropped."""
 
     dropped: tuple[str, ...]

@@ -1,5 +1,4 @@
-"""What the HTTP API gives of one thing that is described: the thing, what stands around it, what happened to
-it lately."""
+"""Descriptions in the HTTP API: a resource, related resources, and the last messages about it."""
 
 from typing import Generic
 
@@ -43,8 +42,9 @@ class OcsFaultyLinks(Model):
 
 
 class FabricRelated(Model):
-    """What is not as it should be; null of what such a fabric has not. `rewirings` are those that have not
-    ended; `parameters` are not as the fabric was commissioned, and left out where all are."""
+    """Everything in the fabric that needs attention: resources that are down, degraded, drained or have
+    failed. Null for kinds of resources that the fabric does not have. `rewirings` are those that have not
+    ended. `parameters` differ from the values at commissioning; they are left out if none does."""
 
     ocs: tuple[OcsSummaryRow, ...]
     cubes: tuple[CubeRow, ...] | None
@@ -59,9 +59,9 @@ class FabricRelated(Model):
 
 
 class PartRelated(Model):
-    """Active faults and open repairs of a part or anything in it; of an OCS of a network also of its rack and
-    domains, of a fibre bundle of what takes the light from either end. In a pod also the open verdicts that
-    name any of these."""
+    """Active faults and open repairs of a part and of everything in it. For an OCS of a network this includes
+    its rack and domains, for a fibre bundle the parts at both ends. In a pod there are also the open verdicts
+    that name any of these."""
 
     faults: tuple[FaultRow, ...]
     verdicts: tuple[VerdictRow, ...] | None = Field(default=None, exclude_if=is_none)
@@ -69,13 +69,13 @@ class PartRelated(Model):
 
 
 class OcsRelated(PartRelated):
-    """As of any part, and what the OCS reads of itself."""
+    """As for any part, and the sensor readings of the OCS."""
 
     readings: tuple[OcsFieldReading, ...]
 
 
 class CubeRelated(Model):
-    """Hosts and links of the cube that are not well, and who uses it."""
+    """Hosts and links of the cube that are down or degraded, and the slices on it."""
 
     hosts: tuple[HostRow, ...]
     links: tuple[LinkRow, ...]
@@ -86,8 +86,8 @@ class CubeRelated(Model):
 
 
 class LinkRelated(Model):
-    """Both strands, the end to which they lead or should, what the module reads of itself, and the open
-    verdicts that name the end."""
+    """Both strands, the end that they lead to or should lead to, the sensor readings of the module, and the
+    open verdicts that name the end."""
 
     strands: tuple[StrandPath, ...]
     partner: tuple[LinkRow, ...]
@@ -98,8 +98,8 @@ class LinkRelated(Model):
 
 
 class VerdictRelated(Model):
-    """The link ends that a verdict is about, what is broken in truth at its target, and the repairs that act
-    on it, ended ones too."""
+    """The link ends of the verdict, the true faults of its target, and all repairs that act on it, including
+    those that have ended."""
 
     links: tuple[LinkRow, ...]
     faults: tuple[FaultRow, ...]
@@ -107,7 +107,7 @@ class VerdictRelated(Model):
 
 
 class SliceRelated(Model):
-    """The slice's cubes, its link ends that are not well, and the OCSes that those have in common."""
+    """The slice's cubes, its link ends that are down or degraded, and the OCSes that those ends share."""
 
     cubes: tuple[CubeRow, ...]
     links: tuple[LinkRow, ...]
@@ -115,7 +115,7 @@ class SliceRelated(Model):
 
 
 class BlockRelated(Model):
-    """The block's trunks, and what its fibre bundles and it suffer from."""
+    """The trunks of the block, and the faults and repairs of the block and its fibre bundles."""
 
     trunks: tuple[TrunkRow, ...]
     faults: tuple[FaultRow, ...]
@@ -123,7 +123,7 @@ class BlockRelated(Model):
 
 
 class TrunkRelated(Model):
-    """Both blocks, what they want to send each other, and all that is broken on the way."""
+    """Both blocks, the demands between them, and all faults and repairs on the way."""
 
     blocks: tuple[BlockRow, ...]
     demands: tuple[DemandRow, ...]
@@ -132,19 +132,19 @@ class TrunkRelated(Model):
 
 
 class DemandRelated(Model):
-    """The trunk that joins the two blocks directly, where there is one."""
+    """The trunk between the two blocks, if there is one."""
 
     trunks: tuple[TrunkRow, ...]
 
 
 class RewiringRelated(Model):
-    """What holds a rewiring up: domains without control or power. Nothing once it has ended."""
+    """Domains without control or power that delay the rewiring. Empty once it has ended."""
 
     domains: tuple[DomainRow, ...]
 
 
 class RackRelated(Model):
-    """The OCSes that are in a rack or domain, and what they suffer from."""
+    """The OCSes in a rack or domain, with their faults and repairs."""
 
     ocs: tuple[OcsSummaryRow, ...]
     faults: tuple[FaultRow, ...]
@@ -152,7 +152,7 @@ class RackRelated(Model):
 
 
 class Description(Model, Generic[RowT, RelatedT]):
-    """One thing, what stands around it, and the last messages about it, of `events_in_all` on the log."""
+    """A resource, its related resources, and the last of the `events_in_all` messages about it."""
 
     object: RowT
     related: RelatedT
@@ -161,15 +161,15 @@ class Description(Model, Generic[RowT, RelatedT]):
 
 
 class FabricDescription(Description[FabricRow, FabricRelated]):
-    """A fabric, and what is not as it should be there."""
+    """A fabric, and everything in it that needs attention."""
 
 
 class OcsDescription(Description[OcsRow, OcsRelated]):
-    """An OCS, with what it reads of itself, its faults and repairs."""
+    """An OCS, with its sensor readings, faults and repairs."""
 
 
 class CubeDescription(Description[CubeRow, CubeRelated]):
-    """A cube, with what is not well in it and who uses it."""
+    """A cube, with what is down or degraded in it, and the slices on it."""
 
 
 class HostDescription(Description[HostRow, PartRelated]):
@@ -181,19 +181,19 @@ class LinkDescription(Description[LinkRow, LinkRelated]):
 
 
 class SliceDescription(Description[SliceRow, SliceRelated]):
-    """A slice, with its cubes and what degrades it."""
+    """A slice, with its cubes and the parts that degrade it."""
 
 
 class FaultDescription(Description[FaultRow, PartRelated]):
-    """A fault, with all that is known of its target."""
+    """A fault, with all faults, verdicts and repairs of its target."""
 
 
 class RepairDescription(Description[RepairRow, PartRelated]):
-    """A repair, with all that is known of its target."""
+    """A repair, with all faults, verdicts and repairs of its target."""
 
 
 class VerdictDescription(Description[VerdictRow, VerdictRelated]):
-    """A verdict, with the link ends that it is about and what was done on it."""
+    """A verdict, with its link ends and the repairs that act on it."""
 
 
 class BlockDescription(Description[BlockRow, BlockRelated]):
@@ -201,15 +201,15 @@ class BlockDescription(Description[BlockRow, BlockRelated]):
 
 
 class TrunkDescription(Description[TrunkRow, TrunkRelated]):
-    """A trunk, with its blocks and what they want to send."""
+    """A trunk, with its blocks and the demands between them."""
 
 
 class DemandDescription(Description[DemandRow, DemandRelated]):
-    """What one block wants to send to another."""
+    """The demand from one block to another."""
 
 
 class RewiringDescription(Description[RewiringRow, RewiringRelated]):
-    """A rewiring, with what holds it up."""
+    """A rewiring, with the domains that delay it."""
 
 
 class RackDescription(Description[RackRow, RackRelated]):

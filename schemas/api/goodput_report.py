@@ -1,4 +1,4 @@
-"""What the HTTP API tells of goodput: where the chip-time of fabrics went."""
+"""Goodput in the HTTP API: where the chip-time of fabrics went."""
 
 from typing import Annotated, Literal
 
@@ -8,21 +8,21 @@ from schemas.body import Model
 from schemas.names import Tier
 
 GroupBy = Literal["pod", "owner", "slice", "tier"]
-"""What each row is about."""
+"""What each row stands for."""
 CHIP_TIME_CATEGORIES = (
     *("productive", "uncommitted", "startup", "checkpointing", "lost", "degraded", "recovering"),
     *("unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted"),
 )
-"""What a chip can be for: what the job of its slice does, or why no slice has it."""
+"""Categories of chip-time: what the job of a slice does with its chips, or why chips have no slice."""
 ChipUs = Annotated[
     dict[str, int], Field(json_schema_extra={"propertyNames": {"enum": [*CHIP_TIME_CATEGORIES]}})
 ]
-"""Place → chip-microseconds."""
+"""Category → chip-microseconds."""
 
 
 class GoodputRow(Model):
-    """Chip-microseconds by place. The row `(no slice)` is what nobody had, `(ended before)` what slices used
-    that are no longer known by name."""
+    """Chip-microseconds by category. The row `(no slice)` is chip-time without a slice; `(ended before)` is
+    that of ended slices whose names are no longer kept."""
 
     name: str
     owner: str | None
@@ -32,7 +32,7 @@ class GoodputRow(Model):
 
 
 class GoodputSpan(Model):
-    """What a span of time came to: `chip_us` all chips, `filler_chip_us` those of it that filler had."""
+    """Chip-time in a span of time: of all chips, and the part of it that filler had."""
 
     since_us: int
     until_us: int
@@ -42,10 +42,12 @@ class GoodputSpan(Model):
 
 
 class GoodputReport(Model):
-    """Where chip-time went from `since_us` to `until_us`; of several fabrics, from the first to the last of
-    these. Every chip-microsecond is in one place of one row. Utilisation is what slices had of the chips that
-    were healthy and not drained; `scheduling_goodput` what slices had of all chips, `runtime_goodput` what of
-    that was productive. All are null where there is nothing to divide by.
+    """Where chip-time went from `since_us` to `until_us`; for several fabrics, from the earliest start to the
+    latest end. Every chip-microsecond is in one category of one row.
+
+    `utilisation` is the chip-time of slices over that of chips that were healthy and not drained.
+    `scheduling_goodput` is the chip-time of slices over that of all chips, and `runtime_goodput` the
+    productive share of the chip-time of slices. All are null if the divisor is 0.
     """
 
     by: GroupBy

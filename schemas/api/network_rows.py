@@ -1,8 +1,7 @@
-"""What the HTTP API gives of datacenter networks: figures of a whole one, blocks, the trunks between them,
-what they want to send, rewirings, and the parts that hold many of these.
+"""Rows of datacenter networks in the HTTP API.
 
-Rates are in Gb/s one way, shares are fractions. A trunk is called after its block of the lower number:
-`dcn-0/block-3/trunk-7` joins block-3 and block-7; *out* is from block-3 to block-7, *back* the other way.
+Rates are in Gb/s one way, shares are fractions. A trunk is named after its block with the lower number:
+`dcn-0/block-3/trunk-7` joins block-3 and block-7; *out* is from block-3 to block-7, *back* is the other way.
 """
 
 from typing import Literal
@@ -15,8 +14,8 @@ GroupState = Literal["up", "degraded", "down"]
 
 
 class RewiringCounts(Model):
-    """Rewirings since the start: those planned, how they ended, and plans that were not worth it (`kept`).
-    How the network came to be is planned as one, and counts as none that ended."""
+    """Rewirings since the start: planned ones, ended ones by outcome, and plans that did not gain enough
+    (`kept`). The rewiring that made the first circuits counts as planned, but not as ended."""
 
     planned: int
     completed: int
@@ -28,13 +27,14 @@ class RewiringCounts(Model):
 
 
 class NetworkFigures(Model):
-    """A network at a glance.
+    """Key figures of a network.
 
-    Of `circuits` that are wanted those that are `carrying` traffic; others are `drained`, `dark` or `unfit`.
-    `use` is that of the fullest trunk, `bound` one that no weights can better; `served` is the share of the
-    demand that gets through, `transit` the share on transit blocks, `path` the trunks that a bit passes in
-    the mean; `cut_off` counts pairs of blocks that want something and have no path. All of these are null
-    until traffic was first carried, `served_mean`, over all time, too. `solved` counts weights solved anew.
+    Of the desired `circuits`, `carrying` carry traffic; the others are `drained`, `dark`, or have too many
+    bit errors (`unfit`). `use` is the load over the capacity of the fullest trunk, `bound` a lower bound of
+    it for any weights. `served` is the share of the demand that gets through, `transit` the share that passes
+    a transit block, and `path` the mean number of trunks that a bit passes. `cut_off` counts pairs of blocks
+    with demand and without a path. These are null until traffic was first carried; so is `served_mean`, the
+    mean over all time. `solved` counts how often weights were solved.
     """
 
     blocks: int
@@ -62,9 +62,9 @@ class NetworkFigures(Model):
 
 
 class BlockRow(Model):
-    """An aggregation block. Of the links that are `wired` to others `links` carry traffic. `sends_gbps` and
-    `receives_gbps` are what it wants to send and all others to send it; `use` is that of its fullest trunk on
-    the way out, null without any. `bundles_down` are those of its fibre bundles that are cut."""
+    """An aggregation block. `links` of the `wired` ones carry traffic. `sends_gbps` is its demand to all
+    other blocks, `receives_gbps` the demand of all others to it. `use` is that of its fullest outgoing trunk,
+    null if it has none. `bundles_down` are its fibre bundles that are cut."""
 
     name: str
     state: PartState
@@ -84,9 +84,9 @@ class BlockRow(Model):
 
 
 class TrunkRow(Model):
-    """All links between two blocks. `up`: every link that is wired carries traffic; `degraded`: some do;
-    `down`: none does. A link carries `rate_gbps`, all that do `carries_gbps`, and the loads are what is sent
-    over them. `use` is that of the fuller way; null where nothing is carried."""
+    """All links between two blocks. `up`: every wired link carries traffic; `degraded`: some do; `down`: none
+    does. One link carries `rate_gbps`, all together `carries_gbps`. `out_gbps` and `back_gbps` are the loads
+    each way. `use` is the larger of the two uses; null if no link carries traffic."""
 
     name: str
     state: GroupState
@@ -104,7 +104,8 @@ class TrunkRow(Model):
 
 
 class DemandRow(Model):
-    """What one block wants to send to another, in the hour of now; `share` is that of all that it sends."""
+    """The demand from one block to another in the current hour. `share` is its share of all demand of the
+    source."""
 
     name: str
     source: str
@@ -119,7 +120,7 @@ RewiringRow = RewiringDocument
 
 
 class RackRow(Model):
-    """An OCS rack: `up` with all of its OCSes up, `down` with none. `control` and `power` are its domains."""
+    """An OCS rack: `up` if all its OCSes are up, `down` if none is. `control` and `power` are its domains."""
 
     name: str
     state: GroupState
@@ -132,8 +133,8 @@ class RackRow(Model):
 
 
 class DomainRow(Model):
-    """A control or a power domain, a quarter of the OCSes. `down`: what gives it control, or power, has
-    failed. Without control its circuits stay, and nothing in it can be changed."""
+    """A control domain or a power domain: a quarter of the OCSes. `down`: its control or power has failed.
+    Without control its circuits stay, but none can change."""
 
     name: str
     kind: Literal["control", "power"]
@@ -145,9 +146,9 @@ class DomainRow(Model):
 
 
 class BundleRow(Model):
-    """All fibres from a block to a rack. `circuits` of those wanted enter it, of which `circuits_made` stand.
-    `down`: it is cut, or nothing at its one end has light, or its block is down; `degraded`: some of the
-    OCSes at the rack are down; `reason` says what of that, null where it is up."""
+    """All fibres between a block and a rack. `circuits` are the desired ones through it, of which
+    `circuits_made` are made. `down`: it is cut, its block is down, or no OCS at the rack has light.
+    `degraded`: some OCSes at the rack are down. `reason` names the cause, null if it is up."""
 
     name: str
     state: GroupState
@@ -160,9 +161,9 @@ class BundleRow(Model):
 
 
 class TrunkCircuit(Model):
-    """One link of a trunk: a circuit of an OCS from a North to a South port, both ways over one strand.
-    `north_block` is the block whose fibre enters at the North. `made`: the mirrors do it; `lit`: light gets
-    through as well, for OCS, both ports, both blocks and their fibres work."""
+    """One link of a trunk: a circuit of an OCS between a North and a South port, with both directions on one
+    strand. `north_block` is the block whose fibre enters the North port. `made`: the mirrors make it. `lit`:
+    light gets through as well, because the OCS, both ports, both blocks and their fibres work."""
 
     ocs: str
     rack: str
@@ -177,7 +178,7 @@ class TrunkCircuit(Model):
 
 
 class TrunkPath(Model):
-    """A trunk down to its circuits. `loss_db_max` is that of the worst circuit that is lit."""
+    """A trunk with its circuits. `loss_db_mean` and `loss_db_max` are over circuits that are lit."""
 
     trunk: TrunkRow
     circuits: tuple[TrunkCircuit, ...]

@@ -1,7 +1,7 @@
-"""What an OCS shows to whoever manages it as a device, in the words of SAI's and SONiC's OCS model.
+"""An OCS as a managed device, with the terms of the OCS model of SAI and SONiC.
 
-There port N0 is 1A, port S0 is 1B: the ports of the chassis, where a fibre is now. A cross-connect has the
-key `1A-5B`, and no twin of it the other way: light passes both ways.
+Port N0 is 1A and port S0 is 1B: ports of the chassis, with the fibre that they have now. A cross-connect has
+the key `1A-5B`. There is no separate key for the other direction: light passes both ways.
 """
 
 from typing import Literal
@@ -10,8 +10,8 @@ from schemas.body import Model
 
 
 class ManagedPort(Model):
-    """One port of the chassis; `label` is the twin's name of the fibre in it, null where none enters. `dead`:
-    its mirror is, and the fibre was moved."""
+    """One port of the chassis. `label` is the twin's name of its fibre, null without a fibre. `dead`: its
+    mirror has failed, and the fibre was moved."""
 
     key: str
     label: str | None
@@ -20,9 +20,9 @@ class ManagedPort(Model):
 
 
 class ManagedCrossConnect(Model):
-    """One cross-connect that is wanted: `tuned` where the mirrors make it, `tuning` while they turn or wait
-    to be told, `failed` where something hinders it, which `reason` tells. `slice` is who holds it; of one
-    that was made by hand `made_by` is the id of the message that asked for it."""
+    """One desired cross-connect. `tuned`: the mirrors make it. `tuning`: they turn, or wait for the command.
+    `failed`: it cannot be made, for the `reason` given. `slice` is the slice that it belongs to. `made_by` is
+    the id of the request if an operator made it."""
 
     key: str
     a_side: str
@@ -36,7 +36,7 @@ class ManagedCrossConnect(Model):
 
 
 class OcsManagement(Model):
-    """An OCS as a device."""
+    """An OCS with its ports and cross-connects, in order of port."""
 
     name: str
     oper_status: Literal["up", "held", "down"]

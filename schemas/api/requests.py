@@ -135,8 +135,8 @@ class RefusalReceipt(RequestReceipt):
 
 class RequestReport(Model):
     """The status of an earlier request: `received` and waiting behind `ahead` others of its inbox, `accepted`
-    onto the log or `refused` there with a `reason`, or `cancelled` while it waited. `id` is the message that
-    it becomes, `type` the type of the request. The other fields are as in its receipt."""
+    onto the log or `refused` there with a `reason`, or `cancelled` while it waited. `id` is the id of the
+    message that the request becomes, `type` its type. The other fields are as in its receipt."""
 
     key: str | None
     id: str

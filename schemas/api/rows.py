@@ -1,8 +1,8 @@
-"""What the HTTP API gives: rows of things, descriptions, messages, the clock.
+"""Rows and reports of the HTTP API: resources, light paths, messages, the clock.
 
 Rows are joined from status documents (`schemas.documents.pods`); faults, verdicts and repairs are shown as
-their documents are. Losses are in dB. Times (`now_us`, `commissioned_us`, …) are the simulated time of the
-site, in microseconds: a fabric that joined a site later began at its `commissioned_us`, and not at 0.
+their documents are. Losses are in dB. Times (`now_us`, `commissioned_us`, …) are simulated microseconds of
+the site: a fabric that joined its site later starts at its `commissioned_us` and not at 0.
 """
 
 from typing import Annotated, Any, Literal, TypeVar, Union
@@ -26,7 +26,7 @@ from schemas.envelope import Envelope
 from schemas.names import FaultKind, SiteName, Tier
 from schemas.registry import TYPES
 
-# What the HTTP API counts of a fabric: how much of what there is, and how much there has been.
+# --- counts of a fabric: current numbers, and totals since the start ---
 
 
 class LinkCounts(Model):
@@ -39,9 +39,9 @@ class LinkCounts(Model):
 
 
 class SliceCounts(Model):
-    """Slices since the start. Those of now are `queued`, and `running`: all on cubes, of which some are
-    `programming`, in `preflight`, `degraded` or `recovering`. `balked` were not requested, for too much work
-    waited."""
+    """Slices since the start. Current counts are `queued` and `running`; the latter are all slices with
+    cubes, including those that are `programming`, in `preflight`, `degraded` or `recovering`. `balked` counts
+    requests that owners did not make because too much work was waiting."""
 
     requested: int
     balked: int
@@ -59,15 +59,15 @@ class SliceCounts(Model):
 
 
 class WaitTimes(Model):
-    """For how long the production and research has waited that waits now."""
+    """How long the production and research slices in the queue have waited so far."""
 
     median_us: int
     p95_us: int
 
 
 class RepairCounts(Model):
-    """Open repairs, `tested` those whose part is burnt in; and since the start those that ended; of the
-    completed ones, `in_vain` were those after which there still was what they were to mend."""
+    """Open repairs, of which `tested` are in burn-in; and since the start, repairs by outcome. `ineffective`
+    counts completed repairs that did not remove the fault."""
 
     queued: int
     begun: int
@@ -79,9 +79,8 @@ class RepairCounts(Model):
 
 
 class VerdictCounts(Model):
-    """Open verdicts, and since the start those that were given; and of these that ended, whether by the
-    repair of the part, of which so many were `in_vain`, or because the readings were as they should be
-    again."""
+    """Open verdicts, and since the start all that were given, and those that ended: `repaired` (of which
+    `ineffective` did not remove the fault), or `withdrawn` because the readings became normal again."""
 
     open: int
     given: int
@@ -99,16 +98,16 @@ RowT = TypeVar("RowT", bound=Model)
 RelatedT = TypeVar("RelatedT", bound=Model)
 
 
-# --- things -------------------------------------------------------------------------------------------------
+# --- resources ---------------------------------------------------------------------------------------------
 
 
 class FabricRow(Model):
-    """One fabric at a glance. `utilisation_now` is what slices hold of the chips that are healthy and not
-    drained; `utilisation` and `cube_availability` are means over all time since it was commissioned. `waits`
-    are those of now, null where nobody waits; `drained` counts cubes that take nothing new. `position` is the
-    number of messages on its site's log, `faults_begun` has each kind that can strike something. Where there
-    are no OCSes, their numbers are 0. A fabric that has retired is shown as it stood at `retired_us`, null
-    while it lives."""
+    """Key figures of a fabric. `utilisation_now` is the share of healthy, undrained chips that slices have
+    now; `utilisation` and `cube_availability` are means since commissioning. `waits` is null if no production
+    or research slice waits. `drained` counts cubes that take no new slices. `position` is the number of
+    messages on its site's log. `faults_begun` has each kind of fault that the fabric can have. Numbers of
+    OCSes are 0 in a fabric without OCSes. A retired fabric is shown as of `retired_us`, null while it
+    runs."""
 
     name: str
     kind: FabricKindName
@@ -142,9 +141,9 @@ class FabricRow(Model):
 
 
 class Circuit(Model):
-    """One circuit that is wanted of an OCS, from North port to South port; `made` says whether the mirrors do
-    it. In a network, whose circuits are its trunks', there is no slice, but the blocks whose fibres enter the
-    two ports; of a pod they are null."""
+    """One desired circuit of an OCS, from a North port to a South port; `made` shows whether the mirrors make
+    it. In a network, `north_block` and `south_block` are the blocks whose fibres enter the two ports, and
+    `slice` is null; in a pod it is the other way round."""
 
     north: int
     south: int
@@ -156,9 +155,10 @@ class Circuit(Model):
 
 
 class OcsSummaryRow(Model):
-    """An OCS without its circuits. `held`: they stand, and none can be made; `circuits_stale` were given up
-    meanwhile. `parts_down` are its broken parts, such as `supply-1`. Fibres in `patches` are at a spare port,
-    for the mirror of their own is among `ports_dead`; `spares_left` are free and sound, North and South."""
+    """An OCS without its circuits. `held`: its circuits stay, but none can be made; `circuits_stale` counts
+    circuits that were released meanwhile. `parts_down` are failed parts, such as `supply-1`. `patches` are
+    fibres that were moved to a spare port, away from the `ports_dead`. `spares_left` are the free, working
+    spare ports, North and South."""
 
     name: str
     state: Literal["up", "held", "down"]
@@ -175,15 +175,15 @@ class OcsSummaryRow(Model):
 
 
 class OcsRow(OcsSummaryRow):
-    """An OCS with every circuit that is wanted of it, by North port."""
+    """An OCS with every desired circuit, by North port."""
 
     circuits: tuple[Circuit, ...]
 
 
 class CubeRow(Model):
-    """A cube and who uses it; its hosts have rows of their own. `draining`: it takes nothing new, and slices
-    are still there; `drained`: it takes nothing new, and nothing is there any more. Not `powered`: no host
-    of it is heard; `throttled`: it is too hot, and its chips run slower."""
+    """A cube and the slices on it; its hosts have rows of their own. `draining`: it takes no new slices, but
+    still has some; `drained`: it takes none and has none. `powered` is false if all its hosts are silent.
+    `throttled`: it is too hot, and its chips run slower."""
 
     name: str
     health: Literal["healthy", "unhealthy"]
@@ -199,7 +199,7 @@ class CubeRow(Model):
 
 
 class HostRow(Model):
-    """`reason` says what is wrong with a host that is down."""
+    """A host; `reason` is why it is down."""
 
     name: str
     state: Literal["up", "down"]
@@ -207,9 +207,9 @@ class HostRow(Model):
 
 
 class LinkRow(Model):
-    """One link end. Loss and bit error rate are null where there is no light to measure, the OCS where the
-    fibres lead straight to the far end. Its module is the one of commissioning (`generation` 0) or has taken
-    the place of that many before it; it is there since `installed_us`."""
+    """One link end. Loss and bit error rate (`ber`) are null without light to measure; `ocs` is null if
+    fibres lead directly to the far end. `generation` counts replacements of its module (0: the original), and
+    `installed_us` is when the current one was installed."""
 
     name: str
     state: LinkState
@@ -224,30 +224,29 @@ class LinkRow(Model):
 
 
 class VerdictRow(VerdictDocument):
-    """A verdict. Where it suspects a module, `batch` is that of which the module was made, by inventory: null
-    of one that was put in later; `alike` is how many open verdicts hold the same of modules of this batch,
-    itself among them. No fault enters either: that many fail alike says that a batch is bad."""
+    """A verdict. If it suspects a module, `batch` is the production batch of that module, null for one
+    installed later. `batch_verdicts` counts the open verdicts with the same suspicion about modules of this
+    batch, including this one. No true fault is used: many equal verdicts suggest a bad batch."""
 
     batch: str | None = None
     batch_verdicts: int = 0
 
 
 class SliceCondition(Model):
-    """A state of a slice, and since when it is in it, or when it last came into it."""
+    """A state of a slice, and the time of the last entry into it."""
 
     state: SliceState
     since_us: int
 
 
 class SliceRow(Model):
-    """A slice as its document has it, its shape in words (`4x4x8`), and as it is now.
+    """A slice as its document has it, with derived fields; `shape` is text, such as `4x4x8`.
 
-    `conditions` has every state that it was in, in order of time, the one of now last. `waited_us` is how
-    long it has waited for its start since it last came into the queue, or waited there; `ran_us` how long it
-    has been running since its start, `left_us` how long it still will, null where nobody knows. Of one that
-    waits, `queue_position` counts from 1, and `promised_us` is when it starts at the latest by the estimates
-    of the moment; null for those to whom nothing is promised. `job` is the job over several pods that it is a
-    part of, by the name of its slice in the first of them; left out for a slice of one pod.
+    `conditions` lists every state so far in order of time, the current one last. `waited_us` is the time in
+    the queue since it last entered it, `ran_us` the time since its start, and `left_us` the remaining run
+    time, null if unknown. For a waiting slice, `queue_position` counts from 1, and `promised_us` is the
+    latest start by the current estimates, null without a reservation. `job` is the multislice job that it is
+    a part of, named after its slice in the first pod; it is left out for a single slice.
     """
 
     name: str
@@ -286,7 +285,7 @@ class SliceRow(Model):
 
 
 class ChipLocation(Model):
-    """A chip by its cube and its place there, each of 0 to 3."""
+    """A chip by its cube and its coordinates there, each from 0 to 3."""
 
     cube: str
     x: int
@@ -295,9 +294,9 @@ class ChipLocation(Model):
 
 
 class StrandPath(Model):
-    """One strand's way through an OCS; the port of the other side is null where no circuit is made. Where the
-    fibre leads straight to the far end, there are no OCS and no ports: all are null. A fibre that was patched
-    is not at its port, but at the spare one told."""
+    """The path of one strand through an OCS. The port of the other side is null without a circuit. If fibres
+    lead directly to the far end, the OCS and both ports are null. `north_spare` and `south_spare` are the
+    spare ports of fibres that were moved."""
 
     strand: int
     ocs: str | None
@@ -308,11 +307,11 @@ class StrandPath(Model):
 
 
 class LightPath(Model):
-    """The way of the light from one link end, by the circuits that are made, or along fixed fibres.
-    `wanted_end` is where it would lead if all circuits that are wanted were made; `far_condition` is that of
-    the module there. `impairment` and `far_impairment` are what is wrong with the light of both ends, if it
-    is not as made; `generation` and `far_generation` tell how many modules were at the ends before those of
-    now, if any."""
+    """The light path from one link end, through the circuits that are made or along fixed fibres.
+    `wanted_end` is the end that it would reach if all desired circuits were made. `far_condition` is the
+    condition of the module at the far end. `impairment` and `far_impairment` are the optical impairments of
+    both ends, left out if there are none; `generation` and `far_generation` count replaced modules, left out
+    for original ones."""
 
     end: str
     chip: ChipLocation
@@ -332,7 +331,7 @@ class LightPath(Model):
     far_generation: int | None = Field(default=None, exclude_if=is_none)
 
 
-# --- what hangs on a part -----------------------------------------------------------------------------------
+# --- impact of a part -----------------------------------------------------------------------------------
 
 
 class ImpactLink(Model):
@@ -343,12 +342,12 @@ class ImpactLink(Model):
 
 
 class ImpactReport(Model):
-    """What hangs on a part, with the links and slices of now.
+    """Everything that depends on a part, with the current links and slices.
 
-    `domain` goes out of use as a whole. `cubes`, `hosts` and `chips` are in the part, or have one of its
-    links; `link_ends` are in it, or their fibres lead to it or to those that are. `links` in use end at it or
-    run through it. `slices` hold what goes out of use, or have such a link between cubes of their own.
-    `note` says why less hangs on the part than its place lets expect, or other things.
+    `domain` is the part that goes out of use as a whole. `cubes`, `hosts` and `chips` are in it, or have one
+    of its links. `link_ends` are in it, or have a fibre through it, or are joined to such an end. `links` in
+    use end in it or run through it. `slices` use a part that goes out of use, or have such a link between
+    their own cubes. `note` explains a result that differs from what the part's place suggests.
     """
 
     target: str
@@ -366,7 +365,7 @@ class ImpactReport(Model):
 
 
 class _AnyMessageBody:
-    """Lets the API's page show the body as one of all message types; a reader goes by the field `type`."""
+    """Shows the body in the API's schema as one of all message types; `type` selects which."""
 
     def __get_pydantic_json_schema__(self, _schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         bodies: Any = Union[tuple(TYPES.values())]  # noqa: UP007 -- as many as there are
@@ -374,8 +373,8 @@ class _AnyMessageBody:
 
 
 class LogMessage(Envelope):
-    """A message as it stands on the log; `type` says of which type its body is. Its body names hardware by
-    number; `about` are the names of all that it is about, and `text` is what it says in one short line."""
+    """A message of the log; `type` is the type of its body. The body names hardware by number; `about` has
+    the names of everything that it is about, and `text` is a one-line summary."""
 
     body: Annotated[SerializeAsAny[Body], _AnyMessageBody()]
     about: tuple[str, ...]
@@ -386,8 +385,9 @@ class LogMessage(Envelope):
 
 
 class ClockReport(Model):
-    """The simulated clock: up to when all is done, the speed asked for and the speed held, how far the twin
-    is behind, and the moment at which time will stand still, where one is ahead."""
+    """The simulated clock. `now_us` is the time up to which everything is simulated. `speed` is the requested
+    ratio of simulated to wall time, and `achieved_speed` the measured one. `lag_us` is how far the twin is
+    behind the requested speed. `until_us` is when it will pause, null if it will not."""
 
     now_us: int
     speed: float
@@ -398,9 +398,10 @@ class ClockReport(Model):
 
 
 class ForkInfo(Model):
-    """Of what a fork is one: of the twin that was kept in `place`, from the moment `at_us` on. `positions` is
-    how many messages of each site's log it has from there. `draws` is the future of `lightwave forecast`
-    whose draws it has, null where it has its parent's own, `settings` what was set at its first moment."""
+    """The origin of a fork: a copy of the twin stored in `place`, from the simulated time `at_us` on.
+    `positions` is the number of messages that it took from each site's log. `draws` is the future of
+    `lightwave forecast` whose random draws it has, null for its parent's own. `settings` are the parameters
+    that were set when it started."""
 
     name: str
     parent: str
@@ -412,8 +413,8 @@ class ForkInfo(Model):
 
 
 class TwinInfo(Model):
-    """Which twin this is: `runtime` says what it runs on, `place` where it is kept, an embedded one in a
-    folder, a live one under an id in its Redis and Kafka. `fork` is null unless it is one."""
+    """Which twin this is. `runtime` is where it runs, and `place` where it is stored: an embedded twin in a
+    folder, a live one under an id in Redis and Kafka. `fork` is null unless the twin is a fork."""
 
     runtime: Literal["embedded", "live"]
     version: str
@@ -422,8 +423,8 @@ class TwinInfo(Model):
 
 
 class HealthReport(Model):
-    """Whether all is well; if not, why, one sentence each. `notes` are sentences on what is a help and fails,
-    without which the twin is well."""
+    """Whether the twin is healthy; `problems` explains why not, one sentence each. `notes` are failures of
+    optional parts, without which the twin is still healthy."""
 
     healthy: bool
     problems: tuple[str, ...]
@@ -431,6 +432,6 @@ class HealthReport(Model):
 
 
 class ErrorReport(Model):
-    """What was wrong, in one sentence."""
+    """The error, in one sentence."""
 
     error: str

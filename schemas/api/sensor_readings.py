@@ -1,7 +1,6 @@
-"""What modules and OCSes read of themselves, as the HTTP API gives it: the newest frame of telemetry.
+"""Sensor readings of modules and OCSes in the HTTP API, from the newest telemetry frame.
 
-Fields and their units are those of `docs/reference/telemetry.md`. A field is null where the module measures
-nothing.
+`docs/reference/telemetry.md` lists fields and units. A field is null if there is nothing to measure.
 """
 
 from typing import Literal
@@ -37,9 +36,10 @@ AnyFieldName = Literal[LinkFieldName, OcsFieldName]
 
 
 class ReadingRow(Model):
-    """One connected link end: when its module was read, by how much that is older than the newest readings
-    of its fabric (`late_us`), each field of its worst lane, the fields for which the module raises a warning
-    or an alarm, and those that are `unread`: all of a module that says nothing."""
+    """One connected link end. Each field is that of its worst lane. `at_us` is when its module was read,
+    `late_us` how much older that is than the newest readings of the fabric. `warnings` and `alarms` are the
+    fields for which the module raises a flag. `unread` are missing fields; for a silent module, all of
+    them."""
 
     name: str
     state: LinkState
@@ -60,10 +60,10 @@ class ReadingRow(Model):
 
 
 class FieldReading(Model):
-    """One field of a link end, lane by lane, or in `module` where it is of the module as a whole; and beyond
-    which thresholds the module raises a flag, null where it has none. `flag` is `unread` where the module
-    says nothing, null where there is nothing to measure. `late_us` is by how much older it is than the newest
-    readings of its fabric."""
+    """One field of a link end, by lane, or in `module` for the module as a whole; with the thresholds at
+    which the module raises a flag, null if there are none. `flag` is `unread` if the module is silent, null
+    if there is nothing to measure. `late_us` is how much older the reading is than the newest ones of the
+    fabric."""
 
     field: LinkFieldName
     unit: str
@@ -86,9 +86,9 @@ class FieldReading(Model):
 
 
 class OcsReadingRow(Model):
-    """One OCS: when it was read, each field of its worst mirror, camera, supply or fan, `mirror` the one with
-    the largest error, such as N24, the fields for which it raises a warning or an alarm, and those that are
-    `unread`, though it should read them: of a mirror, camera, supply or fan, or of all."""
+    """One OCS. Each field is that of its worst mirror, camera, supply or fan; `mirror` has the largest error,
+    such as N24. `warnings` and `alarms` are the fields for which the OCS raises a flag. `unread` are fields
+    with a missing reading of at least one part."""
 
     name: str
     state: Literal["up", "held", "down"]
@@ -109,10 +109,9 @@ class OcsReadingRow(Model):
 
 
 class OcsFieldReading(Model):
-    """One field of an OCS over the `count` mirrors, cameras, supplies or fans that it was read of: which one
-    is the worst (`at`: N24, S, 1; null of the chassis); and beyond which thresholds the OCS raises a flag,
-    null where it has none. `flag` is `unread` where one of them gives no reading, null where there is none of
-    them."""
+    """One field of an OCS over the `count` mirrors, cameras, supplies or fans that have it. `at` is the worst
+    of them (N24, S, 1; null for the chassis). The thresholds are those at which the OCS raises a flag, null
+    if there are none. `flag` is `unread` if one of them has no reading, null if there are none of them."""
 
     field: OcsFieldName
     unit: str
@@ -130,7 +129,7 @@ class OcsFieldReading(Model):
 
 
 class ReadingSample(Model):
-    """A field of a link end or an OCS at a moment."""
+    """A reading of one field of a link end or an OCS at one time."""
 
     at_us: int
     value: float | None

@@ -1,5 +1,9 @@
-"""What the twin foresees of something that is not done: its own services say it, in two copies of the
-fabric of which only one is told."""
+"""What-if queries in the HTTP API: the predicted effects of a request that is not made, or of the loss of a
+part.
+
+The twin's own services run in two copies of the site, one with the change and one without. Rates are in Gb/s
+one way, shares are fractions.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,16 +17,14 @@ from schemas.messages.scheduler import RecoveryCosts
 from schemas.names import CubeName, FabricName, FaultKind, FaultName, OwnerName, SliceName, TargetName, Tier
 from schemas.recovery_policy import Choice
 
-# What the HTTP API tells of jobs over several pods and of the traffic of networks, where something that is
-# not done would change them.
-#
-# Rates are in Gb/s one way, shares are fractions.
+# --- effects of a request ---
 
 
 class TrafficFigures(Model):
-    """How the demand is carried: `use` of the fullest trunk, and the `bound` that no weights can better; the
-    shares of the demand that are `served`, and on `transit` blocks; `path`, the trunks that a bit passes in
-    the mean. `cut_off` counts pairs of blocks that want something and have no path."""
+    """How a network carries its demand. `use` is the load over the capacity of the fullest trunk, `bound` a
+    lower bound of it for any weights. `served` is the share of the demand that gets through, `transit` the
+    share that passes a transit block, and `path` the mean number of trunks that a bit passes. `cut_off`
+    counts pairs of blocks with demand and without a path."""
 
     use: float
     bound: float
@@ -33,8 +35,8 @@ class TrafficFigures(Model):
 
 
 class TrafficEffect(Model):
-    """How a network carries its demand `after`, where and when that differs most from what it would be if
-    nothing were done, which is `before`; null until traffic was first carried."""
+    """The effect on a network's traffic at `at_us`, when it is largest: with the change (`after`) and without
+    it (`before`). Null until traffic was first carried."""
 
     fabric: FabricName
     at_us: int
@@ -43,17 +45,17 @@ class TrafficEffect(Model):
 
 
 class JobSpeedFigures(Model):
-    """How a job over several pods goes: `speed` as a share of full speed, 0 while it stands, and what the
-    network gives each of its pods, null where none says."""
+    """The speed of a multislice job as a share of full speed, 0 while it is stopped; and the bandwidth that
+    the network gives each of its pods, null if no network does."""
 
     speed: float
     gbps: float | None
 
 
 class JobEffect(Model):
-    """What becomes of a job over several pods, at the moment at which its speed differs most from what it
-    would be if nothing were done, which is `before`; `slices` are those it is on. By half of that or more it
-    differs from `from_us` until `until_us`, null if it does still at the end of what was looked at."""
+    """The effect on a multislice job when it is largest: with the change (`after`) and without it (`before`).
+    `slices` are the slices of the job. The effect is at least half as large from `from_us` to `until_us`,
+    null if it still is at the end of the simulated time."""
 
     job: SliceName
     slices: tuple[SliceName, ...]
@@ -70,7 +72,7 @@ EffectReason = Literal[
 
 
 class SwapEffect(Model):
-    """`spare` takes the place of `left`."""
+    """`spare` replaces `left`."""
 
     left: CubeName
     spare: CubeName
@@ -78,13 +80,13 @@ class SwapEffect(Model):
 
 
 class SliceEffect(Model):
-    """What becomes of one slice that would fare otherwise.
+    """The effect on one slice that differs between the two copies.
 
-    `because`: `hit` by what fails, `told_to_leave` for somebody else, `moves` off its cube, `comes_back` from
-    a fault that ends, `waits_longer` or `starts_sooner` in the queue, or `fares_otherwise`. `choice` is the
-    last that recovery makes for it, and `costs_chip_us` what all choices are expected to cost then.
-    `placed_us` is when it comes to cubes within the time, `placed_without_us` the same if nothing is done.
-    `chip_us` is by how much the chip-time differs that its job spends on each purpose by then.
+    `reason`: `hit` by the failure; `preempted` for another slice; `moves` off its cube; `comes_back` because
+    a fault ends; `waits_longer` or `starts_sooner` in the queue; or `other_changes`. `choice` is its last
+    recovery, and `costs_chip_us` the expected costs of all choices at that time. `placed_us` is when it gets
+    cubes within the simulated time, `placed_without_us` the same without the change. `chip_us` is the
+    difference in chip-time by category.
     """
 
     slice: SliceName
@@ -105,14 +107,14 @@ class SliceEffect(Model):
 
 
 class PartEffect(Model):
-    """A part, and the type of the message that says what becomes of it."""
+    """A part whose state changes, and the type of the message that reports it."""
 
     name: TargetName
     message_type: str
 
 
 class EffectEvent(Model):
-    """A message that would follow: when, which, and what it says."""
+    """A message that would follow."""
 
     at_us: int
     type: str
@@ -120,14 +122,13 @@ class EffectEvent(Model):
 
 
 class WhatIfReport(Model):
-    """What would be touched if something were done at `at_us`, up to `until_us`; nothing is done.
+    """The predicted effects of a request at `at_us`, simulated up to `until_us`; nothing is done.
 
-    `refused` is the twin's sentence where it would not be done. `parts` are the parts that go out of use, or
-    come back into it. `slices` are those that fare otherwise than if nothing were done, those that are hit
-    first; `jobs` are those over several pods that go faster or slower, those first that lose most, and
-    `traffic` has the networks that carry their demand otherwise. `measures` compares the whole site with and
-    without the change, as a forecast does over many futures. `events` are all messages that follow, but
-    for telemetry and clockwork.
+    `refused` is the reason if the request would be refused. `parts` go out of use, or come back into use.
+    `slices` are those with an effect, those hit by the failure first. `jobs` are multislice jobs that run
+    faster or slower, the largest losses first. `traffic` lists networks that carry their demand differently.
+    `measures` compares the whole site with and without the change, as a forecast does over many futures.
+    `events` are all messages that follow, except telemetry and Ticks.
     """
 
     fabric: str
@@ -146,8 +147,8 @@ class WhatIfReport(Model):
 
 @dataclass(frozen=True, slots=True)
 class WhatIfResult:
-    """The same before it is put into words: the requests that nobody made, and all messages that follow from
-    them up to `until_us`, oldest first."""
+    """The effects before they are rendered as a report: the requests of the copy, and all messages that they
+    cause up to `until_us`, oldest first."""
 
     requested: tuple[Envelope, ...]
     caused: tuple[Envelope, ...]
@@ -159,14 +160,12 @@ class WhatIfResult:
     until_us: int
 
 
-# What the HTTP API tells of the loss of a part of a datacenter network, before it happens.
-#
-# Rates are in Gb/s one way, shares are fractions.
+# --- loss of a part of a network ---
 
 
 class BlockLoss(Model):
-    """What one block loses of the links that carry its traffic; `lost` is the share of its capacity.
-    `cut_off` where nothing is left to it, and `pod` hangs on it."""
+    """What one block loses. Links are those that carry its traffic, and `lost` is the share of its capacity.
+    `cut_off`: no link is left, and `pod` is cut off with it."""
 
     name: str
     pod: str | None
@@ -179,23 +178,23 @@ class BlockLoss(Model):
 
 
 class RewiringEffect(Model):
-    """What becomes of the rewiring that is planned or under way, or is planned because of the loss."""
+    """The effect on the current rewiring, or the rewiring that the loss would trigger."""
 
     name: str
     effect: str
 
 
 class LossReport(Model):
-    """What is lost if a part breaks at `at_us` by a fault of its `kind`, found on a copy of the twin; nothing
-    is done.
+    """What a network loses if a part fails with a fault of this `kind` at `at_us`, simulated on a copy;
+    nothing is done.
 
-    `down_by` are the active faults by which it is down already, its own or those of what it is in, so that
-    nothing more is lost. `circuits_fixed` are circuits that nobody can change then, and could before.
-    `blocks` are those that lose links; `links` carry traffic now, `lost` is the share of the capacity of the
-    whole network. `pods_cut_off` have no way to others any more. `before` is how the demand of the hour is
-    carried, null until traffic was first carried, `at_once` by the weights that are left, and `after` with
-    weights solved anew, `traffic.react_s` later. `jobs` are those over several pods that go faster or slower
-    then, those first that lose most. `rewiring` is null where none is planned or under way.
+    `down_by` are the active faults, of the part or of its container, because of which it is already down;
+    then nothing more is lost. `circuits_fixed` counts circuits that could be changed before and cannot be
+    changed after the failure. `blocks` are those that lose links. `links` carry traffic now; `lost` is the
+    share of the capacity of the whole network. `pods_cut_off` have no path to other pods any more. `before`
+    is how the demand of the current hour is carried, null until traffic was first carried; `at_once` uses the
+    remaining weights, and `after` new weights, `traffic.react_s` later. `jobs` are multislice jobs that run
+    faster or slower, the largest losses first. `rewiring` is null if none is planned or under way.
     """
 
     target: str

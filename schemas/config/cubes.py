@@ -1,15 +1,15 @@
-"""How what breaks in a cube is noticed: by its jobs, and by monitoring."""
+"""Detection of faults in cubes by jobs and monitoring, and planned maintenance."""
 
 from schemas.body import Model
 from schemas.config.parameter import parameter
 
 
 class JobsConfig(Model):
-    """How jobs notice that a host or chip under them is dead."""
+    """How jobs detect that one of their hosts or chips has failed."""
 
     hang_share: float = parameter(
         0.3,
-        "share of dead hosts and chips that make the job hang; the others make it stop with an error",
+        "share of failed hosts and chips that make the job hang; the others stop it with an error",
         unit="fraction",
         source="assumption",
         ge=0,
@@ -18,7 +18,7 @@ class JobsConfig(Model):
     )
     error_s: int = parameter(
         5,
-        "mean time until an error is noticed; exponential",
+        "mean of the exponential time until such an error is detected",
         unit="seconds",
         source="assumption: seconds",
         ge=0,
@@ -26,7 +26,7 @@ class JobsConfig(Model):
     )
     hang_s: int = parameter(
         300,
-        "how long a job hangs until it gives up",
+        "time that a job hangs until it stops",
         unit="seconds",
         source="assumption: minutes, as watchdogs of collective operations",
         ge=0,
@@ -35,11 +35,11 @@ class JobsConfig(Model):
 
 
 class CubesConfig(Model):
-    """How faults of hosts are noticed, and when cubes are taken out of use by plan."""
+    """Heartbeats of hosts, and planned drains of cubes."""
 
     heartbeat_s: int = parameter(
         30,
-        "interval of host heartbeats; a host fault is seen at the next one",
+        "interval of host heartbeats; a host fault is detected at the next one",
         unit="seconds",
         source="choice",
         ge=1,
@@ -56,7 +56,7 @@ class CubesConfig(Model):
     )
     maintenance_h: float = parameter(
         24.0,
-        "mean of the log-normal time for which they are",
+        "mean of the log-normal duration of such a drain",
         unit="hours",
         source="assumption: a day",
         gt=0,
@@ -65,8 +65,8 @@ class CubesConfig(Model):
     )
     rollout_every_days: float | None = parameter(
         None,
-        "from the beginning of one roll-out of software over all cubes to that of the next; none: there are "
-        "none",
+        "time from the start of one software roll-out over all cubes to the start of the next; none: "
+        "no roll-outs",
         unit="days",
         source="choice: none",
         ge=0.1,
@@ -74,11 +74,16 @@ class CubesConfig(Model):
         allow_inf_nan=False,
     )
     rollout_cubes: int = parameter(
-        2, "cubes that a roll-out drains at a time", unit="cubes", source="assumption", ge=1, le=144
+        2,
+        "number of cubes that a roll-out drains at the same time",
+        unit="cubes",
+        source="assumption",
+        ge=1,
+        le=144,
     )
     rollout_h: float = parameter(
         2.0,
-        "for how long it drains each",
+        "time for which a roll-out drains each cube",
         unit="hours",
         source="assumption: restarts, and a test",
         gt=0,

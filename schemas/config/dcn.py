@@ -14,44 +14,64 @@ JOBS_MAX = 1_000
 
 
 class JobDemandConfig(Model):
-    """A job that is always there: what it sends comes to what is drawn."""
+    """A permanent job. Its traffic is added to the random demand."""
 
     pods: tuple[str, ...] = parameter(
         ...,
-        "its pods, in the order of its rings",
+        "pods of the job, in ring order",
         unit="-",
         source="choice",
         allowed="names of pods that hang on blocks, such as [pod-0, pod-1]",
         min_length=1,
         max_length=64,
     )
-    chips: int = parameter(..., "in each pod", unit="chips", source="choice", ge=1, le=COUNT_MAX)
+    chips: int = parameter(
+        ..., "chips of the job in each pod", unit="chips", source="choice", ge=1, le=COUNT_MAX
+    )
     step_s: float = parameter(
-        ..., "of a step", unit="seconds", source="choice", gt=0, le=1e6, allow_inf_nan=False
+        ..., "duration of a step", unit="seconds", source="choice", gt=0, le=1e6, allow_inf_nan=False
     )
     gradient_gb: float = parameter(
-        0.0, "summed in a step", unit="GB", source="choice", ge=0, le=1e6, allow_inf_nan=False
+        0.0,
+        "size of the gradients that the pods sum in each step",
+        unit="GB",
+        source="choice",
+        ge=0,
+        le=1e6,
+        allow_inf_nan=False,
     )
     checkpoint_gb: float = parameter(
-        0.0, "of the whole job", unit="GB", source="choice", ge=0, le=1e9, allow_inf_nan=False
+        0.0,
+        "size of a checkpoint of the whole job",
+        unit="GB",
+        source="choice",
+        ge=0,
+        le=1e9,
+        allow_inf_nan=False,
     )
     checkpoint_every_s: float = parameter(
-        1_800.0, "between checkpoints", unit="seconds", source="choice", gt=0, le=1e9, allow_inf_nan=False
+        1_800.0,
+        "time between checkpoints",
+        unit="seconds",
+        source="choice",
+        gt=0,
+        le=1e9,
+        allow_inf_nan=False,
     )
     input_mbps: float = parameter(
-        0.0, "read by a chip", unit="Mb/s", source="choice", ge=0, le=1e6, allow_inf_nan=False
+        0.0, "input data rate of a chip", unit="Mb/s", source="choice", ge=0, le=1e6, allow_inf_nan=False
     )
 
 
 class DemandConfig(Model):
-    """How the demand between blocks is drawn, and what jobs on the site's pods add to it."""
+    """Random demand between blocks, and the demand of jobs on the site's pods."""
 
     interval_s: int = parameter(
-        3_600, "how often it moves", unit="seconds", source="choice", ge=60, le=31_536_000
+        3_600, "interval at which the demand changes", unit="seconds", source="choice", ge=60, le=31_536_000
     )
     load: float = parameter(
         0.25,
-        "what a block sends over what its uplinks carry, in the mean, without hot pairs",
+        "mean demand that a block sends over the capacity of its uplinks, without hot pairs",
         unit="fraction",
         source="choice",
         gt=0,
@@ -60,7 +80,7 @@ class DemandConfig(Model):
     )
     block_sigma: float = parameter(
         0.4,
-        "standard deviation of the logarithm of what a block sends over its capacity",
+        "standard deviation of the logarithm of the demand of a block over its capacity",
         unit="-",
         source="choice",
         ge=0,
@@ -69,7 +89,7 @@ class DemandConfig(Model):
     )
     noise_sigma: float = parameter(
         0.25,
-        "the same of what a pair sends in one hour, over what gravity says",
+        "standard deviation of the logarithm of the demand of a pair in one hour over its gravity model",
         unit="-",
         source="choice",
         ge=0,
@@ -77,11 +97,11 @@ class DemandConfig(Model):
         allow_inf_nan=False,
     )
     hot_pairs: int = parameter(
-        8, "pairs of blocks that are hot at any time", unit="pairs", source="choice", ge=0, le=10_000
+        8, "number of hot pairs of blocks at any time", unit="pairs", source="choice", ge=0, le=10_000
     )
     hot_share: float = parameter(
         0.1,
-        "what a hot pair adds, one way, over what the smaller of its blocks can carry",
+        "additional demand of a hot pair, one way, over the capacity of the smaller of its blocks",
         unit="fraction",
         source="choice",
         ge=0,
@@ -90,7 +110,7 @@ class DemandConfig(Model):
     )
     hot_days: float = parameter(
         3.0,
-        "mean life of a hot pair",
+        "mean lifetime of a hot pair",
         unit="days",
         source="choice",
         gt=0,
@@ -108,7 +128,7 @@ class DemandConfig(Model):
     )
     storage: tuple[str, ...] = parameter(
         (),
-        "blocks that jobs write to and read from",
+        "blocks that store the data of jobs",
         unit="-",
         source="choice",
         allowed="names of blocks, such as [block-0, block-1]",
@@ -116,7 +136,7 @@ class DemandConfig(Model):
     )
     jobs: tuple[JobDemandConfig, ...] = parameter(
         (),
-        "jobs that are always there",
+        "permanent jobs",
         unit="-",
         source="choice",
         allowed="rows of pods, chips, step_s, gradient_gb, checkpoint_gb, checkpoint_every_s and input_mbps",
@@ -128,11 +148,11 @@ class TrafficConfig(Model):
     """Traffic engineering: how demand is split over direct and one-transit paths."""
 
     telemetry_interval_s: int = parameter(
-        900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
+        900, "interval of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
     )
     hedge: float = parameter(
         0.0,
-        "share of every demand that is spread over its paths by their capacity, whatever is best",
+        "share of every demand that is always spread over all its paths by their capacity",
         unit="fraction",
         source="choice; Jupiter Evolving (second-hand) caps paths instead",
         ge=0,
@@ -141,8 +161,8 @@ class TrafficConfig(Model):
     )
     slack: float = parameter(
         0.05,
-        "how much nearer to full than when they were solved trunks may be before weights are solved anew, "
-        "against the bound of the blocks",
+        "increase of the largest trunk use, relative to the bound of the blocks, above which weights "
+        "are solved again",
         unit="fraction",
         source="choice",
         ge=0,
@@ -151,8 +171,8 @@ class TrafficConfig(Model):
     )
     react_s: int = parameter(
         30,
-        "from a change of the demand or of links until weights are solved for it; for stages of a rewiring "
-        "they are solved before",
+        "time from a change of demand or links until weights are solved again; for stages of a "
+        "rewiring they are solved in advance",
         unit="seconds",
         source="choice; Jupiter Evolving (second-hand) measures demand over 30 s",
         ge=0,
@@ -161,10 +181,10 @@ class TrafficConfig(Model):
 
 
 class TopologyConfig(Model):
-    """Topology engineering: when new trunks are planned, and how they come about."""
+    """Topology engineering: when new trunks are planned, and how a rewiring proceeds."""
 
     approval: Literal["automatic", "operator"] = parameter(
-        "automatic", "who lets a plan be carried out", unit="-", source="choice"
+        "automatic", "who approves plans", unit="-", source="choice"
     )
     use_above: float = parameter(
         0.8,
@@ -195,7 +215,7 @@ class TopologyConfig(Model):
     )
     transit_gain_min: float = parameter(
         0.05,
-        "by how much of the demand transit has to fall for a plan to be worth it",
+        "minimum reduction of transit, as a share of the demand, that makes a plan worth carrying out",
         unit="fraction",
         source="choice",
         ge=0,
@@ -204,7 +224,7 @@ class TopologyConfig(Model):
     )
     gain_min: float = parameter(
         0.05,
-        "or by how much the largest use has to fall",
+        "minimum reduction of the largest use that makes a plan worth carrying out",
         unit="fraction",
         source="choice",
         ge=0,
@@ -213,7 +233,7 @@ class TopologyConfig(Model):
     )
     every_h: float = parameter(
         24.0,
-        "least time between two plans that nobody asked for",
+        "minimum time between two automatic plans",
         unit="hours",
         source="choice",
         gt=0,
@@ -222,7 +242,7 @@ class TopologyConfig(Model):
     )
     history_h: int = parameter(
         24,
-        "hours up to now of which a plan serves the hardest",
+        "number of past hours that a plan considers; it is made for the most demanding one",
         unit="hours",
         source="choice",
         ge=0,
@@ -230,7 +250,7 @@ class TopologyConfig(Model):
     )
     promise: float = parameter(
         0.75,
-        "share of every block's capacity that a rewiring leaves",
+        "minimum share of every block's capacity that remains during a rewiring",
         unit="fraction",
         source="derived: one of four control domains at a time",
         ge=0,
@@ -238,11 +258,16 @@ class TopologyConfig(Model):
         allow_inf_nan=False,
     )
     chain_max: int = parameter(
-        2, "circuits that may move for one new link", unit="circuits", source="choice", ge=0, le=1_000
+        2,
+        "maximum number of existing circuits that move for one new link",
+        unit="circuits",
+        source="choice",
+        ge=0,
+        le=1_000,
     )
     drain_s: float = parameter(
         10.0,
-        "weights reach all switches, and what is on the way arrives",
+        "time until new weights have reached all switches and packets on the way have arrived",
         unit="seconds",
         source="assumption",
         ge=0,
@@ -251,7 +276,7 @@ class TopologyConfig(Model):
     )
     qualify_s: float = parameter(
         30.0,
-        "a new circuit's errors are counted before it carries traffic",
+        "time for which a new circuit's bit errors are counted before it carries traffic",
         unit="seconds",
         source="assumption",
         ge=0,
@@ -260,7 +285,7 @@ class TopologyConfig(Model):
     )
     undrain_s: float = parameter(
         10.0,
-        "weights reach all switches again",
+        "time until the new weights have reached all switches",
         unit="seconds",
         source="assumption",
         ge=0,
@@ -269,7 +294,8 @@ class TopologyConfig(Model):
     )
     wait_h: float = parameter(
         24.0,
-        "how long a stage waits that would break the promise, before the rewiring is given up",
+        "maximum time that a stage waits until it can keep the promised capacity; then the rewiring "
+        "is aborted",
         unit="hours",
         source="choice",
         ge=0,
@@ -279,11 +305,11 @@ class TopologyConfig(Model):
 
 
 class TrunksConfig(Model):
-    """The optics of the circuits, and which of them are fit to carry traffic."""
+    """Optics of the circuits, and the threshold for carrying traffic."""
 
     fibre_loss_db: float = parameter(
         1.0,
-        "fibre and connectors of one strand, both ends', without the OCS",
+        "loss of the fibre and connectors of one strand, both ends together, without the OCS",
         unit="dB",
         source="assumption, as in a pod",
         ge=0,
@@ -294,7 +320,7 @@ class TrunksConfig(Model):
         2e-4,
         "bit error rate before the outer code above which a new circuit does not qualify",
         unit="errors/bit",
-        source="[LF] 4.1.2: the threshold of KP4",
+        source="[LF] 4.1.2: KP4 threshold",
         ge=1e-15,
         le=0.5,
         allow_inf_nan=False,
@@ -307,7 +333,7 @@ def _per_day(default: float, text: str, source: str = "assumption") -> float:
 
 
 class NetworkFailuresConfig(Model):
-    """How often parts of a network break by themselves."""
+    """Failure rates of the parts of a network."""
 
     enabled: bool = same_parameter_as(FailuresConfig, "enabled")
     ocs_per_day: float = same_parameter_as(FailuresConfig, "ocs_per_day")
@@ -336,7 +362,7 @@ def _hours(default: float, text: str) -> float:
 
 
 class NetworkRepairsConfig(Model):
-    """Technicians of a network, and how long their work takes."""
+    """Technicians and repair times of a network."""
 
     technicians: int = same_parameter_as(RepairsConfig, "technicians")
     ocs_repair_h: float = same_parameter_as(RepairsConfig, "ocs_repair_h")

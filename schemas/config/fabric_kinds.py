@@ -20,8 +20,7 @@ KIND_QUOTED_MAX = 60
 
 
 def config_model(kind: object, field: str = "kind") -> type[FabricConfig]:
-    """The configuration's model of a kind; ValueError with a sentence about `field` if there is no such
-    kind."""
+    """The configuration model of a kind of fabric. ValueError, about `field`, if there is no such kind."""
     model = CONFIGS.get(kind) if isinstance(kind, str) else None
     if model is None:
         given = repr(kind)
@@ -41,7 +40,7 @@ def _validate_by_kind(value: object, info: ValidationInfo) -> FabricConfig:
 
 
 class _KindUnionSchema:
-    """The JSON Schema of a configuration: one of all kinds'."""
+    """JSON Schema of a configuration: one of those of all kinds."""
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         kinds = [handler(model.__pydantic_core_schema__) for model in CONFIGS.values()]
@@ -49,8 +48,7 @@ class _KindUnionSchema:
 
 
 class _KindNameSchema:
-    """The JSON Schema of a kind of fabric: an enum of the known kinds. `config_model` refuses others in a
-    sentence of its own."""
+    """JSON Schema of the name of a kind: an enum. `config_model` reports unknown kinds."""
 
     def __get_pydantic_json_schema__(
         self, text: CoreSchema, handler: GetJsonSchemaHandler

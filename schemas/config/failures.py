@@ -1,5 +1,4 @@
-"""How often parts break by themselves: rates, how they vary, how they change with age, and what strikes many
-parts at once."""
+"""Failure rates: their values, variation and dependence on age, and faults that hit many parts at once."""
 
 from schemas.body import Model
 from schemas.config.parameter import parameter, same_parameter_as
@@ -14,8 +13,8 @@ def _per_day(default: float, text: str, source: str) -> float:
 def _variation(of: str) -> float:
     found: float = parameter(
         0.0,
-        f"coefficient of variation of the hazard of {of}, log-normal and slow; one for all parts, the same "
-        "for all fabrics with this seed; 0 for a constant hazard",
+        f"coefficient of variation of the hazard of {of}, which varies slowly with a log-normal "
+        "distribution; the same factor for all parts and all fabrics with this seed; 0 for a constant hazard",
         unit="-",
         source="choice: constant, as the papers calculate",
         ge=0,
@@ -28,7 +27,7 @@ def _variation(of: str) -> float:
 def _memory(of: str) -> float:
     found: float = parameter(
         30.0,
-        f"days in which the logarithm of the hazard of {of} forgets: its autocorrelation falls by e",
+        f"days in which the autocorrelation of the logarithm of the hazard of {of} falls by a factor of e",
         unit="days",
         source="choice",
         ge=0.1,
@@ -46,9 +45,9 @@ def _hours(default: float, text: str) -> float:
 
 
 class FailuresConfig(Model):
-    """How often parts break by themselves."""
+    """Failure rates, their variation and dependence on age."""
 
-    enabled: bool = parameter(True, "whether things break by themselves", unit="-", source="choice")
+    enabled: bool = parameter(True, "whether parts fail at random", unit="-", source="choice")
     host_per_day: float = _per_day(
         0.0008,
         "share of machines that fail in a day",
@@ -57,7 +56,7 @@ class FailuresConfig(Model):
     cable_per_day: float = _per_day(
         0.0,
         "share of the copper cables inside cubes that fail in a day",
-        "choice: none of their own; the published rate of ICI cables is taken per link end",
+        "choice: none, because the published rate of ICI cables is applied per link end",
     )
     link_per_day: float = _per_day(
         0.00005,
@@ -66,7 +65,7 @@ class FailuresConfig(Model):
     )
     optics_per_day: float = _per_day(
         0.00002,
-        "share of link ends of which something begins to fail in a day: dirt, wear, bends, heat, readings",
+        "share of link ends where a gradual fault starts in a day: dirt, wear, bends, heat, sensors",
         "assumption: some 800 in 1e9 hours, as vendors give for modules",
     )
     ocs_per_day: float = _per_day(
@@ -76,33 +75,33 @@ class FailuresConfig(Model):
     )
     stray_per_day: float = _per_day(
         2.4e-8,
-        "share of the mirrors of OCSes that stop finding their places in a day",
-        "assumption: 1 in 1e9 hours each, for nothing in them touches or wears; some 0.1 a pod-year",
+        "share of OCS mirrors that stop aligning in a day",
+        "assumption: 1 in 1e9 hours each, because mirrors have no contact and no wear; some 0.1 a pod-year",
     )
     chip_per_day: float = _per_day(
         0.0,
-        "share of chips that fail in a day and leave their host",
-        "choice: none of their own; the published rate of machines counts them",
+        "share of chips that fail in a day while their host stays up",
+        "choice: none, because the published rate of machines includes them",
     )
     power_per_day: float = _per_day(
-        0.0, "share of power domains that fail in a day: every cube of one goes dark", "choice: none"
+        0.0, "share of power domains that fail in a day; all cubes of the domain lose power", "choice: none"
     )
     cooling_per_day: float = _per_day(
-        0.0, "share of cooling loops that fail in a day: every cube of one runs hot", "choice: none"
+        0.0, "share of cooling loops that fail in a day; all cubes of the loop run hot", "choice: none"
     )
     batch_per_day: float = _per_day(
-        0.0, "share of batches of modules whose lasers begin to wear out in a day", "choice: none"
+        0.0, "share of batches of modules whose lasers start to wear out in a day", "choice: none"
     )
     domain_cubes: int = parameter(
         8,
-        "cubes of a power domain or cooling loop, in order",
+        "number of cubes on one power domain or cooling loop, in order of number",
         unit="cubes",
         source="assumption",
         ge=1,
         le=144,
     )
-    power_outage_h: float = _hours(4.0, "mean of the log-normal time until a power domain is back")
-    cooling_outage_h: float = _hours(4.0, "mean of the log-normal time until a cooling loop is back")
+    power_outage_h: float = _hours(4.0, "mean of the log-normal duration of a power domain outage")
+    cooling_outage_h: float = _hours(4.0, "mean of the log-normal duration of a cooling loop outage")
     host_variation: float = _variation("hosts and chips")
     host_memory_days: float = _memory("hosts and chips")
     link_variation: float = _variation("cables, modules and connectors")
@@ -111,7 +110,8 @@ class FailuresConfig(Model):
     ocs_memory_days: float = _memory("parts of OCSes")
     common_seed: int | None = parameter(
         None,
-        "the seed of what varies for all fabrics of a site alike, the hazards; none: that of the fabric",
+        "seed of the variation of hazards, which is the same for all fabrics of a site; none: the "
+        "seed of the fabric",
         unit="-",
         source="choice",
         ge=0,
@@ -119,7 +119,7 @@ class FailuresConfig(Model):
     )
     infant_factor: float = parameter(
         1.0,
-        "times the hazard of a part that has just come into use; 1 for none",
+        "factor of the hazard of a new part; 1 for none",
         unit="-",
         source="choice: none",
         ge=1,
@@ -128,7 +128,7 @@ class FailuresConfig(Model):
     )
     infant_days: float = parameter(
         30.0,
-        "days in which what is more of a new part's hazard falls by e",
+        "days in which the additional hazard of a new part falls by a factor of e",
         unit="days",
         source="assumption",
         ge=0.1,
@@ -137,7 +137,7 @@ class FailuresConfig(Model):
     )
     wear_out_days: float | None = parameter(
         None,
-        "age at which wear has doubled a part's hazard, which grows by the cube of age; none: nothing wears",
+        "age at which wear has doubled a part's hazard, which grows with the cube of age; none: no wear",
         unit="days",
         source="choice: none",
         ge=1,
@@ -146,7 +146,7 @@ class FailuresConfig(Model):
     )
     age_days: float = parameter(
         0.0,
-        "age of parts at the commissioning, evenly from new to this; counts with infancy and wear only",
+        "maximum age of parts at commissioning, uniform from 0; only matters for infant failures and wear",
         unit="days",
         source="choice: new",
         ge=0,
@@ -155,7 +155,7 @@ class FailuresConfig(Model):
     )
     until_days: float | None = parameter(
         None,
-        "no fault begins by itself after this day",
+        "day after which no random fault occurs",
         unit="days",
         source="choice: for experiments that settle",
         ge=0,
@@ -165,7 +165,7 @@ class FailuresConfig(Model):
 
 
 class StaticFailuresConfig(Model):
-    """How often parts break by themselves, where there are no OCSes."""
+    """The same for a pod without OCSes."""
 
     enabled: bool = same_parameter_as(FailuresConfig, "enabled")
     host_per_day: float = same_parameter_as(FailuresConfig, "host_per_day")

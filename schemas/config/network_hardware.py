@@ -10,18 +10,18 @@ BLOCKS_MAX = 1_024
 RACKS_MAX = 256
 SWITCHES_MAX = 64
 GENERATIONS_GBPS = (40, 100, 200, 400, 800)
-"""Gb/s of a port, one way; each interworks with all older ones ([LF] 3.3, Figure 8)."""
+"""Gb/s of a port, one way. Each generation works with all older ones ([LF] 3.3, Figure 8)."""
 MODULES = {"cwdm4-bidi": GENERATIONS_GBPS, "cwdm8-bidi": (800,)}
-"""Kind of transceivers, each with a grid of its own, of 20 and of 10 nm ([LF] 3.3) → the generations in which
-it exists (Figures 8 and 9)."""
+"""Kind of module → the generations in which it exists ([LF] 3.3, Figures 8 and 9). The wavelength grids are
+20 nm and 10 nm."""
 BLOCK_PATTERN = r"block-(?:0|[1-9][0-9]{0,3})"
 CUSTOMER_PATTERN = r"[a-z][a-z0-9]{0,15}(?:-[a-z0-9]{1,16}){0,3}"
 
 
 class BlockGroupConfig(Model):
-    """`count` equal aggregation blocks; blocks are numbered in the order of the rows."""
+    """`count` equal aggregation blocks. Blocks are numbered in the order of the rows."""
 
-    count: int = parameter(1, "blocks of this kind", unit="blocks", source="choice", ge=1, le=BLOCKS_MAX)
+    count: int = parameter(1, "number of such blocks", unit="blocks", source="choice", ge=1, le=BLOCKS_MAX)
     generation: int = parameter(
         400,
         "rate of a port: 40, 100, 200, 400 or 800",
@@ -42,7 +42,7 @@ class BlockGroupConfig(Model):
     )
     pod: str | None = parameter(
         None,
-        "the pod that the block connects",
+        "pod that the block connects",
         unit="-",
         source="choice",
         allowed="names of pods of the site, such as pod-0",
@@ -50,14 +50,14 @@ class BlockGroupConfig(Model):
     )
     customer: str | None = parameter(
         None,
-        "the customer who owns the block; blocks of different customers are never joined",
+        "customer who owns the block; blocks of different customers are never joined",
         unit="-",
         source="choice",
         allowed="names, such as team-7",
         pattern=rf"^{CUSTOMER_PATTERN}$",
     )
     modules: Literal["cwdm4-bidi", "cwdm8-bidi"] = parameter(
-        "cwdm4-bidi", "kind of its transceivers", unit="-", source="[LF] 3.3"
+        "cwdm4-bidi", "kind of the block's transceiver modules", unit="-", source="[LF] 3.3"
     )
 
 
@@ -66,7 +66,7 @@ class NetworkConfig(Model):
 
     blocks: tuple[BlockGroupConfig, ...] = parameter(
         (BlockGroupConfig(count=16),),
-        "the blocks, a row for equal ones",
+        "blocks, one row for each group of equal blocks",
         unit="blocks",
         source="choice",
         allowed="rows of count, generation, uplinks, pod, customer and modules",
@@ -75,16 +75,16 @@ class NetworkConfig(Model):
     )
     racks: int = parameter(
         16,
-        "OCS racks that are installed: 1/8, 1/4, 1/2 or all of racks_full",
+        "number of installed OCS racks: 1/8, 1/4, 1/2 or all of racks_full",
         unit="racks",
         source="choice",
         ge=1,
         le=RACKS_MAX,
     )
     racks_full: int = parameter(
-        16, "OCS racks at full build-out", unit="racks", source="choice", ge=1, le=RACKS_MAX
+        16, "number of OCS racks at full build-out", unit="racks", source="choice", ge=1, le=RACKS_MAX
     )
-    switches: int = parameter(4, "OCSes of a rack", unit="OCSes", source="choice", ge=1, le=SWITCHES_MAX)
+    switches: int = parameter(4, "OCSes in a rack", unit="OCSes", source="choice", ge=1, le=SWITCHES_MAX)
     technology: Literal["palomar", "mems", "piezo", "robotic"] = parameter(
         "palomar", "technology of the OCSes", unit="-", source="[LF] 3.2, Table C.1"
     )

@@ -5,7 +5,7 @@ from schemas.config.quotas import parse_quotas
 
 FILLER_OWNER = "free-tier"
 OPERATOR_OWNER = "operator"
-"""In whose name an operator asks who names nobody."""
+"""Owner of requests by operators that name no owner."""
 
 
 def team_owner(number: int) -> str:

@@ -1,5 +1,4 @@
-"""Parameters: fields of a configuration that a person sets, each with what it means; and what may stand
-there."""
+"""Parameters: configuration fields with description, unit, source of the default, and allowed values."""
 
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -10,7 +9,7 @@ from schemas.body import Model
 from schemas.limits import COUNT_MAX
 
 SETTINGS_MAX = 200
-"""Parameters of one request: more than there are that may change."""
+"""Maximum number of parameters of one request; more than there are runtime parameters."""
 
 ParameterName = Annotated[
     str,
@@ -23,25 +22,25 @@ ParameterValue = (
     | Annotated[str, Field(max_length=1_000)]
     | None
 )
-"""What a single parameter can be set to."""
+"""A value of a parameter."""
 
 
 def parameter_text(value: ParameterValue) -> str:
-    """A value as `--set` takes it."""
+    """A value in the syntax of `--set`."""
     if value is None:
         return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class ParameterSetting(Model):
-    """A parameter by its dotted name, and what it is to be."""
+    """A new value of a parameter, which has a dotted name."""
 
     name: ParameterName
     value: ParameterValue
 
 
 class ParameterChange(ParameterSetting):
-    """A parameter that was changed, and what it was before."""
+    """A parameter that changed, with its previous value (`was`)."""
 
     was: ParameterValue
 
@@ -49,8 +48,8 @@ class ParameterChange(ParameterSetting):
 def parameter(
     default: Any, text: str, *, unit: str, source: str, allowed: str | None = None, **bounds: Any
 ) -> Any:
-    """A field with what a person must know about it: meaning, unit and where the default comes from; for a
-    text that is read by a grammar of its own also what is allowed."""
+    """A configuration field with its description, unit, and the source of its default. `allowed` describes
+    the allowed values of a text that has a syntax of its own."""
     extra: dict[str, Any] = {"unit": unit, "source": source}
     if allowed is not None:
         extra["allowed"] = allowed
@@ -58,12 +57,12 @@ def parameter(
 
 
 def same_parameter_as(section: type[Model], name: str) -> Any:
-    """The parameter as another section has it: the same meaning, bounds and default."""
+    """The parameter of another section: with the same description, bounds and default."""
     return section.model_fields[name]
 
 
 def parameters_of(model: type[BaseModel], prefix: str = "") -> dict[str, FieldInfo]:
-    """The parameters of a configuration by their dotted names, in its order."""
+    """Dotted name → parameter, in the order of the configuration."""
     found: dict[str, FieldInfo] = {}
     for name, field in model.model_fields.items():
         kind = field.annotation
@@ -75,29 +74,29 @@ def parameters_of(model: type[BaseModel], prefix: str = "") -> dict[str, FieldIn
 
 
 def parameter_metadata(field: FieldInfo) -> dict[str, Any]:
-    """What a parameter says about itself."""
+    """A parameter's unit, source and, for some, allowed values."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
 def value_types(field: FieldInfo) -> tuple[Any, ...]:
-    """The types that a parameter may have: of a union its members."""
+    """The types of a parameter; for a union, its members."""
     return get_args(field.annotation) or (field.annotation,)
 
 
 def literal_values(field: FieldInfo) -> tuple[str, ...]:
-    """Of a parameter that is one of some words, which; of any other none."""
+    """The allowed words of a `Literal` parameter; empty for other parameters."""
     return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
 
 
 def single_allowed_value(field: FieldInfo) -> float | None:
-    """The one number that is allowed where the bounds leave no other; None where there are more."""
+    """The only number that the bounds allow; None if they allow more than one."""
     least = next((low for bound in field.metadata if (low := getattr(bound, "ge", None)) is not None), None)
     most = next((high for bound in field.metadata if (high := getattr(bound, "le", None)) is not None), None)
     return least if least == most else None
 
 
 def allowed_text(field: FieldInfo) -> str:
-    """What a parameter may be, in words."""
+    """The allowed values of a parameter, in words."""
     kinds = value_types(field)
     if "allowed" in parameter_metadata(field):
         return str(parameter_metadata(field)["allowed"])

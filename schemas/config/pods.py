@@ -24,11 +24,11 @@ from schemas.limits import COUNT_MAX
 
 
 class PodConfig(Model):
-    """How large the pod is."""
+    """Size of a pod."""
 
     cubes: int = parameter(
         64,
-        "cubes of 4×4×4 chips in the pod; OCS radix grows with it",
+        "number of cubes of 4×4×4 chips; the radix of the OCSes grows with it",
         unit="cubes",
         source="[LF] A",
         ge=4,
@@ -37,19 +37,24 @@ class PodConfig(Model):
 
 
 class StaticPodSizeConfig(PodConfig):
-    """How large a static pod is: always as large as its fixed grid."""
+    """Size of a static pod, which is fixed."""
 
     cubes: int = parameter(
-        64, "cubes of 4×4×4 chips, in a grid of 4×4×4 cubes", unit="cubes", source="[LF] 4.2", ge=64, le=64
+        64,
+        "number of cubes of 4×4×4 chips, in a grid of 4×4×4 cubes",
+        unit="cubes",
+        source="[LF] 4.2",
+        ge=64,
+        le=64,
     )
 
 
 class OcsConfig(Model):
-    """How optical circuit switches switch."""
+    """Switching of OCSes."""
 
     switching_time_ms: float | None = parameter(
         None,
-        "fixed time of every connection, none of which fails, in place of the technology's own time",
+        "fixed switching time of every connection, none of which fails; none: the technology's own time",
         unit="ms",
         source="choice: none; mirrors take as long as their alignment ([LF] 3.2.2), some milliseconds",
         ge=0.001,
@@ -77,14 +82,14 @@ class OcsConfig(Model):
 
 
 class PodOcsConfig(OcsConfig):
-    """What the optical circuit switches of a superpod are, and how they switch."""
+    """Technology and switching of the OCSes of a superpod."""
 
     technology: Literal["palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength"] = parameter(
         "palomar", "technology of the OCSes", unit="-", source="[LF] 3.2, Table C.1"
     )
     restart_s: float = parameter(
         40.0,
-        "time that a restart of an OCS's software takes",
+        "duration of a restart of an OCS's software",
         unit="seconds",
         source="assumption",
         ge=0.001,
@@ -93,37 +98,38 @@ class PodOcsConfig(OcsConfig):
     )
     restart_keeps: bool = parameter(
         True,
-        "whether circuits stay up while the software of an OCS restarts: its FPGA holds the mirrors",
+        "whether circuits stay up while the software of an OCS restarts, because its FPGA keeps the "
+        "mirrors in place",
         unit="-",
         source="choice",
     )
 
 
 HardwareConfig = PodConfig | NetworkConfig
-"""How much there is of what a kind of fabric is made of."""
+"""The section with the numbers of hardware units."""
 
 
 class FabricConfig(Model):
-    """What every kind of fabric has. With the operators' requests, a configuration decides all that happens
-    in its fabric; its `kind` decides which services there are, and what the rest of it looks like."""
+    """Configuration that all kinds of fabrics share. Together with the operators' requests it determines
+    everything that happens in the fabric. `kind` selects the services and the other sections."""
 
     kind: str
-    seed: int = parameter(0, "the seed of every draw", unit="-", source="choice", ge=0, le=COUNT_MAX)
+    seed: int = parameter(0, "seed of all random draws", unit="-", source="choice", ge=0, le=COUNT_MAX)
 
     @property
     def hardware(self) -> HardwareConfig:
-        """The section from which, with the kind, the plant follows: every part that there is."""
+        """The section that, with the kind, determines the plant: every hardware part."""
         raise NotImplementedError(f"a {self.kind} has no hardware")
 
     @property
     def pod_ocs(self) -> PodOcsConfig | None:
-        """The section about the OCSes of a pod; None for a fabric that is not a pod, or has no OCSes."""
+        """The section about the OCSes of a pod; None for fabrics without OCSes and for networks."""
         return None
 
 
 class AnyPodConfig(FabricConfig):
-    """A pod of cubes, however they are joined: what every kind of pod has. Each kind lists the sections in
-    its own order, which is their order on a log."""
+    """Configuration that all kinds of pods share. Each kind lists the sections in its own order, which is
+    their order on a log."""
 
     if TYPE_CHECKING:
 
@@ -168,7 +174,7 @@ class AnyPodConfig(FabricConfig):
 
 
 class SuperpodConfig(AnyPodConfig):
-    """A superpod: cubes joined at will by optical circuit switches ([LF] 4.2, [T4] 2)."""
+    """A superpod: cubes that optical circuit switches join in any way ([LF] 4.2, [T4] 2)."""
 
     kind: Literal["superpod"] = "superpod"
     pod: PodConfig = PodConfig()
@@ -211,7 +217,7 @@ class StaticPodConfig(AnyPodConfig):
 
 
 def pod_config(config: FabricConfig) -> PodConfig:
-    """How large the pod is, of any kind of pod; ValueError for other fabrics."""
+    """The size of a pod of any kind; ValueError for other fabrics."""
     if not isinstance(config, AnyPodConfig):
         raise ValueError(f"a {config.kind} is not a pod")
     return config.pod

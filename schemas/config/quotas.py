@@ -1,4 +1,4 @@
-"""Quotas as people write them: `team-1=1024,team-2=25%`, chips or a share of the pod for each owner."""
+"""Quotas as text: `team-1=1024,team-2=25%`, chips or a share of the pod for each owner."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Who repairs what is broken: technicians, their hours, spares, and how long their work takes."""
+"""Repairs: technicians, shifts, spare parts and repair times."""
 
 from typing import Self
 
@@ -15,16 +15,22 @@ def check_shift(begins_h: float, ends_h: float) -> None:
 
 
 class RepairsConfig(Model):
-    """Technicians, and how long their work takes."""
+    """Technicians, shifts, spare parts and repair times."""
 
     technicians: int = parameter(
-        4, "repairs in work at a time", unit="people", source="assumption", ge=1, le=1_000
+        4,
+        "number of repairs in progress at the same time",
+        unit="people",
+        source="assumption",
+        ge=1,
+        le=1_000,
     )
     fibre_technicians: int = parameter(
         2,
-        "more repairs in work at a time, of link ends only: who cleans, reseats and replaces modules",
+        "additional repairs in progress at the same time, of link ends only: cleaning, reseating and "
+        "replacing modules",
         unit="people",
-        source="assumption: another trade than who opens chassis; one is at work, one on the way",
+        source="assumption: another trade than opening chassis; one at work, one on the way",
         ge=0,
         le=1_000,
     )
@@ -57,18 +63,18 @@ class RepairsConfig(Model):
     )
     clean_h: float = parameter(
         1.0,
-        "mean of the log-normal time in which a technician has come and cleaned a connector",
+        "mean of the log-normal time to arrive and clean a connector",
         unit="hours",
-        source="assumption: the way, the ladder, the log entry",
+        source="assumption: access, ladder, log entry",
         gt=0,
         le=10_000,
         allow_inf_nan=False,
     )
     reseat_h: float = parameter(
         2.0,
-        "mean of the log-normal time in which a module is plugged in again and its fibre laid anew",
+        "mean of the log-normal time to reseat a module and lay its fibre again",
         unit="hours",
-        source="assumption: as cleaning, and the way of the fibre",
+        source="assumption: as cleaning, and laying the fibre",
         gt=0,
         le=10_000,
         allow_inf_nan=False,
@@ -102,7 +108,7 @@ class RepairsConfig(Model):
     )
     off_hours_technicians: int | None = parameter(
         None,
-        "of the technicians, those who work at night and at weekends as well; none: all",
+        "technicians who also work at night and at weekends; none: all of them",
         unit="people",
         source="choice: all, round the clock",
         ge=0,
@@ -110,7 +116,7 @@ class RepairsConfig(Model):
     )
     off_hours_fibre_technicians: int | None = parameter(
         None,
-        "the same of the fibre technicians",
+        "fibre technicians who also work at night and at weekends; none: all of them",
         unit="people",
         source="choice: all, round the clock",
         ge=0,
@@ -118,7 +124,7 @@ class RepairsConfig(Model):
     )
     shift_begins_h: float = parameter(
         8.0,
-        "hour of a working day at which the others begin",
+        "hour of a working day at which the day shift starts",
         unit="hours",
         source="choice",
         ge=0,
@@ -127,7 +133,7 @@ class RepairsConfig(Model):
     )
     shift_ends_h: float = parameter(
         18.0,
-        "hour at which they end; what is not done is gone on with in their next shift",
+        "hour at which the day shift ends; unfinished work continues in the next shift",
         unit="hours",
         source="choice",
         ge=1,
@@ -136,31 +142,31 @@ class RepairsConfig(Model):
     )
     host_spares: int | None = parameter(
         None,
-        "host trays on the shelf, for hosts and chips; none: always one more",
+        "spare host trays, for hosts and chips; none: unlimited",
         unit="parts",
-        source="choice: never lacking",
+        source="choice: unlimited",
         ge=1,
         le=10_000,
     )
     link_spares: int | None = parameter(
         None,
-        "modules on the shelf; none: always one more",
+        "spare modules; none: unlimited",
         unit="parts",
-        source="choice: never lacking",
+        source="choice: unlimited",
         ge=1,
         le=100_000,
     )
     ocs_spares: int | None = parameter(
         None,
-        "of each kind of part of an OCS, and of OCSes, on the shelf; none: always one more",
+        "spare OCSes, and spare parts of each kind of OCS part; none: unlimited",
         unit="parts",
-        source="choice: never lacking",
+        source="choice: unlimited",
         ge=1,
         le=1_000,
     )
     spares_lead_days: float = parameter(
         14.0,
-        "until a part comes that is ordered for one that was used up",
+        "time until an ordered spare part arrives",
         unit="days",
         source="assumption: two weeks",
         gt=0,
@@ -169,8 +175,8 @@ class RepairsConfig(Model):
     )
     misdiagnosed: float = parameter(
         0.0,
-        "share of works on hosts, chips, copper cables and parts of OCSes that mend the wrong thing; the "
-        "test after it shows, and it is done again",
+        "share of repairs of hosts, chips, copper cables and OCS parts that fix the wrong part; the "
+        "test afterwards fails, and the repair is repeated",
         unit="fraction",
         source="choice: none",
         ge=0,
@@ -179,8 +185,8 @@ class RepairsConfig(Model):
     )
     burn_in_h: float = parameter(
         0.0,
-        "hours for which hosts are tested after work on them, or on their chips or copper cables, before "
-        "they are of use again; no technician is with them",
+        "duration of the burn-in of a host after a repair of it, its chips or its copper cables; it "
+        "needs no technician",
         unit="hours",
         source="choice: none",
         ge=0,
@@ -189,7 +195,7 @@ class RepairsConfig(Model):
     )
     queue_max: int = parameter(
         100_000,
-        "repairs that may wait",
+        "maximum number of waiting repairs",
         unit="repairs",
         source="choice: above the number of parts",
         ge=1,
@@ -203,7 +209,7 @@ class RepairsConfig(Model):
 
 
 class StaticRepairsConfig(Model):
-    """Technicians, and how long their work takes, where there are no OCSes."""
+    """The same for a pod without OCSes."""
 
     technicians: int = same_parameter_as(RepairsConfig, "technicians")
     fibre_technicians: int = same_parameter_as(RepairsConfig, "fibre_technicians")

@@ -1,8 +1,8 @@
-"""Runtime parameters: those that may change while a fabric runs, the services that use them, and how a
-configuration gets new values.
+"""Runtime parameters: those that may change while a fabric runs, the services that use them, and how new
+values are applied to a configuration.
 
-All other parameters are fixed when a fabric is commissioned: they define the simulated hardware, seeds and
-mix, or have already been used for draws.
+All other parameters are fixed at commissioning: they define the simulated hardware, seeds and mix, or have
+already been used for draws.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from schemas.config.parameter import (
 from schemas.config.pods import FabricConfig
 
 VALUE_SHOWN_MAX = 60
-"""Characters of a value that an error repeats."""
+"""Maximum number of characters of a value in an error."""
 HINT = "`lightwave set --list` lists all parameters that may be set"
 
 
@@ -82,7 +82,7 @@ class RuntimeParameter:
 
 
 def runtime_parameters(kind: str) -> list[RuntimeParameter]:
-    """Those of a kind of fabric, in the order of its configuration."""
+    """The runtime parameters of a kind of fabric, in the order of its configuration."""
     return [
         RuntimeParameter(
             name=name,
@@ -146,8 +146,8 @@ def _alternatives(kind: str, name: str) -> str:
 
 
 def _validated(config: FabricConfig, given: Mapping[str, ParameterValue]) -> FabricConfig:
-    """The configuration with these values. Only their sections are read again, and then what sections have to
-    observe together: a recorded trace may be long."""
+    """The configuration with these values. Only their sections are validated in full, and then the rules
+    between sections, because a recorded trace may be long."""
     sections: dict[str, Model] = {}
     for section in dict.fromkeys(name.rpartition(".")[0] for name in given):
         before: Model = getattr(config, section)

@@ -1,4 +1,4 @@
-"""The parameters of the scheduler: who gets cubes before whom, and who makes room."""
+"""Parameters of the scheduler: queue, preemption, recovery, holdback."""
 
 from typing import Literal
 
@@ -8,11 +8,11 @@ from schemas.config.quotas import QUOTAS_ALLOWED
 
 
 class SchedulerConfig(Model):
-    """Who gets cubes before whom, who makes room, and how long the scheduler waits before it gives up."""
+    """Queue order, preemption, multislice jobs, recovery, preflight and holdback."""
 
     queue_max: int = parameter(
         500,
-        "slices of one owner that may wait; the next request of that owner is refused",
+        "maximum number of waiting slices of one owner; further requests of that owner are refused",
         unit="slices",
         source="choice",
         ge=0,
@@ -20,8 +20,9 @@ class SchedulerConfig(Model):
     )
     quotas: str = parameter(
         "",
-        "chips or share of the pod for each owner, as team-1=1024,team-2=25%; who has more borrows, and "
-        "comes after those who do not; owners that are not named share the rest equally",
+        "chips, or share of the pod, for each owner, as team-1=1024,team-2=25%; owners above their "
+        "quota borrow, and come after those who do not; owners without an entry share the rest "
+        "equally",
         unit="-",
         source="choice",
         allowed=QUOTAS_ALLOWED,
@@ -29,14 +30,14 @@ class SchedulerConfig(Model):
     )
     backfill: Literal["easy", "conservative", "none"] = parameter(
         "easy",
-        "who may pass: easy, who does not delay the promised start of the first in line; conservative, who "
-        "delays none of the first 30; none, nobody",
+        "which requests may pass others in the queue: easy, those that do not delay the reservation "
+        "of the first one; conservative, those that delay none of the first 30; none, no request",
         unit="-",
         source="Lifka 1995 (easy), Mu'alem and Feitelson 2001 (conservative)",
     )
     grace_s: int = parameter(
         120,
-        "how long a slice that is preempted has to write a checkpoint",
+        "time that a preempted slice has to write a checkpoint",
         unit="seconds",
         source="GKE Spot: up to 120 s",
         ge=1,
@@ -44,25 +45,25 @@ class SchedulerConfig(Model):
     )
     production_waits_h: float = parameter(
         0.5,
-        "how long production waits before it preempts research; filler makes room at once",
+        "time that production waits before it preempts research; filler is preempted at once",
         unit="hours",
-        source="calibrated: fewer preemptions, and large slices start in 8 h still",
+        source="calibrated: fewer preemptions, while large slices still start within 8 h",
         ge=0,
         le=10_000,
         allow_inf_nan=False,
     )
     research_waits_h: float = parameter(
         6.0,
-        "how long research waits before it preempts research that was requested later",
+        "time that research waits before it preempts younger research",
         unit="hours",
-        source="calibrated: all large slices start in 96 h",
+        source="calibrated: all large slices start within 96 h",
         ge=0,
         le=10_000,
         allow_inf_nan=False,
     )
     research_runs_h: float = parameter(
         1.0,
-        "how long research has its cubes before older research may preempt it",
+        "minimum time that research keeps its cubes before older research may preempt it",
         unit="hours",
         source="assumption; Meta's research clusters have 2 h (HPCA 2025)",
         ge=0,
@@ -71,7 +72,7 @@ class SchedulerConfig(Model):
     )
     retries_max: int = parameter(
         100,
-        "how often a slice goes back to the queue before it is evicted for good; filler may for ever",
+        "number of returns to the queue after which a slice is evicted for good; unlimited for filler",
         unit="times",
         source="choice",
         ge=0,
@@ -79,16 +80,16 @@ class SchedulerConfig(Model):
     )
     pods_hold_s: int = parameter(
         600,
-        "how long cubes are kept for a slice of a job over several pods until the other pods have theirs",
+        "time that a slice of a multislice job keeps its cubes while the other pods find theirs",
         unit="seconds",
-        source="choice: five times the grace in which others leave cubes",
+        source="choice: five times the grace period of preemption",
         ge=1,
         le=864_000,
     )
     pods_backoff_s: int = parameter(
         300,
-        "after that in vain, how long the slice waits until it tries again, in the mean; twice as long each "
-        "time after the first, up to 16 times pods_hold_s",
+        "mean wait before the slice tries again after such a failed attempt; doubles with each "
+        "failure, up to 16 times pods_hold_s",
         unit="seconds",
         source="choice",
         ge=1,
@@ -96,17 +97,17 @@ class SchedulerConfig(Model):
     )
     hold_back: Literal["none", "fixed", "availability"] = parameter(
         "none",
-        "healthy cubes that production and research leave for slices that lose one: none, hold_back_cubes, "
-        "or what the promised availability asks for; filler may stand on them",
+        "healthy cubes that production and research leave free for slices that lose a cube: none, "
+        "hold_back_cubes, or the number that the target availability requires; filler may use them",
         unit="-",
         source="choice; [LF] 4.2.2 (availability)",
     )
     hold_back_cubes: int = parameter(
-        2, "cubes held back where hold_back is fixed", unit="cubes", source="choice", ge=0, le=144
+        2, "number of cubes held back if hold_back is fixed", unit="cubes", source="choice", ge=0, le=144
     )
     hold_back_slice_cubes: int = parameter(
         1,
-        "size of the equal slices that are promised where hold_back is availability",
+        "size of the equal slices whose availability is the target, if hold_back is availability",
         unit="cubes",
         source="choice: [LF] Figure 15b has 1 to 32",
         ge=1,
@@ -114,7 +115,7 @@ class SchedulerConfig(Model):
     )
     hold_back_host_availability: float = parameter(
         0.999,
-        "availability of a host where hold_back is availability",
+        "assumed availability of a host, if hold_back is availability",
         unit="fraction",
         source="[LF] 4.2.2",
         ge=0,
@@ -123,7 +124,7 @@ class SchedulerConfig(Model):
     )
     hold_back_target: float = parameter(
         0.97,
-        "probability with which the slices are to be had where hold_back is availability",
+        "probability that all these slices are available, if hold_back is availability",
         unit="fraction",
         source="[LF] 4.2.2",
         ge=0,
@@ -132,8 +133,8 @@ class SchedulerConfig(Model):
     )
     decision_s: int = parameter(
         30,
-        "from a fault until it is decided what becomes of the slices that it hit: what fails together is "
-        "planned together",
+        "time from a fault until the recovery of the slices that it hit is decided; faults within "
+        "this time are planned together",
         unit="seconds",
         source="choice: as long as a heartbeat",
         ge=0,
@@ -141,7 +142,7 @@ class SchedulerConfig(Model):
     )
     preflight_s: int = parameter(
         120,
-        "how long the links of a slice are checked after its circuits were made, before it starts",
+        "duration of the check of the links of a slice between its circuits being made and its start",
         unit="seconds",
         source="assumption: minutes; NSDI 2024 has it run a small workload",
         ge=0,
@@ -149,23 +150,24 @@ class SchedulerConfig(Model):
     )
     preflight_tries: int = parameter(
         2,
-        "failed preflights in a row after which cubes are still replaced at once, for a link has two ends",
+        "number of failed preflights in a row after which cubes are still replaced at once; more than"
+        " one, because a link has two ends",
         unit="times",
-        source="choice: both ends of a link have had their turn",
+        source="choice: both ends of a link are tried",
         ge=0,
         le=1_000,
     )
     preflight_stay_s: int = parameter(
         300,
-        "after that, how long a slice keeps its cubes for links that come up by themselves",
+        "after these, time that a slice keeps its cubes in case its links come up",
         unit="seconds",
-        source="choice: mirrors that did not find their places have tried five times more",
+        source="choice: failed mirrors have tried to align five more times by then",
         ge=0,
         le=86_400,
     )
     preflight_backoff_s: int = parameter(
         300,
-        "when it has left its cubes after that, how long it wants none; twice as long each time",
+        "after that, time that a slice without cubes waits before it tries again; doubles with each failure",
         unit="seconds",
         source="choice: the longest wait of Kubernetes' CrashLoopBackOff, whose retries cost less",
         ge=1,
@@ -173,7 +175,7 @@ class SchedulerConfig(Model):
     )
     preflight_backoff_max_s: int = parameter(
         3_600,
-        "the longest time for which it wants none, if that is not less than preflight_backoff_s",
+        "maximum of this wait, unless preflight_backoff_s is longer",
         unit="seconds",
         source="Kueue: requeuingStrategy.backoffMaxSeconds is 3600",
         ge=1,
@@ -181,15 +183,16 @@ class SchedulerConfig(Model):
     )
     preflight_reset_s: int = parameter(
         600,
-        "how long a slice must run until its failed preflights count no more",
+        "run time after which earlier failed preflights no longer count",
         unit="seconds",
-        source="Kubernetes: CrashLoopBackOff begins anew after 10 min without a problem",
+        source="Kubernetes: CrashLoopBackOff resets after 10 min without a failure",
         ge=0,
         le=864_000,
     )
     hot_spares: int = parameter(
         0,
-        "healthy idle cubes that are kept warm: one takes the place of a failed cube without preflight",
+        "number of healthy idle cubes that are kept warm; a warm cube replaces a failed one without a"
+        " preflight",
         unit="cubes",
         source="choice",
         ge=0,
@@ -197,7 +200,7 @@ class SchedulerConfig(Model):
     )
     route_around_share: float = parameter(
         0.95,
-        "share of slices whose traffic may go around links that are gone",
+        "share of slices whose traffic may be routed around failed links",
         unit="fraction",
         source="NSDI 2024: 95 % opt in",
         ge=0,
@@ -206,7 +209,8 @@ class SchedulerConfig(Model):
     )
     communication_share: float = parameter(
         0.3,
-        "share of a step at full speed that is communication; with it one OCS out costs a slice 0.6 to 2 %",
+        "share of a full-speed step that is communication; with the default, one failed OCS slows a "
+        "slice by 0.6 to 2 %",
         unit="fraction",
         source="assumption: NSDI 2024 has 1.2 and 2.6 % for two models",
         ge=0,

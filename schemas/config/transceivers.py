@@ -8,19 +8,19 @@ from schemas.body import Model
 from schemas.config.parameter import parameter
 
 LOOK_INTERVAL_S_MIN = 60
-"""An inspection reads every link end, and emits a message if it finds an anomaly."""
+"""Minimum interval of inspections: each reads every link end, and emits a message if it finds an outlier."""
 
 
 class TransceiversConfig(Model):
-    """The optics of the links, the thresholds of a bad link, and the interval of measurements."""
+    """Optics of the links, thresholds for degraded and failed links, and intervals of readings."""
 
     telemetry_interval_s: int = parameter(
-        900, "cadence of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
+        900, "interval of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
     )
     look_interval_s: int = parameter(
         3_600,
-        "interval of inspections, which search the readings of link ends for faults; 0 for none, and "
-        "then no fault is found",
+        "interval of inspections, which search the readings of link ends for outliers; 0 for none, "
+        "and then no fault is found by its readings",
         unit="seconds",
         source="choice",
         ge=0,
@@ -28,7 +28,7 @@ class TransceiversConfig(Model):
     )
     fibre_loss_db: float = parameter(
         1.0,
-        "fibre and connectors of one strand, both ends', without the OCS",
+        "loss of the fibre and connectors of one strand, both ends together, without the OCS",
         unit="dB",
         source="assumption",
         ge=0,
@@ -36,24 +36,27 @@ class TransceiversConfig(Model):
         allow_inf_nan=False,
     )
     lane_rate: Literal["10G-NRZ", "25G-NRZ", "50G-PAM4", "100G-PAM4"] = parameter(
-        "50G-PAM4", "what each wavelength carries one way", unit="-", source="[LF] 3.3.1"
+        "50G-PAM4", "data rate and modulation of each wavelength, one way", unit="-", source="[LF] 3.3.1"
     )
     interference_mitigation: bool = parameter(
         True,
-        "whether receivers take off the tone of the beat with reflections",
+        "whether receivers subtract the beat tone that reflections cause",
         unit="-",
         source="[LF] 3.3.2",
     )
-    soft_fec: bool = parameter(True, "whether the inner code is used", unit="-", source="[LF] 3.3.2")
+    soft_fec: bool = parameter(
+        True, "whether links use the inner code (soft-decision FEC)", unit="-", source="[LF] 3.3.2"
+    )
     circulator: Literal["integrated", "external"] = parameter(
         "integrated",
-        "where the circulator is: in the module, or before it, behind connectors",
+        "position of the circulator: in the module, or outside it behind connectors",
         unit="-",
         source="[LF] B: external at first, then integrated",
     )
     laser: Literal["EML", "DML"] = parameter(
         "EML",
-        "externally modulated, or directly, which chirps: interference cannot be mitigated",
+        "externally modulated (EML) or directly modulated (DML); a DML chirps, so that interference "
+        "cannot be mitigated",
         unit="-",
         source="[LF] C.1",
     )
@@ -70,7 +73,7 @@ class TransceiversConfig(Model):
         2e-4,
         "bit error rate before the outer code above which a link is down",
         unit="errors/bit",
-        source="[LF] 4.1.2: the threshold of KP4",
+        source="[LF] 4.1.2: KP4 threshold",
         ge=1e-15,
         le=0.5,
         allow_inf_nan=False,
@@ -78,7 +81,7 @@ class TransceiversConfig(Model):
 
     ride_out_s: float = parameter(
         2.0,
-        "longest outage of a link that its traffic rides out: it waits, and sends again",
+        "longest outage of a link that its traffic survives by waiting and sending again",
         unit="seconds",
         source="assumption: link layer and step time",
         ge=0,
@@ -87,7 +90,7 @@ class TransceiversConfig(Model):
     )
 
     @model_validator(mode="after")
-    def _looks_are_apart(self) -> "TransceiversConfig":
+    def _check_inspection_interval(self) -> "TransceiversConfig":
         if 0 < self.look_interval_s < LOOK_INTERVAL_S_MIN:
             raise ValueError(
                 f"look_interval_s: {self.look_interval_s} is not allowed; must be 0, or "

@@ -1,4 +1,4 @@
-"""The workload of a pod: how many slices owners request and for how long, or a recorded trace instead."""
+"""The workload of a pod: requests of owners and their run times, or a recorded trace."""
 
 from typing import Annotated, Literal, Self
 
@@ -18,25 +18,25 @@ CALIBRATED_SPREAD = "calibrated to 58–248 jobs a day (NSDI 2024), which we cou
 
 
 class WorkloadConfig(Model):
-    """Who wants slices: how many arrive, of whom, for how long, and what fills the holes.
+    """Arrival of requests, their owners, shapes and run times, and filler for idle cubes.
 
-    Jobs of production and research come in *campaigns*: jobs of one owner, tier, shape and like run time, one
-    after the other. Filler comes from a backlog without an end.
+    Production and research jobs come in *campaigns*: jobs with one owner, tier and shape and similar run
+    times, one after the other. Filler comes from an endless backlog.
     """
 
-    enabled: bool = parameter(True, "whether slices arrive by themselves", unit="-", source="choice")
+    enabled: bool = parameter(True, "whether slices are requested at random", unit="-", source="choice")
     offered_load: float = parameter(
         0.8,
-        "requested chip-time over the pod's chip-time, without filler; unused where slices_per_day is set",
+        "requested chip-time over the chip-time of the pod, without filler; ignored if slices_per_day is set",
         unit="fraction",
-        source="choice: the rest is for filler and for what fails",
+        source="choice: the rest is for filler and failures",
         ge=1e-6,
         le=100,
         allow_inf_nan=False,
     )
     slices_per_day: float | None = parameter(
         None,
-        "mean arrivals a day without filler, in place of offered_load",
+        "mean number of requests a day, without filler; replaces offered_load",
         unit="slices/day",
         source="choice",
         ge=1e-6,
@@ -45,8 +45,8 @@ class WorkloadConfig(Model):
     )
     mix: str = parameter(
         "",
-        "shapes and their shares, as 4x4x4=14,4x4x8t=16 with t for twisted; nothing for the production mix; "
-        "shapes larger than the pod are left out",
+        "shapes and their shares, as 4x4x4=14,4x4x8t=16 with t for twisted; empty: the production "
+        "mix; shapes larger than the pod are ignored",
         unit="-",
         source="[T4] Table 2: one day of production",
         allowed=MIX_ALLOWED,
@@ -54,13 +54,13 @@ class WorkloadConfig(Model):
     )
     mix_counts: Literal["running", "requested"] = parameter(
         "running",
-        "what the shares of the mix count: slices that run at a time, or slices that are requested",
+        "what the shares of the mix count: running slices or requested slices",
         unit="-",
         source=f"assumption: [T4] Table 2 says neither; {CALIBRATED}",
     )
     duration_mean_h: float = parameter(
         2.0,
-        "mean run time of a job of one cube or less, undisturbed, from the start of its slice to its end",
+        "mean run time of a job of one cube or less, from the start of its slice to its end, without faults",
         unit="hours",
         source=CALIBRATED,
         ge=1e-6,
@@ -69,7 +69,7 @@ class WorkloadConfig(Model):
     )
     duration_growth: float = parameter(
         0.25,
-        "how the mean run time grows with the slice: with cubes to this power",
+        "growth of the mean run time with the size of the slice: number of cubes to this power",
         unit="-",
         source=f"assumption: larger jobs run longer; {CALIBRATED}",
         ge=-1,
@@ -96,7 +96,7 @@ class WorkloadConfig(Model):
     )
     campaign_jobs: float = parameter(
         6.0,
-        "mean jobs of a campaign of one cube or less (geometric)",
+        "mean of the geometric number of jobs in a campaign of one cube or less",
         unit="jobs",
         source=f"people work in sessions (Zakay & Feitelson, JSSPP 2012); {CALIBRATED_SPREAD}",
         ge=1,
@@ -105,7 +105,8 @@ class WorkloadConfig(Model):
     )
     campaign_falloff: float = parameter(
         0.7,
-        "how campaigns shorten with the slice: 1 + (campaign_jobs − 1) · cubes^−falloff jobs in the mean",
+        "decrease of the number of jobs with the size of the slice: mean 1 + (campaign_jobs − 1) · "
+        "cubes^−falloff",
         unit="-",
         source=f"assumption: large jobs come one by one; {CALIBRATED_SPREAD}",
         ge=0,
@@ -114,7 +115,7 @@ class WorkloadConfig(Model):
     )
     campaign_parallel: int = parameter(
         4,
-        "jobs of a campaign that would run at a time, below budget_from_cubes; from there one",
+        "maximum number of jobs of a campaign at the same time, below budget_from_cubes; above it one",
         unit="jobs",
         source="assumption",
         ge=1,
@@ -122,7 +123,7 @@ class WorkloadConfig(Model):
     )
     campaign_think_min: float = parameter(
         15.0,
-        "mean time (exponential) that an owner takes between two jobs, in addition to their run time",
+        "mean of the exponential time between two jobs of an owner, in addition to their run time",
         unit="minutes",
         source="assumption",
         ge=0,
@@ -131,26 +132,26 @@ class WorkloadConfig(Model):
     )
     day_swing: float = parameter(
         0.4,
-        "by which fraction more campaigns begin at 14:00 than in the mean of the day, and fewer at 02:00",
+        "relative increase of starting campaigns at 14:00 over the daily mean, and decrease at 02:00",
         unit="fraction",
-        source="assumption: that there is a cycle is known of every cluster",
+        source="assumption: every cluster has a daily cycle",
         ge=0,
         le=1,
         allow_inf_nan=False,
     )
     weekend_factor: float = parameter(
         0.8,
-        "campaigns that begin on a day of the weekend over those of another day; day 0 is a Monday",
+        "campaigns that start on a weekend day over those of a weekday; day 0 is a Monday",
         unit="fraction",
-        source="assumption: that there is a cycle is known of every cluster",
+        source="assumption: every cluster has a weekly cycle",
         ge=0,
         le=10,
         allow_inf_nan=False,
     )
     budget_from_cubes: int = parameter(
         8,
-        "size from which on campaigns keep to a budget: the next of a shape begins when the load allows the "
-        "chip-time of the one before, at any hour",
+        "size from which campaigns have a budget: the next one of a shape starts when the load allows"
+        " for the chip-time of the previous one, at any hour",
         unit="cubes",
         source="assumption: owners of large slices have a budget of chip-time",
         ge=1,
@@ -158,15 +159,15 @@ class WorkloadConfig(Model):
     )
     budget_order: int = parameter(
         4,
-        "how regular such campaigns are: the order of the Erlang law of the time between two",
+        "regularity of such campaigns: order of the Erlang distribution of the time between two",
         unit="-",
-        source="assumption: 1 would be by chance alone",
+        source="assumption; 1 is purely random",
         ge=1,
         le=100,
     )
     production_share: float = parameter(
         0.2,
-        "campaigns of production, which is never preempted; the others are research",
+        "share of campaigns that are production, which is never preempted; the others are research",
         unit="fraction",
         source="assumption",
         ge=0,
@@ -175,37 +176,43 @@ class WorkloadConfig(Model):
     )
     production_share_large: float = parameter(
         0.08,
-        "the same of slices of half a pod or more (32 cubes of 64)",
+        "the same for slices of half a pod or more (32 of 64 cubes)",
         unit="fraction",
-        source="calibrated: 95 % of such slices start in 8 h",
+        source="calibrated: 95 % of such slices start within 8 h",
         ge=0,
         le=1,
         allow_inf_nan=False,
     )
     owners: int = parameter(
-        12, "owners of production and research", unit="owners", source="assumption", ge=1, le=OWNERS_MAX
+        12,
+        "number of owners of production and research",
+        unit="owners",
+        source="assumption",
+        ge=1,
+        le=OWNERS_MAX,
     )
     owner_skew: float = parameter(
         0.5,
-        "how unlike owners are: the n-th has a share of campaigns in proportion to n^−skew",
+        "inequality of owners: the n-th has a share of campaigns in proportion to n^−skew",
         unit="-",
-        source="assumption: few owners want most, as in every cluster",
+        source="assumption: in every cluster few owners request most",
         ge=0,
         le=10,
         allow_inf_nan=False,
     )
     estimate_median: float = parameter(
         1.5,
-        "median of an owner's estimate of a run time, over that run time (log-normal)",
+        "median of the log-normal ratio of an owner's estimate to the true run time",
         unit="fraction",
-        source="assumption; that estimates are wrong: Lee et al., JSSPP 2004; Tsafrir et al., JSSPP 2005",
+        source="assumption; estimates are known to be wrong: Lee et al., JSSPP 2004; Tsafrir et al., JSSPP "
+        "2005",
         gt=0,
         le=1_000,
         allow_inf_nan=False,
     )
     estimate_sigma: float = parameter(
         0.8,
-        "standard deviation of the logarithm of such an estimate; 0.8 makes 31 % of them too short",
+        "standard deviation of the logarithm of this ratio; with 0.8, 31 % of estimates are too short",
         unit="-",
         source="assumption",
         ge=0,
@@ -214,20 +221,21 @@ class WorkloadConfig(Model):
     )
     balk_above_h: float = parameter(
         96.0,
-        "an owner does not ask while more work than this waits before the slice, by estimates, as time of "
-        "the whole pod: of slices no larger, for these pass larger ones; production sees its own only",
+        "amount of waiting work above which an owner requests nothing, as time of the whole pod, by "
+        "estimates; it counts slices that are no larger, because these pass larger ones, and for "
+        "production only other production",
         unit="hours",
-        source="assumption: as long as all large slices are to wait at most",
+        source="assumption: the longest acceptable wait of large slices",
         ge=0,
         le=1_000_000,
         allow_inf_nan=False,
     )
     filler: bool = parameter(
-        True, "whether there is filler: jobs without an end that run in holes", unit="-", source="choice"
+        True, "whether there is filler: endless jobs that run on idle cubes", unit="-", source="choice"
     )
     filler_cubes_min: int = parameter(
         2,
-        "cubes of the smallest filler job; the others are twice as large each",
+        "cubes of the smallest filler job; each next size is twice as large",
         unit="cubes",
         source="calibrated to 139 jobs a day, as starts, and > 98 % in use (NSDI 2024; [LF] 4.2.4)",
         ge=1,
@@ -235,7 +243,7 @@ class WorkloadConfig(Model):
     )
     filler_cubes_max: int = parameter(
         8,
-        "cubes of the largest filler job at most",
+        "maximum cubes of the largest filler job",
         unit="cubes",
         source="calibrated, as filler_cubes_min",
         ge=1,
@@ -243,16 +251,16 @@ class WorkloadConfig(Model):
     )
     filler_mean_h: float = parameter(
         8.0,
-        "mean of the log-normal run time of filler, undisturbed",
+        "mean of the log-normal run time of filler, without interruptions",
         unit="hours",
-        source="assumption: it is interrupted long before",
+        source="assumption; filler is usually interrupted earlier",
         ge=1e-6,
         le=10_000,
         allow_inf_nan=False,
     )
     filler_sigma: float = parameter(
         1.0,
-        "standard deviation of its logarithm",
+        "standard deviation of the logarithm of the run time of filler",
         unit="-",
         source="assumption",
         ge=0,
@@ -261,9 +269,9 @@ class WorkloadConfig(Model):
     )
     startup_s: int = parameter(
         240,
-        "from a slice that is ready to the first step of its job: compiling, reading the last checkpoint",
+        "time from a ready slice to the first step of its job: compiling, reading the last checkpoint",
         unit="seconds",
-        source="assumption: minutes; with the preflight a start costs 6",
+        source="assumption: minutes; with the preflight a start takes 6 minutes",
         ge=0,
         le=86_400,
     )
@@ -277,7 +285,8 @@ class WorkloadConfig(Model):
     )
     checkpoint_write_s: int = parameter(
         20,
-        "how long a job stops to write a checkpoint: as long for any slice, for hosts write at the same time",
+        "time that a job stops to write a checkpoint; the same for any slice, because hosts write in "
+        "parallel",
         unit="seconds",
         source="assumption within the seconds to minutes of the Cloud TPU documentation",
         ge=0,
@@ -286,8 +295,8 @@ class WorkloadConfig(Model):
 
     overhead_sigma: float = parameter(
         0.4,
-        "standard deviation of the logarithm of startup_s, checkpoint_every_s and checkpoint_write_s between "
-        "jobs, of which those are the means",
+        "standard deviation between jobs of the logarithm of startup_s, checkpoint_every_s and "
+        "checkpoint_write_s, whose means these parameters are",
         unit="-",
         source="assumption: programs differ in size and habits",
         ge=0,
@@ -296,9 +305,10 @@ class WorkloadConfig(Model):
     )
     replicates_share: float = parameter(
         0.1,
-        "share of jobs whose hosts keep in memory what others did: a warm spare loses them no work",
+        "share of jobs whose hosts keep copies of the state of others in memory, so that a warm spare"
+        " loses no work",
         unit="fraction",
-        source="assumption; that it is done: Gemini (SOSP 2023)",
+        source="assumption; the technique: Gemini (SOSP 2023)",
         ge=0,
         le=1,
         allow_inf_nan=False,
@@ -306,19 +316,25 @@ class WorkloadConfig(Model):
 
     multipod_share: float = parameter(
         0.0,
-        "share of the campaigns of half a pod or more whose jobs run over several pods, a slice in each",
+        "share of the campaigns of half a pod or more whose jobs are multislice jobs, with one slice "
+        "in each pod",
         unit="fraction",
-        source="choice: how often it happens is not told",
+        source="choice: no published figure",
         ge=0,
         le=1,
         allow_inf_nan=False,
     )
     multipod_pods: int = parameter(
-        2, "pods of such a job", unit="pods", source="PaLM (2022): 2 pods of 3,072 chips", ge=2, le=64
+        2,
+        "number of pods of a multislice job",
+        unit="pods",
+        source="PaLM (2022): 2 pods of 3,072 chips",
+        ge=2,
+        le=64,
     )
     multipod_gradient_gb: float = parameter(
         1_000.0,
-        "what a job over several pods sums over them every step",
+        "size of the gradients that a multislice job sums over its pods in each step",
         unit="GB",
         source="PaLM (2022, section 4): 1.3 GB between each of 768 pairs of hosts",
         ge=0,
@@ -327,7 +343,7 @@ class WorkloadConfig(Model):
     )
     multipod_step_s: float = parameter(
         17.6,
-        "its step at full speed, what it takes to send that aside",
+        "duration of its step at full speed, without the transfer of gradients",
         unit="seconds",
         source="PaLM (2022): 2,048 sequences of 2,048 tokens, 238,300 tokens a second",
         ge=0.001,
@@ -336,7 +352,7 @@ class WorkloadConfig(Model):
     )
 
     @model_validator(mode="after")
-    def _mix_can_be_read(self) -> Self:
+    def _check_mix(self) -> Self:
         try:
             parse_mix(self.mix)
         except ValueError as error:
@@ -344,7 +360,7 @@ class WorkloadConfig(Model):
         return self
 
     @model_validator(mode="after")
-    def _filler_has_a_size(self) -> Self:
+    def _check_filler_sizes(self) -> Self:
         least, most = self.filler_cubes_min, self.filler_cubes_max
         if least > most:
             raise ValueError(
@@ -354,8 +370,8 @@ class WorkloadConfig(Model):
 
 
 class TraceRow(Model):
-    """One recorded request, its chips already rounded up to a shape. `submit_us` counts from the fabric's
-    commissioning; `duration_us` is the work of its job."""
+    """One recorded request; its number of chips is already rounded up to a shape. `submit_us` counts from the
+    fabric's commissioning; `duration_us` is the work of its job."""
 
     submit_us: Annotated[int, Field(ge=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
     duration_us: DurationUs

@@ -1,5 +1,4 @@
-"""Mixes of slices as people write them: `4x4x4=14,4x4x8t=16`, a share for each shape, with a `t` if it is
-twisted."""
+"""Mixes of slices as text: `4x4x4=14,4x4x8t=16`, a share for each shape, with `t` for a twisted one."""
 
 import re
 from functools import lru_cache
@@ -8,16 +7,17 @@ from schemas.limits import QUOTED_MAX
 from schemas.names import Shape
 
 SHAPES_MAX = 1_000
-"""Shapes that a mix may have."""
+"""Maximum number of shapes of a mix."""
 MIX_ALLOWED = "shape=share with a share above 0, as 4x4x4=14 or, twisted, 4x4x8t=16"
 _SHARE = re.compile(r"([0-9]{1,3})x([0-9]{1,3})x([0-9]{1,3})(t?)=([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 
 
 @lru_cache(maxsize=64)
 def parse_mix(text: str) -> tuple[tuple[Shape, bool, float], ...]:
-    """(shape, twisted, share) in the order of the text; shares are of whatever they add up to.
+    """(shape, twisted, share) in the order of the text; shares are relative to their sum.
 
-    ValueError explains in one sentence what is wrong with the text. The pod decides which shapes are legal.
+    ValueError explains in one sentence what is wrong with the text. Which shapes are legal depends on the
+    pod.
     """
     found: dict[tuple[Shape, bool], float] = {}
     parts = text.split(",") if text else []

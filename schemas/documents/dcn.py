@@ -8,9 +8,10 @@ RewiringState = Literal["planned", "waiting", "draining", "switching", "qualifyi
 
 
 class BlockDocument(Model):
-    """Written by `trunks`, kind `blocks`; name `dcn-0/block-3`. To every other block: `wired` links have
-    circuits, `links` of them carry traffic, each at `rates` Gb/s one way (0 where the two are never
-    joined). `bundles_down` are racks to which its fibres are cut."""
+    """Written by `trunks`, kind `blocks`; name `dcn-0/block-3`. By other block: `wired` is the number of
+    links that have circuits, `links` of those that carry traffic, and `rates` the rate of each in Gb/s one
+    way (0 for blocks that are never joined). `bundles_down` are the racks whose fibre bundles to this block
+    are cut."""
 
     name: str
     state: Literal["up", "down"]
@@ -27,8 +28,8 @@ class BlockDocument(Model):
 
 
 class DemandDocument(Model):
-    """Written by `demands`, kind `demands`; name `dcn-0/block-3`: what the block wants to send to every
-    other, and what all others want to send to it."""
+    """Written by `demands`, kind `demands`; name `dcn-0/block-3`: the demand from this block to each other
+    block (`mbps`), and the sum of the demands of all others to it (`received_mbps`), in the hour `hour`."""
 
     name: str
     hour: int
@@ -38,8 +39,8 @@ class DemandDocument(Model):
 
 
 class TrunkLoadDocument(Model):
-    """Written by `traffic`, kind `trunk-loads`; name `dcn-0/block-3`: the load of the trunks from this block
-    to every other, and what they carry one way."""
+    """Written by `traffic`, kind `trunk-loads`; name `dcn-0/block-3`. By other block: the load of the trunk
+    from this block, and its capacity one way (`carries_mbps`)."""
 
     name: str
     load_mbps: tuple[int, ...]
@@ -48,8 +49,9 @@ class TrunkLoadDocument(Model):
 
 
 class RewiringStageStatus(Model):
-    """A stage of a rewiring: in which control domain, on how many OCSes, how many circuits go and come, the
-    least share of any block's capacity meanwhile, and how long it takes if nothing waits."""
+    """A stage of a rewiring, in one control domain. `removed` and `made` are circuits on `ocses` OCSes.
+    `kept_ppm` is the least share of any block's capacity that remains during the stage. `takes_us` is the
+    expected duration if the stage need not wait."""
 
     domain: str | None
     ocses: int
@@ -60,11 +62,11 @@ class RewiringStageStatus(Model):
 
 
 class RewiringDocument(Model):
-    """Written by `topology`, kind `rewirings`; name `dcn-0/rewiring-2`. Of `stages` `stages_done` were
-    carried out, and `plan` has each, until it has ended. `reason` says what it was planned for, `waits_for`
-    why it does not go on, `outcome` and `ended_because` how it ended. `ends_us` is when it ends if nothing
-    waits; `aborted` that it ends after the stage that it is in. Uses are those of the hour that was planned
-    for."""
+    """Written by `topology`, kind `rewirings`; name `dcn-0/rewiring-2`. `plan` lists the stages until the
+    rewiring has ended; `stages_done` of `stages` are complete. `reason` is why it was planned, `waits_for`
+    why it does not continue, `outcome` and `ended_because` how and why it ended. `ends_us` is the expected
+    end if no stage waits. `aborted` shows that it ends after the current stage. Uses and shares (`…_ppm`) are
+    those of the hour that was planned for; `…_then_ppm` are the same with the new trunks."""
 
     name: str
     state: RewiringState
@@ -91,8 +93,8 @@ class RewiringDocument(Model):
 
 
 class TrunksSummary(Model):
-    """Kind `summaries`, name `dcn-0/trunks`: circuits that are wanted, of these those that carry traffic, are
-    drained, are dark, or too weak."""
+    """Kind `summaries`, name `dcn-0/trunks`. Of the desired `circuits`, `carrying` carry traffic; the others
+    are `drained`, `dark`, or have too many bit errors (`unfit`)."""
 
     name: str
     blocks: int
@@ -106,7 +108,8 @@ class TrunksSummary(Model):
 
 
 class DemandsSummary(Model):
-    """Kind `summaries`, name `dcn-0/demands`. `commissioned_us` is when the network began."""
+    """Kind `summaries`, name `dcn-0/demands`. `commissioned_us` is when the network started; `jobs_mbps` is
+    the part of the demand that multi-pod jobs cause."""
 
     name: str
     commissioned_us: int
@@ -116,10 +119,11 @@ class DemandsSummary(Model):
 
 
 class TrafficSummary(Model):
-    """Kind `summaries`, name `dcn-0/traffic`: as the last TrafficCarried says, at `at_us`; `weights` and
-    `told` count. Summed up to then: Mb that were asked, served, went directly, and passed trunks, each as
-    many times; the largest use, in millionths times seconds; for how long it was above 1, of how long.
-    `jobs_mbps` is what each pod of a job over several was told that it gets, by job."""
+    """Kind `summaries`, name `dcn-0/traffic`. The shares in ppm are those of the last `TrafficCarried`, at
+    `at_us`; `reported` counts these messages, and `weights` how often weights were solved. Totals up to then:
+    Mbit that were demanded, served, and served on direct paths; `hops_mbit` counts a Mbit once for each trunk
+    that it passes. `use_ppm_s` is the integral of the largest use. `overfull_us` is the time with a use above
+    1, of `known_us` in all. `jobs_mbps` is the last reported bandwidth of each multi-pod job."""
 
     name: str
     at_us: int
@@ -144,8 +148,8 @@ class TrafficSummary(Model):
 
 
 class TopologySummary(Model):
-    """Kind `summaries`, name `dcn-0/topology`: rewirings by how they ended, but for the one that made the
-    first circuits; plans that were not worth it."""
+    """Kind `summaries`, name `dcn-0/topology`. Rewirings by outcome, without the one that made the first
+    circuits; `kept` counts plans that did not gain enough."""
 
     name: str
     planned: int

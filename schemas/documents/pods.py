@@ -1,6 +1,6 @@
-"""Status documents: what people read of the twin, each a pure function of one service's state.
+"""Status documents of pods, each a pure function of one service's state.
 
-Wanted and reported are separate fields, and `changed_us` (when it changed) is simulated time.
+Desired and actual state are separate fields. `changed_us` is the simulated time of the last change.
 """
 
 from typing import Literal
@@ -13,15 +13,15 @@ from schemas.documents.repairs import DiagnosisSummary, RepairDocument, RepairsS
 from schemas.messages.jobs import JobTerms, OwnerUse
 from schemas.names import FaultKind, Shape, Tier
 
-# What the status documents of links say of one end.
+# --- link ends ---
 
 
 class EndImpairment(Model):
-    """What is wrong with the light of a link end. It has none where its cube is `unpowered`, or it is
-    `worked_on`: a technician has it in hand. `dirt_db` is loss that reflects, `lost_db` by strand loss
-    that does not, `dimmed_db` by strand launched power lost; `deaf_db` light that the receivers need more,
-    `leak_db` crosstalk of the circulator more, `hotter_k` warmer than the hall makes it. `end` is its number.
-    """
+    """The optical impairments of the link end with this number. `unpowered`: its cube has no power.
+    `worked_on`: a technician works on it. `dirt_db` is loss that also reflects light. By strand: `lost_db` is
+    loss without reflection, and `launch_loss_db` is lost launch power. `sensitivity_loss_db` is the extra
+    power that the receivers need, `leak_db` the extra crosstalk of the circulator, and `excess_temperature_k`
+    the temperature above that of a healthy module in the same hall."""
 
     end: int
     unpowered: bool
@@ -35,20 +35,20 @@ class EndImpairment(Model):
 
 
 class EndModule(Model):
-    """A module that took the place of another at a link end, by its number: the how manieth there, and since
-    when."""
+    """A replacement module at a link end. `generation` counts replacements (1 is the first), `since_us` is
+    when it was installed."""
 
     end: int
     generation: int
     since_us: int
 
 
-# The status document of what was changed of a fabric's configuration while it lives.
+# --- parameters that changed at run time ---
 
 
 class ParameterRow(Model):
-    """A parameter that is not as the fabric was commissioned, since `changed_us`; `changed_by` is the id of
-    the request."""
+    """A parameter whose value differs from the one at commissioning, since `changed_us`. `changed_by` is the
+    id of the request."""
 
     name: ParameterName
     value: ParameterValue
@@ -58,14 +58,14 @@ class ParameterRow(Model):
 
 
 class ParametersDocument(Model):
-    """Written by `failures`, which says yes or no to changes; kind `parameters`, name `pod-0`."""
+    """Written by `failures`, which accepts or refuses changes; kind `parameters`, name `pod-0`."""
 
     name: str
     changed: tuple[ParameterRow, ...]
 
 
 LinkState = Literal["up", "degraded", "down", "dark"]
-"""`dark`: no circuit is wanted through this link end."""
+"""`dark`: no circuit is desired for this link end."""
 
 SliceState = Literal[
     "queued",
@@ -82,14 +82,14 @@ SliceState = Literal[
 
 
 class PatchStatus(Model):
-    """A fibre that is not at the port where it was wired, but at a spare one, such as N24 at N131."""
+    """A fibre that was moved from its `port` to a `spare` port, such as from N24 to N131."""
 
     port: str
     spare: str
 
 
 class ManualCircuitStatus(Model):
-    """A circuit that somebody made by hand: its North port, and the id of the message that asked for it."""
+    """A circuit that an operator made: its North port, and the id of the request."""
 
     north: int
     request: str
@@ -98,15 +98,16 @@ class ManualCircuitStatus(Model):
 class OcsDocument(Model):
     """Written by `ocs`; name `pod-0/ocs-17`.
 
-    By North port: `wanted` is the South port commanded (−1 none), `made` whether the mirrors do it, `slices`
-    the number of the slice that wants it (−1 none), `losses_db` the insertion loss with which the OCS was
-    made between the two ports (null where none is commanded). `unaligned` has the circuits that are wanted
-    and missing because mirrors did not find their places, as North port and reason. `held`: its circuits
-    stand, none can be made; `circuits_stale` are those that its mirrors still make although they were given
-    up. `parts_down` are its broken parts, such as `supply-1`; `power` is that of the chassis. `ports_down`
-    are those that wait for repair, `ports_dead` those that a fibre was moved from for good, `patches` where
-    to; `spares_left` are the ports, North and South, that fibres can still be moved to. `by_hand` are those
-    of the circuits that somebody made by hand, which no slice wants.
+    By North port: `wanted` is the South port commanded (−1: none), `made` whether the mirrors make the
+    circuit, `slices` the number of the slice that it belongs to (−1: none), and `losses_db` the factory
+    insertion loss between the two ports (null if none is commanded). `unaligned` lists desired circuits that
+    are missing because their mirrors failed to align, as North port and reason.
+
+    `held`: circuits stay, but none can be made. `circuits_stale` counts circuits that were released and still
+    stand. `parts_down` are the failed parts, such as `supply-1`; `power` means the power feed of the chassis.
+    `ports_down` wait for repair. `ports_dead` are ports whose fibres were moved for good; `patches` shows
+    where to. `spares_left` are the free spare ports, North and South. `manual_circuits` are circuits that an
+    operator made and that belong to no slice.
     """
 
     name: str
@@ -133,10 +134,11 @@ class LinkGroupDocument(Model):
     """Written by `transceivers`; name `pod-0/cube-12`: the 96 link ends of one cube, in order of face and
     index.
 
-    `far_ends` are link-end numbers, −1 where no circuit is made on both strands. `losses_db` are those of the
-    worse strand's fibre and OCS, null there, too; `bers` those of the worst lane received, before the outer
-    code, null also where this or the far end's module has failed. `impaired` has the ends whose light is not
-    as made, `replaced` those whose module is not the one of when all were new (`commissioned_us`), in order.
+    `far_ends` are link-end numbers, −1 unless both strands have a circuit. `losses_db` is the loss of fibre
+    and OCS on the worse strand, null without a far end. `bers` is the bit error rate of the worst received
+    lane before the outer code, also null if the module at either end has failed. `impaired` lists ends with
+    optical impairments, `replaced` ends whose module is not the one of `commissioned_us`, both in order of
+    the ends.
     """
 
     name: str
@@ -158,8 +160,8 @@ class HostStatus(Model):
 
 
 class CubeDocument(Model):
-    """Written by `cubes`; name `pod-0/cube-12`. Not `powered`: all its hosts fell silent together;
-    `throttled`: its hosts say that its chips are too hot, and run slower."""
+    """Written by `cubes`; name `pod-0/cube-12`. `powered` is false if all its hosts went silent at the same
+    time. `throttled`: its hosts report that the chips are too hot and run slower."""
 
     name: str
     health: Literal["healthy", "unhealthy"]
@@ -172,8 +174,8 @@ class CubeDocument(Model):
 
 
 class CubeUseDocument(Model):
-    """Written by `scheduler`, kind `cube-uses`; name `pod-0/cube-12`: who uses the cube. The gateway joins it
-    to the cube's document."""
+    """Written by `scheduler`, kind `cube-uses`; name `pod-0/cube-12`: the slices that use the cube. The
+    gateway joins it to the cube's document."""
 
     name: str
     slices: tuple[str, ...]
@@ -181,9 +183,9 @@ class CubeUseDocument(Model):
 
 
 class MultisliceDocument(Model):
-    """The job over several pods that a slice is a part of. By pod, in the order of its ring, `slices` has the
-    name of its slice, empty where none is known, and `says` how that stands: `waits` for cubes, `holds` some
-    until the others have theirs, has `joined` them, or `stands` because of a fault or a move."""
+    """The multislice job that a slice is a part of. By pod, in ring order: `slices` is the name of the pod's
+    slice (empty: not known), and `status` its status. `waits`: it waits for cubes; `holds`: it keeps cubes
+    until the other slices have theirs; `joined`: it runs; `stands`: it is stopped by a fault or a move."""
 
     job: str
     pods: tuple[str, ...]
@@ -192,13 +194,13 @@ class MultisliceDocument(Model):
 
 
 class SliceDocument(Model):
-    """Written by `scheduler`; name `pod-0/slice-42`. `reason` says what it waits for, why it stalls or ended;
-    `duration_us` how long it is to run, null until it is released. Of one that waits, `queue_position` counts
-    from 1, and `promised_us` is when it starts at the latest by the estimates of the moment, null for those
-    to whom nothing is promised. `estimate_us` is how long it has cubes by its owner's estimate, doubled
-    whenever that proved too short. `since_us` has when it last came into each state that it has been in,
-    `restarts` how often it went back to the queue. `recovery` is what may be done when hardware fails under
-    it, the choice preferred at equal cost first. `multislice` is left out for a slice of one pod."""
+    """Written by `scheduler`; name `pod-0/slice-42`. `reason` is why it waits, does not make progress, or
+    ended. `duration_us` is the requested run time, null if it runs until released. For a waiting slice,
+    `queue_position` counts from 1, and `promised_us` is the latest start by the current estimates, null
+    without a reservation. `estimate_us` is its owner's estimate of the run time, doubled each time it proves
+    too short. `since_us` has the time of the last entry into each state so far. `restarts` counts returns to
+    the queue. `recovery` lists the allowed recoveries from hardware faults, in order of preference.
+    `multislice` is left out for a single slice."""
 
     name: str
     state: SliceState
@@ -229,12 +231,13 @@ class SliceDocument(Model):
 
 
 class JobDocument(Model):
-    """Written by `jobs`, kind `jobs`; name `pod-0/slice-42`: the job of a slice as it stood at `since_us`.
+    """Written by `jobs`, kind `jobs`; name `pod-0/slice-42`: the job of a slice, as of `since_us`.
 
-    `phase` says what it does, `spent_us` for how long it has started, written, or stepped at this speed,
-    `kept_us` what work checkpoints keep, `fresh_us` what none keeps yet, `starts` how often it was started,
-    `used_us` what its time went to, `finishes_us` when it is done if nothing happens to it. `terms` is null
-    for a slice without a job. Of one that `ended` it says what it used; `owner` is under whom that is booked.
+    `spent_us` is the time spent in the current `phase` at this speed. `kept_us` is work that a checkpoint
+    keeps, `uncommitted_us` work since the last checkpoint. `starts` counts starts of the job. `used_us` is
+    its time by category. `finishes_us` is the end if no fault happens. `terms` is null for a slice without a
+    job. `ended`: the slice has ended, and the document shows what it used. Its chip-time is charged to
+    `owner`.
     """
 
     name: str
@@ -256,8 +259,8 @@ class JobDocument(Model):
 
 
 class FaultDocument(Model):
-    """Written by `failures`; name `pod-0/fault-7`. `severity` is how bad it is or becomes, in `unit`; null
-    for kinds that have none. It is so after `onset_us`."""
+    """Written by `failures`; name `pod-0/fault-7`. `severity` is in `unit`, null for kinds without a
+    severity; the fault reaches it `onset_us` after it began. `how` tells how the fault ended."""
 
     name: str
     kind: FaultKind
@@ -274,8 +277,8 @@ class FaultDocument(Model):
 
 
 class WorkloadSummary(Model):
-    """Kind `summaries`, name `pod-0/workload`. `commissioned_us` is when the fabric began; `balked` are
-    requests that were not made, for their owners saw too much work waiting."""
+    """Kind `summaries`, name `pod-0/workload`. `commissioned_us` is when the fabric started. `balked` counts
+    requests that owners did not make because too much work was waiting."""
 
     name: str
     commissioned_us: int
@@ -284,17 +287,17 @@ class WorkloadSummary(Model):
 
 
 class QueuedSince(Model):
-    """When those slices came into the queue whose waits are the median and the 95th percentile of all
-    production and research that waits (nearest rank). Filler waits for holes, which nobody promises it."""
+    """Times since which production and research slices wait: the slice with the median wait, and the one with
+    the 95th percentile (nearest rank). Filler does not count: it has no reservation."""
 
     median: int
     p95: int
 
 
 class SchedulerSummary(Model):
-    """Kind `summaries`, name `pod-0/scheduler`. `running` counts all slices on cubes, of which some are
-    programming, in preflight, degraded or recovering. `chips_by_place` is what its chips are for since
-    `at_us`, `chip_us` the integral of that up to then."""
+    """Kind `summaries`, name `pod-0/scheduler`. `running` counts all slices that have cubes, including those
+    that are programming, in preflight, degraded or recovering. `chips_by_category` is the current use of the
+    chips, since `at_us`; `chip_us` is its integral up to then."""
 
     name: str
     at_us: int
@@ -316,7 +319,7 @@ class SchedulerSummary(Model):
 
 
 class JobsSummary(Model):
-    """Kind `summaries`, name `pod-0/jobs`: what the slices used that ended."""
+    """Kind `summaries`, name `pod-0/jobs`: the chip-time of slices that have ended."""
 
     name: str
     ended: tuple[OwnerUse, ...]
@@ -334,7 +337,7 @@ class OcsSummary(Model):
 
 
 class LinksSummary(Model):
-    """Kind `summaries`, name `pod-0/transceivers`; link ends by state."""
+    """Kind `summaries`, name `pod-0/transceivers`: link ends by state."""
 
     name: str
     up: int
@@ -344,7 +347,8 @@ class LinksSummary(Model):
 
 
 class CubesSummary(Model):
-    """Kind `summaries`, name `pod-0/cubes`. Cube-time is the integral of healthy cubes up to `at_us`."""
+    """Kind `summaries`, name `pod-0/cubes`. `healthy_cube_us` is the integral of healthy cubes up to
+    `at_us`."""
 
     name: str
     at_us: int
@@ -356,8 +360,8 @@ class CubesSummary(Model):
 
 
 class FailuresSummary(Model):
-    """Kind `summaries`, name `pod-0/failures`: faults that are active, and those begun since the start, of
-    each kind that can strike something there."""
+    """Kind `summaries`, name `pod-0/failures`: active faults, and the number of faults since the start for
+    each kind that the fabric can have."""
 
     name: str
     active: int
@@ -409,4 +413,4 @@ POD_DOCUMENTS: dict[str, tuple[type[Model], ...]] = {
         FailuresSummary,
     ),
 }
-"""Document kind → models stored under it."""
+"""Document kind → the models of its documents."""

@@ -1,4 +1,4 @@
-"""The status documents of who finds out what is the matter, and of who sees to it."""
+"""Status documents of diagnosis and repairs."""
 
 from typing import Literal
 
@@ -12,10 +12,10 @@ RepairState = Literal["queued", "begun", "tested", "completed", "cancelled", "fa
 
 
 class RepairDocument(Model):
-    """Written by `repairs`; name `pod-0/repair-3`. `tested`: the work is done, and the part is burnt in;
-    `tries` are works before this one that mended the wrong thing. `reason` says why one that `failed` did;
-    `in_vain`: it was completed, and what it was to mend is still there; `verdict` is the one that it acts
-    on."""
+    """Written by `repairs`; name `pod-0/repair-3`. `tested`: the work is done, and the part is in burn-in.
+    `tries` is the number of earlier repair jobs that fixed the wrong part. `reason` explains a repair that
+    `failed`. `ineffective`: it was completed, but the fault is still there. `verdict` is the verdict that it
+    acts on."""
 
     name: str
     kind: FaultKind
@@ -33,10 +33,10 @@ class RepairDocument(Model):
 
 
 class VerdictDocument(Model):
-    """Written by `diagnosis`; name `pod-0/verdict-5`: what is held for the matter with `ends` (names), by
-    readings alone. `work` is what should mend it, `confidence` how sure that is, from 0 to 1. `state`: open;
-    repaired, as it should; repaired in-vain, for the same was found again; or withdrawn, since its part was
-    read and reads as it should."""
+    """Written by `diagnosis`; name `pod-0/verdict-5`: the suspected cause of the bad readings of `ends`, from
+    telemetry alone. `work` is the recommended repair, `confidence` is from 0 to 1. `state` is
+    `open`; `repaired`; `ineffective`: repaired, but the same cause was found again; or `withdrawn`: the
+    part's readings are normal again."""
 
     name: str
     kind: FaultKind
@@ -51,7 +51,7 @@ class VerdictDocument(Model):
 
 
 class RepairsSummary(Model):
-    """Kind `summaries`, name `pod-0/repairs`."""
+    """Kind `summaries`, name `pod-0/repairs`: repairs by state."""
 
     name: str
     queued: int
@@ -64,8 +64,8 @@ class RepairsSummary(Model):
 
 
 class DiagnosisSummary(Model):
-    """Kind `summaries`, name `pod-0/diagnosis`: verdicts that are open, and how many there were; `repaired`
-    are those whose part was seen to, and `in_vain` those of them for which that was in vain."""
+    """Kind `summaries`, name `pod-0/diagnosis`: open verdicts, and all verdicts since the start (`given`).
+    `repaired` counts those whose part was repaired; `ineffective` of these did not remove the fault."""
 
     name: str
     open: int
