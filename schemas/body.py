@@ -1,10 +1,10 @@
 """The root of every message body, and of every document that crosses a border.
 
-A body is frozen, refuses fields it does not know and coerces nothing. It is validated where it comes in:
-when a line is decoded, when a person asks for something (`model_validate`). What a rule makes
-(`OcsDown(ocs=3)`) the type checker has seen already; only its fields are counted, and encoding refuses what
-is no plain value, such as a numpy integer, and what is no finite number. Its type's name is its class name;
-its one writer is a class attribute, set once per service by that service's own base class.
+A body is frozen, refuses unknown fields and coerces nothing. Input is validated: decoded lines, and requests
+of operators (`model_validate`). The type checker checks bodies that a rule creates (`OcsDown(ocs=3)`); at run
+time only their field names are checked. Encoding refuses values that are not plain, such as numpy integers,
+and numbers that are not finite. The type's name is the class name. The only writer is a class
+attribute, set by the base class of each service's messages.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     subject_field: ClassVar[str | None] = None
-    """The field that says what such a value is about where it is a part of a body; None where nothing is."""
+    """The field that names the subject of such a value inside a body; None if it has no subject."""
 
 
 def is_none(value: object) -> bool:
@@ -35,18 +35,17 @@ def is_empty(value: object) -> bool:
 
 
 class Body(Model):
-    """What a message says. `writer` is the only service that may append this type to a log."""
+    """The body of a message. `writer` is the only service that may append this type to a log."""
 
     writer: ClassVar[str]
     version: ClassVar[int] = 1
     refuses: ClassVar[tuple[type["Body"], ...]] = ()
-    """The requests that this type says no to. Such a type has two fields: what is refused, and `reason`."""
+    """The requests that this type refuses. Such a type has two fields: the refused subject, and `reason`."""
     field_names: ClassVar[tuple[str, ...]] = ()
     fields_set: ClassVar[set[str]] = set()
-    """The same as pydantic wants to have them; one for all, for a body is frozen and its copies get their
-    own."""
+    """The same as the set that pydantic needs; shared, because a body is frozen, and copies get their own."""
     subject_readers: ClassVar[Mapping[str, SubjectReader]] = {}
-    """Field → how to find what it names, for the fields that name something."""
+    """Field → the reader that yields its subjects, for fields with subjects."""
 
     if not TYPE_CHECKING:  # the type checker goes by the fields
 
@@ -61,7 +60,7 @@ class Body(Model):
             _set(self, "__pydantic_extra__", None)
             _set(self, "__pydantic_private__", None)
 
-        # Decoding and `model_validate` do not come through here: pydantic makes what it has validated itself.
+        # Decoding and `model_validate` do not call this: pydantic creates validated objects itself.
         __init__.__pydantic_base_init__ = True
 
     @classmethod
@@ -88,7 +87,7 @@ class Body(Model):
     def subjects_of_fields(cls, fields: Mapping[str, Any]) -> Iterator[Subject]:
         """The subjects of a body's fields in JSON form, so that a search need not decode every message."""
         for name, reader in cls.subject_readers.items():
-            if name in fields:  # what nobody said is left out of the line
+            if name in fields:  # unset fields are left out of the line
                 yield from reader(fields[name])
 
 

@@ -32,8 +32,8 @@ class Envelope(Model):
 
 
 def enclose(body: Body, *, fabric: str, at_us: int, cause: str | None, source: str, seq: int) -> Envelope:
-    """The envelope that carries `body`: id, type and version follow from the rest. Made of what is known to
-    be right, so nothing is validated."""
+    """The envelope that carries `body`: id, type and version follow from the rest. Not validated: all values
+    come from the engine."""
     message = Envelope.__new__(Envelope)
     _set(
         message,
@@ -58,4 +58,4 @@ def enclose(body: Body, *, fabric: str, at_us: int, cause: str | None, source: s
 
 _set = object.__setattr__
 _FIELDS = set(Envelope.model_fields)
-"""One for all: an envelope is frozen, and a copy gets its own."""
+"""Shared by all: an envelope is frozen, and a copy gets its own set."""

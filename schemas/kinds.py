@@ -1,7 +1,7 @@
-"""The kinds of things that people can look at, one row a kind: how they are called, what their names are
-like, which columns a table of them has. Only words, and nothing slow to import: the command line needs it.
+"""Kinds of resources that users can list, one row for each: their names, spellings and table columns.
 
-How rows are read from status documents stands beside, in `services/gateway/resources/kind_views.py`.
+The command line imports this module at every start, so it must stay cheap. How rows are read from status
+documents is in `services/gateway/resources/kind_views.py`.
 """
 
 import re
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ResourceKind:
-    """One kind of thing.
+    """One kind of resource.
 
-    `word` is its plural, as in `lightwave get cubes` and `/v1/cubes`; `title` one of them in a sentence;
-    `spellings` what people may write for it. `documents` are the kinds of status documents that it is read
-    from. `parts` are the kinds of parts that it can be in a fabric's plant, which knows its names; none for
-    what is no hardware. `columns` head the table of them.
+    `word` is the plural, as in `lightwave get cubes` and `/v1/cubes`; `title` is the singular in a sentence;
+    `spellings` are accepted on the command line. `documents` are the kinds of status documents that rows are
+    read from. `parts` are the kinds of parts in a fabric's plant, which knows their names; empty for
+    resources that are not hardware. `columns` are the column titles of the table.
     """
 
     word: str
@@ -181,7 +181,7 @@ _ALL = (
     *(FAULTS, VERDICTS, REPAIRS),
 )
 KINDS: dict[str, ResourceKind] = {kind.word: kind for kind in _ALL}
-"""Word → kind, in the order in which people read them."""
+"""Word → kind, in the order in which they are listed."""
 
 
 def find_kind(word: str) -> ResourceKind | None:
@@ -193,16 +193,16 @@ def find_kind(word: str) -> ResourceKind | None:
 CLOCK_FIELDS = frozenset(
     {"now_us", "position", "waited_us", "ran_us", "left_us", "late_us", "used_mean", "median_us", "p95_us"}
 )
-"""Fields that go on as long as nothing happens."""
+"""Fields that change with time alone."""
 MEAN_FIELDS = frozenset({"utilisation", "cube_availability", "served_mean"})
-"""Fields that are means over all time, which creep on then."""
+"""Fields that are means over all time, which also change slowly with time alone."""
 
 KIND_BY_NAME_PREFIX = {
     "control": DOMAINS,
     "power": DOMAINS,
     **{kind.spellings[0]: kind for kind in _ALL if kind not in (FABRICS, DOMAINS, LINKS)},
 }
-"""The word before the number of a name's last part → the kind of thing of this name."""
+"""The word before the number at the end of a name → the kind of resource with such names."""
 _NUMBERED_NAME = re.compile(r"(?:.*/)?([a-z]+)-[0-9]+")
 _LINK_END_NAME = re.compile(r".*/[+-][a-z]/[0-9]+")
 

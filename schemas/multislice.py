@@ -1,5 +1,5 @@
-"""Jobs over several pods, *multislice* jobs as Cloud TPU calls them: one slice in each of several pods of a
-site, which the datacenter network joins."""
+"""Multislice jobs, as Cloud TPU calls them: one slice in each of several pods of a site. The datacenter
+network joins them."""
 
 import re
 from typing import Annotated

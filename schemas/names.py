@@ -15,7 +15,7 @@ FABRIC_PATTERN = r"[a-z][a-z0-9]{0,15}-(?:0|[1-9][0-9]{0,5})"
 SITE_PATTERN = r"[a-z][a-z0-9]{0,31}(?:-[a-z0-9]{1,16}){0,3}"
 NUMBER = r"(?:0|[1-9][0-9]{0,11})"
 SEGMENT = rf"(?:[a-z]{{1,16}}-(?:{NUMBER}|[A-Z])|cpu|fpga|[A-Z]?{NUMBER}|[+-][a-z])"
-"""What stands between two slashes of a part's name: `ocs-17`, `cpu`, `camera-N`, `N24`, `7`, `+y`."""
+"""A segment of a part's name: `ocs-17`, `cpu`, `camera-N`, `N24`, `7`, `+y`."""
 
 
 def part_name(word: str, number: int) -> Any:
@@ -41,9 +41,9 @@ TargetName = Annotated[
     ),
     SubjectMark("name"),
 ]
-"""A part of whatever kind of fabric."""
+"""A part of a fabric of any kind."""
 UncheckedName = Annotated[str, SubjectMark("name")]
-"""A name as somebody gave it, of whatever form: a refusal repeats it."""
+"""A name as the user gave it, in any form; a refusal repeats it."""
 
 
 def fabric_order(name: str) -> tuple[str, int]:
@@ -53,10 +53,10 @@ def fabric_order(name: str) -> tuple[str, int]:
 
 
 OwnerName = Annotated[str, Field(pattern=rf"^{OWNER_PATTERN}$", examples=["operator", "team-7"])]
-"""Who wants slices: a user, a team or a project, whichever has the quota."""
+"""The owner of slices: a user, a team or a project; quotas count for owners."""
 Tier = Literal["production", "research", "filler"]
-"""What a slice may do to others: one of production is never preempted, research may be, by production and by
-older research, and filler runs in the holes that both leave."""
+"""Production is never preempted. Research may be preempted by production and by older research. Filler uses
+idle cubes and may be preempted at once."""
 
 FaultKind = Literal[
     "host",
@@ -96,10 +96,10 @@ FaultKind = Literal[
     "control",
     "power",
 ]
-"""Those of cubes, of links, of OCSes and their parts, and of networks."""
+"""Kinds of faults of cubes, of links, of OCSes and their parts, and of networks."""
 
 PORTS_MAX = 768
-"""Of a side of an OCS: in a network; a pod's have 296 at most."""
+"""Maximum number of ports on one side of an OCS, in a network; OCSes of a pod have at most 296."""
 
 CubeIndex = Annotated[int, Field(ge=0, lt=144, description="cube of the pod"), SubjectMark("cube")]
 HostIndex = Annotated[int, Field(ge=0, lt=16), SubjectMark("host")]
@@ -124,8 +124,8 @@ SouthPortIndex = Annotated[
 BlockIndex = Annotated[int, Field(ge=0, lt=1_024, description="block of the network"), SubjectMark("block")]
 CircuitPort = Annotated[int, Field(ge=0, lt=PORTS_MAX, description="port of one side of the OCS")]
 OcsCircuit = tuple[OcsIndex, CircuitPort, CircuitPort]
-"""A circuit by its OCS, North port and South port. A rewiring has thousands: its messages are found under the
-OCSes, not under every port."""
+"""A circuit by its OCS, North port and South port. A rewiring has thousands, so its messages have the OCSes
+as subjects and not every port."""
 LinkEndIndex = Annotated[
     int,
     Field(ge=0, lt=144 * 96, description="link end: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z"),
@@ -136,8 +136,7 @@ CrossConnectKey = Annotated[
     str,
     Field(pattern=CROSS_CONNECT_PATTERN, examples=["1A-5B"]),
 ]
-"""A cross-connect by the ports of the chassis that it joins, as SAI's OCS model calls them: 1A is N0, 5B is
-S4."""
+"""A cross-connect by its two chassis ports, in the syntax of SAI's OCS model: 1A is N0, 5B is S4."""
 Shape = tuple[
     Annotated[int, Field(ge=1, le=576)],
     Annotated[int, Field(ge=1, le=576)],
@@ -146,9 +145,9 @@ Shape = tuple[
 """Chips along x, y, z."""
 
 Join = Annotated[tuple[Annotated[int, Field(ge=0, le=2)], CubeIndex, CubeIndex], SubjectMark("join")]
-"""(dimension, north cube, south cube): the + face of the one joined to the − face of the other, over all 16
-face indices and both strands: 32 circuits on 16 OCSes. A message of joins is about their faces, not about all
-of the cubes."""
+"""(dimension, north cube, south cube): the + face of the first joined to the − face of the second, over all
+16 face indices and both strands: 32 circuits on 16 OCSes. The subjects of such a message are the two faces,
+not both cubes."""
 
 
 def number_of(name: str) -> int:

@@ -12,13 +12,13 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 SubjectKind = Literal[
     "name", "cube", "host", "ocs", "port", "north-port", "south-port", "end", "join", "block", "trunk"
 ]
-"""`name` is a whole name in words, all others are numbers; a host's counts within the cube that the message
-names before it, a port's within the OCS, on the side that its kind or else the field `side` tells; a `join`
-is (dimension, north cube, south cube), a `trunk` begins with its two blocks."""
+"""`name` is a full name; all other kinds are numbers. The number of a host counts within the cube that the
+message names before it, that of a port within the OCS, on the side that the kind or the field `side` gives. A
+`join` is (dimension, north cube, south cube). A `trunk` starts with its two blocks."""
 
 Subject = tuple[SubjectKind, Any]
 SubjectReader = Callable[[Any], Iterator[Subject]]
-"""The subjects in a field's value, be it read as a message or still as JSON has it."""
+"""Yields the subjects in a field's value, either decoded or as JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ Speed = Annotated[float, Field(gt=0, le=SPEED_MAX, allow_inf_nan=False)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 BACKUP_FORMAT = 1
-"""Of the backup; one of another form is of another version."""
+"""Format of the backup; another number means another version of the software."""
 
 
 class SavedClock(Model):
@@ -58,8 +58,8 @@ class CancelledKey(Model):
 
 
 class BackupPoint(Model):
-    """Where a twin stood at one quiet moment. `twin` is its identity, `wall_us` the moment by the wall clock,
-    `software` the build that ran it; `operations_size` and `letters_size` are bytes of its operations log
+    """The state of a twin at one quiet time. `twin` is its identity, `wall_us` the wall-clock time,
+    `software` the build that ran it. `operations_size` and `letters_size` are the bytes of its operations log
     and of its dead letters."""
 
     twin: str

@@ -10,12 +10,12 @@ from schemas.files.backup_manifest import Count, Sha256
 from schemas.limits import FORK_NAME_PATTERN
 
 FORK_FORMAT = 1
-"""Of what a fork keeps of its origin; one of another form is of another version."""
+"""Format of this record; another number means another version of the software."""
 
 
 class InheritedLog(Model):
-    """What a site of a fork has from its parent: the first `position` messages of its log, `size` bytes, with
-    the digest of these bytes and of their last line."""
+    """The part of a site's log that a fork takes from its parent: the first `position` messages, `size`
+    bytes, with the digest of these bytes and of their last line."""
 
     site: str
     position: Count

@@ -15,7 +15,7 @@ Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 ARCHIVE_FORMAT = 1
-"""Of the manifest and of the head; those of another form are of another version."""
+"""Format of the manifest and of the header; another number means another version of the software."""
 
 
 class LogPosition(Model):

@@ -18,9 +18,9 @@ class DemandsBody(Body):
 
 
 class NetworkGreeted(DemandsBody):
-    """To the workload of `pod`, which has just joined the site: this network was there before. `joined` are
-    the pods that hang on blocks which may have links to that of `pod`, itself among them; none where it hangs
-    on no block of this network."""
+    """To the workload of `pod`, which has just joined the site: this network is already there. `joined` are
+    the pods whose blocks may have links to the block of `pod`, including itself; empty if `pod` is not on a
+    block of this network."""
 
     pod: FabricName
     joined: tuple[FabricName, ...]
@@ -31,12 +31,11 @@ class NetworkGreeted(DemandsBody):
 
 
 class DemandMoved(DemandsBody):
-    """From now on blocks want what the model of this network draws for `hour`, counted from its
-    commissioning, and what jobs send beside it: (from, to, Mb/s). `rings` are the jobs over several pods, of
-    which part of that comes: (job, the blocks of its pods in the order of its rings, what each sends in the
-    mean). `sent` is what every block sends in all, in their order.
+    """The demand from now on: random demand for `hour`, counted from commissioning, and in addition `jobs`:
+    (from, to, Mb/s). `rings` are the multislice jobs that cause a part of it: (job, the blocks of its pods in
+    ring order, mean Mb/s that each sends). `sent` is the total of every block, in order of the blocks.
 
-    The matrix itself is not told: it follows from the configuration, the seed and this message
+    The matrix is not in the message: it follows from the configuration, the seed and this message
     (`shared.models.dcn.routing.carried_traffic.demand_of`).
     """
 

@@ -1,4 +1,4 @@
-"""Messages of the diagnosis: its verdicts on links, from readings alone."""
+"""Messages of the diagnosis: verdicts, from telemetry alone."""
 
 from typing import Annotated, Literal
 
@@ -16,7 +16,7 @@ class DiagnosisBody(Body):
 
 class VerdictGiven(DiagnosisBody):
     """A verdict: the suspected part, the work that should repair it, and the confidence (the share of such
-    verdicts that are right, given what the evidence leaves open). `ends` are those with anomalous readings,
+    verdicts that are right, given what the evidence leaves open). `ends` are those with outlier readings,
     `evidence` is in words. `after` is the repair of the same ends that did not help, or not for long."""
 
     verdict: VerdictName
@@ -32,7 +32,7 @@ class VerdictGiven(DiagnosisBody):
 class TestWanted(DiagnosisBody):
     """Requests a link test, to find out whether a repair has helped an end that carries no link."""
 
-    __test__ = False  # no test of ours, whatever its name begins with
+    __test__ = False  # pytest must not collect it
 
     end: TargetName
 

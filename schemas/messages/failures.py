@@ -1,5 +1,5 @@
-"""Messages about faults (the ground truth, on which only hardware twins and the score may act) and about
-changes of runtime parameters."""
+"""Messages about faults and about changes of runtime parameters. Faults are the ground truth: only hardware
+services and evaluation may use them."""
 
 from typing import Annotated, Literal
 
@@ -16,15 +16,14 @@ class FailuresBody(Body):
 
 
 def is_domain_failure(*, injected: bool, expires_us: int | None) -> bool:
-    """Whether a domain failed, and not the part alone: of what begins by itself only that is over by
-    itself."""
+    """Whether a whole domain failed: the only random faults that end by themselves are those of domains."""
     return not injected and expires_us is not None
 
 
 class FaultBegan(FailuresBody):
-    """`severity` is set for kinds that have one, in the kind's unit; it is reached after `onset_us`, which is
-    0 for one that strikes at once. `expires_us` is set for an injection with an expiry, and where a domain
-    failed: whoever runs the building brings it back then."""
+    """`severity` is set for kinds that have one, in the kind's unit. It is reached after `onset_us`, which is
+    0 for a sudden fault. `expires_us` is set for an injection with a duration, and for a domain failure,
+    which building operations end at that time."""
 
     fault: FaultName
     kind: FaultKind
@@ -47,9 +46,8 @@ class FaultEnded(FailuresBody):
 
 
 class FaultRefused(FailuresBody):
-    """An injection or a clear that changes nothing: the target is no part of this fabric, or the fault has
-    ended.
-    """
+    """An injection or a clear that changes nothing: the target is not a part of this fabric, or the fault has
+    ended."""
 
     refuses = (InjectFault, ClearFault)
 

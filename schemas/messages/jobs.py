@@ -30,18 +30,18 @@ class JobTerms(Model):
 
 
 ChipTime = tuple[tuple[str, int], ...]
-"""(place, chip-microseconds)."""
+"""(category, chip-microseconds)."""
 
 
 class TierUse(Model):
-    """What the slices of a tier used, by what it went to."""
+    """Chip-time of the slices of a tier, by category."""
 
     tier: Tier
     chip_us: ChipTime
 
 
 class OwnerUse(Model):
-    """What the slices of an owner in one tier used, by what it went to."""
+    """Chip-time of the slices of an owner in one tier, by category."""
 
     owner: str
     tier: Tier
@@ -49,7 +49,7 @@ class OwnerUse(Model):
 
 
 class SliceUse(Model):
-    """What the slice of this number used, by what it went to."""
+    """Chip-time of the slice with this number, by category."""
 
     number: int
     owner: str

@@ -16,7 +16,7 @@ class RepairsBody(Body):
 
 
 class RepairOpened(RepairsBody):
-    """A repair is required, of what is diagnosed as this kind of fault, by this work."""
+    """A repair is needed: this `work`, because of a diagnosed fault of this kind."""
 
     repair: RepairName
     kind: FaultKind
@@ -49,7 +49,7 @@ class BurnInBegun(RepairsBody):
 
 
 class RepairRepeated(RepairsBody):
-    """The test has shown that the wrong part was repaired: the repair waits to be done again."""
+    """The test has shown that the wrong part was repaired. The repair returns to the queue."""
 
     repair: RepairName
     target: TargetName
@@ -57,7 +57,7 @@ class RepairRepeated(RepairsBody):
 
 
 class RepairCompleted(RepairsBody):
-    """The `work` is done; whether it has mended anything shows."""
+    """The `work` is done. Later readings show whether it removed the fault."""
 
     repair: RepairName
     target: TargetName

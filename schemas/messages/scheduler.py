@@ -173,7 +173,7 @@ class SliceCompleted(SchedulerBody):
     reason: Literal["finished", "operator"]
 
 
-# --- jobs over several pods, each named after its slice in the first of them -------------------------------
+# --- multislice jobs, each named after its slice in the first pod -------------------------------------------
 
 
 class PodWaits(SchedulerBody):

@@ -19,11 +19,11 @@ class TopologyBody(Body):
 
 
 class RewiringPlanned(TopologyBody):
-    """Other trunks, planned for a `reason`: so many circuits are made in so many stages, which take so long
-    if nothing waits. Of the hardest of the last hours the largest use is now `use_ppm` and will be
-    `use_then_ppm`, and the share of the demand on transit blocks goes from `transit_ppm` to
-    `transit_then_ppm`; no topology has a smaller use than `bound_ppm`, as far as is known. It is carried out
-    once approved; `approval` says by whom."""
+    """New trunks are planned for a `reason`: `circuits` are made in `stages`, which take `takes_us` if none
+    has to wait. The figures are for the most demanding of the last hours: the largest use goes from `use_ppm`
+    to `use_then_ppm`, and the share of the demand on transit blocks from `transit_ppm` to `transit_then_ppm`.
+    `bound_ppm` is a lower bound of the use for any topology. The plan is carried out once approved;
+    `approval` is who approves it."""
 
     rewiring: RewiringName
     reason: PlanReason
@@ -56,8 +56,8 @@ class RewiringApproved(TopologyBody):
 
 
 class StageBegun(TopologyBody):
-    """The circuits that go carry no new traffic from now on. `takes_back` where the stage undoes what it
-    did before."""
+    """The circuits to remove carry no new traffic from now on. `takes_back` is true if the stage undoes an
+    earlier one."""
 
     rewiring: RewiringName
     stage: StageNumber
@@ -66,8 +66,8 @@ class StageBegun(TopologyBody):
 
 
 class StageWaits(TopologyBody):
-    """A stage cannot start yet: it would break the promise, or one of its domains is without control. Or a
-    stage cannot be undone yet, for the latter reason."""
+    """A stage cannot start yet, because it would leave a block too little capacity or because one of its
+    domains is without control; or it cannot be undone yet, for the latter reason."""
 
     rewiring: RewiringName
     stage: StageNumber
@@ -75,7 +75,7 @@ class StageWaits(TopologyBody):
 
 
 class RewireCircuits(TopologyBody):
-    """The command to the OCSes: these circuits go, then those come."""
+    """Command to the OCSes: remove these circuits, then make those."""
 
     rewiring: RewiringName
     stage: StageNumber

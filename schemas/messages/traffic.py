@@ -15,14 +15,13 @@ class TrafficBody(Body):
 
 
 class TrafficCarried(TrafficBody):
-    """How the demand of the moment is carried by the trunks of the moment.
+    """How the trunks carry the current demand.
 
-    `weights` counts how often weights were solved anew; `solved` whether they were now. `use_ppm` is the load
-    of the fullest trunk over what it carries, `served_ppm` the share of all demand that gets through if every
-    trunk that is too full is shared in proportion, `direct_ppm` the share that takes no transit block,
-    `path_ppm` the trunks that a bit passes in the mean. `bound_ppm` is a largest use that no weights can
-    better, as far as is known. `cut_off` counts pairs of blocks that want something and have no path.
-    `pending` where weights are to be solved for this, and are not yet.
+    `weights` counts how often weights were solved; `solved` is true if they were solved now, `pending` if
+    they will be. `use_ppm` is the load of the fullest trunk over its capacity, `served_ppm` the share of all
+    demand that gets through if overloaded trunks are shared in proportion, `direct_ppm` the share that takes
+    no transit block, and `path_ppm` the mean number of trunks that a bit passes. `bound_ppm` is a lower bound
+    of the largest use for any weights. `cut_off` counts pairs of blocks with demand and without a path.
     """
 
     hour: Annotated[int, Field(ge=0)]

@@ -69,10 +69,10 @@ class LinkEndInspection(Model):
 
 
 class EndsStoodOut(TransceiversBody):
-    """Link ends whose readings are anomalous, with the far ends of their links; only those that are new or
-    changed. Of the ends that stood out before, `usual` were read and no longer stand out; `unseen` cannot be
-    read now: they carry no link, get no light, or are silent. The latter stand out until they are reported
-    again."""
+    """Link ends whose readings are outliers, with the far ends of their links; only new and changed ones.
+    Earlier outliers that were read and no longer are outliers are in `usual`. Those that cannot be read now
+    are in `unseen`: they carry no link, get no light, or are silent. They remain outliers until they are
+    reported again."""
 
     ends: tuple[LinkEndInspection, ...]
     usual: tuple[LinkEndIndex, ...]

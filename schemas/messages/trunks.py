@@ -9,7 +9,7 @@ from schemas.names import BlockIndex, OcsCircuit, RewiringName, TargetName
 from schemas.subjects import SubjectMark
 
 TrunkLinks = Annotated[tuple[BlockIndex, BlockIndex, Annotated[int, Field(ge=0)]], SubjectMark("trunk")]
-"""(block, block of a higher number, links)."""
+"""(block, block with a higher number, links)."""
 
 
 class TrunksBody(Body):
@@ -17,17 +17,16 @@ class TrunksBody(Body):
 
 
 class TrunksChanged(TrunksBody):
-    """How many links carry traffic between two blocks now, of all pairs where that changed: (block, block
-    of a higher number, links). `planned` where a stage of a rewiring drains or undrains them: whoever routes
-    knew of it before."""
+    """The number of links that carry traffic now between two blocks, for each pair where it changed.
+    `planned`: a stage of a rewiring drains or undrains them, and traffic engineering knew of it before."""
 
     links: tuple[TrunkLinks, ...]
     planned: bool
 
 
 class CircuitsQualified(TrunksBody):
-    """The circuits of a stage were watched. Those that are unfit get too little light; those that are dark
-    get none for now, since their OCS or a port of theirs is out of use. All others can carry traffic."""
+    """The qualification of a stage's circuits. `unfit` ones have too many bit errors; `dark` ones have no
+    light now, because their OCS or a port is out of use. All others can carry traffic."""
 
     rewiring: RewiringName
     stage: Annotated[int, Field(ge=0)]
@@ -36,12 +35,12 @@ class CircuitsQualified(TrunksBody):
 
 
 class NetworkPartDown(TrunksBody):
-    """A block or a fibre bundle is out of use: its links carry nothing."""
+    """A block or a fibre bundle is out of use: its links carry no traffic."""
 
     part: TargetName
 
 
 class NetworkPartUp(TrunksBody):
-    """The block or bundle works again; its circuits carry what they carried before."""
+    """A block or a fibre bundle is back: its circuits carry traffic as before."""
 
     part: TargetName
