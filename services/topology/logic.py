@@ -1,4 +1,4 @@
-"""Rules of topology engineering: when a new plan is searched for, and how operators approve or abort it."""
+"""Rules of topology engineering: plans, their approval and their stages."""
 
 from dataclasses import replace
 
@@ -21,6 +21,7 @@ from schemas.messages.topology import PlanReason, PlanRefused, RewiringApproved,
 from schemas.messages.traffic import TrafficCarried
 from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp, TrunksChanged
 from schemas.names import number_of
+from services.topology.replan_triggers import replan_reason
 from services.topology.rewiring_planner import initial_rewiring, plan_rewiring
 from services.topology.stage_execution import (
     abort_rewiring,
@@ -34,9 +35,7 @@ from services.topology.stage_execution import (
     undrain,
 )
 from services.topology.state import NO_HOUR, Rewiring, TopologyState
-from shared.basics.units import US_PER_HOUR, to_whole_us
 from shared.engine.service import Output
-from shared.models.dcn.routing.carried_traffic import PPM, ppm
 from shared.models.network.wiring import set_links
 
 
@@ -70,25 +69,9 @@ def on_demand_moved(state: TopologyState, body: DemandMoved, _message: Envelope)
 
 
 def on_traffic_carried(state: TopologyState, body: TrafficCarried, message: Envelope) -> list[Output]:
-    """Search for a better topology if the current one serves too little, is too full, or uses too much
-    transit.
-
-    It is not searched more often than `topology.every_h`, and not while new weights for the current trunks
-    are pending.
-    """
-    if not state.installed or state.current or body.pending:
-        return []
-    reason: PlanReason
-    if body.served_ppm < ppm(state.config.served_below):
-        reason = "served"
-    elif body.use_ppm > ppm(state.config.use_above):
-        reason = "use"
-    elif body.direct_ppm < PPM - ppm(state.config.transit_above):
-        reason = "transit"
-    else:
-        return []
-    every_us = to_whole_us(state.config.every_h, US_PER_HOUR)
-    if state.last_search_us is not None and state.now_us - state.last_search_us < every_us:
+    """Search for a better topology if the carried traffic triggers it."""
+    reason = replan_reason(state, body)
+    if reason is None:
         return []
     state.last_search_us = state.now_us
     return _search(state, reason, message)
