@@ -26,9 +26,10 @@ from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
 from shared.runtimes.process_pool import WorkerPool
 from shared.storage.log.indexed_log import IndexedLog
-from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES, ReplayedSite, SiteHistory
+from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.snapshots.snapshot_interval import SNAPSHOT_INTERVAL_MESSAGES
 from tools.bench.figure import BenchFigure
 
 SAMPLED_TIMES = 100

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site
-from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.snapshots.snapshot_interval import SNAPSHOT_INTERVAL_MESSAGES
 from shared.storage.store.fabric_registry import FabricRegistration
 
 WAITING_MAX = 2

@@ -18,9 +18,9 @@ from shared.runtimes.live.live_status import WRONG
 from shared.runtimes.live.process.health import MetricSample, ProcessReport
 from shared.runtimes.poll import poll_until
 from shared.storage.snapshots.shadow_fold import ShadowFold, StateDifference, StateKey
-from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.snapshots.snapshot_interval import SNAPSHOT_INTERVAL_MESSAGES
 from shared.storage.store.fabric_registry import (
     FabricRegistration,
     registered_fabrics,

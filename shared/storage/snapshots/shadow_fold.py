@@ -20,9 +20,10 @@ from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import ServicesOf, Skip
 from shared.engine.state_codec import encode_instance
 from shared.storage.snapshots.rules_upgrade import SiteLog, message_or_none
-from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES, ReplayedSite, SiteHistory
+from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, States
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.snapshots.snapshot_interval import SNAPSHOT_INTERVAL_MESSAGES
 
 SKIPPED_TYPE = MessageSkipped.__name__.encode()
 """Text in every line that contains a skip."""

@@ -21,11 +21,7 @@ from shared.storage.snapshots.rules_upgrade import (
 )
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
-
-SNAPSHOT_INTERVAL_MESSAGES = 2_000
-"""Messages between two snapshots: 254 per pod-year of some 60 kB, and any position within 0.2 s of
-folding."""
-
+from shared.storage.snapshots.snapshot_interval import SNAPSHOT_INTERVAL_MESSAGES
 
 log = logging.getLogger("lightwave.log")
 

@@ -28,9 +28,10 @@ from services.forecasts.futures import run_future
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.embedded.operations_file import OperationsFile
-from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES, ReplayedSite, SiteHistory
+from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import from_bytes, to_bytes
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.snapshots.snapshot_interval import SNAPSHOT_INTERVAL_MESSAGES
 from tests.support.pods import POD, pod_lab
 from tests.unit.storage.test_snapshots import Recorded
 

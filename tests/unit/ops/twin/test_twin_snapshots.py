@@ -14,8 +14,8 @@ from shared.basics.units import US_PER_HOUR
 from shared.engine.site import Site
 from shared.runtimes.poll import poll_until
 from shared.storage.log.indexed_log import IndexedLogs
-from shared.storage.snapshots.site_history import SNAPSHOT_INTERVAL_MESSAGES
 from shared.storage.snapshots.site_snapshot import take_snapshot
+from shared.storage.snapshots.snapshot_interval import SNAPSHOT_INTERVAL_MESSAGES
 from shared.storage.store.fabric_registry import FabricRegistration
 from tests.support.pods import POD, pod_lab, pod_site
 
