@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from shared.models.optics.ber_kernel import LaneKernel
-from shared.models.optics.link import LinkDesign, OcsPath, Strands, log10_ber
+from shared.models.optics.lane_ber import log10_ber
+from shared.models.optics.link import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import Lanes, lanes_between, manufactured_modules
 from shared.models.optics.palomar import manufacture
 from shared.models.optics.qualification import Conditions, qualify_pod

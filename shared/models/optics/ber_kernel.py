@@ -2,8 +2,8 @@
 
 In nearly all lanes the two lasers are so far apart that no beat is in band. Their errors depend only on
 received power, for each of the few extinction ratios of lasers. The logarithm is tabulated once with the
-reference chain (`link.log10_ber`, also the test oracle) and interpolated linearly. The few lanes whose lasers
-are close and whose beat can matter use the reference chain.
+reference chain (`lane_ber.log10_ber`, also the test oracle) and interpolated linearly. The few lanes whose
+lasers are close and whose beat can matter use the reference chain.
 """
 
 import math
@@ -16,17 +16,8 @@ import scipy  # which loads scipy.special when it is first used
 
 from shared.models.optics.beat import has_a_tone, in_reach, products
 from shared.models.optics.fec import decoded_log10
-from shared.models.optics.link import (
-    DIRECT,
-    Arrival,
-    FloatArray,
-    LinkDesign,
-    Strands,
-    along,
-    log10_ber,
-    received_log10_ber,
-    with_bursts,
-)
+from shared.models.optics.lane_ber import Arrival, along, log10_ber, received_log10_ber, with_bursts
+from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands
 from shared.models.optics.manufactured_modules import EXTINCTION_STEP_DB, Lanes
 from shared.models.optics.path import loss_db
 from shared.models.optics.receiver import NONE, Receiver

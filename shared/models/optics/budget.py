@@ -1,7 +1,7 @@
 """Budget of one strand, element by element: loss of the far end's light, reflections of the own light, and
 the errors of each lane.
 
-[LF] 3.3, 4.1.2, Appendix B. The same as `link.evaluate`, but for one strand and with every step shown.
+[LF] 3.3, 4.1.2, Appendix B. The same as `lane_ber.evaluate`, but for one strand and with every step shown.
 """
 
 import math
@@ -12,7 +12,8 @@ import numpy as np
 
 from shared.basics.checks import check_not_negative, check_range
 from shared.models.optics.fec import block_loss
-from shared.models.optics.link import LinkDesign, Strands, arriving, dispersion_ps_per_nm, evaluate, lanes_nm
+from shared.models.optics.lane_ber import arriving, evaluate
+from shared.models.optics.link import LinkDesign, Strands, dispersion_ps_per_nm, lanes_nm
 from shared.models.optics.manufactured_modules import AS_DESIGNED, Lanes
 from shared.models.optics.path import reflections
 

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.optics.fabric_links import kernel_of
-from shared.models.optics.link import FloatArray, LinkDesign, OcsPath, Strands, arriving, with_bursts
+from shared.models.optics.lane_ber import arriving, with_bursts
+from shared.models.optics.link import FloatArray, LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import Lanes
 from shared.models.optics.module_kinds import LANES_PER_LINK
 from shared.models.optics.receiver import Receiver

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.models.optics.ber_kernel import LOG10_BER_MIN, RECEIVED_DBM, LaneKernel, ber_table
-from shared.models.optics.link import LinkDesign, OcsPath, Strands, log10_ber
+from shared.models.optics.lane_ber import log10_ber
+from shared.models.optics.link import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import (
     AS_DESIGNED,
     Lanes,

@@ -12,7 +12,8 @@ from shared.models.assumptions import ASSUMPTIONS, Assumption
 from shared.models.optics import budget
 from shared.models.optics.budget import LASER, Budget
 from shared.models.optics.fec import block_loss
-from shared.models.optics.link import LinkDesign, OcsPath, Strands, evaluate
+from shared.models.optics.lane_ber import evaluate
+from shared.models.optics.link import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import Lanes
 from shared.models.optics.module_kinds import LANE_RATES, MODULE_KINDS
 

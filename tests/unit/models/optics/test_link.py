@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput
 from shared.models.assumptions import ASSUMPTIONS, Assumption, assumed
+from shared.models.optics.lane_ber import arriving, evaluate, log10_ber
 from shared.models.optics.link import (
     FloatArray,
     LinkDesign,
     OcsPath,
     Strands,
-    arriving,
     connector_return_db,
     dispersion_penalty_db,
     dispersion_ps_per_nm,
-    evaluate,
     lanes_nm,
-    log10_ber,
 )
 from shared.models.optics.manufactured_modules import Lanes
 from shared.models.optics.module_kinds import LANE_RATES, MODULE_KINDS, lane_rate

@@ -14,7 +14,8 @@ from ops.models.optics.qualification_report import (
 )
 from shared.basics.errors import InvalidInput
 from shared.models.optics.fabric_links import lanes_of, link_table, rounded, strand_log10_bers
-from shared.models.optics.link import LinkDesign, OcsPath, Strands, evaluate
+from shared.models.optics.lane_ber import evaluate
+from shared.models.optics.link import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import lanes_between, manufactured_modules
 from shared.models.optics.module_kinds import MODULE_KINDS, lane_rate
 from shared.models.optics.ocs_strands import strands_of
