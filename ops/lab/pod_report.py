@@ -19,8 +19,8 @@ SPANS_MAX = 120
 
 
 def goodput_spans(chip_times: Sequence[ChipTime], since: PodTotals | None) -> dict[str, Any]:
-    """What came of all the time from `since`, or else from the commissioning, as `span`; and as `spans` of
-    that between the moments of these books, or every few of them, where they are many."""
+    """The chip-time since `since`, or since the commissioning, as `span`; and divided into `spans` between the
+    times of `chip_times`. If there are more than `SPANS_MAX`, several are merged into one."""
     every = -(-len(chip_times) // SPANS_MAX)
     begin = chip_times[-1].at_start if since is None else since.books
     chosen = [begin, *chip_times[every - 1 : -1 : every], chip_times[-1]]
@@ -31,11 +31,11 @@ def goodput_spans(chip_times: Sequence[ChipTime], since: PodTotals | None) -> di
 
 
 def report_between(fabric: str, end: PodTotals, since: PodTotals | None = None) -> dict[str, Any]:
-    """What happened from `since`, or else from the commissioning, up to `end`; links are those of the end.
+    """The report of a pod from `since`, or from the commissioning, up to `end`.
 
-    Utilisation is what slices had of the chip-time that was healthy and not drained, all and by tier; cube
-    availability is healthy cube-time over all cube-time. Slices that run or wait are those at the end. What
-    OCSes did is left out where there are none.
+    Utilisation is the chip-time of slices over that of healthy, undrained chips, for all and by tier. Cube
+    availability is healthy cube-time over all cube-time. Links and running and waiting slices are those at the
+    end. Figures of OCSes are left out if there are none.
     """
     since = since or _zero_totals(end)
     books = chip_time_between(since.books, end.books)

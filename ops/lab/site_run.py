@@ -77,17 +77,15 @@ class SiteRun:
     def run(
         self, until_us: int, requests: Iterable[LabRequest] = (), stop: Callable[[], bool] | None = None
     ) -> bool:
-        """Up to a moment, with those of the requests that come until then; False where it was stopped on the
-        way."""
+        """Run up to a time, with the requests that are due until then; False if it was stopped earlier."""
         due_requests = [one for one in requests if self.at_us < one.at_us <= until_us]
         whole = self.lab.run(until_us, due_requests, stop)
         self.at_us = until_us if whole else self.lab.site.now_us
         return whole
 
     def read_totals(self, *, whole: bool = True, links: bool = False) -> SiteTotals:
-        """Of every fabric, up to now; with what links are like now, which takes long to read. Unless it is
-        `whole`, slices have no books of their own that ended before the last stand: nothing between both
-        differs."""
+        """The totals of every fabric up to now. Reading the current state of `links` takes long. Unless `whole`
+        is true, slices that ended before the last reading are left out: their use cannot have changed."""
         site, at_us = self.lab.site, self.at_us
         return {
             fabric: pod_totals(site, fabric, at_us, links=links, books=None if whole else self._books[fabric])

@@ -1,1 +1,1 @@
-"""Repair shop: a queue of repairs, technicians, spares and a ledger."""
+"""Repair shop: a queue of repairs, technicians, spares, and the history of repairs."""

@@ -28,8 +28,8 @@ SLICE_COUNTS = (*WORKLOAD_COUNTS, "admitted", "completed", "evicted", "refused",
 class PodTotals:
     """All counters of one pod from its commissioning up to `at_us`.
 
-    `books` are of every chip's time, `cube_us` is healthy cube-time in microseconds. `cross_connects` is None
-    where there are no OCSes.
+    `books` is the time of every chip, `cube_us` healthy cube-time in microseconds. `cross_connects` is None if
+    there are no OCSes.
     """
 
     at_us: int
@@ -46,8 +46,8 @@ class PodTotals:
 
 
 class ChipTimeReader:
-    """The books of one pod at one moment after the other. Once all is read, only slices are read again that
-    live or have ended since: `between` two moments in a row no others count."""
+    """Reads the chip-time of one pod at increasing times. After the first time it reads only slices that live
+    or have ended since the last time, because only they matter between two consecutive times."""
 
     def __init__(self, site: Site, fabric: str) -> None:
         self._site, self._fabric = site, fabric
@@ -78,8 +78,8 @@ class ChipTimeReader:
 def pod_totals(
     site: Site, fabric: str, at_us: int, *, links: bool = True, books: ChipTimeReader | None = None
 ) -> PodTotals:
-    """Read off the status documents of one pod, whose time has come to `at_us`; without its links, which
-    take long to read, where nobody asks for them. `books` has read the same pod's before."""
+    """The counters of one pod at `at_us`, the time that it has reached, from its status documents. Links take
+    long to read and are optional. `books` is the reader that has read earlier times of the same pod."""
     workload = summary_of(site, fabric, "workload", WorkloadSummary)
     scheduler = summary_of(site, fabric, "scheduler", SchedulerSummary)
     cubes = summary_of(site, fabric, "cubes", CubesSummary)

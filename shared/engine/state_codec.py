@@ -22,7 +22,7 @@ from shared.engine.service import AnyService
 from shared.engine.state import State, StateT, stored_fields
 
 COUNTERS = "_counters"
-"""The stored field of the reader's own book: what it has seen, said and is due for."""
+"""The stored field with the counters of the service itself: messages read, messages emitted, and Ticks."""
 
 
 @dataclass(frozen=True, slots=True)

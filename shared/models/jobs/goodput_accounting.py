@@ -241,7 +241,7 @@ def chip_time_between(before: ChipTime, now: ChipTime) -> ChipTime:
     begin_us = before.until_us
     slices: dict[str, SliceChipTime] = {}
     rests: dict[Group, list[Ledger]] = {group: [] for group in now.used}
-    """What slices with a book of their own have used, by now and by then: in turns."""
+    """The use of slices known by name, alternating: at the later time, at the earlier time."""
     spent: dict[Group, list[Ledger]] = {group: [] for group in now.used}
     for name, book in now.slices.items():
         if book.ended_us is not None and book.ended_us <= begin_us:
@@ -301,7 +301,7 @@ def chip_time_spans(snapshots: Sequence[ChipTime]) -> list[ChipTime]:
 
 
 def goodput_span(books: ChipTime) -> GoodputSpan:
-    """In the form of the HTTP API."""
+    """The same as a row of the HTTP API."""
     return GoodputSpan(
         since_us=books.since_us,
         until_us=books.until_us,
