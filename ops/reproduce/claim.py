@@ -13,7 +13,7 @@ from ops.reproduce.lab_runs import ClaimRunPlan
 
 Bound = Literal["at least", "at most", "above", "below"]
 """Claims that go one way: the measured value is to be at least (…) the paper's."""
-Computation = Literal["constant", "closed form", "model", "lab run"]
+Computation = Literal["closed form", "model", "lab run"]
 ROUNDING = 1e-9
 """Relative: what arithmetic may lose in a claim that is exact."""
 SIGMAS = 3.0
@@ -35,7 +35,6 @@ class EvidenceKind(StrEnum):
 
     PREDICTED = "predicted"
     CALIBRATED = "calibrated"
-    BY_CONSTRUCTION = "by construction"
     BETWEEN_PAPERS = "between papers"
     DERIVED = "derived by us"
     SECOND_HAND = "second-hand"
@@ -48,7 +47,6 @@ EVIDENCE_MEANING: dict[EvidenceKind, str] = {
     EvidenceKind.CALIBRATED: (
         "something was fitted to the figure, or to one that entails it: the twin can, not must"
     ),
-    EvidenceKind.BY_CONSTRUCTION: "the twin is built with the figure: the row shows it and tests little",
     EvidenceKind.BETWEEN_PAPERS: (
         "figures of the papers against each other: no model of the twin is in between"
     ),
@@ -61,7 +59,7 @@ EVIDENCE_MEANING: dict[EvidenceKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The kind, and what makes it this one: what was fitted to what, the construction, whose figure it is.
+    """The kind, and what makes it this one: what was fitted to what, whose figure it is.
     Of a prediction, which of its inputs were fitted or assumed."""
 
     kind: EvidenceKind
@@ -76,10 +74,6 @@ def calibrated(fitted: str) -> Evidence:
     return Evidence(EvidenceKind.CALIBRATED, fitted)
 
 
-def by_construction(construction: str) -> Evidence:
-    return Evidence(EvidenceKind.BY_CONSTRUCTION, construction)
-
-
 def between_papers(compared: str) -> Evidence:
     return Evidence(EvidenceKind.BETWEEN_PAPERS, compared)
 
@@ -89,7 +83,7 @@ def derived(reason: str) -> Evidence:
 
 
 def second_hand(basis: str) -> Evidence:
-    """`basis` says what the row would be if the paper were at hand: computed, fitted or set."""
+    """`basis` says what the row would be if the paper were at hand: computed or fitted."""
     return Evidence(EvidenceKind.SECOND_HAND, basis)
 
 

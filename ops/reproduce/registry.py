@@ -10,20 +10,13 @@ from ops.reproduce.dcn import (
     topology_engineering,
     traffic_splits,
 )
-from ops.reproduce.optics import (
-    link_budgets,
-    manufactured_parts,
-    ocs_parts,
-    ocs_switching,
-    ocs_technologies,
-)
+from ops.reproduce.optics import link_budgets, manufactured_parts, ocs_parts
 from ops.reproduce.pods import (
     availability,
     deployment,
     failure_weeks,
     jobs,
     live_pod,
-    pod_geometry,
     slice_mix,
     slice_topology,
 )
@@ -31,13 +24,10 @@ from shared.basics.errors import InvalidInput
 from shared.basics.spelling import closest_matches
 
 CLAIMS: tuple[PaperClaim, ...] = (
-    *pod_geometry.CLAIMS,
     *slice_mix.CLAIMS,
     *slice_topology.CLAIMS,
     *manufactured_parts.CLAIMS,
     *ocs_parts.CLAIMS,
-    *ocs_switching.CLAIMS,
-    *ocs_technologies.CLAIMS,
     *link_budgets.CLAIMS,
     *availability.CLAIMS,
     *deployment.CLAIMS,
@@ -46,6 +36,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
     *multipod_rings.CLAIMS,
     *campus_changes.CLAIMS,
     *cost_and_power.CLAIMS,
+    *cost_and_power.POD_POWER_CLAIMS,
     *live_pod.FAILURE_CLAIMS,
     *failure_weeks.CLAIMS,
     *jobs.CLAIMS,

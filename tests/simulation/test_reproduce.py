@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow("computes all 146 claims: thirty-odd labs of 60 to 182,500 days")
+pytestmark = pytest.mark.slow("computes all 136 claims: thirty-odd labs of 60 to 182,500 days")
 
 KNOWN_NOT_TO_HOLD = {
     "mix/twistable-of-tori",
@@ -71,7 +71,7 @@ def test_every_claim_holds_but_those_known_not_to() -> None:
         off = abs(row["measured"] - row["paper_value"])
         assert abs(off - row["tolerance"]) < row["interval"][1] - row["measured"]
     assert all(row["note"] for row in rows.values() if not row["holds"])
-    assert {row["how"] for row in rows.values()} == {"constant", "closed form", "model", "lab run"}
+    assert {row["how"] for row in rows.values()} == {"closed form", "model", "lab run"}
     predicted = [row for row in rows.values() if row["kind"] == "predicted"]
     assert (sum(row["holds"] for row in predicted), len(predicted)) == (13, 25)
     assert {row["kind"] for row in rows.values() if row["source"].startswith(("NSDI", "Jupiter"))} == {

@@ -5,8 +5,6 @@ from dataclasses import replace
 from functools import lru_cache
 from statistics import median
 
-import numpy as np
-
 from ops.reproduce.claim import (
     JUPITER_SOURCE,
     Evidence,
@@ -31,9 +29,8 @@ from ops.reproduce.dcn.study import (
     more_throughput,
     time_saved,
 )
-from shared.basics.errors import InvalidInput
 from shared.models.dcn.engineering.topology_engineering import engineer
-from shared.models.dcn.failure import capacity_left, names_of, remaining_after, survivors
+from shared.models.dcn.failure import names_of, remaining_after, survivors
 from shared.models.dcn.growth import GrowthStep, growth_steps
 from shared.models.dcn.planning import PROMISE, plan
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
@@ -184,22 +181,6 @@ def _planned() -> tuple[NetworkLayout, IntArray, IntArray]:
     return plant, hour, circuits_of(plant, engineer(plant, before).links)
 
 
-def _rack_lost() -> Measured:
-    """Percent of its capacity that a block loses with a rack: of all blocks and racks that farthest from a
-    32nd."""
-    plant, _, circuits = _planned()
-    lost = 100.0 * np.array(
-        [
-            1.0 - capacity_left(plant, circuits, remaining_after(plant, [rack]))
-            for rack in names_of(plant, "rack")
-        ]
-    )
-    farthest = float(lost.flat[int(np.abs(lost - 100.0 / RACKS).argmax())])
-    return Measured(
-        farthest, note=f"{len(plant.blocks)} blocks, {RACKS} racks: {lost.min():.4g} to {lost.max():.4g}"
-    )
-
-
 def _use_without_rack() -> Measured:
     """The largest use with weights solved anew, over that with all racks: of the worst rack."""
     plant, hour, circuits = _planned()
@@ -211,19 +192,6 @@ def _use_without_rack() -> Measured:
     racks = names_of(plant, "rack")
     uses = [use(survivors(circuits, remaining_after(plant, [rack]))) / use(circuits) for rack in racks]
     return Measured(max(uses), note=f"median of racks {median(uses):.5f}")
-
-
-def _allowed_steps() -> int:
-    """How many numbers of racks a network that may once have 32 can stand on."""
-    return sum(_fabric_on(racks) for racks in range(1, RACKS + 1))
-
-
-def _fabric_on(racks: int) -> bool:
-    try:
-        layout_of(_growing(2), racks=racks)
-    except InvalidInput:
-        return False
-    return True
 
 
 def _growing(blocks: int) -> list[Block]:
@@ -282,17 +250,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
         _mean_path,
     ),
     PaperClaim(
-        "dcn/rack-lost",
-        "A rack of OCSes out of 32 costs every block a 32nd of its capacity",
-        f"{JUPITER_SOURCE} (second-hand)",
-        Stated(100.0 / RACKS, "%", 0.05),
-        second_hand(
-            "by construction: blocks are striped evenly over all OCSes, and nearly all ports are used"
-        ),
-        "model",
-        _rack_lost,
-    ),
-    PaperClaim(
         "dcn/rack-lost-use",
         "Without any one rack the fullest trunk is used a 31st more, weights solved anew",
         f"{JUPITER_SOURCE} (derived)",
@@ -302,16 +259,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
         _use_without_rack,
         "the worst rack, to what both weights are proved to; a trunk of some 34 links has one or two on a "
         "rack, so it loses more or less than a 32nd, and others take it over",
-    ),
-    PaperClaim(
-        "dcn/growth-steps",
-        "OCS racks are deployed in steps of an eighth, a quarter, a half and all of them",
-        f"{JUPITER_SOURCE} (second-hand)",
-        Stated(4, "steps"),
-        second_hand("by construction: STEPS lists these four"),
-        "model",
-        _allowed_steps,
-        "of 1 to 32 racks those that a network may stand on",
     ),
     PaperClaim(
         "dcn/growth-racks",

@@ -3,7 +3,7 @@
 import math
 from functools import lru_cache
 
-from ops.reproduce.claim import Measured, PaperClaim, Stated, by_construction, calibrated, derived
+from ops.reproduce.claim import Measured, PaperClaim, Stated, calibrated, derived
 from shared.models.assumptions import assumed
 from shared.models.optics.lane_parts import CirculatorName
 from shared.models.optics.link import LinkDesign
@@ -142,15 +142,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "model",
         lambda: 100.0 * math.expm1(_soft_fec_gain_db() * math.log(10.0) / 10.0),
         "the gain before as a ratio of powers",
-    ),
-    PaperClaim(
-        "light/pairings",
-        "6,144 receiving ports, each with 64 possible partners",
-        "[LF] Fig. 13",
-        Stated(64 * 6144, "pairings"),
-        by_construction("every link end is paired with every cube"),
-        "model",
-        lambda: qualified().log10_ber.size,
     ),
     PaperClaim(
         "light/ports-within",

@@ -1,4 +1,5 @@
-"""Claims on a Palomar OCS as a device: what its parts draw, how often they leave circuits dark."""
+"""Claims on a Palomar OCS as a device: what its parts draw, how often they leave circuits dark, how
+fast they switch."""
 
 import math
 from collections.abc import Callable
@@ -9,10 +10,12 @@ from ops.reproduce.lab_runs import OCS_DAYS, OCS_PART_RUNS, POD, ClaimRun, lab_r
 from schemas.config.failures import FailuresConfig
 from schemas.config.repairs import RepairsConfig
 from schemas.messages.ocs import OcsDown, OcsPartDown, OcsPartUp, OcsUp, PortsDown, PortsUp
-from shared.basics.units import US_PER_DAY
+from shared.basics.units import US_PER_DAY, US_PER_S
+from shared.models.ocs.alignment import failure_probability
 from shared.models.ocs.chassis_availability import light_availability, light_loss_by_part, serviceable_share
 from shared.models.ocs.parts import PARTS, POWER_W_MAX, power_w
-from shared.models.superpod.wiring import OCS_COUNT
+from shared.models.ocs_technologies import ocs_technology, switching_speed
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, OCS_COUNT, STRANDS
 
 FAULTS_PER_DAY = FailuresConfig().ocs_per_day
 REPAIR_DAYS = RepairsConfig().ocs_repair_h / 24.0
@@ -20,6 +23,11 @@ SHARES = (
     "the parts' shares in the faults of an OCS, to it: six faults in seven leave the circuits lit. With 12 h "
     "to repair any fault it would be so without any shares; but 3 days are fitted to the placement curve"
 )
+
+CIRCUITS_PER_OCS = STRANDS * 4_096 // CHIPS_PER_CUBE
+"""When every face of a pod is joined; each circuit has a port of its own."""
+MILLISECONDS = (50.5, "ms", 49.5)
+"""Our reading of the paper's word: 1 to 100."""
 
 
 def _lost() -> dict[str, float]:
@@ -119,6 +127,18 @@ def _in_the_lab(which: int) -> Callable[[], Measured]:
     return measure
 
 
+def _switching_ms() -> Measured:
+    """Until every circuit of a pod is made, on average; the note has one connection."""
+    speed = switching_speed(ocs_technology("palomar"))
+    whole_s, one_s = (
+        speed.expected_us(circuits, on_one) / US_PER_S
+        for circuits, on_one in ((OCS_COUNT * CIRCUITS_PER_OCS, CIRCUITS_PER_OCS), (1, 1))
+    )
+    loop = speed.loop
+    failing = "" if loop is None else f"; a connection fails with {failure_probability(loop):.0e}"
+    return Measured(1_000.0 * whole_s, note=f"one connection {1_000.0 * one_s:.1f} ms{failing}")
+
+
 CLAIMS: tuple[PaperClaim, ...] = (
     PaperClaim(
         "ocs/power",
@@ -193,5 +213,15 @@ CLAIMS: tuple[PaperClaim, ...] = (
         _placed_by_parts,
         "3 days of repair are fitted to the plateau with any fault in the way, though a spare fan that fails "
         "stops no placement: of these two figures the twin can have one",
+    ),
+    PaperClaim(
+        "ocs/switching",
+        "An OCS switches in milliseconds: all 6,144 circuits of a pod at once",
+        "[T4] 2.1, [LF] Table C.1 (derived)",
+        Stated(*MILLISECONDS),
+        derived("milliseconds is the papers' word, 1 to 100 is ours; slew, frames and gain are assumed"),
+        "closed form",
+        _switching_ms,
+        "the slowest of them, on average, by the camera loop",
     ),
 )

@@ -1,6 +1,5 @@
 """Claims that only a living pod can answer: lab runs of the twin, read off their logs."""
 
-import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -8,11 +7,9 @@ import numpy.typing as npt
 
 from ops.reproduce.claim import (
     NSDI_SOURCE,
-    SIGMAS,
     Measured,
     PaperClaim,
     Stated,
-    by_construction,
     derived,
     on_machines,
     over_seeds,
@@ -45,15 +42,12 @@ from schemas.messages.scheduler import (
     SliceStarted,
 )
 from schemas.names import FaultKind
-from services.failures.hazards import population
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.cascades import LabRequest
 from shared.models.ocs.parts import PARTS
-from shared.models.superpod.superpod_plant import superpod_plant
 
 CUBES = 64
 WEEK_US = 7 * US_PER_DAY
-FAILED_OCSES = (17, 0, 5, 33, 47)
 DRILLED = 24
 """Hosts struck in the drill, an hour apart on its second day, each in a cube of its own."""
 IN_THE_NOISE = 10
@@ -62,27 +56,8 @@ SCHEDULING = predicted("nothing fitted; assumed: run times, which decide how man
 DRILLS = predicted(
     "nothing fitted; set: the hosts that fail; assumed: run times and a load that leaves idle cubes"
 )
-BUSY, SLACK = 1.1, 0.2
-"""Offered load: a pod full of slices, and one with idle cubes at any time."""
-
-
-def _failures(kind: FaultKind) -> Callable[[], Measured]:
-    """Percent of the parts of a kind that fail in a day, within three deviations of a Poisson count; of OCSes
-    by whichever of their parts."""
-
-    def measure() -> Measured:
-        runs = lab_runs(HARDWARE_RUNS)
-        parts_days = population(kind, superpod_plant(CUBES)) * sum(run.days for run in runs)
-        count = _faults(kind)
-        return Measured(
-            100.0 * count / parts_days,
-            tolerance=100.0 * SIGMAS * math.sqrt(count) / parts_days,
-            note=f"{count:,} faults in {len(runs)} times {runs[0].days:,.0f} days; tolerance: three "
-            "deviations of "
-            "such a count",
-        )
-
-    return measure
+SLACK = 0.2
+"""Offered load of a pod with idle cubes at any time."""
 
 
 def _faults(kind: FaultKind) -> int:
@@ -152,13 +127,6 @@ def _disturbed() -> Measured:
 # --- drills -------------------------------------------------------------------------------------------------
 
 
-OCS_DRILLS = {
-    drill(
-        (LabRequest(US_PER_DAY, POD, InjectFault(kind="ocs", target=f"{POD}/ocs-{ocs}"), 1),), BUSY, seed
-    ): ocs
-    for seed, ocs in zip(SEEDS, FAILED_OCSES, strict=True)
-}
-"""Another OCS fails in each, after a day."""
 HOST_DRILLS = tuple(
     drill(
         tuple(
@@ -176,47 +144,6 @@ HOST_DRILLS = tuple(
     for seed in SEEDS
 )
 """One host of each of some cubes fails for good, an hour apart; there are idle cubes."""
-
-
-def _ocs_drill() -> Measured:
-    """Percent of the running slices of several cubes that one failed OCS degrades, at once or when they have
-    recovered from it."""
-    several = struck = alone = alone_struck = 0
-    for run in lab_runs(OCS_DRILLS):
-        running = dict(_running(run, US_PER_DAY))
-        degraded = {
-            m.body.slice
-            for m in run.messages
-            if isinstance(m.body, SliceDegraded | SliceRecovering) and 0 <= m.at_us - US_PER_DAY < US_PER_HOUR
-        }
-        several += sum(cubes > 1 for cubes in running.values())
-        struck += sum(cubes > 1 and name in degraded for name, cubes in running.items())
-        alone += sum(cubes == 1 for cubes in running.values())
-        alone_struck += sum(cubes == 1 and name in degraded for name, cubes in running.items())
-    return Measured(
-        100.0 * struck / several,
-        note=f"of {several} slices in {len(SEEDS)} pods, OCSes {', '.join(map(str, OCS_DRILLS.values()))}; "
-        "so were "
-        f"{alone_struck} of {alone} slices of one cube or less: the tori, whose wrap-around links pass the "
-        "same OCSes",
-    )
-
-
-def _running(run: ClaimRun, at_us: int) -> Iterator[tuple[str, int]]:
-    """(name, cubes) of the slices that have started by then and not ended."""
-    cubes: dict[str, int] = {}
-    started: dict[str, None] = {}
-    for message in run.messages:
-        if message.at_us >= at_us:
-            break
-        body = message.body
-        if isinstance(body, SliceAdmitted):
-            cubes[body.slice] = len(body.cubes)
-        elif isinstance(body, SliceStarted):
-            started[body.slice] = None
-        elif isinstance(body, SliceCompleted | SliceEvicted | SliceRequeued):
-            started.pop(body.slice, None)
-    return ((name, cubes[name]) for name in started)
 
 
 def _swapped() -> Measured:
@@ -268,36 +195,6 @@ def _bystanders() -> Measured:
 
 FAILURE_CLAIMS: tuple[PaperClaim, ...] = (
     PaperClaim(
-        "failures/machines",
-        "0.08 % of machines fail a day",
-        "NSDI 2024",
-        Stated(0.08, "%/day"),
-        second_hand("set: the rate of the twin's faults"),
-        "lab run",
-        _failures("host"),
-        runs=HARDWARE_RUNS,
-    ),
-    PaperClaim(
-        "failures/cables",
-        "0.005 % of ICI cables fail a day",
-        "NSDI 2024",
-        Stated(0.005, "%/day"),
-        second_hand("set: the rate of the twin's faults"),
-        "lab run",
-        _failures("link"),
-        runs=HARDWARE_RUNS,
-    ),
-    PaperClaim(
-        "failures/ocs",
-        "0.04 % of OCSes fail a day",
-        "NSDI 2024",
-        Stated(0.04, "%/day"),
-        second_hand("set: the rate of the twin's faults"),
-        "lab run",
-        _failures("ocs"),
-        runs=HARDWARE_RUNS,
-    ),
-    PaperClaim(
         "failures/modules-in-the-noise",
         "Failures of individual modules are in the noise of what fails beside them",
         "[LF] 4.1.2 (derived)",
@@ -344,18 +241,6 @@ SLICE_CLAIMS: tuple[PaperClaim, ...] = (
         "lab run",
         _disturbed,
         runs=WORKLOAD_RUNS,
-    ),
-    PaperClaim(
-        "slices/one-ocs-degrades-all",
-        "A single OCS failure degrades every slice of more than one cube",
-        "[LF] 4.2.2",
-        Stated(100, "% of slices"),
-        by_construction(
-            "topology/all-ocs-used, seen in the lab: whatever OCS fails carries links of the slice"
-        ),
-        "lab run",
-        _ocs_drill,
-        runs=tuple(OCS_DRILLS),
     ),
     PaperClaim(
         "slices/swap",

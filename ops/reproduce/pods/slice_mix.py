@@ -7,17 +7,15 @@ That the two agree is no merit of the twin, but they need not: two sentences do 
 import math
 from collections.abc import Callable
 
-from ops.reproduce.claim import SIGMAS, Measured, PaperClaim, Stated, between_papers, by_construction
+from ops.reproduce.claim import SIGMAS, Measured, PaperClaim, Stated, between_papers, calibrated
 from ops.reproduce.lab_runs import WORKLOAD_RUNS, lab_runs, slice_intervals
 from schemas.names import Shape
 from services.workload.slice_mix import PRODUCTION_MIX
 from shared.basics.units import US_PER_DAY
-from shared.models.superpod.shapes import chips_of, is_mesh, is_twistable
+from shared.models.superpod.shapes import is_mesh, is_twistable
 
 SliceFilter = Callable[[Shape, bool], bool]
-COLUMNS = ((0, 63, 29), (64, 64, 14), (128, 192, 18), (256, 384, 12), (512, 768, 13), (1024, 1536, 4))
 """[T4] Table 2: (least chips, most chips, "Total %")."""
-LAST_COLUMN = (2048, 3072, 8)
 ROUNDED = 0.5
 """The table's totals are whole percents."""
 TABLE_AND_TEXT = between_papers("its table as typed in, against its text")
@@ -26,10 +24,6 @@ TABLE_AND_TEXT = between_papers("its table as typed in, against its text")
 def _percent(kind: SliceFilter) -> float:
     """Of all slices, as printed: the table leaves out shapes below 0.1 %, so the whole is 100."""
     return sum(percent for shape, twisted, percent in PRODUCTION_MIX if kind(shape, twisted))
-
-
-def _between(least: int, most: int) -> Callable[[], float]:
-    return lambda: _percent(lambda shape, _: least <= chips_of(shape) <= most)
 
 
 def _share(kind: SliceFilter, of_percent: float) -> float:
@@ -79,32 +73,7 @@ def _running_twisted() -> Measured:
     )
 
 
-def _column(least: int, most: int, percent: int) -> PaperClaim:
-    chips = f"{least} chips" if least == most else f"{least} to {most} chips"
-    chips = "fewer than 64 chips" if least == 0 else chips
-    return PaperClaim(
-        f"mix/{'below-64' if least == 0 else least}",
-        f"{percent} % of slices have {chips}",
-        "[T4] Table 2",
-        Stated(percent, "%", ROUNDED),
-        by_construction("the typed columns of the table, summed up beside its own totals"),
-        "closed form",
-        _between(least, most),
-    )
-
-
 CLAIMS: tuple[PaperClaim, ...] = (
-    *(_column(*column) for column in (*COLUMNS, LAST_COLUMN)),
-    PaperClaim(
-        "mix/listed",
-        "The table lists slices used on 0.1 % or more",
-        "[T4] Table 2",
-        Stated(0.1, "%", "at least"),
-        by_construction("the least share of the typed table"),
-        "closed form",
-        lambda: min(percent for _, _, percent in PRODUCTION_MIX),
-        "the least share listed",
-    ),
     PaperClaim(
         "mix/twistable",
         "33 % of slices could be twisted",
@@ -167,7 +136,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "Of the slices that run in the twin as many are twisted",
         "[T4] 2.9",
         Stated(28, "%"),
-        by_construction("the workload asks for shapes so that those of this table run"),
+        calibrated("the shapes that the workload requests, to the table of those that run"),
         "lab run",
         _running_twisted,
         runs=WORKLOAD_RUNS,

@@ -11,15 +11,12 @@ from ops.reproduce.claim import (
     Measured,
     PaperClaim,
     Stated,
-    by_construction,
     on_machines,
     predicted,
     second_hand,
 )
 from schemas.names import Shape
-from services.workload.slice_mix import PRODUCTION_MIX
-from shared.models.superpod.shapes import chips_of, is_mesh, is_twistable, legal_shapes, shape_text
-from shared.models.superpod.wiring import OCS_COUNT
+from shared.models.superpod.shapes import chips_of, is_twistable, legal_shapes, shape_text
 from shared.models.topology import (
     SliceTopology,
     slice_figures,
@@ -27,7 +24,7 @@ from shared.models.topology import (
     without_links,
 )
 from shared.models.topology.cuts import best_plane_cut
-from shared.models.topology.graph import COPPER, NO_LINK, without_ocs
+from shared.models.topology.graph import without_ocs
 from shared.models.topology.routing.routing_figures import routing_figures
 from shared.models.topology.shortest_paths import hops
 from shared.models.topology.spanning_trees import tree_packing
@@ -80,35 +77,6 @@ def _wrapped_bisection() -> float:
     return best_plane_cut(slice_topology((8, 8, 8))) / best_plane_cut(_open((8, 8, 8)))
 
 
-def _rings(topology: SliceTopology) -> float:
-    """Bandwidth of an all-reduce by rings, in links: what both rings of every line of chips carry at once.
-
-    Each step goes to the next chip of the line, that from the last to the first over the wrap-around link or,
-    where there is none, back along the line. Links carry one each way.
-    """
-    load = np.zeros(topology.neighbours.shape)
-    for dimension, side in enumerate(topology.shape):
-        last = topology.coordinates[:, dimension] == side - 1
-        for way, start in (
-            (2 * dimension, last),
-            (2 * dimension + 1, topology.coordinates[:, dimension] == 0),
-        ):
-            inner = np.flatnonzero(~start)
-            load[inner, way] += 1
-            end = np.flatnonzero(start)
-            if (topology.neighbours[end, way] != NO_LINK).all():
-                load[end, way] += 1
-                continue
-            for _ in range(side - 1):
-                load[end, way ^ 1] += 1
-                end = topology.neighbours[end, way ^ 1]
-    return 2.0 / float(load.max())
-
-
-def _wrapped_rings() -> float:
-    return _rings(slice_topology((8, 8, 8))) / _rings(_open((8, 8, 8)))
-
-
 def _wrapped_trees() -> float:
     """Spanning trees that fit at once, with over without wrap-around."""
     with_wrap, without = tree_packing(slice_topology((8, 8, 8))), tree_packing(_open((8, 8, 8)))
@@ -155,25 +123,6 @@ def _twisted_diameter() -> float:
 def _twisted_bisection() -> float:
     regular, twisted = (best_plane_cut(slice_topology((4, 4, 8), twist)) for twist in (False, True))
     return twisted / regular
-
-
-def _copper_rewired() -> int:
-    """Ends of electrical links that lead elsewhere once the torus is twisted."""
-    regular, twisted = slice_topology((8, 8, 16), False), slice_topology((8, 8, 16), True)
-    copper = regular.ocs == COPPER
-    moved = (regular.neighbours != twisted.neighbours) | (twisted.ocs != COPPER)
-    return int((copper & moved).sum())
-
-
-def _shapes_on_all_ocs() -> float:
-    """Percent of the production mix's tori of several cubes that use every OCS of the pod."""
-    tori = {
-        (shape, twisted)
-        for shape, twisted, _ in PRODUCTION_MIX
-        if not is_mesh(shape) and chips_of(shape) > 64
-    }
-    used = [np.unique(slice_topology(shape, twisted).ocs) for shape, twisted in tori]
-    return 100.0 * sum(len(ocs[ocs != COPPER]) == OCS_COUNT for ocs in used) / len(tori)
 
 
 @lru_cache(maxsize=1)
@@ -232,16 +181,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "best plane cuts of both",
     ),
     PaperClaim(
-        "twist/electrical-links",
-        "Twisting leaves every electrical link where it is: only OCS circuits change",
-        "[T4] Fig. 5",
-        Stated(0, "link ends"),
-        by_construction("the copper inside cubes is laid before the twist is applied"),
-        "model",
-        _copper_rewired,
-        "8×8×16",
-    ),
-    PaperClaim(
         "topology/wrap-bisection",
         "Wrap-around doubles the bisection of a mesh",
         "[T4] 2.6",
@@ -250,20 +189,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "model",
         _wrapped_bisection,
         "8×8×8",
-    ),
-    PaperClaim(
-        "topology/wrap-all-reduce",
-        "Wrap-around doubles the bandwidth of an all-reduce by rings",
-        "[T4] 2.6",
-        Stated(2, "×"),
-        by_construction(
-            "rings are routed along their lines, and an open line sends the step from its last chip to its "
-            "first all the way back, over links that are in use"
-        ),
-        "model",
-        _wrapped_rings,
-        "8×8×8; ideally routed an open line gives 1 and a ring of 8 chips 8/7 (topology suggest): "
-        "topology/wrap-all-reduce-ideal",
     ),
     PaperClaim(
         "topology/wrap-all-reduce-ideal",
@@ -328,16 +253,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
         WIRING,
         "model",
         _cube_over_cigar,
-    ),
-    PaperClaim(
-        "topology/all-ocs-used",
-        "Any OCS carries links of every slice of more than one cube",
-        "[LF] 4.2.2",
-        Stated(100, "% of shapes"),
-        by_construction("every face of every cube of a slice is joined, and its 16 links use 16 OCSes"),
-        "model",
-        _shapes_on_all_ocs,
-        "tori of the production mix",
     ),
     PaperClaim(
         "topology/one-ocs-lost",

@@ -2,7 +2,6 @@
 quick."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from ops.reproduce.claim import (
     Measured,
     PaperClaim,
     Stated,
-    by_construction,
+    between_papers,
     calibrated,
     holds,
     on_machines,
@@ -32,14 +31,10 @@ from ops.reproduce.claim import (
 )
 from ops.reproduce.claim_tables import claim_table, figure, tolerance
 from ops.reproduce.html_page import html_page
-from ops.reproduce.optics import manufactured_parts
-from ops.reproduce.pods import pod_geometry, slice_mix
 from ops.reproduce.registry import CLAIMS, select_claims
 from schemas.messages.scheduler import SliceAdmitted
 from schemas.registry import decode
 from shared.basics.errors import InvalidInput
-from shared.models.optics.palomar import manufactured_ocses
-from shared.models.superpod.wiring import LinkEnd
 from tests.support.fake_twin import lightwave
 
 pytestmark = pytest.mark.integration
@@ -153,7 +148,7 @@ def test_every_claim_is_complete_and_named_once() -> None:
 
 def test_claims_are_chosen_by_name_prefix_and_pattern() -> None:
     assert select_claims(()) == list(CLAIMS)
-    assert [one.name for one in select_claims(("geometry/ocs",))] == ["geometry/ocs"]
+    assert [one.name for one in select_claims(("twist/diameter",))] == ["twist/diameter"]
     prefixed = [one.name for one in select_claims(("goodput",))]
     assert len(prefixed) > 10
     assert all(name.startswith("goodput/") for name in prefixed)
@@ -168,8 +163,8 @@ def test_claims_are_chosen_by_name_prefix_and_pattern() -> None:
     ("word", "sentence"),
     [
         ("godput", "--only 'godput': no such claim; the nearest are goodput, "),
-        ("geometry/chip-per-cube", "the nearest are geometry/chips-per-cube, "),
-        ("", "--only '': no such claim; topics are geometry, "),
+        ("twist/diametre", "the nearest are twist/diameter, "),
+        ("", "--only '': no such claim; topics are mix, "),
         ("x*", "--only 'x*': no such claim; "),
     ],
 )
@@ -196,11 +191,9 @@ def test_every_row_says_what_it_is_evidence_of() -> None:
         told = one.source.startswith(("NSDI 2024", JUPITER_SOURCE))
         assert told is (kind is EvidenceKind.SECOND_HAND) or kind is EvidenceKind.DERIVED, one.name
         if kind is EvidenceKind.SECOND_HAND:
-            assert basis.partition(":")[0] in ("computed", "fitted", "set", "by construction"), one.name
+            assert basis.partition(":")[0] in ("computed", "fitted"), one.name
         if kind is EvidenceKind.CALIBRATED:
             assert " to " in basis, one.name
-        if one.how == "constant":
-            assert kind is EvidenceKind.BY_CONSTRUCTION, one.name
         if kind is EvidenceKind.BETWEEN_PAPERS:
             assert one.how == "closed form", one.name
     assert set(EVIDENCE_MEANING) == {one.evidence.kind for one in CLAIMS} == set(EvidenceKind)
@@ -229,12 +222,6 @@ def test_seeds_that_scatter_more_do_not_widen_what_is_allowed() -> None:
     assert [claim(found, on_machines(8, "jobs/day")).row()["holds"] for found in (calm, wild)] == [False] * 2
 
 
-def test_opposite_faces_on_ocses_of_their_own_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert row("geometry/opposite-faces")["measured"] == 48
-    monkeypatch.setattr(LinkEnd, "ocs", property(lambda end: end.face * 16 + end.index))
-    assert row("geometry/opposite-faces")["measured"] == 0
-
-
 def test_the_gain_over_a_static_pod_is_of_all_sizes_of_slices() -> None:
     """Six cubes on hosts of 99 %: 48 against 6 of 64, which powers of two and 48 do not show."""
     found = row("goodput/times-static")
@@ -256,24 +243,7 @@ def test_a_fabric_says_how_many_ocses_would_do(kind: str, fewest: int, most: int
     assert found["kind"] == "between papers"
 
 
-def test_rows_of_the_twins_construction_can_still_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert row("ocs/ports")["measured"] == 136
-    assert row("ocs/spare-mirrors")["measured"] == 40
-    made = manufactured_ocses(0, "pod-0")
-    twice = made.north_mirror.copy()
-    twice[5, 1] = twice[5, 0]
-    monkeypatch.setattr(
-        manufactured_parts, "manufactured_ocses", lambda *_: replace(made, north_mirror=twice)
-    )
-    assert not row("ocs/ports")["holds"]
-    assert row("ocs/spare-mirrors")["holds"]
-    monkeypatch.setattr(pod_geometry, "check_shape", lambda *_: None)
-    assert row("geometry/sub-cube-shapes")["measured"] == 19
-    monkeypatch.setattr(slice_mix, "PRODUCTION_MIX", [((4, 4, 4), False, 0.05)])
-    assert not row("mix/listed")["holds"]
-
-
-QUICK = [one for one in CLAIMS if one.how == "closed form" or one.name.startswith(("geometry/", "twist/"))]
+QUICK = [one for one in CLAIMS if one.how == "closed form" or one.name.startswith("twist/")]
 
 
 @pytest.mark.parametrize("quick", QUICK, ids=lambda one: one.name)
@@ -337,7 +307,7 @@ def test_tolerances_are_words() -> None:
 
 def test_the_table_counts_predictions_and_every_other_kind_apart() -> None:
     rows = [
-        claim(48, Stated(48, "OCSes"), evidence=by_construction("a constant")).row(),
+        claim(48, Stated(48, "OCSes"), evidence=between_papers("text and table")).row(),
         claim(3, Stated(4, "x", "above"), "for a reason").row(),
         claim(5, Stated(4, "x", "above")).row(),
         claim(5, Stated(4, "x"), "too much", second_hand("computed")).row(),
@@ -347,17 +317,17 @@ def test_the_table_counts_predictions_and_every_other_kind_apart() -> None:
     heads = ["CLAIM", "PAPER", "MEASURED", "UNIT", "TOLERANCE", "HOLDS", "KIND", "HOW", "SOURCE"]
     assert lines[1].split() == heads
     assert [
-        line.split(",")[0] for line in lines if EVIDENCE_MEANING[EvidenceKind.BY_CONSTRUCTION] in line
-    ] == ["BY CONSTRUCTION"]
+        line.split(",")[0] for line in lines if EVIDENCE_MEANING[EvidenceKind.BETWEEN_PAPERS] in line
+    ] == ["BETWEEN PAPERS"]
     assert lines[-5:] == [
-        "1 of 2 predictions hold; apart: by construction 1 of 1, second-hand 0 of 1",
+        "1 of 2 predictions hold; apart: between papers 1 of 1, second-hand 0 of 1",
         "",
         "What does not hold:",
         "  topic/name (predicted): for a reason",
         "  topic/name (second-hand): too much",
     ]
     assert (
-        claim_table(rows[:1]).splitlines()[-1] == "no predictions among these; apart: by construction 1 of 1"
+        claim_table(rows[:1]).splitlines()[-1] == "no predictions among these; apart: between papers 1 of 1"
     )
     assert claim_table(rows[2:3]).splitlines()[-1] == "1 of 1 predictions hold"
 

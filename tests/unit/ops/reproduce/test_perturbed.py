@@ -41,6 +41,7 @@ from shared.models.topology.slice_figures import slice_figures
 from shared.models.topology.spanning_trees import TreePacking
 from tests.simulation.test_reproduce import KNOWN_NOT_TO_HOLD
 from tests.support.seeds import rotating
+from tests.unit.papers.test_slices import ring_bandwidth
 
 GOODPUT = sys.modules[promised_goodput.__module__]
 Patch = tuple[Any, str, Any]
@@ -83,7 +84,7 @@ def in_a_row(shape: Shape, twisted: bool = False, cubes_in_pod: int = 64) -> Sli
 
 def rings_only(of: SliceTopology) -> TreePacking:
     """An all-reduce that knows nothing but rings."""
-    return TreePacking(topology._rings(of), is_exact=True)
+    return TreePacking(ring_bandwidth(of), is_exact=True)
 
 
 def one_cube_without_ocs(

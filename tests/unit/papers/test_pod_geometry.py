@@ -1,36 +1,23 @@
-"""Claims on what a superpod is made of: chips, links, switches, ports, slices, power."""
+"""What a superpod is made of: chips, links, switches, ports and legal slices, as the papers count them."""
 
 from itertools import combinations, combinations_with_replacement, pairwise
 
 import numpy as np
+import pytest
 
-from ops.reproduce.claim import (
-    Measured,
-    PaperClaim,
-    Stated,
-    between_papers,
-    by_construction,
-    derived,
-    second_hand,
-)
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
 from shared.models.availability.fabric_availability import fabric_ocs
 from shared.models.superpod.shapes import CUBE_SIDE, check_shape, chips_of, cubes_of, is_mesh, legal_shapes
-from shared.models.superpod.wiring import CHIPS_PER_HOST, ENDS_PER_CUBE, PALOMAR_RADIX, link_end
+from shared.models.superpod.wiring import CHIPS_PER_HOST, ENDS_PER_CUBE, PALOMAR_RADIX, LinkEnd, link_end
 from shared.models.topology import slice_circuits, slice_topology
 from shared.models.topology.graph import COPPER
+from tests.support.paper_figures import PaperFigure, table_of_figures
 
 POD: Shape = (16, 16, 16)
 CUBES = 64
 CHIP_TFLOPS = 275
 """Peak, bf16 ([T4] Table 4)."""
-CHIP_POWER_W = 170
-"""Mean in production, chip and memory only ([T4] Table 4)."""
-OCS_POWER_W = 108
-"""At most, of a whole chassis ([LF] 4.1.1)."""
-FABRIC_SHARE = 0.03
-"""Of the power of a pod ([T4] 2.10)."""
 V3_CHIPS = 1024
 """The largest configuration of the generation before ([T4] Table 4)."""
 
@@ -91,273 +78,196 @@ def _is_allowed(shape: Shape) -> bool:
     return True
 
 
-def _switches_w() -> float:
-    """All OCSes at their most."""
-    return fabric_ocs("cwdm4-bidi") * OCS_POWER_W
-
-
-def _chips_w() -> float:
-    """All chips at their mean."""
-    return slice_topology(POD).chips * CHIP_POWER_W
-
-
-def _added_power() -> Measured:
-    """Percent that the OCSes at their most add to the chips alone at their mean: an upper bound of what they
-    add to a pod. Its note says what [T4] 2.10 then leaves for each module."""
-    module_w = (_chips_w() * FABRIC_SHARE / (1.0 - FABRIC_SHARE) - _switches_w()) / (2 * _pod_links())
-    return Measured(
-        100.0 * _switches_w() / _chips_w(),
-        note="an upper bound: 48 OCSes at their most, 108 W, beside 4,096 chips alone at a mean of 170 W; "
-        "hosts, whose power neither paper states, make it less, and the static fabric has modules as well. "
-        "Of "
-        f"the 3 % that [T4] 2.10 allows with modules and fibre, {module_w:.1f} W are left for each of 6,144 "
-        "modules, more with the hosts",
-    )
-
-
 def _bidi_saving() -> float:
     return 100.0 * (1 - fabric_ocs("cwdm4-bidi") / fabric_ocs("cwdm4-duplex"))
 
 
-CLAIMS: tuple[PaperClaim, ...] = (
-    PaperClaim(
+FIGURES = (
+    PaperFigure(
         "geometry/chips",
         "A superpod has 4,096 chips",
         "[LF] A, [T4] 2.2",
-        Stated(4096, "chips"),
-        by_construction("the pod is an array of 16 × 16 × 16 chips"),
-        "model",
+        4096,
         lambda: slice_topology(POD).chips,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/chips-per-cube",
         "A cube has 64 chips in 4×4×4",
         "[LF] A, [T4] 2.2",
-        Stated(64, "chips"),
-        by_construction("CUBE_SIDE is 4"),
-        "closed form",
+        64,
         lambda: chips_of((CUBE_SIDE,) * 3),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/cubes",
         "A superpod has 64 cubes, a rack each",
         "[LF] A, [T4] 2.2",
-        Stated(64, "cubes"),
-        by_construction("16³ chips in cubes of 64"),
-        "closed form",
+        64,
         lambda: cubes_of(POD),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/hosts",
         "1K hosts of 4 chips each make a superpod",
         "[T4] 2.3",
-        Stated(1024, "hosts"),
-        by_construction("CHIPS_PER_HOST is 4"),
-        "model",
+        1024,
         lambda: slice_topology(POD).chips // CHIPS_PER_HOST,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/hosts-per-cube",
         "16 hosts fit into a rack",
         "[LF] A, [T4] 2.2",
-        Stated(16, "hosts"),
-        by_construction("CUBE_SIDE is 4, CHIPS_PER_HOST 4"),
-        "closed form",
+        16,
         lambda: chips_of((CUBE_SIDE,) * 3) // CHIPS_PER_HOST,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/times-v3",
         "Four times the chips of TPU v3",
         "[T4] abstract",
-        Stated(4, "×"),
-        by_construction("both counts are typed in"),
-        "closed form",
+        4,
         lambda: slice_topology(POD).chips / V3_CHIPS,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/exaflops",
         "More than one ExaFLOP of computing power",
         "[LF] abstract",
-        Stated(1, "EFLOP/s", "above"),
-        between_papers("4,096 chips of 275 TFLOP/s bf16 ([T4] Table 4)"),
-        "closed form",
+        1,
         lambda: slice_topology(POD).chips * CHIP_TFLOPS / 1e6,
+        "above",
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/optical-links-per-cube",
         "96 optical links leave a cube: 16 on each of 6 faces",
         "[LF] A, [T4] 2.2, Fig. 1",
-        Stated(96, "links"),
-        by_construction("ENDS_PER_CUBE is 6 faces × 16"),
-        "model",
+        96,
         lambda: len(_cube_ends()),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/ocs-per-cube",
         "Each cube connects to 6 × 16 ÷ 2 = 48 OCSes",
         "[T4] 2.2",
-        Stated(48, "OCSes"),
-        by_construction("a link end's OCS is 16 × its dimension + its index"),
-        "model",
+        48,
         lambda: len(set(_cube_ends())),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/opposite-faces",
         "Opposite links of a cube enter the same OCS, 48 pairs of them",
         "[T4] 2.2, Fig. 1",
-        Stated(48, "pairs"),
-        by_construction("an OCS follows from dimension and index alone"),
-        "model",
+        48,
         _shared_ocs,
-        "on which sides of it, where the twin deviates from [LF] 3.1 (docs/reference/models.md), this does "
-        "not ask",
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/link-ends",
         "16 × 6 × 64 = 6,144 receiving ports",
         "[LF] Fig. 13",
-        Stated(6144, "ports"),
-        by_construction("64 cubes of 96 link ends, all in use in a torus of the whole pod"),
-        "model",
+        6144,
         lambda: 2 * _pod_links(),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/links",
         "3,072 optical links join the cubes",
         "[LF] Fig. 13 (derived)",
-        Stated(3072, "links"),
-        derived("half of the 6,144 ports: the paper counts ends, not links"),
-        "model",
+        3072,
         _pod_links,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/circuits",
         "A full pod is 6,144 circuits: two strands a link",
         "[LF] 3.1 (derived)",
-        Stated(6144, "circuits"),
-        derived("two strands for each of 3,072 links: the paper counts neither"),
-        "model",
+        6144,
         lambda: len(_pod_circuits()[1]),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/ocs",
         "48 OCSes connect the 64 cubes",
         "[LF] 4.2.2, [T4] 2.2",
-        Stated(48, "OCSes"),
-        by_construction("a link end's OCS is 16 × its dimension + its index"),
-        "model",
+        48,
         lambda: len(_pod_circuits()[0]),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/ocs-cwdm4-duplex",
         "96 OCSes with CWDM4 duplex modules",
         "[LF] 4.2.2",
-        Stated(96, "OCSes"),
-        by_construction("a table of OCSes by kind of module"),
-        "closed form",
+        96,
         lambda: fabric_ocs("cwdm4-duplex"),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/ocs-cwdm4-bidi",
         "48 OCSes with CWDM4 bidi modules",
         "[LF] 4.2.2",
-        Stated(48, "OCSes"),
-        by_construction("a table of OCSes by kind of module"),
-        "closed form",
+        48,
         lambda: fabric_ocs("cwdm4-bidi"),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/ocs-cwdm8-bidi",
         "24 OCSes with CWDM8 bidi modules",
         "[LF] 4.2.2",
-        Stated(24, "OCSes"),
-        by_construction("a table of OCSes by kind of module"),
-        "closed form",
+        24,
         lambda: fabric_ocs("cwdm8-bidi"),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/bidi-saving",
         "Bidirectional modules save half of the OCSes",
         "[LF] 4.2.3",
-        Stated(50, "%"),
-        by_construction("96 and 48 of the table of OCSes by kind of module"),
-        "closed form",
+        50,
         _bidi_saving,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/working-ports",
         "128 ports a side carry traffic: a full pod uses each of them",
         "[LF] 4.2.2, [T4] 2.2",
-        Stated(128, "ports"),
-        by_construction("two strands a link and 64 cubes, two ports a side for each cube"),
-        "model",
+        128,
         _working_ports,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/spare-ports",
         "8 more ports a side are spares for link tests and repairs",
         "[LF] 4.1.1, [T4] 2.2",
-        Stated(8, "ports"),
-        by_construction("PALOMAR_RADIX is 136, of which 64 cubes use 128"),
-        "model",
+        8,
         lambda: PALOMAR_RADIX - _working_ports(),
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/longest-side",
         "Slices of a whole pod go from 16×16×16 to 4×4×256",
         "[LF] 4.2",
-        Stated(256, "chips"),
-        by_construction("legal shapes are all 4i × 4j × 4k with i ≤ j ≤ k"),
-        "model",
+        256,
         _longest_side,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/side-increment",
         "Sides of slices grow in steps of four",
         "[LF] 4.2, [T4] 2.5",
-        Stated(4, "chips"),
-        by_construction("legal shapes are all 4i × 4j × 4k with i ≤ j ≤ k"),
-        "model",
+        4,
         _side_increment,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/odd-size",
         "A slice need not be a power of two: 4×4×12 has 192 chips",
         "[T4] 2.5",
-        Stated(192, "chips"),
-        by_construction("legal shapes are all 4i × 4j × 4k with i ≤ j ≤ k"),
-        "model",
+        192,
         lambda: slice_topology((4, 4, 12)).chips,
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/sub-cube-shapes",
         "Of the slices in use six shapes are smaller than a cube",
         "[T4] Table 2",
-        Stated(6, "shapes"),
-        by_construction("the twin's list of meshes is the table's"),
-        "model",
+        6,
         _sub_cube_shapes,
-        "of all boxes that fit into a cube those that the twin allows; the table lists what is used on 0.1 "
-        "% or "
-        "more, and does not say that nothing else is possible",
     ),
-    PaperClaim(
+    PaperFigure(
         "geometry/links-per-machine",
         "24 one-way ICI links are watched on a machine",
         "NSDI 2024",
-        Stated(24, "links"),
-        second_hand("by construction: 4 chips a host, 6 links a chip"),
-        "closed form",
+        24,
         lambda: CHIPS_PER_HOST * slice_topology(POD).neighbours.shape[1],
-        "4 chips with 6 links each",
-    ),
-    PaperClaim(
-        "power/added",
-        "The OCSes alone add no more than the 1 % by which a lightwave fabric exceeds a static optical one",
-        "[LF] Table 1, 4.1.1; [T4] Table 4 (derived)",
-        Stated(1.5, "%", "below"),
-        derived("that the OCSes stay below the whole difference, 1 % rounded, is our conclusion"),
-        "closed form",
-        _added_power,
     ),
 )
+
+
+@table_of_figures(FIGURES)
+def test_a_pod_is_built_as_the_papers_count(figure: PaperFigure) -> None:
+    figure.check()
+
+
+def test_opposite_faces_on_ocses_of_their_own_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _shared_ocs() == 48
+    monkeypatch.setattr(LinkEnd, "ocs", property(lambda end: end.face * 16 + end.index))
+    assert _shared_ocs() == 0

@@ -1,0 +1,34 @@
+"""Figures of the papers that the twin is built with: a table of these is a test, not evidence."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from ops.reproduce.claim import Bound, holds
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A statement of a paper, its figure, and how to read the same figure off the twin.
+
+    `tolerance` is in the same unit, 0 for what is exact, or the side of the figure to be on.
+    """
+
+    name: str
+    statement: str
+    source: str
+    figure: float
+    read: Callable[[], float]
+    tolerance: float | Bound = 0.0
+
+    def check(self) -> None:
+        found = self.read()
+        assert holds(found, self.figure, self.tolerance), (
+            f"{self.statement} ({self.source}): {found}, not {self.figure}"
+        )
+
+
+def table_of_figures(figures: tuple[PaperFigure, ...]) -> pytest.MarkDecorator:
+    """One test for each figure, by name."""
+    return pytest.mark.parametrize("figure", figures, ids=[figure.name for figure in figures])

@@ -1,0 +1,61 @@
+"""Racks of OCSes of a datacenter network, as Jupiter Evolving (SIGCOMM 2022) is reported to deploy them."""
+
+import numpy as np
+
+from ops.reproduce.dcn.topology_engineering import RACKS, _growing, _planned
+from shared.basics.errors import InvalidInput
+from shared.models.dcn.failure import capacity_left, names_of, remaining_after
+from shared.models.network.blocks import layout_of
+from tests.support.paper_figures import PaperFigure, table_of_figures
+
+SOURCE = "Jupiter Evolving (second-hand)"
+
+
+def _rack_lost() -> float:
+    """Percent of its capacity that a block loses with a rack: of all blocks and racks the one that is
+    farthest from a 32nd."""
+    plant, _, circuits = _planned()
+    lost = 100.0 * np.array(
+        [
+            1.0 - capacity_left(plant, circuits, remaining_after(plant, [rack]))
+            for rack in names_of(plant, "rack")
+        ]
+    )
+    return float(lost.flat[int(np.abs(lost - 100.0 / RACKS).argmax())])
+
+
+def _allowed_steps() -> int:
+    """How many numbers of racks, of 1 to 32, a network can have."""
+    return sum(_is_allowed(racks) for racks in range(1, RACKS + 1))
+
+
+def _is_allowed(racks: int) -> bool:
+    try:
+        layout_of(_growing(2), racks=racks)
+    except InvalidInput:
+        return False
+    return True
+
+
+FIGURES = (
+    PaperFigure(
+        "dcn/rack-lost",
+        "A rack of OCSes out of 32 costs every block a 32nd of its capacity",
+        SOURCE,
+        100.0 / RACKS,
+        _rack_lost,
+        0.05,
+    ),
+    PaperFigure(
+        "dcn/growth-steps",
+        "OCS racks are deployed in steps of an eighth, a quarter, a half and all of them",
+        SOURCE,
+        4,
+        _allowed_steps,
+    ),
+)
+
+
+@table_of_figures(FIGURES)
+def test_racks_are_striped_and_deployed_as_reported(figure: PaperFigure) -> None:
+    figure.check()
