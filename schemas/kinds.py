@@ -1,21 +1,94 @@
-"""Kinds of resources that users can list, one row for each: their names, spellings and table columns.
+"""The kinds of resources, one row per kind: its words, how its names look, where its rows come from, and the
+columns of its table. The gateway, its routes and the command line all use this table. It is fast to import,
+because the command line needs it: the models of the rows are only for the type checker.
 
-The command line imports this module at every start, so it must stay cheap. How rows are read from status
-documents is in `services/gateway/resources/kind_views.py`.
+`services/gateway/resources/kind_views.py` reads rows from status documents; `ops/cli/common/kind_tables.py`
+writes the formats of columns.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from schemas.api.network_rows import (
+        BlockRow,
+        BundleRow,
+        DemandRow,
+        DomainRow,
+        RackRow,
+        RewiringRow,
+        TrunkRow,
+    )
+    from schemas.api.rows import (
+        CubeRow,
+        FabricRow,
+        FaultRow,
+        HostRow,
+        LinkRow,
+        OcsRow,
+        RepairRow,
+        SliceRow,
+        VerdictRow,
+    )
+
+RowT = TypeVar("RowT")
+"""The model of the rows of a kind."""
+
+CellFormat = Literal[
+    "plain",
+    "count",
+    "list",
+    "ratio",
+    "time",
+    "span",
+    "elapsed",
+    "remaining",
+    "share",
+    "whole-share",
+    "fine-share",
+    "share-change",
+    "gbps",
+    "ber",
+    "loss-db",
+    "queue-reason",
+]
+"""How tables show a value; a value is None where a row has none.
+
+- `plain`: as it is. `count`: with thousands separators. `list`: items with commas. `ratio`: a pair with a
+  slash.
+- `time`, `span`: a time and a length of time, in microseconds. `elapsed`: a pair of times, to now if the
+  second is None. `remaining`: from now to a time.
+- `share`, `whole-share`, `fine-share`: a fraction in per cent with 1, 0 and 2 digits. `share-change`: a pair
+  of fractions, before and after.
+- `gbps`, `ber`, `loss-db`: in these units.
+- `queue-reason`: place in the queue, reason, and the time of the promised start.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceKind:
-    """One kind of resource.
+class Column(Generic[RowT]):
+    """A column of a table: its heading, the value of a row, and how to show it. With `only_if`, a table has
+    the column if that is true of one of its rows."""
 
-    `word` is the plural, as in `lightwave get cubes` and `/v1/cubes`; `title` is the singular in a sentence;
-    `spellings` are accepted on the command line. `documents` are the kinds of status documents that rows are
-    read from. `parts` are the kinds of parts in a fabric's plant, which knows their names; empty for
-    resources that are not hardware. `columns` are the column titles of the table.
+    heading: str
+    value: Callable[[RowT], object]
+    format: CellFormat = "plain"
+    only_if: Callable[[RowT], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceKind(Generic[RowT]):
+    """One kind of resource; RowT is the model of its rows.
+
+    - `word` is its plural, as in `lightwave get cubes` and `/v1/cubes`; `title` is one of them in a sentence;
+      `spellings` are the words that users may write for it.
+    - `documents` are the kinds of status documents from which its rows are read.
+    - `parts` are the kinds of parts that it can be in a fabric's plant, which knows its names; empty for what
+      is not hardware.
+    - `columns` are those of its table, the name first.
+    - `state_field` is the field of its state.
     """
 
     word: str
@@ -23,168 +96,391 @@ class ResourceKind:
     spellings: tuple[str, ...]
     documents: tuple[str, ...]
     parts: tuple[str, ...]
-    columns: tuple[str, ...]
+    columns: tuple[Column[RowT], ...]
+    state_field: str = "state"
 
 
-FABRICS = ResourceKind(
+PPM = 1_000_000
+BATCH_ALIKE_MIN = 2
+"""Verdicts of one batch from which a table shows the batch: by chance, two are seldom of the same one."""
+
+
+def _local(name: str) -> str:
+    """A name without its fabric."""
+    return name.partition("/")[2]
+
+
+def _last(name: str) -> str:
+    """The last part of a name."""
+    return name.rpartition("/")[2]
+
+
+def _is_pod(fabric: "FabricRow") -> bool:
+    return fabric.cubes is not None
+
+
+def _is_network(fabric: "FabricRow") -> bool:
+    return fabric.network is not None
+
+
+def _links_up(fabric: "FabricRow") -> tuple[int, int] | None:
+    """Links that carry light, or circuits that carry traffic, of those that are in use."""
+    if fabric.network is not None:
+        return fabric.network.carrying, fabric.network.circuits
+    if fabric.links is None or fabric.slices is None:
+        return None
+    return fabric.links.up, fabric.links.up + fabric.links.degraded + fabric.links.down
+
+
+def _cube_troubles(cube: "CubeRow") -> list[str]:
+    """The broken parts of a cube, and its other problems."""
+    others = (("no power", not cube.powered), ("too hot", cube.throttled))
+    return [_local(reason) for reason in cube.reasons] + [word for word, is_true in others if is_true]
+
+
+def _batch_text(verdict: "VerdictRow") -> str | None:
+    if verdict.batch is None or verdict.batch_verdicts < BATCH_ALIKE_MIN:
+        return None
+    return f"{_local(verdict.batch)}: {verdict.batch_verdicts}"
+
+
+def _repair_wait_us(repair: "RepairRow") -> tuple[int, int | None]:
+    """From the request to the begin of the repair, or to its end if it never began."""
+    return repair.requested_us, repair.ended_us if repair.began_us is None else repair.began_us
+
+
+def _changed_share(rewiring: "RewiringRow", before_ppm: int, after_ppm: int) -> tuple[float, float] | None:
+    """A share before and after; None for the first wiring, before which there was no network."""
+    if rewiring.reason == "as-installed":
+        return None
+    return before_ppm / PPM, after_ppm / PPM
+
+
+FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
     "fabrics",
     "fabric",
     ("fabric", "fabrics"),
     documents=("summaries",),
     parts=(),
     columns=(
-        *("NAME", "KIND", "SITE", "STATE", "TIME", "CUBES", "BLOCKS", "OCS", "LINKS"),
-        *("RUNNING", "DEGRADED", "RECOVERING", "QUEUED", "WAIT-MEDIAN", "WAIT-P95"),
-        *("USED", "USED-MEAN", "SERVED", "USE", "TRANSIT", "REWIRING", "FAULTS", "REPAIRS"),
+        Column("NAME", lambda row: row.name),
+        Column("KIND", lambda row: row.kind),
+        Column("SITE", lambda row: row.site),
+        Column("STATE", lambda row: "alive" if row.retired_us is None else "retired"),
+        Column("TIME", lambda row: row.now_us, "time"),
+        Column(
+            "CUBES", lambda row: None if row.cubes is None else (row.healthy, row.cubes), "ratio", _is_pod
+        ),
+        Column(
+            "BLOCKS",
+            lambda row: row.network and (row.network.blocks - row.network.blocks_down, row.network.blocks),
+            "ratio",
+            _is_network,
+        ),
+        Column("OCS", lambda row: (row.ocs - row.ocs_down, row.ocs) if row.ocs else None, "ratio"),
+        Column("LINKS", _links_up, "ratio"),
+        Column("RUNNING", lambda row: row.slices and row.slices.running, only_if=_is_pod),
+        Column("DEGRADED", lambda row: row.slices and row.slices.degraded, only_if=_is_pod),
+        Column("RECOVERING", lambda row: row.slices and row.slices.recovering, only_if=_is_pod),
+        Column("QUEUED", lambda row: row.slices and row.slices.queued, only_if=_is_pod),
+        Column("WAIT-MEDIAN", lambda row: row.waits and row.waits.median_us, "span", _is_pod),
+        Column("WAIT-P95", lambda row: row.waits and row.waits.p95_us, "span", _is_pod),
+        Column("USED", lambda row: row.utilisation_now, "share", _is_pod),
+        Column("USED-MEAN", lambda row: row.utilisation, "share", _is_pod),
+        Column("SERVED", lambda row: row.network and row.network.served, "fine-share", _is_network),
+        Column("USE", lambda row: row.network and row.network.use, "share", _is_network),
+        Column("TRANSIT", lambda row: row.network and row.network.transit, "share", _is_network),
+        Column("REWIRING", lambda row: row.network and row.network.rewiring, only_if=_is_network),
+        Column("FAULTS", lambda row: row.faults_active),
+        Column("REPAIRS", lambda row: row.repairs.queued + row.repairs.begun + row.repairs.tested),
     ),
 )
-OCS = ResourceKind(
+OCS: "ResourceKind[OcsRow]" = ResourceKind(
     "ocs",
     "OCS",
     ("ocs", "ocses"),
     documents=("ocs",),
     parts=("ocs",),
-    columns=("NAME", "STATE", "CIRCUITS", "RADIX", "PARTS-DOWN", "PORTS-DOWN", "SPARES", "CHANGED"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits_wanted), "ratio"),
+        Column("RADIX", lambda row: row.radix),
+        Column("PARTS-DOWN", lambda row: row.parts_down, "list"),
+        Column("PORTS-DOWN", lambda row: row.ports_down, "list"),
+        Column("SPARES", lambda row: row.spares_left, "ratio"),
+        Column("CHANGED", lambda row: row.changed_us, "time"),
+    ),
 )
-CUBES = ResourceKind(
+CUBES: "ResourceKind[CubeRow]" = ResourceKind(
     "cubes",
     "cube",
     ("cube", "cubes"),
     documents=("cubes", "cube-uses"),
     parts=("cube",),
-    columns=("NAME", "HEALTH", "DRAINED", "HOSTS-DOWN", "CHIPS-USED", "SLICES", "REASONS", "CHANGED"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("HEALTH", lambda row: row.health),
+        Column("DRAINED", lambda row: "draining" if row.draining else row.drained),
+        Column("HOSTS-DOWN", lambda row: row.hosts_down),
+        Column("CHIPS-USED", lambda row: row.chips_used),
+        Column("SLICES", lambda row: [_local(name) for name in row.slices], "list"),
+        Column("REASONS", _cube_troubles, "list"),
+        Column("CHANGED", lambda row: row.changed_us, "time"),
+    ),
+    state_field="health",
 )
-HOSTS = ResourceKind(
+HOSTS: "ResourceKind[HostRow]" = ResourceKind(
     "hosts",
     "host",
     ("host", "hosts"),
     documents=("cubes",),
     parts=("host",),
-    columns=("NAME", "STATE", "REASON"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("REASON", lambda row: row.reason),
+    ),
 )
-LINKS = ResourceKind(
+LINKS: "ResourceKind[LinkRow]" = ResourceKind(
     "links",
     "link",
     ("link", "links"),
     documents=("links", "cube-uses"),
     parts=("end",),
-    columns=("NAME", "STATE", "CONDITION", "FAR-END", "LOSS-DB", "BER", "OCS", "SLICE"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("CONDITION", lambda row: row.condition),
+        Column("FAR-END", lambda row: row.far_end),
+        Column("LOSS-DB", lambda row: row.loss_db, "loss-db"),
+        Column("BER", lambda row: row.ber, "ber"),
+        Column("OCS", lambda row: row.ocs),
+        Column("SLICE", lambda row: row.slice),
+    ),
 )
-SLICES = ResourceKind(
+SLICES: "ResourceKind[SliceRow]" = ResourceKind(
     "slices",
     "slice",
     ("slice", "slices"),
     documents=("slices",),
     parts=(),
     columns=(
-        *("NAME", "STATE", "OWNER", "TIER", "SHAPE", "CHIPS", "CUBES", "PRIORITY"),
-        *("LINKS-DOWN", "LINKS-DEGRADED", "SWAPS", "RESTARTS", "WAITED", "RAN", "LEFT", "JOB", "REASON"),
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("OWNER", lambda row: row.owner),
+        Column("TIER", lambda row: row.tier),
+        Column("SHAPE", lambda row: f"{row.shape}_T" if row.twisted else row.shape),
+        Column("CHIPS", lambda row: row.chips),
+        Column("CUBES", lambda row: len(row.cubes)),
+        Column("PRIORITY", lambda row: row.priority),
+        Column("LINKS-DOWN", lambda row: row.links_down),
+        Column("LINKS-DEGRADED", lambda row: row.links_degraded),
+        Column("SWAPS", lambda row: row.swaps),
+        Column("RESTARTS", lambda row: row.restarts),
+        Column("WAITED", lambda row: row.waited_us, "span"),
+        Column("RAN", lambda row: row.ran_us, "span"),
+        Column("LEFT", lambda row: row.left_us, "span"),
+        Column("JOB", lambda row: row.job, only_if=lambda row: row.job is not None),
+        Column("REASON", lambda row: (row.queue_position, row.reason, row.promised_us), "queue-reason"),
     ),
 )
-FAULTS = ResourceKind(
+FAULTS: "ResourceKind[FaultRow]" = ResourceKind(
     "faults",
     "fault",
     ("fault", "faults"),
     documents=("faults",),
     parts=(),
-    columns=("NAME", "KIND", "TARGET", "STATE", "INJECTED", "LASTED", "LEFT", "HOW"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("KIND", lambda row: row.kind),
+        Column("TARGET", lambda row: row.target),
+        Column("STATE", lambda row: row.state),
+        Column("INJECTED", lambda row: row.injected),
+        Column("LASTED", lambda row: (row.began_us, row.ended_us), "elapsed"),
+        Column("LEFT", lambda row: row.expires_us if row.state == "active" else None, "remaining"),
+        Column("HOW", lambda row: row.how),
+    ),
 )
-REPAIRS = ResourceKind(
+REPAIRS: "ResourceKind[RepairRow]" = ResourceKind(
     "repairs",
     "repair",
     ("repair", "repairs"),
     documents=("repairs",),
     parts=(),
     columns=(
-        *("NAME", "KIND", "TARGET", "WORK", "STATE", "IN-VAIN", "TECHNICIAN"),
-        *("WAITED", "WORKED", "VERDICT"),
+        Column("NAME", lambda row: row.name),
+        Column("KIND", lambda row: row.kind),
+        Column("TARGET", lambda row: row.target),
+        Column("WORK", lambda row: row.work),
+        Column("STATE", lambda row: row.state),
+        Column("IN-VAIN", lambda row: row.ineffective),
+        Column("TECHNICIAN", lambda row: row.technician),
+        Column("WAITED", _repair_wait_us, "elapsed"),
+        Column("WORKED", lambda row: (row.began_us, row.ended_us), "elapsed"),
+        Column("VERDICT", lambda row: row.verdict),
     ),
 )
-VERDICTS = ResourceKind(
+VERDICTS: "ResourceKind[VerdictRow]" = ResourceKind(
     "verdicts",
     "verdict",
     ("verdict", "verdicts"),
     documents=("verdicts",),
     parts=(),
-    columns=("NAME", "KIND", "TARGET", "WORK", "BATCH", "CONFIDENCE", "STATE", "GIVEN", "ENDED", "EVIDENCE"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("KIND", lambda row: row.kind),
+        Column("TARGET", lambda row: row.target),
+        Column("WORK", lambda row: row.work),
+        Column("BATCH", _batch_text),
+        Column("CONFIDENCE", lambda row: row.confidence, "whole-share"),
+        Column("STATE", lambda row: row.state),
+        Column("GIVEN", lambda row: row.given_us, "time"),
+        Column("ENDED", lambda row: row.ended_us, "time"),
+        Column("EVIDENCE", lambda row: row.evidence),
+    ),
 )
 
-BLOCKS = ResourceKind(
+BLOCKS: "ResourceKind[BlockRow]" = ResourceKind(
     "blocks",
     "block",
     ("block", "blocks"),
     documents=("blocks", "trunk-loads", "demands"),
     parts=("block",),
     columns=(
-        *("NAME", "STATE", "GBPS", "UPLINKS", "POD", "CUSTOMER", "TRUNKS", "LINKS"),
-        *("SENDS-GBPS", "RECEIVES-GBPS", "USE", "BUNDLES-DOWN", "CHANGED"),
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("GBPS", lambda row: row.generation_gbps),
+        Column("UPLINKS", lambda row: row.uplinks),
+        Column("POD", lambda row: row.pod),
+        Column("CUSTOMER", lambda row: row.customer),
+        Column("TRUNKS", lambda row: row.trunks),
+        Column("LINKS", lambda row: (row.links, row.wired), "ratio"),
+        Column("SENDS-GBPS", lambda row: row.sends_gbps, "gbps"),
+        Column("RECEIVES-GBPS", lambda row: row.receives_gbps, "gbps"),
+        Column("USE", lambda row: row.use, "share"),
+        Column("BUNDLES-DOWN", lambda row: [_last(name) for name in row.bundles_down], "list"),
+        Column("CHANGED", lambda row: row.changed_us, "time"),
     ),
 )
-TRUNKS = ResourceKind(
+TRUNKS: "ResourceKind[TrunkRow]" = ResourceKind(
     "trunks",
     "trunk",
     ("trunk", "trunks"),
     documents=("blocks", "trunk-loads"),
     parts=(),
     columns=(
-        *("NAME", "STATE", "LINKS", "WIRED", "RATE-GBPS", "CARRIES-GBPS"),
-        *("OUT-GBPS", "BACK-GBPS", "USE-OUT", "USE-BACK", "CHANGED"),
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("LINKS", lambda row: row.links),
+        Column("WIRED", lambda row: row.wired),
+        Column("RATE-GBPS", lambda row: row.rate_gbps),
+        Column("CARRIES-GBPS", lambda row: row.carries_gbps, "gbps"),
+        Column("OUT-GBPS", lambda row: row.out_gbps, "gbps"),
+        Column("BACK-GBPS", lambda row: row.back_gbps, "gbps"),
+        Column("USE-OUT", lambda row: row.use_out, "share"),
+        Column("USE-BACK", lambda row: row.use_back, "share"),
+        Column("CHANGED", lambda row: row.changed_us, "time"),
     ),
 )
-DEMANDS = ResourceKind(
+DEMANDS: "ResourceKind[DemandRow]" = ResourceKind(
     "demands",
     "demand",
     ("demand", "demands"),
     documents=("demands",),
     parts=(),
-    columns=("NAME", "SOURCE", "TARGET", "MBPS", "SHARE", "CHANGED"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("SOURCE", lambda row: _local(row.source)),
+        Column("TARGET", lambda row: _local(row.target)),
+        Column("MBPS", lambda row: row.mbps, "count"),
+        Column("SHARE", lambda row: row.share, "share"),
+        Column("CHANGED", lambda row: row.changed_us, "time"),
+    ),
 )
-REWIRINGS = ResourceKind(
+REWIRINGS: "ResourceKind[RewiringRow]" = ResourceKind(
     "rewirings",
     "rewiring",
     ("rewiring", "rewirings"),
     documents=("rewirings",),
     parts=(),
     columns=(
-        *("NAME", "STATE", "REASON", "APPROVAL", "CIRCUITS", "DONE", "USE", "TRANSIT"),
-        *("PLANNED", "TAKES", "TOOK", "ENDS", "WAITS-FOR", "OUTCOME", "BECAUSE"),
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("REASON", lambda row: row.reason),
+        Column("APPROVAL", lambda row: row.approval),
+        Column("CIRCUITS", lambda row: row.circuits),
+        Column("DONE", lambda row: (row.stages_done, row.stages), "ratio"),
+        Column("USE", lambda row: _changed_share(row, row.use_ppm, row.use_then_ppm), "share-change"),
+        Column(
+            "TRANSIT",
+            lambda row: _changed_share(row, row.transit_ppm, row.transit_then_ppm),
+            "share-change",
+        ),
+        Column("PLANNED", lambda row: row.planned_us, "time"),
+        Column("TAKES", lambda row: row.takes_us, "span"),
+        Column("TOOK", lambda row: (row.begun_us, row.ended_us), "elapsed"),
+        Column("ENDS", lambda row: row.ends_us, "time"),
+        Column("WAITS-FOR", lambda row: row.waits_for),
+        Column("OUTCOME", lambda row: row.outcome),
+        Column("BECAUSE", lambda row: row.ended_because),
     ),
 )
-RACKS = ResourceKind(
+RACKS: "ResourceKind[RackRow]" = ResourceKind(
     "racks",
     "rack",
     ("rack", "racks"),
     documents=("ocs",),
     parts=("rack",),
-    columns=("NAME", "STATE", "OCS", "CIRCUITS", "CONTROL", "POWER"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("OCS", lambda row: (row.ocses_up, row.ocses), "ratio"),
+        Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits_wanted), "ratio"),
+        Column("CONTROL", lambda row: [_local(name) for name in row.control], "list"),
+        Column("POWER", lambda row: [_local(name) for name in row.power], "list"),
+    ),
 )
-BUNDLES = ResourceKind(
+BUNDLES: "ResourceKind[BundleRow]" = ResourceKind(
     "bundles",
     "bundle",
     ("bundle", "bundles"),
     documents=("blocks", "ocs"),
     parts=("bundle",),
-    columns=("NAME", "STATE", "BLOCK", "RACK", "FIBRES", "CIRCUITS", "REASON"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("BLOCK", lambda row: _local(row.block)),
+        Column("RACK", lambda row: _local(row.rack)),
+        Column("FIBRES", lambda row: row.fibres),
+        Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits), "ratio"),
+        Column("REASON", lambda row: row.reason),
+    ),
 )
-DOMAINS = ResourceKind(
+DOMAINS: "ResourceKind[DomainRow]" = ResourceKind(
     "domains",
     "domain",
     ("domain", "domains"),
     documents=("faults", "ocs"),
     parts=("control", "power"),
-    columns=("NAME", "STATE", "OCS", "CIRCUITS"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("OCS", lambda row: (row.ocses_up, row.ocses), "ratio"),
+        Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits_wanted), "ratio"),
+    ),
 )
 
-_ALL = (
+_ALL: tuple[ResourceKind[Any], ...] = (
     *(FABRICS, OCS, CUBES, HOSTS, LINKS, SLICES),
     *(BLOCKS, TRUNKS, DEMANDS, REWIRINGS, RACKS, BUNDLES, DOMAINS),
     *(FAULTS, VERDICTS, REPAIRS),
 )
-KINDS: dict[str, ResourceKind] = {kind.word: kind for kind in _ALL}
-"""Word → kind, in the order in which they are listed."""
+KINDS: dict[str, ResourceKind[Any]] = {kind.word: kind for kind in _ALL}
+"""Word → kind, in the order in which people read them."""
 
 
-def find_kind(word: str) -> ResourceKind | None:
+def find_kind(word: str) -> ResourceKind[Any] | None:
     """The kind with this word, in singular or plural and any case; None if there is no such kind."""
     meant = word.lower()
     return next((kind for kind in KINDS.values() if meant in kind.spellings), None)
@@ -197,17 +493,17 @@ CLOCK_FIELDS = frozenset(
 MEAN_FIELDS = frozenset({"utilisation", "cube_availability", "served_mean"})
 """Fields that are means over all time, which also change slowly with time alone."""
 
-KIND_BY_NAME_PREFIX = {
+KIND_BY_NAME_PREFIX: dict[str, ResourceKind[Any]] = {
     "control": DOMAINS,
     "power": DOMAINS,
     **{kind.spellings[0]: kind for kind in _ALL if kind not in (FABRICS, DOMAINS, LINKS)},
 }
-"""The word before the number at the end of a name → the kind of resource with such names."""
+"""The word before the number of a name's last part → the kind of resource of this name."""
 _NUMBERED_NAME = re.compile(r"(?:.*/)?([a-z]+)-[0-9]+")
 _LINK_END_NAME = re.compile(r".*/[+-][a-z]/[0-9]+")
 
 
-def kind_by_name_form(name: str) -> ResourceKind | None:
+def kind_by_name_form(name: str) -> ResourceKind[Any] | None:
     """The kind of object with a name of this form, whether or not it exists: `dcn-0/block-3/trunk-7` is a
     trunk, `pod-0/cube-3/+x/7` a link, `pod-0` a fabric; None for other names."""
     if _LINK_END_NAME.fullmatch(name):

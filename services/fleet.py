@@ -61,7 +61,7 @@ class FabricKind:
     check_config: Callable[[Any], None]
     view: "Callable[[], FabricView]"
     refuses: frozenset[type[Body]] = frozenset()
-    resources: tuple[ResourceKind, ...] = ()
+    resources: tuple[ResourceKind[Any], ...] = ()
     messages: tuple[type[Body], ...] = ()
 
     @property
@@ -110,7 +110,7 @@ def register(kind: FabricKind) -> None:
             _put(REFUSALS, request.__name__, body)
 
 
-def _add_resource_kind(kind: ResourceKind) -> None:
+def _add_resource_kind(kind: ResourceKind[Any]) -> None:
     """Add a kind of resource. ValueError if its word or a spelling means another kind."""
     for known in KINDS.values():
         if known != kind and {known.word, *known.spellings} & {kind.word, *kind.spellings}:

@@ -8,17 +8,22 @@ import re
 import ssl
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urlencode, urlsplit
 
+from ops.client.answers import AnswerT, ApiPath, JsonRecord
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
+from schemas.kinds import FABRICS, ResourceKind
 from schemas.limits import IDEMPOTENCY_KEY_MAX
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
 from shared.storage.files.tls_files import TlsFiles
+
+if TYPE_CHECKING:
+    from schemas.api.requests import RequestReceipt
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
@@ -123,14 +128,26 @@ class Client:
         """The time that its queries are about: once an answer has come, the time of that answer."""
         return self._at
 
-    def rows(self, path: str, *fields: str, **query: object) -> list[dict[str, Any]]:
+    @overload
+    def rows(self, path: ApiPath[AnswerT], *fields: str, **query: object) -> list[AnswerT]: ...
+    @overload
+    def rows(self, path: str, *fields: str, **query: object) -> list[dict[str, Any]]: ...
+    def rows(self, path: ApiPath[Any] | str, *fields: str, **query: object) -> Any:
         """A list of objects, each of which must have these fields."""
-        return self._page(_target(path, query), fields)[0]
+        return self._page(_target(str(path), query), fields)[0]
 
-    def pages(self, path: str, *fields: str, most: int, **query: object) -> tuple[list[dict[str, Any]], bool]:
+    @overload
+    def pages(
+        self, path: ApiPath[AnswerT], *fields: str, most: int, **query: object
+    ) -> tuple[list[AnswerT], bool]: ...
+    @overload
+    def pages(
+        self, path: str, *fields: str, most: int, **query: object
+    ) -> tuple[list[dict[str, Any]], bool]: ...
+    def pages(self, path: ApiPath[Any] | str, *fields: str, most: int, **query: object) -> Any:
         """(`most` rows of a list that comes in pages, whether there are more): the last ones, in the list's
         order, where its pages lead back."""
-        target: str | None = _target(path, {**query, "limit": min(most, PAGE_MAX)})
+        target: str | None = _target(str(path), {**query, "limit": min(most, PAGE_MAX)})
         pages: list[list[dict[str, Any]]] = []
         missing, back = most, False
         while target is not None and missing > 0:
@@ -156,9 +173,13 @@ class Client:
             self._check(row, fields)
         return content, LINK_HEADER.fullmatch(link)
 
-    def resource(self, path: str, *fields: str, **query: object) -> dict[str, Any]:
+    @overload
+    def resource(self, path: ApiPath[AnswerT], *fields: str, **query: object) -> AnswerT: ...
+    @overload
+    def resource(self, path: str, *fields: str, **query: object) -> dict[str, Any]: ...
+    def resource(self, path: ApiPath[Any] | str, *fields: str, **query: object) -> Any:
         """One object, which must have these fields."""
-        return self._check(self._request("GET", _target(path, query), None, None), fields)
+        return self._check(self._request("GET", _target(str(path), query), None, None), fields)
 
     def content(self, path: str, **query: object) -> bytes:
         """What is no JSON, whole."""
@@ -177,15 +198,39 @@ class Client:
         """An object that was answered, which must have these fields, too."""
         return self._check(answer, fields)
 
-    def put(self, path: str, body: dict[str, object], *fields: str) -> dict[str, Any]:
-        return self._check(self._request("PUT", path, body, None), fields)
+    @overload
+    def put(self, path: ApiPath[AnswerT], body: dict[str, object], *fields: str) -> AnswerT: ...
+    @overload
+    def put(self, path: str, body: dict[str, object], *fields: str) -> dict[str, Any]: ...
+    def put(self, path: ApiPath[Any] | str, body: dict[str, object], *fields: str) -> Any:
+        return self._check(self._request("PUT", str(path), body, None), fields)
 
-    def delete(self, path: str, *fields: str) -> dict[str, Any]:
-        return self._check(self._request("DELETE", path, None, None), fields)
+    @overload
+    def delete(self, path: ApiPath[AnswerT], *fields: str) -> AnswerT: ...
+    @overload
+    def delete(self, path: str, *fields: str) -> dict[str, Any]: ...
+    def delete(self, path: ApiPath[Any] | str, *fields: str) -> Any:
+        return self._check(self._request("DELETE", str(path), None, None), fields)
 
+    @overload
     def post(
-        self, path: str, *fields: str, body: dict[str, object] | None = None, key: str | None = None
-    ) -> dict[str, Any]:
+        self,
+        path: ApiPath[AnswerT],
+        *fields: str,
+        body: Mapping[str, object] | None = None,
+        key: str | None = None,
+    ) -> AnswerT: ...
+    @overload
+    def post(
+        self, path: str, *fields: str, body: Mapping[str, object] | None = None, key: str | None = None
+    ) -> dict[str, Any]: ...
+    def post(
+        self,
+        path: ApiPath[Any] | str,
+        *fields: str,
+        body: Mapping[str, object] | None = None,
+        key: str | None = None,
+    ) -> Any:
         """A request under an idempotency key, so that asking once more for a lost answer is safe."""
         if key is not None and not KEY_PATTERN.fullmatch(key):
             raise InvalidInput(
@@ -194,10 +239,10 @@ class Client:
             )
         key = key or str(uuid.uuid4())
         try:
-            content = self._request("POST", path, body, key)
+            content = self._request("POST", str(path), body, key)
         except ConnectionLost:
             time.sleep(RETRY_S)
-            content = self._request("POST", path, body, key)
+            content = self._request("POST", str(path), body, key)
         return self._check(content, fields)
 
     def stream(self, path: str, last_event_id: str | None, **query: object) -> Iterator[tuple[str, Any]]:
@@ -237,7 +282,7 @@ class Client:
     def _message(self, text: str) -> dict[str, Any]:
         """What a whole line of a stream says."""
         try:
-            return self._check(json.loads(text), ())
+            return self._check(json.loads(text, object_hook=JsonRecord), ())
         except (ValueError, RecursionError):
             raise self.not_a_twin("its stream has a line that is no message") from None
 
@@ -263,11 +308,11 @@ class Client:
                 raise self.not_a_twin(f"its answer has no field {field!r}")
         return content
 
-    def _request(self, method: str, target: str, body: dict[str, object] | None, key: str | None) -> Any:
+    def _request(self, method: str, target: str, body: Mapping[str, object] | None, key: str | None) -> Any:
         return self._exchange(method, target, body, key)[0]
 
     def _exchange(
-        self, method: str, target: str, body: dict[str, object] | None, key: str | None
+        self, method: str, target: str, body: Mapping[str, object] | None, key: str | None
     ) -> tuple[Any, str]:
         """(what the answer says, its header `Link`)."""
         headers = {"Idempotency-Key": key} if key else {}
@@ -281,7 +326,7 @@ class Client:
         self,
         method: str,
         target: str,
-        body: dict[str, object] | None,
+        body: Mapping[str, object] | None,
         headers: dict[str, str],
         timeout_s: float,
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
@@ -335,7 +380,7 @@ class Client:
         if len(text) > ANSWER_MAX:
             raise self.not_a_twin(f"its answer is larger than {ANSWER_MAX} bytes")
         try:
-            content = json.loads(text)
+            content = json.loads(text, object_hook=JsonRecord)
         except RecursionError:
             raise self.not_a_twin("its answer is nested too deeply") from None
         except ValueError:
@@ -371,10 +416,10 @@ class Client:
 def default_fabric(client: Client) -> str:
     """The fabric that is meant where none is named, as the twin takes it."""
     try:
-        client.resource(f"/v1/fabrics/{FIRST_POD}", "position")
+        client.resource(row_path(FABRICS, FIRST_POD), "position")
     except NotFound:
-        known = client.rows("/v1/fabrics", "name")
-        return str(known[0]["name"]) if known else FIRST_POD
+        known = client.rows(rows_path(FABRICS), "name")
+        return str(known[0].name) if known else FIRST_POD
     return FIRST_POD
 
 
@@ -398,6 +443,21 @@ def _target(path: str, query: dict[str, object]) -> str:
 def escape_path(name: str) -> str:
     """A thing's name as part of a path."""
     return quote(name, safe="/", errors="surrogateescape")
+
+
+def rows_path(kind: ResourceKind[AnswerT]) -> ApiPath[AnswerT]:
+    """The path of the list of all resources of a kind."""
+    return ApiPath(f"/v1/{kind.word}")
+
+
+def row_path(kind: ResourceKind[AnswerT], name: str) -> ApiPath[AnswerT]:
+    """The path of one resource."""
+    return ApiPath(f"/v1/{kind.word}/{escape_path(name)}")
+
+
+def receipt_path(path: str, comment: str | None) -> "ApiPath[RequestReceipt]":
+    """The path of a request that is waited for; `comment` is its reason."""
+    return ApiPath(path_with_wait(path, comment))
 
 
 def path_with_wait(path: str, comment: str | None) -> str:

@@ -1,5 +1,7 @@
 """Look-up of fabrics: by the first segment of a name, their plants, and their sites."""
 
+from typing import Any
+
 from schemas.body import Body
 from schemas.config.dcn import DcnConfig
 from schemas.config.pods import FabricConfig
@@ -46,7 +48,7 @@ def accepts(twin: TwinPorts, fabric: str, body: type[Body]) -> bool:
     return body in fabric_view(twin, fabric).requests
 
 
-def has_resource(twin: TwinPorts, fabric: str, kind: ResourceKind) -> bool:
+def has_resource(twin: TwinPorts, fabric: str, kind: ResourceKind[Any]) -> bool:
     """Whether a fabric has resources of this kind."""
     return any(view.kind is kind for view in fabric_view(twin, fabric).resources)
 

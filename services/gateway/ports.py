@@ -132,7 +132,7 @@ class KindView(Generic[RowT, RelatedT]):
     """How resources of one kind are read. Each function takes the twin and a fabric; finding one resource
     reads only the documents that it needs."""
 
-    kind: ResourceKind
+    kind: ResourceKind[RowT]
     row: type[RowT]
     description: type[Description[RowT, RelatedT]]
     listing: Callable[["TwinPorts", str], Sequence[RowT]]

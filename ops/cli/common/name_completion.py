@@ -1,12 +1,12 @@
 """Parameter types for object names, completed from the running twin."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ops.requests.name_expansion import can_be_in, lacks_fabric, with_fabric
-from schemas.kinds import KINDS, find_kind
+from schemas.kinds import FABRICS, KINDS, OCS, ResourceKind, RowT, find_kind
 from shared.basics.errors import NotFound
 from shared.models.faults.fault_kinds import FAULTS
 
@@ -106,7 +106,7 @@ class SiteNameParam(click.ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
-        return _items(dict.fromkeys(str(row["site"]) for row in _rows("fabrics", None, "site")), incomplete)
+        return _items(dict.fromkeys(str(row.site) for row in _rows(FABRICS, None, "site")), incomplete)
 
 
 class SettingParam(click.ParamType):
@@ -177,38 +177,44 @@ class FaultTargetParam(click.ParamType):
 
 def expand_name(client: "Client", name: str) -> str:
     """Prefix a name with its fabric if it has none and only one fabric fits."""
+    from ops.client.http_client import rows_path
+
     if not lacks_fabric(name):
         return name
     try:
-        rows = client.rows("/v1/fabrics", "name")
+        rows = client.rows(rows_path(FABRICS), "name")
     except NotFound:  # not a twin: the next query reports that
         return name
-    fits = [str(row["name"]) for row in rows if can_be_in(name, network=row.get("network") is not None)]
+    fits = [
+        str(row.name) for row in rows if can_be_in(name, network=getattr(row, "network", None) is not None)
+    ]
     return with_fabric(name, fits)
 
 
 def list_names(kind: str, incomplete: str = "", state: str | None = None) -> list[str]:
     """The names of all objects of a kind, or of the fabric that is typed; none if no twin answers in time."""
+    if kind not in KINDS:
+        return []
     fabric, slash, _ = incomplete.partition("/")
-    return [str(row["name"]) for row in _rows(kind, fabric if slash else None, "name", state=state)]
+    return [str(row.name) for row in _rows(KINDS[kind], fabric if slash else None, "name", state=state)]
 
 
 def _ports(incomplete: str) -> list[str]:
     """The ports of the OCS whose name is typed."""
     fabric, ocs = incomplete.split("/")[:2]
     name = f"{fabric}/{ocs}"
-    radix = next(
-        (int(row["radix"]) for row in _rows("ocs", fabric, "name", "radix") if row["name"] == name), 0
-    )
+    radix = next((int(row.radix) for row in _rows(OCS, fabric, "name", "radix") if row.name == name), 0)
     return [f"{name}/{side}{port}" for side in "NS" for port in range(radix)]
 
 
-def _rows(kind: str, fabric: str | None, *fields: str, state: str | None = None) -> list[dict[str, Any]]:
-    from ops.client.http_client import Client
+def _rows(kind: ResourceKind[RowT], fabric: str | None, *fields: str, state: str | None = None) -> list[RowT]:
+    from ops.client.http_client import Client, rows_path
     from shared.basics.errors import LightwaveError
 
     try:
-        return Client(timeout_s=COMPLETION_TIMEOUT_S).rows(f"/v1/{kind}", *fields, fabric=fabric, state=state)
+        return Client(timeout_s=COMPLETION_TIMEOUT_S).rows(
+            rows_path(kind), *fields, fabric=fabric, state=state
+        )
     except LightwaveError:
         return []
 

@@ -1,7 +1,7 @@
 """Commands that read the log: `events`, `history` and `why`."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
@@ -12,10 +12,15 @@ from ops.cli.common.name_completion import PartNameParam, expand_name
 from ops.cli.common.options import At, Fabric, Output
 from ops.cli.common.output import Form, echo, json_line, render, show
 from ops.cli.common.param_types import MessageTypeParam, MomentParam
+from ops.client.answers import EVENTS, ApiPath
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
-from ops.client.http_client import Client, default_fabric, escape_path
+from ops.client.http_client import Client, default_fabric, escape_path, rows_path
 from ops.report.tables import table_line
+from schemas.kinds import FABRICS
 from shared.basics.time_format import format_time_ms
+
+if TYPE_CHECKING:
+    from schemas.api.rows import LogMessage
 
 MESSAGE = ("id", "type", "at_us", "cause", "text")
 LIMIT_MAX = 1_000_000
@@ -114,7 +119,7 @@ def history(
 
 def _show(client: Client, ask: Mapping[str, object], output: Form, limit: int | None, default: int) -> None:
     """Show so many messages; where nobody said how many, and there are more, say so and what shows them."""
-    found, more = client.pages("/v1/events", *MESSAGE, most=limit or default, **ask)
+    found, more = client.pages(EVENTS, *MESSAGE, most=limit or default, **ask)
     with client.reading():
         show(found, output, lambda: event_rows(found) if found else _none_text(client, ask))
     if more and limit is None:
@@ -128,7 +133,7 @@ def _none_text(client: Client, ask: Mapping[str, object]) -> str:
     if ask.get("for") or ask.get("cause"):
         return event_rows([])
     fabric = _fabric_or_default(client, str(ask["fabric"]) if ask.get("fabric") else None)
-    others = [name for row in client.rows("/v1/fabrics", "name") if (name := str(row["name"])) != fabric]
+    others = [name for row in client.rows(rows_path(FABRICS), "name") if (name := str(row.name)) != fabric]
     return f"{event_rows([])} of {fabric}" + (
         f"; --fabric {others[0]} asks for those of it" if others else ""
     )
@@ -146,7 +151,7 @@ def _follow(client: Client, fabric: str, asked: dict[str, object], output: Form)
             _print(message, output)
 
 
-def _print(message: dict[str, Any], output: Form) -> None:
+def _print(message: "LogMessage", output: Form) -> None:
     """One message: a row, a line of JSON, or a YAML document."""
     if output == "table":
         echo(table_line(event_row(message), FOLLOW_WIDTHS))
@@ -173,16 +178,21 @@ def why(
     For the name of an object, start from the last change of its state.
     """
     client = Client(at=at)
-    chain = client.rows(f"/v1/why/{escape_path(expand_name(client, message_id))}", *MESSAGE)
+    chain = client.rows(why_path(expand_name(client, message_id)), *MESSAGE)
     with client.reading():
         show(chain, output, lambda: chain_text(chain))
 
 
-def chain_text(chain: list[dict[str, Any]]) -> str:
+def why_path(name: str) -> "ApiPath[LogMessage]":
+    """The path of the causes of a message, or of the last change of an object."""
+    return ApiPath(f"/v1/why/{escape_path(name)}")
+
+
+def chain_text(chain: "Sequence[LogMessage]") -> str:
     """A message and its causes, the root last."""
     lines = []
     for depth, message in enumerate(chain):
         arrow = "" if depth == 0 else "  " * (depth - 1) + "└ because of "
-        told = f"{message['type']} {message['text']}".rstrip()
-        lines.append(f"{arrow}{told}  [{message['id']}, {format_time_ms(message['at_us'])}]")
+        told = f"{message.type} {message.text}".rstrip()
+        lines.append(f"{arrow}{told}  [{message.id}, {format_time_ms(message.at_us)}]")
     return "\n".join(lines)

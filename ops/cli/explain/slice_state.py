@@ -1,7 +1,7 @@
 """`lightwave explain`: asks the scheduler why a slice waits, moved or recovers."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,9 +9,13 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam, expand_name
 from ops.cli.common.options import At, Output
 from ops.cli.common.output import show
+from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
 from ops.report.tables import text_table
 from shared.basics.time_format import format_chip_hours, format_time
+
+if TYPE_CHECKING:
+    from schemas.api.explain import ExpectedStart, RecoveryStatus, SliceEvent, SliceExplanation
 
 EXPLANATION = ("name", "at_us", "state", "shape", "reason", "start", "obstacles", "history")
 TABLE_ROWS_MAX = 20
@@ -39,7 +43,7 @@ def explain_slice(
 ) -> None:
     """Explain what blocks a slice, and when it should start."""
     client = Client(at=at)
-    _explain(client, f"/v1/explain/slices/{escape_path(expand_name(client, name))}", output)
+    _explain(client, ApiPath(f"/v1/explain/slices/{escape_path(expand_name(client, name))}"), output)
 
 
 @app.command("request", epilog=examples("explain request spring-7", "explain request operator@pod-0/3"))
@@ -56,34 +60,34 @@ def explain_request(
     """Explain the slice that a request created."""
     client = Client(at=at)
     name = expand_name(client, name) if name.startswith("slice-") else name
-    _explain(client, f"/v1/explain/requests/{escape_path(name)}", output)
+    _explain(client, ApiPath(f"/v1/explain/requests/{escape_path(name)}"), output)
 
 
-def _explain(client: Client, path: str, output: Output) -> None:
+def _explain(client: Client, path: "ApiPath[SliceExplanation]", output: Output) -> None:
     found = client.resource(path, *EXPLANATION)
     with client.reading():
         show(found, output, lambda: _explanation_text(found))
 
 
-def _explanation_text(found: Mapping[str, Any]) -> str:
+def _explanation_text(found: "SliceExplanation") -> str:
     """What it is and why in sentences; then what is in its way, what each choice costs, and its history."""
-    who = f"{found['tier']} of {found['owner']}, priority {found['priority']}"
-    twist = " twisted" if found["twisted"] else ""
-    since = format_time(found["since_us"])
-    lines = [f"{found['name']} ({found['shape']}{twist}, {who}): {found['state']} since {since}"]
-    if found["reason"] is not None:
-        lines.append(f"why: {found['reason']}")
-    if found["queue_position"] is not None:
-        lines.append(f"queue: {found['queue_position']} of {found['queue_length']}")
-    lines += start_lines(found["start"])
-    if found["state"] in ("queued", "waiting-for-pods", "refused"):
-        lines.append(f"largest shape that would fit now: {found['largest_now'] or 'none'}")
-    lines += _recovery_lines(found["recovery"])
+    who = f"{found.tier} of {found.owner}, priority {found.priority}"
+    twist = " twisted" if found.twisted else ""
+    since = format_time(found.since_us)
+    lines = [f"{found.name} ({found.shape}{twist}, {who}): {found.state} since {since}"]
+    if found.reason is not None:
+        lines.append(f"why: {found.reason}")
+    if found.queue_position is not None:
+        lines.append(f"queue: {found.queue_position} of {found.queue_length}")
+    lines += start_lines(found.start)
+    if found.state in ("queued", "waiting-for-pods", "refused"):
+        lines.append(f"largest shape that would fit now: {found.largest_now or 'none'}")
+    lines += _recovery_lines(found.recovery)
     lines += table_lines(
-        ("KIND", "IN-THE-WAY", "WHY"), [[row["kind"], row["name"], row["why"]] for row in found["obstacles"]]
+        ("KIND", "IN-THE-WAY", "WHY"), [[row.kind, row.name, row.why] for row in found.obstacles]
     )
-    past = found["history"]
-    history = [[format_time(row["at_us"]), row["type"], _history_text(row)] for row in past[-TABLE_ROWS_MAX:]]
+    past = found.history
+    history = [[format_time(row.at_us), row.type, _history_text(row)] for row in past[-TABLE_ROWS_MAX:]]
     if history:
         lines += ["", text_table(("AT", "HISTORY", "WHAT"), history)]
     if len(past) > TABLE_ROWS_MAX:
@@ -91,54 +95,47 @@ def _explanation_text(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _history_text(row: Mapping[str, Any]) -> str:
+def _history_text(row: "SliceEvent") -> str:
     """What a message says; of a choice what it was chosen from, of a slice that came back what it lost."""
-    if row["costs_chip_us"] is not None:
-        costs = {choice: cost for choice, cost in row["costs_chip_us"].items() if cost is not None}
+    if row.costs_chip_us is not None:
+        costs = {choice: cost for choice, cost in dict(row.costs_chip_us).items() if cost is not None}
         costs_text = ", ".join(f"{choice} {format_chip_hours(cost)}" for choice, cost in costs.items())
-        return f"{row['choice']}, of {costs_text} chip-hours"
-    if row["type"] == "SliceDegraded" and FULL_SPEED in row["text"] and "links_down=0" not in row["text"]:
-        return f"{row['text']} ({SPARE_LINKS_TEXT})"
-    lost = (
-        f"lost {format_chip_hours(row['lost_chip_us'])} chip-hours; "
-        if row["lost_chip_us"] is not None
-        else ""
-    )
-    return f"{lost}{row['text']}"
+        return f"{row.choice}, of {costs_text} chip-hours"
+    if row.type == "SliceDegraded" and FULL_SPEED in row.text and "links_down=0" not in row.text:
+        return f"{row.text} ({SPARE_LINKS_TEXT})"
+    lost = f"lost {format_chip_hours(row.lost_chip_us)} chip-hours; " if row.lost_chip_us is not None else ""
+    return f"{lost}{row.text}"
 
 
-def start_lines(start: Mapping[str, Any] | None) -> list[str]:
+def start_lines(start: "ExpectedStart | None") -> list[str]:
     """When something is expected to start, and how sure that is."""
     if start is None:
         return []
-    when = (
-        "nobody knows when" if start["at_us"] is None else f"{format_time(start['at_us'])} ({start['basis']})"
-    )
-    lately = start.get("recent_estimates")
+    when = "nobody knows when" if start.at_us is None else f"{format_time(start.at_us)} ({start.basis})"
     return [
         f"expected to start: {when}",
-        f"how sure: {start['reason']}",
-        *([f"estimates: {lately}"] if lately else []),
+        f"how sure: {start.reason}",
+        *([f"estimates: {start.recent_estimates}"] if start.recent_estimates else []),
     ]
 
 
-def _recovery_lines(recovery: Mapping[str, Any] | None) -> list[str]:
+def _recovery_lines(recovery: "RecoveryStatus | None") -> list[str]:
     if recovery is None:
         return []
-    lost, again = format_chip_hours(recovery["lost_chip_us"]), format_time(recovery["decides_us"])
+    lost, again = format_chip_hours(recovery.lost_chip_us), format_time(recovery.decides_us)
     lines = [
-        f"recovers since {format_time(recovery['since_us'])}: {recovery['part']} cost it {lost} chip-hours",
-        f"choice: {recovery['choice'] or 'none yet'}; cheapest now: {recovery['cheapest_now']}; due {again}",
+        f"recovers since {format_time(recovery.since_us)}: {recovery.part} cost it {lost} chip-hours",
+        f"choice: {recovery.choice or 'none yet'}; cheapest now: {recovery.cheapest_now}; due {again}",
     ]
     costs = [
         [choice, format_chip_hours(cost)]
-        for choice, cost in recovery["costs_chip_us"].items()
+        for choice, cost in dict(recovery.costs_chip_us).items()
         if cost is not None
     ]
     return [*lines, "", text_table(("CHOICE", "CHIP-HOURS"), costs)]
 
 
-def table_lines(headers: tuple[str, ...], rows: list[list[Any]]) -> list[str]:
+def table_lines(headers: tuple[str, ...], rows: Sequence[Sequence[object]]) -> list[str]:
     """A table after an empty line, cut where nobody would read on; nothing without rows."""
     if not rows:
         return []

@@ -1,8 +1,8 @@
 """`lightwave get` and `lightwave describe`: lists objects and shows one of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import typer
@@ -22,13 +22,19 @@ from ops.cli.common.param_types import (
     unknown_word_text,
 )
 from ops.cli.look.reading_tables import NO_ORDER, lane_rows, split_link_order, wide_table
-from ops.client.http_client import Client, escape_path
+from ops.client.answers import CLOCK, ApiPath
+from ops.client.http_client import Client, escape_path, row_path, rows_path
 from ops.report.light_path_text import patched_port
 from ops.report.tables import display_value, setting_text, text_table
-from schemas.kinds import KINDS, kind_by_name_form
+from schemas.kinds import KINDS, ResourceKind, RowT, kind_by_name_form
 from shared.basics.errors import NotFound
 from shared.basics.field_text import format_percent
+from shared.basics.json_types import JsonObject, JsonValue
 from shared.basics.time_format import format_duration, format_time
+
+if TYPE_CHECKING:
+    from schemas.api.descriptions import Description
+    from schemas.api.rows import FabricRow, OcsRow
 
 DESCRIPTION = ("object", "related", "events", "events_in_all")
 OF_OCSES = ("ocs", "ocs_down", "ocs_held", "ocs_parts_down", "cross_connects")
@@ -145,16 +151,17 @@ def get(
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client(at=at)
-    path = f"/v1/{kind}/{escape_path(expand_name(client, name))}" if name is not None else None
+    resources = KINDS[kind]
+    path = row_path(resources, expand_name(client, name)) if name is not None else None
     form: Form = "table" if output == "wide" else output
-    table = partial(wide_table, order=order) if output == "wide" else partial(_table, kind=kind)
+    table = partial(wide_table, order=order) if output == "wide" else partial(_table, kind=resources)
 
     def look() -> str:
         if path is not None:
-            resource = client.resource(path, "name")
-            return render(resource, form, lambda: table(client, [resource]))
-        things = client.rows(f"/v1/{kind}", "name", **query)
-        return render(things, form, lambda: table(client, things))
+            row = client.resource(path, "name")
+            return render(row, form, lambda: table(client, [row]))
+        rows = client.rows(rows_path(resources), "name", **query)
+        return render(rows, form, lambda: table(client, rows))
 
     watch_loop(look, watch)
 
@@ -168,10 +175,10 @@ def values_by_field(states: list[str] | None, where: list[str] | None) -> dict[s
     return found
 
 
-def _table(client: Client, rows: list[dict[str, Any]], *, kind: str) -> str:
+def _table(client: Client, rows: Sequence[RowT], *, kind: ResourceKind[RowT]) -> str:
     if not rows:
-        return f"no {kind}"
-    now_us = client.resource("/v1/clock", "now_us")["now_us"]
+        return f"no {kind.word}"
+    now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
         return text_table(*table_of(kind, rows, now_us))
 
@@ -200,7 +207,9 @@ def describe(
     elif kind not in KINDS:
         raise click.UsageError(unknown_word_text("kind", kind, tuple(KINDS)))
     client = Client(at=at)
-    path = f"/v1/describe/{kind}/{escape_path(expand_name(client, name))}"
+    path: ApiPath[Description[Any, Any]] = ApiPath(
+        f"/v1/describe/{kind}/{escape_path(expand_name(client, name))}"
+    )
 
     def look() -> str:
         content = client.resource(path, *DESCRIPTION)
@@ -223,14 +232,12 @@ def _kind_and_name(word: str) -> tuple[str, str]:
     return found.word, word
 
 
-def _description_text(kind: str, content: Mapping[str, Any]) -> str:
-    shown = content["object"]
-    if kind == "fabrics" and not shown["ocs"]:
-        shown = {field: value for field, value in shown.items() if field not in OF_OCSES}
+def _description_text(kind: str, content: "Description[Any, Any]") -> str:
+    shown: JsonObject = dict(content.object)
     if kind == "fabrics":
-        shown = _without_null_fields(shown)
+        shown = _fabric_fields(content.object)
     if kind == "ocs":
-        shown = _with_ports_text(shown | {"circuits": _circuits(shown["circuits"])})
+        shown = _ocs_fields(content.object)
     things = {_title(field): value for field, value in shown.items()}
     widest = max(map(len, things), default=0) + 1
     lines = []
@@ -244,7 +251,7 @@ def _description_text(kind: str, content: Mapping[str, Any]) -> str:
             ]
         else:
             lines.append(f"{title + ':':<{widest}}  {_value(field, value)}")
-    for section, rows in content["related"].items():
+    for section, rows in dict(content.related).items():
         if rows is None:  # a fabric of this kind has none
             continue
         well = f"  {_empty_section_text(kind, section, shown)}"
@@ -256,38 +263,40 @@ def _description_text(kind: str, content: Mapping[str, Any]) -> str:
             ]
         title = LINKS_NOW if (kind, section) == ("verdicts", "links") else _title(section)
         lines += [f"{title}:", *(_rows(listed) if listed else [well])]
-    shown_count = len(content["events"])
-    count_text = (
-        f" ({shown_count} of {content['events_in_all']})" if shown_count < content["events_in_all"] else ""
-    )
+    shown_count, count = len(content.events), content.events_in_all
+    count_text = f" ({shown_count} of {count})" if shown_count < count else ""
     lines.append(f"Last events{count_text}:")
-    lines += [f"  {line}" for line in event_rows(content["events"]).splitlines()]
+    lines += [f"  {line}" for line in event_rows(content.events).splitlines()]
     return "\n".join(lines)
 
 
-def _circuits(circuits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Circuits without what those of another kind of fabric have: slices, or blocks."""
-    other = ("slice",) if any(row["north_block"] for row in circuits) else ("north_block", "south_block")
-    return [{field: value for field, value in row.items() if field not in other} for row in circuits]
-
-
-def _with_ports_text(ocs: Mapping[str, Any]) -> dict[str, Any]:
-    """An OCS with what became of its ports in words."""
-    north, south = ocs["spares_left"]
-    return {
-        **ocs,
-        "patches": [patched_port(patch["port"], patch["spare"]) for patch in ocs["patches"]],
+def _ocs_fields(ocs: "OcsRow") -> JsonObject:
+    """The fields of an OCS with its ports in words, and its circuits without the fields of the other kind of
+    fabric: slices, or blocks."""
+    is_network = any(row.north_block for row in ocs.circuits)
+    other = ("slice",) if is_network else ("north_block", "south_block")
+    north, south = ocs.spares_left
+    return dict(ocs) | {
+        "circuits": [
+            {field: value for field, value in dict(row).items() if field not in other} for row in ocs.circuits
+        ],
+        "patches": [patched_port(patch.port, patch.spare) for patch in ocs.patches],
         "spares_left": f"{north} North, {south} South",
     }
 
 
-def _without_null_fields(fabric: Mapping[str, Any]) -> dict[str, Any]:
-    """A fabric without the fields that say nothing of one of its kind, which are null."""
-    of_any = {"retired_us"} if fabric.get("slices") is None else {"retired_us", "waits"}
-    return {field: value for field, value in fabric.items() if value is not None or field in of_any}
+def _fabric_fields(fabric: "FabricRow") -> JsonObject:
+    """The fields of a fabric without those that its kind does not have, which are null, or 0 for OCSes."""
+    of_any = {"retired_us"} if fabric.slices is None else {"retired_us", "waits"}
+    absent = () if fabric.ocs else OF_OCSES
+    return {
+        field: value
+        for field, value in dict(fabric).items()
+        if field not in absent and (value is not None or field in of_any)
+    }
 
 
-def _empty_section_text(kind: str, section: str, shown: Mapping[str, Any]) -> str:
+def _empty_section_text(kind: str, section: str, shown: Mapping[str, JsonValue]) -> str:
     """What an empty list below a title means, which holds only what is not as it should be."""
     if kind == "fabrics" and section in ("ocs", "cubes"):
         return f"{shown[section]}, {HEALTHY_TEXT[section]}" if shown.get(section) else "none"

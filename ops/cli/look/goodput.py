@@ -1,7 +1,6 @@
 """`lightwave goodput`: the chip-time accounting of the running twin."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
@@ -11,10 +10,16 @@ from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import At, Out, PageOutput, check_page
 from ops.cli.common.output import render, write_or_print
 from ops.cli.common.param_types import ChoiceParam, MomentParam
-from ops.client.http_client import Client
+from ops.client.answers import ApiPath
+from ops.client.http_client import Client, rows_path
 from ops.report.tables import text_table
+from schemas.kinds import FABRICS
 from shared.basics.time_format import format_chip_hours, format_time
 
+if TYPE_CHECKING:
+    from schemas.api.goodput_report import GoodputReport
+
+GOODPUT: "ApiPath[GoodputReport]" = ApiPath("/v1/goodput")
 BY = ("pod", "owner", "slice", "tier")
 FIELDS = ("by", "since_us", "until_us", "total_chip_us", "chip_us", "rows", "spans")
 SPANS = 120
@@ -58,11 +63,11 @@ def goodput(
         if by != "pod":
             raise click.UsageError(f"--by {by} cannot be combined with -o html, which draws pods over time")
         names = (
-            [fabric] if fabric is not None else [row["name"] for row in client.rows("/v1/fabrics", "name")]
+            [fabric] if fabric is not None else [row.name for row in client.rows(rows_path(FABRICS), "name")]
         )
         write_or_print(_page(client, names, ask), out)
         return
-    found = client.resource("/v1/goodput", *FIELDS, fabric=fabric, **ask)
+    found = client.resource(GOODPUT, *FIELDS, fabric=fabric, **ask)
     with client.reading():
         write_or_print(render(found, output, lambda: _table(found)), out)
 
@@ -71,49 +76,49 @@ def _page(client: Client, names: list[str], ask: dict[str, object]) -> str:
     from ops.report.goodput_page import goodput_page
 
     ask = ask | {"by": "tier", "spans": SPANS}
-    found = {name: client.resource("/v1/goodput", *FIELDS, fabric=name, **ask) for name in names}
+    found = {name: client.resource(GOODPUT, *FIELDS, fabric=name, **ask) for name in names}
     with client.reading():
-        charts = [(name, _whole(one), one["spans"]) for name, one in found.items()]
+        charts = [(name, _whole(one), [*map(dict, one.spans)]) for name, one in found.items()]
         return goodput_page("Where chip-time went", "Columns are whole hours; the last ends now.", charts)
 
 
-def _whole(found: Mapping[str, Any]) -> dict[str, Any]:
+def _whole(found: "GoodputReport") -> dict[str, object]:
     """All of the time as one span."""
-    filler = next(row["chip_us"] for row in found["rows"] if row["name"] == "filler")
-    return {"total_chip_us": found["total_chip_us"], "chip_us": found["chip_us"], "filler_chip_us": filler}
+    filler = next(row.chip_us for row in found.rows if row.name == "filler")
+    return {"total_chip_us": found.total_chip_us, "chip_us": found.chip_us, "filler_chip_us": filler}
 
 
-def _table(found: Mapping[str, Any]) -> str:
+def _table(found: "GoodputReport") -> str:
     """A line with the shares, then a row for each pod, owner, slice or tier: places as shares of its own."""
-    places = [place for place, us in found["chip_us"].items() if us]
-    rows = [row for row in found["rows"] if row["total_chip_us"]]
-    about_owners = any(row["owner"] is not None for row in rows)
-    heads = [found["by"].upper(), *(["OWNER"] if found["by"] == "slice" else [])]
+    places = [place for place, us in found.chip_us.items() if us]
+    rows = [row for row in found.rows if row.total_chip_us]
+    about_owners = any(row.owner is not None for row in rows)
+    heads = [found.by.upper(), *(["OWNER"] if found.by == "slice" else [])]
     heads += ["TIER"] if about_owners else []
     table = []
     for row in rows:
-        named = [row["name"], *([row["owner"]] if found["by"] == "slice" else [])]
-        named += [row["tier"]] if about_owners else []
-        total = row["total_chip_us"]
-        shares = [_share(row["chip_us"].get(place, 0), total) for place in places]
+        named = [row.name, *([row.owner] if found.by == "slice" else [])]
+        named += [row.tier] if about_owners else []
+        total = row.total_chip_us
+        shares = [_share(row.chip_us.get(place, 0), total) for place in places]
         table.append([*named, format_chip_hours(total), *shares])
     headers = [*heads, "CHIP-HOURS", *(place.upper().replace("_", "-") for place in places)]
     return "\n".join([_summary(found), "", text_table(headers, table)] if table else [_summary(found)])
 
 
-def _summary(found: Mapping[str, Any]) -> str:
-    span = f"{format_time(found['since_us'])} to {format_time(found['until_us'])}"
-    if found["utilisation"] is None:
+def _summary(found: "GoodputReport") -> str:
+    span = f"{format_time(found.since_us)} to {format_time(found.until_us)}"
+    if found.utilisation is None or found.utilisation_by_tier is None:
         return f"{span}: no time has passed"
-    tiers = ", ".join(f"{tier} {_percent(share)}" for tier, share in found["utilisation_by_tier"].items())
+    tiers = ", ".join(f"{tier} {_percent(share)}" for tier, share in found.utilisation_by_tier.items())
     lines = [
-        f"{span}: {format_chip_hours(found['total_chip_us'])} chip-hours",
-        f"utilisation {_percent(found['utilisation'])} of the chips in order ({tiers})",
+        f"{span}: {format_chip_hours(found.total_chip_us)} chip-hours",
+        f"utilisation {_percent(found.utilisation)} of the chips in order ({tiers})",
     ]
-    if found["runtime_goodput"] is not None:
+    if found.runtime_goodput is not None and found.scheduling_goodput is not None:
         lines.append(
-            f"scheduling goodput {_percent(found['scheduling_goodput'])}, "
-            f"runtime goodput {_percent(found['runtime_goodput'])}"
+            f"scheduling goodput {_percent(found.scheduling_goodput)}, "
+            f"runtime goodput {_percent(found.runtime_goodput)}"
         )
     return "\n".join(lines)
 

@@ -1,18 +1,23 @@
 """`lightwave operations`: operations on the whole twin, with their time and user."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
+from ops.client.answers import ApiPath
 from ops.client.http_client import Client
 from ops.report.tables import text_table
 from shared.basics.field_text import fields_text
 from shared.basics.units import US_PER_S
 
+if TYPE_CHECKING:
+    from schemas.files.operations_log import NumberedOperation
+
+OPERATIONS: "ApiPath[NumberedOperation]" = ApiPath("/v1/operations")
 FIELDS = ("number", "wall_us", "who", "type", "body")
 
 app = command_app()
@@ -31,25 +36,23 @@ def operations(
 ) -> None:
     """List clock changes, rebuilds, skips and who made them."""
     client = Client()
-    rows = client.rows("/v1/operations", *FIELDS, start=start, limit=limit)
+    rows = client.rows(OPERATIONS, *FIELDS, start=start, limit=limit)
     with client.reading():
         show(rows, output, lambda: _table(rows))
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: "list[NumberedOperation]") -> str:
     headers = ("NUMBER", "WHEN", "WHO", "WHAT", "")
-    return text_table(
-        headers, [[r["number"], _when(r["wall_us"]), r["who"], r["type"], _body_text(r)] for r in rows]
-    )
+    return text_table(headers, [[r.number, _when(r.wall_us), r.who, r.type, _body_text(r)] for r in rows])
 
 
 def _when(wall_us: int) -> str:
     return datetime.fromtimestamp(wall_us / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _body_text(row: dict[str, Any]) -> str:
+def _body_text(row: "NumberedOperation") -> str:
     """What it says in short; a plan by its sites."""
-    body = dict(row["body"])
-    if row["type"] == "TwinPlanned":
-        body["sites"] = ",".join(site["site"] for site in body["sites"])
+    body = dict(row.body)
+    if row.type == "TwinPlanned":
+        body["sites"] = ",".join(site.site for site in body["sites"])
     return fields_text(body)

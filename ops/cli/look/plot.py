@@ -2,8 +2,8 @@
 
 import math
 import shutil
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
@@ -13,10 +13,14 @@ from ops.cli.common.name_completion import SensorNameParam, expand_name
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import ChoiceParam
+from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
 from shared.basics.time_format import format_time
 from shared.models.telemetry.module_fields import MODULE_FIELDS
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
+
+if TYPE_CHECKING:
+    from schemas.api.sensor_readings import ReadingSample
 
 FIELD_NAMES = tuple(dict.fromkeys((*MODULE_FIELDS, *OCS_FIELDS)))
 HOURS_MAX = 10_000.0
@@ -68,18 +72,19 @@ def plot(
     full = expand_name(client, name)
     of_which = {"field": field, "lane": lane, "of": of}
     since = f"{max(1, round(3600 * hours))}s"
-    samples = client.rows(f"/v1/readings/{escape_path(full)}", "at_us", "value", since=since, **of_which)
+    path: ApiPath[ReadingSample] = ApiPath(f"/v1/readings/{escape_path(full)}")
+    samples = client.rows(path, "at_us", "value", since=since, **of_which)
     shown = field or ("mirror_error_urad" if "/ocs-" in full else "rx_power_dbm")
     title = f"{name} {shown}" + (f" lane {lane}" if lane is not None else "") + (f" of {of}" if of else "")
     with client.reading():
         show(samples, output, lambda: chart_text(samples, title, is_rate=shown.endswith("ber")))
 
 
-def chart_text(samples: Sequence[Mapping[str, Any]], title: str, *, is_rate: bool) -> str:
+def chart_text(samples: "Sequence[ReadingSample]", title: str, *, is_rate: bool) -> str:
     """The chart as text, rates on a logarithmic axis; moments at which nothing was read are left out."""
     from ops.report.terminal_chart import braille_chart
 
-    found = [(row["at_us"], row["value"]) for row in samples if row["value"] is not None]
+    found = [(row.at_us, row.value) for row in samples if row.value is not None]
     if is_rate:
         found = [(at_us, math.log10(value)) for at_us, value in found if value > 0.0]
     if not found:

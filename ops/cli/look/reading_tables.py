@@ -1,18 +1,24 @@
 """Tables of the readings of modules and OCSes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ops.cli.common.kind_tables import Row
+from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client
 from ops.report.tables import text_table
+from shared.basics.json_types import JsonObject
 from shared.basics.time_format import format_duration
 from shared.models.telemetry.module_fields import MODULE_FIELDS
-from shared.models.telemetry.ocs_fields import OCS_FIELDS
+
+if TYPE_CHECKING:
+    from schemas.api.rows import LinkRow
+    from schemas.api.sensor_readings import OcsReadingRow, ReadingRow
+
+READINGS: "ApiPath[ReadingRow]" = ApiPath("/v1/readings")
 
 WIDE_HEADERS = ("NAME", "STATE", "RX-DBM", "TX-DBM", "BIAS-MA", "TEMP-C", "SNR-DB", "BER", "MPI-DB", "FLAGS")
 OF_MODULES = ("GEN", "AGE")
@@ -109,68 +115,85 @@ def reading_value(field: str, value: float | None) -> str | None:
     return f"{value:.{digits}f}"
 
 
-def flags_text(reading: Mapping[str, Any]) -> str | None:
+def flags_text(reading: "ReadingRow | OcsReadingRow", field_count: int, late_us: int = 0) -> str | None:
     """`!` and the fields of a warning, `!!` and those of an alarm, `?` and those that should be read and are
-    not; and how old they are where others are newer."""
-    alarms = [FLAG_NAMES[field] for field in reading["alarms"]]
-    warnings = [FLAG_NAMES[field] for field in reading["warnings"] if field not in reading["alarms"]]
-    unread = [FLAG_NAMES[field] for field in reading["unread"]]
-    if len(unread) == len(MODULE_FIELDS if "rx_power_dbm" in reading else OCS_FIELDS):
+    not; and how old they are where others are newer. `field_count` is the number of all fields."""
+    alarms = [FLAG_NAMES[field] for field in reading.alarms]
+    warnings = [FLAG_NAMES[field] for field in reading.warnings if field not in reading.alarms]
+    unread = [FLAG_NAMES[field] for field in reading.unread]
+    if len(unread) == field_count:
         unread = ["nothing is read"]
     marked = (("!!", alarms), ("?", unread), ("!", warnings))
     told = [f"{mark} {', '.join(names)}" for mark, names in marked if names]
-    late_us = reading.get("late_us", 0)
     return "; ".join([*told, *([f"{format_duration(late_us)} old"] if late_us else [])]) or None
 
 
-def readings_by_link(client: Client, fabrics: Sequence[str]) -> dict[str, Row]:
+def link_flags_text(reading: "ReadingRow") -> str | None:
+    return flags_text(reading, len(MODULE_FIELDS), reading.late_us)
+
+
+def readings_by_link(client: Client, fabrics: Sequence[str]) -> "dict[str, ReadingRow]":
     """By link end, of all that are connected."""
-    rows = [row for fabric in fabrics for row in client.rows("/v1/readings", "name", fabric=fabric)]
-    return {row["name"]: row for row in rows}
+    rows = [row for fabric in fabrics for row in client.rows(READINGS, "name", fabric=fabric)]
+    return {row.name: row for row in rows}
 
 
-def wide_table(client: Client, links: Sequence[Row], order: ReadingOrder = NO_ORDER) -> str:
+def wide_table(client: Client, links: "Sequence[LinkRow]", order: ReadingOrder = NO_ORDER) -> str:
     """The table of some link ends by what their modules read; what none is read of comes last."""
     if not links:
         return "no links"
-    fabrics = dict.fromkeys(row["name"].partition("/")[0] for row in links)
+    fabrics = dict.fromkeys(row.name.partition("/")[0] for row in links)
     found = readings_by_link(client, list(fabrics))
-    now_us = client.resource("/v1/clock", "now_us")["now_us"]
+    now_us = client.resource(CLOCK, "now_us").now_us
     links = _sorted(links, found, order)
     with client.reading():
-        rows = [_with_module(row, found.get(row["name"]), now_us) for row in links]
+        rows = [_with_module(row, found.get(row.name), now_us) for row in links]
         return text_table((*WIDE_HEADERS[:-1], *OF_MODULES, WIDE_HEADERS[-1]), rows)
 
 
-def _sorted(links: Sequence[Row], readings: dict[str, Row], order: ReadingOrder) -> Sequence[Row]:
+def _sorted(
+    links: "Sequence[LinkRow]", readings: "dict[str, ReadingRow]", order: ReadingOrder
+) -> "Sequence[LinkRow]":
     rows = list(links)
     for field, up in reversed(order.by):
-        read = [(readings.get(row["name"], {}).get(field), row) for row in rows]
+        read = [(getattr(readings.get(row.name), field, None), row) for row in rows]
         there = sorted((one for one in read if one[0] is not None), key=itemgetter(0), reverse=not up)
         rows = [row for _, row in there] + [row for value, row in read if value is None]
     return rows[: order.top]
 
 
-def _with_module(link: Row, reading: Row | None, now_us: int) -> list[object]:
-    *measures, raised = wide_cells(link["name"], link["state"], reading)
-    return [*measures, link["generation"], format_duration(now_us - link["installed_us"]), raised]
+def _with_module(link: "LinkRow", reading: "ReadingRow | None", now_us: int) -> list[object]:
+    *measures, raised = wide_cells(link.name, link.state, reading)
+    return [*measures, link.generation, format_duration(now_us - link.installed_us), raised]
 
 
-def wide_cells(name: str, state: str, reading: Row | None) -> list[object]:
+def wide_cells(name: str, state: str, reading: "ReadingRow | None") -> list[object]:
     """A row of the wide table; without a reading, for it is dark or there is no frame yet, only its head."""
     if reading is None:
         return [name, state, *[None] * (len(WIDE_HEADERS) - 2)]
-    shown = ("rx_power_dbm", "tx_power_dbm", "bias_ma", "temperature_c", "snr_db", "ber", "mpi_db")
-    return [name, state, *(reading_value(field, reading[field]) for field in shown), flags_text(reading)]
+    return [
+        name,
+        state,
+        reading_value("rx_power_dbm", reading.rx_power_dbm),
+        reading_value("tx_power_dbm", reading.tx_power_dbm),
+        reading_value("bias_ma", reading.bias_ma),
+        reading_value("temperature_c", reading.temperature_c),
+        reading_value("snr_db", reading.snr_db),
+        reading_value("ber", reading.ber),
+        reading_value("mpi_db", reading.mpi_db),
+        link_flags_text(reading),
+    ]
 
 
-def lane_rows(readings: Sequence[Row]) -> list[Row]:
+def lane_rows(readings: Sequence[JsonObject]) -> list[JsonObject]:
     """All fields of a link end or OCS, its values as tables show them; without when each was read, for that
     is one moment, but with how old they are where others are newer."""
     plain = ("field", "unit", "flag", "count", "at", "late_us")
     return [
         {
-            name: value if name in plain or value is None else reading_value(row["field"], value)
+            name: reading_value(str(row["field"]), value)
+            if isinstance(value, int | float) and name not in plain
+            else value
             for name, value in row.items()
             if name != "at_us" and (name != "late_us" or value)
         }

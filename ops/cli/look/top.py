@@ -2,7 +2,8 @@
 
 import sys
 from collections import defaultdict
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,15 +11,29 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.output import echo, watch_loop
 from ops.cli.common.param_types import ChoiceParam
-from ops.cli.look.reading_tables import WIDE_HEADERS, flags_text, reading_value, wide_cells
-from ops.client.http_client import Client
+from ops.cli.look.reading_tables import (
+    READINGS,
+    WIDE_HEADERS,
+    flags_text,
+    link_flags_text,
+    reading_value,
+    wide_cells,
+)
+from ops.client.answers import ApiPath
+from ops.client.http_client import Client, rows_path
 from ops.report.tables import text_table
+from schemas.kinds import LINKS
 from shared.basics.time_format import format_time
+from shared.models.telemetry.ocs_fields import OCS_FIELDS
+
+if TYPE_CHECKING:
+    from schemas.api.sensor_readings import OcsReadingRow, ReadingRow
 
 LINK_END_HEADERS = ("LINK-ENDS", "DOWN", "DEGRADED", "ALARMS", "WARNINGS", "RX-DBM", "BER", "WORST")
 OWN_HEADERS = ("ERROR-URAD", "MIRROR", "CAMERA-DB", "TEMP-C", "SUPPLY-V", "SUPPLY-A", "FLAGS")
 OCS_HEADERS = ("NAME", *OWN_HEADERS, *LINK_END_HEADERS)
 ROWS_MAX = 1_000
+OCS_READINGS: "ApiPath[OcsReadingRow]" = ApiPath("/v1/ocs-readings")
 NONE_YET = "no readings: nothing is connected, or no telemetry frame came yet"
 
 app = command_app()
@@ -50,8 +65,8 @@ def top(
     client = Client()
 
     def look() -> str:
-        rows = client.rows("/v1/readings", "name", fabric=fabric)
-        own = client.rows("/v1/ocs-readings", "name", fabric=fabric) if kind == "ocs" else []
+        rows = client.rows(READINGS, "name", fabric=fabric)
+        own = client.rows(OCS_READINGS, "name", fabric=fabric) if kind == "ocs" else []
         with client.reading():
             if not rows and not own:
                 return NONE_YET
@@ -63,31 +78,31 @@ def top(
         watch_loop(look, watch=True)
 
 
-def badness_key(reading: dict[str, Any]) -> tuple[Any, ...]:
+def badness_key(reading: "ReadingRow") -> tuple[int, int, float, str]:
     """What readings are sorted by."""
-    return *_flag_counts(reading), -(reading["ber"] or 0.0), reading["name"]
+    return *_flag_counts(reading), -(reading.ber or 0.0), reading.name
 
 
-def _links(rows: list[dict[str, Any]], count: int) -> str:
+def _links(rows: "list[ReadingRow]", count: int) -> str:
     worst = sorted(rows, key=badness_key)[:count]
     return f"{_head(rows)}\n\n" + text_table(
-        WIDE_HEADERS, [wide_cells(row["name"], row["state"], row) for row in worst]
+        WIDE_HEADERS, [wide_cells(row.name, row.state, row) for row in worst]
     )
 
 
-def _ocses(client: Client, rows: list[dict[str, Any]], own: list[dict[str, Any]], count: int) -> str:
+def _ocses(client: Client, rows: "list[ReadingRow]", own: "list[OcsReadingRow]", count: int) -> str:
     """By OCS, what it reads of itself, and the sums and the worst of the link ends on it."""
-    fabrics = dict.fromkeys(row["name"].partition("/")[0] for row in rows)
+    fabrics = dict.fromkeys(row.name.partition("/")[0] for row in rows)
     ocs_of = {
-        link["name"]: link["ocs"]
+        link.name: link.ocs
         for fabric in fabrics
-        for link in client.rows("/v1/links", "name", "ocs", fabric=fabric, fields="name,ocs")
+        for link in client.rows(rows_path(LINKS), "name", "ocs", fabric=fabric, fields="name,ocs")
     }
-    by_ocs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_ocs: dict[str, list[ReadingRow]] = defaultdict(list)
     for row in rows:
-        if (ocs := ocs_of.get(row["name"])) is not None:
+        if (ocs := ocs_of.get(row.name)) is not None:
             by_ocs[ocs].append(row)
-    own_reading = {row["name"]: row for row in own}
+    own_reading = {row.name: row for row in own}
     names = dict.fromkeys([*own_reading, *by_ocs])
     if not names:
         return "no OCSes: fibres lead straight from end to end"
@@ -96,22 +111,22 @@ def _ocses(client: Client, rows: list[dict[str, Any]], own: list[dict[str, Any]]
     return f"{_head_of_ocses(own, rows)}\n\n" + text_table(OCS_HEADERS, lines)
 
 
-def _ocs_badness_key(own_reading: dict[str, Any] | None, ends: list[dict[str, Any]]) -> tuple[Any, ...]:
+def _ocs_badness_key(own_reading: "OcsReadingRow | None", ends: "list[ReadingRow]") -> tuple[object, ...]:
     """What OCSes are sorted by: link ends that are down, their own flags, those of the link ends, and what
     these read."""
     own = (0, 0) if own_reading is None else _flag_counts(own_reading)
     worst = badness_key(min(ends, key=badness_key)) if ends else (0, 0, 0.0, "")
-    error_urad = 0.0 if own_reading is None else own_reading["mirror_error_urad"] or 0.0
-    down = sum(end["state"] == "down" for end in ends)
+    error_urad = 0.0 if own_reading is None else own_reading.mirror_error_urad or 0.0
+    down = sum(end.state == "down" for end in ends)
     return -down, own, _flagged_ends(ends), worst, -error_urad
 
 
-def _flag_counts(reading: dict[str, Any]) -> tuple[int, int]:
+def _flag_counts(reading: "ReadingRow | OcsReadingRow") -> tuple[int, int]:
     """What it cannot see weighs as much as what is far from usual."""
-    return -len({*reading["alarms"], *reading["unread"]}), -len(reading["warnings"])
+    return -len({*reading.alarms, *reading.unread}), -len(reading.warnings)
 
 
-def _head_of_ocses(own: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
+def _head_of_ocses(own: "list[OcsReadingRow]", rows: "list[ReadingRow]") -> str:
     """Of when the readings are, and how many raise a flag."""
     if not own:
         return _head(rows)
@@ -119,39 +134,45 @@ def _head_of_ocses(own: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str
     return "\n".join([head, _head(rows)]) if rows else head
 
 
-def _head(rows: list[dict[str, Any]], whose: str = "link ends") -> str:
+def _head(rows: "Sequence[ReadingRow | OcsReadingRow]", whose: str = "link ends") -> str:
     """Of when the readings are, and how many raise a flag."""
-    alarms, warnings, unread = (
-        sum(bool(row[level]) for row in rows) for level in ("alarms", "warnings", "unread")
-    )
-    newest_us = max(row["at_us"] for row in rows)
+    alarms = sum(bool(row.alarms) for row in rows)
+    warnings = sum(bool(row.warnings) for row in rows)
+    unread = sum(bool(row.unread) for row in rows)
+    newest_us = max(row.at_us for row in rows)
     head = (
         f"{format_time(newest_us)}  {len(rows)} {whose} read, {alarms} with alarms, {warnings} with warnings"
     )
     return f"{head}, {unread} not read in full" if unread else head
 
 
-def _flagged_ends(ends: list[dict[str, Any]]) -> tuple[int, int]:
-    return -sum(bool(end["alarms"]) for end in ends), -sum(bool(end["warnings"]) for end in ends)
+def _flagged_ends(ends: "list[ReadingRow]") -> tuple[int, int]:
+    return -sum(bool(end.alarms) for end in ends), -sum(bool(end.warnings) for end in ends)
 
 
-def _ocs(name: str, own_reading: dict[str, Any] | None, ends: list[dict[str, Any]]) -> list[object]:
-    shown = ("mirror_error_urad", "camera_snr_db", "temperature_c", "supply_v", "supply_a")
+def _ocs(name: str, own_reading: "OcsReadingRow | None", ends: "list[ReadingRow]") -> list[object]:
     own: list[object] = [None] * len(OWN_HEADERS)
     if own_reading is not None:
-        error, *others = (reading_value(field, own_reading[field]) for field in shown)
-        own = [error, own_reading["mirror"], *others, flags_text(own_reading)]
+        own = [
+            reading_value("mirror_error_urad", own_reading.mirror_error_urad),
+            own_reading.mirror,
+            reading_value("camera_snr_db", own_reading.camera_snr_db),
+            reading_value("temperature_c", own_reading.temperature_c),
+            reading_value("supply_v", own_reading.supply_v),
+            reading_value("supply_a", own_reading.supply_a),
+            flags_text(own_reading, len(OCS_FIELDS)),
+        ]
     return [name, *own, *_link_end_cells(ends)]
 
 
-def _link_end_cells(ends: list[dict[str, Any]]) -> list[object]:
+def _link_end_cells(ends: "list[ReadingRow]") -> list[object]:
     if not ends:
         return [0, *[None] * (len(LINK_END_HEADERS) - 1)]
     worst = min(ends, key=badness_key)
-    states = [end["state"] for end in ends]
+    states = [end.state for end in ends]
     alarms, warnings = _flagged_ends(ends)
-    powers = [end["rx_power_dbm"] for end in ends if end["rx_power_dbm"] is not None]
-    rates = [end["ber"] for end in ends if end["ber"] is not None]
+    powers = [end.rx_power_dbm for end in ends if end.rx_power_dbm is not None]
+    rates = [end.ber for end in ends if end.ber is not None]
     return [
         len(ends),
         states.count("down"),
@@ -160,5 +181,5 @@ def _link_end_cells(ends: list[dict[str, Any]]) -> list[object]:
         -warnings,
         reading_value("rx_power_dbm", min(powers, default=None)),
         reading_value("ber", max(rates, default=None)),
-        f"{worst['name']} {flags_text(worst) or ''}".rstrip(),
+        f"{worst.name} {link_flags_text(worst) or ''}".rstrip(),
     ]

@@ -1,7 +1,6 @@
 """`lightwave trace`: traces the light path of a link end, or all circuits of a trunk."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,10 +8,15 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import TraceableNameParam, expand_name
 from ops.cli.common.options import At, Output
 from ops.cli.common.output import show
+from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
 from ops.report.light_path_text import patched_port, unmade_reason
 from ops.report.tables import display_value, text_table
 from schemas.kinds import TRUNKS, kind_by_name_form
+
+if TYPE_CHECKING:
+    from schemas.api.network_rows import TrunkPath
+    from schemas.api.rows import ChipLocation, LightPath, StrandPath
 
 PATH_FIELDS = (
     "end",
@@ -49,42 +53,48 @@ def trace(
 ) -> None:
     """Trace the light path of a link end, or a trunk's circuits."""
     client = Client(at=at)
-    is_trunk = kind_by_name_form(name) is TRUNKS
-    fields = TRUNK_FIELDS if is_trunk else PATH_FIELDS
-    content = client.resource(f"/v1/trace/{escape_path(expand_name(client, name))}", *fields)
+    path = f"/v1/trace/{escape_path(expand_name(client, name))}"
+    if kind_by_name_form(name) is TRUNKS:
+        of_trunk: ApiPath[TrunkPath] = ApiPath(path)
+        trunk = client.resource(of_trunk, *TRUNK_FIELDS)
+        with client.reading():
+            show(trunk, output, lambda: _trunk(trunk))
+        return
+    of_link: ApiPath[LightPath] = ApiPath(path)
+    link = client.resource(of_link, *PATH_FIELDS)
     with client.reading():
-        show(content, output, lambda: _trunk(content) if is_trunk else _path(content))
+        show(link, output, lambda: _path(link))
 
 
 # --- a trunk ------------------------------------------------------------------------------------------------
 
 
-def _trunk(path: Mapping[str, Any]) -> str:
+def _trunk(path: "TrunkPath") -> str:
     """The trunk, a line for each of its circuits, and what they come to."""
-    trunk, circuits = path["trunk"], path["circuits"]
-    one, other = trunk["blocks"]
+    trunk, circuits = path.trunk, path.circuits
+    one, other = trunk.blocks
     head = (
-        f"{trunk['name']} is {trunk['state']}: {trunk['links']} of {trunk['wired']} links carry "
-        f"{trunk['carries_gbps']:,.0f} Gb/s each way, {trunk['rate_gbps']} Gb/s a link"
+        f"{trunk.name} is {trunk.state}: {trunk.links} of {trunk.wired} links carry "
+        f"{trunk.carries_gbps:,.0f} Gb/s each way, {trunk.rate_gbps} Gb/s a link"
     )
-    ways = ((one, other, "out"), (other, one, "back"))
+    ways = ((one, other, trunk.out_gbps, trunk.use_out), (other, one, trunk.back_gbps, trunk.use_back))
     loads = [
-        f"  {_short(a)} to {_short(b)}: {trunk[f'{way}_gbps']:,.1f} Gb/s, "
-        + ("no use" if (use := trunk[f"use_{way}"]) is None else f"{100 * use:.1f}% of it")
-        for a, b, way in ways
+        f"  {_short(a)} to {_short(b)}: {gbps:,.1f} Gb/s, "
+        + ("no use" if use is None else f"{100 * use:.1f}% of it")
+        for a, b, gbps, use in ways
     ]
     rows = [
         [
-            *(circuit["ocs"], f"N{circuit['north']}", _short(circuit["north_block"])),
-            *(f"S{circuit['south']}", _short(other if circuit["north_block"] == one else one)),
-            *(_short(circuit["rack"]), _short(circuit["control"])),
-            *(circuit["made"], circuit["lit"], display_value("loss_db", circuit["loss_db"])),
+            *(circuit.ocs, f"N{circuit.north}", _short(circuit.north_block)),
+            *(f"S{circuit.south}", _short(other if circuit.north_block == one else one)),
+            *(_short(circuit.rack), _short(circuit.control)),
+            *(circuit.made, circuit.lit, display_value("loss_db", circuit.loss_db)),
         ]
         for circuit in circuits
     ]
-    total = f"in all {len(circuits)} circuits, {path['made']} made, {path['lit']} lit"
-    if path["loss_db_max"] is not None:
-        mean, worst = (display_value("loss_db", path[f"loss_db_{name}"]) for name in ("mean", "max"))
+    total = f"in all {len(circuits)} circuits, {path.made} made, {path.lit} lit"
+    if path.loss_db_max is not None:
+        mean, worst = (display_value("loss_db", loss) for loss in (path.loss_db_mean, path.loss_db_max))
         total += f", loss {mean} dB in the mean and {worst} dB at most"
     return "\n".join([head, *loads, "", text_table(CIRCUIT, rows), total])
 
@@ -96,60 +106,59 @@ def _short(name: str) -> str:
 # --- a light path -------------------------------------------------------------------------------------------
 
 
-def _path(path: Mapping[str, Any]) -> str:
+def _path(path: "LightPath") -> str:
     """The path as light takes it, one line a station."""
-    used = f", used by {path['slice']}" if path["slice"] else ""
+    used = f", used by {path.slice}" if path.slice else ""
     lines = [
-        f"{path['end']} is {path['state']} ({_condition(path)}){used}",
+        f"{path.end} is {path.state} ({_condition(path)}){used}",
         "",
-        *_end(path["end"], path["chip"]),
-        *(f"  ├ {_strand(path['end'], strand)}" for strand in path["strands"]),
+        *_end(path.end, path.chip),
+        *(f"  ├ {_strand(path.end, strand)}" for strand in path.strands),
     ]
-    if path["far_end"] is None:
-        return "\n".join([*lines, f"far end   none: {unmade_reason(path)}"])
-    return "\n".join([*lines, *reversed(_end(path["far_end"], path["far_chip"]))])
+    if path.far_end is None or path.far_chip is None:
+        return "\n".join([*lines, f"far end   none: {unmade_reason(dict(path))}"])
+    return "\n".join([*lines, *reversed(_end(path.far_end, path.far_chip))])
 
 
-def _condition(path: Mapping[str, Any]) -> str:
+def _condition(path: "LightPath") -> str:
     """What the module says of itself and of what it receives, and why it may receive nothing."""
-    words = f"module {path['condition']}"
-    if path["loss_db"] is not None:
-        ber = "-" if path["ber"] is None else display_value("ber", path["ber"])
-        words += f", path loss {display_value('loss_db', path['loss_db'])} dB, BER {ber}"
-    if path["far_condition"] == "failed":
+    words = f"module {path.condition}"
+    if path.loss_db is not None:
+        ber = "-" if path.ber is None else display_value("ber", path.ber)
+        words += f", path loss {display_value('loss_db', path.loss_db)} dB, BER {ber}"
+    if path.far_condition == "failed":
         words += "; the far end's module has failed"
-    for which, whose in (("impairment", "it"), ("far_impairment", "the far end")):
-        if (path.get(which) or {}).get("worked_on"):
+    for impairment, whose in ((path.impairment, "it"), (path.far_impairment, "the far end")):
+        if impairment is not None and impairment.worked_on:
             words += f"; a technician has {whose} in hand"
     return words
 
 
-def _end(name: str, chip: Mapping[str, Any]) -> list[str]:
+def _end(name: str, chip: "ChipLocation") -> list[str]:
     face, index = name.split("/")[2:]
     return [
-        f"chip      ({chip['x']}, {chip['y']}, {chip['z']}) of {chip['cube']}",
+        f"chip      ({chip.x}, {chip.y}, {chip.z}) of {chip.cube}",
         f"face      {face}, index {index}: {name}",
     ]
 
 
-def _strand(end: str, strand: Mapping[str, Any]) -> str:
+def _strand(end: str, strand: "StrandPath") -> str:
     """One strand into the OCS and out again, or straight on: strand 0 of a + face enters at the North, that
     of a − face at the South, and strand 1 the other way round."""
-    name = f"strand {strand['strand']}"
-    if strand["ocs"] is None:
+    name = f"strand {strand.strand}"
+    if strand.ocs is None:
         return f"{name} ──"
-    at_north = end.split("/")[2].startswith("+") == (strand["strand"] == 0)
-    sides = ("north", "south") if at_north else ("south", "north")
-    first, last = (_port(strand, side) for side in sides)
+    at_north = end.split("/")[2].startswith("+") == (strand.strand == 0)
+    north = _port("N", strand.north, strand.north_spare)
+    south = _port("S", strand.south, strand.south_spare)
+    first, last = (north, south) if at_north else (south, north)
     if last is None:
-        return f"{name} ── {first} {strand['ocs']}, no circuit made"
-    return f"{name} ── {first} {strand['ocs']} {last} ──"
+        return f"{name} ── {first} {strand.ocs}, no circuit made"
+    return f"{name} ── {first} {strand.ocs} {last} ──"
 
 
-def _port(strand: Mapping[str, Any], side: str) -> str | None:
-    """Where the fibre is on this side, None if nothing leads there."""
-    if strand[side] is None:
+def _port(side: str, number: int | None, spare: int | None) -> str | None:
+    """The port of the fibre on a side, N or S; None if no circuit leads there."""
+    if number is None:
         return None
-    letter, spare = side[0].upper(), strand.get(f"{side}_spare")
-    port = f"{letter}{strand[side]}"
-    return port if spare is None else patched_port(port, f"{letter}{spare}")
+    return f"{side}{number}" if spare is None else patched_port(f"{side}{number}", f"{side}{spare}")

@@ -1,7 +1,8 @@
 """Commands that send a request to the twin and print its outcome on one line."""
 
 import textwrap
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import click
 import typer
@@ -44,10 +45,16 @@ from ops.cli.operate.outcome_text import (
     still_running_text,
 )
 from ops.cli.operate.wait import poll_until
-from ops.client.http_client import Client, RequestFailed, escape_path, path_with_wait
+from ops.client.answers import EVENTS
+from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
 from ops.report.tables import text_table
+from schemas.kinds import CUBES, FAULTS
 from shared.models.faults.fault_definition import FaultDefinition
-from shared.models.faults.fault_kinds import FAULTS, severity_of
+from shared.models.faults.fault_kinds import FAULTS as FAULT_ROWS
+from shared.models.faults.fault_kinds import severity_of
+
+if TYPE_CHECKING:
+    from schemas.api.requests import RequestReceipt
 
 HELP_WIDTH = 78
 
@@ -55,16 +62,17 @@ HELP_WIDTH = 78
 def fault_list() -> str:
     """List every kind with its target, its range of severity and its effect."""
     table = text_table(
-        ("KIND", "TARGET", "SEVERITY"), [[kind, row.example, _severity(row)] for kind, row in FAULTS.items()]
+        ("KIND", "TARGET", "SEVERITY"),
+        [[kind, row.example, _severity(row)] for kind, row in FAULT_ROWS.items()],
     )
     heading, *rows = table.splitlines()
     lines = [f"Kinds of faults:\n  {heading}"]
-    for line, row in zip(rows, FAULTS.values(), strict=True):
+    for line, row in zip(rows, FAULT_ROWS.values(), strict=True):
         lines += [
             f"  {line}",
             textwrap.fill(row.meaning, HELP_WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6),
         ]
-    slow = ", ".join(kind for kind, row in FAULTS.items() if row.onset_h is not None)
+    slow = ", ".join(kind for kind, row in FAULT_ROWS.items() if row.onset_h is not None)
     listed = "\n".join(lines)
     return f"{NO_WRAP}{listed}\n\nWith --onset a fault grows to its severity: {slow}."
 
@@ -126,7 +134,7 @@ def commission(
     given = config.model_dump(mode="json", exclude_unset=True, exclude={"kind"})
     body: dict[str, object] = {"name": name, "site": site, "kind": config.kind, "settings": given}
     client = Client()
-    answer = client.post(path_with_wait("/v1/fabrics", comment), *ANSWER_FIELDS, "at_us", body=body, key=key)
+    answer = client.post(receipt_path("/v1/fabrics", comment), *ANSWER_FIELDS, "at_us", body=body, key=key)
     with client.reading():
         show(answer, output, lambda: commission_text(name, site, answer))
 
@@ -143,7 +151,7 @@ def retire(
     """Retire a fabric for good; its name is never reused."""
     client = Client()
     answer = client.post(
-        path_with_wait(f"/v1/fabrics/{escape_path(fabric)}/retire", comment), *ANSWER_FIELDS, "at_us", key=key
+        receipt_path(f"/v1/fabrics/{escape_path(fabric)}/retire", comment), *ANSWER_FIELDS, "at_us", key=key
     )
     with client.reading():
         show(answer, output, lambda: retire_text(fabric, answer))
@@ -247,33 +255,29 @@ def _clear_all(client: Client, target: str | None, comment: str | None, output: 
     if within is not None:
         # An unknown name has no faults either, which would look as if all were well. The query of the log
         # raises NotFound for it.
-        client.rows("/v1/events", "id", **{"for": within}, limit=1)
-    active = client.rows("/v1/faults", "name", "target", state="active")
+        client.rows(EVENTS, "id", **{"for": within}, limit=1)
+    active = client.rows(rows_path(FAULTS), "name", "target", state="active")
     meant = [
-        str(row["name"])
+        str(row.name)
         for row in active
-        if within in (None, row["name"]) or f"{row['target']}/".startswith(f"{within}/")
+        if within in (None, row.name) or f"{row.target}/".startswith(f"{within}/")
     ]
     paths = [f"/v1/faults/{escape_path(name)}/clear" for name in meant]
-    answers = [client.post(path_with_wait(path, comment), *ANSWER_FIELDS) for path in paths]
+    answers = [client.post(receipt_path(path, comment), *ANSWER_FIELDS) for path in paths]
     with client.reading():
         lines = [refusal_of(answer) or outcome_text("clear", answer) for answer in answers]
         show(answers, output, lambda: "\n".join(lines) or "no active faults")
 
 
-def _show_other_faults(client: Client, answer: dict[str, Any], output: Form, how: str) -> None:
+def _show_other_faults(client: Client, answer: "RequestReceipt", output: Form, how: str) -> None:
     """Print the other active faults of the same part, or of a part that contains it."""
     with client.reading():
         found = fault_and_target(answer)
     if found is None or output != "table":
         return
     target, mine = found
-    rows = client.rows("/v1/faults", "name", "target", fabric=target.split("/")[0], state="active")
-    others = [
-        str(row["name"])
-        for row in rows
-        if row["name"] != mine and f"{target}/".startswith(f"{row['target']}/")
-    ]
+    rows = client.rows(rows_path(FAULTS), "name", "target", fabric=target.split("/")[0], state="active")
+    others = [str(row.name) for row in rows if row.name != mine and f"{target}/".startswith(f"{row.target}/")]
     if others:
         echo(f"{target} {how} {', '.join(others)}")
 
@@ -344,19 +348,19 @@ def drain(
         raise click.UsageError("--timeout requires --wait")
     client = Client()
     name = expand_name(client, target)
-    path = f"/v1/cubes/{escape_path(name)}"
+    path = row_path(CUBES, name)
     answer = request_answer(client, f"{path}/drain", RequestNote(key, comment), None, output)
-    slices = client.resource(path, "slices")["slices"]
+    slices = client.resource(path, "slices").slices
     with client.reading():
         show(answer, output, lambda: drain_text(name, answer, slices))
     if not wait:
         return
 
     def empty() -> bool | None:
-        return client.resource(path, "drained")["drained"] or None
+        return client.resource(path, "drained").drained or None
 
     if poll_until(empty, timeout_s) is None:
-        left = still_running_text(client.resource(path, "slices")["slices"])
+        left = still_running_text(client.resource(path, "slices").slices)
         raise RequestFailed(f"{name}: {left} after {timeout_s} s; it accepts no new slices")
     if output == "table":
         echo(f"{name} is drained, nothing runs there")
@@ -378,8 +382,13 @@ def undrain(
 
 
 def send_request(
-    client: Client, verb: str, path: str, note: RequestNote, output: Form, body: dict[str, Any] | None = None
-) -> dict[str, Any]:
+    client: Client,
+    verb: str,
+    path: str,
+    note: RequestNote,
+    output: Form,
+    body: Mapping[str, object] | None = None,
+) -> "RequestReceipt":
     """Send a request and print its outcome. RequestFailed if it is refused."""
     answer = request_answer(client, path, note, body, output)
     with client.reading():
@@ -388,13 +397,13 @@ def send_request(
 
 
 def request_answer(
-    client: Client, path: str, note: RequestNote, body: dict[str, Any] | None, output: Form
-) -> dict[str, Any]:
+    client: Client, path: str, note: RequestNote, body: Mapping[str, object] | None, output: Form
+) -> "RequestReceipt":
     """The twin's answer to a request.
 
     RequestFailed if the request is refused; for JSON and YAML, the whole answer is printed first.
     """
-    answer = client.post(path_with_wait(path, note.comment), *ANSWER_FIELDS, body=body, key=note.key)
+    answer = client.post(receipt_path(path, note.comment), *ANSWER_FIELDS, body=body, key=note.key)
     with client.reading():
         refusal = refusal_of(answer)
     if refusal is not None:

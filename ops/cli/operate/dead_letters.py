@@ -1,6 +1,6 @@
 """`lightwave dead-letters`: log records that could not be read, or that were skipped."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
@@ -9,9 +9,14 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.cli.operate.outcome_text import refusal_of
-from ops.client.http_client import Client, RequestFailed, escape_path, path_with_wait
+from ops.client.answers import ApiPath
+from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path
 from ops.report.tables import text_table
 
+if TYPE_CHECKING:
+    from schemas.api.dead_letters import DeadLetterReport, DroppedDeadLetters
+
+LETTERS = "/v1/dead-letters"
 FIELDS = ("origin", "error", "line", "line_bytes", "service", "state", "replays_as")
 LINE_SHOWN = 60
 """Characters of a line that a table shows."""
@@ -35,7 +40,8 @@ def list_letters(
 ) -> None:
     """List the pending dead letters, oldest first."""
     client = Client()
-    rows = client.rows("/v1/dead-letters", *FIELDS, every="true" if every else None)
+    path: ApiPath[DeadLetterReport] = ApiPath(LETTERS)
+    rows = client.rows(path, *FIELDS, every="true" if every else None)
     with client.reading():
         show(rows, output, lambda: _table(rows, every=every))
 
@@ -44,7 +50,8 @@ def list_letters(
 def show_one(origin: Origin, output: Output = "table") -> None:
     """Show one dead letter and its original line."""
     client = Client()
-    row = client.resource(f"/v1/dead-letters/{escape_path(origin)}", *FIELDS)
+    path: ApiPath[DeadLetterReport] = ApiPath(f"{LETTERS}/{escape_path(origin)}")
+    row = client.resource(path, *FIELDS)
     with client.reading():
         show(row, output, lambda: _letter(row))
 
@@ -62,13 +69,13 @@ def replay(
     The replay is a new request with its own position on the log.
     """
     client = Client()
-    path = path_with_wait(f"/v1/dead-letters/{escape_path(origin)}/replay", comment)
+    path = receipt_path(f"{LETTERS}/{escape_path(origin)}/replay", comment)
     row = client.post(path, "id", "status", "repeated")
     with client.reading():
         if (refusal := refusal_of(row)) is not None:
             raise RequestFailed(refusal)
-        told = f"{origin}: {row['status']} as {row['id']}"
-        show(row, output, lambda: f"{told}, as before" if row["repeated"] else told)
+        told = f"{origin}: {row.status} as {row.id}"
+        show(row, output, lambda: f"{told}, as before" if row.repeated else told)
 
 
 @app.command(epilog=examples("dead-letters drop pod-0:41", "dead-letters drop --all"))
@@ -84,31 +91,31 @@ def drop(
     if (origin is None) != every:
         raise click.UsageError("give either ORIGIN or --all")
     client = Client()
-    row = client.delete(
-        "/v1/dead-letters" if origin is None else f"/v1/dead-letters/{escape_path(origin)}", "dropped"
-    )
+    path = LETTERS if origin is None else f"{LETTERS}/{escape_path(origin)}"
+    dropped: ApiPath[DroppedDeadLetters] = ApiPath(path)
+    row = client.delete(dropped, "dropped")
     with client.reading():
-        show(row, output, lambda: f"dropped: {', '.join(row['dropped']) or 'none that waits'}")
+        show(row, output, lambda: f"dropped: {', '.join(row.dropped) or 'none that waits'}")
 
 
-def _table(rows: list[dict[str, Any]], *, every: bool) -> str:
+def _table(rows: "list[DeadLetterReport]", *, every: bool) -> str:
     if not rows:
         return "no dead letters" if every else "no dead letter waits"
     headers = ["ORIGIN", "STATE", "SERVICE", "REPLAYS AS", "ERROR", "LINE"]
     shown = [
         [
-            *(row["origin"], row["state"], row["service"] or "-", row["replays_as"] or "-"),
-            *(_shorten(row["error"]), _shorten(row["line"])),
+            *(row.origin, row.state, row.service or "-", row.replays_as or "-"),
+            *(_shorten(row.error), _shorten(row.line)),
         ]
         for row in rows
     ]
     return text_table(headers, shown)
 
 
-def _letter(row: dict[str, Any]) -> str:
-    size = f" (the beginning of {row['line_bytes']} bytes)" if row["line_bytes"] is not None else ""
-    asks = f", replays as {row['replays_as']}" if row["replays_as"] else ", cannot be replayed"
-    return f"{row['origin']}: {row['state']}{asks}\n{row['error']}\n{row['line']}{size}"
+def _letter(row: "DeadLetterReport") -> str:
+    size = f" (the beginning of {row.line_bytes} bytes)" if row.line_bytes is not None else ""
+    asks = f", replays as {row.replays_as}" if row.replays_as else ", cannot be replayed"
+    return f"{row.origin}: {row.state}{asks}\n{row.error}\n{row.line}{size}"
 
 
 def _shorten(text: str) -> str:

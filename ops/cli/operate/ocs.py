@@ -1,6 +1,6 @@
 """`lightwave ocs`: inspects, tests and operates one optical circuit switch."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 import typer
@@ -11,6 +11,10 @@ from ops.cli.common.options import Comment, Out, Output, RequestKey, seed_option
 from ops.cli.common.output import Form, echo, render, write_or_print
 from ops.cli.common.output import show as shown_as
 from ops.cli.common.param_types import ChoiceParam, CrossConnectParam
+from ops.client.answers import ApiPath
+
+if TYPE_CHECKING:
+    from schemas.api.ocs_management import OcsManagement
 
 MatrixForm = Literal["table", "json", "yaml", "csv", "parquet"]
 TECHNOLOGIES = ("palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength")
@@ -217,7 +221,7 @@ def show(
     from ops.client.http_client import Client, escape_path
 
     client = Client()
-    path = f"/v1/ocs/{escape_path(expand_name(client, name))}/management"
+    path: ApiPath[OcsManagement] = ApiPath(f"/v1/ocs/{escape_path(expand_name(client, name))}/management")
     content = client.resource(path, "name", "oper_status", "ports", "ports_a_side", "cross_connects")
     with client.reading():
         shown_as(content, output, lambda: _device_text(content))
@@ -226,22 +230,28 @@ def show(
 CROSS_CONNECTS = ("KEY", "STATUS", "FACTORY-LOSS-DB", "ACCURACY-DB", "HELD-BY", "REASON")
 
 
-def _device_text(content: dict[str, Any]) -> str:
+def _device_text(content: "OcsManagement") -> str:
     """One line of the OCS, one of its ports that are not up, a table of its cross-connects."""
     from ops.report.tables import display_value, text_table
 
-    rows = content["cross_connects"]
-    tuned = sum(row["oper_status"] == "tuned" for row in rows)
-    head = f"{content['name']} is {content['oper_status']}: {content['ports_a_side']} ports a side"
+    rows = content.cross_connects
+    tuned = sum(row.oper_status == "tuned" for row in rows)
+    head = f"{content.name} is {content.oper_status}: {content.ports_a_side} ports a side"
     lines = [f"{head}, {tuned} of {len(rows)} cross-connects tuned"]
-    other = [
-        f"{port['key']} {port['oper_status']}" for port in content["ports"] if port["oper_status"] != "up"
-    ]
-    if other and content["oper_status"] != "down":
+    other = [f"{port.key} {port.oper_status}" for port in content.ports if port.oper_status != "up"]
+    if other and content.oper_status != "down":
         lines.append(f"ports: {', '.join(other)}")
     if rows:
-        fields = ("key", "oper_status", "factory_insertion_loss_db", "accuracy_db", "slice", "reason")
-        held = [row | {"slice": row["slice"] or row.get("made_by")} for row in rows]
-        cells = [[display_value("loss_db" if "loss" in f else f, row[f]) for f in fields] for row in held]
+        cells = [
+            [
+                row.key,
+                row.oper_status,
+                display_value("loss_db", row.factory_insertion_loss_db),
+                display_value("accuracy_db", row.accuracy_db),
+                row.slice or row.made_by,
+                row.reason,
+            ]
+            for row in rows
+        ]
         lines.append(text_table(CROSS_CONNECTS, cells))
     return "\n".join(lines)

@@ -1,271 +1,337 @@
 """The outcome of a request in one sentence, from the messages that it caused."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from ops.report.tables import display_value, setting_text
 from shared.basics.time_format import format_duration, format_time
 
-Message = Mapping[str, Any]
-Body = Mapping[str, Any]
+if TYPE_CHECKING:
+    from schemas.api.requests import RefusalReceipt, RequestReceipt
+    from schemas.api.rows import LogMessage
+    from schemas.messages.cubes import CubeDrained, CubeUndrained
+    from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
+    from schemas.messages.ocs import CrossConnectsRemoved, CrossConnectsTaken, OcsRestarting
+    from schemas.messages.scheduler import (
+        CubeSwapped,
+        PodsJoined,
+        SliceAdmitted,
+        SliceCompleted,
+        SliceDegraded,
+        SliceNoticed,
+        SliceRecovering,
+        SliceRefused,
+        SliceRequeued,
+    )
+    from schemas.messages.topology import (
+        RewiringApproved,
+        RewiringEnded,
+        RewiringPlanned,
+        StageWaits,
+        TopologyKept,
+    )
+    from schemas.messages.transceivers import LinksChanged, LinkTested
+    from schemas.messages.workload import SliceReleased, SliceRequested
+
+Sentence = Callable[[Any, "LogMessage"], str]
+"""Takes the body of a message of one type, and the message."""
 
 
-def _admitted_text(message: Message) -> str:
-    body = message["body"]
-    if body["corner"] is not None:
-        return f"{body['slice']} admitted as a mesh in {message['about'][1]}"
-    cubes = len(body["cubes"])
-    return f"{body['slice']} admitted on {cubes} cube{'s' if cubes > 1 else ''}"
+def _admitted_text(body: "SliceAdmitted", message: "LogMessage") -> str:
+    if body.corner is not None:
+        return f"{body.slice} admitted as a mesh in {message.about[1]}"
+    cubes = len(body.cubes)
+    return f"{body.slice} admitted on {cubes} cube{'s' if cubes > 1 else ''}"
 
 
-def _joined_text(message: Message) -> str:
-    slices = message["body"]["slices"]
-    return f"{', '.join(slices[:-1])} and {slices[-1]} admitted together, as one job"
+def _joined_text(body: "PodsJoined", _message: "LogMessage") -> str:
+    return f"{', '.join(body.slices[:-1])} and {body.slices[-1]} admitted together, as one job"
 
 
-def _fault_began_text(message: Message) -> str:
-    body = message["body"]
-    until = f", until {format_time(body['expires_us'])}" if body["expires_us"] is not None else ""
-    return f"{body['fault']} began: {body['kind']} {body['target']}{until}"
+def _fault_began_text(body: "FaultBegan", _message: "LogMessage") -> str:
+    until = f", until {format_time(body.expires_us)}" if body.expires_us is not None else ""
+    return f"{body.fault} began: {body.kind} {body.target}{until}"
 
 
-def _fault_ended_text(message: Message) -> str:
-    body = message["body"]
-    return f"{body['fault']} {body['how']}: {body['kind']} {body['target']}"
+def _fault_ended_text(body: "FaultEnded", _message: "LogMessage") -> str:
+    return f"{body.fault} {body.how}: {body.kind} {body.target}"
 
 
-def _slice_text(words: str) -> Callable[[Message], str]:
-    return lambda message: f"{message['body']['slice']} {words}"
+def _requested_text(body: "SliceRequested", _message: "LogMessage") -> str:
+    return f"{body.slice} waits for room"
 
 
-def _rewiring_planned_text(message: Message) -> str:
-    body = message["body"]
-    name, count = body["rewiring"], body["stages"]
+def _completed_text(body: "SliceCompleted", _message: "LogMessage") -> str:
+    return f"{body.slice} released"
+
+
+def _withdrawn_text(body: "SliceRefused", _message: "LogMessage") -> str:
+    return f"{body.slice} withdrawn before it ran"
+
+
+def _released_text(body: "SliceReleased", _message: "LogMessage") -> str:
+    return f"{body.slice} will be released"
+
+
+def _drained_text(_body: "CubeDrained", message: "LogMessage") -> str:
+    return f"{message.about[0]} takes nothing new"
+
+
+def _undrained_text(_body: "CubeUndrained", message: "LogMessage") -> str:
+    return f"{message.about[0]} in use again"
+
+
+def _rewiring_planned_text(body: "RewiringPlanned", _message: "LogMessage") -> str:
+    name, count = body.rewiring, body.stages
     stages = f"{count} stage{'s' if count != 1 else ''}"
-    waits = f"; `lightwave dcn approve {name}` lets it come" if body["approval"] == "operator" else ""
-    takes = f"{format_duration(body['takes_us'])} if nothing waits"
-    return f"{name} planned: {body['circuits']:,} circuits in {stages}, {takes}; {_gain(body)}{waits}"
+    waits = f"; `lightwave dcn approve {name}` lets it come" if body.approval == "operator" else ""
+    takes = f"{format_duration(body.takes_us)} if nothing waits"
+    return f"{name} planned: {body.circuits:,} circuits in {stages}, {takes}; {_gain(body)}{waits}"
 
 
-def _gain(body: Body) -> str:
+def _kept_text(body: "TopologyKept", _message: "LogMessage") -> str:
+    return f"all stays as it is: {body.why} ({_gain(body)})"
+
+
+def _gain(body: "RewiringPlanned | TopologyKept") -> str:
     """What other trunks do for the hour that was planned for."""
-    shares = [
-        f"{body[field] / 1e6:.1%}" for field in ("use_ppm", "use_then_ppm", "transit_ppm", "transit_then_ppm")
-    ]
+    use, transit = (body.use_ppm, body.use_then_ppm), (body.transit_ppm, body.transit_then_ppm)
+    shares = [f"{ppm / 1e6:.1%}" for ppm in (*use, *transit)]
     return (
         f"in the hardest hour of late: largest use {shares[0]} to {shares[1]}, "
         f"transit {shares[2]} to {shares[3]}"
     )
 
 
-def _link_tested_text(message: Message) -> str:
+def _stage_waits_text(body: "StageWaits", _message: "LogMessage") -> str:
+    return f"{body.rewiring} approved; it waits: {body.reason}"
+
+
+def _approved_text(body: "RewiringApproved", _message: "LogMessage") -> str:
+    return f"{body.rewiring} approved, and carried out now"
+
+
+def _rewiring_ended_text(body: "RewiringEnded", _message: "LogMessage") -> str:
+    return f"{body.rewiring} {body.outcome}"
+
+
+def _link_tested_text(body: "LinkTested", message: "LogMessage") -> str:
     """What a module measured of its own light, and the verdict."""
-    body, (end, *_) = message["body"], message["about"]
-    expected = display_value("loss_db", body["expected_db"])
-    if body["verdict"] == "open":
+    end = message.about[0]
+    expected = display_value("loss_db", body.expected_db)
+    if body.verdict == "open":
         return f"{end}: a technician has it in hand, it is not plugged in; test it when the repair is done"
-    if body["loss_db"] is None:
+    if body.loss_db is None or body.log10_ber is None:
         return f"{end}: none of its light comes back: module or cable is dead (expected {expected} dB)"
-    more_db = body["loss_db"] - body["expected_db"]
-    ber = display_value("ber", 10.0 ** body["log10_ber"])
+    more_db = body.loss_db - body.expected_db
+    ber = display_value("ber", 10.0**body.log10_ber)
     text = {
         "clean": "as made",
         "lossy": f"{more_db:.1f} dB more than factory matrix and fibre: dirt or a bend at this end",
         "errors": "too many errors for this much light",
     }
-    loss = display_value("loss_db", body["loss_db"])
-    return f"{end}: {loss} dB out and back, expected {expected} dB, BER {ber}: {text[body['verdict']]}"
+    loss = display_value("loss_db", body.loss_db)
+    return f"{end}: {loss} dB out and back, expected {expected} dB, BER {ber}: {text[body.verdict]}"
 
 
-def _parameters_changed_text(message: Message) -> str:
+def _parameters_changed_text(body: "ParametersChanged", _message: "LogMessage") -> str:
     """Which parameters are otherwise now, and what they were."""
-    changes = message["body"]["changes"]
-    if not changes:
+    if not body.changes:
         return "all were so before"
     return "; ".join(
-        f"{change['name']} is {setting_text(change['value'])}, was {setting_text(change['was'])}"
-        for change in changes
+        f"{change.name} is {setting_text(change.value)}, was {setting_text(change.was)}"
+        for change in body.changes
     )
 
 
-def _ocs_restarting_text(message: Message) -> str:
-    circuits = "its circuits stand" if message["body"]["keeps"] else "its circuits are lost until then"
-    return f"{message['about'][0]} restarts its software; {circuits}"
+def _ocs_restarting_text(body: "OcsRestarting", message: "LogMessage") -> str:
+    circuits = "its circuits stand" if body.keeps else "its circuits are lost until then"
+    return f"{message.about[0]} restarts its software; {circuits}"
 
 
-def _cross_connects_text(how: str) -> Callable[[Message], str]:
+def _connected_text(body: "CrossConnectsTaken", message: "LogMessage") -> str:
+    return _cross_connects_text(body, message, "taken, and mirrors turn")
+
+
+def _disconnected_text(body: "CrossConnectsRemoved", message: "LogMessage") -> str:
+    return _cross_connects_text(body, message, "removed")
+
+
+def _cross_connects_text(
+    body: "CrossConnectsTaken | CrossConnectsRemoved", message: "LogMessage", how: str
+) -> str:
     """Which cross-connects of a request were carried out, and why others were not."""
-
-    def text(message: Message) -> str:
-        body = message["body"]
-        keys = ", ".join(f"{north + 1}A-{south + 1}B" for north, south in body["circuits"])
-        ocs = message["about"][0].rpartition("/")[0] if message["about"] else f"ocs-{body['ocs']}"
-        parts = [f"{ocs}: {keys} {how}", *(f"{key} refused: {reason}" for key, reason in body["refused"])]
-        if body["not_tried"]:
-            parts.append(f"not tried: {', '.join(body['not_tried'])}")
-        return "; ".join(parts)
-
-    return text
+    keys = ", ".join(f"{north + 1}A-{south + 1}B" for north, south in body.circuits)
+    ocs = message.about[0].rpartition("/")[0] if message.about else f"ocs-{body.ocs}"
+    parts = [f"{ocs}: {keys} {how}", *(f"{key} refused: {reason}" for key, reason in body.refused)]
+    if body.not_tried:
+        parts.append(f"not tried: {', '.join(body.not_tried)}")
+    return "; ".join(parts)
 
 
-def _rewiring(message: Message) -> str:
-    return str(message["body"]["rewiring"])
-
-
-SENTENCES: dict[str, list[tuple[str, Callable[[Message], str]]]] = {
-    "inject": [("FaultBegan", _fault_began_text)],
-    "clear": [("FaultEnded", _fault_ended_text)],
-    "request": [
-        ("PodsJoined", _joined_text),
-        ("SliceAdmitted", _admitted_text),
-        ("SliceRequested", _slice_text("waits for room")),
-    ],
-    "release": [
-        ("SliceCompleted", _slice_text("released")),
-        ("SliceRefused", _slice_text("withdrawn before it ran")),
-        ("SliceReleased", _slice_text("will be released")),
-    ],
-    "drain": [("CubeDrained", lambda message: f"{message['about'][0]} takes nothing new")],
-    "plan": [
-        ("RewiringPlanned", _rewiring_planned_text),
-        (
-            "TopologyKept",
-            lambda message: f"all stays as it is: {message['body']['why']} ({_gain(message['body'])})",
-        ),
-    ],
-    "approve": [
-        (
-            "StageWaits",
-            lambda message: f"{_rewiring(message)} approved; it waits: {message['body']['reason']}",
-        ),
-        ("RewiringApproved", lambda message: f"{_rewiring(message)} approved, and carried out now"),
-    ],
-    "abort": [
-        ("RewiringEnded", lambda message: f"{_rewiring(message)} {message['body']['outcome']}"),
-    ],
-    "connect": [("CrossConnectsTaken", _cross_connects_text("taken, and mirrors turn"))],
-    "disconnect": [("CrossConnectsRemoved", _cross_connects_text("removed"))],
-    "set": [("ParametersChanged", _parameters_changed_text)],
-    "restart": [("OcsRestarting", _ocs_restarting_text)],
-    "test": [("LinkTested", _link_tested_text)],
-    "undrain": [("CubeUndrained", lambda message: f"{message['about'][0]} in use again")],
+SENTENCES: dict[str, dict[str, Sentence]] = {
+    "inject": {"FaultBegan": _fault_began_text},
+    "clear": {"FaultEnded": _fault_ended_text},
+    "request": {
+        "PodsJoined": _joined_text,
+        "SliceAdmitted": _admitted_text,
+        "SliceRequested": _requested_text,
+    },
+    "release": {
+        "SliceCompleted": _completed_text,
+        "SliceRefused": _withdrawn_text,
+        "SliceReleased": _released_text,
+    },
+    "drain": {"CubeDrained": _drained_text},
+    "plan": {"RewiringPlanned": _rewiring_planned_text, "TopologyKept": _kept_text},
+    "approve": {"StageWaits": _stage_waits_text, "RewiringApproved": _approved_text},
+    "abort": {"RewiringEnded": _rewiring_ended_text},
+    "connect": {"CrossConnectsTaken": _connected_text},
+    "disconnect": {"CrossConnectsRemoved": _disconnected_text},
+    "set": {"ParametersChanged": _parameters_changed_text},
+    "restart": {"OcsRestarting": _ocs_restarting_text},
+    "test": {"LinkTested": _link_tested_text},
+    "undrain": {"CubeUndrained": _undrained_text},
 }
-"""Verb → what its outcome means, the most telling message first."""
+"""Verb → type of message → what it says of the outcome; the most informative type first."""
 
 
-def _cube_swapped_text(message: Message, _eased: bool) -> str:
-    moved, left, spare = message["about"]
+def _cube_swapped_text(_body: "CubeSwapped", message: "LogMessage") -> str:
+    moved, left, spare = message.about
     return f"{moved} moved from {left} to {spare}"
 
 
-def _slice_degraded_text(message: Message, improved: bool) -> str:
-    """What only got better was no better before."""
-    body = message["body"]
-    counts = (("down", body["links_down"]), ("degraded", body["links_degraded"]))
-    links = " and ".join(f"{n} link ends {how}" for how, n in counts if n)
-    return f"{body['slice']} {'still degraded' if improved else 'degraded'}: {links}"
+def _slice_degraded_text(body: "SliceDegraded", _message: "LogMessage") -> str:
+    return f"{body.slice} degraded: {_faulty_links_text(body)}"
 
 
-EFFECTS: dict[str, Callable[[Message, bool], str]] = {
+def _still_degraded_text(body: "SliceDegraded") -> str:
+    """For a slice whose links only got better: it was degraded before."""
+    return f"{body.slice} still degraded: {_faulty_links_text(body)}"
+
+
+def _faulty_links_text(body: "SliceDegraded") -> str:
+    counts = (("down", body.links_down), ("degraded", body.links_degraded))
+    return " and ".join(f"{n} link ends {how}" for how, n in counts if n)
+
+
+def _recovering_text(body: "SliceRecovering", _message: "LogMessage") -> str:
+    return f"{body.slice} recovering"
+
+
+def _noticed_text(body: "SliceNoticed", _message: "LogMessage") -> str:
+    return f"{body.slice} told to leave ({body.why})"
+
+
+def _requeued_text(body: "SliceRequeued", _message: "LogMessage") -> str:
+    return f"{body.slice} back in the queue"
+
+
+EFFECTS: dict[str, Sentence] = {
     "SliceDegraded": _slice_degraded_text,
-    "SliceRecovering": lambda message, _: f"{message['body']['slice']} recovering",
-    "SliceNoticed": lambda message, _: f"{message['body']['slice']} told to leave ({message['body']['why']})",
-    "SliceRequeued": lambda message, _: f"{message['body']['slice']} back in the queue",
+    "SliceRecovering": _recovering_text,
+    "SliceNoticed": _noticed_text,
+    "SliceRequeued": _requeued_text,
     "CubeSwapped": _cube_swapped_text,
 }
-"""What else a person would want to know at once."""
+"""Type of message → what it says of another effect of a request."""
 EFFECTS_MAX = 3
 
 
-def refusal_of(answer: Mapping[str, Any]) -> str | None:
+def refusal_of(answer: "RequestReceipt") -> str | None:
     """The sentence that says why the request was refused, None if it was not."""
-    if answer["status"] != "refused":
+    if answer.status != "refused":
         return None
-    reason = answer["reason"]
-    return f"{reason} ({answer['id']})"
+    return f"{cast('RefusalReceipt', answer).reason} ({answer.id})"
 
 
-def partly_refused(answer: Mapping[str, Any]) -> bool:
+def partly_refused(answer: "RequestReceipt") -> bool:
     """Whether some of what was asked for in one request was refused."""
-    return any(message["body"].get("refused") for message in answer["outcome"])
+    return any(getattr(message.body, "refused", None) for message in answer.outcome)
 
 
-def drain_text(name: str, answer: Mapping[str, Any], slices: list[str]) -> str:
+def drain_text(name: str, answer: "RequestReceipt", slices: Sequence[str]) -> str:
     """What a drain came to: who moved away, and who still runs there."""
-    if answer["status"] == "received":
+    if answer.status == "received":
         return outcome_text("drain", answer)
-    again = ", as asked before" if answer["repeated"] else ""
+    again = ", as asked before" if answer.repeated else ""
     still = f"; {still_running_text(slices)}, no spare" if slices else ", nothing runs there"
-    return f"{name} takes nothing new{_effects(answer['outcome'])}{still}{again} ({answer['id']})"
+    return f"{name} takes nothing new{_effects(answer.outcome)}{still}{again} ({answer.id})"
 
 
-def still_running_text(slices: list[str]) -> str:
+def still_running_text(slices: Sequence[str]) -> str:
     return f"{', '.join(slices)} still {'runs' if len(slices) == 1 else 'run'} there"
 
 
-def fault_and_target(answer: Mapping[str, Any]) -> tuple[str, str] | None:
+def fault_and_target(answer: "RequestReceipt") -> tuple[str, str] | None:
     """(target, fault) of the fault that a request began or ended, if it did."""
-    for message in answer["outcome"]:
-        if message["type"] in ("FaultBegan", "FaultEnded"):
-            return message["body"]["target"], message["body"]["fault"]
+    for message in answer.outcome:
+        if message.type in ("FaultBegan", "FaultEnded"):
+            body = cast("FaultBegan | FaultEnded", message.body)
+            return body.target, body.fault
     return None
 
 
-def outcome_text(verb: str, answer: Mapping[str, Any]) -> str:
+def outcome_text(verb: str, answer: "RequestReceipt") -> str:
     """What happened, with the id of the message that the request became."""
-    again = ", as asked before" if answer["repeated"] else ""
-    return f"{_outcome_without_id(verb, answer)}{again} ({answer['id']})"
+    again = ", as asked before" if answer.repeated else ""
+    return f"{_outcome_without_id(verb, answer)}{again} ({answer.id})"
 
 
-def commission_text(name: str, site: str, answer: Mapping[str, Any]) -> str:
+def commission_text(name: str, site: str, answer: "RequestReceipt") -> str:
     """That a fabric has joined its site, or will."""
-    again = ", as asked before" if answer["repeated"] else ""
-    if answer["status"] == "received":
-        return f"received; {name} joins {site} when simulated time goes on{again} ({answer['id']})"
-    return f"{name} joined {site} at {format_time(answer['at_us'])}{again} ({answer['id']})"
+    again = ", as asked before" if answer.repeated else ""
+    if answer.status == "received":
+        return f"received; {name} joins {site} when simulated time goes on{again} ({answer.id})"
+    return f"{name} joined {site} at {format_time(answer.at_us)}{again} ({answer.id})"
 
 
-def retire_text(name: str, answer: Mapping[str, Any]) -> str:
+def retire_text(name: str, answer: "RequestReceipt") -> str:
     """That a fabric has retired, or will."""
-    again = ", as asked before" if answer["repeated"] else ""
-    if answer["status"] == "received":
-        return f"received; {name} retires when simulated time goes on{again} ({answer['id']})"
-    return f"{name} retired at {format_time(answer['at_us'])}{again} ({answer['id']})"
+    again = ", as asked before" if answer.repeated else ""
+    if answer.status == "received":
+        return f"received; {name} retires when simulated time goes on{again} ({answer.id})"
+    return f"{name} retired at {format_time(answer.at_us)}{again} ({answer.id})"
 
 
-def _outcome_without_id(verb: str, answer: Mapping[str, Any]) -> str:
-    if answer["status"] == "received":
+def _outcome_without_id(verb: str, answer: "RequestReceipt") -> str:
+    if answer.status == "received":
         return "received; it will be taken when simulated time goes on"
-    own = _own_messages(answer["outcome"])
-    for kind, say in SENTENCES[verb]:
+    own = _own_messages(answer.outcome)
+    for kind, text in SENTENCES[verb].items():
         for message in own:
-            if message["type"] == kind:
-                return f"{say(message)}{_effects(answer['outcome'])}"
-    if verb == "abort" and answer["complete"]:
+            if message.type == kind:
+                return f"{text(message.body, message)}{_effects(answer.outcome)}"
+    if verb == "abort" and answer.complete:
         return "it ends after the stage that it is in"
-    return "done; nothing changed" if answer["complete"] else "accepted; what comes of it is not known yet"
+    return "done; nothing changed" if answer.complete else "accepted; what comes of it is not known yet"
 
 
-def _own_messages(outcome: list[Message]) -> list[Message]:
-    """The messages about what was asked for: not those about other slices that gained or lost by it."""
-    asked = next(
-        (m["body"]["slice"] for m in outcome if m["type"] in ("SliceRequested", "SliceReleased")), None
-    )
-    return [message for message in outcome if asked is None or message["body"].get("slice", asked) == asked]
+def _own_messages(outcome: "Sequence[LogMessage]") -> "list[LogMessage]":
+    """The messages about what was requested: not those about other slices that gained or lost by it."""
+    requested = next((_slice_of(m) for m in outcome if m.type in ("SliceRequested", "SliceReleased")), None)
+    return [message for message in outcome if requested is None or _slice_of(message) in (None, requested)]
 
 
-def _all_up(body: Body) -> bool:
-    return not body["degraded"] and not body["down"]
+def _slice_of(message: "LogMessage") -> str | None:
+    """The slice that a message is about, if its body has one."""
+    name: str | None = getattr(message.body, "slice", None)
+    return name
 
 
-def _effects(outcome: list[Message]) -> str:
-    improved = {m["id"] for m in outcome if m["type"] == "LinksChanged" and _all_up(m["body"])}
+def _all_up(body: "LinksChanged") -> bool:
+    return not body.degraded and not body.down
+
+
+def _effects(outcome: "Sequence[LogMessage]") -> str:
+    improved = {m.id for m in outcome if m.type == "LinksChanged" and _all_up(cast("LinksChanged", m.body))}
     latest: dict[object, str] = {}
     for message in outcome:
-        kind, body = message["type"], message["body"]
-        if kind in EFFECTS:
-            text = EFFECTS[kind](message, message.get("cause") in improved)
-            latest[kind, body["slice"], body.get("left")] = text
+        if message.type in EFFECTS:
+            text = EFFECTS[message.type](message.body, message)
+            if message.type == "SliceDegraded" and message.cause in improved:
+                text = _still_degraded_text(cast("SliceDegraded", message.body))
+            latest[message.type, _slice_of(message), getattr(message.body, "left", None)] = text
     effects = list(latest.values())
     if len(effects) > EFFECTS_MAX:
         effects = [*effects[:EFFECTS_MAX], f"{len(effects) - EFFECTS_MAX} more"]

@@ -1,16 +1,21 @@
 """`lightwave requests`: lists pending requests, shows outcomes and cancels requests."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
+from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
 from ops.report.tables import text_table
 from shared.basics.time_format import format_time
 
+if TYPE_CHECKING:
+    from schemas.api.requests import RequestReport
+
+REQUESTS: "ApiPath[RequestReport]" = ApiPath("/v1/requests")
 FIELDS = ("id", "key", "fabric", "type", "status", "asked_by", "comment", "ahead", "at_us", "reason")
 
 app = command_app("requests")
@@ -29,7 +34,7 @@ def requests() -> None:
 def list_waiting(output: Output = "table") -> None:
     """List the pending requests, oldest first."""
     client = Client()
-    rows = client.rows("/v1/requests", *FIELDS)
+    rows = client.rows(REQUESTS, *FIELDS)
     with client.reading():
         show(rows, output, lambda: _table(rows))
 
@@ -38,7 +43,7 @@ def list_waiting(output: Output = "table") -> None:
 def show_one(request: Request, output: Output = "table") -> None:
     """Show the outcome of a request."""
     client = Client()
-    row = client.resource(f"/v1/requests/{escape_path(request)}", *FIELDS)
+    row = client.resource(request_path(request), *FIELDS)
     with client.reading():
         show(row, output, lambda: _sentence(row))
 
@@ -50,26 +55,30 @@ def cancel(request: Request, output: Output = "table") -> None:
     Its idempotency key stays reserved for a day.
     """
     client = Client()
-    row = client.delete(f"/v1/requests/{escape_path(request)}", *FIELDS)
+    row = client.delete(request_path(request), *FIELDS)
     with client.reading():
         show(row, output, lambda: _sentence(row))
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def request_path(request: str) -> "ApiPath[RequestReport]":
+    """The path of a request, by its idempotency key or the id of its message."""
+    return ApiPath(f"/v1/requests/{escape_path(request)}")
+
+
+def _table(rows: "list[RequestReport]") -> str:
     if not rows:
         return "no request waits"
-    fields = ("type", "fabric", "asked_by", "key", "id", "comment")
-    shown = [[str(row["ahead"]), *(row[field] or "-" for field in fields)] for row in rows]
+    shown = [
+        [str(row.ahead), row.type, row.fabric, row.asked_by, row.key, row.id, row.comment] for row in rows
+    ]
     return text_table(["AHEAD", "TYPE", "FABRIC", "ASKED BY", "KEY", "MESSAGE", "COMMENT"], shown)
 
 
-def _sentence(row: dict[str, Any]) -> str:
+def _sentence(row: "RequestReport") -> str:
     """One line: what was asked for, by whom, and what became of it."""
-    author = f" by {row['asked_by']}" if row["asked_by"] else ""
-    when = f" at {format_time(row['at_us'])}" if row["at_us"] is not None else ""
-    ahead = f", {row['ahead']} before it" if row["ahead"] is not None else ""
-    why = f": {row['reason']}" if row["reason"] else ""
-    comment = f' "{row["comment"]}"' if row["comment"] else ""
-    return (
-        f"{row['type']} of {row['fabric']}{author}{comment} {row['status']}{when}{ahead}{why} ({row['id']})"
-    )
+    author = f" by {row.asked_by}" if row.asked_by else ""
+    when = f" at {format_time(row.at_us)}" if row.at_us is not None else ""
+    ahead = f", {row.ahead} before it" if row.ahead is not None else ""
+    why = f": {row.reason}" if row.reason else ""
+    comment = f' "{row.comment}"' if row.comment else ""
+    return f"{row.type} of {row.fabric}{author}{comment} {row.status}{when}{ahead}{why} ({row.id})"

@@ -1,7 +1,7 @@
 """`lightwave dcn plan --live`, `dcn approve` and `dcn abort`: rewires a network of the running twin."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import click
 import typer
@@ -12,11 +12,16 @@ from ops.cli.common.output import Form, echo, show
 from ops.cli.common.param_types import FILE
 from ops.cli.operate.actions import RequestNote, request_answer, send_request
 from ops.cli.operate.outcome_text import outcome_text
+from ops.cli.operate.request_queue import request_path
 from ops.cli.operate.wait import poll_until
+from ops.client.answers import EVENTS, JsonRecord
 from ops.client.http_client import Client, RequestFailed, escape_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from schemas.api.requests import RequestReceipt, RequestReport
+    from schemas.messages.topology import RewiringEnded, RewiringPlanned
 
 LIVE_PARAMETERS = ("wait", "timeout_s", "key", "comment")
 """Parameters of `dcn plan` that go with --live, and with nothing else."""
@@ -80,43 +85,45 @@ def plan_live(dcn: str | None, note: RequestNote, output: Form, *, wait: bool, t
     refused, or ends before it is complete."""
     client = Client()
     answer = request_answer(client, "/v1/rewirings", note, {"dcn": dcn}, output)
-    if wait and not answer["complete"]:
-        answer = answer | _complete_report(client, str(answer["id"]), timeout_s)
+    if wait and not answer.complete:
+        report = _complete_report(client, str(answer.id), timeout_s)
+        answer = cast("RequestReceipt", JsonRecord(dict(answer) | dict(report)))
     with client.reading():
         show(answer, output, lambda: outcome_text("plan", answer))
-        names = [row["body"]["rewiring"] for row in answer["outcome"] if row["type"] == "RewiringPlanned"]
+        planned = [
+            cast("RewiringPlanned", row.body) for row in answer.outcome if row.type == "RewiringPlanned"
+        ]
+        names = [body.rewiring for body in planned]
     for name in names if wait else []:
         _wait_until_ended(client, str(name), timeout_s, output)
 
 
-def _complete_report(client: Client, request: str, timeout_s: int | None) -> dict[str, Any]:
+def _complete_report(client: Client, request: str, timeout_s: int | None) -> "RequestReport":
     """What became of a request, once all of that is known."""
 
-    def look() -> dict[str, Any] | None:
-        report = client.resource(
-            f"/v1/requests/{escape_path(request)}", "complete", "status", "reason", "outcome"
-        )
-        return report if report["complete"] else None
+    def look() -> "RequestReport | None":
+        report = client.resource(request_path(request), "complete", "status", "reason", "outcome")
+        return report if report.complete else None
 
     report = poll_until(look, timeout_s)
     if report is None:
         raise RequestFailed(f"{request}: nothing was planned within {timeout_s} s")
-    if report["status"] == "refused":
-        raise RequestFailed(f"{report['reason']} ({request})")
+    if report.status == "refused":
+        raise RequestFailed(f"{report.reason} ({request})")
     return report
 
 
 def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: Form) -> None:
-    def look() -> dict[str, Any] | None:
+    def look() -> "RewiringEnded | None":
         about: dict[str, object] = {"for": name, "type": "RewiringEnded"}
-        ended = client.rows("/v1/events", "at_us", "body", **about)
-        return ended[-1] if ended else None
+        ended = client.rows(EVENTS, "at_us", "body", **about)
+        return cast("RewiringEnded", ended[-1].body) if ended else None
 
     found = poll_until(look, timeout_s)
     if found is None:
         raise RequestFailed(f"{name}: has not ended after {timeout_s} s; it continues")
     with client.reading():
-        outcome, reason = found["body"]["outcome"], found["body"]["reason"]
+        outcome, reason = found.outcome, found.reason
     if outcome != "completed":
         raise RequestFailed(f"{name}: {outcome}: {reason}")
     if output == "table":

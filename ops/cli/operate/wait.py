@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import click
 import typer
@@ -11,7 +11,7 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import KindAndNameParam, expand_name
 from ops.cli.common.options import timeout_option
 from ops.cli.common.output import echo
-from ops.client.http_client import Client, RequestFailed, escape_path
+from ops.client.http_client import Client, RequestFailed, row_path, rows_path
 from schemas.kinds import find_kind
 
 PolledT = TypeVar("PolledT")
@@ -28,8 +28,6 @@ def poll_until(look: Callable[[], PolledT | None], timeout_s: float | None) -> P
     return found
 
 
-STATE_FIELD = {"cubes": "health"}
-"""Kind → its state field, if that is not `state`."""
 TIMEOUT_S = 30
 
 app = command_app()
@@ -61,17 +59,18 @@ def wait(
     client = Client()
     name = expand_name(client, name)
     field, _, value = wanted.rpartition("=") if "=" in wanted else ("", "", wanted)
-    field = field or STATE_FIELD.get(kind.word, "state")
-    path = f"/v1/{kind.word}/{escape_path(name)}"
+    field = field or kind.state_field
+    path = row_path(kind, name)
     client.resource(path, "name")  # check that the object exists, and then that the field can have the value
-    client.rows(f"/v1/{kind.word}", "name", **{field: value, "limit": 1})
+    client.rows(rows_path(kind), "name", **{field: value, "limit": 1})
 
-    def look() -> dict[str, Any] | None:
+    def look() -> bool | None:
         row = client.resource(path, field)
-        if _text(row[field]) == value:
-            return row
+        found = _text(row[field])
+        if found == value:
+            return True
         if row.get("ended_us") is not None:
-            raise RequestFailed(f"{name} ended with {field} {_text(row[field])}, not {value}")
+            raise RequestFailed(f"{name} ended with {field} {found}, not {value}")
         return None
 
     if poll_until(look, timeout_s) is None:

@@ -1,8 +1,8 @@
 """`lightwave bisect`: finds the message after which a condition is true."""
 
 import time
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,10 +11,14 @@ from ops.cli.common.event_table import EVENT_HEADERS, event_row
 from ops.cli.common.options import Fabric, Output
 from ops.cli.common.output import show
 from ops.cli.common.progress import ProgressLine
-from ops.cli.explain.events import MESSAGE, chain_text
-from ops.client.http_client import Client, TwinBusy, escape_path
+from ops.cli.explain.events import MESSAGE, chain_text, why_path
+from ops.client.answers import ApiPath
+from ops.client.http_client import Client, TwinBusy
 from ops.report.tables import text_table
 from shared.basics.time_format import format_time, format_time_ms
+
+if TYPE_CHECKING:
+    from schemas.api.bisect import Bisection, ConditionTransition
 
 FIELDS = ("from_us", "to_us", "reached_us", "held_at_start", "transitions", "messages", "cursor")
 EXIT_NEVER_HELD = 1
@@ -22,7 +26,7 @@ EXIT_NEVER_HELD = 1
 BUSY_WAIT_S_MAX = 120.0
 """How long others who ask the same are waited for."""
 
-BisectPart = Mapping[str, Any]
+BISECT: "ApiPath[Bisection]" = ApiPath("/v1/bisect")
 
 app = command_app()
 
@@ -65,55 +69,62 @@ def bisect(
     """
     client = Client()
     query = {"condition": condition, "fabric": fabric, "all": "true" if every else None}
-    found: list[BisectPart] = []
+    found: list[Bisection] = []
     with ProgressLine(lambda us, _: f"{format_time(round(us))} of {format_time(last_us)}", 1.0) as progress:
         last_us = 0
         for part in _parts(client, query | {"from": since, "to": until}):
             found.append(part)
-            last_us = part["to_us"]
-            progress.report_progress(part["reached_us"])
-    transitions = [turn for part in found for turn in part["transitions"]]
-    whole = {name: value for name, value in found[0].items() if name not in ("cursor", "reached_us")}
-    whole |= {"transitions": transitions, "messages": sum(part["messages"] for part in found)}
+            last_us = part.to_us
+            progress.report_progress(part.reached_us)
+    transitions = [turn for part in found for turn in part.transitions]
+    messages = sum(part.messages for part in found)
+    whole = dict(found[0]) | {"transitions": transitions, "messages": messages}
+    content = {name: value for name, value in whole.items() if name not in ("cursor", "reached_us")}
     with client.reading():
-        show(whole, output, lambda: _result_text(client, whole, every=every))
-    if not whole["held_at_start"] and not transitions:
+        show(content, output, lambda: _result_text(client, found[0], transitions, messages, every=every))
+    if not found[0].held_at_start and not transitions:
         raise typer.Exit(EXIT_NEVER_HELD)
 
 
-def _parts(client: Client, query: Mapping[str, object]) -> Iterator[BisectPart]:
+def _parts(client: Client, query: Mapping[str, object]) -> "Iterator[Bisection]":
     """What the twin finds, part by part; while others ask it the same, they are waited for."""
     until_s = time.monotonic() + BUSY_WAIT_S_MAX
     while True:
         try:
-            part = client.resource("/v1/bisect", *FIELDS, **query)
+            part = client.resource(BISECT, *FIELDS, **query)
         except TwinBusy as error:
             if time.monotonic() > until_s:
                 raise
             time.sleep(error.retry_after_s)
             continue
         yield part
-        if part["cursor"] is None or (part["transitions"] and not query["all"]):
+        if part.cursor is None or (part.transitions and not query["all"]):
             return
-        query = {**query, "from": None, "to": None, "cursor": part["cursor"]}
+        query = {**query, "from": None, "to": None, "cursor": part.cursor}
         until_s = time.monotonic() + BUSY_WAIT_S_MAX
 
 
-def _result_text(client: Client, found: BisectPart, *, every: bool) -> str:
-    where = f"{format_time(found['from_us'])} to {format_time(found['to_us'])}"
-    if every and found["transitions"]:
-        rows = [
-            ["yes" if turn["holds"] else "no", *event_row(turn["message"])] for turn in found["transitions"]
-        ]
-        began = [] if not found["held_at_start"] else [f"held already at {format_time(found['from_us'])}", ""]
+def _result_text(
+    client: Client,
+    found: "Bisection",
+    transitions: "Sequence[ConditionTransition]",
+    messages: int,
+    *,
+    every: bool,
+) -> str:
+    """The transitions of the whole span, with `every`, or the first one. `found` is the first part."""
+    where = f"{format_time(found.from_us)} to {format_time(found.to_us)}"
+    if every and transitions:
+        rows = [["yes" if turn.holds else "no", *event_row(turn.message)] for turn in transitions]
+        began = [] if not found.held_at_start else [f"held already at {format_time(found.from_us)}", ""]
         return "\n".join([*began, text_table(("HOLDS", *EVENT_HEADERS), rows)])
-    if found["held_at_start"]:
+    if found.held_at_start:
         ended = (
             ", and up to its end" if every else "; ask from an earlier moment, or with --all when it ended"
         )
-        return f"held already at {format_time(found['from_us'])}, where this begins{ended}"
-    if not found["transitions"]:
-        return f"never held from {where} ({found['messages']:,} messages)"
-    message = found["transitions"][0]["message"]
-    chain = client.rows(f"/v1/why/{escape_path(message['id'])}", *MESSAGE)
-    return f"holds since {format_time_ms(message['at_us'])}\n{chain_text(chain)}"
+        return f"held already at {format_time(found.from_us)}, where this begins{ended}"
+    if not transitions:
+        return f"never held from {where} ({messages:,} messages)"
+    message = transitions[0].message
+    chain = client.rows(why_path(message.id), *MESSAGE)
+    return f"holds since {format_time_ms(message.at_us)}\n{chain_text(chain)}"

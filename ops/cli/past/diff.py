@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 import typer
@@ -12,7 +12,7 @@ from ops.cli.common.command_groups import HelpCommand, command_app, examples
 from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import KindParam
-from ops.client.http_client import Client
+from ops.client.http_client import Client, rows_path
 from ops.report.tables import display_value, text_table
 from schemas.kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
 from shared.basics.time_format import format_time
@@ -25,7 +25,7 @@ NOW_MINUS = "now-"
 """Before a moment that is before now, where it would else be taken for an option."""
 _BEFORE_NOW = re.compile(r"^-(?=[0-9])")
 
-Row = Mapping[str, Any]
+Row = Mapping[str, object]
 
 app = command_app()
 
@@ -45,8 +45,8 @@ class FieldDifference:
     kind: str
     name: str
     field: str
-    before: Any
-    after: Any
+    before: object
+    after: object
 
 
 @app.command(cls=MomentArgumentsCommand, epilog=examples("diff -2h now slices", "diff 3d 3d12h -o json"))
@@ -68,7 +68,7 @@ def diff(
     one, other = (Client(at=_at(text)) for text in (before, after))
     found: list[FieldDifference] = []
     for word in KINDS if kind is None else (kind,):
-        rows, others = (client.rows(f"/v1/{word}", "name") for client in (one, other))
+        rows, others = (client.rows(rows_path(KINDS[word]), "name") for client in (one, other))
         found += differences(word, rows, others)
     show([asdict(row) for row in found], output, lambda: _table(found))
     if found:
@@ -93,7 +93,7 @@ def differences(kind: str, before: Sequence[Row], after: Sequence[Row]) -> Itera
                 yield FieldDifference(kind, name, field, was[name].get(field), row.get(field))
 
 
-def _flat(row: Row, above: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(row: Row, above: str = "") -> Iterator[tuple[str, object]]:
     """The fields of a row, those of what is in it by their whole names; without those of time."""
     for field, value in row.items():
         if field in CLOCK_FIELDS or field in MEAN_FIELDS:
@@ -114,7 +114,7 @@ def _table(found: Sequence[FieldDifference]) -> str:
     return text_table(("KIND", "NAME", "FIELD", "BEFORE", "AFTER"), rows)
 
 
-def _cell(field: str, value: Any) -> object:
+def _cell(field: str, value: object) -> object:
     """A value as it is read; moments as moments."""
     if isinstance(value, list):
         return ", ".join(map(str, value))

@@ -2,7 +2,7 @@
 
 import time
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,13 +11,21 @@ from ops.cli.common.options import Output, Watch
 from ops.cli.common.output import Form, render, show, watch_loop
 from ops.cli.common.param_types import DurationParam, FutureMomentParam, SpeedParam
 from ops.cli.common.progress import ProgressLine
+from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client
 from ops.report.tables import text_table
 from shared.basics.errors import Interrupted
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_S
 
+if TYPE_CHECKING:
+    from schemas.api.rows import ClockReport
+
 FIELDS = ("now_us", "speed", "paused", "achieved_speed", "lag_us", "until_us")
+PAUSE: "ApiPath[ClockReport]" = ApiPath("/v1/clock/pause")
+RESUME: "ApiPath[ClockReport]" = ApiPath("/v1/clock/resume")
+SPEED: "ApiPath[ClockReport]" = ApiPath("/v1/clock/speed")
+RUN: "ApiPath[ClockReport]" = ApiPath("/v1/clock/run")
 POLL_S = 0.2
 UNLIMITED_RATIO = 1.05
 """So much faster than it was told no twin goes that keeps to a speed."""
@@ -36,7 +44,7 @@ def show_clock(output: Output = "table", watch: Watch = False) -> None:
     client = Client()
 
     def look() -> str:
-        content = client.resource("/v1/clock", *FIELDS)
+        content = client.resource(CLOCK, *FIELDS)
         with client.reading():
             return render(content, output, lambda: _table(content))
 
@@ -47,14 +55,14 @@ def show_clock(output: Output = "table", watch: Watch = False) -> None:
 def pause(output: Output = "table") -> None:
     """Pause simulated time."""
     client = Client()
-    _show_clock(client, client.post("/v1/clock/pause", *FIELDS), output)
+    _show_clock(client, client.post(PAUSE, *FIELDS), output)
 
 
 @app.command(epilog=examples("clock resume", "clock resume -o json"))
 def resume(output: Output = "table") -> None:
     """Resume simulated time."""
     client = Client()
-    _show_clock(client, client.post("/v1/clock/resume", *FIELDS), output)
+    _show_clock(client, client.post(RESUME, *FIELDS), output)
 
 
 # Every word is an argument here, so that -5 is a wrong speed and not an unknown option.
@@ -69,7 +77,7 @@ def speed(
 ) -> None:
     """Set the speed to X times wall time."""
     client = Client()
-    _show_clock(client, client.put("/v1/clock/speed", {"speed": times}, *FIELDS), output)
+    _show_clock(client, client.put(SPEED, {"speed": times}, *FIELDS), output)
 
 
 RunSpeed = Annotated[
@@ -120,45 +128,45 @@ def until(
 def _run(target: dict[str, object], speed: float | None, wait: bool, output: Form) -> None:
     """The twin has the moment: whoever asked may go away meanwhile."""
     client = Client()
-    content = client.put("/v1/clock/run", {**target, "speed": speed}, *FIELDS)
+    content = client.put(RUN, {**target, "speed": speed}, *FIELDS)
     with client.reading():
-        wanted_us = content["until_us"]
-        began_us = content["now_us"]
+        wanted_us = content.until_us
+        began_us = content.now_us
         try:
             with ProgressLine(
                 partial(_progress_text, began_us, wanted_us), (wanted_us or began_us) - began_us
             ) as progress:
-                while wait and content["until_us"] is not None and content["until_us"] == wanted_us:
-                    progress.report_progress(content["now_us"] - began_us)
+                while wait and content.until_us is not None and content.until_us == wanted_us:
+                    progress.report_progress(content.now_us - began_us)
                     time.sleep(POLL_S)
-                    content = client.resource("/v1/clock", *FIELDS)
+                    content = client.resource(CLOCK, *FIELDS)
         except KeyboardInterrupt:
             told = f"the twin goes on to {format_time(wanted_us)}; `lightwave clock pause` stops it"
             raise Interrupted(told) from None
     _show_clock(client, content, output)
 
 
-def _progress_text(began_us: int, wanted_us: int, done_us: float, pace: float) -> str:
+def _progress_text(began_us: int, wanted_us: int | None, done_us: float, pace: float) -> str:
     """Where simulated time is on its way, and how fast it goes."""
     return f"{format_time(began_us + round(done_us))} of {format_time(wanted_us)}, × {pace / US_PER_S:,.0f}"
 
 
-def _show_clock(client: Client, content: dict[str, Any], output: Form) -> None:
+def _show_clock(client: Client, content: "ClockReport", output: Form) -> None:
     with client.reading():
         show(content, output, lambda: _table(content))
 
 
-def _table(content: dict[str, Any]) -> str:
+def _table(content: "ClockReport") -> str:
     """A twin that runs to a moment may go as fast as it can, which is its speed then; one that stands has
     none that it could hold."""
-    held = content["achieved_speed"]
-    is_free = content["until_us"] is not None and held > UNLIMITED_RATIO * content["speed"]
+    held = content.achieved_speed
+    is_free = content.until_us is not None and held > UNLIMITED_RATIO * content.speed
     row = [
-        format_time(content["now_us"]),
-        "as it can" if is_free else f"× {content['speed']:g}",
-        content["paused"],
-        None if content["paused"] else f"× {held:.0f}" if held >= 10 else f"× {held:.2f}",
-        format_duration(content["lag_us"]),
-        format_time(content["until_us"]),
+        format_time(content.now_us),
+        "as it can" if is_free else f"× {content.speed:g}",
+        content.paused,
+        None if content.paused else f"× {held:.0f}" if held >= 10 else f"× {held:.2f}",
+        format_duration(content.lag_us),
+        format_time(content.until_us),
     ]
     return text_table(("TIME", "SPEED", "PAUSED", "SPEED-HELD", "BEHIND-CLOCK", "UNTIL"), [row])

@@ -4,9 +4,9 @@ import contextlib
 import re
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,20 +15,24 @@ from ops.cli.common.options import At, Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import NumberParam
 from ops.cli.common.progress import ProgressLine
-from ops.client.http_client import NOW, Client, escape_path
+from ops.client.answers import ApiPath
+from ops.client.http_client import NOW, Client, escape_path, rows_path
 from ops.report.safe_text import quoted
 from ops.report.tables import text_table
+from schemas.kinds import FABRICS
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_DAY
 
 if TYPE_CHECKING:
     from schemas.api.changes import Change
+    from schemas.api.forecast import ForecastReport, ForecastResult, FuturePair, IntervalReport, MeasureRow
 
 DAYS_MAX = 3_650
 FUTURES = 20
 FUTURES_MAX = 10_000
 JOBS_MAX = 1_024
+FORECASTS: "ApiPath[ForecastReport]" = ApiPath("/v1/forecasts")
 POLL_S, POLL_S_MAX = 0.05, 0.5
 """How often to look for progress: at first, and later."""
 REPORT_FIELDS = (
@@ -125,26 +129,27 @@ def forecast(
 
 
 def _show_report(
-    report: Mapping[str, Any],
+    report: "ForecastReport",
     words: Sequence[tuple[str, str]],
     site: str | None,
     future: int | None,
     output: Output,
 ) -> None:
-    if report["single"] is not None:
-        pair = _pair_json(report["single"])
-        show(pair, output, lambda: _future_text(pair, words, report, future))
+    pair, result = report.single, report.result
+    if pair is not None:
+        show(_pair_json(pair), output, lambda: _future_text(pair, words, report, future))
         return
-    head = {name: report[name] for name in ("site", "at_us", "days")}
-    head["requested"] = [f"{what} {text}" for what, text in words]
-    again = _repeat_command(words, head["days"], head["at_us"], site)
-    found = _result_json(report["result"])
-    show(head | found, output, lambda: _table(head, found, again))
+    if result is None:
+        raise ValueError("a forecast that is done has no result")
+    requested = [f"{what} {text}" for what, text in words]
+    head = {"site": report.site, "at_us": report.at_us, "days": report.days, "requested": requested}
+    again = _repeat_command(words, report.days, report.at_us, site)
+    show(head | _result_json(result), output, lambda: _table(report, requested, result, again))
 
 
 def _finished_forecast(
     client: Client, body: dict[str, object], words: Sequence[tuple[str, str]], site: str | None
-) -> dict[str, Any]:
+) -> "ForecastReport":
     """Request a forecast and wait for its end; cancel it if the wait is interrupted.
 
     Raise InvalidInput, with the option, if the twin or every future refuses it, and OperationFailed if it
@@ -153,15 +158,16 @@ def _finished_forecast(
     body = {**body, "changes": changes, "at": client.at}
     client = Client(client.url)  # forecasts themselves are not of a past time
     try:
-        report = client.post("/v1/forecasts", *REPORT_FIELDS, body=body)
+        report = client.post(FORECASTS, *REPORT_FIELDS, body=body)
     except InvalidInput as error:
         raise InvalidInput(_with_option(str(error), words)) from None
-    path, count = f"/v1/forecasts/{escape_path(str(report['id']))}", int(report["futures"])
+    path: ApiPath[ForecastReport] = ApiPath(f"{FORECASTS}/{escape_path(str(report.id))}")
+    count = int(report.futures)
     try:
         with ProgressLine(partial(_progress_text, count), count) as progress:
             every_s = POLL_S
-            while report["status"] in ("queued", "running"):
-                progress.report_progress(report["futures_done"])
+            while report.status in ("queued", "running"):
+                progress.report_progress(report.futures_done)
                 time.sleep(every_s)
                 every_s = min(1.5 * every_s, POLL_S_MAX)
                 report = client.resource(path, *REPORT_FIELDS)
@@ -169,10 +175,10 @@ def _finished_forecast(
         with contextlib.suppress(LightwaveError):
             client.delete(path)
         raise
-    if report["status"] == "refused":
-        raise InvalidInput(str(report["error"]))
-    if report["status"] != "done":
-        raise OperationFailed(f"forecast: {report['error'] or 'was cancelled'}")
+    if report.status == "refused":
+        raise InvalidInput(str(report.error))
+    if report.status != "done":
+        raise OperationFailed(f"forecast: {report.error or 'was cancelled'}")
     return report
 
 
@@ -193,12 +199,12 @@ def _changes(client: Client, words: Sequence[tuple[str, str]], site: str | None)
     """The changes that the options request. Raise InvalidInput if one is not valid."""
     from ops.requests.request_syntax import parse_changes
 
-    rows = client.rows("/v1/fabrics", "name", "site", "kind", "retired_us")
-    living = [row for row in rows if row["retired_us"] is None]
-    sites = dict.fromkeys(str(row["site"]) for row in living)
+    rows = client.rows(rows_path(FABRICS), "name", "site", "kind", "retired_us")
+    living = [row for row in rows if row.retired_us is None]
+    sites = dict.fromkeys(str(row.site) for row in living)
     if site is not None and site not in sites:
         raise InvalidInput(f"--site {site}: no such site; must be one of {', '.join(sites)}")
-    kinds = {str(row["name"]): str(row["kind"]) for row in living if site in (None, row["site"])}
+    kinds = {str(row.name): str(row.kind) for row in living if site in (None, row.site)}
     if not kinds:
         raise OperationFailed("forecast: every fabric of the twin has retired; there is no future to run")
     return parse_changes(words, kinds)
@@ -213,95 +219,91 @@ def _repeat_command(words: Sequence[tuple[str, str]], days: float, at_us: int, s
     )
 
 
-def _table(head: Mapping[str, Any], found: Mapping[str, Any], again: str) -> str:
-    requested = ", ".join(head["requested"]) or "as it stands"
+def _table(report: "ForecastReport", requested: Sequence[str], found: "ForecastResult", again: str) -> str:
     title = (
-        f"{head['site']} from {format_time(head['at_us'])} for "
-        f"{format_duration(round(head['days'] * US_PER_DAY))}"
+        f"{report.site} from {format_time(report.at_us)} for "
+        f"{format_duration(round(report.days * US_PER_DAY))}"
     )
-    futures = found["futures"]
-    lines = [f"{title}, {futures} futures: {requested}", ""]
+    futures = found.futures
+    lines = [f"{title}, {futures} futures: {', '.join(requested) or 'as it stands'}", ""]
     rows = [
-        forecast_cells(row, futures, requested=bool(head["requested"]))
-        for row in found["rows"]
-        if row["without"] or row["requested"]
+        forecast_cells(row, futures, requested=bool(requested))
+        for row in found.rows
+        if row.without or row.requested
     ]
-    heads = ("FIGURE", "WITHOUT", "WITH", "DIFFERENCE") if head["requested"] else ("FIGURE", "MEAN")
+    heads = ("FIGURE", "WITHOUT", "WITH", "DIFFERENCE") if requested else ("FIGURE", "MEAN")
     lines += [text_table(heads, rows), ""]
-    for reason, count in ((row["reason"], row["futures"]) for row in found["refused"]):
+    for reason, count in ((row.reason, row.futures) for row in found.refused):
         lines.append(f"refused in {count} of {futures} futures: {reason}")
-    worst, name = found["worst"], found["worst_by"]
+    worst, name = found.worst, found.worst_by
     if worst is not None:
-        unit = next(row["unit"] for row in found["rows"] if row["name"] == name)
-        sign = "+" if head["requested"] else ""
+        unit = next(row.unit for row in found.rows if row.name == name)
+        sign = "+" if requested else ""
         lines += [
-            f"worst: future {worst}, {name} {found['worst_value']:{sign}.2f} {unit}",
+            f"worst: future {worst}, {name} {found.worst_value:{sign}.2f} {unit}",
             f"  {again} --future {worst}",
         ]
     return "\n".join(lines)
 
 
-def forecast_cells(row: Mapping[str, Any], futures: int, *, requested: bool) -> tuple[str, ...]:
+def forecast_cells(row: "MeasureRow", futures: int, *, requested: bool) -> tuple[str, ...]:
     """A row of the table. If not every future has a value of the measure, each cell shows how many have one.
     The difference is that of futures with a value on both sides, so it need not be that of the means."""
-    name, digits = f"{row['name']}, {row['unit']}", row["digits"]
+    name, digits = f"{row.name}, {row.unit}", row.digits
     if not requested:
-        return name, _interval_text(row["without"], digits, futures)
+        return name, _interval_text(row.without, digits, futures)
     return (
         name,
-        _interval_text(row["without"], digits, futures),
-        _interval_text(row["requested"], digits, futures),
-        _interval_text(row["difference"], digits, futures, "+"),
+        _interval_text(row.without, digits, futures),
+        _interval_text(row.requested, digits, futures),
+        _interval_text(row.difference, digits, futures, "+"),
     )
 
 
-def _interval_text(found: Mapping[str, Any] | None, digits: int, futures: int, sign: str = "") -> str:
+def _interval_text(found: "IntervalReport | None", digits: int, futures: int, sign: str = "") -> str:
     if found is None:
         return "-"
-    value, low, high = found["value"], found["low"], found["high"]
-    of = "" if found["runs"] == futures else f" ({found['runs']} of {futures})"
+    value, low, high = found.value, found.low, found.high
+    of = "" if found.runs == futures else f" ({found.runs} of {futures})"
     if low is None or high is None:
         return f"{value:{sign},.{digits}f}{of}"
     half_width = (high - low) / 2.0
-    if found["runs"] > 1 and not half_width:  # all futures have the same value, which gives no interval
+    if found.runs > 1 and not half_width:  # all futures have the same value, which gives no interval
         return f"{value:{sign},.{digits}f} in all{of}"
     return f"{value:{sign},.{digits}f} ± {half_width:,.{digits}f}{of}"
 
 
 def _future_text(
-    pair: Mapping[str, Mapping[str, Any]],
+    pair: "FuturePair",
     words: Sequence[tuple[str, str]],
-    report: Mapping[str, Any],
+    report: "ForecastReport",
     number: int | None,
 ) -> str:
     """One future, without and with the changes: its measures, and the events of the latter."""
     whose = "the twin's own future" if number is None else f"future {number}"
     requested = ", ".join(f"{what} {text}" for what, text in words) or "as it stands"
-    for_us = round(report["days"] * US_PER_DAY)
-    lines = [f"{whose} from {format_time(report['at_us'])} for {format_duration(for_us)}: {requested}", ""]
-    sides = [*pair.values()]
-    lines += [f"refused: {reason}" for reason in sides[-1]["refused"]]
+    for_us = round(report.days * US_PER_DAY)
+    lines = [f"{whose} from {format_time(report.at_us)} for {format_duration(for_us)}: {requested}", ""]
+    sides = [side for side in (pair.without, pair.requested) if side is not None]
+    lines += [f"refused: {reason}" for reason in sides[-1].refused]
     rows = [
-        (name, *("-" if side["figures"][name] is None else f"{side['figures'][name]:,.2f}" for side in sides))
-        for name, value in sides[0]["figures"].items()
+        (name, *("-" if (figure := side.figures[name]) is None else f"{figure:,.2f}" for side in sides))
+        for name, value in sides[0].figures.items()
         if value is not None
     ]
     lines += [text_table(("FIGURE", "WITHOUT", "WITH")[: 1 + len(sides)], rows), ""]
-    shown = [(format_time(one["at_us"]), one["type"], one["text"]) for one in sides[-1]["notable"]]
+    shown = [(format_time(one.at_us), one.type, one.text) for one in sides[-1].notable]
     lines.append(text_table(("AT", "MESSAGE", "SAYS"), shown) if shown else "nothing notable happens")
     return "\n".join(lines)
 
 
-def _result_json(result: Mapping[str, Any]) -> dict[str, Any]:
+def _result_json(result: "ForecastResult") -> dict[str, object]:
     """The result of a forecast, each future with its sides as `without` and `with`."""
-    each = [
-        {"future": one["future"], "without": one["without"], "with": one["requested"]}
-        for one in result["each"]
-    ]
-    return {**result, "each": each}
+    each = [{"future": one.future, "without": one.without, "with": one.requested} for one in result.each]
+    return {**dict(result), "each": each}
 
 
-def _pair_json(pair: Mapping[str, Any]) -> dict[str, Any]:
+def _pair_json(pair: "FuturePair") -> dict[str, object]:
     """A future by side; without requests, only `without`."""
-    sides = {"without": pair["without"], "with": pair["requested"]}
+    sides = {"without": pair.without, "with": pair.requested}
     return {name: side for name, side in sides.items() if side is not None}

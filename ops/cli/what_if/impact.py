@@ -1,7 +1,6 @@
 """`lightwave impact`: the links, cubes and slices that depend on a part of the running twin."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -11,8 +10,14 @@ from ops.cli.common.name_completion import PartNameParam, expand_name
 from ops.cli.common.options import At, Output
 from ops.cli.common.output import show
 from ops.cli.explain.slice_state import table_lines
+from ops.client.answers import CLOCK
 from ops.client.http_client import Client, escape_path
 from ops.report.tables import text_table
+from schemas.kinds import SLICES
+
+if TYPE_CHECKING:
+    from schemas.api.rows import ImpactReport
+    from schemas.api.whatif import JobEffect, LossReport, TrafficFigures
 
 FIELDS = ("target", "domain", "cubes", "hosts", "chips", "link_ends", "links", "slices")
 LOSS_FIELDS = (
@@ -41,83 +46,89 @@ def impact(target: PartArgument, at: At = None, output: Output = "table") -> Non
     client = Client(at=at)
     found = client.resource(f"/v1/impact/{escape_path(expand_name(client, target))}", "target")
     if "blocks" in found:
+        loss = cast("LossReport", client.require_fields(found, *LOSS_FIELDS))
         with client.reading():
-            show(client.require_fields(found, *LOSS_FIELDS), output, lambda: _loss_text(found))
+            show(loss, output, lambda: _loss_text(loss))
         return
-    client.require_fields(found, *FIELDS)
-    now_us = client.resource("/v1/clock", "now_us")["now_us"]
+    report = cast("ImpactReport", client.require_fields(found, *FIELDS))
+    now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
-        show(found, output, lambda: _table(found, now_us))
+        show(report, output, lambda: _table(report, now_us))
 
 
-def job_cells(row: Mapping[str, Any]) -> list[Any]:
+def job_cells(row: "JobEffect") -> list[object]:
     """What becomes of a job over several pods, from its speed before to that after."""
-    before, after = row["before"], row["after"]
-    speed = f"{before['speed']:.1%} to {after['speed']:.1%}"
-    gbps = " to ".join(["-" if one["gbps"] is None else f"{one['gbps']:,.0f}" for one in (before, after)])
-    return [row["job"], row["becomes"], speed, gbps, ", ".join(row["slices"])]
+    before, after = row.before, row.after
+    speed = f"{before.speed:.1%} to {after.speed:.1%}"
+    gbps = " to ".join(["-" if one.gbps is None else f"{one.gbps:,.0f}" for one in (before, after)])
+    return [row.job, row.becomes, speed, gbps, ", ".join(row.slices)]
 
 
-def _table(found: Mapping[str, Any], now_us: int) -> str:
+def _table(found: "ImpactReport", now_us: int) -> str:
     """The counts in a sentence; then the slices, and the links in use."""
-    counts = ", ".join(
-        count_text(len(found[field]), one)
-        for field, one in (("links", "link"), ("cubes", "cube"), ("hosts", "host"), ("chips", "chip"))
+    numbers = (
+        (len(found.links), "link"),
+        (len(found.cubes), "cube"),
+        (len(found.hosts), "host"),
+        (len(found.chips), "chip"),
     )
-    target, domain = found["target"], found["domain"]
-    note = found.get("note")
+    counts = ", ".join(count_text(number, one) for number, one in numbers)
+    target, domain, note = found.target, found.domain, found.note
     lines = [
         note or (f"{target} goes out of use" if target == domain else f"{target} takes {domain} out of use"),
-        f"concerned: {counts}, {count_text(len(found['slices']), 'slice')}",
+        f"concerned: {counts}, {count_text(len(found.slices), 'slice')}",
     ]
-    if found["slices"]:
-        lines += ["", text_table(*table_of("slices", found["slices"], now_us))]
-    if found["links"]:
-        rows = [[link["end"], link["far_end"]] for link in found["links"]]
+    if found.slices:
+        lines += ["", text_table(*table_of(SLICES, found.slices, now_us))]
+    if found.links:
+        rows = [[link.end, link.far_end] for link in found.links]
         lines += ["", text_table(("LINK-END", "FAR-END"), rows)]
     return "\n".join(lines)
 
 
-def _loss_text(found: Mapping[str, Any]) -> str:
+def _loss_text(found: "LossReport") -> str:
     """What is lost in sentences; then by block."""
-    blocks, links = found["blocks"], count_text(found["links"], "link")
-    what = f"{found['target']} breaks ({found['kind']})"
-    if found["down_by"]:
-        what = f"{found['target']} is down already by {', '.join(found['down_by'])}; with one fault more"
-    lost = f"{found['lost']:.2%} of all capacity, at {count_text(len(blocks), 'block')}"
-    lines = [f"{what}: {found['links_lost']:,} of {links} lost, {lost}"]
-    if found["pods_cut_off"]:
-        lines.append(f"cut off: {', '.join(found['pods_cut_off'])}")
-    if found["circuits_fixed"]:
-        changed = count_text(found["circuits_fixed"], "circuit")
+    blocks, links = found.blocks, count_text(found.links, "link")
+    what = f"{found.target} breaks ({found.kind})"
+    if found.down_by:
+        what = f"{found.target} is down already by {', '.join(found.down_by)}; with one fault more"
+    lost = f"{found.lost:.2%} of all capacity, at {count_text(len(blocks), 'block')}"
+    lines = [f"{what}: {found.links_lost:,} of {links} lost, {lost}"]
+    if found.pods_cut_off:
+        lines.append(f"cut off: {', '.join(found.pods_cut_off)}")
+    if found.circuits_fixed:
+        changed = count_text(found.circuits_fixed, "circuit")
         lines.append(f"nobody could change {changed} until the fault ends")
-    if found["before"] is not None and found["before"] == found["at_once"] == found["after"]:
+    if found.before is not None and found.before == found.at_once == found.after:
         lines.append("traffic does not change")
-    elif found["before"] is not None and found["after"] is not None:
-        if found["at_once"] != found["after"]:
-            lines.append(f"at once: {traffic_change_text(found['before'], found['at_once'])}")
-        lines.append(f"with new weights: {traffic_change_text(found['before'], found['after'])}")
-    if found["rewiring"] is not None:
-        lines.append(f"{found['rewiring']['name']}: {found['rewiring']['effect']}")
+    elif found.before is not None and found.after is not None:
+        if found.at_once is not None and found.at_once != found.after:
+            lines.append(f"at once: {traffic_change_text(found.before, found.at_once)}")
+        lines.append(f"with new weights: {traffic_change_text(found.before, found.after)}")
+    if found.rewiring is not None:
+        lines.append(f"{found.rewiring.name}: {found.rewiring.effect}")
     rows = [
         [
-            row["name"],
-            row["pod"],
-            row["links"],
-            row["links_lost"],
-            f"{row['gbps_lost']:g}",
-            f"{row['lost']:.2%}",
+            row.name,
+            row.pod,
+            row.links,
+            row.links_lost,
+            f"{row.gbps_lost:g}",
+            f"{row.lost:.2%}",
         ]
         for row in blocks
     ]
     lines += table_lines(("BLOCK", "POD", "LINKS", "LOST", "GBPS-LOST", "SHARE"), rows)
-    return "\n".join([*lines, *table_lines(JOB_HEADS, [job_cells(row) for row in found["jobs"]])])
+    return "\n".join([*lines, *table_lines(JOB_HEADS, [job_cells(row) for row in found.jobs])])
 
 
-def traffic_change_text(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    words = {"use": "largest use", "served": "served", "transit": "transit"}
-    shares = [f"{said} {before[field]:.1%} to {after[field]:.1%}" for field, said in words.items()]
-    more = after["cut_off"] - before["cut_off"]
+def traffic_change_text(before: "TrafficFigures", after: "TrafficFigures") -> str:
+    shares = [
+        f"largest use {before.use:.1%} to {after.use:.1%}",
+        f"served {before.served:.1%} to {after.served:.1%}",
+        f"transit {before.transit:.1%} to {after.transit:.1%}",
+    ]
+    more = after.cut_off - before.cut_off
     return ", ".join([*shares, *([f"{count_text(more, 'more pair')} of blocks cut off"] if more > 0 else [])])
 
 

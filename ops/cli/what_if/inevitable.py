@@ -1,9 +1,9 @@
 """`lightwave inevitable`: finds the time from which an event was more likely than not."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,13 +13,17 @@ from ops.cli.common.options import Output
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
 from ops.cli.common.progress import StatusLine
-from ops.client.http_client import Client, escape_path
+from ops.cli.explain.events import why_path
+from ops.client.answers import EVENTS
+from ops.client.http_client import Client, rows_path
 from ops.report.tables import text_table
+from schemas.kinds import FABRICS
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
+    from schemas.api.rows import LogMessage
     from schemas.body import Body
     from services.forecasts.inevitability import PastEvent, StartPoint, StartPointResult
 
@@ -82,7 +86,7 @@ def inevitable(
     from shared.runtimes.process_pool import WorkerPool
 
     client = Client()
-    chain = client.rows(f"/v1/why/{escape_path(expand_name(client, message_id))}", *MESSAGE)
+    chain = client.rows(why_path(expand_name(client, message_id)), *MESSAGE)
     event, event_text = _event(message_id, chain)
     spans = _spans(event, back_s * US_PER_S, moments)
     cores = min(jobs or os.cpu_count() or 1, len(spans) * futures)
@@ -90,20 +94,20 @@ def inevitable(
         starts = _starts(client, event, spans, line)
         line.say(f"driving {len(starts)} × {futures} futures")
         rows = try_start_points(event, starts, futures, within_s * US_PER_S, workers)
-    head = {"id": chain[0]["id"], "type": event.type, "about": event.about, "at_us": event.at_us}
+    head = {"id": chain[0].id, "type": event.type, "about": event.about, "at_us": event.at_us}
     first = earliest_inevitable(rows)
     content = head | {"since_us": None if first is None else first.before_us, "moments": [*map(asdict, rows)]}
     show(content, output, lambda: _table(event_text, event, rows, first))
 
 
-def _event(requested: str, chain: Sequence[Mapping[str, Any]]) -> "tuple[PastEvent, str]":
+def _event(requested: str, chain: "Sequence[LogMessage]") -> "tuple[PastEvent, str]":
     from services.forecasts.inevitability import PastEvent
 
     found = chain[0]
-    if not found["about"]:
+    if not found.about:
         raise InvalidInput(f"{requested}: is not about an object that copies can have; name another message")
-    event = PastEvent(int(found["at_us"]), found["fabric"], found["type"], found["about"][0])
-    return event, f"{found['type']} {found['text']}".rstrip()
+    event = PastEvent(int(found.at_us), found.fabric, found.type, found.about[0])
+    return event, f"{found.type} {found.text}".rstrip()
 
 
 def _spans(event: "PastEvent", back_us: int, moments: int) -> list[int]:
@@ -125,7 +129,7 @@ def _starts(client: Client, event: "PastEvent", spans: Sequence[int], line: Stat
     from schemas.api.changes import TimedRequest
     from services.forecasts.inevitability import StartPoint
 
-    site = {row["name"]: row["site"] for row in client.rows("/v1/fabrics", "name", "site")}[event.fabric]
+    site = {row.name: row.site for row in client.rows(rows_path(FABRICS), "name", "site")}[event.fabric]
     found = []
     for before_us in spans:
         line.say(f"looking back {format_duration(before_us)}")
@@ -159,7 +163,7 @@ def _operator_requests(
 
     types = [name for name, body in TYPES.items() if issubclass(body, OperatorBody)]
     rows, _ = client.pages(
-        "/v1/events",
+        EVENTS,
         *("type", "at_us", "body"),
         most=REQUESTS_MAX,
         fabric=fabric,
@@ -167,9 +171,7 @@ def _operator_requests(
         type=types,
     )
     return [
-        (row["at_us"], fabric, TYPES[row["type"]].model_validate(row["body"]))
-        for row in rows
-        if row["at_us"] <= until_us
+        (row.at_us, fabric, TYPES[row.type].model_validate(row.body)) for row in rows if row.at_us <= until_us
     ]
 
 

@@ -1,7 +1,7 @@
 """`lightwave what-if`: predicts the effect of a fault, a drain, a repair or a request without making it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,9 +22,15 @@ from ops.cli.common.output import show
 from ops.cli.common.param_types import ChoiceParam, DurationParam
 from ops.cli.explain.slice_state import start_lines, table_lines
 from ops.cli.what_if.impact import JOB_HEADS, PartArgument, count_text, job_cells, traffic_change_text
+from ops.client.answers import ApiPath
 from ops.client.http_client import Client
 from shared.basics.time_format import format_chip_hours, format_time
 
+if TYPE_CHECKING:
+    from schemas.api.explain import LeavingSlice, SlicePlan
+    from schemas.api.whatif import JobEffect, SliceEffect, WhatIfReport
+
+PLAN: "ApiPath[SlicePlan]" = ApiPath("/v1/plan/slices")
 WHAT_IF_FIELDS = (
     *("requested", "at_us", "until_us", "refused", "parts", "slices", "circuits_made"),
     *("jobs", "traffic", "events"),
@@ -136,121 +142,118 @@ def plan_request(
     Shows the cubes and circuits it would get, and the slices that would be preempted.
     """
     client = Client()
-    ask: dict[str, Any] = {"fabric": fabric, "shape": shape, "owner": owner, "tier": tier}
+    ask: dict[str, object] = {"fabric": fabric, "shape": shape, "owner": owner, "tier": tier}
     ask |= {"twisted": str(twisted).lower(), "priority": priority, "duration_s": duration_s}
     ask["recovery"] = recovery
-    found = client.resource("/v1/plan/slices", *PLAN_FIELDS, **ask)
+    found = client.resource(PLAN, *PLAN_FIELDS, **ask)
     with client.reading():
         show(found, output, lambda: _plan_text(found))
 
 
-def _show_what_if(client: Client, what: str, query: Mapping[str, Any], output: Output) -> None:
-    found = client.resource(f"/v1/what-if/{what}", *WHAT_IF_FIELDS, **query)
+def _show_what_if(client: Client, what: str, query: Mapping[str, object], output: Output) -> None:
+    path: ApiPath[WhatIfReport] = ApiPath(f"/v1/what-if/{what}")
+    found = client.resource(path, *WHAT_IF_FIELDS, **query)
     with client.reading():
         show(found, output, lambda: _what_if_text(found))
 
 
-def _what_if_text(found: Mapping[str, Any]) -> str:
+def _what_if_text(found: "WhatIfReport") -> str:
     """What is touched in sentences; then the slices, what choices cost, and who takes whose place."""
-    head = f"{found['requested']} at {format_time(found['at_us'])}"
-    if found["refused"] is not None:
-        return f"{head}: would be refused: {found['refused']}"
-    rows = found["slices"]
+    head = f"{found.requested} at {format_time(found.at_us)}"
+    if found.refused is not None:
+        return f"{head}: would be refused: {found.refused}"
+    rows = found.slices
     counts = [
-        count_text(len(found["events"]), "message"),
+        count_text(len(found.events), "message"),
         count_text(len(rows), "slice"),
         *(
-            [count_text(len(found["jobs"]), "job over several pods", "jobs over several pods")]
-            if found["jobs"]
+            [count_text(len(found.jobs), "job over several pods", "jobs over several pods")]
+            if found.jobs
             else []
         ),
-        count_text(found["circuits_made"], "circuit to make", "circuits to make"),
+        count_text(found.circuits_made, "circuit to make", "circuits to make"),
     ]
-    lines = [f"{head}, looked at until {format_time(found['until_us'])}: {', '.join(counts)}"]
-    lines += [f"{part['name']}: {part['message_type']}" for part in found["parts"]]
+    lines = [f"{head}, looked at until {format_time(found.until_us)}: {', '.join(counts)}"]
+    lines += [f"{part.name}: {part.message_type}" for part in found.parts]
     lines += [
-        f"{row['fabric']} at {format_time(row['at_us'])}: {traffic_change_text(row['before'], row['after'])}"
-        for row in found["traffic"]
+        f"{row.fabric} at {format_time(row.at_us)}: {traffic_change_text(row.before, row.after)}"
+        for row in found.traffic
     ]
     heads = ("SLICE", "TIER", "SHAPE", "BECAUSE", "CHOICE", "THEN", "PLACED", "LOST-H", "OVERHEAD-H")
     lines += table_lines(heads, [_slice(row) for row in rows])
     costs = [
-        [row["slice"], choice, format_chip_hours(cost), "yes" if choice == row["choice"] else None]
+        [row.slice, choice, format_chip_hours(cost), "yes" if choice == row.choice else None]
         for row in rows
-        for choice, cost in (row["costs_chip_us"] or {}).items()
+        for choice, cost in dict(row.costs_chip_us or {}).items()
         if cost is not None
     ]
     lines += table_lines(("SLICE", "CHOICE", "CHIP-HOURS", "CHOSEN"), costs)
-    swaps = [
-        [row["slice"], swap["left"], swap["spare"], swap["reason"]] for row in rows for swap in row["swaps"]
-    ]
+    swaps = [[row.slice, swap.left, swap.spare, swap.reason] for row in rows for swap in row.swaps]
     lines += table_lines(("SLICE", "LEAVES", "COMES-TO", "REASON"), swaps)
     jobs = (*JOB_HEADS, "FROM", "UNTIL")
-    return "\n".join([*lines, *table_lines(jobs, [[*job_cells(row), *_span(row)] for row in found["jobs"]])])
+    return "\n".join([*lines, *table_lines(jobs, [[*job_cells(row), *_span(row)] for row in found.jobs])])
 
 
-def _span(row: Mapping[str, Any]) -> list[str | None]:
+def _span(row: "JobEffect") -> list[str | None]:
     """From when until when it goes otherwise."""
-    until_us = row["until_us"]
-    return [format_time(row["from_us"]), None if until_us is None else format_time(until_us)]
+    until_us = row.until_us
+    return [format_time(row.from_us), None if until_us is None else format_time(until_us)]
 
 
-def _slice(row: Mapping[str, Any]) -> list[Any]:
+def _slice(row: "SliceEffect") -> list[object]:
     """Hours, of chips, are by how much more its job loses, and spends on starting anew and going slower:
     less than nothing where it starts later."""
-    names = [row["slice"], row["tier"], row["shape"], row["reason"].replace("_", " "), row["choice"]]
+    names = [row.slice, row.tier, row.shape, row.reason.replace("_", " "), row.choice]
     overhead = ("recovering", "startup", "degraded")
-    return [*names, row["ends_as"], _times(row), _hours(row, ("lost",)), _hours(row, overhead)]
+    return [*names, row.ends_as, _times(row), _hours(row, ("lost",)), _hours(row, overhead)]
 
 
-def _times(row: Mapping[str, Any]) -> str | None:
+def _times(row: "SliceEffect") -> str | None:
     """When it comes to cubes, and when it would if nothing were done; None where that is the same."""
-    now_us, without_us = row["placed_us"], row["placed_without_us"]
+    now_us, without_us = row.placed_us, row.placed_without_us
     if now_us == without_us:
         return None
     shown = [format_time(at_us) if at_us is not None else "not yet" for at_us in (now_us, without_us)]
     return f"{shown[0]} (else {shown[1]})"
 
 
-def _hours(row: Mapping[str, Any], places: tuple[str, ...]) -> str:
-    return format_chip_hours(sum(row["chip_us"].get(place, 0) for place in places))
+def _hours(row: "SliceEffect", places: tuple[str, ...]) -> str:
+    return format_chip_hours(sum(row.chip_us.get(place, 0) for place in places))
 
 
-def _plan_text(found: Mapping[str, Any]) -> str:
+def _plan_text(found: "SlicePlan") -> str:
     """The decision in sentences; then who leaves, and the circuits by OCS."""
-    twist = " twisted" if found["twisted"] else ""
-    request_text = (
-        f"{found['shape']}{twist} for {found['owner']} ({found['tier']}) at {format_time(found['at_us'])}"
-    )
-    lines = [f"{request_text}: {DECISIONS[found['decision']]}"]
-    if found["reason"] is not None:
-        lines.append(f"why: {found['reason']}")
-    if found["queue_position"] is not None:
-        lines.append(f"queue: {found['queue_position']}")
-    lines += start_lines(found["start"])
-    if found["cubes"]:
-        corner = "" if found["corner"] is None else f", corner {'x'.join(map(str, found['corner']))}"
-        lines.append(f"cubes: {', '.join(found['cubes'])}{corner}")
-    if found["circuits"]:
+    twist = " twisted" if found.twisted else ""
+    request_text = f"{found.shape}{twist} for {found.owner} ({found.tier}) at {format_time(found.at_us)}"
+    lines = [f"{request_text}: {DECISIONS[found.decision]}"]
+    if found.reason is not None:
+        lines.append(f"why: {found.reason}")
+    if found.queue_position is not None:
+        lines.append(f"queue: {found.queue_position}")
+    lines += start_lines(found.start)
+    if found.cubes:
+        corner = "" if found.corner is None else f", corner {'x'.join(map(str, found.corner))}"
+        lines.append(f"cubes: {', '.join(found.cubes)}{corner}")
+    if found.circuits:
         lines.append(
-            f"circuits: {found['circuits_made']:,} to make, {found['circuits_kept']:,} stand already, "
-            f"{found['circuits_taken_away']:,} of nobody's are taken away"
+            f"circuits: {found.circuits_made:,} to make, {found.circuits_kept:,} stand already, "
+            f"{found.circuits_taken_away:,} of nobody's are taken away"
         )
-    lines.append(f"largest shape that would fit now: {found['largest_now'] or 'none'}")
+    lines.append(f"largest shape that would fit now: {found.largest_now or 'none'}")
     leavers = [
-        [row["slice"], row["owner"], row["tier"], format_chip_hours(row["loses_chip_us"]), _destination(row)]
-        for row in found["leavers"]
+        [row.slice, row.owner, row.tier, format_chip_hours(row.loses_chip_us), _destination(row)]
+        for row in found.leavers
     ]
     lines += table_lines(("LEAVES", "OWNER", "TIER", "LOSES-CHIP-HOURS", "GOES-TO"), leavers)
     circuits = [
-        [row["ocs"], f"N{row['north']}", f"S{row['south']}", "kept" if row["kept"] else "to make"]
-        for row in found["circuits"]
+        [row.ocs, f"N{row.north}", f"S{row.south}", "kept" if row.kept else "to make"]
+        for row in found.circuits
     ]
     lines += table_lines(("OCS", "NORTH", "SOUTH", "CIRCUIT"), circuits)
     return "\n".join(lines)
 
 
-def _destination(row: Mapping[str, Any]) -> str:
-    if row["already_leaving"]:
+def _destination(row: "LeavingSlice") -> str:
+    if row.already_leaving:
         return "queue (was told before)"
-    return str(row["moves_to"] or "queue")
+    return str(row.moves_to or "queue")

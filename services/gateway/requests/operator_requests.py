@@ -14,7 +14,7 @@ from schemas.config.owners import OPERATOR_OWNER, known_owners
 from schemas.config.pods import AnyPodConfig
 from schemas.documents.pods import FaultDocument
 from schemas.envelope import Envelope
-from schemas.kinds import FAULTS, SLICES
+from schemas.kinds import FAULTS, SLICES, ResourceKind
 from schemas.limits import COMMENT_MAX, IDEMPOTENCY_KEY_MAX
 from schemas.messages.operator import (
     ClearFault,
@@ -302,6 +302,7 @@ def put_in_inbox(twin: TwinPorts, fabric: str, body: RequestBody) -> InboxReceip
 
 def _check_exists(twin: TwinPorts, fabric: str, body: RequestBody) -> None:
     """Raise NotFound if the slice to release or the fault to clear is unknown."""
+    kind: ResourceKind[Any]
     if isinstance(body, ReleaseSlice):
         kind, name = SLICES, body.slice
     elif isinstance(body, ClearFault):

@@ -1,6 +1,7 @@
 """Look-up of resources: all of a kind, one by name, and light paths."""
 
 import re
+from typing import Any
 
 from schemas.api.network_rows import TrunkPath, TrunkRow
 from schemas.api.rows import LightPath, LinkRow, RelatedT, RowT
@@ -48,7 +49,7 @@ def find_resource(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) ->
     return row
 
 
-def _example_fabric(twin: TwinPorts, kind: ResourceKind) -> str:
+def _example_fabric(twin: TwinPorts, kind: ResourceKind[Any]) -> str:
     """The fabric for examples of names of a kind: the default fabric, or the first one that has such
     resources."""
     first = default_fabric(twin, None)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from schemas.kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind
 from schemas.names import number_of
@@ -15,7 +16,7 @@ from shared.storage.log.log_reader import LogQuery
 _PAIR = re.compile(r"[^/]+/block-(?P<one>[0-9]{1,6})/(?P<kind>trunk|demand)-(?P<other>[0-9]{1,6})")
 
 
-def missing_error(twin: TwinPorts, kind: ResourceKind, name: str, fabric: str) -> LightwaveError:
+def missing_error(twin: TwinPorts, kind: ResourceKind[Any], name: str, fabric: str) -> LightwaveError:
     """The error for a name that the store does not have. Either it does not exist, or the store is behind the
     log, because it lost its last messages or is being rebuilt."""
     if not kind.parts and kind not in (FABRICS, TRUNKS, DEMANDS):
@@ -36,7 +37,7 @@ def _nearest(names: Sequence[str], name: str) -> str | None:
 
 
 def no_such_name_error(
-    kind: ResourceKind, name: str, fabric: str, plant: Plant, near: str | None = None
+    kind: ResourceKind[Any], name: str, fabric: str, plant: Plant, near: str | None = None
 ) -> NotFound:
     """The error for a name that no resource of this kind has in this fabric."""
     sentence = f"{kind.title} {truncated(repr(name))}: no such {kind.title}"
@@ -54,7 +55,7 @@ def no_such_name_error(
     return NotFound(plant.absence(part, name, fabric))
 
 
-def _pair(kind: ResourceKind, name: str, fabric: str, plant: Plant) -> str:
+def _pair(kind: ResourceKind[Any], name: str, fabric: str, plant: Plant) -> str:
     """Why two blocks have no trunk, or no demand for each other."""
     blocks = plant.population("block")
     pair = _PAIR.fullmatch(name)

@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from schemas.api.descriptions import Description, FabricRelated, PartRelated
 from schemas.api.rows import FabricRow, RepairCounts
 from schemas.body import Model
-from schemas.kinds import ResourceKind
+from schemas.kinds import Column, ResourceKind
 from services.gateway.fabrics import fabric_plant, now_us, part_of, retired_us, site_of
 from services.gateway.ports import FabricView, KindView, TwinPorts
 from services.gateway.resources import kind_views, related
@@ -16,13 +16,17 @@ from services.gateway.resources.lookup import find_resource
 from services.gateway.resources.status_documents import read_all, read_one
 from tests.support.toy_fabric.services import FieldSummary, LampDocument
 
-LAMPS = ResourceKind(
+LAMPS: "ResourceKind[LampRow]" = ResourceKind(
     "lamps",
     "lamp",
     ("lamp", "lamps"),
     documents=("lamps",),
     parts=("end",),
-    columns=("NAME", "STATE", "CHANGED"),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("STATE", lambda row: row.state),
+        Column("CHANGED", lambda row: row.changed_us, "time"),
+    ),
 )
 
 

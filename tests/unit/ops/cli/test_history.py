@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from ops.cli.look.plot import NO_SAMPLES, chart_text
 from ops.cli.main import root
 from ops.report.terminal_chart import braille_chart
+from schemas.api.sensor_readings import ReadingSample
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.units import US_PER_S
 from tests.support.fake_twin import Answer, FakeTwin, answering, as_json
@@ -118,8 +119,8 @@ def test_a_plot_is_drawn_of_the_samples(asked: FakeTwin) -> None:
 
 
 def test_rates_are_drawn_by_orders_of_magnitude() -> None:
-    samples = [{"at_us": n * STEP_US, "value": 10.0 ** (-9 + n)} for n in range(5)]
-    text = chart_text([*samples, {"at_us": 9 * STEP_US, "value": None}], "ber of it", is_rate=True)
+    samples = [ReadingSample(at_us=n * STEP_US, value=10.0 ** (-9 + n)) for n in range(5)]
+    text = chart_text([*samples, ReadingSample(at_us=9 * STEP_US, value=None)], "ber of it", is_rate=True)
     axis = [line.partition("┤")[0].strip() for line in text.splitlines() if "┤" in line]
     assert axis[0] == "1.0e-05"
     assert axis[-1] == "1.0e-09"
@@ -144,7 +145,7 @@ def test_a_flat_line_and_a_single_point_are_drawn() -> None:
 
 def test_nothing_to_draw_is_a_sentence() -> None:
     assert chart_text([], "x", is_rate=False) == NO_SAMPLES
-    assert chart_text([{"at_us": 1, "value": 0.0}], "x", is_rate=True) == NO_SAMPLES
+    assert chart_text([ReadingSample(at_us=1, value=0.0)], "x", is_rate=True) == NO_SAMPLES
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from ops.cli.common.kind_tables import table_of
 from ops.cli.look.get import _description_text
 from ops.cli.main import root
+from ops.client.answers import as_record
+from schemas.kinds import REPAIRS, VERDICTS
 from shared.basics.errors import LightwaveError, NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
 from tests.support.gateway_twin import QUIET, DrivenTwin
@@ -212,10 +214,10 @@ def test_an_end_that_is_not_there_is_told_what_is_allowed(
     [
         (
             "fabrics",
-            {"ocs": 48, "cubes": 64},
+            {"ocs": 48, "cubes": 64, "slices": None},
             {"OCS": "48, all up", "Cubes": "64, all healthy, none drained"},
         ),
-        ("fabrics", {"ocs": 0, "cubes": 64}, {"OCS": "none", "Faults": "none active"}),
+        ("fabrics", {"ocs": 0, "cubes": 64, "slices": None}, {"OCS": "none", "Faults": "none active"}),
         ("cubes", {"name": "pod-0/cube-1"}, {"Hosts": "all up", "Links": "none down or degraded"}),
         ("slices", {"name": "pod-0/slice-1"}, {"Cubes": "none", "Links": "none down or degraded"}),
     ],
@@ -223,7 +225,7 @@ def test_an_end_that_is_not_there_is_told_what_is_allowed(
 def test_an_empty_section_says_what_is_well(kind: str, thing: dict[str, Any], told: dict[str, str]) -> None:
     sections: dict[str, list[Any]] = {title.lower(): [] for title in told}
     content = {"object": thing, "related": sections, "events": [], "events_in_all": 0}
-    lines = _description_text(kind, content).splitlines()
+    lines = _description_text(kind, as_record(content)).splitlines()
     assert {title: lines[lines.index(f"{title}:") + 1].strip() for title in told} == told
 
 
@@ -235,7 +237,7 @@ def test_lengths_of_time_are_told_as_such() -> None:
         "waits": {"median_us": 5_400_000_000, "p95_us": 90_000_000},
     }
     content = {"object": thing, "related": {"slices": [thing]}, "events": [], "events_in_all": 0}
-    told = _description_text("faults", content)
+    told = _description_text("faults", as_record(content))
     for line in (
         "Requested:  1d02:00:00",
         "Duration:   2h",
@@ -276,7 +278,7 @@ def test_circuits_have_slices_or_blocks(fabric: str, there: list[str], gone: str
 def test_shares_are_told_as_lists_tell_them() -> None:
     network = {"served": 0.99997, "use": 0.6496, "transit": None, "blocks": 16}
     rewiring = {"name": "dcn-0/rewiring-2", "use_ppm": 649_600, "transit_ppm": 1_000_000}
-    thing = {"name": "dcn-0", "ocs": 4, "network": network, "use_ppm": 1_035_762}
+    thing = {"name": "dcn-0", "ocs": 4, "slices": None, "network": network, "use_ppm": 1_035_762}
     answer = {"object": thing, "related": {"rewirings": [rewiring]}, "events": [], "events_in_all": 0}
     with answering({}) as fake:
         fake.otherwise = as_json(answer)
@@ -301,15 +303,15 @@ def test_a_verdict_is_told_with_how_sure_it_is() -> None:
         "given_us": 7_200_000_000,
         "ended_us": None,
     }
-    headers, (row,) = table_of("verdicts", [verdict], 0)
+    headers, (row,) = table_of(VERDICTS, as_record([verdict]), 0)
     assert headers[-3:] == ["GIVEN", "ENDED", "EVIDENCE"]
     assert row == [
-        *("pod-0/verdict-5", "connector", SOUND, "clean", None, "98%", "open", "0d02:00:00", "-"),
+        *("pod-0/verdict-5", "connector", SOUND, "clean", None, "98%", "open", "0d02:00:00", None),
         "1.4 dB are lost both ways",
     ]
     repair = {"name": "pod-0/repair-2", "kind": "connector", "target": SOUND, "work": "clean"}
     times = {"state": "completed", "technician": 0, "requested_us": 0, "began_us": 0, "ended_us": 0}
     told = repair | times | {"ineffective": True, "verdict": "pod-0/verdict-5"}
-    headers, (row,) = table_of("repairs", [told], 0)
+    headers, (row,) = table_of(REPAIRS, as_record([told]), 0)
     shown = dict(zip(headers, row, strict=True))
     assert (shown["WORK"], shown["IN-VAIN"], shown["VERDICT"]) == ("clean", True, "pod-0/verdict-5")

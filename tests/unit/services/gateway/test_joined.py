@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from ops.cli.common.kind_tables import table_of
+from ops.client.answers import as_record
+from schemas.kinds import SLICES as SLICE_KIND
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.joined_twin import JOB, NETWORK, SLICES, WAIT, joined_twin
 
@@ -65,9 +67,9 @@ def test_lists_of_slices_tell_of_which_job_over_several_pods_each_is(campus: Dri
     assert all(("job" in row) == ("multislice" in row) == (row["name"] in SLICES) for row in rows)
     assert [row["name"] for row in asked(campus, f"slices?job={JOB}")] == list(SLICES)
     assert [row["name"] for row in asked(campus, "slices?job=null")] == [name]
-    headers, cells = table_of("slices", rows, 0)
+    headers, cells = table_of(SLICE_KIND, as_record(rows), 0)
     assert [cell[headers.index("JOB")] for cell in cells] == [JOB, JOB, None]
-    headers, cells = table_of("slices", [row for row in rows if row["name"] == name], 0)
+    headers, cells = table_of(SLICE_KIND, as_record([row for row in rows if row["name"] == name]), 0)
     assert "JOB" not in headers
     assert {len(cell) for cell in cells} == {len(headers)}
     campus.client().post(f"/v1/slices/{name}/release", params=WAIT)

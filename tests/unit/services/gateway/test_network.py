@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ops.cli.common.kind_tables import table_of
 from ops.cli.look.trace import TRUNK_FIELDS, _trunk
+from ops.client.answers import as_record
 from schemas import kinds
 from shared.models.network.blocks import network_of
 from tests.support.gateway_twin import NETWORK, Client, DrivenTwin, get, pod_and_network
@@ -170,19 +171,19 @@ def test_a_listing_is_its_things_one_by_one_each_described(client: Client, kind:
 @pytest.mark.parametrize("kind", OF_NETWORKS)
 def test_every_row_has_a_cell_under_every_header(client: Client, kind: str) -> None:
     for fabric in ("", "?fabric=dcn-0", "?fabric=pod-0"):
-        headers, cells = table_of(kind, get(client, f"{kind}{fabric}"), 0)
+        headers, cells = table_of(kinds.KINDS[kind], as_record(get(client, f"{kind}{fabric}")), 0)
         assert {len(row) for row in cells} <= {len(headers)}
-    alone = set(table_of("fabrics", get(client, "fabrics?fabric=pod-0"), 0)[0])
-    both = set(table_of("fabrics", get(client, "fabrics"), 0)[0])
-    network = set(table_of("fabrics", get(client, "fabrics?fabric=dcn-0"), 0)[0])
-    assert both == alone | network == set(kinds.FABRICS.columns)
+    alone = set(table_of(kinds.FABRICS, as_record(get(client, "fabrics?fabric=pod-0")), 0)[0])
+    both = set(table_of(kinds.FABRICS, as_record(get(client, "fabrics")), 0)[0])
+    network = set(table_of(kinds.FABRICS, as_record(get(client, "fabrics?fabric=dcn-0")), 0)[0])
+    assert both == alone | network == {column.heading for column in kinds.FABRICS.columns}
     assert {"CUBES", "QUEUED"} <= alone - network
     assert {"BLOCKS", "SERVED", "USE"} <= network - alone
 
 
 def test_a_rewiring_says_what_it_changed_and_the_first_one_that_nothing_was_before(client: Client) -> None:
     rows = get(client, "rewirings")
-    headers, cells = table_of("rewirings", rows, 0)
+    headers, cells = table_of(kinds.REWIRINGS, as_record(rows), 0)
     shown = {
         row["name"]: dict(zip(headers, line, strict=True)) for row, line in zip(rows, cells, strict=True)
     }
@@ -256,7 +257,7 @@ def test_a_traced_circuit_is_one_of_its_ocs(client: Client) -> None:
     assert path["loss_db_max"] == max(losses)
     assert path["loss_db_mean"] == pytest.approx(sum(losses) / len(losses))
     assert set(path) == set(TRUNK_FIELDS)
-    lines = _trunk(path).splitlines()
+    lines = _trunk(as_record(path)).splitlines()
     assert sum(line.startswith("dcn-0/ocs-") for line in lines) == len(path["circuits"])
     assert f"{path['made']} made, {path['lit']} lit" in lines[-1]
 

@@ -8,6 +8,7 @@ import pytest
 
 from ops.cli.common.progress import CLEAR_LINE, ProgressLine, progress_line
 from ops.cli.run.clock import _progress_text, _table
+from schemas.api.rows import ClockReport
 from shared.basics.units import US_PER_DAY
 
 
@@ -59,9 +60,12 @@ def test_simulated_time_on_its_way() -> None:
 
 
 def test_a_clock_never_shows_two_speeds_that_contradict_each_other() -> None:
-    shown = {"now_us": 0, "speed": 600.0, "paused": False, "lag_us": 0, "until_us": US_PER_DAY}
-    assert "as it can" in _table(shown | {"achieved_speed": 2_900.0})
-    assert "× 600 " in _table(shown | {"achieved_speed": 598.0})
-    assert "× 600 " in _table(shown | {"achieved_speed": 600.2, "until_us": None})
-    row = _table(shown | {"achieved_speed": 0.0, "paused": True, "until_us": None}).splitlines()[1]
+    shown = ClockReport(
+        now_us=0, speed=600.0, paused=False, achieved_speed=2_900.0, lag_us=0, until_us=US_PER_DAY
+    )
+    assert "as it can" in _table(shown)
+    assert "× 600 " in _table(shown.model_copy(update={"achieved_speed": 598.0}))
+    assert "× 600 " in _table(shown.model_copy(update={"achieved_speed": 600.2, "until_us": None}))
+    paused = shown.model_copy(update={"achieved_speed": 0.0, "paused": True, "until_us": None})
+    row = _table(paused).splitlines()[1]
     assert row.split() == ["0d00:00:00", "×", "600", "yes", "-", "0s", "-"]

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from ops.cli.explain.slice_state import SPARE_LINKS_TEXT, _history_text
 from ops.cli.main import root
+from ops.client.answers import as_record
 from tests.support.fake_twin import answering, as_json
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
@@ -138,4 +139,4 @@ def test_a_past_choice_is_told_with_what_the_others_would_have_cost(tmp_path: Pa
 )
 def test_a_slice_that_links_down_cost_nothing_is_told_with_the_reason(text: str, is_told: bool) -> None:
     row = {"type": "SliceDegraded", "text": text, "costs_chip_us": None, "lost_chip_us": None}
-    assert _history_text(row) == (f"{text} ({SPARE_LINKS_TEXT})" if is_told else text)
+    assert _history_text(as_record(row)) == (f"{text} ({SPARE_LINKS_TEXT})" if is_told else text)

@@ -1,10 +1,12 @@
 """What became of a request, in one sentence; and only its own refusal makes it fail."""
 
+import inspect
 from typing import Any
 
 import pytest
 
-from ops.cli.operate.outcome_text import SENTENCES, outcome_text, refusal_of
+from ops.cli.operate.outcome_text import EFFECTS, SENTENCES, Sentence, outcome_text, refusal_of
+from ops.client.answers import as_record
 from schemas.registry import TYPES
 
 
@@ -13,7 +15,8 @@ def answer(
     status: str = "accepted",
     repeated: bool = False,
     complete: bool = True,
-) -> dict[str, Any]:
+    **fields: object,
+) -> Any:
     """Every message followed from the one before."""
     messages = [
         {
@@ -25,13 +28,16 @@ def answer(
         }
         for number, (kind, body) in enumerate(outcome)
     ]
-    return {
-        "id": "operator@pod-0/17",
-        "status": status,
-        "repeated": repeated,
-        "complete": complete,
-        "outcome": messages,
-    }
+    return as_record(
+        {
+            "id": "operator@pod-0/17",
+            "status": status,
+            "repeated": repeated,
+            "complete": complete,
+            "outcome": messages,
+            **fields,
+        }
+    )
 
 
 def about(body: dict[str, Any]) -> list[str]:
@@ -131,8 +137,8 @@ def test_what_was_granted(verb: str, outcome: list[tuple[str, dict[str, Any]]], 
     assert outcome_text(verb, given) == f"{sentence} (operator@pod-0/17)"
 
 
-def refused(reason: str) -> dict[str, Any]:
-    return answer(status="refused") | {"reason": reason}
+def refused(reason: str) -> Any:
+    return answer(status="refused", reason=reason)
 
 
 def test_what_was_refused() -> None:
@@ -151,4 +157,12 @@ def test_what_is_only_received_and_what_was_asked_before() -> None:
 
 
 def test_every_verb_can_be_granted_by_messages_that_exist() -> None:
-    assert {kind for sentences in SENTENCES.values() for kind, _ in sentences} <= set(TYPES)
+    assert {kind for sentences in SENTENCES.values() for kind in sentences} <= set(TYPES)
+
+
+@pytest.mark.parametrize("sentences", [*SENTENCES.values(), EFFECTS])
+def test_a_sentence_reads_the_body_of_its_own_type(sentences: dict[str, Sentence]) -> None:
+    """The type checker checks the fields of the body that a sentence is declared with, not the table."""
+    for kind, sentence in sentences.items():
+        declared = next(iter(inspect.signature(sentence).parameters.values())).annotation
+        assert declared == kind

@@ -1,22 +1,21 @@
 """The table of a forecast."""
 
-from typing import Any
-
 from ops.cli.what_if.forecast import forecast_cells
+from schemas.api.forecast import MeasureRow
 from services.what_if.measures import interval_report
 from shared.models.statistics.means import Interval, mean_interval
 
 
-def row(without: Interval | None, requested: Interval | None, difference: Interval | None) -> dict[str, Any]:
-    sides = {"without": without, "requested": requested, "difference": difference}
-    return {
-        "name": "recovery",
-        "unit": "min",
-        "digits": 1,
-        **{
-            name: None if side is None else interval_report(side).model_dump() for name, side in sides.items()
-        },
-    }
+def row(without: Interval | None, requested: Interval | None, difference: Interval | None) -> MeasureRow:
+    return MeasureRow(
+        name="recovery",
+        unit="min",
+        meaning="",
+        digits=1,
+        without=None if without is None else interval_report(without),
+        requested=None if requested is None else interval_report(requested),
+        difference=None if difference is None else interval_report(difference),
+    )
 
 
 def test_a_figure_says_how_many_futures_have_it_where_not_all_do() -> None:

@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any, get_args
 
 import pytest
 
-from ops.cli.common.kind_tables import CELLS
+from ops.cli.common.kind_tables import FORMATS
 from schemas.documents.dcn import NETWORK_DOCUMENTS
 from schemas.documents.pods import POD_DOCUMENTS
-from schemas.kinds import KINDS, ResourceKind, find_kind, kind_by_name_form
+from schemas.kinds import KINDS, CellFormat, ResourceKind, find_kind, kind_by_name_form
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.kind_views import views_of
 from shared.models.network.network_plant import network_plant
@@ -66,12 +67,13 @@ def test_the_table_is_fast_to_import() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_row_agrees_with_itself(kind: ResourceKind) -> None:
+def test_a_row_agrees_with_itself(kind: ResourceKind[Any]) -> None:
     assert kind.word in kind.spellings
     assert kind.title.lower() in kind.spellings
     assert set(kind.documents) <= {*POD_DOCUMENTS, *NETWORK_DOCUMENTS}
-    assert kind.columns[0] == "NAME"
-    assert len(set(kind.columns)) == len(kind.columns)
+    headings = [column.heading for column in kind.columns]
+    assert headings[0] == "NAME"
+    assert len(set(headings)) == len(headings)
     for part in kind.parts:
         plant = next(plant for plant in PLANTS.values() if plant.population(part))
         assert plant.kind(part).noun.endswith(kind.title)
@@ -92,8 +94,9 @@ def test_the_gateway_reads_every_kind_and_no_other(twin: DrivenTwin) -> None:
     assert [view.kind for view in views_of(twin.ports).values()] == list(KINDS.values())
 
 
-def test_the_command_line_shows_every_kind_under_its_columns() -> None:
-    assert list(CELLS) == list(KINDS)
+def test_every_format_of_a_column_is_written_and_used() -> None:
+    used = {column.format for kind in KINDS.values() for column in kind.columns}
+    assert used == set(FORMATS) == set(get_args(CellFormat))
 
 
 @pytest.mark.parametrize("word", KINDS)
@@ -108,7 +111,7 @@ def test_a_kind_is_read_from_its_documents_and_no_others(twin: DrivenTwin, word:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kind: ResourceKind) -> None:
+def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kind: ResourceKind[Any]) -> None:
     names = [row["name"] for row in twin.client().get(f"/v1/{kind.word}").json()]
     assert names
     if kind.parts:
@@ -122,7 +125,7 @@ def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kin
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_name_tells_of_which_kind_its_thing_is(twin: DrivenTwin, kind: ResourceKind) -> None:
+def test_a_name_tells_of_which_kind_its_thing_is(twin: DrivenTwin, kind: ResourceKind[Any]) -> None:
     rows = twin.client().get(f"/v1/{kind.word}").json()
     assert {kind_by_name_form(row["name"]) for row in rows} == {kind}
 

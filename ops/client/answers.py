@@ -1,0 +1,69 @@
+"""Answers of the twin, read as the models of `schemas.api` without importing them.
+
+Importing pydantic and the models takes half a second, and a query must not take longer than its answer. So an
+answer stays the JSON that it is, and its fields are also attributes. An `ApiPath` names the model of its
+answer for the type checker: `client.resource(CLOCK).now_us` is checked against `ClockReport`. At run time,
+objects are JsonRecords and arrays are lists.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from schemas.api.rows import ClockReport, LogMessage
+
+AnswerT = TypeVar("AnswerT")
+
+DEFAULTS: dict[str, object] = {
+    "batch": None,
+    "batch_verdicts": 0,
+    "far_generation": None,
+    "far_impairment": None,
+    "impairment": None,
+    "job": None,
+    "made_by": None,
+    "multislice": None,
+    "north_spare": None,
+    "note": None,
+    "recent_estimates": None,
+    "south_spare": None,
+    "tries": 0,
+    "verdict": None,
+}
+"""Field → its value in an answer that leaves it out, as in the models."""
+
+
+class JsonRecord(dict[str, Any]):
+    """A JSON object whose fields are also attributes. Raise AttributeError for a missing field that has no
+    default."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            if name in DEFAULTS:
+                return DEFAULTS[name]
+            raise AttributeError(f"no field {name!r}") from None
+
+
+def as_record(content: Any) -> Any:
+    """The same JSON with JsonRecords for its objects."""
+    if isinstance(content, dict):
+        return JsonRecord({name: as_record(value) for name, value in content.items()})
+    return [as_record(item) for item in content] if isinstance(content, list) else content
+
+
+@dataclass(frozen=True, slots=True)
+class ApiPath(Generic[AnswerT]):
+    """A path of the HTTP API. Its answer is an AnswerT, or a list of them."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+CLOCK: "ApiPath[ClockReport]" = ApiPath("/v1/clock")
+EVENTS: "ApiPath[LogMessage]" = ApiPath("/v1/events")
