@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
 
+from ops.report.html_shell import html_page, legend, paragraph, table, table_row
 from shared.basics.time_format import format_chip_hours, format_time
 
 PLACE_STYLES: Mapping[str, tuple[str, str]] = {
@@ -27,16 +28,10 @@ OTHER = "#ff66cc"
 """Of a place that has no colour of its own."""
 WIDTH, HEIGHT, LEFT, BOTTOM = 1_000, 380, 48, 24
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; color: #222 }
-svg { width: 100%; height: auto } svg text { font: 12px system-ui, sans-serif; fill: #333 }
 rect:hover { stroke: #000; stroke-width: 1 }
-ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2em 1.4em }
-li span { display: inline-block; width: 1em; height: 1em; margin-right: .4em; vertical-align: -.1em;
-  border: 1px solid #999 }
-table { border-collapse: collapse; font-size: 13px } th, td { padding: 3px 10px; text-align: right }
-th { border-bottom: 2px solid #222 } td { border-bottom: 1px solid #ddd }
-th:first-child, td:first-child { text-align: left }
 """
+CHIP_HOURS, SHARE = 1, 2
+"""Columns of numbers in the table."""
 
 
 GoodputSpan: TypeAlias = Mapping[str, Any]
@@ -56,13 +51,9 @@ def goodput_page(
 ) -> str:
     """A whole HTML page with a chart for each fabric: its name, all of its time and the parts of that, as
     `/v1/goodput` has `spans`."""
-    drawn = "\n".join(_section(name, whole, spans) for name, whole, spans in charts)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style></head><body>
-<h1>{escape(title)}</h1>
-<p>{escape(note)} What filler had is shown apart. Every chip-second is in one colour.</p>
-{drawn}
-</body></html>"""
+    sections = [_section(name, whole, spans) for name, whole, spans in charts]
+    explained = f"{note} What filler had is shown apart. Every chip-second is in one colour."
+    return html_page(title, [paragraph(explained), *sections], style=STYLE)
 
 
 def place_bands(spans: Sequence[GoodputSpan]) -> list[PlaceBand]:
@@ -90,11 +81,8 @@ def _section(name: str, whole: GoodputSpan, spans: Sequence[GoodputSpan]) -> str
     if not spans:
         return f"<h2>{escape(name)}</h2><p>No time has passed.</p>"
     drawn = place_bands(spans)
-    legend = "".join(
-        f'<li><span style="background:{band.colour}"></span>{escape(band.words)}</li>'
-        for band in reversed(drawn)
-    )
-    return f"<h2>{escape(name)}</h2>\n{_chart(name, spans, drawn)}\n<ul>{legend}</ul>\n{_table(whole)}"
+    colours = legend((band.colour, band.words) for band in reversed(drawn))
+    return f"<h2>{escape(name)}</h2>\n{_chart(name, spans, drawn)}\n{colours}\n{_table(whole)}"
 
 
 def _chart(name: str, spans: Sequence[GoodputSpan], drawn: Sequence[PlaceBand]) -> str:
@@ -146,9 +134,6 @@ def _table(whole: GoodputSpan) -> str:
     rows = []
     for band in reversed(place_bands([whole])):
         (share,) = band.shares
-        rows.append(
-            f"<tr><td>{escape(band.words)}</td><td>{format_chip_hours(share * total)}</td>"
-            f"<td>{100 * share:.2f} %</td></tr>"
-        )
-    head = "<tr><th>chips were</th><th>chip-hours</th><th>share</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+        cells = (escape(band.words), format_chip_hours(share * total), f"{100 * share:.2f} %")
+        rows.append(table_row(cells, (CHIP_HOURS, SHARE)))
+    return table(("chips were", "chip-hours", "share"), rows)

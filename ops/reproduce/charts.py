@@ -7,13 +7,12 @@ from plotly import graph_objects
 
 from ops.models.availability.charts import (
     COLOURS,
-    LF_15B,
     PAPER_MARK,
-    T4_4,
     fabric_chart,
     goodput_chart,
     placement_chart,
 )
+from ops.models.availability.stated_figures import LF_15B, T4_4
 from ops.models.optics.return_loss_sweep import return_loss_chart
 from ops.reproduce.optics.link_budgets import MPI_DB, RATE, needed_dbm, qualified
 from ops.reproduce.pods.availability import (
@@ -99,7 +98,7 @@ def _threshold(figure: Any, way: str) -> None:
 
 def charts() -> list[Any]:
     """All figures, in the order of the papers' sections."""
-    drawn = [
+    return [
         fabric_chart(),
         goodput_chart(
             goodput_figure(ocs_availability=OCS_AVAILABILITY),
@@ -117,9 +116,6 @@ def charts() -> list[Any]:
         pairings_chart(),
         return_loss_chart(),
     ]
-    for chart in drawn:
-        chart.update_layout(template="plotly_white")
-    return drawn
 
 
 def twist_chart() -> Any:

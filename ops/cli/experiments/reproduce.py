@@ -55,9 +55,9 @@ def reproduce(
     rows = [claim.row() for claim in claims]
     if output == "html":
         from ops.reproduce.charts import charts
-        from ops.reproduce.html_page import html_page
+        from ops.reproduce.claims_page import claims_page
 
-        text = html_page(rows, charts())
+        text = claims_page(rows, charts())
     else:
         text = render(rows, output, lambda: claim_table(rows))
     write_or_print(text, out)

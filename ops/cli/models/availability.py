@@ -148,10 +148,11 @@ def _goodput_sweep(
         **model,
     )
     if output == "html":
-        from ops.models.availability.charts import goodput_chart, html_page, stated_goodput
+        from ops.models.availability.charts import chart_page, goodput_chart
+        from ops.models.availability.stated_figures import stated_goodput
 
         title = f"Goodput of equal slices, had with probability {model['target']:g}"
-        return html_page(goodput_chart(points, stated_goodput(model), title))
+        return chart_page(goodput_chart(points, stated_goodput(model), title))
     rows = [asdict(point) for point in points]
     return render(rows, output, lambda: _table(rows))
 
@@ -192,10 +193,10 @@ def placement_model(
         cube_availability, ocs_availability, cubes=cubes, kind=kind, faults_tolerated=faults_tolerated
     )
     if output == "html":
-        from ops.models.availability.charts import html_page, placement_chart
+        from ops.models.availability.charts import chart_page, placement_chart
 
         title = f"Slices that can be placed: cubes {cube_availability:g}, OCSes {ocs_availability:g}"
-        write_or_print(html_page(placement_chart(curve, title, paper=False)), out)
+        write_or_print(chart_page(placement_chart(curve, title, paper=False)), out)
         return
     rows = [asdict(point) for point in curve]
     if slice_cubes is not None:

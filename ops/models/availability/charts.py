@@ -1,18 +1,19 @@
 """The figures of availability, drawn as the papers draw them: [LF] Figure 15, [T4] Figure 4, and
 placement."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from plotly import graph_objects
 
+from ops.models.availability.stated_figures import (
+    LF_15A,
+    NSDI_PLACEMENT,
+    NSDI_PLACEMENT_FATAL,
+    StatedGoodput,
+)
+from ops.report.plots import single_plot_page
 from shared.models.availability.fabric_availability import STRANDS_BY_KIND, fabric_availability, fabric_ocs
 from shared.models.availability.promised_goodput import (
-    CUBES,
-    FABRICS,
-    FIGURE_HOST_AVAILABILITY,
-    OCS_KIND,
-    TARGET,
     GoodputPoint,
 )
 from shared.models.availability.slice_placement import PlacementProbability
@@ -22,25 +23,6 @@ PAPER_MARK = {"symbol": "circle-open", "size": 13, "line": {"width": 2}, "color"
 """How a point that a paper states looks in every figure."""
 NINES = [0.99 + 0.0001 * step for step in range(100)]
 """Availability of one OCS along the axis of [LF] Figure 15a."""
-LF_15A = ((0.999, 0.90), (0.999, 0.95), (0.999, 0.98))
-RECONFIGURABLE, STATIC = FABRICS
-StatedGoodput = tuple[float, str, int, float]
-"""(host availability, fabric, chips of a slice, goodput)."""
-LF_15B: tuple[StatedGoodput, ...] = (
-    (0.999, STATIC, 1024, 0.25),
-    *((host, RECONFIGURABLE, 1024, 0.75) for host in (0.995, 0.999)),
-    (0.99, RECONFIGURABLE, 1024, 0.50),
-    *((host, RECONFIGURABLE, 2048, 0.50) for host in FIGURE_HOST_AVAILABILITY),
-)
-T4_4: tuple[StatedGoodput, ...] = (
-    *((host, RECONFIGURABLE, 1024, 0.75) for host in (0.99, 0.995)),
-    *((host, RECONFIGURABLE, 2048, 0.50) for host in FIGURE_HOST_AVAILABILITY),
-    *((host, RECONFIGURABLE, 3072, 0.75) for host in FIGURE_HOST_AVAILABILITY),
-)
-"""What its text says; of a static pod it has no figure, and of 2,048 and 3,072 chips none for each host."""
-NSDI_PLACEMENT = ((50, 0.99), (53, 0.93), (55, 0.78), (57, 0.51), (59, 0.22), (61, 0.05))
-"""Digitised, ± 2 points."""
-NSDI_PLACEMENT_FATAL = ((1, 0.94), (25, 0.94), (50, 0.94))
 
 
 def goodput_chart(points: list[GoodputPoint], paper: tuple[StatedGoodput, ...], title: str) -> Any:
@@ -71,15 +53,6 @@ def goodput_chart(points: list[GoodputPoint], paper: tuple[StatedGoodput, ...], 
     figure.update_xaxes(title="slice (chips)", type="log", tickvals=[64 << n for n in range(7)])
     figure.update_yaxes(title="goodput", tickformat=".0%", range=[-0.03, 1.03])
     return figure
-
-
-def stated_goodput(model: Mapping[str, Any]) -> tuple[StatedGoodput, ...]:
-    """What a paper states of the model with these parameters; nothing where none has these."""
-    if (model["target"], model["cubes"]) != (TARGET, CUBES):
-        return ()
-    if model["ocs_availability"] is None:
-        return T4_4
-    return LF_15B if (model["ocs_availability"], model["kind"]) == (0.999, OCS_KIND) else ()
 
 
 def fabric_chart() -> Any:
@@ -124,7 +97,7 @@ def _points(figure: Any, points: tuple[tuple[float, float], ...]) -> None:
         figure.add_scatter(x=x, y=y, name="stated in the papers", mode="markers", marker=PAPER_MARK)
 
 
-def html_page(figure: Any) -> str:
+def chart_page(figure: Any) -> str:
     """A whole HTML page with this figure, which needs no network."""
-    figure.update_layout(template="plotly_white", height=640)
-    return str(figure.to_html(include_plotlyjs=True, full_html=True))
+    figure.update_layout(height=640)
+    return single_plot_page(str(figure.layout.title.text), figure)

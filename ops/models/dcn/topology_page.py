@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ops.report.html_shell import html_page, legend, paragraph
 from shared.models.dcn.demand.demand_model import MBPS_PER_GBPS
 from shared.models.dcn.routing.path_loads import trunk_capacity
 from shared.models.network.blocks import FloatArray, NetworkLayout
@@ -22,12 +23,8 @@ RAMP = ((0.0, (201, 210, 220)), (0.5, (76, 145, 210)), (0.8, (120, 60, 160)), (1
 """Use → colour, told apart by those who don't see red and green as well; beyond 1 as at 1."""
 GENERATIONS = {40: "#b8c4ce", 100: "#8fa3b5", 200: "#5f7f9f", 400: "#2f5d8a", 800: "#0b3c6f"}
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1050px; margin: 1.5em auto; color: #222 }
-svg { width: 100%; height: auto } svg text { font: 13px system-ui, sans-serif; fill: #333 }
-path { fill: none } path:hover { stroke: #000 } .bar { display: inline-block; width: 12em; height: .8em;
-  border: 1px solid #999; vertical-align: -.05em }
-ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .2em 1.4em }
-li i { display: inline-block; width: .8em; height: .8em; border-radius: 50%; margin-right: .4em }
+path { fill: none } path:hover { stroke: #000 }
+.bar { display: inline-block; width: 12em; height: .8em; border: 1px solid #999; vertical-align: -.05em }
 """
 
 
@@ -37,17 +34,15 @@ def topology_page(plant: NetworkLayout, links: IntArray, load: FloatArray, title
     shapes = [*_trunks(plant, links, load, places), *_blocks(plant, places)]
     stops = ", ".join(f"rgb{colour} {100 * use:g}%" for use, colour in RAMP)
     kinds = sorted({block.generation for block in plant.blocks})
-    legend = "".join(
-        f'<li><i style="background: {GENERATIONS[kind]}"></i>{kind} Gb/s a port</li>' for kind in kinds
+    ramp = (
+        '<li>use of the fuller way: 0 <span class="bar" '
+        f'style="background: linear-gradient(to right, {stops})"></span> 1</li>'
     )
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style></head><body>
-<h1>{escape(title)}</h1><p>{escape(note)}</p>
-<ul>{legend}<li>use of the fuller way: 0 <span class="bar"
- style="background: linear-gradient(to right, {stops})"></span> 1</li></ul>
-<svg viewBox="0 0 {SIZE} {SIZE}" role="img" aria-label="{escape(title)}">
-{chr(10).join(shapes)}
-</svg></body></html>"""
+    drawing = "\n".join(
+        [f'<svg viewBox="0 0 {SIZE} {SIZE}" role="img" aria-label="{escape(title)}">', *shapes, "</svg>"]
+    )
+    colours = legend(((GENERATIONS[kind], f"{kind} Gb/s a port") for kind in kinds), ramp)
+    return html_page(title, [paragraph(note), colours, drawing], style=STYLE)
 
 
 def _places(blocks: int) -> list[tuple[float, float]]:

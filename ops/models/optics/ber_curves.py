@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from ops.report.plots import single_plot_page
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput
 from shared.models.optics.module_kinds import lane_rate
@@ -123,14 +124,12 @@ def curve_page(rate: str, found: list[BerCurve]) -> str:
             "yref": "container",
             "y": 0.96,
         },
-        template="plotly_white",
         font={"family": "Helvetica, Arial, sans-serif", "size": 13},
         legend={"orientation": "h", "y": -0.16},
         margin={"t": 88 + 24 * len(colours), "b": 110},
         height=580 + 24 * len(colours),
     )
-    text: str = figure.to_html(include_plotlyjs=True, full_html=True)
-    return text
+    return single_plot_page(f"Bit error rate of {rate} lanes", figure)
 
 
 def _axes(figure: go.Figure, met_dbm: list[float]) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from ops.report.plots import single_plot_page
 from shared.models.optics.qualification import Qualification
 
 LOG10_BER_MIN = -20.0
@@ -56,14 +57,12 @@ def qualification_page(result: Qualification, content: dict[str, Any]) -> str:
     figure.update_xaxes(title_text="pairings", row=1, col=2)
     figure.update_layout(
         title={"text": _title(content)},
-        template="plotly_white",
         font={"family": "Helvetica, Arial, sans-serif", "size": 13},
         legend={"orientation": "h", "y": -0.14, "itemsizing": "constant"},
         margin={"t": 110},
         height=640,
     )
-    text: str = figure.to_html(include_plotlyjs=True, full_html=True)
-    return text
+    return single_plot_page(f"Qualification of {content['fabric']}", figure)
 
 
 def _ends(figure: go.Figure, drawn: Any) -> None:

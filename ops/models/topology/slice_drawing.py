@@ -51,6 +51,8 @@ def write_page(scene: SliceScene, out: Path) -> None:
     kinds of lines on and off in the legend."""
     import plotly.graph_objects as go
 
+    from ops.report.plots import plot_section, plots_page
+
     traces = [_chip_trace(go, scene)]
     for kind, name in LINE_KINDS.items():
         if scene.lines[kind]:
@@ -61,7 +63,6 @@ def write_page(scene: SliceScene, out: Path) -> None:
         traces,
         layout={
             "title": {"text": scene.title, "x": 0.02, "font": {"size": 20}},
-            "template": "plotly_white",
             "scene": {
                 "xaxis": hidden,
                 "yaxis": hidden,
@@ -74,11 +75,9 @@ def write_page(scene: SliceScene, out: Path) -> None:
             "hoverlabel": {"align": "left"},
         },
     )
-    page = figure.to_html(
-        include_plotlyjs=True, full_html=True, default_height="100vh", config={"displaylogo": False}
-    )
+    plot = plot_section(figure, "100vh", displaylogo=False)
     out.write_text(
-        page.replace("<head>", f"<head><title>{scene.title}</title><style>body {{ margin: 0 }}</style>", 1),
+        plots_page(scene.title, [plot], style="body { max-width: none; margin: 0 }", heading=False),
         encoding="utf-8",
     )
 

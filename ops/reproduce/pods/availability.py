@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from operator import itemgetter
 
-from ops.models.availability.charts import LF_15B, NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
+from ops.models.availability.stated_figures import LF_15B, NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
 from ops.reproduce.claim import (
     NSDI_SOURCE,
     SIGMAS,

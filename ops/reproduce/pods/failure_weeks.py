@@ -10,7 +10,7 @@ from statistics import stdev
 import numpy as np
 import numpy.typing as npt
 
-from ops.models.availability.charts import NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
+from ops.models.availability.stated_figures import NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
 from ops.reproduce.claim import (
     NSDI_SOURCE,
     SIGMAS,

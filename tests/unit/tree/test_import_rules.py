@@ -14,10 +14,10 @@ from tests.unit.tree.tidy import LIBRARY, ROOT
 LAYERS, SERVICES, ROOMS, FRAME, WORLD = "layers", "services", "rooms", "frame", "world"
 MODELS, ENGINE, RUNTIMES, OPS = "models", "engine", "runtimes", "ops"
 SCHEDULER, GATEWAY, HTTP, READING, WEB = "scheduler", "gateway", "http", "reading", "web"
-PRODUCT = "product"
+PRODUCT, PLOTS = "product", "plots"
 CONTRACTS = (
     *(LAYERS, SERVICES, ROOMS, FRAME, WORLD, MODELS, ENGINE, RUNTIMES, OPS),
-    *(SCHEDULER, GATEWAY, HTTP, READING, WEB, PRODUCT),
+    *(SCHEDULER, GATEWAY, HTTP, READING, WEB, PRODUCT, PLOTS),
 )
 
 BROKEN_BY = [
@@ -74,6 +74,8 @@ BROKEN_BY = [
     (OPS, "ops/report/yaml_writer.py", "import ops.client.http_client"),
     (OPS, "ops/live/status.py", "from ops.servers import both"),
     (OPS, "ops/twin/up.py", "from ops.live import settings"),
+    (PLOTS, "ops/report/html_shell.py", "def page():\n    import plotly"),
+    (PLOTS, "ops/reproduce/pods/availability.py", "from ops.report import plots"),
     (OPS, "ops/attic/__init__.py", '"""A room that no rule names."""'),
 ]
 

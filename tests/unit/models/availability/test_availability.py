@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ops.models.availability.charts import LF_15B, T4_4, StatedGoodput, goodput_chart, stated_goodput
+from ops.models.availability.charts import goodput_chart
+from ops.models.availability.stated_figures import LF_15B, T4_4, StatedGoodput, stated_goodput
 from shared.basics.errors import InvalidInput
 from shared.models.availability import (
     at_least,

@@ -64,8 +64,8 @@ def test_the_page_needs_no_network_and_tells_what_it_draws() -> None:
     svg = ET.fromstring(drawing)  # noqa: S314 -- our own
     assert svg.attrib["aria-label"].startswith("Where the chip-time of pod-0 went from 0d00:00:00 to ")
     assert [len(rect.findall("title")) for rect in svg.findall("rect")] == [1] * 5
-    assert "<td>productive</td><td>10.0</td><td>50.00 %</td>" in text
-    legend = re.findall(r"</span>([^<]*)</li>", text)
+    assert '<td>productive</td><td class="figure">10.0</td><td class="figure">50.00 %</td>' in text
+    legend = re.findall(r"</i>([^<]*)</li>", text)
     assert legend == ["idle while none waits", FILLER[0], "lost", "productive"]
 
 

@@ -30,7 +30,7 @@ from ops.reproduce.claim import (
     second_hand,
 )
 from ops.reproduce.claim_tables import claim_table, figure, tolerance
-from ops.reproduce.html_page import html_page
+from ops.reproduce.claims_page import claims_page
 from ops.reproduce.registry import CLAIMS, select_claims
 from schemas.messages.scheduler import SliceAdmitted
 from schemas.registry import decode
@@ -334,7 +334,7 @@ def test_the_table_counts_predictions_and_every_other_kind_apart() -> None:
 
 def test_the_page_escapes_what_it_shows_says_every_kind_and_needs_no_network() -> None:
     row = claim(1, Stated(1, "<b>"), "a & b", calibrated("x < y to z")).row()
-    text = html_page([row], [])
+    text = claims_page([row], [])
     assert "&lt;b&gt;" in text
     assert "a &amp; b" in text
     assert "x &lt; y to z" in text
