@@ -4,11 +4,9 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lightwave._arguments import check_argument_types
 from lightwave._errors import without_option_names
-from ops.experiments.measures import MEASURES, ExperimentMeasure
 from ops.experiments.schema import Scalar
 from ops.experiments.service_run import measure_all
 from ops.experiments.variant_sites import set_options
@@ -18,6 +16,7 @@ from ops.lab.workload_trace import read_trace
 from ops.sites.configuration import ParameterInfo
 from ops.sites.configuration import parameters as _parameters
 from ops.sites.site_plans import NewTwinOptions
+from services.totals.measures import MEASURES, Measure
 from shared.basics.checks import check_count, check_positive, check_range
 
 DAYS_MAX = 36_500.0
@@ -35,7 +34,7 @@ class LabRun:
     """
 
     figures: Mapping[str, float | None]
-    reports: tuple[Mapping[str, Any], ...]
+    reports: tuple[Mapping[str, object], ...]
     messages: int
     wall_s: float
     log_sha256: str
@@ -90,17 +89,23 @@ def lab(
         )
         sites = twin_request.sites(trace=source)
         requests = injections(faults, sites, warm_up_days + days)
-    plan = RunPlan(sites, days, warm_up_days, requests, counted=True)
+    plan = RunPlan(sites, days, warm_up_days, requests)
     repeat = repeat_command(twin_request, plan, None if trace is None else Path(trace), faults)
     found = run_lab(plan, jobs=workers, log=None if log is None else Path(log), repeat=repeat)
-    if found["interrupted"]:
+    if found.interrupted:
         raise KeyboardInterrupt
-    reports = found["fabrics"]
-    kinds = {row["kind"] for row in reports}
-    rows = [row | row.pop("counted", {}) for row in reports]
-    figures = measure_all([name for name, one in MEASURES.items() if one.kinds & kinds], rows)
-    words = ("messages", "wall_s", "log_sha256", "state_sha256", "version", "repeat")
-    return LabRun(figures, tuple(reports), **{word: found[word] for word in words})
+    kinds = {report.kind for report in found.fabrics}
+    spans = [report.span for report in found.fabrics if report.span is not None]
+    return LabRun(
+        figures=measure_all([name for name, one in MEASURES.items() if one.kinds & kinds], spans),
+        reports=tuple([report.json() for report in found.fabrics]),
+        messages=found.messages,
+        wall_s=found.wall_s,
+        log_sha256=found.log_sha256,
+        state_sha256=found.state_sha256,
+        version=found.version,
+        repeat=found.repeat,
+    )
 
 
 @check_argument_types
@@ -115,7 +120,7 @@ def parameters(kind: str = "superpod") -> list[ParameterInfo]:
         return _parameters(kind)
 
 
-def measures() -> Mapping[str, ExperimentMeasure]:
+def measures() -> Mapping[str, Measure]:
     """All measures of a run, by name: unit, meaning, kinds of fabrics.
 
     >>> measures()["goodput"].unit

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ops.experiments.dataset import DOCUMENT, IDENTITY, Dataset, RunKey, RunRow, read_identity
+from ops.experiments.dataset import DOCUMENT, IDENTITY, Dataset, Identity, RunKey, RunRow, read_identity
 from ops.experiments.loader import parse_experiment
-from ops.experiments.measures import MEASURES
 from ops.experiments.result_json import difference_json
 from ops.experiments.results import VariantDifference, variant_difference, with_holm_chances
 from ops.experiments.schema import Experiment
 from ops.experiments.variants import Variant, value_text, variants_of
-from ops.report.intervals import interval_json
+from ops.report.intervals import JsonObject, interval_json
 from ops.sites.yaml_reader import read_yaml_lines
+from services.totals.measures import MEASURES
 from shared.basics.errors import InvalidInput, NotFound
 from shared.models.statistics.means import Interval, mean_interval
 from shared.models.statistics.paired_runs import paired_difference, welch_difference
@@ -30,7 +30,7 @@ class StoredExperiment:
     folder: Path
     experiment: Experiment
     variants: tuple[Variant, ...]
-    identity: Mapping[str, Any]
+    identity: Identity
     rows: Mapping[RunKey, RunRow]
 
     def values(self, variant: Variant, name: str) -> dict[int, float]:
@@ -59,7 +59,7 @@ class ExperimentComparison:
     """
 
     contrasts: tuple[Contrast, ...]
-    differs: Mapping[str, tuple[Any, Any]]
+    differs: Mapping[str, tuple[object, object]]
     alone: tuple[Variant, ...]
 
 
@@ -181,7 +181,7 @@ def _contrast(
     )
 
 
-def comparison_json(found: ExperimentComparison) -> dict[str, Any]:
+def comparison_json(found: ExperimentComparison) -> JsonObject:
     """As JSON, in the units of the measures."""
     return {
         "differs": {name: list(both) for name, both in found.differs.items()},

@@ -26,7 +26,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ops.experiments.loader import PlannedExperiment
-from ops.experiments.measures import MEASURES
 from ops.experiments.schema import Scalar
 from ops.experiments.service_run import RunResult
 from ops.experiments.variant_sites import ExperimentParameter, parameters_of, site_sha256
@@ -34,6 +33,7 @@ from ops.experiments.variants import Variant
 from ops.local.output_file import atomic_output_file
 from ops.report.safe_text import quoted
 from ops.report.yaml_writer import yaml_text
+from services.totals.measures import MEASURES
 from shared.basics.errors import InvalidInput, OperationFailed
 
 # One run of an experiment as it is stored, and read again: others may have written the file.
@@ -41,6 +41,10 @@ from shared.basics.errors import InvalidInput, OperationFailed
 CellValue = TypeVar("CellValue")
 RunKey = tuple[str, int]
 """(variant, seed)."""
+Identity = dict[str, object]
+"""What all runs of a folder have in common, as JSON: fields of other builds may be missing or unknown."""
+Columns = dict[str, list[object]]
+"""Column → values, as they are written to a Parquet file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ IDENTITY, DOCUMENT, COSTS, LOCK = "identity.json", "experiment.yaml", "costs.jso
 ARROW_TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
-def identity_of(planned: PlannedExperiment, software: str) -> dict[str, Any]:
+def identity_of(planned: PlannedExperiment, software: str) -> Identity:
     """What must be the same for runs to belong together: what is run and how it is measured, by which build.
     Variants and seeds may be added, and what is asked of the results is free."""
     experiment = planned.experiment
@@ -224,12 +228,12 @@ class Dataset:
     def keep(self, variant: Variant, seed: int, trial: RunResult) -> RunRow:
         """Store a run that ended well."""
         key = self._key(variant, seed)
-        columns: dict[str, list[Any]] = {
+        columns: Columns = {
             name: [window.figures[name] for window in trial.windows] for name in self._over_time
         }
         if trial.windows:
             count = len(trial.windows)
-            rows: dict[str, list[Any]] = {name: [value] * count for name, value in key.items()}
+            rows: Columns = {name: [value] * count for name, value in key.items()}
             rows["from_us"] = [window.from_us for window in trial.windows]
             rows["to_us"] = [window.to_us for window in trial.windows]
             self._write(SERIES, variant, seed, rows | columns)
@@ -249,14 +253,14 @@ class Dataset:
         error: str | None,
         cpu_s: float,
     ) -> RunRow:
-        told: dict[str, list[Any]] = {name: [figures[name]] for name in self._measures}
-        last: dict[str, list[Any]] = {
+        told: Columns = {name: [figures[name]] for name in self._measures}
+        last: Columns = {
             "messages": [messages],
             "log_sha256": [digest],
             "version": [self._software],
             "error": [error],
         }
-        key: dict[str, list[Any]] = {name: [value] for name, value in self._key(variant, seed).items()}
+        key: Columns = {name: [value] for name, value in self._key(variant, seed).items()}
         with _named(self.folder), (self.folder / COSTS).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"variant": variant.key, "seed": seed, "cpu_s": round(cpu_s, 3)}) + "\n")
         self._write(RUNS, variant, seed, key | told | last)
@@ -270,7 +274,7 @@ class Dataset:
         }
         return {"variant": variant.key} | values | {"seed": seed}
 
-    def _write(self, part: str, variant: Variant, seed: int, columns: Mapping[str, list[Any]]) -> None:
+    def _write(self, part: str, variant: Variant, seed: int, columns: Columns) -> None:
         path = self.folder / part / run_file_name(variant.key, seed)
         self._store(path, pa.table(dict(columns), schema=self.schema(part)))
 
@@ -318,7 +322,7 @@ def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
         return {*pq.read_schema(path).names} - {*Dataset(folder, measures).schema(RUNS).names}
 
 
-def _take_over(folder: Path, planned: PlannedExperiment, identity: dict[str, Any], *, resume: bool) -> None:
+def _take_over(folder: Path, planned: PlannedExperiment, identity: Identity, *, resume: bool) -> None:
     path = folder / IDENTITY
     runs = len(list((folder / RUNS).glob("*.parquet")))
     if runs or path.exists():
@@ -349,12 +353,12 @@ def require_same_identity(folder: Path, planned: PlannedExperiment) -> None:
     for name in ("fabric", "site", "method"):
         if known.get(name) != asked[name]:
             raise _other(folder, runs, name, known.get(name), asked[name])
-    measured = known.get("measure")
-    if not isinstance(measured, list) or not {*asked["measure"]} <= {*map(str, measured)}:
+    measured, wanted = known.get("measure"), planned.experiment.measure
+    if not isinstance(measured, list) or not {*wanted} <= {*map(str, measured)}:
         raise _other(folder, runs, "measure", measured, asked["measure"])
 
 
-def _known_parameters(folder: Path, runs: int) -> dict[str, Any]:
+def _known_parameters(folder: Path, runs: int) -> Identity:
     """What the runs that are there have in common."""
     path = folder / IDENTITY
     if not path.exists():
@@ -364,7 +368,7 @@ def _known_parameters(folder: Path, runs: int) -> dict[str, Any]:
     return read_identity(path)
 
 
-def _other(folder: Path, runs: int, name: str, known: Any, asked: Any) -> InvalidInput:
+def _other(folder: Path, runs: int, name: str, known: object, asked: object) -> InvalidInput:
     """Of the fields of a fabric those that differ alone."""
     if isinstance(known, dict) and isinstance(asked, dict):
         names = [one for one in {**known, **asked} if known.get(one) != asked.get(one)]
@@ -375,7 +379,7 @@ def _other(folder: Path, runs: int, name: str, known: Any, asked: Any) -> Invali
     )
 
 
-def read_identity(path: Path) -> dict[str, Any]:
+def read_identity(path: Path) -> Identity:
     """What the runs of a folder have in common. InvalidInput where it cannot be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -8,7 +8,6 @@ from typing import Any
 from plotly import graph_objects
 
 from ops.experiments.interval_text import interval_text
-from ops.experiments.measures import MEASURES
 from ops.experiments.result_text import answer_text, difference_note, estimate_note
 from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 from ops.experiments.variant_sites import KIND_PARAMETER
@@ -16,6 +15,7 @@ from ops.experiments.variants import value_text as shown_value
 from ops.report.html_shell import paragraph, table, table_row
 from ops.report.plots import plot_section, plots_page
 from ops.report.yaml_writer import yaml_text
+from services.totals.measures import MEASURES
 
 
 def html_report(results: Results, command: str, software: str) -> str:

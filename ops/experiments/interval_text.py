@@ -2,7 +2,7 @@
 
 import math
 
-from ops.experiments.measures import MEASURES
+from services.totals.measures import MEASURES
 from shared.models.statistics.means import Interval
 
 SKEW_MIN = 0.1

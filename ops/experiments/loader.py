@@ -11,13 +11,13 @@ from typing import Any, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from ops.experiments.measures import MEASURES
 from ops.experiments.method import SERVICES, Method, choose_method
 from ops.experiments.schema import Experiment, SeedChoice, Values
 from ops.experiments.variant_sites import sites_of
 from ops.experiments.variants import Variant, single_variant, variants_of
 from ops.report.safe_text import dotted, quoted
 from ops.sites.yaml_reader import DEPTH_MAX, SURROGATE, YamlLines, read_yaml_lines
+from services.totals.measures import MEASURES
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
 

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from ops.experiments.measures import MEASURES
-from ops.experiments.service_run import ExperimentRunPlan, Row, RunResult, Window, measure_all
+from ops.experiments.service_run import ExperimentRunPlan, RunResult, Window, measure_all
 from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.names import FaultKind
 from services.failures.hazards import CLASSES, Hazard, first_hazard, next_hazard, population, seeds_of
 from services.failures.state import rates_of
+from services.totals.fabric_spans import PodSpan
+from services.totals.measures import MEASURES
 from shared.basics.keyed_random import draw_index, draw_lognormal
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.models.fabric_plants import plant_of
@@ -37,12 +37,12 @@ def run_kernel(plan: ExperimentRunPlan) -> RunResult:
     over_time = [name for name in plan.measures if MEASURES[name].over_time]
     first_us, *_, last_us = plan.window_bounds_us
     windows = [
-        Window(*window_bounds_us, measure_all(over_time, [pod.row(*window_bounds_us) for pod in pods]))
+        Window(*window_bounds_us, measure_all(over_time, [pod.span(*window_bounds_us) for pod in pods]))
         for window_bounds_us in (pairwise(plan.window_bounds_us) if plan.window_us else ())
     ]
     digest = sha256(b"".join(pod.digest for pod in pods)).hexdigest()
     return RunResult(
-        figures=measure_all(plan.measures, [pod.row(first_us, last_us) for pod in pods]),
+        figures=measure_all(plan.measures, [pod.span(first_us, last_us) for pod in pods]),
         windows=tuple(windows),
         messages=sum(pod.history.events for pod in pods),
         cpu_s=time.process_time() - began_s,
@@ -95,17 +95,17 @@ class _Pod:
         columns = (self.history.part, self.history.failed, self.history.mended)
         self.digest = sha256(b"".join(column.tobytes() for column in columns)).digest()
 
-    def row(self, from_us: int, to_us: int) -> Row:
-        """What measures are worked out from that only ask for failures and repairs."""
+    def span(self, from_us: int, to_us: int) -> PodSpan:
+        """What the pod's hardware did between two times."""
         cubes, failed = self._config.pod.cubes, self.history.failed
-        return {
-            "kind": self._config.kind,
-            "cubes": cubes,
-            "span_us": to_us - from_us,
-            "cube_us": cubes * (to_us - from_us) - (self._bad.until(to_us) - self._bad.until(from_us)),
-            "faults": {"all": _clipped_us(failed, from_us, to_us)},
-            "repairs": _clipped_us(self._mended, from_us, to_us),
-        }
+        return PodSpan(
+            kind=self._config.kind,
+            cubes=cubes,
+            span_us=to_us - from_us,
+            cube_us=cubes * (to_us - from_us) - (self._bad.until(to_us) - self._bad.until(from_us)),
+            faults={"all": _clipped_us(failed, from_us, to_us)},
+            repairs=_clipped_us(self._mended, from_us, to_us),
+        )
 
     def _run(self, until: float) -> FailureHistory:
         config, seed = self._config, self._config.seed
@@ -208,16 +208,17 @@ def run_exact(plan: ExperimentRunPlan) -> RunResult:
     """What all fabrics of a plan come to in the mean; `ops.experiments.method` says whether there is a closed
     form for them."""
     first_us, *_, last_us = plan.window_bounds_us
-    rows = [
-        _closed_form_row(config, last_us - first_us)
+    spans = [
+        _closed_form_span(config, last_us - first_us)
         for site in plan.sites
         for config in site.fabrics.values()
+        if isinstance(config, AnyPodConfig)  # the method was chosen by it
     ]
     assert all(name in MEASURES for name in plan.measures)  # noqa: S101 -- checked with the document
-    return RunResult(measure_all(plan.measures, rows), (), 0, 0.0, NO_LOG_DIGEST)
+    return RunResult(measure_all(plan.measures, spans), (), 0, 0.0, NO_LOG_DIGEST)
 
 
-def _closed_form_row(config: Any, span_us: int) -> Row:
+def _closed_form_span(config: AnyPodConfig, span_us: int) -> PodSpan:
     """Each part works for a mean time, is down until its host's heartbeat is missed, where it is a host, and
     its repair is done; and is seen to be down until the heartbeat after that. A cube needs all of its
     parts."""
@@ -229,11 +230,11 @@ def _closed_form_row(config: Any, span_us: int) -> Row:
         healthy *= (1.0 - (one.repair_time + seen_us) / cycle_us) ** PARTS_PER_CUBE.get(kind, 0)
         failures += one.number / cycle_us
     cubes = config.pod.cubes
-    return {
-        "kind": config.kind,
-        "cubes": cubes,
-        "span_us": span_us,
-        "cube_us": cubes * span_us * healthy,
-        "faults": {"all": failures * span_us},
-        "repairs": failures * span_us,
-    }
+    return PodSpan(
+        kind=config.kind,
+        cubes=cubes,
+        span_us=span_us,
+        cube_us=cubes * span_us * healthy,
+        faults={"all": failures * span_us},
+        repairs=failures * span_us,
+    )

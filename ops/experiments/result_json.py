@@ -1,14 +1,12 @@
 """Results for programs, in the units of the measures."""
 
-from typing import Any
-
-from ops.experiments.measures import MEASURES
 from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 from ops.experiments.sweep import BOOTSTRAP_MIN
-from ops.report.intervals import finite_or_none, interval_json
+from ops.report.intervals import JsonObject, finite_or_none, interval_json
+from services.totals.measures import MEASURES
 
 
-def results_json(results: Results) -> dict[str, Any]:
+def results_json(results: Results) -> JsonObject:
     """For programs: the same, in the units of the measures."""
     experiment = results.planned.experiment
     return {
@@ -83,7 +81,7 @@ def method_json(one: MeasureEstimate) -> str:
     return "bootstrap" if is_resampled else "student"
 
 
-def difference_json(one: VariantDifference) -> dict[str, Any]:
+def difference_json(one: VariantDifference) -> JsonObject:
     return {
         "variant": one.variant.key,
         "against": one.against.key,

@@ -4,16 +4,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
-from ops.experiments.measures import MEASURES
 from ops.lab.run import combined_digest
-from ops.lab.site_run import SiteRun, SiteTotals
+from ops.lab.site_run import SiteRun
 from schemas.files.site_plan import SitePlan
+from services.totals.fabric_spans import FabricSpan
+from services.totals.measures import MEASURES
 from shared.basics.units import US_PER_DAY
 
 Figures = dict[str, float | None]
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,46 +60,28 @@ class RunResult:
 def run_services(plan: ExperimentRunPlan) -> RunResult:
     """Run all sites of a plan from the commissioning of their fabrics to the end."""
     began_s = time.process_time()
-    parts = [_SiteCourse(plan, site) for site in plan.sites]
+    runs = []
+    for site in plan.sites:
+        run = SiteRun(site, plan.window_bounds_us[0])
+        run.run_windows(plan.window_bounds_us)
+        runs.append(run)
     over_time = [name for name in plan.measures if MEASURES[name].over_time]
     windows = [
-        Window(*window_bounds_us, measure_all(over_time, [row for part in parts for row in part.windows[n]]))
+        Window(
+            *window_bounds_us,
+            measure_all(over_time, [span for run in runs for span in run.windows[n].spans.values()]),
+        )
         for n, window_bounds_us in enumerate(pairwise(plan.window_bounds_us))
     ]
     return RunResult(
-        figures=measure_all(plan.measures, [row for part in parts for row in part.whole]),
+        figures=measure_all(plan.measures, [span for run in runs for span in run.whole_spans().values()]),
         windows=tuple(windows if plan.window_us else ()),
-        messages=sum(part.messages for part in parts),
+        messages=sum(run.lab.messages for run in runs),
         cpu_s=time.process_time() - began_s,
-        digest=combined_digest([site.site for site in plan.sites], [part.digest for part in parts]),
+        digest=combined_digest([site.site for site in plan.sites], [run.lab.log_sha256 for run in runs]),
     )
 
 
-def measure_all(names: Sequence[str], rows: Sequence[Row]) -> Figures:
-    """Each of these measures of the fabrics of its kinds."""
-    return {
-        name: MEASURES[name].of([row for row in rows if row["kind"] in MEASURES[name].kinds])
-        for name in names
-    }
-
-
-class _SiteCourse:
-    """One site, run to the end: a row of its every fabric, of all that counts (`whole`) and by window."""
-
-    def __init__(self, plan: ExperimentRunPlan, site: SitePlan) -> None:
-        first_us, *ends_us = plan.window_bounds_us
-        run = SiteRun(site, first_us)
-        before: SiteTotals = {}
-        if first_us:
-            run.run(first_us)
-            before = run.read_totals()
-        begun = before
-        self.windows: list[list[Row]] = []
-        for at_us in ends_us:
-            run.run(at_us)
-            now = run.read_totals(whole=at_us == ends_us[-1])
-            self.windows.append([run.row(fabric, before, now) for fabric in site.fabrics])
-            before = now
-        self.whole = [run.row(fabric, begun, before) | run.counted(fabric) for fabric in site.fabrics]
-        self.messages = run.lab.messages
-        self.digest = run.lab.log_sha256
+def measure_all(names: Sequence[str], spans: Sequence[FabricSpan]) -> Figures:
+    """Each of these measures, over the fabrics of its kinds."""
+    return {name: MEASURES[name].value(spans) for name in names}

@@ -5,18 +5,17 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from typing import Any
 
 from joblib import Parallel, delayed
 
 from ops.experiments.dask_cluster import Cluster
 from ops.experiments.dataset import Dataset, RunKey, RunRow
 from ops.experiments.loader import PlannedExperiment
-from ops.experiments.measures import MEASURES
 from ops.experiments.reliability_run import run_exact, run_kernel
 from ops.experiments.service_run import ExperimentRunPlan, RunResult, run_services
 from ops.experiments.variant_sites import sites_of
 from ops.experiments.variants import Variant
+from services.totals.measures import MEASURES
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_HOUR
 from shared.models.statistics.bootstrap import bca_interval
@@ -244,7 +243,22 @@ BYTES_A_FILE = 3_000
 S_PER_HOUR = 3_600.0
 
 
-def estimate_cost(planned: PlannedExperiment) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """What an experiment takes at most, and the method that it runs by, with the reason."""
+
+    method: str
+    why: str
+    variants: int
+    seeds_at_most: int
+    runs_at_most: int
+    simulated_days_a_run: float
+    cpu_s_a_run: float
+    cpu_hours: float
+    disk_mb: float
+
+
+def estimate_cost(planned: PlannedExperiment) -> CostEstimate:
     """Runs, CPU hours and megabytes: those of the pilot, scaled by days."""
     experiment = planned.experiment
     first = planned.variants[0]
@@ -256,14 +270,14 @@ def estimate_cost(planned: PlannedExperiment) -> dict[str, Any]:
     runs = seeds * len(planned.variants)
     windows = len(whole.window_bounds_us) - 1 if whole.window_us else 0
     cells = (windows + 1) * (len(experiment.measure) + 4)
-    return {
-        "method": planned.method.name,
-        "why": planned.method.sentence,
-        "variants": len(planned.variants),
-        "seeds_at_most": seeds,
-        "runs_at_most": runs,
-        "simulated_days_a_run": days,
-        "cpu_s_a_run": round(trial.cpu_s * days / pilot.days, 1),
-        "cpu_hours": round(trial.cpu_s * days / pilot.days * runs / S_PER_HOUR, 2),
-        "disk_mb": round(runs * (cells * BYTES_A_CELL + 2 * BYTES_A_FILE) / 1e6, 1),
-    }
+    return CostEstimate(
+        method=planned.method.name,
+        why=planned.method.sentence,
+        variants=len(planned.variants),
+        seeds_at_most=seeds,
+        runs_at_most=runs,
+        simulated_days_a_run=days,
+        cpu_s_a_run=round(trial.cpu_s * days / pilot.days, 1),
+        cpu_hours=round(trial.cpu_s * days / pilot.days * runs / S_PER_HOUR, 2),
+        disk_mb=round(runs * (cells * BYTES_A_CELL + 2 * BYTES_A_FILE) / 1e6, 1),
+    )

@@ -2,7 +2,7 @@
 invariants."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,14 @@ class _Record:
     checkers: AllCheckers = field(default_factory=AllCheckers)
 
 
+@dataclass(frozen=True, slots=True)
+class DeadLetterLine:
+    """A line of the file that is not a message, and what is wrong with it."""
+
+    line: int
+    error: str
+
+
 @dataclass
 class LogReplay:
     """What folding a log file again showed. `orphans` are fabrics with messages that no line before had
@@ -43,7 +51,7 @@ class LogReplay:
 
     records: dict[str, _Record] = field(default_factory=dict)
     orphans: dict[str, int] = field(default_factory=dict)
-    dead_letters: list[dict[str, Any]] = field(default_factory=list)
+    dead_letters: list[DeadLetterLine] = field(default_factory=list)
     dead_letters_count: int = 0
     torn: bool = False
     violations: list[str] = field(default_factory=list)
@@ -76,7 +84,7 @@ class LogReplay:
             "repeats": sum(record.replay.repeats for record in self.records.values()),
             "not_commissioned": [{"fabric": n, "line": self.orphans[n]} for n in sorted(self.orphans)],
             "violations": self.violations,
-            "dead_letters": self.dead_letters,
+            "dead_letters": [asdict(letter) for letter in self.dead_letters],
             "dead_letters_count": self.dead_letters_count,
         }
 
@@ -120,7 +128,7 @@ def _record_dead_letter(result: LogReplay, path: Path, line: int, error: str) ->
     """Count a line that is not a message, and keep the error if it is among the first."""
     result.dead_letters_count += 1
     if result.dead_letters_count <= DEAD_LETTERS_LISTED:
-        result.dead_letters.append({"line": line, "error": error})
+        result.dead_letters.append(DeadLetterLine(line, error))
     if result.dead_letters_count > DEAD_LETTERS_MAX:
         raise InvalidInput(
             f"log file {path}: more than {DEAD_LETTERS_MAX:,} lines are not messages; must be the log of "

@@ -12,13 +12,12 @@ from hashlib import sha256
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Any
 
 from joblib import Parallel, delayed
 
-from ops.lab.pod_report import goodput_spans
+from ops.lab.reports import FabricReport, GoodputHistory, LabReport, SliceDurations, goodput_history
 from ops.lab.shared_progress import SharedProgress, open_shared_progress
-from ops.lab.site_run import SiteRun, SiteTotals
+from ops.lab.site_run import SiteRun
 from ops.local.software_version import VERSION
 from ops.sites.site_plans import NewTwinOptions, common_seed
 from schemas.files.site_plan import SitePlan
@@ -44,17 +43,17 @@ STEP_US_MAX = US_PER_DAY
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """A run that is asked for: `warmup_days` that nobody counts, then `days`; `requests` are numbered along
-    all sites. With `spans` its reports tell of goodput over time as well, and with
-    `counted` of all that an experiment measures. Where it goes on from what each of the sites held, `begins`,
-    all of it counts from the latest of their moments."""
+    """A run of `days` after `warmup_days`, which no report counts. `requests` are numbered along all sites.
+
+    With `spans`, reports of pods also have goodput over time. If each site continues from one of
+    `start_snapshots`, all times count from the latest of these.
+    """
 
     sites: tuple[SitePlan, ...]
     days: float
     warmup_days: float = 0.0
     requests: tuple[LabRequest, ...] = ()
     spans: bool = False
-    counted: bool = False
     start_snapshots: tuple[SiteSnapshot, ...] = ()
 
     @property
@@ -74,7 +73,7 @@ class RunPlan:
 class SiteResult:
     """The result of one site's run up to `at_us`, with a report per fabric; `whole` unless it was stopped."""
 
-    reports: list[dict[str, Any]]
+    reports: tuple[FabricReport, ...]
     at_us: int
     whole: bool
     messages: int
@@ -84,11 +83,11 @@ class SiteResult:
 
 def run_lab(
     plan: RunPlan, *, jobs: int, log: Path | None, repeat: list[str], progress: OnProgress | None = None
-) -> dict[str, Any]:
-    """Do a run; returns the one object that `lab run` prints.
+) -> LabReport:
+    """Run all sites of a plan and report on their fabrics.
 
     Fabrics with the same configuration differ by their names, from which their draws differ. `repeat` is the
-    command line that repeats the run. `seed` is that of all fabrics, None where they have several.
+    command line that repeats the run.
 
     The log gets its name when it is whole. Ctrl-C (SIGINT) or SIGTERM stops every site after the cascade that
     it is in: `interrupted` is then true, the figures are those of what was run (none within the warm-up), and
@@ -114,82 +113,91 @@ def run_lab(
         _join_parts(log, [part for part in parts if part is not None], interrupted=interrupted)
     wall_s = time.perf_counter() - started
     messages = sum(result.messages for result in results)
-    reports = [row for result in results for row in result.reports]
     counted_us = sum(max(0, r.at_us - plan.warmup_us) * len(r.reports) for r in results)
-    return {
-        "fabric_days": counted_us / US_PER_DAY,
-        "warmup_days": plan.warmup_days,
-        "interrupted": interrupted,
-        "wall_s": round(wall_s, 3),
-        "messages": messages,
-        "messages_per_s": round(messages / wall_s),
-        "log_sha256": combined_digest(names, [r.log_sha256 for r in results]),
-        "state_sha256": combined_digest(names, [r.state_sha256 for r in results]),
-        "seed": common_seed(sites),
-        "version": VERSION,
-        "repeat": shlex.join(repeat),
-        "fabrics": reports,
-    }
+    return LabReport(
+        fabric_days=counted_us / US_PER_DAY,
+        warmup_days=plan.warmup_days,
+        interrupted=interrupted,
+        wall_s=round(wall_s, 3),
+        messages=messages,
+        messages_per_s=round(messages / wall_s),
+        log_sha256=combined_digest(names, [r.log_sha256 for r in results]),
+        state_sha256=combined_digest(names, [r.state_sha256 for r in results]),
+        seed=common_seed(sites),
+        version=VERSION,
+        repeat=shlex.join(repeat),
+        fabrics=tuple([report for result in results for report in result.reports]),
+    )
 
 
 def run_site(plan: RunPlan, n: int, log: Path | None, board: SharedProgress | None = None) -> SiteResult:
-    """The nth site of a plan from the commissioning of its fabrics up to the end, or until it shall stop:
-    after a cascade, however much of a simulated day is left."""
+    """Run the nth site of a plan to the end, or until the board stops it after a cascade."""
     site = plan.sites[n]
     writer = LineWriter(log) if log is not None else None
-    start_snapshot = plan.start_snapshots[n] if plan.start_snapshots else None
     run = SiteRun(
-        site, plan.warmup_us, None if writer is None else writer.write, start_snapshot=start_snapshot
+        site,
+        plan.warmup_us,
+        sink=None if writer is None else writer.write,
+        start_snapshot=plan.start_snapshots[n] if plan.start_snapshots else None,
     )
-    since: SiteTotals = {}
     chip_times: dict[str, list[ChipTime]] = {pod: [] for pod in run.pods}
-    stop = board.stop_check() if board is not None else None
-    whole = True
-    for until_us in _step_times(plan):
-        whole = run.run(until_us, [one for one in plan.requests if one.fabric in site.fabrics], stop)
-        if run.at_us == plan.warmup_us:
-            since = run.read_totals()
+
+    def on_step() -> None:
         if plan.spans and run.at_us >= plan.warmup_us:
             for pod in run.pods:
                 chip_times[pod].append(chip_time_at(run.lab.site, pod, run.at_us))
         if board is not None:
             board.publish(n, (run.at_us - plan.since_us) / (plan.until_us - plan.since_us))
-        if not whole:
-            break
+
+    whole = run.run_windows(
+        (plan.warmup_us, plan.until_us),
+        plan.requests,
+        steps_us=_step_times(plan),
+        on_step=on_step,
+        stop=board.stop_check() if board is not None else None,
+        links=True,
+    )
     if writer is not None:
         writer.close()
-    reports = _reports(plan, run, since, chip_times) if run.at_us >= plan.warmup_us else []
+    reports = _reports(run, chip_times) if run.at_us >= plan.warmup_us else ()
     return SiteResult(
         reports, run.at_us, whole, run.lab.messages, run.lab.log_sha256, site_digest(run.lab.site)
     )
 
 
-def _reports(
-    plan: RunPlan, run: SiteRun, since: SiteTotals, chip_times: dict[str, list[ChipTime]]
-) -> list[dict[str, Any]]:
+def _reports(run: SiteRun, chip_times: dict[str, list[ChipTime]]) -> tuple[FabricReport, ...]:
     """The report of each fabric, from the end of the warm-up until now."""
-    end = run.read_totals(links=True)
-    found = []
-    for fabric, config in run.plan.fabrics.items():
-        row = {"fabric": fabric, "kind": config.kind, "site": run.plan.site, "seed": config.seed}
-        row |= run.row(fabric, since, end)
-        if fabric in run.pods:
-            row |= run.waits.spans(fabric) | {"waits": run.waits.report(fabric, run.at_us)}
-            if plan.counted:
-                row["counted"] = run.counted(fabric)
-            if chip_times[fabric]:
-                before = since.get(fabric)
-                row |= goodput_spans(chip_times[fabric], before if isinstance(before, PodTotals) else None)
-        found.append(row)
-    return found
+    spans, waits = run.whole_spans(), run.recorder.waits
+    return tuple(
+        [
+            FabricReport(
+                fabric=fabric,
+                kind=config.kind,
+                site=run.plan.site,
+                seed=config.seed,
+                span=spans.get(fabric),
+                durations=SliceDurations(waits.spans(fabric), waits.report(fabric, run.at_us))
+                if fabric in run.pods
+                else None,
+                history=_history(run, fabric, chip_times.get(fabric, [])),
+            )
+            for fabric, config in run.plan.fabrics.items()
+        ]
+    )
+
+
+def _history(run: SiteRun, fabric: str, chip_times: list[ChipTime]) -> GoodputHistory | None:
+    if not chip_times:
+        return None
+    since = run.start_totals(fabric)
+    return goodput_history(chip_times, since if isinstance(since, PodTotals) else None)
 
 
 def _step_times(plan: RunPlan) -> list[int]:
-    """The step times of a run, including the end of the warm-up."""
+    """The times up to which a run advances at a time."""
     span_us = plan.until_us - plan.since_us
     steps = max(STEPS_MIN, -(-span_us // STEP_US_MAX))
-    found = {plan.since_us + span_us * step // steps for step in range(1, steps + 1)}
-    return sorted(found | ({plan.warmup_us} if plan.warmup_us else set()))
+    return [plan.since_us + span_us * step // steps for step in range(1, steps + 1)]
 
 
 def site_digest(site: Site) -> str:

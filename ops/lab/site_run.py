@@ -1,91 +1,141 @@
-"""One site in the lab, run step by step, with reports on its fabrics between any two steps."""
+"""The runner of the lab: one site in virtual time, with what its fabrics did between given times.
 
-from collections.abc import Callable, Iterable
-from typing import Any
+`lab run`, experiments and the claims of `reproduce` run their sites with it. They pass it what they need to
+know on the way: observers of the messages, a sink for the log, and a function that is called after each step.
+"""
 
-import orjson
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from ops.lab.availability_time import MESSAGE_PREFIXES, AvailabilityTime
-from ops.lab.log_lines import message_type_of
-from ops.lab.network_report import network_report
-from ops.lab.pod_report import report_between
 from schemas.config.pods import AnyPodConfig
+from schemas.envelope import Envelope
 from schemas.files.site_plan import SitePlan
 from services.fleet import services_of
 from services.service_names import kinds_with
-from services.totals.network_totals import NetworkTotals, network_totals
-from services.totals.pod_totals import ChipTimeReader, PodTotals, pod_totals
-from services.totals.slice_waits import SliceWaits
+from services.totals.fabric_spans import FabricSpan, FabricTotals, fabric_span
+from services.totals.network_totals import network_totals
+from services.totals.pod_totals import ChipTimeReader, pod_totals
+from services.totals.slice_log import SliceLogRecorder
+from services.what_if.drive import Observer
 from shared.engine.cascades import LabRequest
 from shared.engine.service import AnyService
 from shared.runtimes.lab import Lab, Sink
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
-SiteTotals = dict[str, PodTotals | NetworkTotals]
+SiteTotals = dict[str, FabricTotals]
 """Counters of each pod and network of a site at one time; other fabrics have none."""
 NETWORKS = kinds_with("traffic")
 """Kinds of fabrics with traffic."""
 UNTIL_COMMISSIONED = -1
-SLICES = b"Slic"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteWindow:
+    """What each fabric with totals did between two times of a run."""
+
+    since_us: int
+    until_us: int
+    spans: Mapping[str, FabricSpan]
 
 
 class SiteRun:
-    """A site that has come to `at_us`, warm-up included, of whose waits those count that began after
-    `warmup_us`. Its log goes to `sink` as well, where one is given. Where only some of the `services` of its
-    fabrics run, nothing can be asked but `standing` and `waits`. Where it goes on from what a site held
-    (`begin`), all times count from that twin's beginning, and there is no `standing`."""
+    """A site that has run to `at_us`, including a warm-up.
+
+    `recorder` has the waits that started after `warmup_us` and, unless the run continues from a snapshot, the
+    availability of cubes. If only some `services` of the fabrics run, there are no totals and no spans. All
+    times count from the site's start, also in a run that continues from a snapshot.
+    """
 
     def __init__(
         self,
         plan: SitePlan,
         warmup_us: int = 0,
+        *,
         sink: Sink | None = None,
-        services: Callable[[str], tuple[AnyService, ...]] = services_of,
+        observers: Sequence[Observer] = (),
+        services: Sequence[str] = (),
         start_snapshot: SiteSnapshot | None = None,
     ) -> None:
         self.plan = plan
         self.at_us = UNTIL_COMMISSIONED if start_snapshot is None else start_snapshot.at_us - 1
-        self.waits = SliceWaits(warmup_us or UNTIL_COMMISSIONED)
         pods = {name: c.pod for name, c in plan.fabrics.items() if isinstance(c, AnyPodConfig)}
-        self.availability_time = {
-            name: AvailabilityTime(pod.cubes, warmup_us)
-            for name, pod in pods.items()
-            if start_snapshot is None
-        }
         self.pods = list(pods)
-        self._sink = sink
+        self.recorder = SliceLogRecorder(
+            pods,
+            warmup_us,
+            waits_since_us=warmup_us or UNTIL_COMMISSIONED,
+            with_availability=start_snapshot is None,
+        )
+        self.windows: list[SiteWindow] = []
+        self._observers = (self.recorder, *observers)
+        self._has_totals = not services
+        chosen = _only(services) if services else services_of
         self.lab = (
-            Lab(plan.site, plan.fabrics, services, self._read_lines)
+            Lab(plan.site, plan.fabrics, chosen, sink, self._observe)
             if start_snapshot is None
-            else Lab.resume(start_snapshot.restored(services), self._read_lines)
+            else Lab.resume(start_snapshot.restored(chosen), sink, self._observe)
         )
         self._books = {pod: ChipTimeReader(self.lab.site, pod) for pod in self.pods}
+        self._start: SiteTotals = {}
+        self._end: SiteTotals | None = None
 
-    def _read_lines(self, lines: bytes) -> None:
-        for line in lines.splitlines():
-            word = message_type_of(line)[:4]
-            if word == SLICES:
-                message = orjson.loads(line)
-                self.waits.see(message["type"], message["fabric"], message["at_us"], message["body"])
-            elif word in MESSAGE_PREFIXES:
-                message = orjson.loads(line)
-                if (of := self.availability_time.get(message["fabric"])) is not None:
-                    of.see(message)
-        if self._sink is not None:
-            self._sink(lines)
+    def _observe(self, cascade: Sequence[Envelope]) -> None:
+        for observer in self._observers:
+            observer.see(cascade)
 
     def run(
         self, until_us: int, requests: Iterable[LabRequest] = (), stop: Callable[[], bool] | None = None
     ) -> bool:
-        """Run up to a time, with the requests that are due until then; False if it was stopped earlier."""
+        """Advance to `until_us` with the requests of that time; return False if `stop` ended it earlier."""
         due_requests = [one for one in requests if self.at_us < one.at_us <= until_us]
-        whole = self.lab.run(until_us, due_requests, stop)
-        self.at_us = until_us if whole else self.lab.site.now_us
-        return whole
+        finished = self.lab.run(until_us, due_requests, stop)
+        self.at_us = until_us if finished else self.lab.site.now_us
+        return finished
+
+    def run_windows(
+        self,
+        bounds_us: Sequence[int],
+        requests: Sequence[LabRequest] = (),
+        *,
+        steps_us: Iterable[int] = (),
+        on_step: Callable[[], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        links: bool = False,
+    ) -> bool:
+        """Run through the warm-up, which ends at the first of `bounds_us`, and then through windows, which
+        end at the others. Return False if `stop` ended it earlier; the last window is then shorter.
+
+        Calls `on_step` at each of `steps_us` as well. The spans of the whole run have `links` if requested,
+        which take long to read.
+        """
+        first_us, *ends_us = bounds_us
+        before: SiteTotals = {}
+        since_us = first_us
+        mine = [one for one in requests if one.fabric in self.plan.fabrics]
+        for until_us in sorted({*bounds_us, *steps_us} - {0}):
+            finished = self.run(until_us, mine, stop)
+            if self.at_us == first_us:
+                self._start = before = self.read_totals()
+            is_end = not finished or until_us == ends_us[-1]
+            if self.at_us >= first_us and (is_end or until_us in ends_us):
+                now = self.read_totals(whole=is_end, links=links and is_end)
+                self.windows.append(SiteWindow(since_us, self.at_us, self._spans(before, now)))
+                before, since_us = now, self.at_us
+                self._end = now if is_end else None
+            if on_step is not None:
+                on_step()
+            if not finished:
+                return False
+        return True
 
     def read_totals(self, *, whole: bool = True, links: bool = False) -> SiteTotals:
-        """The totals of every fabric up to now. Reading the current state of `links` takes long. Unless `whole`
-        is true, slices that ended before the last reading are left out: their use cannot have changed."""
+        """The counters of every fabric up to now, and its links if requested, which take long to read.
+
+        Unless `whole`, slices that ended before the last reading have no accounting of their own. They do not
+        differ between the two.
+        """
+        if not self._has_totals:
+            return {}
         site, at_us = self.lab.site, self.at_us
         return {
             fabric: pod_totals(site, fabric, at_us, links=links, books=None if whole else self._books[fabric])
@@ -95,22 +145,28 @@ class SiteRun:
             if fabric in self._books or config.kind in NETWORKS
         }
 
-    def row(self, fabric: str, since: SiteTotals, end: SiteTotals) -> dict[str, Any]:
-        """The report of a fabric between two times; from its commissioning if `since` does not have it."""
-        now, before = end.get(fabric), since.get(fabric)
-        found: dict[str, Any] = {"kind": self.plan.fabrics[fabric].kind}
-        if now is None:
-            return found
-        if isinstance(now, NetworkTotals):
-            return found | network_report(fabric, now, before if isinstance(before, NetworkTotals) else None)
-        return found | report_between(fabric, now, before if isinstance(before, PodTotals) else None)
+    def start_totals(self, fabric: str) -> FabricTotals | None:
+        """The counters of a fabric at the end of the warm-up; None if there was none."""
+        return self._start.get(fabric)
 
-    def counted(self, fabric: str) -> dict[str, Any]:
-        """Statistics of a whole run only: waits of single slices, and availability of cubes."""
-        found: dict[str, Any] = {
-            "lengths": self.waits.lengths(fabric, self.at_us),
-            "jobs": self.waits.disrupted(fabric),
+    def whole_spans(self) -> dict[str, FabricSpan]:
+        """What each fabric did from the end of the warm-up to the end of the last window, including what only
+        the messages of a whole run tell. Empty if the run ended within its warm-up."""
+        return {} if self._end is None else self._spans(self._start, self._end, with_log=True)
+
+    def _spans(self, since: SiteTotals, end: SiteTotals, *, with_log: bool = False) -> dict[str, FabricSpan]:
+        fabrics = self.plan.fabrics
+        return {
+            fabric: fabric_span(
+                fabrics[fabric].kind,
+                now,
+                since.get(fabric),
+                self.recorder.log(fabric, self.at_us) if with_log else None,
+            )
+            for fabric, now in end.items()
         }
-        if fabric in self.availability_time:
-            found["availability_time"] = self.availability_time[fabric].spans(self.at_us)
-        return found
+
+
+def _only(names: Sequence[str]) -> Callable[[str], tuple[AnyService, ...]]:
+    """The services of these names."""
+    return lambda kind: tuple([one for one in services_of(kind) if one.name in names])

@@ -4,6 +4,9 @@ import math
 
 from shared.models.statistics.means import Interval
 
+JsonObject = dict[str, object]
+"""An object of a report, as JSON and YAML print it."""
+
 
 def interval_json(interval: Interval) -> dict[str, float | int | None]:
     """None where nothing can be said of a bound or of the deviation."""

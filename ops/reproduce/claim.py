@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median, stdev
-from typing import Any, Literal
+from typing import Literal
 
 from scipy.special import bdtr, stdtrit
 
@@ -113,6 +113,28 @@ def on_machines(value: float, unit: str) -> Stated:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A claim as `lightwave reproduce` prints it: what the paper states, what was measured, whether it holds.
+
+    `kind` is one of `EvidenceKind`, `basis` what makes it this kind. `interval` is that of a mean over seeds.
+    """
+
+    name: str
+    claim: str
+    kind: str
+    basis: str
+    source: str
+    paper_value: float
+    unit: str
+    measured: float
+    interval: tuple[float, float] | None
+    tolerance: float | Bound
+    holds: bool
+    note: str
+    how: Computation
+
+
+@dataclass(frozen=True, slots=True)
 class PaperClaim:
     """One statement of a paper. `measure` computes the same figure, in the same unit, every time anew; `note`
     says what limits the comparison, and why the claim may not hold. `runs` are the lab runs it reads."""
@@ -127,28 +149,28 @@ class PaperClaim:
     note: str = ""
     runs: tuple[ClaimRunPlan, ...] = ()
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> ClaimRow:
         """The claim, what was measured now, and whether it holds."""
         found = self.measure()
         measured = found if isinstance(found, Measured) else Measured(found)
         tolerance = self.stated.tolerance if measured.tolerance is None else measured.tolerance
         kept = holds(measured.value, self.stated.value, tolerance)
         note = "; ".join(filter(None, (measured.note, self.note)))
-        return {
-            "name": self.name,
-            "claim": self.claim,
-            "kind": self.evidence.kind.value,
-            "basis": self.evidence.basis,
-            "source": self.source,
-            "paper_value": self.stated.value,
-            "unit": self.stated.unit,
-            "measured": measured.value,
-            "interval": measured.interval,
-            "tolerance": tolerance,
-            "holds": kept,
-            "note": note if kept or note else UNEXPLAINED,
-            "how": self.how,
-        }
+        return ClaimRow(
+            name=self.name,
+            claim=self.claim,
+            kind=self.evidence.kind.value,
+            basis=self.evidence.basis,
+            source=self.source,
+            paper_value=self.stated.value,
+            unit=self.stated.unit,
+            measured=measured.value,
+            interval=measured.interval,
+            tolerance=tolerance,
+            holds=kept,
+            note=note if kept or note else UNEXPLAINED,
+            how=self.how,
+        )
 
 
 def holds(measured: float, paper_value: float, tolerance: float | Bound) -> bool:

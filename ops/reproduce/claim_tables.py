@@ -1,15 +1,13 @@
 """The rows of `lightwave reproduce` for people: a table of each kind of evidence, and beneath it why what
 does not hold does not."""
 
-from typing import Any
-
 from ops.report.tables import table_line
-from ops.reproduce.claim import EVIDENCE_MEANING, EvidenceKind
+from ops.reproduce.claim import EVIDENCE_MEANING, ClaimRow, EvidenceKind
 
 HEADERS = ("CLAIM", "PAPER", "MEASURED", "UNIT", "TOLERANCE", "HOLDS", "KIND", "HOW", "SOURCE")
 
 
-def claim_table(rows: list[dict[str, Any]]) -> str:
+def claim_table(rows: list[ClaimRow]) -> str:
     """All rows under the heading of their kind, the counts, and the notes of those that do not hold."""
     shown = [[*HEADERS], *(claim_cells(row) for row in rows)]
     widths = [max(len(row[n]) for row in shown) for n in range(len(HEADERS))]
@@ -19,27 +17,27 @@ def claim_table(rows: list[dict[str, Any]]) -> str:
         lines += [table_line(claim_cells(row), widths) for row in of_kind]
         lines.append("")
     lines.append(claim_summary(rows))
-    failing = [row for row in rows if not row["holds"]]
+    failing = [row for row in rows if not row.holds]
     if failing:
         lines += ["", "What does not hold:"]
-        lines += [f"  {row['name']} ({row['kind']}): {row['note']}" for row in failing]
+        lines += [f"  {row.name} ({row.kind}): {row.note}" for row in failing]
     return "\n".join(lines)
 
 
-def by_kind(rows: list[dict[str, Any]]) -> list[tuple[EvidenceKind, list[dict[str, Any]]]]:
+def by_kind(rows: list[ClaimRow]) -> list[tuple[EvidenceKind, list[ClaimRow]]]:
     """The rows of each kind that there are, predictions first."""
-    groups = ((kind, [row for row in rows if row["kind"] == kind]) for kind in EvidenceKind)
+    groups = ((kind, [row for row in rows if row.kind == kind]) for kind in EvidenceKind)
     return [(kind, of_kind) for kind, of_kind in groups if of_kind]
 
 
-def heading(kind: EvidenceKind, rows: list[dict[str, Any]]) -> str:
+def heading(kind: EvidenceKind, rows: list[ClaimRow]) -> str:
     """`CALIBRATED, 14 of 14 hold: …`."""
     return f"{kind.upper()}, {_count(rows)} hold: {EVIDENCE_MEANING[kind]}"
 
 
-def claim_summary(rows: list[dict[str, Any]]) -> str:
+def claim_summary(rows: list[ClaimRow]) -> str:
     """The predictions that hold; then every other kind by itself."""
-    predicted = [row for row in rows if row["kind"] == EvidenceKind.PREDICTED]
+    predicted = [row for row in rows if row.kind == EvidenceKind.PREDICTED]
     apart = [(kind, of_kind) for kind, of_kind in by_kind(rows) if kind != EvidenceKind.PREDICTED]
     lines = [f"{_count(predicted)} predictions hold" if predicted else "no predictions among these"]
     if apart:
@@ -47,18 +45,18 @@ def claim_summary(rows: list[dict[str, Any]]) -> str:
     return "; ".join(lines)
 
 
-def claim_cells(row: dict[str, Any]) -> list[str]:
+def claim_cells(row: ClaimRow) -> list[str]:
     """What a row shows, in the order of HEADERS."""
     return [
-        row["name"],
-        figure(row["paper_value"]),
-        figure(row["measured"]),
-        row["unit"],
-        tolerance(row["tolerance"]),
-        "yes" if row["holds"] else "NO",
-        row["kind"],
-        row["how"],
-        row["source"],
+        row.name,
+        figure(row.paper_value),
+        figure(row.measured),
+        row.unit,
+        tolerance(row.tolerance),
+        "yes" if row.holds else "NO",
+        row.kind,
+        row.how,
+        row.source,
     ]
 
 
@@ -76,5 +74,5 @@ def figure(value: float) -> str:
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _count(rows: list[dict[str, Any]]) -> str:
-    return f"{sum(row['holds'] for row in rows)} of {len(rows)}"
+def _count(rows: list[ClaimRow]) -> str:
+    return f"{sum(row.holds for row in rows)} of {len(rows)}"

@@ -7,14 +7,14 @@ from typing import Any
 from ops.local.software_version import VERSION
 from ops.report.html_shell import paragraph, table, table_row
 from ops.report.plots import plot_section, plots_page
-from ops.reproduce.claim import EvidenceKind
+from ops.reproduce.claim import ClaimRow, EvidenceKind
 from ops.reproduce.claim_tables import HEADERS, by_kind, claim_cells, claim_summary, heading
 
 PAPER_VALUE, MEASURED = 1, 2
 """Columns of numbers."""
 
 
-def claims_page(rows: list[dict[str, Any]], charts: list[Any]) -> str:
+def claims_page(rows: list[ClaimRow], charts: list[Any]) -> str:
     """A whole HTML page: charts above, the claims below, each kind of evidence in a table of its own."""
     note = (
         f"{claim_summary(rows)}. [LF] is Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale, "
@@ -28,15 +28,15 @@ def claims_page(rows: list[dict[str, Any]], charts: list[Any]) -> str:
     )
 
 
-def _table(kind: EvidenceKind, rows: list[dict[str, Any]]) -> str:
+def _table(kind: EvidenceKind, rows: list[ClaimRow]) -> str:
     name = escape(kind.replace(" ", "-"))
     heads = [head.capitalize() for head in HEADERS]
     return f'<h2 id="{name}">{escape(heading(kind, rows))}</h2>\n{table(heads, map(_row, rows))}'
 
 
-def _row(row: dict[str, Any]) -> str:
+def _row(row: ClaimRow) -> str:
     name, *others = (escape(cell) for cell in claim_cells(row))
-    notes = "".join(f'<div class="note">{escape(said)}</div>' for said in (row["basis"], row["note"]) if said)
-    claim = f'{escape(row["claim"])}<div class="note">{name}</div>{notes}'
-    attributes = f' id="{name}" class="{"yes" if row["holds"] else "no"}"'
+    notes = "".join(f'<div class="note">{escape(said)}</div>' for said in (row.basis, row.note) if said)
+    claim = f'{escape(row.claim)}<div class="note">{name}</div>{notes}'
+    attributes = f' id="{name}" class="{"yes" if row.holds else "no"}"'
     return table_row([claim, *others], (PAPER_VALUE, MEASURED), attributes)

@@ -1,13 +1,11 @@
 """Lab runs that claims share: each runs once in a process, whoever asks first, or ahead in several."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from joblib import Parallel, delayed
 
-from ops.lab.pod_report import pod_report
 from ops.lab.site_run import SiteRun
 from ops.sites.site_plans import single_fabric_sites
 from schemas.envelope import Envelope
@@ -20,11 +18,10 @@ from schemas.messages.scheduler import (
 )
 from schemas.messages.workload import SliceRequested
 from schemas.names import Tier
-from schemas.registry import decode
-from services.fleet import services_of
+from services.totals.availability_time import AvailabilitySpans
+from services.totals.fabric_spans import PodSpan
 from shared.basics.units import US_PER_DAY
 from shared.engine.cascades import LabRequest
-from shared.engine.service import AnyService
 from shared.runtimes.process_pool import worker_death_reported
 
 POD = "pod-0"
@@ -37,19 +34,15 @@ HARDWARE_DAYS = 700.0
 DRILL_DAYS = 2.0
 NO_TELEMETRY = "transceivers.telemetry_interval_s=0"
 """Telemetry tells nothing that a claim asks for."""
-RECORDED_TYPES = (
-    *(
-        "ConnectCircuits",
-        "CubeSwapped",
-        "DisconnectCircuits",
-        "FaultBegan",
-        "LeaveCircuits",
-    ),
-    *("OcsDown", "OcsPartDown", "OcsPartUp", "OcsUp", "PortsDown", "PortsUp"),
-    *("SliceAdmitted", "SliceCompleted", "SliceDegraded", "SliceEvicted", "SliceRecovering"),
-    *("SliceRequested", "SliceRequeued", "SliceStarted"),
+RECORDED_TYPES = frozenset(
+    {
+        *("ConnectCircuits", "CubeSwapped", "DisconnectCircuits", "FaultBegan", "LeaveCircuits"),
+        *("OcsDown", "OcsPartDown", "OcsPartUp", "OcsUp", "PortsDown", "PortsUp"),
+        *("SliceAdmitted", "SliceCompleted", "SliceDegraded", "SliceEvicted", "SliceRecovering"),
+        *("SliceRequested", "SliceRequeued", "SliceStarted"),
+    }
 )
-"""Types of messages that claims look at."""
+"""Types of messages that claims read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +60,20 @@ class ClaimRunPlan:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRun:
-    """What came of a run: the report that `lab run` prints for a pod, empty where only some services ran; for
-    how long how many cubes were available (`ops.lab.availability_time`); and the messages of the kinds
-    kept."""
+    """The result of a run: what the pod did (`span`, None if only some services ran), how long its cubes were
+    available, and the messages of RECORDED_TYPES."""
 
     days: float
-    report: dict[str, Any]
-    availability_time: dict[str, Any]
+    span: PodSpan | None
+    availability_time: AvailabilitySpans
     messages: tuple[Envelope, ...]
+
+    @property
+    def pod(self) -> PodSpan:
+        """What the pod did; ValueError if only some services ran."""
+        if self.span is None:
+            raise ValueError("a run of only some services has no totals")
+        return self.span
 
 
 WORKLOAD_RUNS = tuple(ClaimRunPlan(WORKLOAD_DAYS, seed) for seed in SEEDS)
@@ -167,32 +166,29 @@ def run_ahead(plans: Iterable[ClaimRunPlan], jobs: int) -> None:
 
 
 def _run(plan: ClaimRunPlan) -> ClaimRun:
-    kept: list[Envelope] = []
     (site,) = single_fabric_sites(1, pairs=plan.pairs, seed=plan.seed, calibration=plan.calibration)
     until_us = round(plan.days * US_PER_DAY)
-    run = SiteRun(site, sink=_recorder(kept), services=_services(plan) if plan.services else services_of)
-    run.run(until_us, plan.requests)
-    if plan.services:
-        return ClaimRun(plan.days, {}, run.availability_time[POD].spans(until_us), tuple(kept))
-    report = pod_report(run.lab.site, POD, until_us) | {"jobs": run.waits.disrupted(POD)}
-    return ClaimRun(plan.days, report, run.availability_time[POD].spans(until_us), tuple(kept))
+    recorded = _MessageRecorder()
+    run = SiteRun(site, observers=(recorded,), services=plan.services)
+    run.run_windows((0, until_us), plan.requests)
+    span = run.whole_spans().get(POD)
+    availability = run.recorder.availability(POD, until_us)
+    if availability is None:
+        raise TypeError(f"{POD} has no cubes")
+    return ClaimRun(
+        plan.days, span if isinstance(span, PodSpan) else None, availability, tuple(recorded.kept)
+    )
 
 
-def _services(plan: ClaimRunPlan) -> Callable[[str], tuple[AnyService, ...]]:
-    """Which services a kind of fabric has in this run."""
-    return lambda kind: tuple([one for one in services_of(kind) if one.name in plan.services])
+class _MessageRecorder:
+    """Keeps the messages of RECORDED_TYPES; most are Ticks."""
 
+    def __init__(self) -> None:
+        self.kept: list[Envelope] = []
 
-def _recorder(kept: list[Envelope]) -> Callable[[bytes], None]:
-    """Takes the lines of the log and decodes those that anybody looks at; most are Ticks."""
-    signs = tuple(f'"type":"{name}"'.encode() for name in RECORDED_TYPES)
-
-    def take(lines: bytes) -> None:
-        for line in lines.splitlines():
-            if any(sign in line for sign in signs):
-                kept.append(decode(line))
-
-    return take
+    def see(self, cascade: Sequence[Envelope]) -> None:
+        """Take the messages of a cascade."""
+        self.kept += [message for message in cascade if message.type in RECORDED_TYPES]
 
 
 # Who ran when in a lab run, as its log tells.

@@ -21,7 +21,7 @@ ForecastStatus = Literal["queued", "running", "done", "refused", "failed", "canc
 MeasureName = Literal[
     "goodput", "lost", "degraded", "displaced", "recovery", "healthy", "wait", "queued", "served"
 ]
-"""Names of measures; `services.what_if.measures` has their units and meanings."""
+"""Names of measures; `services.totals.measures` has their units and meanings."""
 MeasureValues = dict[MeasureName, float | None]
 """Value by measure; None if the time has no such event, or the site no such fabric."""
 

@@ -94,7 +94,7 @@ class SliceWaits:
             what: self._took.get((what, fabric), []) for what in DURATIONS
         }
 
-    def report(self, fabric: str, at_us: int) -> list[dict[str, Any]]:
+    def report(self, fabric: str, at_us: int) -> list[dict[str, str | int]]:
         """A row per tier and size. A slice that still waits at `at_us` counts with its wait so far. A slice
         that was refused or withdrawn before its start does not count."""
         waiting: dict[tuple[str, str, int], list[int]] = defaultdict(list)
@@ -106,7 +106,7 @@ class SliceWaits:
                 started = self._waited.get(key, [])
                 waits = sorted([*started, *waiting.get(key, [])])
                 ranks = {f"p{percent}_us": _rank(waits, percent) for percent in PERCENTILES}
-                row = {"tier": key[1], "chips": key[2], "started": len(started)}
+                row: dict[str, str | int] = {"tier": key[1], "chips": key[2], "started": len(started)}
                 found.append(row | {"waiting": len(waits) - len(started)} | ranks | {"most_us": waits[-1]})
         return found
 

@@ -73,7 +73,16 @@ def live_requests(site: Site, clock_us: int, fabric: str, bodies: Sequence[Body]
 
 def plant_of_fabric(site: Site, fabric: str) -> Plant:
     """The plant of a fabric of a site."""
+    return _failures_of(site, fabric).plant
+
+
+def kind_of_fabric(site: Site, fabric: str) -> str:
+    """The kind of a fabric of a site."""
+    return _failures_of(site, fabric).kind
+
+
+def _failures_of(site: Site, fabric: str) -> FailuresState:
     state = site.instance(fabric, "failures").state
     if not isinstance(state, FailuresState):
         raise TypeError(f"{fabric} has no failures")
-    return state.plant
+    return state

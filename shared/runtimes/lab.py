@@ -19,13 +19,15 @@ from shared.engine.site import ServicesOf, Site
 
 Sink = Callable[[bytes], None]
 """Receives complete lines of the log, with their newlines."""
+Observe = Callable[[Sequence[Envelope]], None]
+"""Receives each cascade: a root message and all that follows from it."""
 Stop = Callable[[], bool]
 """Returns whether a run shall stop."""
 
 
 class Lab:
     """One site in simulated time. It starts with these fabrics, or continues from an existing site
-    (`resume`). Counts and hashes its log, and passes it to `sink`."""
+    (`resume`). Counts and hashes its log, and passes its lines to `sink` and its messages to `observe`."""
 
     def __init__(
         self,
@@ -33,19 +35,21 @@ class Lab:
         fabrics: Mapping[str, FabricConfig],
         services_of: ServicesOf,
         sink: Sink | None = None,
+        observe: Observe | None = None,
     ) -> None:
         self.site = Site(site, services_of)
         self.messages = 0
         self._sha256 = hashlib.sha256()
         self._sink = sink
+        self._observe = observe
         for fabric in sorted(fabrics, key=fabric_order):
             commissioned = FabricCommissioned(site=site, config=fabrics[fabric])
             self._take(self.site.cascade(commissioning_message(fabric, commissioned)))
 
     @classmethod
-    def resume(cls, site: Site, sink: Sink | None = None) -> Self:
+    def resume(cls, site: Site, sink: Sink | None = None, observe: Observe | None = None) -> Self:
         """Continue from a quiet site, which belongs to the lab from now on."""
-        lab = cls(site.name, {}, lambda _kind: (), sink)
+        lab = cls(site.name, {}, lambda _kind: (), sink, observe)
         lab.site = site
         stop_tracking_documents(site)
         return lab
@@ -72,3 +76,5 @@ class Lab:
         self._sha256.update(lines)
         if self._sink is not None:
             self._sink(lines)
+        if self._observe is not None:
+            self._observe(cascade)

@@ -3,7 +3,6 @@
 from collections import Counter
 
 from ops.invariants.checker import AllCheckers
-from ops.lab.pod_report import pod_report
 from ops.sites.configuration import superpod_config
 from schemas.messages.operator import InjectFault
 from schemas.messages.scheduler import SlicePreflight, SliceStarted
@@ -11,6 +10,7 @@ from schemas.registry import decode
 from services.scheduler.state import SchedulerState, slices_in
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.cascades import LabRequest
+from tests.support.pod_reports import pod_report
 from tests.support.pods import POD, pod_lab
 
 PREFLIGHTS_A_DAY = 40

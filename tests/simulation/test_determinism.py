@@ -25,7 +25,7 @@ def run(
     pods: int = 1, jobs: int = 1, log: Path | None = None, seed: int = 7, days: float = DAYS
 ) -> dict[str, Any]:
     sites = single_fabric_sites(pods, pairs=BUSY, seed=seed)
-    return run_lab(RunPlan(sites, days), jobs=jobs, log=log, repeat=["lightwave"])
+    return run_lab(RunPlan(sites, days), jobs=jobs, log=log, repeat=["lightwave"]).json()
 
 
 def told(result: dict[str, Any]) -> dict[str, Any]:

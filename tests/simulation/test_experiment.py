@@ -87,7 +87,8 @@ def test_a_run_is_what_the_lab_reports_of_it(document: Path) -> None:
         ],
         seed=2,
     )
-    (report,) = (result := run_site(RunPlan(sites, 0.5, 0.25), 0, None)).reports
+    (found,) = (result := run_site(RunPlan(sites, 0.5, 0.25), 0, None)).reports
+    report: dict[str, Any] = found.json()
     assert trial.digest == result.log_sha256
     assert trial.figures["utilisation"] == pytest.approx(report["utilisation"])
     assert trial.figures["cube_availability"] == pytest.approx(report["cube_availability"])

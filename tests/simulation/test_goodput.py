@@ -7,6 +7,7 @@ import pytest
 
 from ops.lab.site_run import SiteRun, SiteTotals
 from schemas.files.site_plan import SitePlan
+from services.totals.fabric_spans import FabricSpan, fabric_span
 from services.totals.pod_totals import PodTotals, chip_time_at
 from shared.basics.units import US_PER_HOUR
 from shared.models.jobs.goodput_accounting import (
@@ -85,9 +86,13 @@ def test_an_hour_told_from_living_slices_alone_is_that_told_from_all(seed: int) 
         run.run(hour * US_PER_HOUR, scenario.requests)
         whole.append(run.read_totals())
         lean.append(run.read_totals(whole=False))
-        assert run.row(POD, lean[-2], lean[-1]) == run.row(POD, whole[-2], whole[-1])
-    assert run.row(POD, lean[2], whole[-1]) == run.row(POD, whole[2], whole[-1])
+        assert between(lean[-2], lean[-1]) == between(whole[-2], whole[-1])
+    assert between(lean[2], whole[-1]) == between(whole[2], whole[-1])
     assert len(ended(whole[-1])) > len(ended(lean[-1]))
+
+
+def between(since: SiteTotals, end: SiteTotals) -> FabricSpan:
+    return fabric_span("superpod", end[POD], since[POD])
 
 
 def ended(read_totals: SiteTotals) -> list[str]:

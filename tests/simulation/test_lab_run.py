@@ -13,6 +13,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from ops.lab.injections import injections
 from ops.lab.replay import replay
+from ops.lab.reports import cube_availability
 from ops.lab.run import RunPlan, partial_path, run_lab, run_site
 from ops.lab.shared_progress import open_shared_progress
 from ops.sites.site_plans import single_fabric_sites
@@ -20,6 +21,7 @@ from schemas.files.site_plan import SitePlan
 from schemas.messages.failures import FaultBegan
 from schemas.registry import decode
 from services.fleet import services_of
+from services.totals.fabric_spans import PodSpan
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.lab import Lab
 from shared.storage.log.log_lines import read_lines
@@ -35,9 +37,8 @@ def sites(pods: int = 1) -> tuple[SitePlan, ...]:
 
 
 def counted(plan: RunPlan) -> dict[str, Any]:
-    (pod,) = run_lab(plan, jobs=1, log=None, repeat=REPEAT)["fabrics"]
-    assert isinstance(pod, dict)
-    return pod
+    (pod,) = run_lab(plan, jobs=1, log=None, repeat=REPEAT).fabrics
+    return pod.json()
 
 
 def test_a_warm_up_is_simulated_and_not_counted() -> None:
@@ -80,8 +81,8 @@ def test_the_log_does_not_know_of_a_warm_up() -> None:
     warm, plain = (
         run_lab(RunPlan(sites(), *days), jobs=1, log=None, repeat=REPEAT) for days in ((1.0, 0.5), (1.5,))
     )
-    assert warm["log_sha256"] == plain["log_sha256"]
-    assert (warm["fabric_days"], plain["fabric_days"]) == (1.0, 1.5)
+    assert warm.log_sha256 == plain.log_sha256
+    assert (warm.fabric_days, plain.fabric_days) == (1.0, 1.5)
 
 
 def test_injected_faults_begin_and_end_when_they_are_asked_to(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_injected_faults_begin_and_end_when_they_are_asked_to(tmp_path: Path) ->
     }
     assert spans == {"pod-1/ocs-17": 600, "pod-1/cube-3/+y/7": 30, "pod-0/cube-2/host-1": 3_600}
     assert replay(path).report()["clean"] is True
-    assert result["interrupted"] is False
+    assert result.interrupted is False
 
 
 def test_injected_faults_are_as_bad_as_asked_and_come_as_slowly(tmp_path: Path) -> None:
@@ -153,12 +154,12 @@ def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
     result = run_lab(far, jobs=2, log=log, repeat=REPEAT)
     thread.join()
     assert signal.getsignal(sign) is before
-    assert result["interrupted"] is True
-    assert 0 < result["fabric_days"] < 36_500
+    assert result.interrupted is True
+    assert 0 < result.fabric_days < 36_500
     assert [path.name for path in tmp_path.iterdir()] == ["year.jsonl.partial.zst"]
     report = replay(partial_path(log)).report()
-    assert (report["clean"], report["messages"]) == (True, result["messages"])
-    assert report["state_sha256"] == result["state_sha256"]
+    assert (report["clean"], report["messages"]) == (True, result.messages)
+    assert report["state_sha256"] == result.state_sha256
 
 
 @pytest.mark.parametrize(("warmup_days", "counted_fabrics"), [(30.0, 0), (0.0, 1)])
@@ -177,8 +178,9 @@ def test_a_run_that_is_stopped_at_its_first_moment_has_figures_of_no_time() -> N
     with open_shared_progress(1, None) as board:
         board.stop()
         (report,) = run_site(RunPlan(sites(), 30.0, spans=True), 0, None, board).reports
-    assert report["goodput"]["total_chip_us"] == 0
-    assert report["cube_availability"] == 1.0
+    assert isinstance(report.span, PodSpan)
+    assert report.span.total_chip_us == 0
+    assert cube_availability(report.span) == 1.0
 
 
 def test_a_run_stops_within_a_simulated_day_and_goes_on_from_there() -> None:
@@ -210,7 +212,7 @@ def test_a_log_that_is_no_file_is_written_itself(tmp_path: Path) -> None:
     thread.start()
     result = run_lab(RunPlan(sites(), 0.1), jobs=1, log=pipe, repeat=REPEAT)
     thread.join()
-    assert read[0].count(b"\n") == result["messages"]
+    assert read[0].count(b"\n") == result.messages
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 

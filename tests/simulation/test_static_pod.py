@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from ops.invariants.checker import AllCheckers, PodCheckers
-from ops.lab.pod_report import pod_report
 from ops.lab.replay import replay
 from ops.lab.run import RunPlan, run_lab
 from ops.sites.configuration import config_from_pairs
@@ -44,6 +43,7 @@ from shared.models.static_pod.boxes import boxes
 from shared.models.superpod.shapes import cubes_of
 from shared.models.superpod.wiring import FACES, HOSTS_PER_CUBE
 from shared.runtimes.lab import Lab
+from tests.support.pod_reports import pod_report
 from tests.support.pods import POD
 from tests.support.policies import drawn_policies, drawn_slice
 from tests.support.seeds import explored, sliced
@@ -56,7 +56,7 @@ FAULTY = ["failures.host_per_day=0.0016", "failures.link_per_day=0.0001"]
 
 def run(kind: str, days: float, log: Path | None = None, pairs: list[str] | None = None) -> dict[str, Any]:
     sites = single_fabric_sites(1, kind=kind, pairs=FAULTY if pairs is None else pairs, seed=7)
-    return run_lab(RunPlan(sites, days), jobs=1, log=log, repeat=["lightwave"])
+    return run_lab(RunPlan(sites, days), jobs=1, log=log, repeat=["lightwave"]).json()
 
 
 PACKING: list[tuple[list[str], float]] = [(["failures.enabled=false"], 0.95), (FAULTY, 0.8)]

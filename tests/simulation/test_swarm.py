@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pytest
 
 from ops.invariants.checker import AllCheckers, PodCheckers
-from ops.lab.pod_report import pod_report
 from ops.sites.configuration import superpod_config
 from schemas.documents.pods import CubesSummary, FailuresSummary, LinksSummary, OcsSummary
 from schemas.documents.repairs import RepairsSummary
@@ -24,6 +23,7 @@ from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.link_faults import LINK_FAULTS
+from tests.support.pod_reports import pod_report
 from tests.support.pods import KIND, POD, pod_lab
 from tests.support.seeds import explored, sliced
 from tests.support.swarm import draw_scenario

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ops.lab.pod_report import pod_report
 from ops.lab.workload_trace import read_trace
 from ops.sites.configuration import superpod_config
 from schemas.config.pods import SuperpodConfig
@@ -19,6 +18,7 @@ from schemas.registry import decode
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.superpod.shapes import chips_of, legal_shapes
+from tests.support.pod_reports import pod_report
 from tests.support.pods import POD, pod_lab
 
 ROWS = 3_000

@@ -131,10 +131,12 @@ def plan(file: Document, quick: Quick = False, output: Output = "table") -> None
 
     A short pilot run measures the cost.
     """
+    from dataclasses import asdict
+
     from ops.experiments.sweep import estimate_cost
 
     planned = _planned(file, quick=quick)
-    found = estimate_cost(planned)
+    found = asdict(estimate_cost(planned))
     show(
         found,
         output,
@@ -263,7 +265,7 @@ def new(
 @app.command("measures", epilog=examples("experiment measures", "experiment measures -o json"))
 def measures(output: Output = "table") -> None:
     """List the measures and their units."""
-    from ops.experiments.measures import MEASURES
+    from services.totals.measures import MEASURES
 
     rows = [
         {
@@ -359,8 +361,8 @@ def _show(results: "Results", folder: Path, command: str, html: Path | None, out
 
 def _comparison_text(found: "ExperimentComparison") -> str:
     from ops.experiments.interval_text import interval_text
-    from ops.experiments.measures import MEASURES
     from ops.experiments.result_text import difference_note
+    from services.totals.measures import MEASURES
 
     rows = [
         [
@@ -383,8 +385,8 @@ def _comparison_text(found: "ExperimentComparison") -> str:
 
 def _results_text(results: "Results", command: str) -> str:
     from ops.experiments.interval_text import interval_text
-    from ops.experiments.measures import MEASURES
     from ops.experiments.result_text import answer_text, difference_note, estimate_note
+    from services.totals.measures import MEASURES
 
     rows = [
         [

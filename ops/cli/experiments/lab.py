@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import typer
@@ -27,6 +27,9 @@ from ops.cli.common.param_types import FILE, OUT_FILE, NumberParam
 from ops.report.tables import setting_text, text_table
 from shared.basics.errors import Interrupted
 from shared.basics.time_format import format_duration
+
+if TYPE_CHECKING:
+    from ops.lab.reports import LabReport
 
 DAYS_MAX = 36_500
 SLICES = ("requested", "balked", "completed", "evicted", "refused", "running", "queued", "swapped")
@@ -139,8 +142,8 @@ def lab_run(
         result = run_lab(plan, jobs=jobs, log=log, repeat=words, progress=progress)
     if chart is not None:
         _draw(chart, result)
-    show(result, output, lambda: _summary(result))
-    if result["interrupted"]:
+    show(result.json(), output, lambda: _summary(result))
+    if result.interrupted:
         kept = "" if log is None else f"; its log up to there is {partial_path(log)}"
         raise Interrupted(f"the run was interrupted{kept}")
 
@@ -150,13 +153,16 @@ def _check(chart: Path | None) -> None:
         raise click.UsageError(f"--chart {chart}: is not a page; must end in .html")
 
 
-def _draw(chart: Path, result: dict[str, Any]) -> None:
+def _draw(chart: Path, result: "LabReport") -> None:
     """Draw goodput over time, which is not printed as well."""
     from ops.report.goodput_page import goodput_page
 
-    pods = [row for row in result["fabrics"] if "spans" in row]
-    charts = [(pod["fabric"], pod.pop("span"), pod.pop("spans")) for pod in pods]
-    note = f"Made by `{result['repeat']}`; {result['warmup_days']:g} days of warm-up are left out."
+    charts = [
+        (report.fabric, past.span.model_dump(), [span.model_dump() for span in past.spans])
+        for report in result.fabrics
+        if (past := report.history) is not None
+    ]
+    note = f"Made by `{result.repeat}`; {result.warmup_days:g} days of warm-up are left out."
     write_or_print(goodput_page("Where chip-time went", note, charts), chart)
 
 
@@ -174,78 +180,80 @@ def _progress_bar() -> Iterator[Callable[[float], None] | None]:
         yield lambda done: bar.update(task, completed=done)
 
 
-def _summary(result: dict[str, Any]) -> str:
-    headers = (
-        "FABRIC",
-        "KIND",
-        "SITE",
-        *(word.upper() for word in SLICES),
-        "USED",
-        "CUBES-UP",
-        "FAULTS",
-        "REPAIRS",
-        "STARTUP",
-        "RECOVERY",
-    )
-    rows = [
-        [
-            pod["fabric"],
-            pod["kind"],
-            pod["site"],
-            *(pod["slices"][word] for word in SLICES),
-            f"{100 * pod['utilisation']:.1f}%",
-            f"{100 * pod['cube_availability']:.2f}%",
-            sum(pod["faults"].values()),
-            pod["repairs"],
-            *(format_duration(pod[what]["p50_us"]) for what in ("startups", "recoveries")),
-        ]
-        for pod in result["fabrics"]
-        if "slices" in pod
-    ]
-    tables = [text_table(headers, rows)] if rows else []
-    if networks := [row for row in result["fabrics"] if "rewirings" in row]:
-        tables.append(_network_table(networks))
-    rate = f"{result['messages_per_s']:,} a second"
+def _summary(result: "LabReport") -> str:
+    rate = f"{result.messages_per_s:,} a second"
     whole, covered = "repeat", []
-    if result["interrupted"]:
+    if result.interrupted:
         whole = "the whole run, whose digests are others"
-        covered = [f"interrupted: figures of {result['fabric_days']:.2f} fabric-days behind the warm-up"]
+        covered = [f"interrupted: figures of {result.fabric_days:.2f} fabric-days behind the warm-up"]
+    tables = [table for table in (_pod_table(result), _network_table(result)) if table]
     return "\n".join(
         [
             "\n\n".join(tables) or "no figures: it ended within its warm-up",
             *covered,
             "",
-            f"{result['messages']:,} messages in {result['wall_s']:.1f} s, {rate}",
-            f"log {result['log_sha256']}",
-            f"state {result['state_sha256']}",
-            f"{whole}: {result['repeat']}",
+            f"{result.messages:,} messages in {result.wall_s:.1f} s, {rate}",
+            f"log {result.log_sha256}",
+            f"state {result.state_sha256}",
+            f"{whole}: {result.repeat}",
         ]
     )
 
 
-def _network_table(found: list[dict[str, Any]]) -> str:
+def _pod_table(result: "LabReport") -> str:
+    """The table of pods: slices, utilisation, availability, faults, repairs, and how long slices took."""
+    from ops.lab.reports import cube_availability
+    from services.totals.fabric_spans import PodSpan
+
+    headers = (
+        *("FABRIC", "KIND", "SITE", *(word.upper() for word in SLICES)),
+        *("USED", "CUBES-UP", "FAULTS", "REPAIRS", "STARTUP", "RECOVERY"),
+    )
+    rows = [
+        [
+            *(report.fabric, report.kind, report.site),
+            *(pod.slices[word] for word in SLICES),
+            f"{100 * pod.utilisation:.1f}%",
+            f"{100 * cube_availability(pod):.2f}%",
+            sum(pod.faults.values()),
+            pod.repairs,
+            *(
+                format_duration(report.durations.quantiles[what]["p50_us"])
+                for what in ("startups", "recoveries")
+            ),
+        ]
+        for report in result.fabrics
+        if isinstance(pod := report.span, PodSpan) and report.durations is not None
+    ]
+    return text_table(headers, rows) if rows else ""
+
+
+def _network_table(result: "LabReport") -> str:
     """The table of networks: what was served, how full the fullest trunk was and for how long overfull, how
     the traffic went, and what was done for it."""
+    from services.totals.fabric_spans import NetworkSpan
+
     headers = (
         *("FABRIC", "KIND", "SITE", "SERVED", "MEAN-USE", "OVERFULL", "DIRECT", "PATH", "WEIGHTS"),
         *("REWIRED", "BROKEN-OFF", "KEPT", "CIRCUITS", "FAULTS", "REPAIRS"),
     )
     rows = [
         [
-            *(row["fabric"], row["kind"], row["site"]),
-            *(f"{100 * row[word]:.2f}%" for word in ("served", "use", "overfull", "direct")),
-            f"{row['mean_path']:.3f}",
-            row["weights_solved"],
-            row["rewirings"]["completed"],
-            sum(n for word, n in row["rewirings"].items() if word != "completed"),
-            row["plans_not_worth_it"],
-            row["cross_connects"],
-            sum(row["faults"].values()),
-            row["repairs"],
+            *(report.fabric, report.kind, report.site),
+            *(f"{100 * share:.2f}%" for share in (found.served, found.use, found.overfull, found.direct)),
+            f"{found.mean_path:.3f}",
+            found.weights_solved,
+            found.rewirings["completed"],
+            sum(n for word, n in found.rewirings.items() if word != "completed"),
+            found.plans_not_worth_it,
+            found.cross_connects,
+            sum(found.faults.values()),
+            found.repairs,
         ]
-        for row in found
+        for report in result.fabrics
+        if isinstance(found := report.span, NetworkSpan)
     ]
-    return text_table(headers, rows)
+    return text_table(headers, rows) if rows else ""
 
 
 @app.command("replay", epilog=examples("lab replay month.jsonl.zst", "lab replay month.jsonl.zst -o json"))

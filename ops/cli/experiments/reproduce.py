@@ -45,6 +45,8 @@ def reproduce(
     Every row is computed now: in closed form, by a model, or by lab runs with several seeds. Each row states
     its kind of evidence; predictions count. A row that does not match says why.
     """
+    from dataclasses import asdict
+
     from ops.reproduce.claim_tables import claim_table
     from ops.reproduce.lab_runs import run_ahead
     from ops.reproduce.registry import select_claims
@@ -59,5 +61,5 @@ def reproduce(
 
         text = claims_page(rows, charts())
     else:
-        text = render(rows, output, lambda: claim_table(rows))
+        text = render([asdict(row) for row in rows], output, lambda: claim_table(rows))
     write_or_print(text, out)

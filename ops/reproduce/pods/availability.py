@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from operator import itemgetter
 
+from ops.lab.reports import cube_availability
 from ops.models.availability.stated_figures import LF_15B, NSDI_PLACEMENT, NSDI_PLACEMENT_FATAL
 from ops.reproduce.claim import (
     NSDI_SOURCE,
@@ -198,8 +199,8 @@ def _cube_from_failures() -> float:
 def _cube_in_the_lab() -> Measured:
     """Time lost is a sum over faults of log-normal repairs, each of mean square e^σ² over its mean's."""
     runs = lab_runs(SLOW_REPAIR_RUNS)
-    by_seed = [100.0 * float(run.report["cube_availability"]) for run in runs]
-    faults = sum(run.report["faults"][kind] for run in runs for kind in ("host", "link"))
+    by_seed = [100.0 * cube_availability(run.pod) for run in runs]
+    faults = sum(run.pod.faults[kind] for run in runs for kind in ("host", "link"))
     found = over_seeds(by_seed)
     deviation = (100.0 - found.value) * math.sqrt(math.exp(RepairsConfig().repair_sigma ** 2) / faults)
     return replace(

@@ -126,9 +126,11 @@ def _weekly_claims(of: str) -> tuple[PaperClaim, ...]:
     )
 
 
-def _placed(cubes: int, what: str) -> Measured:
+def _placed(cubes: int, *, if_all_ocs: bool) -> Measured:
     def share(run: ClaimRun) -> float:
-        return float(sum(run.availability_time[what][cubes:])) / (run.days * US_PER_DAY)
+        found = run.availability_time
+        spans_us = found.all_ocs if if_all_ocs else found.available
+        return float(sum(spans_us[cubes:])) / (run.days * US_PER_DAY)
 
     return over_seeds([share(run) for run in lab_runs(FIELD_RUNS)], f"of {FIELD_DAYS:,.0f} days each")
 
@@ -148,7 +150,7 @@ def _placement(cubes: int, stated: float, *, routed: bool) -> PaperClaim:
             "other figures"
         ),
         "lab run",
-        lambda: _placed(cubes, "available" if routed else "all_ocs"),
+        lambda: _placed(cubes, if_all_ocs=not routed),
         "share of time in which so many cubes were healthy and not drained, whichever they were; of one "
         "*given* block of as many it is far less",
         runs=FIELD_RUNS,
@@ -158,17 +160,15 @@ def _placement(cubes: int, stated: float, *, routed: bool) -> PaperClaim:
 def _cube() -> Measured:
     """Percent of time that a cube is healthy and not drained."""
     return over_seeds(
-        [100.0 * run.availability_time["blocks"][1] / (run.days * US_PER_DAY) for run in lab_runs(FIELD_RUNS)]
+        [100.0 * run.availability_time.blocks[1] / (run.days * US_PER_DAY) for run in lab_runs(FIELD_RUNS)]
     )
 
 
 def _disruptions_per_job() -> Measured:
     """Percent of jobs that something failed under."""
     runs = lab_runs(FIELD_WORKLOAD_RUNS)
-    disrupted, ended = (sum(run.report["jobs"][word] for run in runs) for word in ("disrupted", "ended"))
-    found = over_seeds(
-        [100.0 * run.report["jobs"]["disrupted"] / run.report["jobs"]["ended"] for run in runs]
-    )
+    disrupted, ended = (sum(run.pod.log.jobs[word] for run in runs) for word in ("disrupted", "ended"))
+    found = over_seeds([100.0 * run.pod.log.jobs["disrupted"] / run.pod.log.jobs["ended"] for run in runs])
     return Measured(
         found.value,
         tolerance=100.0 * SIGMAS * math.sqrt(disrupted) / ended,
@@ -181,10 +181,8 @@ def _outage() -> Measured:
     """Percent of the chip-time that slices had in which they were not out of work by a failure."""
     values = []
     for run in lab_runs(FIELD_WORKLOAD_RUNS):
-        chip_us = run.report["goodput"]["chip_us"]
-        had = run.report["utilisation"] * (
-            run.report["goodput"]["total_chip_us"] - chip_us["unhealthy"] - chip_us["drained"]
-        )
+        pod, chip_us = run.pod, run.pod.chip_us
+        had = pod.utilisation * (pod.total_chip_us - chip_us["unhealthy"] - chip_us["drained"])
         values.append(100.0 * (1.0 - chip_us["recovering"] / had))
     return over_seeds(values)
 

@@ -56,8 +56,8 @@ def _mean_jobs() -> Measured:
     runs = lab_runs(WORKLOAD_RUNS)
     total: Counter[str] = Counter()
     for run in runs:
-        total.update(run.report["slices"])
-    used = 100.0 * fmean(float(run.report["utilisation"]) for run in runs)
+        total.update(run.pod.slices)
+    used = 100.0 * fmean(float(run.pod.utilisation) for run in runs)
     days = sum(run.days for run in runs)
     started = [fmean(_by_day(run, SliceStarted)) for run in runs]
     return over_seeds(
@@ -112,7 +112,7 @@ def _links_by_day(run: ClaimRun) -> list[int]:
 def _links(of: Callable[[list[int]], float], note: str) -> Measured:
     """Links commanded on a day, beside the cross-connects that were made for them."""
     runs = lab_runs(WORKLOAD_RUNS)
-    made = fmean([run.report["cross_connects"] / run.days for run in runs])
+    made = fmean([(run.pod.cross_connects or 0) / run.days for run in runs])
     return over_seeds(
         [float(of(_links_by_day(run))) for run in runs],
         "links commanded, 48 a cube, whether they stood already or not; a link is two strands, so as "
@@ -151,18 +151,18 @@ def _jobs_disrupted() -> Measured:
 
 def _of_all_chips(run: ClaimRun) -> float:
     """The share of all chip-time that slices had, of chips out of order too."""
-    books = run.report["goodput"]
-    unusable = sum(books["chip_us"][place] for place in UNUSABLE)
-    return float(run.report["utilisation"] * (1.0 - unusable / books["total_chip_us"]))
+    pod = run.pod
+    unusable = sum(pod.chip_us[place] for place in UNUSABLE)
+    return float(pod.utilisation * (1.0 - unusable / pod.total_chip_us))
 
 
 def _utilisation() -> Measured:
     runs = lab_runs(WORKLOAD_RUNS)
     by_tier = {
-        tier: 100.0 * fmean(float(run.report["utilisation_by_tier"][tier]) for run in runs) for tier in TIERS
+        tier: 100.0 * fmean(float(run.pod.utilisation_by_tier[tier]) for run in runs) for tier in TIERS
     }
     return over_seeds(
-        [100.0 * float(run.report["utilisation"]) for run in runs],
+        [100.0 * float(run.pod.utilisation) for run in runs],
         "of the chips that were healthy and not drained: "
         + ", ".join([f"{tier} {share:.1f} %" for tier, share in by_tier.items()])
         + f"; of all chips {100.0 * fmean(map(_of_all_chips, runs)):.1f} %",

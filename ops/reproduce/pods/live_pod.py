@@ -63,7 +63,7 @@ SLACK = 0.2
 def _faults(kind: FaultKind) -> int:
     """How many began of a kind; of OCSes those of their parts."""
     kinds = [part.word for part in PARTS] if kind == "ocs" else [kind]
-    return sum(int(run.report["faults"][one]) for run in lab_runs(HARDWARE_RUNS) for one in kinds)
+    return sum(int(run.pod.faults[one]) for run in lab_runs(HARDWARE_RUNS) for one in kinds)
 
 
 def _modules_share() -> Measured:

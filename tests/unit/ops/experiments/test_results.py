@@ -3,6 +3,7 @@
 import math
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,10 @@ from shared.models.statistics.means import Interval, mean_interval
 from shared.models.statistics.paired_runs import paired_difference
 
 FEW, MANY = {"repairs.technicians": 1}, {"repairs.technicians": 4}
+
+
+def as_json(results: Results) -> Any:
+    return results_json(results)
 
 
 def planned(**changed: object) -> PlannedExperiment:
@@ -155,7 +160,7 @@ def test_the_answer_is_a_sentence_and_the_page_needs_no_network() -> None:
     assert "Do more &lt;b&gt;help&lt;/b&gt;?" in text
     assert "lightwave experiment run x.yaml" in text
     assert "1+abc" in text
-    content = results_json(results)
+    content = as_json(results)
     assert content["claim"]["verdict"] == "holds"
     assert [row["measure"] for row in content["figures"]] == ["goodput", "queue_h_p95"] * 2
 
@@ -196,7 +201,7 @@ def test_a_figure_of_one_run_has_the_interval_of_its_course() -> None:
     assert first.interval.value == rows[plan.variants[0].key, 0].figures["goodput"]
     assert first.interval.half_width == pytest.approx(want.interval.half_width)
     assert first.batches == want
-    assert (results_json(results)["figures"][0]["method"], results_json(results)["figures"][1]["method"]) == (
+    assert (as_json(results)["figures"][0]["method"], as_json(results)["figures"][1]["method"]) == (
         "batch means",
         "none",
     )
@@ -233,7 +238,7 @@ def test_quantiles_have_the_bounds_of_the_bootstrap_from_20_runs_on() -> None:
         }
         results = results_of(plan, SweepResult(rows, seeds, is_enough=True))
         figure = results.figures[0]
-        assert results_json(results)["figures"][0]["method"] == method
+        assert as_json(results)["figures"][0]["method"] == method
         bounds = bca_interval(waits[:seeds])
         assert ((figure.interval.low, figure.interval.high) == bounds) == (method == "bootstrap")
         assert ("(" in interval_text(figure.interval, "queue_h_p95")) == (method == "bootstrap")
@@ -312,8 +317,8 @@ def test_what_is_known_exactly_of_one_measure_tells_another_more_closely() -> No
     assert first.controlled is not None
     assert first.controlled.saved > 10
     assert first.controlled.interval.low < 0.5 < first.controlled.interval.high
-    assert results_json(results)["figures"][0]["controlled"]["variance_saved"] == first.controlled.saved
-    assert results_json(results)["figures"][1]["controlled"] is None
+    assert as_json(results)["figures"][0]["controlled"]["variance_saved"] == first.controlled.saved
+    assert as_json(results)["figures"][1]["controlled"] is None
     assert "by its control, which saved" in html_report(results, "x", "1+abc")
 
 

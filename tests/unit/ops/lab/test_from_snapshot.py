@@ -66,11 +66,11 @@ def test_figures_are_those_of_the_time_behind_the_moment(data: Path) -> None:
     held, _ = start_snapshots(f"{data}@5d")
     since_us = held[0].at_us
     days = (8 * DAY - since_us) / DAY
-    (on,) = run_lab(plan_from_snapshots(held, days, 0.0, ()), jobs=1, log=None, repeat=["x"])["fabrics"]
+    (on,) = run_lab(plan_from_snapshots(held, days, 0.0, ()), jobs=1, log=None, repeat=["x"]).fabrics
     whole = run_lab(RunPlan((PLAN,), days, since_us / DAY), jobs=1, log=None, repeat=["x"])
-    (same,) = whole["fabrics"]
+    (same,) = whole.fabrics
     told = ("slices", "utilisation", "cube_availability", "faults", "repairs", "links", "cross_connects")
-    assert [on.get(name) for name in told] == [same.get(name) for name in told]
+    assert [on.json().get(name) for name in told] == [same.json().get(name) for name in told]
 
 
 def test_a_fault_may_be_injected_at_once_or_later(data: Path, tmp_path: Path) -> None:

@@ -121,11 +121,12 @@ def test_what_links_that_follow_gain_is_told_as_it_is() -> None:
     rows = {claim.name: claim.row() for claim in select_claims(("clusters",))}
     for other in ("fixed", "mesh"):
         row = rows[f"clusters/over-{other}"]
-        assert 1.0 < row["interval"][0] < row["measured"] < 1.1
-        assert not row["holds"]
-        slow = re.search(r"flows take (\S+) and (\S+) ×", row["note"])
+        assert row.interval is not None
+        assert 1.0 < row.interval[0] < row.measured < 1.1
+        assert not row.holds
+        slow = re.search(r"flows take (\S+) and (\S+) ×", row.note)
         assert slow is not None
         assert float(slow[2]) < float(slow[1])
         gains = [getattr(week, other) for week in campus_changes.weeks_of(Campus(0))]
         assert fmean(week.throughput for week in gains) > 1.0
-    assert rows["clusters/turned"]["holds"]
+    assert rows["clusters/turned"].holds

@@ -2,6 +2,7 @@
 quick."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ops.reproduce.claim import (
     ON_MACHINES,
     UNEXPLAINED,
     Bound,
+    ClaimRow,
     Evidence,
     EvidenceKind,
     Measured,
@@ -99,8 +101,8 @@ def test_a_two_sided_claim_holds_exactly_within(stated: float, allowed: float, o
 
 def test_a_row_has_every_field_in_order() -> None:
     row = claim(48, Stated(48, "OCSes")).row()
-    assert tuple(row) == KEYS
-    assert row == {
+    assert tuple(asdict(row)) == KEYS
+    assert asdict(row) == {
         "name": "topic/name",
         "claim": "what is said",
         "kind": "predicted",
@@ -118,14 +120,14 @@ def test_a_row_has_every_field_in_order() -> None:
 
 
 def test_a_row_that_does_not_hold_says_why() -> None:
-    assert claim(3, Stated(4, "x"), "as expected").row()["note"] == "as expected"
-    assert claim(3, Stated(4, "x")).row()["note"] == UNEXPLAINED
-    assert claim(Measured(3, note="seen"), Stated(4, "x"), "known").row()["note"] == "seen; known"
+    assert claim(3, Stated(4, "x"), "as expected").row().note == "as expected"
+    assert claim(3, Stated(4, "x")).row().note == UNEXPLAINED
+    assert claim(Measured(3, note="seen"), Stated(4, "x"), "known").row().note == "seen; known"
 
 
 def test_a_measurement_may_bring_its_own_tolerance() -> None:
     row = claim(Measured(3, tolerance=1.5), Stated(4, "x")).row()
-    assert (row["tolerance"], row["holds"]) == (1.5, True)
+    assert (row.tolerance, row.holds) == (1.5, True)
 
 
 # --- the claims ---------------------------------------------------------------------------------------------
@@ -174,7 +176,7 @@ def test_an_unknown_name_gets_the_nearest(word: str, sentence: str) -> None:
     assert sentence in str(error.value)
 
 
-def row(name: str) -> dict[str, Any]:
+def row(name: str) -> ClaimRow:
     (one,) = select_claims((name,))
     return one.row()
 
@@ -219,28 +221,28 @@ def test_seeds_that_scatter_more_do_not_widen_what_is_allowed() -> None:
     calm, wild = over_seeds([9.0, 10.0, 11.0]), over_seeds([0.0, 10.0, 20.0])
     assert (calm.value, calm.tolerance) == (wild.value, wild.tolerance) == (10.0, None)
     assert on_machines(8, "jobs/day") == Stated(8, "jobs/day", 8 * ON_MACHINES)
-    assert [claim(found, on_machines(8, "jobs/day")).row()["holds"] for found in (calm, wild)] == [False] * 2
+    assert [claim(found, on_machines(8, "jobs/day")).row().holds for found in (calm, wild)] == [False] * 2
 
 
 def test_the_gain_over_a_static_pod_is_of_all_sizes_of_slices() -> None:
     """Six cubes on hosts of 99 %: 48 against 6 of 64, which powers of two and 48 do not show."""
     found = row("goodput/times-static")
-    assert (found["measured"], found["holds"], found["kind"]) == (8, False, "derived by us")
-    assert found["note"].startswith("at 384 chips, hosts of 99 %; 3 × over powers of two")
+    assert (found.measured, found.holds, found.kind) == (8, False, "derived by us")
+    assert found.note.startswith("at 384 chips, hosts of 99 %; 3 × over powers of two")
 
 
 def test_what_no_target_of_goodput_predicts_is_fitted() -> None:
     """[LF] has 50 % where [T4] has 75 %: each comes out with OCSes of its own, here with none and with 24."""
     of_t4, of_lf = row("goodput/t4-1024-99.0-reconfigurable"), row("goodput/lf-1024-99.0-reconfigurable")
-    assert (of_t4["measured"], of_lf["measured"]) == (75, 50)
-    assert of_t4["kind"] == of_lf["kind"] == "calibrated"
+    assert (of_t4.measured, of_lf.measured) == (75, 50)
+    assert of_t4.kind == of_lf.kind == "calibrated"
 
 
 @pytest.mark.parametrize(("kind", "fewest", "most"), [("cwdm4-bidi", 47, 56), ("cwdm8-bidi", 16, 25)])
 def test_a_fabric_says_how_many_ocses_would_do(kind: str, fewest: int, most: int) -> None:
     found = row(f"fabric/{kind}")
-    assert f"; {fewest} to {most} would do as well" in found["basis"]
-    assert found["kind"] == "between papers"
+    assert f"; {fewest} to {most} would do as well" in found.basis
+    assert found.kind == "between papers"
 
 
 QUICK = [one for one in CLAIMS if one.how == "closed form" or one.name.startswith("twist/")]
@@ -249,8 +251,8 @@ QUICK = [one for one in CLAIMS if one.how == "closed form" or one.name.startswit
 @pytest.mark.parametrize("quick", QUICK, ids=lambda one: one.name)
 def test_a_quick_claim_holds_or_is_known_not_to(quick: PaperClaim) -> None:
     row = quick.row()
-    assert row["holds"] or row["note"]
-    assert row["note"] != UNEXPLAINED
+    assert row.holds or row.note
+    assert row.note != UNEXPLAINED
 
 
 # --- lab runs -----------------------------------------------------------------------------------------------
@@ -262,7 +264,7 @@ def test_a_lab_run_is_run_once_and_keeps_what_is_asked_for() -> None:
     assert lab_runs.lab_run(plan) is first
     assert {type(message.body).__name__ for message in first.messages} <= set(lab_runs.RECORDED_TYPES)
     admitted = sum(isinstance(message.body, SliceAdmitted) for message in first.messages)
-    assert admitted == first.report["slices"]["admitted"] > 0
+    assert admitted == first.pod.slices["admitted"] > 0
 
 
 @pytest.mark.slow("the same labs in one process and in several")

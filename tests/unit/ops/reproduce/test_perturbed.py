@@ -20,6 +20,7 @@ from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.names import Join, Shape
 from services.scheduler.recovery import cube_swaps
 from services.scheduler.structures.pod_placement import FixedGridPlacement, SwitchedPlacement
+from services.totals.availability_time import AvailabilitySpans
 from shared.models.assumptions import assumed
 from shared.models.availability import promised_goodput
 from shared.models.availability.promised_goodput import Goodput
@@ -187,11 +188,11 @@ def test_a_prediction_can_fail(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     (claim,) = select_claims((name,))
     for patch in CHANGES[name].runs:
         monkeypatch.setattr(*patch)
-    assert claim.row()["holds"] is (name not in KNOWN_NOT_TO_HOLD)
+    assert claim.row().holds is (name not in KNOWN_NOT_TO_HOLD)
     monkeypatch.setattr(lab_runs, "_finished_runs", {})
     for patch in CHANGES[name].model:
         monkeypatch.setattr(*patch)
-    assert claim.row()["holds"] is (name in KNOWN_NOT_TO_HOLD)
+    assert claim.row().holds is (name in KNOWN_NOT_TO_HOLD)
 
 
 def test_every_prediction_has_such_a_change() -> None:
@@ -207,7 +208,11 @@ def test_a_join_of_another_slice_that_is_taken_or_cut_counts(monkeypatch: pytest
         enclose(body, fabric="pod-0", at_us=n, cause=None, source="scheduler@pod-0", seq=n)
         for n, body in enumerate((mine, taken, cut, again))
     )
-    monkeypatch.setattr(live_pod, "lab_runs", lambda _: [lab_runs.ClaimRun(1.0, {}, {}, messages)])
+    monkeypatch.setattr(
+        live_pod,
+        "lab_runs",
+        lambda _: [lab_runs.ClaimRun(1.0, None, AvailabilitySpans((), (), {}), messages)],
+    )
     (undisturbed,) = select_claims(("slices/undisturbed",))
     found = undisturbed.row()
-    assert (found["measured"], found["holds"]) == (2, False)
+    assert (found.measured, found.holds) == (2, False)

@@ -189,7 +189,7 @@ def test_caps_lengthen_paths_and_what_engineered_links_gain_then() -> None:
     """What the section's conclusion stands on."""
     rows = {claim.name: claim.row() for claim in select_claims(("dcn/flow-time*", "dcn/throughput*"))}
     for topic in ("dcn/flow-time", "dcn/throughput"):
-        assert rows[topic]["measured"] < rows[f"{topic}-capped"]["measured"] < rows[topic]["paper_value"]
+        assert rows[topic].measured < rows[f"{topic}-capped"].measured < rows[topic].paper_value
     pairs = traffic_splits.capped(traffic_splits.SPREAD)
     assert median(mesh.path for mesh, _ in pairs) == pytest.approx(1.4, abs=0.05)
     assert all(engineered.path < mesh.path for mesh, engineered in pairs)
@@ -198,9 +198,9 @@ def test_caps_lengthen_paths_and_what_engineered_links_gain_then() -> None:
 def test_transit_is_told_against_the_least_there_is() -> None:
     (claim,) = select_claims(("dcn/needless-transit",))
     row = claim.row()
-    ours, least, mesh, mesh_least = map(float, re.findall(r"\b1\.\d{3}\b", row["note"].partition("; ")[2]))
+    ours, least, mesh, mesh_least = map(float, re.findall(r"\b1\.\d{3}\b", row.note.partition("; ")[2]))
     assert 1.0 < least < ours < mesh_least < mesh
-    assert row["measured"] == pytest.approx(100.0 * (ours - least), abs=0.3)
+    assert row.measured == pytest.approx(100.0 * (ours - least), abs=0.3)
 
 
 def test_pods_of_the_row_hang_on_blocks_of_the_example_campus() -> None:
@@ -210,7 +210,7 @@ def test_pods_of_the_row_hang_on_blocks_of_the_example_campus() -> None:
         (multipod_rings.POD_BLOCK.generation, multipod_rings.POD_BLOCK.uplinks)
     }
     (claim,) = select_claims(("dcn/inside-over-across",))
-    assert claim.row()["measured"] == pytest.approx(4096 * 6 * 50e9 * 8 / (512 * 400e9))
+    assert claim.row().measured == pytest.approx(4096 * 6 * 50e9 * 8 / (512 * 400e9))
 
 
 def test_parts_of_the_hybrid_leave_out_what_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,15 +225,15 @@ def test_parts_of_the_hybrid_leave_out_what_has_no_figure(monkeypatch: pytest.Mo
 def test_bills_are_those_of_the_command_and_every_answer_has_a_row() -> None:
     """Each answer of `dcn cost` beside a paper's figure, in percent."""
     rows = {claim.name: claim.row() for claim in cost_and_power.CLAIMS}
-    stated = {round(row["paper_value"], 6) for name, row in rows.items() if name != "power/fabric-share"}
+    stated = {round(row.paper_value, 6) for name, row in rows.items() if name != "power/fabric-share"}
     assert stated == {
         round(100.0 * (value - (1.0 if name.startswith("pod_") and "share" not in name else 0.0)), 6)
         for name, (value, _) in PAPER.items()
     }
     assert all(
-        "which hangs most on" in row["note"] for name, row in rows.items() if name != "power/fabric-share"
+        "which hangs most on" in row.note for name, row in rows.items() if name != "power/fabric-share"
     )
-    costly = {name for name, row in rows.items() if row["kind"] == "calibrated"}
+    costly = {name for name, row in rows.items() if row.kind == "calibrated"}
     assert costly == {"cost/lightwave", "cost/packets", "cost/fabric-share"}
 
 
@@ -242,10 +242,10 @@ def test_what_hangs_on_the_price_chosen_for_the_paper_is_no_prediction() -> None
     dear = [drawn | {"chip_system_cost": 20_000.0} for drawn in cost_and_power._draws()]
     for claim in cost_and_power.CLAIMS:
         with pytest.MonkeyPatch.context() as patch:
-            plain = claim.row()["measured"]
+            plain = claim.row().measured
             patch.setattr(cost_and_power, "_draws", lambda: dear)
             patch.setattr(cost_and_power, "_answers", cost_and_power._answers.__wrapped__)
-            moved = claim.row()["measured"] != plain
+            moved = claim.row().measured != plain
         assert moved is (claim.evidence.kind == "calibrated"), claim.name
 
 
@@ -254,11 +254,11 @@ def test_the_verdict_on_a_bill_is_that_of_all_prices_and_within_their_span() -> 
     for claim in cost_and_power.CLAIMS:
         found = re.search(
             r"9 in 10 of which give (\S+) to ([^;]+); the prices as they stand give ([^;,]+)",
-            claim.row()["note"],
+            claim.row().note,
         )
         assert found is not None, claim.name
         low, high, standing = map(float, found.groups())
-        measured = claim.row()["measured"]
+        measured = claim.row().measured
         assert low < measured < high
         if claim.name.endswith("/spine-free"):
             assert standing > high, claim.name

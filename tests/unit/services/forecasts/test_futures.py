@@ -14,7 +14,7 @@ from schemas.registry import decode
 from services.fleet import services_of
 from services.forecasts.forecast import ForecastCase, run_forecast
 from services.forecasts.futures import run_future
-from services.what_if.measures import MEASURES
+from services.totals.measures import FORECAST_MEASURES
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.runtimes.lab import Lab
@@ -100,7 +100,7 @@ def test_the_figures_are_those_of_the_time_that_is_looked_at(lived: Lived) -> No
     assert without is not None
     assert 0.5 < without - healthy <= 1.0
     assert calm.figures["served"] is None
-    assert calm.figures.keys() == MEASURES.keys()
+    assert calm.figures.keys() == FORECAST_MEASURES.keys()
 
 
 def test_a_difference_is_that_of_the_same_futures(lived: Lived) -> None:

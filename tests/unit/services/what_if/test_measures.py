@@ -3,15 +3,16 @@
 import pytest
 
 from schemas.api.forecast import MeasureRow, MeasureValues
-from services.what_if.measures import MEASURES, compare_measures, interval_report
+from services.totals.measures import FORECAST_MEASURES
+from services.what_if.measures import compare_measures, interval_report
 from shared.models.statistics.means import mean_interval
 
 Pair = tuple[MeasureValues, MeasureValues | None]
 
 
 def values(**known: float) -> MeasureValues:
-    assert known.keys() <= MEASURES.keys()
-    return {name: known.get(name) for name in MEASURES}
+    assert known.keys() <= FORECAST_MEASURES.keys()
+    return {name: known.get(name) for name in FORECAST_MEASURES}
 
 
 def row(pairs: list[Pair], name: str) -> MeasureRow:
@@ -54,5 +55,5 @@ def test_without_changes_there_is_one_side() -> None:
 
 def test_all_measures_are_compared_in_their_order() -> None:
     rows = compare_measures([(values(), values())])
-    assert [one.name for one in rows] == [*MEASURES]
+    assert [one.name for one in rows] == [*FORECAST_MEASURES]
     assert all(one.without is one.requested is one.difference is None for one in rows)

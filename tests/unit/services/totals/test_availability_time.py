@@ -1,18 +1,24 @@
 """For how long how many cubes were available, against counting at every microsecond."""
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.lab.availability_time import BLOCK_SIZES, AvailabilityTime
+from schemas.body import Body
+from schemas.envelope import Envelope, enclose
+from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeOverheated, CubeUndrained, CubeUnhealthy
+from schemas.messages.ocs import OcsPartDown, OcsPartUp, PortDown, PortsDown, PortsUp
+from services.totals.availability_time import BLOCK_SIZES, AvailabilityTime
 
 CUBES, END_US = 20, 60
 PARTS = ("pod-0/ocs-1/fan-0", "pod-0/ocs-2/driver-3")
 
 
-def said(at_us: int, kind: str, body: dict[str, Any]) -> dict[str, Any]:
-    return {"at_us": at_us, "type": kind, "fabric": "pod-0", "body": body}
+def said(at_us: int, body: Body) -> Envelope:
+    return enclose(body, fabric="pod-0", at_us=at_us, cause=None, source="test@pod-0", seq=0)
+
+
+def ports(kind: type[PortsDown | PortsUp], board: int) -> Body:
+    return kind(part=PARTS[1] + str(board), ocs=2, side="N", ports=())
 
 
 @given(
@@ -41,17 +47,17 @@ def test_it_is_what_counting_every_microsecond_says(
             key = (what, cube % 2 if what in ("part", "ports") else cube)
             out ^= {key}
             is_out = key in out
-            body: dict[str, Any]
+            body: Body
             match what:
                 case "health":
-                    kind, body = "CubeUnhealthy" if is_out else "CubeHealthy", {"cube": cube}
+                    body = CubeUnhealthy(cube=cube, reasons=()) if is_out else CubeHealthy(cube=cube)
                 case "drain":
-                    kind, body = "CubeDrained" if is_out else "CubeUndrained", {"cube": cube}
+                    body = CubeDrained(cube=cube) if is_out else CubeUndrained(cube=cube)
                 case "part":
-                    kind, body = "OcsPartDown" if is_out else "OcsPartUp", {"part": PARTS[0] + str(cube % 2)}
+                    body = (OcsPartDown if is_out else OcsPartUp)(part=PARTS[0] + str(cube % 2))
                 case _:
-                    kind, body = "PortsDown" if is_out else "PortsUp", {"part": PARTS[1] + str(cube % 2)}
-            standing.see(said(at_us, kind, body))
+                    body = ports(PortsDown if is_out else PortsUp, cube % 2)
+            standing.see(said(at_us, body))
         if at_us < since_us:
             continue
         free = [not {("health", cube), ("drain", cube)} & out for cube in range(CUBES)]
@@ -61,14 +67,14 @@ def test_it_is_what_counting_every_microsecond_says(
             many = CUBES // size
             blocks[size] += sum(all(free[n * size : (n + 1) * size]) for n in range(many))
     found = standing.spans(END_US)
-    assert found["available"] == available
-    assert found["all_ocs"] == whole
-    assert found["blocks"] == {size: us / (CUBES // size) for size, us in blocks.items()}
+    assert found.available == tuple(available)
+    assert found.all_ocs == tuple(whole)
+    assert found.blocks == {size: us / (CUBES // size) for size, us in blocks.items()}
 
 
 def test_other_messages_change_nothing() -> None:
     standing = AvailabilityTime(4, 0)
-    standing.see(said(5, "CubeOverheated", {"cube": 1}))
-    standing.see(said(6, "PortDown", {"ocs": 1, "side": "N", "port": 2}))
-    assert standing.spans(10)["available"] == [0, 0, 0, 0, 10]
-    assert sum(standing.spans(10)["all_ocs"]) == 10
+    standing.see(said(5, CubeOverheated(cube=1)))
+    standing.see(said(6, PortDown(ocs=1, side="N", port=2)))
+    assert standing.spans(10).available == (0, 0, 0, 0, 10)
+    assert sum(standing.spans(10).all_ocs) == 10

@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import pytest
 
-from ops.lab.network_report import network_report
 from ops.sites.configuration import config_from_sections
 from schemas.envelope import Envelope
 from schemas.messages.traffic import TrafficCarried
 from schemas.registry import decode
 from services.fleet import services_of
+from services.totals.fabric_spans import network_span
 from services.totals.network_totals import network_totals
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.runtimes.lab import Lab
@@ -35,7 +35,7 @@ def test_shares_are_means_over_all_that_was_asked(since_us: int | None) -> None:
         lab.run(since_us)
         before = network_totals(lab.site, "dcn-0", since_us)
     lab.run(2 * US_PER_DAY)
-    found = network_report("dcn-0", network_totals(lab.site, "dcn-0", 2 * US_PER_DAY), before)
+    found = network_span("dcn", network_totals(lab.site, "dcn-0", 2 * US_PER_DAY), before)
 
     told = [(m.at_us, m.body) for m in log if isinstance(m.body, TrafficCarried)]
     demand = {body.hour: 0 for _, body in told}
@@ -45,13 +45,13 @@ def test_shares_are_means_over_all_that_was_asked(since_us: int | None) -> None:
     spans = [(then - at_us, body) for (at_us, body), (then, _) in pairwise(told) if at_us >= first]
     assert sum(span for span, _ in spans) == last - first
     use = sum(span * body.use_ppm for span, body in spans) / (last - first) / 1e6
-    assert found["use"] == pytest.approx(use, abs=1e-6)
+    assert found.use == pytest.approx(use, abs=1e-6)
     over = sum(span for span, body in spans if body.use_ppm > 1_000_000) / (last - first)
     assert 0.0 < over < 1.0
-    assert found["overfull"] == pytest.approx(over)
+    assert found.overfull == pytest.approx(over)
     for name, field in (("served", "served_ppm"), ("direct", "direct_ppm"), ("mean_path", "path_ppm")):
         shares = [getattr(body, field) / 1e6 for _, body in spans]
-        assert min(shares) <= found[name] <= max(shares)
+        assert min(shares) <= getattr(found, name) <= max(shares)
         # Hours differ in what they ask for, by a third at most from their mean.
-        assert found[name] == pytest.approx(sum(shares) / len(shares), rel=0.02)
-    assert found["mean_path"] == pytest.approx(2.0 - found["direct"], abs=1e-5)
+        assert getattr(found, name) == pytest.approx(sum(shares) / len(shares), rel=0.02)
+    assert found.mean_path == pytest.approx(2.0 - found.direct, abs=1e-5)

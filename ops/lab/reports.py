@@ -1,0 +1,134 @@
+"""Reports of the lab: what `lab run` prints of a run and of each fabric."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from ops.report.intervals import JsonObject
+from schemas.api.goodput_report import GoodputSpan
+from services.totals.fabric_spans import FabricSpan, NetworkSpan, PodSpan
+from services.totals.measures import MEASURES
+from services.totals.pod_totals import PodTotals
+from shared.models.jobs.goodput_accounting import (
+    ChipTime,
+    chip_time_between,
+    chip_time_spans,
+    goodput_span,
+)
+
+SPANS_MAX = 120
+"""Maximum number of spans with goodput in a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoodputHistory:
+    """Where a pod's chip-time went: in all the time, and in each part of it."""
+
+    span: GoodputSpan
+    spans: tuple[GoodputSpan, ...]
+
+
+def goodput_history(chip_times: Sequence[ChipTime], since: PodTotals | None) -> GoodputHistory:
+    """The history from `since`, or from the commissioning, with a part between consecutive readings of the
+    chip-time; if there are many, between every few of them."""
+    every = -(-len(chip_times) // SPANS_MAX)
+    begin = chip_times[-1].at_start if since is None else since.books
+    chosen = [begin, *chip_times[every - 1 : -1 : every], chip_times[-1]]
+    return GoodputHistory(
+        goodput_span(chip_time_between(begin, chip_times[-1])),
+        tuple([goodput_span(books) for books in chip_time_spans(chosen)]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDurations:
+    """How long slices of a pod waited for cubes, started and recovered, after the warm-up."""
+
+    quantiles: Mapping[str, Mapping[str, int | None]]
+    """`startups` and `recoveries` → count, quantiles and maximum in microseconds."""
+    waits: Sequence[Mapping[str, str | int]]
+    """A row per tier and size."""
+
+
+@dataclass(frozen=True, slots=True)
+class FabricReport:
+    """What a fabric did from the end of the warm-up to the end of a run. `span` is None for fabrics without
+    totals, `durations` for fabrics without slices; `history` is None unless requested."""
+
+    fabric: str
+    kind: str
+    site: str
+    seed: int
+    span: FabricSpan | None
+    durations: SliceDurations | None = None
+    history: GoodputHistory | None = None
+
+    def json(self) -> JsonObject:
+        """As `lab run -o json` prints it, without the history."""
+        head: JsonObject = {
+            "fabric": self.fabric,
+            "kind": self.kind,
+            "site": self.site,
+            "seed": self.seed,
+        }
+        body = span_json(self.span) if self.span is not None else {}
+        tail = {} if self.durations is None else {**self.durations.quantiles, "waits": self.durations.waits}
+        return head | body | tail
+
+
+@dataclass(frozen=True, slots=True)
+class LabReport:
+    """What a run of the lab did, with a report per fabric.
+
+    `interrupted` is whether it stopped early; `fabric_days` are those that ran after the warm-up. `seed` is
+    that of all fabrics, None if they have several. `repeat` is the command that repeats the run.
+    """
+
+    fabric_days: float
+    warmup_days: float
+    interrupted: bool
+    wall_s: float
+    messages: int
+    messages_per_s: int
+    log_sha256: str
+    state_sha256: str
+    seed: int | None
+    version: str
+    repeat: str
+    fabrics: tuple[FabricReport, ...]
+
+    def json(self) -> JsonObject:
+        """The one object that `lab run -o json` prints."""
+        found: JsonObject = {one.name: getattr(self, one.name) for one in fields(self)}
+        return found | {"fabrics": [report.json() for report in self.fabrics]}
+
+
+def span_json(span: FabricSpan) -> JsonObject:
+    """The figures of a span, as reports print them."""
+    return _network_json(span) if isinstance(span, NetworkSpan) else _pod_json(span)
+
+
+def cube_availability(pod: PodSpan) -> float:
+    """Healthy cube-time as a share of all cube-time; 1 if no time has passed."""
+    found = MEASURES["cube_availability"].value([pod])
+    return 1.0 if found is None else found
+
+
+def _pod_json(pod: PodSpan) -> JsonObject:
+    found: JsonObject = {
+        "slices": pod.slices,
+        "utilisation": pod.utilisation,
+        "utilisation_by_tier": pod.utilisation_by_tier,
+        "goodput": {"total_chip_us": pod.total_chip_us, "chip_us": pod.chip_us},
+        "cube_availability": cube_availability(pod),
+        "cubes": pod.cubes,
+        "cube_us": pod.cube_us,
+        "span_us": pod.span_us,
+        "faults": pod.faults,
+        "repairs": pod.repairs,
+        "links": pod.links,
+    }
+    return found if pod.cross_connects is None else found | {"cross_connects": pod.cross_connects}
+
+
+def _network_json(network: NetworkSpan) -> JsonObject:
+    return {one.name: getattr(network, one.name) for one in fields(network) if one.name != "kind"}

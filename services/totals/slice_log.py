@@ -1,0 +1,61 @@
+"""What the messages of a run tell of single slices and cubes of its pods, which totals do not keep."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from schemas.config.pods import PodConfig
+from schemas.envelope import Envelope
+from services.totals.availability_time import AVAILABILITY_TYPES, AvailabilitySpans, AvailabilityTime
+from services.totals.slice_waits import SliceWaits
+
+
+@dataclass(frozen=True, slots=True)
+class PodLog:
+    """What the log of a run tells of a pod; empty if nothing recorded it."""
+
+    lengths: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """`waits`, `startups` and `recoveries` of single slices, in microseconds."""
+    jobs: Mapping[str, int] = field(default_factory=dict)
+    """Slices that started and `ended`, and those of them that a fault `disrupted`."""
+    availability_time: AvailabilitySpans | None = None
+    degraded: int = 0
+    """Slices that continued with worse links."""
+    displaced: int = 0
+    """Slices, without filler, that left their cubes against their owner's will."""
+
+
+class SliceLogRecorder:
+    """Records the waits of slices and the availability of cubes of a site's pods, by its messages.
+
+    Counts only waits that start after `since_us`. Availability is known only of pods that are recorded from
+    their commissioning, `with_availability`.
+    """
+
+    def __init__(
+        self, pods: Mapping[str, PodConfig], since_us: int, *, waits_since_us: int, with_availability: bool
+    ) -> None:
+        self.waits = SliceWaits(waits_since_us)
+        self._availability = {
+            name: AvailabilityTime(pod.cubes, since_us) for name, pod in pods.items() if with_availability
+        }
+
+    def see(self, cascade: Sequence[Envelope]) -> None:
+        """Take the messages of a cascade."""
+        for message in cascade:
+            if message.type.startswith("Slice"):
+                self.waits.see(message.type, message.fabric, message.at_us, message.body.__dict__)
+            elif message.type in AVAILABILITY_TYPES and message.fabric in self._availability:
+                self._availability[message.fabric].see(message)
+
+    def availability(self, pod: str, at_us: int) -> AvailabilitySpans | None:
+        """How long cubes of the pod were available up to `at_us`; None if not recorded."""
+        found = self._availability.get(pod)
+        return None if found is None else found.spans(at_us)
+
+    def log(self, pod: str, at_us: int) -> PodLog:
+        """All that is known of a pod up to `at_us`."""
+        return PodLog(
+            lengths=self.waits.lengths(pod, at_us),
+            jobs=self.waits.disrupted(pod),
+            availability_time=self.availability(pod, at_us),
+        )
