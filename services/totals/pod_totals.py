@@ -28,8 +28,8 @@ SLICE_COUNTS = (*WORKLOAD_COUNTS, "admitted", "completed", "evicted", "refused",
 class PodTotals:
     """All counters of one pod from its commissioning up to `at_us`.
 
-    `books` is the time of every chip, `cube_us` healthy cube-time in microseconds. `cross_connects` is None if
-    there are no OCSes.
+    `books` is the time of every chip, `cube_us` healthy cube-time in microseconds. `cross_connects` is None
+    if there are no OCSes.
     """
 
     at_us: int
