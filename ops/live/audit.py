@@ -3,10 +3,9 @@ with that log and with every state in Redis."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ops.live.settings import LiveSettings
-from ops.twin.site_audit import SiteAudit, readers_of
+from ops.twin.site_audit import AuditReport, SiteAudit, SiteAuditReport, readers_of
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import MessageSkipped
 from schemas.registry import Unreadable
@@ -16,7 +15,7 @@ from shared.engine.site import Site, Skip
 from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.kafka.records import SKIP_TYPE, Record, open_record
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
-from shared.storage.snapshots.rules_upgrade import rules_upgrade_in
+from shared.storage.snapshots.rules_upgrade import RulesChange, rules_upgrade_in
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_copies import quiet_snapshot
 from shared.storage.store.state_store import FabricPlace, PartitionSnapshot
@@ -34,7 +33,7 @@ class _RecordCounts:
     unreadable: int = 0
 
 
-def audit_live(settings: LiveSettings, wanted: str | None = None) -> dict[str, Any]:
+def audit_live(settings: LiveSettings, wanted: str | None = None) -> AuditReport:
     """Audit the live twin, running or not; `clean` in the report is True if everything agrees.
 
     OperationFailed if the twin of the settings is not `wanted`."""
@@ -64,7 +63,7 @@ def _audit_partition(
     twin: TwinRecord,
     partition: int,
     places: Mapping[str, FabricPlace],
-) -> list[dict[str, Any]]:
+) -> list[SiteAuditReport]:
     snapshot, position = _quiet_states(store, partition, places)
     skips = skips_in_log(settings, twin, partition)
     living: dict[str, list[str]] = {}
@@ -97,18 +96,17 @@ def _audit_partition(
         elif not position:
             audit.differing.append(f"{site}: nothing is committed")
         traces.repeats += audit.replay.repeats
-    return [
-        audit.report(counts[site] - audit.replay.repeats, position)
-        | {
-            "partition": partition,
-            "dead_letters": traces.unreadable,
-            "voids": traces.voids,
-            "repeats": audit.replay.repeats,
-            "skipped": len(skips),
-            "since": begins[site].told,
-        }
-        for site, audit in audits.items()
-    ]
+    rows = []
+    for site, audit in audits.items():
+        row = audit.report(counts[site] - audit.replay.repeats, position)
+        row["partition"] = partition
+        row["dead_letters"] = traces.unreadable
+        row["voids"] = traces.voids
+        row["repeats"] = audit.replay.repeats
+        row["skipped"] = len(skips)
+        row["since"] = begins[site].told
+        rows.append(row)
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ class _FoldStart:
 
     offset: int = 0
     site: Site | None = None
-    told: dict[str, object] | None = None
+    told: RulesChange | None = None
 
 
 def _fold_start(settings: LiveSettings, twin: TwinRecord, partition: int, site: str) -> _FoldStart:

@@ -10,7 +10,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from ops.live.settings import LiveSettings
 from ops.sites.site_plans import NewTwinOptions, common_seed, fabric_places
@@ -69,8 +69,19 @@ class NewTwin:
         )
 
 
-def init_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
-    """Create a twin: {twin, fabrics, partitions, seed, kept}.
+class CreatedTwin(TypedDict):
+    """A live twin that was created, or `kept` if it existed already. `seed` is that of all its fabrics, None
+    if they have different ones."""
+
+    twin: str
+    fabrics: list[str]
+    partitions: int
+    seed: NotRequired[int | None]
+    kept: bool
+
+
+def init_twin(settings: LiveSettings, new: NewTwin) -> CreatedTwin:
+    """Create a twin.
 
     OperationFailed if Kafka or Redis already hold a twin, InvalidInput if a different one is planned."""
     until = time.monotonic() + (WAIT_S_MAX if new.wait else 0.0)
@@ -88,7 +99,7 @@ def planned_twin(operations: OperationsLog) -> TwinPlanned | None:
     return next((row.body for _, row in operations.read() if isinstance(row.body, TwinPlanned)), None)
 
 
-def _make_twin(settings: LiveSettings, new: NewTwin) -> dict[str, Any]:
+def _make_twin(settings: LiveSettings, new: NewTwin) -> CreatedTwin:
     endpoints = settings.endpoints
     store = settings.store()
     store.check()

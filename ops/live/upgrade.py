@@ -8,9 +8,8 @@ position of the upgrade message in its site's log is read from a copy of that lo
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ops.live.audit import skips_in_log
 from ops.live.rebuild import exclusive_rebuild
@@ -19,7 +18,10 @@ from ops.local.software_version import software_version
 from ops.twin.site_audit import ReportUpgradeProgress
 from ops.twin.upgrade_steps import (
     PartitionUpgrade,
+    UpgradeCheckRow,
     UpgradeCommands,
+    UpgradeLabels,
+    UpgradeRow,
     check_partitions,
     code_to_upgrade,
     planned_site,
@@ -62,7 +64,7 @@ POLL_S = 0.1
 COMMANDS = UpgradeCommands(UPGRADE_COMMAND, REBUILD_COMMAND)
 
 
-def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[dict[str, Any]]:
+def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[UpgradeRow]:
     """Upgrade every partition of the twin that needs it; returns a row per site.
 
     OperationFailed while a process of the twin runs, or if the previous version left unfinished work.
@@ -74,7 +76,7 @@ def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[dic
 
 def check_live_upgrade(
     settings: LiveSettings, say: Callable[[str], None], report_progress: ReportUpgradeProgress
-) -> list[dict[str, Any]]:
+) -> list[UpgradeCheckRow]:
     """Show what `upgrade_live` would do, and where this version would have produced another log. Same
     errors."""
     with _stopped_twin(settings, say) as twin:
@@ -126,7 +128,7 @@ class _StoppedLive:
     def skips(self, partition: int) -> Collection[Skip]:
         return skips_in_log(self._settings, self._twin, partition)
 
-    def labels(self, partition: int) -> Mapping[str, Any]:
+    def labels(self, partition: int) -> UpgradeLabels:
         return {"partition": partition}
 
     def keep_writers_out(self, upgrade: PartitionUpgrade) -> None:

@@ -4,7 +4,7 @@ states."""
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from ops.twin.data_folder import DataFolder, FolderInUse
 from ops.twin.forks.fork_origin import fork_about, inherited_difference, read_origin
@@ -17,7 +17,7 @@ from ops.twin.segmented_audit import (
     usable_snapshots,
     whole_log,
 )
-from ops.twin.site_audit import SiteAudit, readers_of
+from ops.twin.site_audit import AuditReport, ForkAuditReport, SiteAudit, SiteAuditReport, readers_of
 from ops.twin.snapshots import check_records, site_history, snapshot_folder
 from shared.basics.errors import NotFound, OperationFailed
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
@@ -36,7 +36,7 @@ def no_progress(_site: str, _done: int, _whole: int) -> None:
 
 def run_audit(
     *, data: Path, redis: str | None = None, jobs: int = 1, report_progress: ReportAuditProgress = no_progress
-) -> dict[str, Any]:
+) -> AuditReport:
     """Audit the twin in `data`, running or not; `clean` in the report is True if everything agrees.
 
     With several jobs, folds the log in segments between snapshots, and compares the snapshots as well."""
@@ -53,12 +53,12 @@ def run_audit(
         ]
     fork = _audit_origin(folder, rows)
     clean = bool(rows) and all(
-        row["log_clean"] and row["states_clean"] and not row["wrong_snapshots"] for row in rows
+        row["log_clean"] and row["states_clean"] and not row.get("wrong_snapshots") for row in rows
     )
-    return {"clean": clean and not (fork or {}).get("differing"), "fork": fork, "sites": rows}
+    return {"clean": clean and not (fork and fork["differing"]), "fork": fork, "sites": rows}
 
 
-def _audit_origin(folder: DataFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _audit_origin(folder: DataFolder, rows: Sequence[SiteAuditReport]) -> ForkAuditReport | None:
     """The origin of a fork: parent and time, inherited and own messages of each site, and differences in the
     inherited part. None if the twin is not a fork."""
     try:
@@ -74,7 +74,7 @@ def _audit_origin(folder: DataFolder, rows: Sequence[Mapping[str, Any]]) -> dict
         if (sentence := inherited_difference(one, site_log(folder.logs, one.site))) is not None
     ]
     own = {one.site: max(0, messages.get(one.site, 0) - one.position) for one in origin.sites}
-    return fork_about(origin).model_dump() | {"own": own, "differing": differing}
+    return cast("ForkAuditReport", fork_about(origin).model_dump() | {"own": own, "differing": differing})
 
 
 def _audit_site(
@@ -84,7 +84,7 @@ def _audit_site(
     places: Mapping[str, FabricPlace],
     jobs: int,
     report_progress: ReportAuditProgress,
-) -> dict[str, Any]:
+) -> SiteAuditReport:
     partition = next(iter(places.values())).partition
     snapshot = store.snapshot(partition, readers_of(places))
     names = sorted({name for name, _ in readers_of(places)})
@@ -126,12 +126,12 @@ def _audit_site(
     messages = start + found.messages
     if audit.difference is None and messages < position:
         audit.differing.append(f"states have read {position} messages, but the log holds {messages}")
-    return audit.report(messages, position) | {
-        "since": None if base is None else base.as_report(),
-        "parts": len(parts),
-        "wrong_snapshots": [sentence for _, sentence in sorted(found.wrong.items())],
-        "unused_snapshots": by.refused,
-    }
+    report = audit.report(messages, position)
+    report["since"] = None if base is None else base.as_report()
+    report["parts"] = len(parts)
+    report["wrong_snapshots"] = [sentence for _, sentence in sorted(found.wrong.items())]
+    report["unused_snapshots"] = by.refused
+    return report
 
 
 @contextlib.contextmanager

@@ -1,14 +1,14 @@
 """Replay one site's recorded log in the lab, and compare messages and stored states."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from schemas.envelope import Envelope
 from services.fleet import services_of
 from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import Site, Skip
 from shared.engine.state_codec import encode_instance, state_digest
-from shared.storage.snapshots.rules_upgrade import SiteLog, message_or_none
+from shared.storage.snapshots.rules_upgrade import RulesChange, SiteLog, message_or_none
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.site_upgrade import SiteUpgrade
 from shared.storage.store.state_store import FabricPlace
@@ -17,6 +17,65 @@ from shared.storage.store.state_store import FabricPlace
 def readers_of(places: Mapping[str, FabricPlace]) -> list[tuple[str, str]]:
     """(service, fabric) of every state of these fabrics."""
     return [(service.name, fabric) for fabric, place in places.items() for service in services_of(place.kind)]
+
+
+class SiteAuditReport(TypedDict):
+    """The row of a site in an audit report: numbers of messages, requests and dead letters, and differences.
+
+    - Of a twin in a folder: in how many `parts` its log was replayed, and its snapshots.
+    - Of a live twin: its partition, and the records that readers skip.
+    """
+
+    site: str
+    fabrics: list[str]
+    messages: int
+    position: int
+    state_sha256: str
+    requests: int
+    dead_letters: int
+    log_clean: bool
+    states_clean: bool
+    first_difference: str | None
+    differing_states: list[str]
+    since: NotRequired[RulesChange | None]
+    parts: NotRequired[int]
+    wrong_snapshots: NotRequired[list[str]]
+    unused_snapshots: NotRequired[Sequence[str]]
+    partition: NotRequired[int]
+    voids: NotRequired[int]
+    repeats: NotRequired[int]
+    skipped: NotRequired[int]
+
+
+class ForkAuditReport(TypedDict):
+    """The origin of a fork, with the number of its `own` messages of each site, and `differing`: what differs
+    from its parent. If the origin cannot be read, only the latter."""
+
+    name: NotRequired[str]
+    parent: NotRequired[str]
+    place: NotRequired[str]
+    at_us: NotRequired[int]
+    positions: NotRequired[dict[str, int]]
+    draws: NotRequired[int | None]
+    settings: NotRequired[Sequence[str]]
+    own: NotRequired[dict[str, int]]
+    differing: list[str]
+
+
+class AuditReport(TypedDict):
+    """An audit: `clean` if everything agrees."""
+
+    clean: bool
+    fork: NotRequired[ForkAuditReport | None]
+    sites: list[SiteAuditReport]
+
+
+class UpgradeDifferences(TypedDict):
+    """Where a version would have produced another log than the recorded one, from position `since` on."""
+
+    since: int
+    first_difference: str | None
+    differing_states: list[str]
 
 
 class SiteAudit:
@@ -61,7 +120,7 @@ class SiteAudit:
                 if lab.get(field) != twin.get(field):
                     self.differing.append(f"{instance.source}: {field}")
 
-    def report(self, messages: int, position: int) -> dict[str, Any]:
+    def report(self, messages: int, position: int) -> SiteAuditReport:
         """The site's row of the audit report."""
         first = self.replay.forged or self.difference  # nothing is fed after the latter
         held = {key: stored for key, stored in self._states.items() if key[1] in self._fabrics}
@@ -96,7 +155,7 @@ def upgrade_differences(
     begin: SiteSnapshot | None,
     report_progress: ReportUpgradeProgress,
     skips: Collection[Skip] = (),
-) -> dict[str, Any]:
+) -> UpgradeDifferences:
     """Compare a recorded log with what this version would have produced.
 
     Returns the first message that this version would not have emitted, or the fields of the migrated states

@@ -12,10 +12,10 @@ log file of one site and its store, or a Kafka partition of several sites and an
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 from ops.local.software_version import software_version
-from ops.twin.site_audit import ReportUpgradeProgress, upgrade_differences
+from ops.twin.site_audit import ReportUpgradeProgress, UpgradeDifferences, upgrade_differences
 from services.fleet import services_of
 from shared.basics.errors import UpgradeNeeded
 from shared.engine.compatibility import StateCodeVersion, current_code_version, recorded_code_version
@@ -23,6 +23,7 @@ from shared.engine.site import Skip
 from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.site_upgrade import (
     SiteUpgrade,
+    SiteUpgradeReport,
     UpgradeLog,
     needs_upgrade,
     plan_upgrade,
@@ -54,6 +55,20 @@ class PartitionUpgrade:
     offsets: tuple[int, ...] = ()
 
 
+class UpgradeLabels(TypedDict, total=False):
+    """What a row shows besides the upgrade: the partition of a live twin."""
+
+    partition: int
+
+
+class UpgradeRow(SiteUpgradeReport, UpgradeLabels):
+    """The row of an upgraded site in a report."""
+
+
+class UpgradeCheckRow(UpgradeRow, UpgradeDifferences):
+    """The row of a site that would be upgraded, and how this version differs."""
+
+
 class StoppedTwin(Protocol):
     """A twin that does not run, locked by this process."""
 
@@ -70,7 +85,7 @@ class StoppedTwin(Protocol):
     def skips(self, partition: int, /) -> Collection[Skip]:
         """The messages that operators let services skip."""
 
-    def labels(self, partition: int, /) -> Mapping[str, Any]:
+    def labels(self, partition: int, /) -> UpgradeLabels:
         """What a row of the report shows next to the upgrade of the site."""
 
     def keep_writers_out(self, upgrade: PartitionUpgrade, /) -> None:
@@ -83,7 +98,7 @@ class StoppedTwin(Protocol):
         """Replace the states of the partition by the upgraded ones."""
 
 
-def upgrade_partitions(twin: StoppedTwin) -> list[dict[str, Any]]:
+def upgrade_partitions(twin: StoppedTwin) -> list[UpgradeRow]:
     """Upgrade every partition of a twin that needs it; returns a row per site. Errors as in `planned`, and
     OperationFailed if something cannot be written."""
     upgrades = twin.planned()
@@ -100,10 +115,10 @@ def upgrade_partitions(twin: StoppedTwin) -> list[dict[str, Any]]:
     ]
 
 
-def check_partitions(twin: StoppedTwin, report_progress: ReportUpgradeProgress) -> list[dict[str, Any]]:
+def check_partitions(twin: StoppedTwin, report_progress: ReportUpgradeProgress) -> list[UpgradeCheckRow]:
     """The rows of `upgrade_partitions`, without upgrading. Each also has the first message that this version
     would not have emitted, or the fields of states that would differ. Errors as in `planned`."""
-    rows = []
+    rows: list[UpgradeCheckRow] = []
     for upgrade in twin.planned():
         skips = twin.skips(upgrade.partition)
         for site in upgrade.sites:

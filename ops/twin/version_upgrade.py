@@ -6,9 +6,8 @@ lock of the data folder keeps other writers out.
 """
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 from ops.local.software_version import software_version
 from ops.twin.data_folder import DataFolder, FolderInUse, TwinIdentity
@@ -17,7 +16,10 @@ from ops.twin.site_audit import ReportUpgradeProgress
 from ops.twin.snapshots import site_history, snapshot_folder
 from ops.twin.upgrade_steps import (
     PartitionUpgrade,
+    UpgradeCheckRow,
     UpgradeCommands,
+    UpgradeLabels,
+    UpgradeRow,
     check_partitions,
     code_to_upgrade,
     planned_site,
@@ -40,7 +42,7 @@ from shared.storage.store.redis_store import RedisStore
 COMMANDS = UpgradeCommands(UPGRADE_COMMAND, REBUILD_COMMAND)
 
 
-def run_upgrade(data: Path, *, redis: str | None = None) -> list[dict[str, Any]]:
+def run_upgrade(data: Path, *, redis: str | None = None) -> list[UpgradeRow]:
     """Upgrade every site of the twin in this folder that needs it; returns a row per upgraded site.
 
     UpgradeNeeded if this version cannot upgrade the states. FolderInUse while the twin runs. OperationFailed
@@ -55,7 +57,7 @@ def check_upgrade(
     *,
     redis: str | None = None,
     report_progress: ReportUpgradeProgress = lambda _site, _done, _whole: None,
-) -> list[dict[str, Any]]:
+) -> list[UpgradeCheckRow]:
     """Show what `run_upgrade` would do, and where this version would have produced another log. Same
     errors."""
     with _stopped_twin(data, redis) as twin:
@@ -127,7 +129,7 @@ class _StoppedFolder:
     def skips(self, _partition: int) -> Collection[Skip]:
         return ()
 
-    def labels(self, _partition: int) -> Mapping[str, Any]:
+    def labels(self, _partition: int) -> UpgradeLabels:
         return {}
 
     def keep_writers_out(self, _upgrade: PartitionUpgrade) -> None:

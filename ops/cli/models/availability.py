@@ -1,6 +1,7 @@
 """`lightwave model`: availability, goodput, placement and rare events in closed form, without a twin."""
 
-from typing import Annotated, Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Annotated, TypedDict
 
 import click
 import typer
@@ -236,7 +237,7 @@ def rare_model(
     check_range("repair-h", repair_h, 24.0 / RATE_MAX, 24.0 / RATE_MIN, "")
     model = (machines, crews, per_day, 24.0 / repair_h, down)
     found = split(*model, seed=seed, effort=effort, repetitions=repetitions)
-    one: dict[str, Any] = {
+    one: dict[str, object] = {
         "probability": found.interval.value,
         # Where no repetition got there, their likeness tells nothing of how rare it is.
         "low": max(0.0, found.interval.low) if found.empty < repetitions else None,
@@ -248,12 +249,12 @@ def rare_model(
     show(one, output, lambda: _table([one]))
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _table(rows: Sequence[Mapping[str, object]]) -> str:
     headers = [name.upper().replace("_", "-") for name in rows[0]]
     return text_table(headers, [_row(row) for row in rows])
 
 
-def _row(row: dict[str, Any]) -> list[object]:
+def _row(row: Mapping[str, object]) -> list[object]:
     """Probabilities need more digits than three, and no row of zeros."""
     return [
         "-" if value is None else f"{value:.6g}" if isinstance(value, float) else value

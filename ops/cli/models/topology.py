@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 import typer
@@ -162,13 +162,10 @@ def topology_show(
     from shared.models.superpod.shapes import parse_shape
     from shared.models.topology.slice_figures import slice_figures
 
-    figures = asdict(slice_figures(parse_shape(shape), twisted, ocs_numbers(lost, context)))
-    show(figures, output, lambda: _figures(figures))
-
-
-def _figures(figures: dict[str, Any]) -> str:
-    listed = {name: value for name, value in figures.items() if name != "notes" and value != ()}
-    return "\n".join([figure_table(listed, UNITS), "", *figures["notes"]]).rstrip()
+    figures = slice_figures(parse_shape(shape), twisted, ocs_numbers(lost, context))
+    content = asdict(figures)
+    listed = {name: value for name, value in content.items() if name != "notes" and value != ()}
+    show(content, output, lambda: "\n".join([figure_table(listed, UNITS), "", *figures.notes]).rstrip())
 
 
 @app.command(

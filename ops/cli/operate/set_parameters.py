@@ -1,6 +1,6 @@
 """`lightwave set`: lists and changes the runtime parameters of a fabric."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 import typer
@@ -10,8 +10,11 @@ from ops.cli.common.name_completion import NameParam, RuntimeSettingParam
 from ops.cli.common.options import Comment, KindOfFabric, Output, RequestKey
 from ops.cli.common.output import show
 from ops.cli.operate.actions import RequestNote, send_request
-from ops.client.http_client import Client, escape_path
+from ops.client.answers import ApiPath
+from ops.client.http_client import Client, escape_path, row_path
 from ops.report.tables import setting_text, text_table
+from schemas.kinds import FABRICS
+from shared.basics.json_types import JsonObject, JsonValue
 
 app = command_app()
 
@@ -53,38 +56,47 @@ def set_parameters(
         _list(kind, {}, output)
         return
     client = Client()
-    found = str(client.resource(f"/v1/fabrics/{escape_path(fabric)}", "kind")["kind"])
+    found = str(client.resource(row_path(FABRICS, fabric), "kind").kind)
     if not pairs:
         with client.reading():
-            _list(found, client.resource(f"/v1/config/{escape_path(fabric)}"), output)
+            path: ApiPath[JsonObject] = ApiPath(f"/v1/config/{escape_path(fabric)}")
+            _list(found, client.resource(path), output)
         return
     from ops.sites.configuration import parse_pairs
 
-    path = f"/v1/fabrics/{escape_path(fabric)}/parameters"
+    parameters = f"{row_path(FABRICS, fabric)}/parameters"
     send_request(
-        client, "set", path, RequestNote(key, comment), output, {"parameters": parse_pairs(found, pairs)}
+        client,
+        "set",
+        parameters,
+        RequestNote(key, comment),
+        output,
+        {"parameters": parse_pairs(found, pairs)},
     )
 
 
-def _list(kind: str | None, config: dict[str, Any], output: Output) -> None:
+def _list(kind: str | None, config: JsonObject, output: Output) -> None:
     """Those of a kind of fabric, each with what it is in the configuration of one."""
     from dataclasses import asdict
 
     from ops.sites.configuration import DEFAULT_KIND
     from schemas.config.runtime_parameters import runtime_parameters
 
-    rows: list[dict[str, Any]] = [
+    rows: list[dict[str, object]] = [
         asdict(one) | {"services": ", ".join(one.services)}
         for one in runtime_parameters(kind or DEFAULT_KIND)
     ]
     if config:
-        rows = [{"name": row["name"], "now": _now(config, row["name"]), **row} for row in rows]
+        rows = [{"name": row["name"], "now": _now(config, str(row["name"])), **row} for row in rows]
     fields = ("name", *(("now",) if config else ()), "allowed", "unit", "services", "meaning")
     table = [[setting_text(row[field]) for field in fields] for row in rows]
     show(rows, output, lambda: text_table([field.upper() for field in fields], table))
 
 
-def _now(config: dict[str, Any], name: str) -> object:
+def _now(config: JsonObject, name: str) -> JsonValue:
+    """The value of a parameter in a configuration; LookupError if it has none."""
     section, _, field = name.partition(".")
-    found: object = config[section][field]
-    return found
+    values = config[section]
+    if not isinstance(values, dict):
+        raise LookupError(section)
+    return values[field]

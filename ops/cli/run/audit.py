@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
@@ -14,6 +14,9 @@ from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import AuditProgress
 from ops.cli.common.target_twin import target_twin
 from shared.basics.time_format import format_time
+
+if TYPE_CHECKING:
+    from ops.twin.site_audit import AuditReport, ForkAuditReport
 
 app = command_app()
 
@@ -72,7 +75,7 @@ def audit(
         sys.exit(1)
 
 
-def _audit_target_twin(jobs: int | None) -> dict[str, Any]:
+def _audit_target_twin(jobs: int | None) -> "AuditReport":
     """The twin that LIGHTWAVE_URL names; without a word of it and where none answers, that of the user's
     folder."""
     meant = target_twin(None)
@@ -84,7 +87,7 @@ def _audit_target_twin(jobs: int | None) -> dict[str, Any]:
     return _audit_live(None, twin=meant.place)
 
 
-def _audit_folder(data: Path | None, redis: str | None, jobs: int | None) -> dict[str, Any]:
+def _audit_folder(data: Path | None, redis: str | None, jobs: int | None) -> "AuditReport":
     from ops.twin.data_folder import default_data
     from ops.twin.folder_audit import run_audit
 
@@ -94,14 +97,14 @@ def _audit_folder(data: Path | None, redis: str | None, jobs: int | None) -> dic
         )
 
 
-def _audit_live(config: Path | None, twin: str | None = None) -> dict[str, Any]:
+def _audit_live(config: Path | None, twin: str | None = None) -> "AuditReport":
     from ops.live.audit import audit_live
     from ops.live.settings import live_settings
 
     return audit_live(live_settings(config), twin)
 
 
-def _fork_lines(fork: dict[str, Any] | None) -> list[str]:
+def _fork_lines(fork: "ForkAuditReport | None") -> list[str]:
     """Whence a fork comes, and whether its logs say the same."""
     if fork is None:
         return []
@@ -116,7 +119,7 @@ def _fork_lines(fork: dict[str, Any] | None) -> list[str]:
     return [*lines, *(f"  NOT CLEAN: {sentence}" for sentence in fork["differing"])]
 
 
-def _report_text(report: dict[str, Any]) -> str:
+def _report_text(report: "AuditReport") -> str:
     """A line for each site, with the fabrics that share its log where it is not named as its only one."""
     lines = _fork_lines(report.get("fork"))
     for row in report["sites"]:

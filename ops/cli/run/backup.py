@@ -3,7 +3,7 @@
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
@@ -16,6 +16,9 @@ from ops.cli.common.progress import StatusLine
 from ops.cli.common.target_twin import target_folder
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S
+
+if TYPE_CHECKING:
+    from schemas.files.backup_manifest import BackupManifest
 
 MB = 1e6
 
@@ -49,16 +52,24 @@ def backup(
     if verify:
         if data is not None:
             raise click.UsageError("--verify: cannot be combined with --data; it checks only DIR")
-        summary = _backup_row(folder, verified(folder))
-        show(summary, output, lambda: f"{_line(summary)}; every file is as it was written")
+        found = verified(folder)
+        show(
+            _backup_row(folder, found),
+            output,
+            lambda: f"{_line(folder, found)}; every file is as it was written",
+        )
         return
     from ops.twin.backups.create import run_backup
     from shared.storage.files.atomic_files import PRIVATE_UMASK
 
     os.umask(PRIVATE_UMASK)
     place, client = target_folder(data)
-    summary = _backup_row(folder, run_backup(folder, place, redis=redis, client=client))
-    show(summary, output, lambda: f"{_line(summary)}; tokens and passwords are not in it")
+    made = run_backup(folder, place, redis=redis, client=client)
+    show(
+        _backup_row(folder, made),
+        output,
+        lambda: f"{_line(folder, made)}; tokens and passwords are not in it",
+    )
 
 
 @app.command(epilog=examples("restore twin-backup", "restore twin-backup --data ~/twin"))
@@ -100,7 +111,7 @@ def restore(
         made = run_restore(folder, place, report_progress, redis=redis)
     summary = _backup_row(folder, made) | {"data": str(place)}
     on = f"lightwave up --data {place}" + ("" if redis is None else " --redis URL")
-    show(summary, output, lambda: f"{_line(summary)}; `{on}` goes on from there")
+    show(summary, output, lambda: f"{_line(folder, made)}; `{on}` goes on from there")
 
 
 def _verified_text(done: int, whole: int) -> str:
@@ -109,25 +120,34 @@ def _verified_text(done: int, whole: int) -> str:
     return f"all {whole / MB:,.1f} MB are as they were written; the states are made of the logs"
 
 
-def _backup_row(folder: Path, manifest: Any) -> dict[str, Any]:
+def _backup_row(folder: Path, manifest: "BackupManifest") -> dict[str, object]:
     return {
         "backup": str(folder),
         "twin": manifest.twin,
         "software": manifest.software,
         "wall_us": manifest.wall_us,
         "clock_us": manifest.clock_us,
-        "sites": {cut.site: cut.position for cut in manifest.sites},
+        "sites": _positions(manifest),
         "requests_waiting": manifest.requests_waiting,
         "files": len(manifest.files),
-        "bytes": sum(row.size for row in manifest.files),
+        "bytes": _size_bytes(manifest),
     }
 
 
-def _line(summary: dict[str, Any]) -> str:
-    sites = ", ".join(f"{site} at {position:,} messages" for site, position in summary["sites"].items())
-    made = datetime.fromtimestamp(summary["wall_us"] / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def _positions(manifest: "BackupManifest") -> dict[str, int]:
+    """The number of messages of each site."""
+    return {cut.site: cut.position for cut in manifest.sites}
+
+
+def _size_bytes(manifest: "BackupManifest") -> int:
+    return sum(row.size for row in manifest.files)
+
+
+def _line(folder: Path, manifest: "BackupManifest") -> str:
+    sites = ", ".join(f"{site} at {position:,} messages" for site, position in _positions(manifest).items())
+    made = datetime.fromtimestamp(manifest.wall_us / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return (
-        f"{summary['backup']}: {sites}, {summary['requests_waiting']:,} requests waiting, clock "
-        f"{format_time(summary['clock_us'])}, of {made} UTC; "
-        f"{summary['files']:,} files, {summary['bytes']:,} bytes"
+        f"{folder}: {sites}, {manifest.requests_waiting:,} requests waiting, clock "
+        f"{format_time(manifest.clock_us)}, of {made} UTC; "
+        f"{len(manifest.files):,} files, {_size_bytes(manifest):,} bytes"
     )

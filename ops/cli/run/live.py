@@ -4,7 +4,7 @@ import importlib
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,6 +33,7 @@ from ops.cli.run.fast_imports import gc_paused
 from services.service_names import service_names
 
 if TYPE_CHECKING:
+    from ops.live.init import CreatedTwin
     from shared.runtimes.live.process.startup import ProcessOptions
 
 SERVICES = service_names()
@@ -104,7 +105,7 @@ def init(
     show(made, output, lambda: _made_text(made))
 
 
-def _made_text(made: dict[str, Any]) -> str:
+def _made_text(made: "CreatedTwin") -> str:
     fabrics = made["fabrics"]
     named = fabrics[0] if len(fabrics) == 1 else f"{fabrics[0]} to {fabrics[-1]}"
     if made["kept"]:
@@ -297,8 +298,8 @@ def upgrade(
             )
         show_check(rows, output, NOTHING_TO_UPGRADE)
         return
-    rows = upgrade_live(settings, lambda line: echo(line, to_stderr=True))
-    show(rows, output, lambda: upgraded_text(rows) or NOTHING_TO_UPGRADE)
+    upgraded = upgrade_live(settings, lambda line: echo(line, to_stderr=True))
+    show(upgraded, output, lambda: upgraded_text(upgraded) or NOTHING_TO_UPGRADE)
 
 
 @app.command(epilog=examples("live kafka", "live kafka --config twin.toml"))

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -13,9 +12,10 @@ from schemas.envelope import Envelope
 from schemas.files.operations_log import OPERATIONS, Operation
 from schemas.registry import TYPES
 from shared.basics.errors import OperationFailed
+from shared.basics.json_types import JsonObject
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+def schemas() -> dict[str, JsonObject]:
     """File name → content: every message type, envelope, operation, configuration, status documents, and an
     index of message types."""
     models: dict[str, type[BaseModel]] = {"Envelope": Envelope, "Operation": Operation}
@@ -29,7 +29,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         for model in group
     }
     found = {f"{name}.json": model.model_json_schema() for name, model in sorted(models.items())}
-    index = {
+    index: JsonObject = {
         name: {"writer": body.writer, "version": body.version, "file": f"{name}.json"}
         for name, body in TYPES.items()
     }

@@ -1,7 +1,8 @@
 """`lightwave upgrade`: upgrades a stopped twin to this version."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +11,9 @@ from ops.cli.common.options import Output, UpgradeCheck
 from ops.cli.common.output import Form, show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import AuditProgress
+
+if TYPE_CHECKING:
+    from ops.twin.upgrade_steps import UpgradeCheckRow, UpgradeRow
 
 app = command_app()
 
@@ -47,37 +51,37 @@ def upgrade(
 
     place = data or default_data()
     if not check:
-        rows = run_upgrade(place, redis=redis)
-        show(rows, output, lambda: _upgraded_with_hint(rows, place))
+        upgraded = run_upgrade(place, redis=redis)
+        show(upgraded, output, lambda: _upgraded_with_hint(upgraded, place))
         return
     with AuditProgress() as progress:
         rows = check_upgrade(place, redis=redis, report_progress=progress.report_progress)
     show_check(rows, output, f"{place}: {NOTHING_TO_UPGRADE}")
 
 
-def show_check(rows: list[dict[str, Any]], output: Form, nothing: str) -> None:
+def show_check(rows: "list[UpgradeCheckRow]", output: Form, nothing: str) -> None:
     """Show what a check found, in `nothing` where there is none, and end with the code that it has."""
     show(rows, output, lambda: "\n".join(_check_lines(rows)) or nothing)
     if any(row["first_difference"] or row["differing_states"] for row in rows):
         raise typer.Exit(EXIT_DIFFERS)
 
 
-def _upgraded_with_hint(rows: list[dict[str, Any]], place: Path) -> str:
+def _upgraded_with_hint(rows: "list[UpgradeRow]", place: Path) -> str:
     if not rows:
         return f"{place}: {NOTHING_TO_UPGRADE}; `lightwave up --data {place}` goes on"
     return f"{upgraded_text(rows)}\n`lightwave up --data {place}` goes on from there"
 
 
-def upgraded_text(rows: list[dict[str, Any]]) -> str:
+def upgraded_text(rows: "Sequence[UpgradeRow]") -> str:
     """A line for each site."""
     return "\n".join(_line(row) for row in rows)
 
 
-def _check_lines(rows: list[dict[str, Any]]) -> list[str]:
+def _check_lines(rows: "list[UpgradeCheckRow]") -> list[str]:
     return [line for row in rows for line in (_line(row), *_differences(row))]
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: "UpgradeRow") -> str:
     before, after, migrated = row["before"], row["after"], row["migrated"]
     how = f"states of {', '.join(migrated)} in another form" if migrated else "states as they are"
     return (
@@ -86,7 +90,7 @@ def _line(row: dict[str, Any]) -> str:
     )
 
 
-def _differences(row: dict[str, Any]) -> list[str]:
+def _differences(row: "UpgradeCheckRow") -> list[str]:
     since = f" from position {row['since']:,} on" if row["since"] else ""
     if row["first_difference"]:
         return [f"  this version would have said something else{since}: {row['first_difference']}"]

@@ -7,7 +7,7 @@ across an upgrade, so nothing can rebuild them.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from schemas.envelope import Envelope
 from schemas.messages.upgrade import Upgraded
@@ -36,6 +36,23 @@ class SiteLog(Protocol):
         """(position, line) from `start` to the present end."""
 
 
+class RulesVersion(TypedDict):
+    """The number of the rules, and the software that has them, in a report."""
+
+    rules: int
+    software: str
+
+
+class RulesChange(TypedDict):
+    """The upgrade of a site to other `rules`, in an audit report: where it starts, and which version can
+    audit what is before."""
+
+    position: int
+    at_us: int
+    rules: int
+    before: RulesVersion
+
+
 @dataclass(frozen=True, slots=True)
 class RulesUpgrade:
     """The last upgrade that changed the rules; `position` is the one after its message."""
@@ -44,7 +61,7 @@ class RulesUpgrade:
     at_us: int
     body: Upgraded
 
-    def as_report(self) -> dict[str, object]:
+    def as_report(self) -> "RulesChange":
         """For an audit report: where it starts, and which version can audit what is before."""
         before, after = self.body.before, self.body.after
         return {

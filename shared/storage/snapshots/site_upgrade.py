@@ -6,7 +6,7 @@ on the log. Planning writes nothing and is deterministic.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 from schemas.envelope import Envelope
 from schemas.messages.upgrade import CodeVersion, Upgraded
@@ -17,7 +17,7 @@ from shared.engine.migrations import services_to_migrate
 from shared.engine.roots import upgrade_message, upgrade_source
 from shared.engine.site import ServicesOf
 from shared.engine.state_codec import encode_instance, state_digest
-from shared.storage.snapshots.rules_upgrade import SiteLog, message_or_none
+from shared.storage.snapshots.rules_upgrade import RulesVersion, SiteLog, message_or_none
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
 from shared.storage.store.state_store import StateStore
 
@@ -42,8 +42,8 @@ class SiteUpgrade:
     snapshot: SiteSnapshot
     on_log: bool
 
-    def as_report(self) -> dict[str, Any]:
-        """For a report."""
+    def as_report(self) -> "SiteUpgradeReport":
+        """The row of a report."""
         return {
             "site": self.site,
             "position": self.position,
@@ -52,6 +52,17 @@ class SiteUpgrade:
             "migrated": list(self.migrated),
             "state_sha256": self.snapshot.digest,
         }
+
+
+class SiteUpgradeReport(TypedDict):
+    """The upgrade of a site at a `position` of its log; `migrated` names the states in another form."""
+
+    site: str
+    position: int
+    before: RulesVersion
+    after: RulesVersion
+    migrated: list[str]
+    state_sha256: str
 
 
 def stored_states(
