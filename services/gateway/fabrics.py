@@ -1,6 +1,6 @@
 """Look-up of fabrics: by the first segment of a name, their plants, and their sites."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schemas.body import Body
 from schemas.config.dcn import DcnConfig
@@ -13,6 +13,9 @@ from shared.models.fabric_plants import plant_of
 from shared.models.network.blocks import NetworkLayout as Network
 from shared.models.network.blocks import network_of
 from shared.models.plant.plant import Part, Plant
+
+if TYPE_CHECKING:
+    from shared.models.plant_graph import PlantGraph
 
 FIRST_POD = "pod-0"
 """The default fabric, if there is one of this name."""
@@ -57,6 +60,14 @@ def fabric_plant(twin: TwinPorts, fabric: str) -> Plant:
     """The plant of a fabric; raise NotFound if there is no such fabric."""
     config = config_of(twin, fabric)
     return plant_of(config.kind, config.hardware)
+
+
+def fabric_graph(twin: TwinPorts, fabric: str) -> "PlantGraph":
+    """The graphs of a fabric's plant, built with the first question; raise NotFound if there is no such
+    fabric."""
+    from shared.models.plant_graph import plant_graph  # noqa: PLC0415 -- networkx takes 0.2 s to import
+
+    return plant_graph(fabric_plant(twin, fabric))
 
 
 def fabric_of(twin: TwinPorts, name: str) -> str:

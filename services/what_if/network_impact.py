@@ -34,9 +34,16 @@ from shared.engine.service import Service
 from shared.engine.site import Site
 from shared.engine.state import StateT
 from shared.models.network.blocks import NetworkLayout, network_of
-from shared.models.network.network_plant import ocses_of
 from shared.models.plant.plant import Part
 from shared.models.superpod.wiring import IntArray
+
+ENCLOSING_KINDS = {
+    "port": ("ocs", "rack", "power"),
+    "bundle": ("block", "rack", "power"),
+    "ocs": ("rack", "power"),
+    "rack": ("power",),
+}
+"""Kind of part → the kinds whose failure takes such a part down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +127,15 @@ def _down_by(failures: FailuresState, target: str) -> tuple[str, ...]:
 def _enclosing_parts(failures: FailuresState, part: Part) -> list[str]:
     """The parts whose failure takes this part down, by name: for an OCS its rack, for a bundle also its
     block."""
-    hardware, owner = failures.hardware, failures.plant.owner(part)
+    from shared.models.plant_graph import plant_graph  # noqa: PLC0415 -- networkx takes 0.2 s to import
+
+    hardware = failures.hardware
     if not isinstance(hardware, NetworkConfig):
         raise TypeError(f"{failures.fabric} is not a network")
-    network = network_of(hardware)
-    if part.kind == "port" and owner is not None:
-        return [owner.name, *_enclosing_parts(failures, owner)]
-    if part.kind == "bundle" and owner is not None:
-        rack = failures.plant.part("rack", part.number % network.racks, failures.fabric)
-        return [owner.name, rack.name, *_enclosing_parts(failures, rack)]
-    if part.kind not in ("ocs", "rack"):
-        return []
-    inside = ocses_of(network, part.kind, part.number)
-    racks = [inside[0] // network.switches] if part.kind == "ocs" else []
-    domains = {int(network.domains[ocs]) for ocs in inside}
-    powers = domains if len(domains) == 1 and not network.technology.latching else set[int]()
-    return [
-        *(f"{failures.fabric}/rack-{n}" for n in racks),
-        *(f"{failures.fabric}/power-{n}" for n in powers),
-    ]
+    words = ENCLOSING_KINDS.get(part.kind, ())
+    if network_of(hardware).technology.latching:
+        words = tuple(word for word in words if word != "power")
+    return [found.name for found in plant_graph(failures.plant).enclosing(part, words)]
 
 
 def _gbps(plant: NetworkLayout, carried: _CarriedState) -> IntArray:

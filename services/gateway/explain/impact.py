@@ -1,25 +1,23 @@
 """Blast radius: the links, cubes and slices that depend on a part of a pod now, and the loss of a network if
 a part fails."""
 
-import numpy as np
+from collections.abc import Sequence
 
 from schemas.api.rows import ImpactLink, ImpactReport
 from schemas.api.whatif import LossReport
 from schemas.documents.pods import LinkGroupDocument, OcsDocument
-from services.gateway.fabrics import config_of, fabric_plant, part_of, retired_us
+from services.gateway.fabrics import config_of, fabric_graph, fabric_plant, part_of, retired_us
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.pod_rows import slice_rows
 from services.gateway.resources.status_documents import dead_port_text, read_all, read_one
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_time
 from shared.models.faults.fault_kinds import FAULTS
-from shared.models.faults.fault_reach import affected_ends
 from shared.models.ocs.parts import PART
 from shared.models.ocs_technologies import ocs_technology
-from shared.models.plant.impact import impact_by_name
-from shared.models.plant.plant import IntArray, Part, Plant
+from shared.models.plant.plant import Part, Plant
 
-NO_ENDS: IntArray = np.array([], dtype=np.int64)
+NO_ENDS: tuple[int, ...] = ()
 
 
 def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
@@ -35,8 +33,7 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
     plant = fabric_plant(twin, fabric)
     own, note = _own_ends(twin, plant, part)
     slices = {row.name: row for row in slice_rows(twin, fabric) if row.ended_us is None}
-    impact = impact_by_name(
-        plant,
+    impact = fabric_graph(twin, fabric).impact_by_name(
         target,
         far_ends={group.name: group.far_ends for group in read_all(twin, fabric, "links", LinkGroupDocument)},
         slices={name: row.cubes for name, row in slices.items()},
@@ -55,12 +52,12 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
     )
 
 
-def _own_ends(twin: TwinPorts, plant: Plant, part: Part) -> tuple[IntArray | None, str | None]:
+def _own_ends(twin: TwinPorts, plant: Plant, part: Part) -> tuple[Sequence[int] | None, str | None]:
     """(link ends of a part, None if its plant knows them; note about the part)."""
     ocs = config_of(twin, part.fabric).pod_ocs
     if part.kind == "batch":
-        ends = affected_ends(plant, "batch", part.name)
-        return np.array(ends), f"{part.name} is {len(ends)} modules of one production batch"
+        ends = fabric_graph(twin, part.fabric).dependents(part, plant.ends.kind)
+        return ends, f"{part.name} is {len(ends)} modules of one production batch"
     if part.kind == "port":
         return _ends_at(twin, plant, part)
     if part.kind != "ocs" or ocs is None:
@@ -71,7 +68,7 @@ def _own_ends(twin: TwinPorts, plant: Plant, part: Part) -> tuple[IntArray | Non
     return NO_ENDS, f"{circuits_text} until it is back"
 
 
-def _ends_at(twin: TwinPorts, plant: Plant, part: Part) -> tuple[IntArray | None, str | None]:
+def _ends_at(twin: TwinPorts, plant: Plant, part: Part) -> tuple[Sequence[int] | None, str | None]:
     """The link ends of an OCS port by the fibre that is connected now: some fibres have moved to
     spare ports."""
     ocs, _, label = part.name.rpartition("/")
@@ -79,7 +76,7 @@ def _ends_at(twin: TwinPorts, plant: Plant, part: Part) -> tuple[IntArray | None
     for patch in document.patches if document is not None else ():
         if patch.spare == label:
             fibre = plant.parse(f"{ocs}/{patch.port}")
-            return plant.ends_on(fibre), f"the fibre of {patch.port} is connected to this spare port"
+            return plant.ends_on(fibre).tolist(), f"the fibre of {patch.port} is connected to this spare port"
     if (dead := dead_port_text(twin, part.fabric, part.name)) is not None:
         return NO_ENDS, f"{part.name} {dead}: nothing depends on it any more"
     return None, None

@@ -8,7 +8,7 @@ from schemas.envelope import Envelope
 from schemas.messages.diagnosis import VerdictGiven
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
-from services.gateway.fabrics import fabric_network, fabric_of, fabric_plant, site_of, sites
+from services.gateway.fabrics import fabric_graph, fabric_network, fabric_of, fabric_plant, site_of, sites
 from services.gateway.log.time_travel import find_message
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
@@ -16,7 +16,6 @@ from shared.basics.parsing import parse_duration_s
 from shared.basics.spelling import truncated
 from shared.basics.time_format import parse_time_us
 from shared.basics.units import US_PER_S
-from shared.models.network.network_plant import ocses_of
 from shared.models.plant.naming import names_to_search
 from shared.storage.log.log_reader import LogQuery
 
@@ -177,14 +176,15 @@ def names_about(twin: TwinPorts, name: str) -> tuple[str, ...]:
 def _search_names(twin: TwinPorts, fabric: str, name: str) -> tuple[str, ...]:
     """The names under which messages about a resource are found, its own name first. The OCSes of a rack or
     domain are listed one by one, because their numbers count through the whole network."""
-    plant, network = fabric_plant(twin, fabric), fabric_network(twin, fabric)
+    plant = fabric_plant(twin, fabric)
     names = names_to_search(plant, name)
-    if network is None or not plant.contains(name):
+    if not plant.contains(name):
         return names
     part = plant.parse(name)
     if part.kind not in ("rack", "control", "power"):
         return names
-    return (*names, *(f"{fabric}/ocs-{ocs}" for ocs in ocses_of(network, part.kind, part.number)))
+    inside = fabric_graph(twin, fabric).dependents(part, "ocs")
+    return (*names, *(f"{fabric}/ocs-{ocs}" for ocs in inside))
 
 
 def first_page(twin: TwinPorts, site: str, query: LogQuery, limit: int) -> LogPage:

@@ -1,15 +1,15 @@
 """The light path from one link end: through the circuits of its OCS, or along fixed fibres."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from schemas.api.rows import ChipLocation, LightPath, LinkRow, StrandPath
 from schemas.documents.pods import EndImpairment, LinkGroupDocument, OcsDocument
-from services.gateway.fabrics import fabric_plant as plant_of
+from services.gateway.fabrics import fabric_graph
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.pod_rows import find_link
 from services.gateway.resources.status_documents import read_one
 from shared.basics.errors import OperationFailed
-from shared.models.plant.plant import NO_END, IntArray, Part, Plant
+from shared.models.plant.plant import IntArray, Part, Plant
 from shared.models.superpod.superpod_plant import circuits_of
 from shared.models.superpod.wiring import link_end
 
@@ -24,12 +24,14 @@ def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
     wanted circuits were made. Fixed fibres always lead to the same end, and their strands have no OCS and no
     ports. `far_condition` is the condition of the far module.
     """
-    plant = plant_of(twin, fabric)
+    graph = fabric_graph(twin, fabric)
+    plant = graph.plant
     end = plant.parse(row.name)
     ocs = _ocs(twin, fabric, row)
     made, wanted = _circuits(plant, ocs)
     spares = {patch.port: int(patch.spare[1:]) for patch in ocs.patches} if ocs else {}
-    far_end, wanted_end = _end_of_light(plant, end, made), _end_of_light(plant, end, wanted)
+    paths = graph.light_path(end, made)
+    far_end, wanted_end = graph.far_end(paths), graph.far_end(graph.light_path(end, wanted))
     partner = far_end or wanted_end
     far_row = find_link(twin, fabric, partner.name) if partner else None
     return LightPath(
@@ -45,8 +47,8 @@ def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
         ber=row.ber,
         slice=row.slice,
         strands=tuple(
-            _strand(plant, strand, fibre, row.ocs, made, spares)
-            for strand, fibre in enumerate(plant.joined(end))
+            _strand(strand, [part for part in path if part.kind != end.kind], row.ocs, spares)
+            for strand, path in enumerate(paths)
         ),
         impairment=_impairment(twin, end),
         far_impairment=_impairment(twin, partner) if partner else None,
@@ -84,21 +86,9 @@ def _circuits(plant: Plant, document: OcsDocument | None) -> tuple[IntArray | No
     return circuits_of(plant, {document.name: made}), circuits_of(plant, {document.name: wanted})
 
 
-def _end_of_light(plant: Plant, end: Part, switched: IntArray | None) -> Part | None:
-    """Where the light of all strands of an end leads; None if nowhere."""
-    far = int(plant.far_ends(switched)[end.number])
-    return plant.part(end.kind, far, end.fabric) if far != NO_END else None
-
-
-def _strand(
-    plant: Plant, strand: int, fibre: Part, ocs: str | None, made: IntArray | None, spares: Mapping[str, int]
-) -> StrandPath:
-    """One strand whose fibre leads to this port, or to its spare port. The port of the other side is None if
-    no circuit is made."""
-    if made is None:
-        return StrandPath(strand=strand, ocs=None, north=None, south=None)
-    joined = next((pair for pair in made.tolist() if fibre.number in pair), [fibre.number])
-    ports = [plant.part(fibre.kind, number, fibre.fabric) for number in joined]
+def _strand(strand: int, ports: Sequence[Part], ocs: str | None, spares: Mapping[str, int]) -> StrandPath:
+    """One strand through these ports, or through their spare ports. The port of the other side is None if no
+    circuit is made."""
     north, south = (next((port["port"] for port in ports if port["side"] == n), None) for n in (0, 1))
     return StrandPath(
         strand=strand,

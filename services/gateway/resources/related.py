@@ -42,7 +42,14 @@ from schemas.api.rows import (
 )
 from schemas.kinds import VERDICTS
 from schemas.names import number_of
-from services.gateway.fabrics import fabric_network, fabric_plant, fabric_view, has_resource, part_of
+from services.gateway.fabrics import (
+    fabric_graph,
+    fabric_network,
+    fabric_plant,
+    fabric_view,
+    has_resource,
+    part_of,
+)
 from services.gateway.ports import TwinPorts
 from services.gateway.resources import network_rows, pod_rows
 from services.gateway.resources.light_path import light_path
@@ -51,9 +58,6 @@ from services.gateway.resources.pod_rows import verdict_rows
 from services.gateway.resources.status_documents import natural_sort_key
 from services.gateway.telemetry.module_readings import field_readings
 from services.gateway.telemetry.ocs_readings import ocs_field_readings
-from shared.models.faults.fault_reach import affected_ends
-from shared.models.network.blocks import DOMAINS
-from shared.models.network.network_plant import ocses_of
 
 RowT = TypeVar("RowT")
 OPEN_REPAIRS = ("queued", "begun", "tested")
@@ -74,7 +78,8 @@ def related_to_target(twin: TwinPorts, fabric: str, row: FaultRow | RepairRow) -
     plant = fabric_plant(twin, fabric)
     if plant.population("batch") and plant.parse(row.target).kind == "batch":
         ends = {
-            plant.part(plant.ends.kind, end, fabric).name for end in affected_ends(plant, "batch", row.target)
+            plant.part(plant.ends.kind, end, fabric).name
+            for end in fabric_graph(twin, fabric).dependents(plant.parse(row.target), plant.ends.kind)
         }
         return PartRelated(
             faults=faults_in(twin, fabric, row.target),
@@ -284,17 +289,16 @@ def related_to_rewiring(twin: TwinPorts, fabric: str, row: RewiringRow) -> Rewir
 
 
 def related_to_rack(twin: TwinPorts, fabric: str, row: RackRow) -> RackRelated:
-    return _related_to_ocses(twin, fabric, row.name, "rack")
+    return _related_to_ocses(twin, fabric, row.name)
 
 
 def related_to_domain(twin: TwinPorts, fabric: str, row: DomainRow) -> RackRelated:
-    return _related_to_ocses(twin, fabric, row.name, row.kind)
+    return _related_to_ocses(twin, fabric, row.name)
 
 
-def _related_to_ocses(twin: TwinPorts, fabric: str, name: str, kind: str) -> RackRelated:
+def _related_to_ocses(twin: TwinPorts, fabric: str, name: str) -> RackRelated:
     """The OCSes of a rack or domain, with the faults of all of them."""
-    network = fabric_network(twin, fabric)
-    inside = ocses_of(network, kind, number_of(name)) if network is not None else ()
+    inside = fabric_graph(twin, fabric).dependents(part_of(twin, name), "ocs")
     ocses = found_rows(pod_rows.find_ocs, twin, fabric, [f"{fabric}/ocs-{number}" for number in inside])
     names = [name, *(ocs.name for ocs in ocses)]
     found = _impairments(twin, fabric, names, ())
@@ -312,26 +316,17 @@ def related_to_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> OcsRelated:
 
 def _impairments_of_ocs(twin: TwinPorts, fabric: str, row: OcsRow) -> PartRelated:
     """The impairments of an OCS; in a network also those of its rack and domains."""
-    network = fabric_network(twin, fabric)
-    if network is None:
+    if fabric_network(twin, fabric) is None:
         return related_to_part(twin, fabric, row)
-    number = number_of(row.name)
-    holders = [
-        f"{fabric}/{kind}-{holder}"
-        for kind in ("rack", "power", "control")
-        for holder in range(network.racks if kind == "rack" else DOMAINS)
-        if number in ocses_of(network, kind, holder)
-    ]
+    found = fabric_graph(twin, fabric).depends_on(part_of(twin, row.name), ("rack", "power", "control"))
+    holders = [part.name for part in found]
     return _impairments(twin, fabric, (row.name,), holders)
 
 
 def related_to_bundle(twin: TwinPorts, fabric: str, row: BundleRow) -> PartRelated:
     """The impairments of a bundle: cuts, and faults that take the light from either end."""
-    network, number = fabric_network(twin, fabric), number_of(row.rack)
-    inside = ocses_of(network, "rack", number) if network is not None else ()
-    powers = sorted({int(network.domains[ocs]) for ocs in inside}) if network is not None else []
-    ends = [row.block, row.rack, *(f"{fabric}/power-{domain}" for domain in powers)]
-    return _impairments(twin, fabric, (row.name,), [*ends, *(f"{fabric}/ocs-{ocs}" for ocs in inside)])
+    found = fabric_graph(twin, fabric).depends_on(part_of(twin, row.name), ("block", "rack", "power", "ocs"))
+    return _impairments(twin, fabric, (row.name,), [part.name for part in found])
 
 
 def _impairments(twin: TwinPorts, fabric: str, within: Sequence[str], beside: Sequence[str]) -> PartRelated:

@@ -13,7 +13,7 @@ from schemas.config.network_hardware import NetworkConfig
 from shared.models.network.blocks import DOMAINS, network_of
 from shared.models.network.blocks import NetworkLayout as Network
 from shared.models.network.wiring import wiring_of
-from shared.models.plant.plant import NO_END, Axis, LinkEnds, PartKind, Plant
+from shared.models.plant.plant import NO_END, Axis, LinkEnds, PartKind, Plant, Supply
 from shared.models.superpod.superpod_plant import port_number
 from shared.models.superpod.wiring import SIDES, IntArray
 
@@ -26,6 +26,9 @@ NETWORK_KINDS = (
     PartKind("block", "block", "block-{block}", "block-3"),
     PartKind("bundle", "fibre bundle", "block-{block}/bundle-{rack}", "block-3/bundle-5", "block"),
 )
+
+NETWORK_SUPPLIES = (Supply("rack", "ocs"), Supply("power", "ocs"), Supply("control", "ocs"))
+"""What every OCS depends on (`ocses_of`)."""
 
 
 @lru_cache(maxsize=16)
@@ -43,7 +46,7 @@ def network_plant(hardware: NetworkConfig) -> Plant:
         "port": Axis("port", radix),
         "block": Axis("block", len(network.blocks)),
     }
-    return Plant("dcn", axes, NETWORK_KINDS, "block", _bundles(network, radix))
+    return Plant("dcn", axes, NETWORK_KINDS, "block", _bundles(network, radix), NETWORK_SUPPLIES)
 
 
 def _bundles(network: Network, radix: int) -> LinkEnds:

@@ -106,12 +106,28 @@ class LinkEnds:
     drivers: IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Parts of kind `word` that parts of kind `served` depend on without being pieces of them.
+
+    Each supplies the same number of parts: a row of them, or, if `in_turn`, every n-th.
+    """
+
+    word: str
+    served: str
+    in_turn: bool = False
+
+    def supplier(self, number: int, served: int, suppliers: int) -> int:
+        """The number of the supplier of one of `served` parts."""
+        return number % suppliers if self.in_turn else number * suppliers // served
+
+
 @dataclass(frozen=True, eq=False)
 class Plant:
     """The inventory of a fabric; all fabrics with the same hardware share one object.
 
     `noun` is the name of such a fabric in sentences: `pod`, with `pod-0` as the example. `unit` is the kind
-    of part that slices use.
+    of part that slices use. `supplies` are dependences beyond composition, drivers and fibres.
     """
 
     noun: str
@@ -119,6 +135,7 @@ class Plant:
     kinds: tuple[PartKind, ...]
     unit: str
     ends: LinkEnds
+    supplies: tuple[Supply, ...] = ()
 
     # --- names ------------------------------------------------------------------------------------------
 

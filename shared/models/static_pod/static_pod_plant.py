@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.plant.plant import IntArray, LinkEnds, Plant
-from shared.models.superpod.superpod_plant import CUBE_KINDS, cube_axes, end_chips
+from shared.models.superpod.superpod_plant import CUBE_KINDS, CUBE_SUPPLIES, cube_axes, end_chips
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ def static_pod_plant() -> Plant:
     """The plant of a static pod: 64 cubes, 1,024 hosts, 4,096 chips, 6,144 link ends; no OCS."""
     far = neighbour_end(np.arange(CUBES * ENDS_PER_CUBE))
     fibres = np.repeat(far[:, None], STRANDS, axis=1)
-    return Plant(
-        "pod", cube_axes(CUBES), CUBE_KINDS, "cube", LinkEnds("end", "end", fibres, "chip", end_chips(CUBES))
-    )
+    ends = LinkEnds("end", "end", fibres, "chip", end_chips(CUBES))
+    return Plant("pod", cube_axes(CUBES), CUBE_KINDS, "cube", ends, CUBE_SUPPLIES)
 
 
 def plant_of_static_pod(_pod: "StaticPodSizeConfig") -> Plant:

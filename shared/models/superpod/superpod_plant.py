@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shared.models.ocs.parts import PART
-from shared.models.plant.plant import Axis, IntArray, LinkEnds, PartKind, Plant
+from shared.models.plant.plant import Axis, IntArray, LinkEnds, PartKind, Plant, Supply
 from shared.models.superpod.cables import CABLES_PER_CUBE
 from shared.models.superpod.wiring import (
     CHIPS_PER_CUBE,
@@ -43,6 +43,7 @@ CUBE_KINDS = (
 """Parts of the cubes. A cube is used as a whole or not at all: one bad host, chip, cable or module takes it
 out of use (docs/decisions/0008). A batch is modules that were made together: as many as a cube has,
 distributed over all cubes (the twin's convention)."""
+CUBE_SUPPLIES = (Supply("batch", "end", in_turn=True),)
 OCS_KINDS = (
     PartKind("ocs", "OCS", "ocs-{ocs}", "ocs-17"),
     PartKind("port", "port", "ocs-{ocs}/{side}{port}", "ocs-17/N24", "ocs"),
@@ -85,7 +86,8 @@ def superpod_plant(cubes: int) -> Plant:
         "port": Axis("port", radix),
         **{word: Axis(PART[word].noun, PART[word].count) for word in ("supply", "fan", "driver")},
     }
-    return Plant("pod", axes, (*OCS_KINDS, *CHASSIS_KINDS, *CUBE_KINDS), "cube", _link_ends(cubes, radix))
+    kinds = (*OCS_KINDS, *CHASSIS_KINDS, *CUBE_KINDS)
+    return Plant("pod", axes, kinds, "cube", _link_ends(cubes, radix), CUBE_SUPPLIES)
 
 
 def _link_ends(cubes: int, radix: int) -> LinkEnds:

@@ -33,7 +33,7 @@ PURE_IMPORTS = {
 }
 """Modules of Python that pure modules may use: what these make public."""
 PURE_NAMES_BY_MODULE = {
-    "networkx": "Graph freeze",
+    "networkx": "DiGraph Graph ancestors descendants dfs_preorder_nodes freeze",
     "numba": "njit",
     "numpy": (
         "abs add append arange argmax argmin argsort argwhere array asarray ascontiguousarray "

@@ -53,7 +53,7 @@ REFUSED = [
     (purity.impure_uses, KERNEL, "import scipy.io\nx = scipy.io.loadmat('a')"),
     (
         purity.impure_uses,
-        "shared/models/light_graph.py",
+        "shared/models/plant_graph.py",
         "import networkx as nx\nx = nx.gnp_random_graph(3, 0.5)",
     ),
     *(

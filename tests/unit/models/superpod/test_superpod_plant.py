@@ -244,7 +244,7 @@ def test_a_link_needs_both_strands_at_the_same_end() -> None:
 @pytest.mark.integration
 def test_the_plant_is_there_without_networkx() -> None:
     program = (
-        "import sys, shared.models.plant.impact; from "
+        "import sys, shared.models.plant.plant; from "
         "shared.models.superpod.superpod_plant import superpod_plant; "
         "superpod_plant(64).parse('pod-0/ocs-1'); "
         "print([m for m in ('networkx', 'scipy', 'pydantic') if m in sys.modules])"

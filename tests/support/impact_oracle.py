@@ -1,34 +1,14 @@
-"""Blast radius: what depends on a part, from the plant, the links in use and the cubes of slices."""
+"""Blast radius by arithmetic on the numbers of parts, against which the graph of the plant is tested."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from shared.models.plant.plant import NO_END, IntArray, Part, Plant
+from shared.models.plant_graph import Impact
 
 
-@dataclass(frozen=True, slots=True)
-class Impact:
-    """What depends on a part, by name and in order of number.
-
-    - `domain`: what goes out of use as a whole.
-    - `parts`: kind of part → affected parts. These are the link ends that the target is, drives or has fibres
-      to, and their far ends; the chips in the target and those of these link ends; and everything that they
-      are part of.
-    - `links`: links in use that end at the target or run through it, as two link ends. Not every fault breaks
-      them in the twin (docs/reference/models.md).
-    - `slices`: those with cubes that go out of use, or with such a link between cubes of their own.
-    """
-
-    target: str
-    domain: str
-    parts: Mapping[str, tuple[str, ...]]
-    links: tuple[tuple[str, str], ...]
-    slices: tuple[str, ...]
-
-
-def impact(
+def impact_by_numbers(
     plant: Plant,
     target: Part,
     *,
@@ -67,25 +47,3 @@ def impact(
         links=tuple((a, b) for a, b in (names(ends.kind, link) for link in links)),
         slices=tuple(name for name, held in slices.items() if hangs(set(held))),
     )
-
-
-def impact_by_name(
-    plant: Plant,
-    target: str,
-    *,
-    far_ends: Mapping[str, Sequence[int]],
-    slices: Mapping[str, Sequence[str]],
-    own: IntArray | None = None,
-) -> Impact:
-    """The same from status documents. InvalidInput if no part has the target's name.
-
-    `far_ends` are `LinkGroupDocument.far_ends` by the document's name, `slices` the `SliceDocument.cubes` of
-    the slices that are not over. Link ends without a document count as not linked.
-    """
-    part = plant.parse(target)
-    table = np.full(plant.population(plant.ends.kind), NO_END)
-    for name, group in far_ends.items():
-        numbers = plant.numbers_in(plant.parse(name), plant.ends.kind)
-        table[numbers.start : numbers.stop] = group
-    held = {name: [plant.parse(cube).number for cube in cubes] for name, cubes in slices.items()}
-    return impact(plant, part, far_ends=table, slices=held, own=own)
