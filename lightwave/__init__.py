@@ -1,16 +1,16 @@
-"""Lightwave Twin for people who write Python: digital twins of optically reconfigured ML datacenters.
+"""The Python API of Lightwave Twin: digital twins of optically reconfigured ML datacenters.
 
     import lightwave
 
     run = lightwave.lab(days=30, seed=7)                          # a simulated month of a superpod
     answer = lightwave.sweep("technicians", folder="technicians.results", workers=2)
-    answer.runs()                                                 # a pandas.DataFrame, a row a run
+    answer.runs()                                                 # a pandas.DataFrame, a row per run
     lightwave.topology.figures("4x4x8", twisted=True)             # closed forms and exact figures
-    twin = lightwave.connect("http://127.0.0.1:8080")             # a twin that lives (`lightwave up`)
+    twin = lightwave.connect("http://127.0.0.1:8080")             # a running twin (`lightwave up`)
     for event in twin.subscribe(): ...
 
-What a caller does wrong, and what the surroundings refuse, is a `LightwaveError` whose text is one sentence.
-All else that stands in the packages beside this one may change at any time.
+Every expected error is a `LightwaveError` whose text is one sentence. The other packages of this distribution
+are internal and may change at any time.
 """
 
 from lightwave import availability, optics, topology

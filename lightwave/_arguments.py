@@ -25,7 +25,7 @@ TYPE_WORDS = {
 
 def check_argument_types(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """Decorate a function to check its arguments: InvalidInput if the type is not the annotated one. Numbers
-    of numpy are converted to those of Python. Missing or unknown arguments raise Python's own TypeError."""
+    of NumPy are converted to those of Python. Missing or unknown arguments raise Python's own TypeError."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -63,7 +63,7 @@ def _is_encodable(text: str) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Numbers of numpy as those of Python, alone, in a row or a mapping, sets as lists; all else as it is."""
+    """Convert numbers of NumPy to those of Python, also in lists and mappings, and sets to lists."""
     if isinstance(value, np.ndarray | set | frozenset):
         value = list(value) if isinstance(value, set | frozenset) else value.tolist()
     if isinstance(value, np.generic):
@@ -76,7 +76,7 @@ def _plain(value: object) -> object:
 
 
 def _matches_type(value: object, kind: Any) -> bool:
-    """Whether a value is of the kind that an annotation names; kinds that are not known take everything."""
+    """Whether a value matches an annotation. Unknown annotations match every value."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return True
@@ -85,7 +85,7 @@ def _matches_type(value: object, kind: Any) -> bool:
     if origin is Literal:
         return any(type(value) is type(one) and value == one for one in inner)
     if origin is Sequence and inner == (str,) and isinstance(value, str):
-        return False  # one word is not a row of letters
+        return False  # a string is not a list of letters
     if origin in (Sequence, tuple):
         return isinstance(value, Sequence) and all(_matches_type(one, inner[0]) for one in value)
     if origin is Mapping:
@@ -110,7 +110,9 @@ def _type_text(kind: Any) -> str:
     if origin in (Sequence, tuple):
         return f"a list, each {_type_text(inner[0])}"
     if origin is Mapping:
-        return "a mapping with text as names" + ("" if inner[1] is Any else f", each {_type_text(inner[1])}")
+        return "a mapping with text as names" + (
+            "" if inner[1] in (Any, object) else f", each {_type_text(inner[1])}"
+        )
     if origin is Callable:
         return "a function"
     return TYPE_WORDS.get(kind) or ("a path" if issubclass(kind, os.PathLike) else str(kind.__name__))

@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 @check_argument_types
 def read_runs(folder: str | Path) -> "pd.DataFrame":
-    """The runs in a folder of results, a row each: `variant`, the parameters that vary by their dotted
-    names, `seed`, every measure in its unit (`lightwave.measures()`), `messages`, `log_sha256`, `version`
-    and `error`, which is missing of a run that ended well.
+    """The runs in a folder of results, a row each. Columns: `variant`, the varied parameters by dotted name,
+    `seed`, every measure in its unit (`lightwave.measures()`), `messages`, `log_sha256`, `version`, and
+    `error`, which is missing if the run succeeded.
 
     `polars.read_parquet("FOLDER/runs/*.parquet")` and DuckDB's `FROM 'FOLDER/runs/*.parquet'` read the same.
-    NotFound where there are none; InvalidInput where they cannot be read; OperationFailed without pandas.
+    NotFound if there are none; InvalidInput if they cannot be read; OperationFailed without pandas.
     """
     return _read(Path(folder), "runs")
 
 
 @check_argument_types
 def read_series(folder: str | Path) -> "pd.DataFrame":
-    """The course of the runs in a folder of results, a row for each run and window (an hour, unless the
-    experiment stores others): the columns that tell runs apart as in `read_runs`, `from_us` and `to_us` in
-    microseconds of simulated time, and every measure that can be told of a window.
+    """The time series of the runs in a folder of results, a row per run and window (an hour, unless the
+    experiment sets another). Columns: those that identify a run in `read_runs`, `from_us` and `to_us` in
+    microseconds of simulated time, and every measure that windows have.
 
-    NotFound where there are none; InvalidInput where they cannot be read; OperationFailed without pandas.
+    NotFound if there are none; InvalidInput if they cannot be read; OperationFailed without pandas.
     """
     return _read(Path(folder), "series")
 
@@ -44,9 +44,9 @@ def _read(folder: Path, part: str) -> "pd.DataFrame":
         ) from None
     files = [*(folder / part).glob("*.parquet")]
     if not files:
-        raise NotFound(f"{folder}: there are no results yet; `lightwave.sweep` makes them")
+        raise NotFound(f"{folder}: there are no results yet; create them with `lightwave.sweep`")
     for path in files:
-        if not path.is_file():  # a pipe would never end
+        if not path.is_file():  # reading a pipe would block
             raise InvalidInput(f"{path}: is not a results file")
     try:
         return pd.read_parquet(folder / part, partitioning=None)

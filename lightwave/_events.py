@@ -2,22 +2,26 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypedDict, cast
 
+from ops.client.json_types import JsonObject
 from schemas.body import Body
 from schemas.registry import TYPES
 
 MESSAGE_FIELDS = ("id", "type", "fabric", "at_us", "cause", "source", "body", "about", "text")
 RECEIPT_FIELDS = ("id", "repeated", "status", "complete", "at_us", "outcome")
-"""The fields of each that a twin has to tell."""
+"""The fields that an answer must have: those of `MessageFields` and `ReceiptFields`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A message of a fabric's log. `at_us` is the simulated time of its site in microseconds, `cause` the id
-    of the message that led to this one, None of a root; `about` names all that it is about, `text` says it in
-    one line. `body` is as the type has it. `position` is its place on the log, for `subscribe(after=…)`; ""
-    where it is not known."""
+    """A message of a fabric's log.
+
+    - `at_us`: simulated time of its site in microseconds.
+    - `cause`: id of the message that caused it; None for a root.
+    - `about`: names of the objects that it is about. `text`: a summary in one line.
+    - `position`: its place on the log, for `subscribe(after=…)`; "" if it is not known.
+    """
 
     id: str
     type: str
@@ -45,16 +49,58 @@ class Receipt:
     outcome: tuple[Event, ...]
 
 
-def parse_event(row: dict[str, Any], position: str = "") -> Event:
-    """A message as the twin returns it. ValueError, KeyError or TypeError if it is not valid."""
-    body = TYPES[row["type"]].model_validate_json(json.dumps(row["body"]))
-    given = {name: row[name] for name in MESSAGE_FIELDS if name not in ("body", "about")}
-    return Event(**given, body=body, about=tuple(row["about"]), position=position)
+class MessageFields(TypedDict):
+    """A message in an answer of the twin."""
+
+    id: str
+    type: str
+    fabric: str
+    at_us: int
+    cause: str | None
+    source: str
+    body: JsonObject
+    about: list[str]
+    text: str
 
 
-def parse_receipt(answer: dict[str, Any]) -> Receipt:
-    """The receipt of a request that was not refused. Raises like `parse_event`."""
+class ReceiptFields(TypedDict):
+    """A receipt in an answer of the twin."""
+
+    id: str
+    repeated: bool
+    status: Literal["received", "accepted"]
+    complete: bool
+    at_us: int | None
+    outcome: list[JsonObject]
+
+
+def parse_event(answer: JsonObject, position: str = "") -> Event:
+    """Parse a message in an answer of the twin. ValueError, KeyError or TypeError if it is not valid."""
+    row = cast("MessageFields", answer)
+    return Event(
+        id=row["id"],
+        type=row["type"],
+        fabric=row["fabric"],
+        at_us=row["at_us"],
+        cause=row["cause"],
+        source=row["source"],
+        body=TYPES[row["type"]].model_validate_json(json.dumps(row["body"])),
+        about=tuple(row["about"]),
+        text=row["text"],
+        position=position,
+    )
+
+
+def parse_receipt(answer: JsonObject) -> Receipt:
+    """Parse the receipt of a request that was not refused. Raises like `parse_event`."""
     if answer["status"] not in ("received", "accepted") or not isinstance(answer["id"], str):
         raise ValueError("it is not a receipt")
-    outcome = tuple(parse_event(row) for row in answer["outcome"])
-    return Receipt(**{name: answer[name] for name in RECEIPT_FIELDS if name != "outcome"}, outcome=outcome)
+    row = cast("ReceiptFields", answer)
+    return Receipt(
+        id=row["id"],
+        repeated=row["repeated"],
+        status=row["status"],
+        complete=row["complete"],
+        at_us=row["at_us"],
+        outcome=tuple(parse_event(message) for message in row["outcome"]),
+    )

@@ -25,7 +25,7 @@ WORKERS_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class LabRun:
-    """The result of a run of the lab.
+    """The result of a lab run.
 
     `figures` has every measure of `lightwave.measures()` that applies to these fabrics, in its unit, over all
     of them together; None if there is no value. `reports` is what `lightwave lab run -o json` prints for each
@@ -59,16 +59,18 @@ def lab(
     log: str | Path | None = None,
     workers: int = 1,
 ) -> LabRun:
-    """Run fabrics for so many simulated days, after a warm-up that no figure counts.
+    """Simulate fabrics for `days`, after `warm_up_days` that no figure counts.
 
-    They are `pods` (1) fabrics of a `kind` ("superpod", "static-pod" or "dcn"), or those of a `site` file;
-    `calibration` is the name or the file of parameters that belong together. `parameters` differ from it, or
-    from their defaults, by dotted names as `lightwave.parameters()` lists them. `faults`
-    are injected, such as "ocs:pod-0/ocs-17@2d+10m"; `trace` is a CSV of requests in place of arrivals. `log`
-    is a file for the log (.zst and .gz compress it). Sites are run on so many `workers` at a time.
+    - `pods`, `kind`: number (default 1) and kind ("superpod", "static-pod" or "dcn") of the fabrics; or
+      `site`, a site file.
+    - `calibration`: name or file of a set of parameter values. `parameters`: values that differ from it, by
+      dotted name as in `lightwave.parameters()`.
+    - `faults`: faults to inject, such as "ocs:pod-0/ocs-17@2d+10m".
+    - `trace`: a CSV file of slice requests, instead of random arrivals.
+    - `log`: a file for the log (.zst and .gz compress it). `workers`: number of processes for several sites.
 
-    InvalidInput names what is wrong with an argument; OperationFailed where a worker is killed, or the log
-    cannot be written; KeyboardInterrupt where somebody ends it.
+    InvalidInput names the problem of an argument; OperationFailed if a worker is killed, or if the log cannot
+    be written; KeyboardInterrupt if the run is interrupted.
 
     >>> run = lab(days=0.1, parameters={"pod.cubes": 4, "failures.host_per_day": 0.5})
     >>> 0 < run.figures["cube_availability"] < 1, run.messages > 0
@@ -110,8 +112,8 @@ def lab(
 
 @check_argument_types
 def parameters(kind: str = "superpod") -> list[ParameterInfo]:
-    """Every parameter of a kind of fabric: dotted name, default, unit, where it comes from, what is allowed,
-    and what it means. InvalidInput for a kind that there is not.
+    """Every parameter of a kind of fabric: dotted name, default, unit, source, allowed values and meaning.
+    InvalidInput for an unknown kind.
 
     >>> next(one.default for one in parameters() if one.name == "pod.cubes")
     64
@@ -121,7 +123,7 @@ def parameters(kind: str = "superpod") -> list[ParameterInfo]:
 
 
 def measures() -> Mapping[str, Measure]:
-    """All measures of a run, by name: unit, meaning, kinds of fabrics.
+    """All measures of a run by name, with unit, meaning and kinds of fabrics.
 
     >>> measures()["goodput"].unit
     'share'

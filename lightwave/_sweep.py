@@ -1,4 +1,4 @@
-"""Experiments: questions that many runs of the lab answer."""
+"""Experiments: many runs of the lab, compared."""
 
 import shlex
 import shutil
@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lightwave._arguments import check_argument_types
 from lightwave._dataframes import read_runs, read_series
 from lightwave._errors import without_option_names
+from ops.client.json_types import JsonObject
 from ops.experiments.dask_cluster import cluster_at
 from ops.experiments.dataset import open_dataset
 from ops.experiments.html_report import html_report
@@ -36,54 +37,54 @@ ProgressCallback = Callable[[SweepProgress], None] | None
 
 @dataclass(frozen=True)
 class Sweep:
-    """What an experiment came to, with all of its runs in `folder`, which goes with this object unless it was
-    named."""
+    """The result of an experiment. Its runs are in `folder`, which is deleted with this object unless the
+    caller named it."""
 
     results: Results
     folder: Path
 
     @property
     def figures(self) -> Sequence[MeasureEstimate]:
-        """Every measure in every variant, with its interval."""
+        """Every measure in every variant, with its confidence interval."""
         return self.results.figures
 
     @property
     def differences(self) -> Sequence[VariantDifference]:
-        """How much more each is in a variant than in the one of `compare.against`; none without that."""
+        """The difference of each measure from the variant of `compare.against`; empty without that."""
         return self.results.compared
 
     @property
     def claim(self) -> ClaimVerdict | None:
-        """What becomes of the claim: `word` is "holds", "does not hold" or "cannot be told yet"."""
+        """The verdict on the claim; its `word` is "holds", "does not hold" or "cannot be told yet"."""
         return self.results.verdict
 
     @check_argument_types
     def figure(self, measure: str, **where: Scalar) -> MeasureEstimate:
-        """Of a measure in the one variant that has these values, by dotted name: `figure("goodput",
-        **{"repairs.technicians": 2})`. NotFound where there is none, or more than one."""
+        """A measure in the variant with these parameter values: `figure("goodput",
+        **{"repairs.technicians": 2})`. NotFound if no variant has them, or more than one."""
         found = [one for one in self.figures if one.measure == measure and one.variant.has(where)]
         if len(found) == 1:
             return found[0]
-        said = ", ".join(f"{name} {value}" for name, value in where.items()) or "no values"
+        values = ", ".join(f"{name} {value}" for name, value in where.items()) or "no values"
         raise NotFound(
-            f"{measure} with {said}: is in {len(found)} variants; add values until one variant is left"
+            f"{measure} with {values}: is in {len(found)} variants; add values until one variant is left"
         )
 
     def runs(self) -> "pd.DataFrame":
-        """A row a run, as `lightwave.read_runs`."""
+        """A row per run, as in `lightwave.read_runs`."""
         return read_runs(self.folder)
 
     def series(self) -> "pd.DataFrame":
-        """A row a run and hour, as `lightwave.read_series`."""
+        """A row per run and window, as in `lightwave.read_series`."""
         return read_series(self.folder)
 
-    def as_dict(self) -> dict[str, Any]:
-        """What `lightwave experiment run -o json` says, in values of JSON."""
+    def as_dict(self) -> JsonObject:
+        """The output of `lightwave experiment run -o json`."""
         return results_json(self.results)
 
     @check_argument_types
     def report(self, file: str | Path) -> None:
-        """Write the report as one page of HTML. OperationFailed where that is impossible."""
+        """Write the report as one HTML page. OperationFailed if it cannot be written."""
         name = shlex.quote(str(self.folder / "experiment.yaml"))
         text = html_report(self.results, f"lightwave experiment run {name}", software_version())
         try:
@@ -95,7 +96,7 @@ class Sweep:
 
 @check_argument_types
 def sweep(
-    experiment: Mapping[str, Any] | str | Path,
+    experiment: Mapping[str, object] | str | Path,
     *,
     folder: str | Path | None = None,
     workers: int | None = None,
@@ -103,17 +104,20 @@ def sweep(
     resume: bool = False,
     progress: ProgressCallback = None,
 ) -> Sweep:
-    """Do all runs of an experiment that are not there yet, and say what came of it: the same as `lightwave
-    experiment run`, to the same bytes.
+    """Execute the missing runs of an experiment, and return its result.
 
-    `experiment` is a document as a dict, a file, or the name of a ready one ("technicians");
-    docs/reference/experiments.md has its form. Results go to `folder`, or one that goes with the object
-    that is returned; with `resume` those that are there are gone on with. Runs are done on so many
-    `workers` (1), or on the Dask cluster whose scheduler is at `dask`; `progress` is told of each.
+    The result is byte-identical to that of `lightwave experiment run`.
 
-    InvalidInput names what is wrong with the document or an argument; NotFound where there is no such file;
-    OperationFailed where the disk refuses, workers die, or no cluster answers. Runs that are done are kept
-    whatever happens, KeyboardInterrupt included, where `folder` was named.
+    - `experiment`: a document as a dict, a file, or the name of a ready one ("technicians"); see
+      docs/reference/experiments.md.
+    - `folder`: the folder of the results; by default a temporary one, deleted with the returned object.
+    - `resume`: continue with the results in `folder`.
+    - `workers`: number of processes (default 1). `dask`: address of a Dask scheduler, instead of `workers`.
+    - `progress`: called after each run.
+
+    InvalidInput names the problem of the document or of an argument; NotFound for an unknown file;
+    OperationFailed if results cannot be written, a worker dies, or no cluster answers. If `folder` is given,
+    finished runs are kept after every error, also after KeyboardInterrupt.
 
     >>> answer = sweep({
     ...     "title": "Technicians", "question": "Does a second one help?",
@@ -151,14 +155,14 @@ def _run(
 ) -> Sweep:
     with (
         without_option_names(),
-        nullcontext(workers) if dask is None else cluster_at(dask) as those,
+        nullcontext(workers) if dask is None else cluster_at(dask) as executor,
         open_dataset(folder, planned, software_version(), resume=resume) as dataset,
     ):
-        swept = run_sweep(planned, dataset, workers=those, told=progress)
+        swept = run_sweep(planned, dataset, workers=executor, told=progress)
     return Sweep(results_of(planned, swept), folder)
 
 
-def _read_plan(experiment: Mapping[str, Any] | str | Path) -> PlannedExperiment:
+def _read_plan(experiment: Mapping[str, object] | str | Path) -> PlannedExperiment:
     if isinstance(experiment, Mapping):
         return plan_experiment(parse_experiment(experiment), Path())
     path = Path(experiment)

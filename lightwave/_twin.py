@@ -3,8 +3,8 @@
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,6 +19,7 @@ from ops.client.http_client import (
     escape_path,
     path_with_wait,
 )
+from ops.client.json_types import JsonObject
 from schemas.api.explain import SliceExplanation, SlicePlan
 from schemas.api.forecast import ForecastReport, ForecastResult, ForecastSummary
 from schemas.api.goodput_report import GoodputReport, GroupBy
@@ -44,7 +45,7 @@ from shared.basics.errors import InvalidInput, LightwaveError
 Answer = TypeVar("Answer")
 ROWS_MAX = 1_000_000
 FORECAST_POLL_S = 0.25
-"""How often to look for the progress of a forecast."""
+"""Interval between queries of the progress of a forecast."""
 
 
 @check_argument_types
@@ -52,7 +53,7 @@ def connect(url: str | None = None, *, token: str | None = None, timeout_s: floa
     """Connect to the twin at a URL, with a bearer token if it needs one. The defaults are LIGHTWAVE_URL and
     LIGHTWAVE_TOKEN, as for the command line.
 
-    InvalidInput if the URL, token or time is not valid; TwinUnreachable where no twin answers within
+    InvalidInput if the URL, token or time is not valid; TwinUnreachable if no twin answers within
     `timeout_s`."""
     twin = Twin(Client(url, token, timeout_s=timeout_s))
     twin.about()
@@ -76,10 +77,10 @@ class Twin:
     def __repr__(self) -> str:
         return f"lightwave.connect({self.url!r})"
 
-    # --- what is there --------------------------------------------------------------------------------------
+    # --- objects --------------------------------------------------------------------------------------------
 
     def about(self) -> TwinInfo:
-        """Which twin this is, and of which version."""
+        """The identity and version of the twin."""
         return self._get(TwinInfo, "/v1/twin")
 
     def fabrics(self, **where: object) -> list[FabricRow]:
@@ -190,7 +191,7 @@ class Twin:
     @check_argument_types
     def start_forecast(
         self,
-        changes: Sequence[dict[str, Any]] = (),
+        changes: Sequence[Mapping[str, object]] = (),
         *,
         days: float = 7.0,
         futures: int | None = None,
@@ -205,7 +206,7 @@ class Twin:
         such as `{"change": "drain", "target": "pod-0/cube-12", "after_s": 3600}`. `future` and `own_draws`
         show the events of a single future instead. The fields are those of `POST /v1/forecasts`."""
         body: dict[str, object] = {
-            "changes": list(changes),
+            "changes": [dict(change) for change in changes],
             "days": days,
             "futures": futures,
             "future": future,
@@ -219,7 +220,7 @@ class Twin:
     @check_argument_types
     def forecast(
         self,
-        changes: Sequence[dict[str, Any]] = (),
+        changes: Sequence[Mapping[str, object]] = (),
         *,
         days: float = 7.0,
         futures: int | None = None,
@@ -416,7 +417,7 @@ class Twin:
             after,
             reconnect_s=reconnect_timeout_s,
         )
-        return (self._event(row, position) for position, row in stream)
+        return (self._event(cast("JsonObject", row), position) for position, row in stream)
 
     @check_argument_types
     def why(self, message_or_name: str) -> list[Event]:
@@ -425,13 +426,13 @@ class Twin:
         rows = self._client.rows(f"/v1/why/{escape_path(message_or_name)}", *MESSAGE_FIELDS)
         return [self._event(row) for row in rows]
 
-    # --- how ------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------
 
     @check_argument_types
     def _rows(
         self, row: type[Answer], kind: str, fabric: str | None, where: dict[str, object]
     ) -> list[Answer]:
-        """All of a kind, page by page."""
+        """All rows of a kind, fetched page by page."""
         filters = {name: _query_value(value) for name, value in where.items()}
         found, _ = self._client.pages(f"/v1/{kind}", most=ROWS_MAX, fabric=fabric, **filters)
         return self._read(TypeAdapter(list[row]), found)  # type: ignore[valid-type]  # one that is given
@@ -453,12 +454,12 @@ class Twin:
         with self._client.reading():
             return parse_receipt(answer)
 
-    def _event(self, row: dict[str, Any], position: str = "") -> Event:
+    def _event(self, row: JsonObject, position: str = "") -> Event:
         with self._client.reading():
             return parse_event(row, position)
 
     def _read(self, kind: TypeAdapter[Answer], content: object) -> Answer:
-        """The answer as what it should be; TwinUnreachable where a twin of another version gave it."""
+        """Parse an answer; TwinUnreachable if it is not from a twin of this version."""
         try:
             return kind.validate_json(json.dumps(content))
         except ValidationError as error:
@@ -475,5 +476,5 @@ def _event_query(
 
 
 def _query_value(value: object) -> object:
-    """A value to filter by, as a query has it."""
+    """A filter value in the form of a URL query."""
     return str(value).lower() if value is None or isinstance(value, bool) else value

@@ -1,5 +1,7 @@
-"""Availability in closed form: fabrics, goodput, placement, machine repair. Availabilities are shares of
-time from 0 to 1, sizes of slices are in chips or in cubes of 64 chips, as their names say."""
+"""Availability in closed form: fabrics, goodput, placement, machine repair.
+
+Availabilities are shares of time, 0 to 1. Slice sizes are in chips or in cubes of 64 chips, as their names
+state."""
 
 from lightwave._arguments import check_argument_types
 from shared.models.availability.alternating_renewal import AlternatingRenewal
@@ -56,9 +58,10 @@ def goodput(
     ocs_availability: float | None = None,
     kind: str = "cwdm8-bidi",
 ) -> Goodput:
-    """The share of a pod that can be promised to equal slices with probability `target`. `fabric` is
-    "reconfigurable" or "static"; with `ocs_availability` OCSes have to work as well, of which `kind` sets the
-    number. InvalidInput for what is out of range, or a slice that is no multiple of 64 chips.
+    """The share of a pod that can be promised to equal slices with probability `target`.
+
+    `fabric` is "reconfigurable" or "static". With `ocs_availability`, all OCSes must work too; `kind` sets
+    their number. InvalidInput if an argument is out of range, or if `slice_chips` is not a multiple of 64.
 
     >>> goodput(0.999, 1024).goodput, goodput(0.999, 1024, "static").goodput
     (0.75, 0.25)

@@ -1,7 +1,9 @@
-"""Light: budgets of links, what receivers need, what modules settle on, whole pods qualified. Powers are
-averages of a lane in dBm, losses and ratios in dB, rates of bit errors those before the outer code."""
+"""Optics: link budgets, receiver sensitivity, module compatibility, qualification of whole pods.
 
-from typing import Any
+Powers are averages of a lane in dBm, losses and ratios are in dB, bit error rates are those before the outer
+code."""
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,10 +38,11 @@ def budget(
     mitigation: bool = True,
     soft_fec: bool = True,
 ) -> Budget:
-    """A strand from laser to receiver, element by element and lane by lane, through an OCS that loses
-    `ocs_loss_db`, whose ports send back `return_loss_db` (below 0), with a connector at the receiving end so
-    dirty that it takes `excess_db`. What is None is as the modules have it. InvalidInput for what is not
-    physical.
+    """The power budget of a strand, from laser to receiver, element by element and lane by lane.
+
+    The OCS loses `ocs_loss_db` and its ports reflect `return_loss_db` (below 0). A dirty connector at the
+    receiving end loses `excess_db`. The default of the other arguments is that of the modules. InvalidInput
+    if an argument is out of its physical range.
 
     >>> found = budget(1.5)
     >>> found.worst.ber < 2e-4, len(found.lanes)
@@ -60,8 +63,10 @@ def sensitivity(
     mitigation: bool = False,
     soft_fec: bool = False,
 ) -> float:
-    """The least received power in dBm at which a lane keeps to a bit error rate, under interfering light of
-    `mpi_db` over the signal (-80 to 0). InvalidInput for what is out of range, or where no light is enough.
+    """The lowest received power in dBm at which a lane meets the bit error rate `ber`.
+
+    `mpi_db` is the interference relative to the signal (-80 to 0). InvalidInput if an argument is out of
+    range, or if no power is enough.
 
     >>> sensitivity(-32, mitigation=True) < sensitivity(-32)
     True
@@ -71,8 +76,9 @@ def sensitivity(
 
 @check_argument_types
 def agree(one: str, other: str) -> Agreement:
-    """What two modules settle on, by names such as "cwdm4-bidi-400G": the rate of a lane and how many, or
-    the reason why there is none. InvalidInput for a name of no module.
+    """The best lane rate and number of lanes that two modules share, or the reason why they share none.
+
+    Names are such as "cwdm4-bidi-400G". InvalidInput for an unknown module.
 
     >>> agree("cwdm4-bidi-400G", "cwdm4-bidi-200G").gbps
     200
@@ -91,9 +97,10 @@ def qualify(
     mitigation: bool = True,
     soft_fec: bool = True,
 ) -> Qualification:
-    """Every pairing of link ends of a pod as manufactured from a seed: worst lanes, losses, interference, in
-    arrays of shape (link ends, partner cubes). InvalidInput for modules that do not have the pod's two
-    strands a link, and for what is out of range.
+    """Every pairing of link ends of a pod, as manufactured from a seed.
+
+    Worst lanes, losses and interference are arrays of shape (link ends, partner cubes). InvalidInput if the
+    modules do not have two strands per link, or if an argument is out of range.
 
     >>> qualify(seed=7, cubes=4).qualified
     True
@@ -114,12 +121,11 @@ def _design(
     mitigation: bool,
     soft_fec: bool,
 ) -> LinkDesign:
-    given: dict[str, Any] = {} if length_km is None else {"length_km": length_km}
-    return LinkDesign(
+    design = LinkDesign(
         rate=lane_rate(rate),
         kind=module_kind(kind),
         launch_dbm=launch_dbm,
         mitigation=mitigation,
         soft_fec=soft_fec,
-        **given,
     )
+    return design if length_km is None else replace(design, length_km=length_km)

@@ -1,4 +1,4 @@
-"""Slices of chips: what their shapes can carry, how they are routed, which shape suits what.
+"""Slices of chips: capacity of their shapes, routing, and the best shape for a traffic pattern.
 
 A shape is three sides in chips, as in "4x4x8". Bandwidths are in units of one link's in one direction.
 OCSes are given by their numbers in a superpod, 0 to 47.
@@ -32,8 +32,8 @@ def __dir__() -> list[str]:
 
 @check_argument_types
 def figures(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = ()) -> SliceFigures:
-    """What a slice is made of and what it can carry, ideally routed, as `lightwave topology show` has it.
-    InvalidInput where there is no such slice or OCS.
+    """The parts of a slice, and its capacity with ideal routing, as in `lightwave topology show`.
+    InvalidInput for an invalid shape or OCS.
 
     >>> regular, twisted = figures("4x4x8"), figures("4x4x8", twisted=True)
     >>> regular.chips, regular.diameter, twisted.diameter
@@ -46,7 +46,7 @@ def figures(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = (
 
 @check_argument_types
 def graph(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = ()) -> SliceTopology:
-    """The links of a slice as arrays, chip by chip. InvalidInput where there is no such slice or OCS.
+    """The links of a slice as arrays, chip by chip. InvalidInput for an invalid shape or OCS.
 
     >>> graph("4x4x4").neighbours.shape  # (chips, the six directions)
     (64, 6)
@@ -56,8 +56,8 @@ def graph(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = ())
 
 @check_argument_types
 def routing(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = ()) -> RoutingFigures:
-    """The routing table of a slice, around what is gone, proven free of deadlock, and what it comes to.
-    InvalidInput where there is no such slice or OCS, or no table.
+    """The figures of a deadlock-free routing table of a slice, around the lost OCSes. InvalidInput for an
+    invalid shape or OCS, or if no table exists.
 
     >>> around = routing("4x4x4", without_ocs=[3])
     >>> around.reached == around.pairs, around.deadlock_free
@@ -68,8 +68,10 @@ def routing(shape: str, *, twisted: bool = False, without_ocs: Sequence[int] = (
 
 @check_argument_types
 def suggest(chips: int, traffic: str = "all-to-all") -> tuple[Suggestion, ...]:
-    """All shapes of exactly so many chips, the best for a traffic pattern first: "all-to-all", "ring:x",
-    "ring:y", "ring:z" or "nearest". InvalidInput where no slice has so many, or for another pattern.
+    """All shapes with exactly this number of chips, the best for the traffic pattern first.
+
+    `traffic` is "all-to-all", "ring:x", "ring:y", "ring:z" or "nearest". InvalidInput if no slice has this
+    number of chips, or for another pattern.
 
     >>> [(one.shape, one.twisted) for one in suggest(512)[:2]]
     [('8x8x8', False), ('4x8x16', False)]

@@ -2,36 +2,40 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from ops.client.http_client import Client, ConnectionLost, escape_path
 
+if TYPE_CHECKING:
+    from schemas.api.rows import LogMessage
+
 RECONNECT_S_MAX = 10.0
-"""How long who follows events waits for a twin that went away."""
+"""Maximum time to wait for a twin that stopped."""
 RECONNECT_POLL_S = 0.3
 
 
 def follow_events(
     client: Client, fabric: str, query: Mapping[str, object], last: str | None, *, reconnect_s: float
-) -> Iterator[tuple[str, Any]]:
-    """(event id, message) as messages come, for ever: those that are asked for behind the event `last`, or
-    without one since the moment in `asked`, or else from now on. Where the stream breaks off it is taken up
-    again behind the last one seen; ConnectionLost where no twin answers for `return_s`."""
+) -> Iterator[tuple[str, "LogMessage"]]:
+    """Yield (event id, message) without end.
+
+    Starts after the event `last`, or at the time `since` of the query, or now. If the connection is lost,
+    resumes after the last event; ConnectionLost if no twin answers for `reconnect_s` seconds."""
     since = query.get("since")
     if last is None and since is None:
-        # From the log's end on, said by position: a twin that restarts before the first message loses none.
+        # Start at a position, not at a time: no message is lost if the twin restarts before the first one.
         position = client.resource(f"/v1/fabrics/{escape_path(fabric)}", "position")["position"]
-        last = f"{fabric}:{position - 1}" if position else None
+        last = f"{fabric}:{position - 1}" if isinstance(position, int) and position else None
     lost_s: float | None = None
     while True:
         error: ConnectionLost | None = None
         try:
-            ask = {**query, "fabric": fabric, "since": since if last is None else None}
-            for event_id, message in client.stream("/v1/events/stream", last, **ask):
+            filters = {**query, "fabric": fabric, "since": since if last is None else None}
+            for event_id, message in client.stream("/v1/events/stream", last, **filters):
                 lost_s = None
                 if message is not None:
                     last = event_id
-                    yield event_id, message
+                    yield event_id, cast("LogMessage", message)
         except ConnectionLost as found:
             error = found
         lost_s = time.monotonic() if lost_s is None else lost_s

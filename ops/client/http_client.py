@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 from ops.client.answers import AnswerT, ApiPath, JsonRecord
+from ops.client.json_types import JsonObject, JsonValue
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
 from schemas.kinds import FABRICS, ResourceKind
@@ -34,7 +35,7 @@ def url_from_environment() -> str | None:
 
 
 def parse_twin_url(url: str, named_by: str) -> tuple[str, int | None, str, bool]:
-    """(host, port, path, whether TLS) of a URL; InvalidInput if it is none."""
+    """(host, port, path, whether TLS) of a URL; InvalidInput if it is not a valid one."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -52,37 +53,38 @@ def parse_twin_url(url: str, named_by: str) -> tuple[str, int | None, str, bool]
 
 CA_FILE = "LIGHTWAVE_CA_FILE"
 NOW = "now"
-"""A moment, too: what is read is as of one clock, whatever a twin that lives does meanwhile."""
+"""As `at`: all queries are as of the time of the first answer, although the twin's time advances."""
 AT_HEADER = "Lightwave-At-Us"
-"""The header of an answer about the past: of which moment it is."""
+"""The header with the simulated time, in microseconds, that an answer about the past is for."""
 TIMEOUT_S = 20.0
 WAIT_S = 10
-"""How long the twin may wait for a request's place on the log; less than TIMEOUT_S."""
+"""Maximum time that the twin waits until a request is on the log; less than TIMEOUT_S."""
 RETRY_S = 0.2
 RETRY_S_MAX = 60
 FIRST_POD = "pod-0"
 PAGE_MAX = 10_000
-"""Rows of one page of a list."""
+"""Maximum number of rows in a page of a list."""
 LINK_HEADER = re.compile(r'<([^>]+)>; rel="(next|prev)"')
 KEY_PATTERN = re.compile(rf"[!-~]{{1,{IDEMPOTENCY_KEY_MAX}}}")
-"""An idempotency key, as it may stand in a header."""
+"""A valid idempotency key."""
 TIMEOUT_S_MAX = 86_400.0
 REASON_MAX = 120
-"""Characters of what stands in the way that are repeated."""
+"""Maximum number of characters of a network error that an error message repeats."""
 ANSWER_MAX = 64_000_000
-"""Bytes of one answer, or of one line of a stream."""
-CHUNK, BYTES_A_SECOND = 2**16, 10_000
-"""An answer comes in pieces, and no slower than this once its time is over."""
+"""Maximum number of bytes of an answer, or of a line of a stream."""
+CHUNK = 2**16
+BYTES_PER_S_MIN = 10_000
+"""Answers that take longer than the timeout must arrive at least at this rate."""
 SILENCE_S_MAX = 45.0
-"""A stream that says nothing for so long is broken: the gateway sends a comment every 15 s."""
+"""A stream without data for this time is broken; the gateway sends a comment every 15 s."""
 
 
 class RequestFailed(LightwaveError):
-    """The twin refused the request, or could not carry it out."""
+    """The twin refused the request, or could not execute it."""
 
 
 class TwinBusy(RequestFailed):
-    """The twin has too much of this to do just now; asking again in `retry_after_s` is safe."""
+    """The twin is overloaded. Retry after `retry_after_s` seconds."""
 
     def __init__(self, sentence: str, retry_after_s: int) -> None:
         super().__init__(sentence)
@@ -90,14 +92,20 @@ class TwinBusy(RequestFailed):
 
 
 class ConnectionLost(TwinUnreachable):
-    """No connection, or it broke off: the request may or may not have arrived."""
+    """No connection, or it was lost. The twin may have received the request."""
 
 
 class Client:
-    """Talks to the twin at `url`, or that LIGHTWAVE_URL names, with this token, or that of LIGHTWAVE_TOKEN or
-    of the file that LIGHTWAVE_TOKEN_FILE names. Over https it trusts whom LIGHTWAVE_CA_FILE names, or else
-    whom the system trusts. With `at`, what it reads is as it was then; `now`, and a time before now, is that
-    of the now of its first answer."""
+    """A client of the twin at `url`.
+
+    The default URL is LIGHTWAVE_URL; the default token is LIGHTWAVE_TOKEN, or in the file
+    LIGHTWAVE_TOKEN_FILE. Over https, the client trusts the certificates in LIGHTWAVE_CA_FILE, or else those
+    of the system. With `at`, all queries are about that simulated time. `now` and relative times are fixed by
+    the first answer.
+
+    Methods raise TwinUnreachable if no twin of this version answers, NotFound for 404, InvalidInput for 422,
+    TwinBusy for 429, and RequestFailed for other errors.
+    """
 
     def __init__(
         self,
@@ -114,7 +122,7 @@ class Client:
         self._timeout_s = check_range("timeout_s", timeout_s, RETRY_S / 100, TIMEOUT_S_MAX, "s")
         self._at = at
         self.answered_at_us: int | None = None
-        """Of which moment of the past its last answer was."""
+        """Simulated time, in microseconds, of the last answer about the past."""
         self._headers = {"Accept": "application/json"}
         if own := token or token_from_environment():
             if not re.fullmatch(r"[!-~]+", own):
@@ -125,15 +133,15 @@ class Client:
 
     @property
     def at(self) -> str | None:
-        """The time that its queries are about: once an answer has come, the time of that answer."""
+        """The simulated time of all queries; after the first answer, an absolute one."""
         return self._at
 
     @overload
     def rows(self, path: ApiPath[AnswerT], *fields: str, **query: object) -> list[AnswerT]: ...
     @overload
-    def rows(self, path: str, *fields: str, **query: object) -> list[dict[str, Any]]: ...
+    def rows(self, path: str, *fields: str, **query: object) -> list[JsonObject]: ...
     def rows(self, path: ApiPath[Any] | str, *fields: str, **query: object) -> Any:
-        """A list of objects, each of which must have these fields."""
+        """GET a list of objects, each of which must have these fields."""
         return self._page(_target(str(path), query), fields)[0]
 
     @overload
@@ -141,14 +149,12 @@ class Client:
         self, path: ApiPath[AnswerT], *fields: str, most: int, **query: object
     ) -> tuple[list[AnswerT], bool]: ...
     @overload
-    def pages(
-        self, path: str, *fields: str, most: int, **query: object
-    ) -> tuple[list[dict[str, Any]], bool]: ...
+    def pages(self, path: str, *fields: str, most: int, **query: object) -> tuple[list[JsonObject], bool]: ...
     def pages(self, path: ApiPath[Any] | str, *fields: str, most: int, **query: object) -> Any:
-        """(`most` rows of a list that comes in pages, whether there are more): the last ones, in the list's
-        order, where its pages lead back."""
+        """(up to `most` rows of a paged list, whether there are more). If the pages lead back in time, these
+        are the last rows. They are always in the order of the list."""
         target: str | None = _target(str(path), {**query, "limit": min(most, PAGE_MAX)})
-        pages: list[list[dict[str, Any]]] = []
+        pages: list[list[JsonObject]] = []
         missing, back = most, False
         while target is not None and missing > 0:
             page, link = self._page(target, fields)
@@ -157,32 +163,28 @@ class Client:
             back = back or (link is not None and link[2] == "prev")
             target = link[1] if link is not None and page else None
             if target is not None and not target.startswith(f"{path}?"):
-                raise self.not_a_twin(f"its list goes on at {target[:80]!r}")
+                raise self.not_a_twin(f"the next page of its list is {target[:80]!r}")
         rows = [row for page in (reversed(pages) if back else pages) for row in page]
         cut = max(0, -missing)
         return (rows[cut:] if back else rows[: len(rows) - cut]), cut > 0 or target is not None
 
-    def _page(
-        self, target: str, fields: tuple[str, ...]
-    ) -> tuple[list[dict[str, Any]], re.Match[str] | None]:
-        """Rows, and where its header leads on to."""
+    def _page(self, target: str, fields: tuple[str, ...]) -> tuple[list[JsonObject], re.Match[str] | None]:
+        """The rows of a page, and its header `Link`, parsed."""
         content, link = self._exchange("GET", target, None, None)
         if not isinstance(content, list):
             raise self.not_a_twin("a list was expected")
-        for row in content:
-            self._check(row, fields)
-        return content, LINK_HEADER.fullmatch(link)
+        return [self._check(row, fields) for row in content], LINK_HEADER.fullmatch(link)
 
     @overload
     def resource(self, path: ApiPath[AnswerT], *fields: str, **query: object) -> AnswerT: ...
     @overload
-    def resource(self, path: str, *fields: str, **query: object) -> dict[str, Any]: ...
+    def resource(self, path: str, *fields: str, **query: object) -> JsonObject: ...
     def resource(self, path: ApiPath[Any] | str, *fields: str, **query: object) -> Any:
-        """One object, which must have these fields."""
+        """GET an object, which must have these fields."""
         return self._check(self._request("GET", _target(str(path), query), None, None), fields)
 
     def content(self, path: str, **query: object) -> bytes:
-        """What is no JSON, whole."""
+        """GET a body that is not JSON."""
         connection, answer = self._send("GET", _target(path, query), None, {}, self._timeout_s)
         try:
             if answer.status != 200:
@@ -194,21 +196,21 @@ class Client:
         finally:
             _close(connection, answer)
 
-    def require_fields(self, answer: dict[str, Any], *fields: str) -> dict[str, Any]:
-        """An object that was answered, which must have these fields, too."""
+    def require_fields(self, answer: JsonObject, *fields: str) -> JsonObject:
+        """Check that an answer also has these fields, and return it."""
         return self._check(answer, fields)
 
     @overload
     def put(self, path: ApiPath[AnswerT], body: dict[str, object], *fields: str) -> AnswerT: ...
     @overload
-    def put(self, path: str, body: dict[str, object], *fields: str) -> dict[str, Any]: ...
+    def put(self, path: str, body: dict[str, object], *fields: str) -> JsonObject: ...
     def put(self, path: ApiPath[Any] | str, body: dict[str, object], *fields: str) -> Any:
         return self._check(self._request("PUT", str(path), body, None), fields)
 
     @overload
     def delete(self, path: ApiPath[AnswerT], *fields: str) -> AnswerT: ...
     @overload
-    def delete(self, path: str, *fields: str) -> dict[str, Any]: ...
+    def delete(self, path: str, *fields: str) -> JsonObject: ...
     def delete(self, path: ApiPath[Any] | str, *fields: str) -> Any:
         return self._check(self._request("DELETE", str(path), None, None), fields)
 
@@ -223,7 +225,7 @@ class Client:
     @overload
     def post(
         self, path: str, *fields: str, body: Mapping[str, object] | None = None, key: str | None = None
-    ) -> dict[str, Any]: ...
+    ) -> JsonObject: ...
     def post(
         self,
         path: ApiPath[Any] | str,
@@ -231,7 +233,8 @@ class Client:
         body: Mapping[str, object] | None = None,
         key: str | None = None,
     ) -> Any:
-        """A request under an idempotency key, so that asking once more for a lost answer is safe."""
+        """POST under an idempotency key, and retry once if the connection is lost. The key makes that
+        safe."""
         if key is not None and not KEY_PATTERN.fullmatch(key):
             raise InvalidInput(
                 f"key {quoted(key)}: is not allowed; must be 1 to "
@@ -245,8 +248,10 @@ class Client:
             content = self._request("POST", str(path), body, key)
         return self._check(content, fields)
 
-    def stream(self, path: str, last_event_id: str | None, **query: object) -> Iterator[tuple[str, Any]]:
-        """(event id, message) of a server-sent stream until it breaks off; ("", None) once connected."""
+    def stream(
+        self, path: str, last_event_id: str | None, **query: object
+    ) -> Iterator[tuple[str, JsonObject | None]]:
+        """(event id, message) of an event stream until the connection is lost; first ("", None)."""
         headers = {"Accept": "text/event-stream"}
         if last_event_id:
             headers["Last-Event-ID"] = last_event_id
@@ -261,46 +266,45 @@ class Client:
         finally:
             _close(connection, answer)
 
-    def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
+    def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, JsonObject]]:
         event_id = ""
         try:
-            while (line := answer.readline(ANSWER_MAX)).endswith(b"\n"):  # or broken off within it
+            while (line := answer.readline(ANSWER_MAX)).endswith(b"\n"):  # else it was cut off
                 text = self._text(line)
                 if text.startswith("id: "):
                     event_id = text[4:]
                 elif text.startswith("data: "):
                     yield event_id, self._message(text[6:])
         except (OSError, http.client.HTTPException):
-            return  # broken off
+            return  # the connection was lost
 
     def _text(self, line: bytes) -> str:
         try:
             return line.decode().rstrip("\r\n")
         except UnicodeDecodeError:
-            raise self.not_a_twin("its stream has a line that is no text") from None
+            raise self.not_a_twin("its stream has a line that is not text") from None
 
-    def _message(self, text: str) -> dict[str, Any]:
-        """What a whole line of a stream says."""
+    def _message(self, text: str) -> JsonObject:
         try:
             return self._check(json.loads(text, object_hook=JsonRecord), ())
         except (ValueError, RecursionError):
-            raise self.not_a_twin("its stream has a line that is no message") from None
+            raise self.not_a_twin("its stream has a line that is not a message") from None
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Around the reading of an answer: where it is not built as it should be, no twin gave it."""
+        """Convert errors while reading an answer: if it has another structure, it is not from a twin."""
         try:
             yield
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise self.not_a_twin(f"its answer cannot be read: {type(error).__name__} {error}") from error
 
     def not_a_twin(self, why: str) -> TwinUnreachable:
-        """The error for an answer that no twin gives."""
+        """The error for an answer that does not come from a twin of this version."""
         return TwinUnreachable(
             f"the server at {self.url} is not a twin of this version ({why}); {self._hint}"
         )
 
-    def _check(self, content: Any, fields: tuple[str, ...]) -> dict[str, Any]:
+    def _check(self, content: JsonValue, fields: tuple[str, ...]) -> JsonObject:
         if not isinstance(content, dict):
             raise self.not_a_twin("an object was expected")
         for field in fields:
@@ -308,13 +312,15 @@ class Client:
                 raise self.not_a_twin(f"its answer has no field {field!r}")
         return content
 
-    def _request(self, method: str, target: str, body: Mapping[str, object] | None, key: str | None) -> Any:
+    def _request(
+        self, method: str, target: str, body: Mapping[str, object] | None, key: str | None
+    ) -> JsonValue:
         return self._exchange(method, target, body, key)[0]
 
     def _exchange(
         self, method: str, target: str, body: Mapping[str, object] | None, key: str | None
-    ) -> tuple[Any, str]:
-        """(what the answer says, its header `Link`)."""
+    ) -> tuple[JsonValue, str]:
+        """(content of the answer, its header `Link`)."""
         headers = {"Idempotency-Key": key} if key else {}
         connection, answer = self._send(method, target, body, headers, self._timeout_s)
         try:
@@ -347,7 +353,7 @@ class Client:
             raise self._connection_lost(error) from None
 
     def _pin_time(self, then: str) -> None:
-        """One command asks about one moment, though the twin's time goes on."""
+        """Keep the time of the first answer: one command is about one time, although the twin's advances."""
         self.answered_at_us = int(then) if then.isdecimal() else None
         if self._at is not None and (self._at == NOW or self._at.startswith("-")) and then.isdecimal():
             self._at = f"{then}us"
@@ -362,8 +368,8 @@ class Client:
     def _connection_lost(self, error: Exception) -> ConnectionLost:
         if isinstance(error, ssl.SSLCertVerificationError):
             return ConnectionLost(
-                f"{self.url}: its certificate is not trusted ({error.verify_message}); {CA_FILE} names a "
-                "file of whom to trust"
+                f"{self.url}: its certificate is not trusted ({error.verify_message}); set {CA_FILE} to "
+                "a file with the trusted certificates"
             )
         error_text = " ".join(str(error).split()) or type(error).__name__
         why = getattr(error, "strerror", None) or shortened(one_line(error_text), REASON_MAX)
@@ -371,8 +377,8 @@ class Client:
             f"no twin answers at {self.url} ({why}); start one with `lightwave up`, or {self._hint}"
         )
 
-    def _content(self, answer: http.client.HTTPResponse) -> Any:
-        """What a whole answer says; an error where it says that something went wrong."""
+    def _content(self, answer: http.client.HTTPResponse) -> JsonValue:
+        """The JSON of an answer; raises the error that an unsuccessful one reports."""
         try:
             text = self._read_all(answer)
         except (OSError, http.client.HTTPException) as error:
@@ -380,7 +386,7 @@ class Client:
         if len(text) > ANSWER_MAX:
             raise self.not_a_twin(f"its answer is larger than {ANSWER_MAX} bytes")
         try:
-            content = json.loads(text, object_hook=JsonRecord)
+            content: JsonValue = json.loads(text, object_hook=JsonRecord)
         except RecursionError:
             raise self.not_a_twin("its answer is nested too deeply") from None
         except ValueError:
@@ -389,7 +395,7 @@ class Client:
             return content
         if not isinstance(content, dict) or not isinstance(content.get("error"), str):
             raise self.not_a_twin(f"it answers HTTP {answer.status} without a reason")
-        error_text = one_line(content["error"])
+        error_text = one_line(str(content["error"]))
         if answer.status == 404:
             raise NotFound(error_text)
         if answer.status == 422:
@@ -400,21 +406,21 @@ class Client:
         raise RequestFailed(error_text)
 
     def _read_all(self, answer: http.client.HTTPResponse) -> bytes:
-        """All bytes of an answer, or one more than are allowed. TimeoutError where they trickle in: each for
-        itself is in time."""
+        """All bytes of an answer, or more than ANSWER_MAX. TimeoutError if they arrive too slowly, even if
+        each piece alone is in time."""
         started_s, pieces, taken = time.monotonic(), [], 0
         while taken <= ANSWER_MAX and (piece := answer.read1(CHUNK)):
             pieces.append(piece)
             taken += len(piece)
-            if time.monotonic() - started_s > self._timeout_s + taken / BYTES_A_SECOND:
-                raise TimeoutError("its answer does not come to an end")
+            if time.monotonic() - started_s > self._timeout_s + taken / BYTES_PER_S_MIN:
+                raise TimeoutError("its answer does not end")
         if taken <= ANSWER_MAX and answer.length:
             raise http.client.IncompleteRead(b"".join(pieces), answer.length)
         return b"".join(pieces)
 
 
 def default_fabric(client: Client) -> str:
-    """The fabric that is meant where none is named, as the twin takes it."""
+    """The default fabric, the same as in the twin: pod-0 if there is one, else the first."""
     try:
         client.resource(row_path(FABRICS, FIRST_POD), "position")
     except NotFound:
@@ -424,14 +430,14 @@ def default_fabric(client: Client) -> str:
 
 
 def _close(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:
-    """Close both. An answer left open closes itself as it is collected, and Python silently drops a Ctrl-C
+    """Close both. The garbage collector would also close an open answer, but Python silently drops a Ctrl-C
     that arrives in the middle of that."""
     answer.close()
     connection.close()
 
 
-def _is_receipt(content: Any) -> bool:
-    """Whether a conflict is a request that the twin has taken, and then refused."""
+def _is_receipt(content: JsonValue) -> bool:
+    """Whether a 409 answer is the receipt of a request that was put on the log and then refused."""
     return isinstance(content, dict) and content.get("status") == "refused"
 
 
@@ -441,7 +447,7 @@ def _target(path: str, query: dict[str, object]) -> str:
 
 
 def escape_path(name: str) -> str:
-    """A thing's name as part of a path."""
+    """An object's name as part of a URL path."""
     return quote(name, safe="/", errors="surrogateescape")
 
 
@@ -461,5 +467,5 @@ def receipt_path(path: str, comment: str | None) -> "ApiPath[RequestReceipt]":
 
 
 def path_with_wait(path: str, comment: str | None) -> str:
-    """Where a request is sent that is waited for; `comment` says why it is made."""
+    """The path of a request that waits for its result. `comment` goes into the operations log."""
     return _target(path, {"wait": WAIT_S, "comment": comment})

@@ -12,8 +12,10 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 
 @dataclass(frozen=True, slots=True)
 class RemoteSnapshot:
-    """A snapshot, and the bytes that it came in, which every worker reads anew. `from_us` is the moment that
-    was asked about: the site says nothing between what it said last and then."""
+    """A snapshot, and its bytes, from which each worker restores the states.
+
+    `from_us` is the requested simulated time in microseconds. The site emitted nothing between its last
+    message and that time."""
 
     snapshot_bytes: bytes
     snapshot: SiteSnapshot
@@ -21,17 +23,18 @@ class RemoteSnapshot:
 
 
 def fetch_snapshot(client: Client, site: str) -> RemoteSnapshot:
-    """Of the moment that the client asks about, which must ask about one. OperationFailed where code of other
-    rules made it: its services say other things."""
+    """Fetch the snapshot of a site at the client's time; the client must have one (`at`).
+
+    OperationFailed if code with other rules made it, because its services would emit other messages."""
     snapshot_bytes = client.content(f"/v1/snapshots/{escape_path(site)}")
     snapshot = from_bytes(snapshot_bytes)
     try:
         snapshot.check_code(services_of)
     except SnapshotRefused:
         raise OperationFailed(
-            f"the twin runs build {snapshot.software} of rules {snapshot.rules}, and this command is of "
-            f"{software_version()} of rules {RULES}: use the command of the twin's version"
+            f"the twin runs build {snapshot.software} with rules {snapshot.rules}, but this command is build "
+            f"{software_version()} with rules {RULES}; use the command of the twin's version"
         ) from None
     if client.answered_at_us is None:
-        raise client.not_a_twin("its answer does not say of which moment it is")
+        raise client.not_a_twin("its snapshot has no simulated time")
     return RemoteSnapshot(snapshot_bytes, snapshot, client.answered_at_us)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ops.client.answers import CLOCK
 from ops.client.http_client import Client, escape_path
 from ops.local.output_file import atomic_output_file
 from ops.report.safe_text import quoted
@@ -25,9 +26,10 @@ FABRIC, FRAME_AT = "fabric", "frame_at_us"
 def export_frames(
     client: Client, fabric: str | None, of: str | None, begin: str | None, end: str | None, out: Path
 ) -> str:
-    """Write all frames between two moments, as people write them, into a file; a sentence on what it holds.
-    Without `of` those of a pod's link ends or a network's trunks. NotFound if there are none. Whatever goes
-    wrong, no half file is left."""
+    """Write the frames between two times to a file, and return a line about it.
+
+    `begin` and `end` are times as on the command line. `of` is `ocs`, or by default the link ends of a pod or
+    the trunks of a network. NotFound if there are no frames. An error leaves no partial file."""
     name = resolve_fabric(client, fabric, of)
     tables = (frame_table(name, *frame) for frame in frames(client, name, begin, end, of_ocses=of == "ocs"))
     first = next(tables, None)
@@ -36,7 +38,7 @@ def export_frames(
     count, rows, last_us = 0, 0, 0
     with atomic_output_file(out) as file, pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
         for table in chain((first,), tables):
-            if table.schema != first.schema:  # of another version of the twin
+            if table.schema != first.schema:  # written by another version of the twin
                 continue
             writer.write_table(table)
             count, rows = count + 1, rows + table.num_rows
@@ -45,8 +47,8 @@ def export_frames(
 
 
 def resolve_fabric(client: Client, fabric: str | None, of: str | None) -> str:
-    """The fabric of this name, or where none is given pod-0, or the first where there is none of this name.
-    NotFound if there is no such fabric, InvalidInput where it has nothing of the kind."""
+    """The given fabric, or by default pod-0, or else the first one. NotFound for an unknown fabric,
+    InvalidInput if it has no telemetry `of` that kind."""
     rows = {str(row["name"]): row for row in client.rows("/v1/fabrics", "name", "kind", "network", "ocs")}
     name = fabric if fabric is not None else "pod-0" if "pod-0" in rows else next(iter(rows), "pod-0")
     if name not in rows:
@@ -61,7 +63,7 @@ def resolve_fabric(client: Client, fabric: str | None, of: str | None) -> str:
 def frames(
     client: Client, fabric: str, begin: str | None, end: str | None, *, of_ocses: bool = False
 ) -> Iterator[tuple[int, Any]]:
-    """(simulated time, record batch) of those that the twin keeps by now, the oldest first."""
+    """(simulated time in microseconds, record batch) of the frames that the twin keeps, oldest first."""
     path = f"/v1/telemetry/{escape_path(fabric)}" + ("/ocs" if of_ocses else "")
     first_us, until_us = time_range_us(client, begin, end)
     after_us = first_us
@@ -80,16 +82,16 @@ def frames(
 
 
 def time_range_us(client: Client, begin: str | None, end: str | None) -> tuple[int, int]:
-    """(the microsecond before the first, the last) of the simulated time that people write: back from now,
-    or a moment. The last is now where none is written: a twin in a hurry makes frames as fast as they are
-    fetched."""
-    now_us = int(client.resource("/v1/clock", "now_us")["now_us"])
+    """(microsecond before the first, last microsecond) of a time range as on the command line: simulated
+    times, or durations before now. The default end is now; without an end, a fast twin would add frames for
+    ever."""
+    now_us = client.resource(CLOCK, "now_us").now_us
 
     def bounds(text: str) -> tuple[int, int]:
         back_s = parse_duration_s(text)
         if back_s is not None:
             return (now_us - back_s * US_PER_S,) * 2
-        return parse_time_us(text) or (0, now_us)  # the command line has checked it
+        return parse_time_us(text) or (0, now_us)  # the command line has checked the text
 
     first_us = 0 if begin is None else max(0, bounds(begin)[0])
     last_us = now_us if end is None else max(0, bounds(end)[1])
@@ -99,8 +101,7 @@ def time_range_us(client: Client, begin: str | None, end: str | None) -> tuple[i
 
 
 def frame_table(fabric: str, at_us: int, batch: Any) -> Any:
-    """A frame as a table: before its own columns those of when and whose, and the name of a link end
-    or OCS."""
+    """A frame as a table: its time, the name of the link end or OCS, then the columns of the frame."""
     table = pa.Table.from_batches([batch]).replace_schema_metadata({FABRIC: fabric})
     heads = {FRAME_AT: pa.repeat(pa.scalar(at_us, pa.int64()), table.num_rows)}
     for column in ("end", "ocs"):
@@ -114,7 +115,7 @@ def frame_table(fabric: str, at_us: int, batch: Any) -> Any:
 
 @lru_cache(maxsize=4)
 def _names(column: str, fabric: str, count: int) -> Any:
-    """Of the first so many link ends or OCSes, by number: made once, and not for every frame."""
+    """The names of the first `count` link ends or OCSes, by number. Cached, because all frames need them."""
     named = link_end if column == "end" else None
     names = [named(n).name(fabric) if named is not None else f"{fabric}/ocs-{n}" for n in range(count)]
     return pa.array(names, pa.string())

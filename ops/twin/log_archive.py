@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ops.client.answers import CLOCK
 from ops.client.http_client import Client
 from ops.twin.backups.create import client_of_running
 from ops.twin.data_folder import DataFolder, FolderInUse, TwinIdentity
@@ -65,7 +66,7 @@ def run_archive(data: Path, keep_us: int, client: Client | None = None) -> list[
         folder.hold()
     except FolderInUse as held:
         client = client_of_running(folder, client, held)
-        before_us = int(client.resource("/v1/clock", "now_us")["now_us"]) - keep_us
+        before_us = client.resource(CLOCK, "now_us").now_us - keep_us
         return _archived(folder, identity, before_us, _shorten_running(client))
     try:
         by_hand = partial(_shorten_stopped, OperationsFile(folder.operations))

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ops.client.answers import CLOCK
 from ops.client.http_client import Client
 from ops.local.user_folders import user_folder
 from ops.report.safe_text import quoted
@@ -123,7 +124,7 @@ def _now_us(folder: DataFolder, origin: ForkOrigin, url: str | None) -> int:
     """By the twin where it runs and answers, by what it kept where not."""
     if url is not None:
         with contextlib.suppress(LightwaveError):
-            return int(Client(url, timeout_s=CLOCK_TIMEOUT_S).resource("/v1/clock", "now_us")["now_us"])
+            return Client(url, timeout_s=CLOCK_TIMEOUT_S).resource(CLOCK, "now_us").now_us
     logs = [ReadOnlyLog(site_log(folder.logs, one.site)).end_us for one in origin.sites]
     return max([folder.stored_clock().now_us, *logs])
 

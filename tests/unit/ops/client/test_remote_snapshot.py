@@ -42,5 +42,7 @@ def test_another_build_of_the_same_rules_is_as_good() -> None:
 
 
 def test_of_other_rules_it_cannot_know() -> None:
-    with pytest.raises(OperationFailed, match=f"build another of rules {RULES + 1}, and this command is of"):
+    with pytest.raises(
+        OperationFailed, match=f"build another with rules {RULES + 1}, but this command is build"
+    ):
         fetch_snapshot(Given(replace(lived(), rules=RULES + 1)), POD)
