@@ -23,7 +23,7 @@ def model() -> None:
 
 
 class GoodputModel(TypedDict):
-    """What holds for every point of the model, as `goodput` takes it."""
+    """Parameters that all points of the model share."""
 
     target: float
     cubes: int
@@ -153,7 +153,7 @@ def _goodput_sweep(
         from ops.models.availability.stated_figures import stated_goodput
 
         title = f"Goodput of equal slices, had with probability {model['target']:g}"
-        return chart_page(goodput_chart(points, stated_goodput(model), title))
+        return chart_page(goodput_chart(points, stated_goodput(**model), title))
     rows = [asdict(point) for point in points]
     return render(rows, output, lambda: _table(rows))
 

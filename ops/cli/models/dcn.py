@@ -107,13 +107,11 @@ def dcn_check(file: NetworkFile, fabric: Fabric = None, output: Output = "table"
         "file": str(file),
         "fabric": found.fabric,
         "blocks": len(content["blocks"]),
-        **_pick(content, "racks", "ocs", "technology"),
+        "racks": content["racks"],
+        "ocs": content["ocs"],
+        "technology": content["technology"],
     }
     show(result, output, lambda: f"{file}: {found.fabric}: {plant_line(content)}")
-
-
-def _pick(content: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: content[name] for name in names}
 
 
 @app.command(
@@ -403,14 +401,16 @@ def dcn_cost(
     Also compares a superpod's fabric with its alternatives. Every unit price is an assumption: the answers
     show their sensitivity to each price, and their spread.
     """
-    from ops.models.dcn.cost_report import cost_content, cost_table
+    from dataclasses import asdict
+
+    from ops.models.dcn.cost_report import cost_report, cost_table
     from ops.models.dcn.input_files import read_network
     from shared.models.dcn.cost import prices_of
 
     plant = read_network(file, fabric).plant
     changed = {name: float(value) for name, _, value in (word.partition("=") for word in price or [])}
-    content = cost_content(plant, prices_of(changed), seed, draws)
-    show(content, output, lambda: cost_table(content))
+    report = cost_report(plant, prices_of(changed), seed, draws)
+    show(asdict(report), output, lambda: cost_table(report))
 
 
 def _draw(html: Path | None, picture: str) -> None:

@@ -163,8 +163,8 @@ def link_budget(
     found = _link(end, to, options)
     from ops.models.optics.link_report import link_report, link_table
 
-    content = link_report(found)
-    show(content, output, lambda: link_table(content))
+    report = link_report(found)
+    show(report.as_json(), output, lambda: link_table(report))
 
 
 def _link(end: str | None, to: str | None, options: LinkOptions) -> "LinkCase":

@@ -58,6 +58,8 @@ def qualify(
 
     Pairs every link end with every possible partner. Lightwave Fabrics, 4.1.2, Figure 13.
     """
+    from dataclasses import asdict
+
     from ops.models.optics.qualification_report import qualification_report, qualification_table
     from shared.models.optics.budget import check_ranges
     from shared.models.optics.link import LinkDesign
@@ -80,11 +82,11 @@ def qualify(
         return_loss_db=return_loss_db,
     )
     result = qualify_pod(conditions)
-    content = qualification_report(result, worst)
+    report = qualification_report(result, worst)
     if output == "html":
         from ops.models.optics.qualification_page import qualification_page
 
-        text = qualification_page(result, content)
+        text = qualification_page(result, report)
     else:
-        text = render(content, output, lambda: qualification_table(content))
+        text = render(asdict(report), output, lambda: qualification_table(report))
     write_or_print(text, out)

@@ -55,20 +55,21 @@ def matrix(
 
     Insertion losses, return losses and mirrors. Lightwave Fabrics, 3.2.2, 4.1.1, Figure 10.
     """
-    from ops.models.optics.ocs_matrix import as_csv, matrix_table, write_parquet
-    from ops.models.optics.ocs_matrix import ocs_matrix as found
+    from dataclasses import asdict
+
+    from ops.models.optics.ocs_matrix import as_csv, matrix_table, ocs_matrix, write_parquet
     from schemas.config.pods import PodConfig, PodOcsConfig, SuperpodConfig
 
     ocs_config = PodOcsConfig.model_validate({"technology": technology})
-    content = found(name, seed, SuperpodConfig(pod=PodConfig(cubes=cubes), ocs=ocs_config))
+    found = ocs_matrix(name, seed, SuperpodConfig(pod=PodConfig(cubes=cubes), ocs=ocs_config))
     if output == "parquet":
         if out is None:
             raise click.UsageError("-o parquet: is binary; name a file with --out")
-        write_parquet(content, out)
+        write_parquet(found, out)
         echo(f"written to {out}", to_stderr=True)
     else:
         write_or_print(
-            as_csv(content) if output == "csv" else render(content, output, lambda: matrix_table(content)),
+            as_csv(found) if output == "csv" else render(asdict(found), output, lambda: matrix_table(found)),
             out,
         )
 

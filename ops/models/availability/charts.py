@@ -20,14 +20,14 @@ from shared.models.availability.slice_placement import PlacementProbability
 
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
 PAPER_MARK = {"symbol": "circle-open", "size": 13, "line": {"width": 2}, "color": "black"}
-"""How a point that a paper states looks in every figure."""
+"""Marker of points that a paper states."""
 NINES = [0.99 + 0.0001 * step for step in range(100)]
 """Availability of one OCS along the axis of [LF] Figure 15a."""
 
 
 def goodput_chart(points: list[GoodputPoint], paper: tuple[StatedGoodput, ...], title: str) -> Any:
-    """Goodput against the size of slices, a curve for each host availability and fabric; of what a paper
-    states, what is stated of these curves."""
+    """Goodput against slice size, with a curve per host availability and fabric, and the points of a paper
+    for these curves."""
     figure = graph_objects.Figure()
     hosts = sorted({point.host_availability for point in points})
     for fabric in dict.fromkeys(point.fabric for point in points):
@@ -56,7 +56,7 @@ def goodput_chart(points: list[GoodputPoint], paper: tuple[StatedGoodput, ...], 
 
 
 def fabric_chart() -> Any:
-    """Fabric availability against that of one OCS, a curve for each kind of module ([LF] Figure 15a)."""
+    """Fabric availability against OCS availability, with a curve per kind of module ([LF] Figure 15a)."""
     figure = graph_objects.Figure()
     for kind, colour in zip(STRANDS_BY_KIND, COLOURS, strict=False):
         ocs = fabric_ocs(kind)
@@ -75,7 +75,7 @@ def fabric_chart() -> Any:
 
 
 def placement_chart(curve: list[PlacementProbability], title: str, *, paper: bool) -> Any:
-    """P(a slice of k cubes can be placed), with and without routing around OCS faults."""
+    """Probability that a slice of k cubes can be placed, with and without routing around OCS faults."""
     figure = graph_objects.Figure()
     cubes = [point.slice_cubes for point in curve]
     routed = [point.with_fault_routing for point in curve]
@@ -91,7 +91,7 @@ def placement_chart(curve: list[PlacementProbability], title: str, *, paper: boo
 
 
 def _points(figure: Any, points: tuple[tuple[float, float], ...]) -> None:
-    """What the paper states, if anything."""
+    """Draw the points that a paper states."""
     if points:
         x, y = zip(*points, strict=True)
         figure.add_scatter(x=x, y=y, name="stated in the papers", mode="markers", marker=PAPER_MARK)

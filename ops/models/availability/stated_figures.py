@@ -1,8 +1,5 @@
 """Points that the papers state of availability and goodput, which claims and charts compare with."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from shared.models.availability.promised_goodput import (
     CUBES,
     FABRICS,
@@ -26,16 +23,18 @@ T4_4: tuple[StatedGoodput, ...] = (
     *((host, RECONFIGURABLE, 2048, 0.50) for host in FIGURE_HOST_AVAILABILITY),
     *((host, RECONFIGURABLE, 3072, 0.75) for host in FIGURE_HOST_AVAILABILITY),
 )
-"""What its text says; of a static pod it has no figure, and of 2,048 and 3,072 chips none for each host."""
+"""From the text of [T4]; it has no figure of a static pod."""
 NSDI_PLACEMENT = ((50, 0.99), (53, 0.93), (55, 0.78), (57, 0.51), (59, 0.22), (61, 0.05))
 """Digitised, ± 2 points."""
 NSDI_PLACEMENT_FATAL = ((1, 0.94), (25, 0.94), (50, 0.94))
 
 
-def stated_goodput(model: Mapping[str, Any]) -> tuple[StatedGoodput, ...]:
-    """What a paper states of the model with these parameters; nothing where none has these."""
-    if (model["target"], model["cubes"]) != (TARGET, CUBES):
+def stated_goodput(
+    *, target: float, cubes: int, ocs_availability: float | None, kind: str
+) -> tuple[StatedGoodput, ...]:
+    """The points that a paper states for these model parameters, if any."""
+    if (target, cubes) != (TARGET, CUBES):
         return ()
-    if model["ocs_availability"] is None:
+    if ocs_availability is None:
         return T4_4
-    return LF_15B if (model["ocs_availability"], model["kind"]) == (0.999, OCS_KIND) else ()
+    return LF_15B if (ocs_availability, kind) == (0.999, OCS_KIND) else ()

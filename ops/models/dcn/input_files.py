@@ -1,9 +1,9 @@
-"""Files about a datacenter network: the site in which it is, recorded demand, and the circuits that run.
+"""Input files of `lightwave dcn`: the site with the network, recorded demand, and the current circuits.
 
-Demand comes as CSV, a line `from,to,mbps` for each pair that wants something (header first), or as `.npz`
-with an array `demand` of (B, B) Mb/s or (T, B, B), a matrix for each moment; with `blocks`, the blocks'
-names in the order of its rows, where that is not the order of the site file. What runs is what
-`lightwave dcn plan -o json` printed.
+Demand is CSV or `.npz`. CSV has the header `from,to,mbps` and a line per pair with demand. `.npz` has an
+array `demand` in Mb/s of shape (B, B), or (T, B, B) for several times; an optional array `blocks` has the
+block names in row order, if that is not the order of the site file. Current circuits are the output of
+`lightwave dcn plan -o json`.
 """
 
 import csv
@@ -29,7 +29,7 @@ from shared.models.network.blocks import NetworkLayout, network_of
 from shared.models.superpod.wiring import IntArray
 
 BYTES_MAX = 2**27
-"""128 MB, unpacked: a week of hourly matrices of 256 blocks."""
+"""Unpacked: enough for a week of hourly matrices of 256 blocks."""
 MATRICES_MAX = 2_000
 COLUMNS = ["from", "to", "mbps"]
 _MBPS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
@@ -47,8 +47,8 @@ class SiteNetwork:
         return network_of(self.config.network)
 
     def demand_at(self, hour: int) -> IntArray:
-        """(B, B) Mb/s in one hour, counted from the commissioning, as the living network will see it, but for
-        what slices on its pods send."""
+        """The demand (B, B) in Mb/s of an hour since the commissioning: that of the running fabric, without
+        the traffic of slices on its pods."""
         return demand_of(self.drawn, hour, flows_of(self.plant, self.config.demand))
 
     @property
@@ -56,7 +56,7 @@ class SiteNetwork:
         return NetworkDemand(self.config.seed, self.config.network, self.config.demand)
 
     def demand_while_growing(self, then: NetworkLayout, hour: int) -> IntArray:
-        """(b, b) Mb/s of the blocks that are there already, some perhaps of an older generation."""
+        """The demand (b, b) in Mb/s of the blocks of `then`, some of which may be of an older generation."""
         places = [self.plant.number(block.name) for block in then.blocks]
         jobs = np.zeros(self.plant.rates.shape, dtype=np.int64)
         for tail, head, mbps in flows_of(self.plant, self.config.demand):
@@ -65,15 +65,15 @@ class SiteNetwork:
 
 
 def read_network(path: Path, fabric: str | None = None, seed: int | None = None) -> SiteNetwork:
-    """The network of a site file, which needs no name where it is the only one; `seed` is that of the site's
-    fabrics that have none of their own. InvalidInput names file, block and field."""
+    """The network of a site file. `fabric` is optional if the site has one network. `seed` is for fabrics
+    without a seed of their own. InvalidInput names file, block and field."""
     plan = read_site(path, "")
     if seed is not None:
         (plan,) = with_seed([plan], seed)
     networks = {name: config for name, config in plan.fabrics.items() if isinstance(config, DcnConfig)}
     named = ", ".join(networks)
     if fabric is None and len(networks) > 1:
-        raise InvalidInput(f"{path}: has several networks, {named}; --fabric says which")
+        raise InvalidInput(f"{path}: has several networks, {named}; select one with --fabric")
     if fabric is None and not networks:
         raise InvalidInput(f"{path}: has no network; must describe a site with a fabric of kind dcn")
     name = next(iter(networks)) if fabric is None else fabric
@@ -83,7 +83,7 @@ def read_network(path: Path, fabric: str | None = None, seed: int | None = None)
 
 
 def read_demands(path: Path, plant: NetworkLayout) -> list[IntArray]:
-    """The matrices (B, B) in Mb/s of a file, at least one; InvalidInput names file, line or blocks."""
+    """The demand matrices (B, B) of a file in Mb/s, at least one. InvalidInput names file, line or blocks."""
     readers = {".csv": _of_csv, ".npz": _of_npz}
     reader = readers.get(path.suffix.lower())
     try:
@@ -95,8 +95,8 @@ def read_demands(path: Path, plant: NetworkLayout) -> list[IntArray]:
 
 
 def read_circuits(path: Path, plant: NetworkLayout) -> IntArray:
-    """(K, B, B) the circuits that a plan printed; InvalidInput names file, OCS and block where they are none
-    of this plant."""
+    """The circuits (K, B, B) of a printed plan. InvalidInput names file, OCS and block if they are not valid
+    for this plant."""
     try:
         try:
             content = json.loads(_bytes_of(path))
@@ -145,7 +145,7 @@ def _of_csv(content: bytes, plant: NetworkLayout) -> list[IntArray]:
 def _add_demand_row(
     matrix: Any, seen: dict[tuple[int, int], int], numbers: dict[str, int], row: list[str], line: int
 ) -> None:
-    """One demand of a CSV file into the matrix; InvalidInput names the line and what is wrong there."""
+    """Add one line of a CSV file to the matrix. InvalidInput names the line and the problem."""
     if len(row) != len(COLUMNS):
         raise InvalidInput(f"line {line}: {len(row)} values; must be three: {','.join(COLUMNS)}")
     for name in row[:2]:
@@ -178,7 +178,7 @@ def _of_npz(content: bytes, plant: NetworkLayout) -> list[IntArray]:
             f"demand: an array of {shape or 'no axes'}; must be blocks × blocks, and up to "
             f"{MATRICES_MAX:,} of these"
         )
-    square = stack.shape[1] == stack.shape[2]  # what is not is refused below
+    square = stack.shape[1] == stack.shape[2]  # other shapes are refused below
     order = _order(given.get("blocks"), plant, len(stack[0])) if square else None
     return [
         recorded_demand(plant, matrix if order is None else matrix[np.ix_(order, order)]) for matrix in stack
@@ -186,7 +186,7 @@ def _of_npz(content: bytes, plant: NetworkLayout) -> list[IntArray]:
 
 
 def _arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays `demand` and `blocks` of an .npz, those that it has."""
+    """The arrays `demand` and `blocks` of an .npz file, if present."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
@@ -196,16 +196,16 @@ def _arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
             given = {name: arrays[name] for name in ("demand", "blocks") if name in arrays.files}
     except InvalidInput:
         raise
-    except Exception as error:  # noqa: BLE001 -- what numpy, zip and codecs raise of a damaged file is no fixed set
-        raise InvalidInput(f"no arrays of numpy: {shortened(str(error), 120)}") from None
+    except Exception as error:  # noqa: BLE001 -- damaged files make numpy, zip and codecs raise many kinds
+        raise InvalidInput(f"not a NumPy archive: {shortened(str(error), 120)}") from None
     for name, array in given.items():
         if not isinstance(array, np.ndarray):
-            raise InvalidInput(f"{name}: no array of numpy")
+            raise InvalidInput(f"{name}: is not a NumPy array")
     return given
 
 
 def _order(names: Any, plant: NetworkLayout, rows: int) -> list[int] | None:
-    """Which row of the matrices each block of the plant has; None where they are in the plant's order."""
+    """The row of each block of the plant in the matrices; None if they have the plant's order."""
     if names is None:
         return None
     given = [str(name) for name in np.asarray(names).ravel().tolist()]
@@ -242,7 +242,7 @@ def _circuits(rows: list[Any], plant: NetworkLayout) -> IntArray:
 
 
 def _checked(plant: NetworkLayout, circuits: IntArray) -> IntArray:
-    """The circuits, if this plant can have them: ports enough, and no two blocks that must not be joined."""
+    """The circuits, if the plant has enough ports for them and may join their blocks; else InvalidInput."""
     names = [block.name for block in plant.blocks]
     apart = (circuits > 0) & ~plant.may_join
     if apart.any():

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ops.models.dcn.input_files import SiteNetwork, read_circuits, read_demands
 from ops.models.dcn.study_report import (
+    capacity_left,
     changes_content,
     circuit_rows,
     impact_content,
@@ -17,6 +17,21 @@ from ops.models.dcn.study_report import (
     step_content,
     traffic_content,
     trunk_rows,
+)
+from ops.models.dcn.study_rows import (
+    EachFailureRow,
+    FailureContent,
+    ForwardingTable,
+    GrowthRow,
+    OcsCircuits,
+    PlanContent,
+    PlantContent,
+    RewiringFigures,
+    ShownContent,
+    SplitContent,
+    SplitFigures,
+    StageRow,
+    UseAfterFailure,
 )
 from ops.models.dcn.topology_page import topology_page
 from ops.report.safe_text import shortened
@@ -49,57 +64,58 @@ from shared.models.dcn.routing.weights import Split, split_demand
 from shared.models.network.blocks import FloatArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
-ContentAndPage = tuple[dict[str, Any], str]
 WORST_PAIRS = 4
-"""Whose demand turns out otherwise, where nobody says how many."""
+"""Default number of block pairs whose demand is higher than forecast."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NetworkStudy:
-    """A plant, what its blocks want of each other, (B, B) Mb/s, and the circuits (K, B, B) that run, if any
-    do."""
+    """A plant, the demand of its blocks, (B, B) in Mb/s, and the current circuits (K, B, B), if any run.
+
+    Methods that return a tuple return the JSON content and an HTML page.
+    """
 
     fabric: str
     plant: NetworkLayout
     demand: IntArray
     circuits: IntArray | None
     demand_label: str
-    """Which demand it is, in words."""
+    """The source of the demand, for people."""
     matrices: list[IntArray]
-    """Those that `demand` is the peak of, the latest last."""
+    """The matrices whose peak is `demand`, the latest last."""
     config: TopologyConfig
-    """How the living network plans: what is not asked for is as there."""
+    """Planning parameters of the fabric, the defaults of all options."""
     hedge: float
-    """As the living network spreads its demand."""
+    """Share of every demand that the fabric spreads over all paths."""
 
     @property
     def timing(self) -> Timing:
         return Timing(self.config.drain_s, self.config.qualify_s, self.config.undrain_s)
 
-    def promise(self, asked: float | None) -> float:
-        """What is asked for, else as the file has it."""
-        return self.config.promise if asked is None else asked
+    def promise(self, given: float | None) -> float:
+        """The given promise, or else that of the site file."""
+        return self.config.promise if given is None else given
 
-    def plant_content(self) -> dict[str, Any]:
-        """Blocks and racks."""
+    def plant_content(self) -> PlantContent:
         return plant_content(self.plant, self.demand)
 
-    def shown(self) -> ContentAndPage:
-        """Blocks, and trunks with their loads by the best weights."""
+    def shown(self) -> tuple[ShownContent, str]:
+        """The blocks, and the trunk loads with the best weights. InvalidInput without demand or paths."""
         links, topology = self._links()
         carries = self._carries(links)
         split = split_demand(carries, self.demand)
         load = trunk_loads(split.shares(carries), self.demand)
         rows = trunk_rows(self.plant, links, load)
-        content = self.plant_content() | {
+        content: ShownContent = {
+            **self.plant_content(),
             "topology": topology,
             "largest_use": round(split.use, 4),
             "trunks": rows,
         }
         return content, self._page(links, load, topology)
 
-    def planned(self, promise: float | None = None, chain_max: int | None = None) -> ContentAndPage:
-        """The whole plan, from what runs: links for every matrix, weights for the last."""
+    def planned(self, promise: float | None = None, chain_max: int | None = None) -> tuple[PlanContent, str]:
+        """The plan from the current circuits: links for all matrices, weights for the last one."""
         self._check_demanded()
         *history, last = self.matrices
         found = plan(
@@ -117,16 +133,20 @@ class NetworkStudy:
         load = trunk_loads(share, last)
         now = found.circuits if self.circuits is None else self.circuits
         pairs = check_isolation(self.plant, now, found.stages, found.circuits, found.tables)
-        content = {"demand": self.demand_label, "pairs_checked_for_isolation": pairs}
-        content |= traffic_content(share, last, carries, load)
-        content |= plan_content(self.plant, found, load, self.circuits)
+        content: PlanContent = {
+            "demand": self.demand_label,
+            "pairs_checked_for_isolation": pairs,
+            **traffic_content(share, last, carries, load),
+            **plan_content(self.plant, found, load, self.circuits),
+        }
         return content, self._page(links, load, "Planned topology")
 
     def split(
         self, hedge: float | None, entries: int, factor: float, pairs: int | None, *, exact: bool
-    ) -> ContentAndPage:
-        """Weights for what runs, how good they are, and what they do where demand turns out otherwise in so
-        many pairs; PAIRS of them, or all where there are fewer, if nobody says."""
+    ) -> tuple[SplitContent, str]:
+        """Weights for the current topology, and their worst use if the demand of `pairs` block pairs is
+        `factor` times as high. `pairs` defaults to WORST_PAIRS, or all if there are fewer. `exact` adds the
+        optimum of the linear program. InvalidInput for more pairs than there are."""
         self._check_demanded()
         most = len(self.plant.blocks) * (len(self.plant.blocks) - 1)
         if pairs is not None and pairs > most:
@@ -138,12 +158,15 @@ class NetworkStudy:
         share = found.shares(carries)
         tables = fitted_entries(share, entries, self.demand, carries)
         load = trunk_loads(share, self.demand)
-        content: dict[str, Any] = {
+        optimum: SplitFigures = {}
+        if exact:
+            optimum = {"optimum": round(exact_split(carries, self.demand).use, 4)}
+        content: SplitContent = {
             "topology": topology,
             "demand": self.demand_label,
             "largest_use": round(found.use, 4),
             "lower_bound": round(found.bound, 4),
-            **({"optimum": round(exact_split(carries, self.demand).use, 4)} if exact else {}),
+            **optimum,
             "largest_use_by_tables": round(
                 largest_use(trunk_loads(shares_of(tables), self.demand), carries), 4
             ),
@@ -154,68 +177,70 @@ class NetworkStudy:
         }
         return content, self._page(links, load, topology)
 
-    def failed(self, parts: list[str], promise: float | None = None) -> ContentAndPage:
-        """What these parts cost when they fail at a time, and what is made of what is left."""
+    def failed(self, parts: list[str], promise: float | None = None) -> tuple[FailureContent, str]:
+        """The effect of parts that fail together, and the topology that is planned for the rest."""
         loss = remaining_after(self.plant, [self._part(name) for name in parts])
         circuits, split, carries = self._running()
-        share = split.shares(carries)
-        impact = failure_impact(self.plant, self.demand, circuits, share, loss)
-        content = {"failed": parts, "demand": self.demand_label} | impact_content(
-            self.plant, self.demand, impact
-        )
+        impact = failure_impact(self.plant, self.demand, circuits, split.shares(carries), loss)
         before = round(split.use, 4)
-        title = f"Without {', '.join(parts)}"
-        if not impact.demand.any():  # there is nothing to solve or to plan
-            left = survivors(circuits, loss)
-            content |= {
-                "largest_use": {"before": before, "at_once": None, "rerouted": None, "planned_anew": None},
-                "changes": changes_content(left, left, []),
-                "stages": [],
-                "circuits": circuit_rows(self.plant, left),
-            }
-            return content, self._page(links_of(left), np.zeros(self.demand.shape), title)
-        found = replan_after_failure(
-            self.plant,
-            self.demand,
-            circuits,
-            loss,
-            promise=self.promise(promise),
-            chain_max=self.config.chain_max,
-            timing=self.timing,
-        )
-        check_isolation(self.plant, survivors(circuits, loss), found.stages, found.circuits)
-        content |= {
-            "largest_use": {
+        left = survivors(circuits, loss)
+        uses: UseAfterFailure
+        changes: RewiringFigures
+        stages: list[StageRow]
+        rows: list[OcsCircuits]
+        if impact.demand.any():
+            found = replan_after_failure(
+                self.plant,
+                self.demand,
+                circuits,
+                loss,
+                promise=self.promise(promise),
+                chain_max=self.config.chain_max,
+                timing=self.timing,
+            )
+            check_isolation(self.plant, left, found.stages, found.circuits)
+            uses = {
                 "before": before,
                 "at_once": round(impact.use, 4),
                 "rerouted": round(found.rerouted.use, 4),
                 "planned_anew": round(found.topology.split.use, 4),
-            },
-            "changes": changes_content(survivors(circuits, loss), found.circuits, found.stages),
-            "stages": stage_rows(self.plant, found.stages),
-            "circuits": circuit_rows(self.plant, found.circuits),
+            }
+            changes = changes_content(left, found.circuits, found.stages)
+            stages, rows = stage_rows(self.plant, found.stages), circuit_rows(self.plant, found.circuits)
+            links = found.topology.links
+            shares = found.topology.split.shares(trunk_capacity(self.plant, links))
+            load = trunk_loads(shares, found.demand)
+        else:  # no demand is left to plan for
+            uses = {"before": before, "at_once": None, "rerouted": None, "planned_anew": None}
+            changes = changes_content(left, left, [])
+            stages, rows = [], circuit_rows(self.plant, left)
+            links, load = links_of(left), np.zeros(self.demand.shape)
+        content: FailureContent = {
+            "failed": parts,
+            "demand": self.demand_label,
+            **impact_content(self.plant, self.demand, impact),
+            "largest_use": uses,
+            "changes": changes,
+            "stages": stages,
+            "circuits": rows,
         }
-        links = found.topology.links
-        load = trunk_loads(found.topology.split.shares(trunk_capacity(self.plant, links)), found.demand)
-        return content, self._page(links, load, title)
+        return content, self._page(links, load, f"Without {', '.join(parts)}")
 
-    def each_failed(self, kind: str) -> list[dict[str, Any]]:
-        """What every single part of a kind costs, a row each: at once, and with weights solved anew."""
+    def each_failed(self, kind: str) -> list[EachFailureRow]:
+        """The effect of each part of a kind, at once and with new weights."""
         circuits, split, carries = self._running()
         share = split.shares(carries)
-        rows = []
+        rows: list[EachFailureRow] = []
         for name in names_of(self.plant, kind):
             impact = failure_impact(
                 self.plant, self.demand, circuits, share, remaining_after(self.plant, [name])
             )
             left = impact.demand.any()
             rerouted = split_demand(trunk_capacity(self.plant, impact.links), impact.demand) if left else None
-            row = impact_content(self.plant, self.demand, impact)
-            row.pop("blocks")
             rows.append(
                 {
                     "failed": name,
-                    **row,
+                    **capacity_left(self.demand, impact),
                     "use_at_once": round(impact.use, 4) if left else None,
                     "use_rerouted": round(rerouted.use, 4) if rerouted else None,
                 }
@@ -224,8 +249,9 @@ class NetworkStudy:
 
     def grown(
         self, later: SiteNetwork, demands: list[Path], hour: int, promise: float | None = None
-    ) -> list[dict[str, Any]]:
-        """The steps to another network, a row each, with what each disturbs beside a panel and a spine."""
+    ) -> list[GrowthRow]:
+        """The steps to another network, a row each. `hour` is that of the drawn demand, unless `demands` are
+        files with recorded demand."""
         plant = later.plant
         matrices = [matrix for path in demands for matrix in read_demands(path, plant)]
         peak = peak_of(matrices) if matrices else None
@@ -247,7 +273,8 @@ class NetworkStudy:
         return rows
 
     def _running(self) -> tuple[IntArray, Split, FloatArray]:
-        """(circuits, how demand goes over them, what their trunks carry): what runs, else what is planned."""
+        """(circuits, split of the demand, trunk capacities) of the current topology, or else of a planned
+        one."""
         self._check_demanded()
         if self.circuits is None:
             topology = engineer(self.plant, self.demand)
@@ -265,14 +292,14 @@ class NetworkStudy:
         return links_of(self.circuits), "What runs"
 
     def _carries(self, links: IntArray) -> FloatArray:
-        """What the trunks carry; InvalidInput where a demand has no path over them, or there is none."""
+        """The trunk capacities; InvalidInput if there is no demand, or if a demand has no path."""
         self._check_demanded()
         carries = trunk_capacity(self.plant, links)
         check_paths(self.plant, carries, self.demand)
         return carries
 
     def _check_demanded(self) -> None:
-        """InvalidInput where nobody wants to send anything, which is why if no two blocks may be joined."""
+        """InvalidInput if no block has demand. If no two blocks can be joined, the error names that cause."""
         if self.demand.any():
             return
         if not self.plant.may_join.any():
@@ -283,12 +310,11 @@ class NetworkStudy:
         raise InvalidInput(f"demand ({self.demand_label}): no demand; must have at least one")
 
     def _part(self, name: str) -> str:
-        """A part as the model calls it, which a living twin calls `dcn-0/rack-3`; cut where it is none for
-        its length alone."""
+        """The part name without its fabric: `rack-3` for `dcn-0/rack-3`. Long invalid names are cut for the
+        error."""
         return shortened(name.removeprefix(f"{self.fabric}/"))
 
-    def _tables(self, tables: IntArray) -> list[dict[str, Any]]:
-        """Every pair's entries, the direct path under its own block's name."""
+    def _tables(self, tables: IntArray) -> list[ForwardingTable]:
         names = [block.name for block in self.plant.blocks]
         return [
             {
@@ -311,8 +337,9 @@ class NetworkStudy:
 def study_of(
     network: SiteNetwork, demands: list[Path], hour: int, state: Path | None, history_h: int = 0
 ) -> NetworkStudy:
-    """What the files say. Without recorded demand that which the site draws, at this hour and so many hours
-    before. InvalidInput names file, block and field."""
+    """The study of a site file's network. `demands` are files with recorded demand. Without them, the demand
+    is drawn from the site's seed for this hour and the `history_h` hours before it. `state` is a file with
+    the current circuits. InvalidInput names file, block and field."""
     plant = network.plant
     matrices = [matrix for path in demands for matrix in read_demands(path, plant)]
     if matrices:

@@ -1,13 +1,28 @@
 """Reports of `lightwave dcn`: plants, plans and splits as JSON or tables."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ops.models.dcn.study_rows import (
+    BlockLeft,
+    CapacityLeft,
+    DemandFigures,
+    FailureContent,
+    GrowthRow,
+    ImpactContent,
+    OcsCircuits,
+    PlanContent,
+    PlannedTopology,
+    PlantContent,
+    RewiringFigures,
+    StageRow,
+    StudyTrunk,
+)
 from ops.report.tables import text_table
 from shared.models.dcn.demand.demand_model import MBPS_PER_GBPS
 from shared.models.dcn.failure import FailureImpact
-from shared.models.dcn.growth import GrowthStep
+from shared.models.dcn.growth import AlternativeWork, GrowthStep
 from shared.models.dcn.planning import DcnPlan
 from shared.models.dcn.rewiring.matchings import links_of
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, fewest_circuits_made
@@ -18,11 +33,11 @@ from shared.models.network.blocks import FloatArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 TRUNKS_SHOWN = 12
-"""Rows of a table; JSON has all."""
+"""Rows of the table; JSON has all."""
 
 
-def plant_content(plant: NetworkLayout, demand: IntArray) -> dict[str, Any]:
-    """What a network is built of, and what its blocks want to send, in Gb/s."""
+def plant_content(plant: NetworkLayout, demand: IntArray) -> PlantContent:
+    """The parts of a network, and the `demand` (B, B) of its blocks in Mb/s."""
     sends, receives = demand.sum(axis=1), demand.sum(axis=0)
     return {
         "racks": plant.racks,
@@ -46,22 +61,22 @@ def plant_content(plant: NetworkLayout, demand: IntArray) -> dict[str, Any]:
     }
 
 
-def plant_table(content: dict[str, Any]) -> str:
-    """The blocks, a row each, below the racks."""
+def plant_table(content: PlantContent) -> str:
+    """The summary line, and a row per block."""
     return f"{plant_line(content)}\n\n{rows_table(content['blocks'])}"
 
 
-def plant_line(content: dict[str, Any]) -> str:
-    """Racks, OCSes and blocks in one line."""
+def plant_line(content: PlantContent) -> str:
+    """Numbers of blocks, racks and OCSes in one line."""
     racks, ocs, blocks = content["racks"], content["ocs"], len(content["blocks"])
     return f"{blocks} blocks on {racks} racks of {ocs // racks} OCSes ({content['technology']})"
 
 
-def trunk_rows(plant: NetworkLayout, links: IntArray, load: FloatArray) -> list[dict[str, Any]]:
-    """Every trunk, the fullest first: its links, what each way carries, and how full either way is."""
+def trunk_rows(plant: NetworkLayout, links: IntArray, load: FloatArray) -> list[StudyTrunk]:
+    """A row per trunk, the fullest first. `links` (B, B) are counts, `load` (B, B) is in Mb/s."""
     carries = trunk_capacity(plant, links)
     used = load / np.where(carries > 0.0, carries, 1.0)
-    rows = [
+    rows: list[StudyTrunk] = [
         {
             "between": plant.blocks[one].name,
             "and": plant.blocks[other].name,
@@ -75,16 +90,16 @@ def trunk_rows(plant: NetworkLayout, links: IntArray, load: FloatArray) -> list[
     return sorted(rows, key=lambda row: -max(row["use"], row["use_back"]))
 
 
-def trunk_table(rows: list[dict[str, Any]]) -> str:
-    """The fullest trunks, and how many are not shown."""
+def trunk_table(rows: Sequence[StudyTrunk]) -> str:
+    """The fullest trunks, and the number of further ones."""
     more = len(rows) - TRUNKS_SHOWN
     return rows_table(rows[:TRUNKS_SHOWN]) + (f"\n… and {more:,} trunks less full" if more > 0 else "")
 
 
 def traffic_content(
     share: FloatArray, demand: IntArray, carries: FloatArray, load: FloatArray
-) -> dict[str, Any]:
-    """What demand meets on these trunks by these shares, beside its largest use."""
+) -> DemandFigures:
+    """Path length, throughput and slowdown of a demand (B, B) that is split by `share` (B, B, B)."""
     longer = slowdown(share, demand, carries)
     return {
         "demand_gbps": _gbps(demand.sum()),
@@ -96,8 +111,8 @@ def traffic_content(
 
 def plan_content(
     plant: NetworkLayout, plan: DcnPlan, load: FloatArray, now: IntArray | None
-) -> dict[str, Any]:
-    """A plan: how full it leaves the network, trunks, circuits, what changes, and stages."""
+) -> PlannedTopology:
+    """The trunks and circuits of a plan, and the stages from the circuits `now` (K, B, B), if any run."""
     split, bound = plan.topology.split, plan.topology.bound
     return {
         "largest_use": round(split.use, 4),
@@ -110,8 +125,8 @@ def plan_content(
     }
 
 
-def changes_content(now: IntArray, then: IntArray, stages: list[Stage]) -> dict[str, Any]:
-    """What leads from some circuits (K, B, B) to others, beside what any plan must do."""
+def changes_content(now: IntArray, then: IntArray, stages: list[Stage]) -> RewiringFigures:
+    """The changes from one set of circuits (K, B, B) to another, next to the minimum of any plan."""
     return {
         "circuits_made": circuits_made(now, then),
         "circuits_removed": circuits_made(then, now),
@@ -123,8 +138,8 @@ def changes_content(now: IntArray, then: IntArray, stages: list[Stage]) -> dict[
     }
 
 
-def stage_rows(plant: NetworkLayout, stages: list[Stage]) -> list[dict[str, Any]]:
-    """Every stage with its circuits as [OCS, block of the North port, block of the South port]."""
+def stage_rows(plant: NetworkLayout, stages: list[Stage]) -> list[StageRow]:
+    """A row per stage."""
     return [
         {
             "domain": f"domain-{stage.domain}",
@@ -143,9 +158,8 @@ def _named(plant: NetworkLayout, circuits: IntArray) -> list[list[str]]:
     return [[f"ocs-{switch}", names[tail], names[head]] for switch, tail, head in circuits.tolist()]
 
 
-def circuit_rows(plant: NetworkLayout, circuits: IntArray) -> list[dict[str, Any]]:
-    """The circuits of every OCS as [block of the North port, block of the South port], as
-    `ops.models.dcn.input_files.read_circuits` takes them."""
+def circuit_rows(plant: NetworkLayout, circuits: IntArray) -> list[OcsCircuits]:
+    """The circuits of every OCS, in the form that `ops.models.dcn.input_files.read_circuits` reads."""
     names = [block.name for block in plant.blocks]
     return [
         {
@@ -162,26 +176,23 @@ def circuit_rows(plant: NetworkLayout, circuits: IntArray) -> list[dict[str, Any
     ]
 
 
-def plan_table(content: dict[str, Any]) -> str:
+def plan_table(content: PlanContent) -> str:
     """The figures, the fullest trunks and the stages."""
-    figures = {
-        name: content[name]
-        for name in (
-            "largest_use",
-            "largest_use_of_all",
-            "lower_bound",
-            "mean_path",
-            "throughput",
-            "slowdown",
-        )
+    figures: dict[str, object] = {
+        "largest_use": content["largest_use"],
+        "largest_use_of_all": content["largest_use_of_all"],
+        "lower_bound": content["lower_bound"],
+        "mean_path": content["mean_path"],
+        "throughput": content["throughput"],
+        "slowdown": content["slowdown"],
+        **(content["changes"] or {}),
     }
-    changes = content["changes"] or {}
-    parts = [figure_table(figures | changes), trunk_table(content["trunks"])]
+    parts = [figure_table(figures), trunk_table(content["trunks"])]
     return "\n\n".join([*parts, *stage_tables(content["stages"])])
 
 
-def stage_tables(stages: list[dict[str, Any]]) -> list[str]:
-    """The stages, circuits counted; no table where there are none."""
+def stage_tables(stages: Sequence[StageRow]) -> list[str]:
+    """A table of the stages with the number of their circuits; an empty list if there are none."""
     rows = [
         {"stage": n, **row, "removed": len(row["removed"]), "made": len(row["made"])}
         for n, row in enumerate(stages)
@@ -189,38 +200,43 @@ def stage_tables(stages: list[dict[str, Any]]) -> list[str]:
     return [rows_table(rows)] if rows else []
 
 
-def impact_content(plant: NetworkLayout, demand: IntArray, impact: FailureImpact) -> dict[str, Any]:
-    """What is left of every block's capacity, and how much demand has no path any more."""
-    blocks = [
-        {"name": block.name, "capacity_left": round(float(impact.left[n]), 6)}
-        for n, block in enumerate(plant.blocks)
-    ]
+def capacity_left(demand: IntArray, impact: FailureImpact) -> CapacityLeft:
+    """The capacity that blocks keep after a failure, and the part of `demand` (B, B) that has no path."""
     return {
         "least_left": round(float(impact.left.min()), 6),
         "mean_left": round(float(impact.left.mean()), 6),
         "most_left": round(float(impact.left.max()), 6),
         "cut_off_gbps": _gbps((demand - impact.demand).sum()),
-        "blocks": blocks,
     }
 
 
-def failure_table(content: dict[str, Any]) -> str:
-    """What is left, how full it is, and what is changed."""
-    figures = {name: content[name] for name in ("least_left", "mean_left", "most_left", "cut_off_gbps")}
-    used = {f"largest_use_{when}": use for when, use in content["largest_use"].items()}
+def impact_content(plant: NetworkLayout, demand: IntArray, impact: FailureImpact) -> ImpactContent:
+    """`capacity_left`, and a row per block."""
+    blocks: list[BlockLeft] = [
+        {"name": block.name, "capacity_left": round(float(impact.left[n]), 6)}
+        for n, block in enumerate(plant.blocks)
+    ]
+    return {**capacity_left(demand, impact), "blocks": blocks}
+
+
+def failure_table(content: FailureContent) -> str:
+    """The remaining capacity, the largest use, and the stages."""
+    figures: dict[str, object] = {
+        "least_left": content["least_left"],
+        "mean_left": content["mean_left"],
+        "most_left": content["most_left"],
+        "cut_off_gbps": content["cut_off_gbps"],
+        **{f"largest_use_{when}": use for when, use in content["largest_use"].items()},
+        **content["changes"],
+    }
     return "\n\n".join(
-        [
-            figure_table(figures | used | content["changes"]),
-            rows_table(content["blocks"]),
-            *stage_tables(content["stages"]),
-        ]
+        [figure_table(figures), rows_table(content["blocks"]), *stage_tables(content["stages"])]
     )
 
 
-def step_content(step: GrowthStep, promise: float) -> dict[str, Any]:
-    """A step of growth: what people and OCSes do, what that disturbs, whether it keeps the promise, and the
-    same step elsewhere."""
-    content: dict[str, Any] = {
+def step_content(step: GrowthStep, promise: float) -> GrowthRow:
+    """A step of growth, and whether it keeps the share `promise` of every block's capacity."""
+    return {
         "step": step.what,
         "change": step.change,
         "strands_laid": step.laid,
@@ -231,27 +247,33 @@ def step_content(step: GrowthStep, promise: float) -> dict[str, Any]:
         "keeps_promise": step.kept >= promise - ROUNDING,
         "hours": _hours(step.seconds),
         "largest_use": None if step.use is None else round(step.use, 4),
+        "panel_by_hand": step.panel.strands,
+        "panel_hours": _hours(step.panel.seconds),
+        "spine_prebuilt_by_hand": _strands(step.spine_prebuilt),
+        "spine_prebuilt_hours": _work_hours(step.spine_prebuilt),
+        "spine_grown_by_hand": _strands(step.spine_grown),
+        "spine_grown_hours": _work_hours(step.spine_grown),
     }
-    for where, beside in (
-        ("panel", step.panel),
-        ("spine_prebuilt", step.spine_prebuilt),
-        ("spine_grown", step.spine_grown),
-    ):
-        content[f"{where}_by_hand"] = None if beside is None else beside.strands
-        content[f"{where}_hours"] = None if beside is None else _hours(beside.seconds)
-    return content
 
 
-def growth_table(rows: list[dict[str, Any]], promise: float) -> str:
-    """The steps, and which of them keep less than the promise."""
+def _strands(work: AlternativeWork | None) -> int | None:
+    return None if work is None else work.strands
+
+
+def _work_hours(work: AlternativeWork | None) -> float | None:
+    return None if work is None else _hours(work.seconds)
+
+
+def growth_table(rows: Sequence[GrowthRow], promise: float) -> str:
+    """The steps, and the names of those that keep less than the promise."""
     short = [row["step"] for row in rows if not row["keeps_promise"]]
     if not short:
         return rows_table(rows)
     one = len(short) == 1
     return (
         f"{rows_table(rows)}\n\n{', '.join(short)} {'keeps' if one else 'keep'} less than the promise of "
-        f"{promise:g}, by hand: racks and modules are changed while people are at it, and the promise binds "
-        "only the stages in which circuits move"
+        f"{promise:g}, because racks and modules are changed by hand; the promise applies "
+        "only to the stages in which circuits move"
     )
 
 
@@ -259,13 +281,13 @@ def _hours(seconds: float) -> float:
     return round(seconds / 3_600, 3)
 
 
-def figure_table(figures: dict[str, Any]) -> str:
-    """Figures by name, a row each."""
+def figure_table(figures: Mapping[str, object]) -> str:
+    """A table with a row per figure."""
     return text_table(("FIGURE", "VALUE"), [(name, _shown(value)) for name, value in figures.items()])
 
 
-def rows_table(rows: list[dict[str, Any]]) -> str:
-    """Values of the same names, a row each."""
+def rows_table(rows: Sequence[Mapping[str, object]]) -> str:
+    """A table of rows with the same fields."""
     headers = [name.upper().replace("_", "-") for name in rows[0]] if rows else []
     return text_table(headers, [[_shown(value) for value in row.values()] for row in rows])
 
@@ -278,5 +300,5 @@ def _shown(value: object) -> object:
     )
 
 
-def _gbps(mbps: Any) -> float:
+def _gbps(mbps: float | np.integer | np.floating) -> float:
     return round(float(mbps) / MBPS_PER_GBPS, 3)

@@ -1,5 +1,5 @@
-"""A topology with its loads as a page: blocks on a ring, a curve for each trunk, as wide as what it carries
-and coloured by how full it is. Drawn as SVG, so the page needs nothing from elsewhere."""
+"""A topology with its loads as a self-contained SVG page: blocks on a ring, and a curve per trunk. Width is
+capacity, colour is use."""
 
 import math
 from html import escape
@@ -14,13 +14,13 @@ from shared.models.network.blocks import FloatArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 SIZE, RING, LABELS = 1_000, 400, 432
-"""Of the picture; radius of the blocks; radius of their names."""
+"""Side of the picture, radius of the ring of blocks, radius of their labels."""
 WIDEST, THINNEST = 9.0, 0.4
-"""Of curves."""
+"""Widths of curves."""
 BEND = 0.35
-"""How far from the middle a curve's bend is, of its ends' distance."""
+"""Distance of a curve's control point from the centre, relative to the middle of its ends."""
 RAMP = ((0.0, (201, 210, 220)), (0.5, (76, 145, 210)), (0.8, (120, 60, 160)), (1.0, (190, 20, 50)))
-"""Use → colour, told apart by those who don't see red and green as well; beyond 1 as at 1."""
+"""Use → colour, readable with red-green colour blindness; above 1 as at 1."""
 GENERATIONS = {40: "#b8c4ce", 100: "#8fa3b5", 200: "#5f7f9f", 400: "#2f5d8a", 800: "#0b3c6f"}
 STYLE = """
 path { fill: none } path:hover { stroke: #000 }
@@ -29,7 +29,7 @@ path { fill: none } path:hover { stroke: #000 }
 
 
 def topology_page(plant: NetworkLayout, links: IntArray, load: FloatArray, title: str, note: str) -> str:
-    """The page of links (B, B) and what they carry, (B, B) Mb/s each way."""
+    """The page of `links` (B, B) with their `load` (B, B) in Mb/s per direction."""
     places = _places(len(plant.blocks))
     shapes = [*_trunks(plant, links, load, places), *_blocks(plant, places)]
     stops = ", ".join(f"rgb{colour} {100 * use:g}%" for use, colour in RAMP)
@@ -46,7 +46,7 @@ def topology_page(plant: NetworkLayout, links: IntArray, load: FloatArray, title
 
 
 def _places(blocks: int) -> list[tuple[float, float]]:
-    """Around the middle, from the top, clockwise: unit vectors."""
+    """Unit vectors, clockwise from the top."""
     turns = [2.0 * math.pi * n / blocks - 0.5 * math.pi for n in range(blocks)]
     return [(math.cos(turn), math.sin(turn)) for turn in turns]
 
@@ -54,7 +54,7 @@ def _places(blocks: int) -> list[tuple[float, float]]:
 def _trunks(
     plant: NetworkLayout, links: IntArray, load: FloatArray, places: list[tuple[float, float]]
 ) -> list[str]:
-    """A curve each, the fullest on top."""
+    """A curve per trunk, the fullest drawn last."""
     carries = trunk_capacity(plant, links)
     used = load / np.where(carries > 0.0, carries, 1.0)
     widest = float(carries.max(initial=1.0))
@@ -76,14 +76,14 @@ def _trunks(
 
 
 def _curve(one: tuple[float, float], other: tuple[float, float]) -> str:
-    """From place to place, bent towards the middle."""
+    """A path between two places, bent towards the centre."""
     ends = [(SIZE / 2 + RING * x, SIZE / 2 + RING * y) for x, y in (one, other)]
     bend = tuple(SIZE / 2 + BEND * RING * (a + b) / 2 for a, b in zip(one, other, strict=True))
     return "M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}".format(*ends[0], *bend, *ends[1])
 
 
 def _colour(use: float) -> str:
-    """The ramp's colour at this use, in between by proportion."""
+    """The colour of a use, interpolated on the ramp."""
     at = min(max(use, 0.0), 1.0)
     for (low, dark), (high, light) in pairwise(RAMP):
         if at <= high:
@@ -94,13 +94,13 @@ def _colour(use: float) -> str:
 
 
 def _blocks(plant: NetworkLayout, places: list[tuple[float, float]]) -> list[str]:
-    """A disc each, as large as what its uplinks carry, with its name outside of the ring."""
+    """A disc per block, sized by its capacity, with its name outside the ring."""
     most = max(block.gbps for block in plant.blocks)
     shapes = []
     for block, (x, y) in zip(plant.blocks, places, strict=True):
         radius = 5.0 + 11.0 * math.sqrt(block.gbps / most)
-        hung = f", {block.pod} hangs on it" if block.pod else ""
-        tooltip = f"{block.name}: {block.uplinks} uplinks of {block.generation} Gb/s{hung}"
+        attached = f", {block.pod} is attached" if block.pod else ""
+        tooltip = f"{block.name}: {block.uplinks} uplinks of {block.generation} Gb/s{attached}"
         anchor = "middle" if abs(x) < 0.2 else "start" if x > 0 else "end"
         shapes.append(
             f'<circle cx="{SIZE / 2 + RING * x:.1f}" cy="{SIZE / 2 + RING * y:.1f}" r="{radius:.1f}" '

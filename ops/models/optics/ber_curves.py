@@ -1,5 +1,5 @@
 """The page of `lightwave link curve`: bit error rate against received power, with and without interference
-mitigation and soft FEC, as [LF] Figures 11 and 12 have it."""
+mitigation and soft FEC, as in [LF] Figures 11 and 12."""
 
 import itertools
 import math
@@ -22,23 +22,23 @@ PANELS = (
     ("Soft FEC ([LF] Figure 12)", "soft FEC"),
     ("Both", "both"),
 )
-"""(title, what the dashed curves have and the solid ones have not)."""
+"""(title, the receiver aid of the dashed curves); the solid curves have none."""
 AIDS = {
     "neither": (False, False),
     "mitigation": (True, False),
     "soft FEC": (False, True),
     "both": (True, True),
 }
-"""What a receiver makes use of: (mitigation, soft FEC)."""
+"""Receiver aids: name → (mitigation, soft FEC)."""
 STEP_DB = 0.1
 LOG10_BER_DRAWN = (-12.0, -0.5)
 BEFORE_DB, AFTER_DB = 4.0, 5.0
-"""How far the picture reaches on either side of where the threshold is met."""
+"""Margin of the drawing below and above the powers where curves meet the threshold."""
 
 
 @dataclass(frozen=True, slots=True)
 class BerCurve:
-    """One receiver at one MPI. `sensitivity_dbm` is None where no light is enough."""
+    """One receiver at one MPI. `sensitivity_dbm` is None if no power is enough."""
 
     mpi_db: float
     aid: str
@@ -49,7 +49,7 @@ class BerCurve:
 
 
 def ber_curves(rate: str, mpis_db: tuple[float, ...]) -> list[BerCurve]:
-    """With and without each aid, by MPI."""
+    """A curve per MPI and receiver aid. InvalidInput for an unknown rate or an MPI out of range."""
     received_dbm = np.arange(RECEIVED_DBM[0], RECEIVED_DBM[1] + 0.5 * STEP_DB, STEP_DB)
     found = []
     for mpi_db in mpis_db:
@@ -67,7 +67,7 @@ def ber_curves(rate: str, mpis_db: tuple[float, ...]) -> list[BerCurve]:
 
 
 def gain_sentences(found: list[BerCurve]) -> list[str]:
-    """A sentence for every MPI: how much less light each aid needs than a receiver without any."""
+    """A sentence per MPI: the power that each aid saves, relative to a receiver without aids."""
     sentences = []
     for mpi_db in dict.fromkeys(curve.mpi_db for curve in found):
         at = {curve.aid: curve for curve in found if curve.mpi_db == mpi_db}
@@ -89,7 +89,7 @@ def _gain(curve: BerCurve, plain_dbm: float | None) -> str:
 
 
 def curve_page(rate: str, found: list[BerCurve]) -> str:
-    """One HTML page that needs nothing else."""
+    """A self-contained HTML page."""
     figure = make_subplots(
         rows=1,
         cols=len(PANELS),
@@ -112,7 +112,7 @@ def curve_page(rate: str, found: list[BerCurve]) -> str:
         x=0.01,
         xref="x domain",
         xanchor="left",
-        y=math.log10(BER_THRESHOLD),  # as a logarithmic axis counts
+        y=math.log10(BER_THRESHOLD),  # annotations on a logarithmic axis use the exponent
         yref="y",
         yanchor="top",
         showarrow=False,
@@ -133,7 +133,7 @@ def curve_page(rate: str, found: list[BerCurve]) -> str:
 
 
 def _axes(figure: go.Figure, met_dbm: list[float]) -> None:
-    """Around where the threshold is met; all that a receiver takes, if it is met nowhere."""
+    """Show the powers around `met_dbm`, where curves meet the threshold; if none does, the whole range."""
     least, most = RECEIVED_DBM
     if met_dbm:
         least, most = max(min(met_dbm) - BEFORE_DB, least), min(max(met_dbm) + AFTER_DB, most)
@@ -143,7 +143,7 @@ def _axes(figure: go.Figure, met_dbm: list[float]) -> None:
 
 
 def _draw(figure: go.Figure, curve: BerCurve, column: int, colour: str) -> None:
-    """The curve, solid without any aid, and where it meets the threshold."""
+    """Draw a curve, solid without an aid, and mark its sensitivity."""
     name = f"MPI {curve.mpi_db:g} dB"
     plain = curve.aid == "neither"
     trace = go.Scatter(

@@ -1,23 +1,21 @@
 """The page of a pod qualification, after [LF] Figure 13, with a count of every pairing."""
 
-from typing import Any
-
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from ops.models.optics.qualification_report import QualificationReport
 from ops.report.plots import single_plot_page
-from shared.models.optics.qualification import Qualification
+from shared.models.optics.qualification import Qualification, SingleArray
 
 LOG10_BER_MIN = -20.0
-"""Lower bit error rates are drawn here: less than an error a year on any lane says no more."""
+"""Lower bit error rates are drawn here: they mean less than one error per year on any lane."""
 BIN_DECADES = 0.1
 WORST, MEDIAN, BEST = "#b4453c", "#27629b", "#8fb8d9"
 
 
-def qualification_page(result: Qualification, content: dict[str, Any]) -> str:
-    """One HTML page that needs nothing else: bit error rate of every link end, and the histogram of all
-    pairings."""
+def qualification_page(result: Qualification, report: QualificationReport) -> str:
+    """A self-contained HTML page: the bit error rate of every link end, and the histogram of all pairings."""
     drawn = np.maximum(result.log10_ber, LOG10_BER_MIN)
     figure = make_subplots(
         rows=1,
@@ -56,17 +54,18 @@ def qualification_page(result: Qualification, content: dict[str, Any]) -> str:
     figure.update_xaxes(title_text="link end (96 × cube + 16 × face + index)", row=1, col=1)
     figure.update_xaxes(title_text="pairings", row=1, col=2)
     figure.update_layout(
-        title={"text": _title(content)},
+        title={"text": _title(report)},
         font={"family": "Helvetica, Arial, sans-serif", "size": 13},
         legend={"orientation": "h", "y": -0.14, "itemsizing": "constant"},
         margin={"t": 110},
         height=640,
     )
-    return single_plot_page(f"Qualification of {content['fabric']}", figure)
+    return single_plot_page(f"Qualification of {report.fabric}", figure)
 
 
-def _ends(figure: go.Figure, drawn: Any) -> None:
-    """Every end's worst, median and best partner: the paper draws one value an end, a sample over days."""
+def _ends(figure: go.Figure, drawn: SingleArray) -> None:
+    """Draw the worst, median and best partner of every end. The paper draws one value per end, from a sample
+    over days."""
     number = np.arange(len(drawn))
     for name, colour, values in (
         ("best partner", BEST, drawn.min(axis=1)),
@@ -79,7 +78,7 @@ def _ends(figure: go.Figure, drawn: Any) -> None:
         figure.add_trace(trace, row=1, col=1)
 
 
-def _histogram(figure: go.Figure, drawn: Any) -> None:
+def _histogram(figure: go.Figure, drawn: SingleArray) -> None:
     edges = np.arange(LOG10_BER_MIN, BIN_DECADES, BIN_DECADES)
     counts, edges = np.histogram(drawn, edges)
     filled = np.flatnonzero(counts)
@@ -96,17 +95,13 @@ def _histogram(figure: go.Figure, drawn: Any) -> None:
     figure.add_trace(bars, row=1, col=2)
 
 
-def _title(content: dict[str, Any]) -> str:
-    verdict = "qualified" if content["qualified"] else "NOT qualified"
-    without = [
-        word
-        for word, on in (("mitigation", content["mitigation"]), ("soft FEC", content["soft_fec"]))
-        if not on
-    ]
+def _title(report: QualificationReport) -> str:
+    verdict = "qualified" if report.qualified else "NOT qualified"
+    without = ["mitigation"] * (not report.mitigation) + ["soft FEC"] * (not report.soft_fec)
     how = f" without {' and '.join(without)}" if without else " with mitigation and soft FEC"
-    if content["return_loss_db"] is not None:
-        how += f", OCS ports reflecting {content['return_loss_db']:g} dB"
-    above = f"{content['ends_above']:,} of {content['ends']:,} link ends above the threshold"
-    margin = f"median margin {content['median_margin_orders']:.1f} orders of magnitude"
-    counted = f"{content['pairings']:,} pairings; {above}; {margin}"
-    return f"{content['fabric']}, seed {content['seed']}: {verdict}{how}<br><sup>{counted}</sup>"
+    if report.return_loss_db is not None:
+        how += f", OCS ports reflecting {report.return_loss_db:g} dB"
+    above = f"{report.ends_above:,} of {report.ends:,} link ends above the threshold"
+    margin = f"median margin {report.median_margin_orders:.1f} orders of magnitude"
+    counts = f"{report.pairings:,} pairings; {above}; {margin}"
+    return f"{report.fabric}, seed {report.seed}: {verdict}{how}<br><sup>{counts}</sup>"

@@ -1,5 +1,5 @@
-"""Why an OCS of bidirectional links is specified by what it reflects ([LF] 4.1.1): the bit error rate of a
-pod's median and worst pairing, were every port to reflect so much."""
+"""Why an OCS of bidirectional links has a return loss specification ([LF] 4.1.1): bit error rates of a pod's
+median and worst pairing against the return loss of all ports."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,8 @@ from shared.models.optics.qualification import Conditions, qualify_pod
 from shared.models.optics.receiver import BER_THRESHOLD
 
 SEED, CUBES = 0, 16
-"""A quarter of a pod, which is drawn in a few seconds; the worst of a whole one is worse by a few tenths."""
+"""A quarter of a pod takes a few seconds; the worst pairing of a whole pod is worse by a few tenths of an
+order of magnitude."""
 RETURN_LOSSES_DB = np.arange(-50.0, -27.0, 2.0)
 DESIGNS = {
     "with mitigation": (LinkDesign(), "#27629b", "solid"),
@@ -48,7 +49,7 @@ def return_loss_sweeps(cubes: int = CUBES) -> list[ReturnLossSweep]:
 
 
 def return_loss_chart(cubes: int = CUBES) -> Any:
-    """Where each curve crosses the threshold is the return loss that such links need."""
+    """The chart. A curve crosses the threshold at the return loss that its links need."""
     figure = graph_objects.Figure()
     for sweep in return_loss_sweeps(cubes):
         _, colour, dash = DESIGNS[sweep.aids]

@@ -1,15 +1,17 @@
-"""The strands of a link of the running twin: its OCS as manufactured from the twin's seed, its modules as the
-twin's configuration has them."""
+"""The strands of a link of the running twin: its OCS as manufactured from the twin's seed, its modules as
+configured in the twin."""
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
 
 from ops.client.http_client import Client, escape_path
+from ops.client.json_types import JsonObject
 from ops.models.optics.link_report import LinkCase, StrandCase
 from ops.report.light_path_text import unmade_reason
+from schemas.api.rows import LightPath, StrandPath
 from schemas.config.pods import SuperpodConfig
 from schemas.documents.pods import EndImpairment
 from shared.basics.errors import InvalidInput
@@ -33,26 +35,34 @@ PATH_FIELDS = ("end", "far_end", "wanted_end", "condition", "far_condition", "st
 
 
 def link_of_twin(client: Client, name: str, to: str | None, warmer_k: float = 0.0) -> LinkCase:
-    """The link that the twin has made from this end now, or with `to` the one to that end: as it is where the
-    twin wants it, made or not, with all that is wrong with its light; else as it could be made, with clean
-    connectors and sound modules. The module of this end is `warmer_k` warmer than the far one."""
-    path = client.resource(f"/v1/trace/{escape_path(name)}", *PATH_FIELDS)
+    """The link from an end: the current one, or with `to` the one to that end.
+
+    The current link, made or only wanted, has all impairments of its light. Another link has clean connectors
+    and sound modules. The module of this end is `warmer_k` kelvin warmer than the far one. InvalidInput if an
+    end has no partner and `to` is not given, or if `to` cannot be its partner.
+    """
+    content = client.resource(f"/v1/trace/{escape_path(name)}", *PATH_FIELDS)
     with client.reading():
-        fabric = str(path["end"]).split("/")[0]
-        joined = path["far_end"] or path["wanted_end"]
-        why, note = None if path["far_end"] else unmade_reason(path), _dark_note(path)
+        current = LightPath.model_validate_json(json.dumps(content))
+        fabric = current.end.split("/")[0]
+        joined = current.far_end or current.wanted_end
+        why = None if current.far_end else unmade_reason(content)
+        note = _dark_note(current, why)
     config = _config(client, fabric)
     end = link_end(superpod_plant(config.pod.cubes).parse(name).number)
     if to is None and why is not None:
         nearest = joined or LinkEnd(end.cube, end.face ^ 1, end.index).name(fabric)
         raise InvalidInput(f"link {name}: {why}; name an end with --to, such as {nearest}")
-    far = _partner(fabric, end, joined if to is None else to, config.pod.cubes)
+    far = _partner(fabric, end, str(joined) if to is None else to, config.pod.cubes)
+    path: LightPath | None = current
     if to is not None and to != joined:
-        path, note = {}, "a link that could be made, with clean connectors"
+        path, note = None, "a link that could be made, with clean connectors"
     made = _modules_at(config, fabric, _generations(client, fabric, (end, far), path))
-    with client.reading():
-        impairments = (_impairment(path.get("impairment")), _impairment(path.get("far_impairment")))
-        patched = _patched(end.ocs, path.get("strands", ()))
+    impairments = (SOUND, SOUND)
+    patched: Patches = {}
+    if path is not None:
+        impairments = (_impairment(path.impairment), _impairment(path.far_impairment))
+        patched = _patched(end.ocs, path.strands)
     return LinkCase(
         design_of(config.transceivers),
         _strands(config, fabric, (end, far), impairments, patched, made, warmer_k),
@@ -65,33 +75,34 @@ def link_of_twin(client: Client, name: str, to: str | None, warmer_k: float = 0.
     )
 
 
-def _impairment(reported: dict[str, Any] | None) -> Impairment:
-    """What is wrong with the light of an end, as a path tells it."""
+def _impairment(reported: EndImpairment | None) -> Impairment:
     if reported is None:
         return SOUND
-    found = EndImpairment.model_validate(reported, strict=False)
-    return Impairment(**{name: value for name, value in found if name != "end"})
+    return Impairment(**{name: value for name, value in reported if name != "end"})
 
 
-def _patched(ocs: int, strands: Sequence[dict[str, Any]]) -> Patches:
-    """Where the fibres of a path are that are not at their ports."""
-    return {
-        place_of(side, ocs, strand[word]): strand[f"{word}_spare"]
-        for strand in strands
-        for side, word in enumerate(("north", "south"))
-        if strand.get(f"{word}_spare") is not None
-    }
+def _patched(ocs: int, strands: Sequence[StrandPath]) -> Patches:
+    """The spare ports of the fibres that are not at their own ports."""
+    found: dict[int, int] = {}
+    for strand in strands:
+        for side, (port, spare) in enumerate(
+            ((strand.north, strand.north_spare), (strand.south, strand.south_spare))
+        ):
+            if port is not None and spare is not None:
+                found[place_of(side, ocs, port)] = spare
+    return found
 
 
-def _dark_note(path: dict[str, Any]) -> str | None:
-    """Why the link of a path carries nothing now, if so."""
-    if path["far_end"] is None:
-        return f"{unmade_reason(path)}: this is what the link would receive"
-    if "failed" in (path["condition"], path["far_condition"]):
+def _dark_note(path: LightPath, unmade: str | None) -> str | None:
+    """Why the link receives no light now; None if it does. `unmade`: why it has no far end, if so."""
+    if unmade is not None:
+        return f"{unmade}: this is what the link would receive"
+    if "failed" in (path.condition, path.far_condition):
         return "a module has failed: this is what sound ones would receive"
-    if any((path.get(which) or {}).get("unpowered") for which in ("impairment", "far_impairment")):
+    impairments = [one for one in (path.impairment, path.far_impairment) if one is not None]
+    if any(one.unpowered for one in impairments):
         return "a cube is without power: this is what the link would receive"
-    if any((path.get(which) or {}).get("worked_on") for which in ("impairment", "far_impairment")):
+    if any(one.worked_on for one in impairments):
         return "a technician has an end in hand: this is what the link would receive"
     return None
 
@@ -129,7 +140,7 @@ def _strands(
     made: ManufacturedModules,
     warmer_k: float,
 ) -> tuple[StrandCase, ...]:
-    """Of the link between the near end and the far one, with what is wrong with the light of each."""
+    """The strands between the near end and the far one, with the impairments of both."""
     end, far = ends
     radix, technology = ocs_radix(config.pod.cubes), config.ocs.technology
     here = _lanes(made, ends, impairments, warmer_k)
@@ -156,21 +167,26 @@ def _strands(
 
 
 def _generations(
-    client: Client, fabric: str, ends: tuple[LinkEnd, LinkEnd], path: Mapping[str, Any]
+    client: Client, fabric: str, ends: tuple[LinkEnd, LinkEnd], path: LightPath | None
 ) -> dict[int, int | None]:
-    """Of the modules at both ends of a path; of one that is not made, as the list of links has them."""
-    if path:
-        reported = (path.get("generation"), path.get("far_generation"))
+    """The module generations at both ends of a path; without a path, those in the list of links."""
+    if path is not None:
+        reported = (path.generation, path.far_generation)
     else:
         rows = [client.resource(f"/v1/links/{escape_path(end.name(fabric))}", "name") for end in ends]
-        reported = (rows[0].get("generation"), rows[1].get("generation"))
+        reported = (_generation(rows[0]), _generation(rows[1]))
     return {end.number: generation for end, generation in zip(ends, reported, strict=True)}
+
+
+def _generation(row: JsonObject) -> int | None:
+    found = row.get("generation")
+    return found if isinstance(found, int) else None
 
 
 def _modules_at(
     config: SuperpodConfig, fabric: str, generations: Mapping[int, int | None]
 ) -> ManufacturedModules:
-    """The modules of a fabric, at these ends those of these generations."""
+    """The modules of a fabric, with those of these generations at these ends."""
     made = manufactured_modules(config.seed, fabric, config.pod.cubes * ENDS_PER_CUBE)
     for end, generation in generations.items():
         if generation:
@@ -185,8 +201,8 @@ def _lanes(
     impairments: tuple[Impairment, Impairment],
     warmer_k: float,
 ) -> Lanes:
-    """What the first end receives from the second, of shape (strands, lanes), as both modules were made and
-    with what is wrong with them."""
+    """What the first end receives from the second, of shape (strands, lanes), with the impairments of both
+    modules."""
     near, far = (np.array([end.number]) for end in ends)
     lanes = lanes_between(made, near, far, STRANDS, warmer_k)
     impaired = {end.number: one for end, one in zip(ends, impairments, strict=True)}

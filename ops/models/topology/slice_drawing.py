@@ -30,12 +30,13 @@ WIDTHS = {
     "axes": 2.0,
 }
 EYE = (0.62, -1.4, 0.58)
-"""Where the page looks from, in its renderer's units; the picture looks from the same side."""
+"""Camera position of the page, in units of plotly; the picture has the same view."""
 ELEVATION_DEG, AZIMUTH_DEG = 24.0, -62.0
 
 
 def draw_slice(shape: Shape, twisted: bool, out: Path) -> str:
-    """Write the picture of a slice, and say so; InvalidInput for an ending that is not .html or .png."""
+    """Write the picture of a slice, and return a line that describes it. InvalidInput for an ending other
+    than .html and .png."""
     writers = {".html": write_page, ".png": write_picture}
     writer = writers.get(out.suffix.lower())
     if writer is None:
@@ -47,8 +48,8 @@ def draw_slice(shape: Shape, twisted: bool, out: Path) -> str:
 
 
 def write_page(scene: SliceScene, out: Path) -> None:
-    """A page that needs nothing from elsewhere: turn, zoom, point at a chip or an optical link, and switch
-    kinds of lines on and off in the legend."""
+    """Write a self-contained page to turn and zoom, with tooltips of chips and optical links. The legend
+    switches kinds of lines on and off."""
     import plotly.graph_objects as go
 
     from ops.report.plots import plot_section, plots_page
@@ -101,7 +102,7 @@ def _chip_size(scene: SliceScene) -> float:
 
 
 def _line_traces(go: Any, scene: SliceScene, kind: str, name: str) -> list[Any]:
-    """All lines of a kind as one trace, broken between lines; and where one may point at them."""
+    """All lines of a kind as one trace, with gaps between them, and a trace of points with tooltips."""
     visible = "legendonly" if kind == "other" else True
     places = _joined(scene.lines[kind])
     traces = [
@@ -137,7 +138,7 @@ def _line_traces(go: Any, scene: SliceScene, kind: str, name: str) -> list[Any]:
 
 
 def _joined(lines: list[Line]) -> tuple[list[float | None], ...]:
-    """The coordinates of all lines in a row, with a gap behind each."""
+    """The coordinates of all lines, one after another, with a gap after each."""
     gap = np.full((1, 3), np.nan)
     points = np.concatenate([part for line in lines for part in (line, gap)]).round(3)
     return tuple([None if math.isnan(value) else value for value in axis] for axis in points.T.tolist())
@@ -145,7 +146,7 @@ def _joined(lines: list[Line]) -> tuple[list[float | None], ...]:
 
 def _axis_trace(go: Any, scene: SliceScene) -> Any:
     x, y, z = _joined(scene.lines["axes"])
-    # Each axis is three points: its foot, its tip, which is named, and the gap.
+    # An axis has three points: its foot, its tip with the name, and the gap.
     text = [word for axis in scene.axes for word in ("", axis.text, "")]
     line = {"color": COLOURS["axes"], "width": 4}
     return go.Scatter3d(
@@ -154,7 +155,7 @@ def _axis_trace(go: Any, scene: SliceScene) -> Any:
 
 
 def write_picture(scene: SliceScene, out: Path) -> None:
-    """The same as a still picture, drawn without a screen or a browser."""
+    """Write a still picture, without a screen or a browser."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -188,7 +189,7 @@ def write_picture(scene: SliceScene, out: Path) -> None:
 
 
 def _frame(axes: Any, points: Line) -> None:
-    """Show exactly these points, with all three axes to the same scale and no box around them."""
+    """Fit the view to these points, with equal scales and without a box."""
     low, high = points.min(axis=0), points.max(axis=0)
     extent = np.maximum(high - low, 1.0)
     for name, start, length in zip("xyz", low, extent, strict=True):

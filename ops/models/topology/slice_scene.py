@@ -1,8 +1,8 @@
 """A slice as a scene of plain points and lines, which any renderer can draw.
 
-The slice's z runs along the scene's first axis, for z is the longest side and pictures are wide. Cubes stand
-a little apart. A link that wraps around leaves and enters by a short stub; those of one outer row of each
-dimension are also drawn whole, as arcs outside the slice, and the others can be asked for.
+The slice's z axis is the scene's first axis, because z is the longest side and pictures are wide. Cubes have
+a small gap. A wrap-around link leaves and enters with a short stub. The links of one outer row per dimension
+are also drawn as arcs outside the slice; the legend can show the others.
 """
 
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ from shared.models.superpod.wiring import CHIPS_PER_HOST, DIMENSIONS, FACES, STR
 from shared.models.topology.graph import COPPER, NO_LINK, SliceTopology, slice_topology
 
 CUBE_GAP = 1.0
-"""Between neighbouring cubes beyond the distance of neighbouring chips, which is 1."""
+"""Gap between neighbouring cubes, in distances of neighbouring chips."""
 STUB = 0.8
 MARGIN = 0.45
-"""From a cube's outer chips to its outline."""
+"""Distance of a cube's outline from its outer chips."""
 ARC_POINTS = 25
 AXES = "xyz"
 LINE_KINDS = {
@@ -30,7 +30,7 @@ LINE_KINDS = {
     "twisted": "optical, around and twisted",
     "other": "the other links around",
 }
-"""Kinds of lines and what a legend calls them; `other`: arcs of the rows that are not drawn at first."""
+"""Kinds of lines and their names in the legend. `other`: arcs of the rows that are hidden at first."""
 
 Points = npt.NDArray[np.float64]
 Line = Points
@@ -39,7 +39,7 @@ Line = Points
 
 @dataclass(frozen=True, slots=True)
 class LabelledPoint:
-    """A place of the scene and what to say there."""
+    """A point of the scene, and its label."""
 
     place: tuple[float, float, float]
     text: str
@@ -47,7 +47,7 @@ class LabelledPoint:
 
 @dataclass(slots=True)
 class SliceScene:
-    """What to draw: chips, lines by kind, and what to say where one points."""
+    """Chips, lines by kind, and labelled points on the links, which show a tooltip."""
 
     title: str
     chips: list[LabelledPoint] = field(default_factory=list)
@@ -57,7 +57,7 @@ class SliceScene:
 
 
 def slice_scene(shape: Shape, twisted: bool) -> SliceScene:
-    """The scene of a slice; InvalidInput where there is none of this shape."""
+    """The scene of a slice. InvalidInput for an invalid shape."""
     topology = slice_topology(shape, twisted)
     places = scene_places(topology.coordinates)
     scene = SliceScene(_title(topology))
@@ -67,7 +67,7 @@ def slice_scene(shape: Shape, twisted: bool) -> SliceScene:
         scene.lines["cube"] += _outline(np.array(cube), shape)
     for chip, way in np.argwhere(topology.neighbours[:, ::2] != NO_LINK) * (1, 2):
         _add_link(scene, topology, places, int(chip), int(way))
-    # No longer than a slice of a chip or two is wide, and outside its outline.
+    # Axes are outside the outline, and not longer than a small slice is wide.
     scale = min(1.0, (float(np.ptp(places, axis=0).max()) + 1.0) / CUBE_SIDE)
     corner = places.min(axis=0) - MARGIN - 1.15 * scale
     for axis, name in enumerate(AXES):
@@ -78,7 +78,7 @@ def slice_scene(shape: Shape, twisted: bool) -> SliceScene:
 
 
 def scene_places(coordinates: IntArray) -> Points:
-    """Where chips stand."""
+    """Positions of chips, (chips, 3), in the scene."""
     return _scene_axes(coordinates + coordinates // CUBE_SIDE * CUBE_GAP)
 
 
@@ -133,7 +133,7 @@ def _outline(cube: IntArray, shape: Shape) -> list[Line]:
 
 
 def _add_link(scene: SliceScene, topology: SliceTopology, places: Points, chip: int, way: int) -> None:
-    """One link, from the chip on its + side."""
+    """Add the link in direction `way` of a chip, which is at the + side of the link."""
     far = int(topology.neighbours[chip, way])
     ocs = int(topology.ocs[chip, way])
     here, there = topology.coordinates[chip], topology.coordinates[far]
@@ -164,10 +164,10 @@ def _add_link(scene: SliceScene, topology: SliceTopology, places: Points, chip: 
 
 
 def _outer_row(topology: SliceTopology, chip: int, dimension: int) -> tuple[bool, Points]:
-    """(whether this link's arc is drawn at first, the way out of the slice that arcs of its dimension take).
+    """(whether the link's arc is visible at first, outward direction of the arcs of its dimension).
 
-    Each dimension has a side of its own, so that arcs of two do not cross: x over the far end of z, y over
-    the low end of x, z over the top of y.
+    Each dimension has a side of its own, so that arcs of two dimensions do not cross: x over the far end of
+    z, y over the low end of x, z over the top of y.
     """
     side, low = ((2, False), (0, True), (1, False))[dimension]
     edge = 0 if low else topology.shape[side] - 1
@@ -176,7 +176,7 @@ def _outer_row(topology: SliceTopology, chip: int, dimension: int) -> tuple[bool
 
 
 def _arc(start: Points, end: Points, ahead: Points, outward: Points) -> Line:
-    """A cubic curve that leaves the slice ahead, swings outside and enters from behind."""
+    """A cubic Bézier curve that leaves the slice ahead, passes outside and enters from behind."""
     reach = 0.16 * float(np.abs((start - end) @ ahead)) + 1.2
     first = start + reach * ahead + 1.3 * reach * outward
     second = end - reach * ahead + 1.3 * reach * outward

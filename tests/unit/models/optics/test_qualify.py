@@ -1,6 +1,7 @@
 """A whole pod's pairings: the paper's margin, the reasons for the specification, each pairing by itself."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -210,7 +211,7 @@ def failing() -> Qualification:
 
 
 def test_report_counts_what_is_there(failing: Qualification) -> None:
-    content = json.loads(json.dumps(qualification_report(failing, 4)))
+    content = json.loads(json.dumps(asdict(qualification_report(failing, 4))))
     rates = 10.0 ** failing.log10_ber.astype(np.float64)
     assert (content["ends"], content["partners"], content["pairings"]) == (768, 8, 6_144)
     assert content["pairings_above"] == int((rates > 2e-4).sum())
@@ -225,17 +226,17 @@ def test_report_counts_what_is_there(failing: Qualification) -> None:
 
 def test_pairings_have_names(failing: Qualification) -> None:
     pairing = pairing_row(failing, link_end(3 * 96 + 2 * 16 + 7).number, 5)
-    assert (pairing["end"], pairing["partner"]) == ("pod-0/cube-3/+y/7", "pod-0/cube-5/-y/7")
-    assert pairing["margin_orders"] == pytest.approx(np.log10(2e-4) - np.log10(pairing["ber"]))
+    assert (pairing.end, pairing.partner) == ("pod-0/cube-3/+y/7", "pod-0/cube-5/-y/7")
+    assert pairing.margin_orders == pytest.approx(np.log10(2e-4) - np.log10(pairing.ber))
 
 
 def test_table_and_page_say_the_verdict(failing: Qualification) -> None:
-    content = qualification_report(failing, 2)
-    text = qualification_table(content)
+    report = qualification_report(failing, 2)
+    text = qualification_table(report)
     assert text.startswith("NOT QUALIFIED: 6,144 pairings of 768 link ends with 8 partners each, ")
     assert "without mitigation and soft fec, every port reflecting -28 dB" in text
-    assert content["worst"][0]["end"] in text
-    html = qualification_page(failing, content)
+    assert report.worst[0].end in text
+    html = qualification_page(failing, report)
     assert "NOT qualified without mitigation and soft FEC, OCS ports reflecting -28 dB" in html
     assert "https://cdn" not in html.split("Plotly.newPlot")[-1], "the page needs nothing else"
     assert repeat_command(failing) == (

@@ -118,7 +118,7 @@ def test_what_is_no_file_of_demand_is_refused(tmp_path: Path) -> None:
     refused(lambda: read_demands(other, FOUND), other, "is not a demand file; must be .csv or .npz")
     broken = tmp_path / "b.npz"
     broken.write_bytes(b"PK\x03\x04 and no more")
-    refused(lambda: read_demands(broken, FOUND), broken, "no arrays of numpy: ")
+    refused(lambda: read_demands(broken, FOUND), broken, "not a NumPy archive: ")
     latin = tmp_path / "l.csv"
     latin.write_bytes(b"from,to,mbps\n\xff\n")
     refused(lambda: read_demands(latin, FOUND), latin, "not UTF-8 text")
@@ -140,7 +140,7 @@ def test_objects_in_arrays_are_not_loaded(tmp_path: Path) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=True, demand=np.array([object], dtype=object))
     path.write_bytes(buffer.getvalue())
-    refused(lambda: read_demands(path, FOUND), path, "no arrays of numpy: ")
+    refused(lambda: read_demands(path, FOUND), path, "not a NumPy archive: ")
 
 
 def test_circuits_come_back_as_they_were_printed(tmp_path: Path) -> None:
@@ -167,11 +167,11 @@ def shaped(shape: str) -> bytes:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (npz(shaped("(1000000, 1000000)"), b"\0" * 64), "no arrays of numpy: Unable to allocate 7.28 TiB"),
-        (npz(shaped("(True, 2)"), b"\0" * 64), "no arrays of numpy: "),
-        (npz(b"(" * 118), "no arrays of numpy: "),
-        (npz(b"", b"hello"), "demand: no array of numpy"),
-        (npz(b"", b"hello", "demand"), "demand: no array of numpy"),
+        (npz(shaped("(1000000, 1000000)"), b"\0" * 64), "not a NumPy archive: Unable to allocate 7.28 TiB"),
+        (npz(shaped("(True, 2)"), b"\0" * 64), "not a NumPy archive: "),
+        (npz(b"(" * 118), "not a NumPy archive: "),
+        (npz(b"", b"hello"), "demand: is not a NumPy array"),
+        (npz(b"", b"hello", "demand"), "demand: is not a NumPy array"),
         (npz(shaped("(2, 3)"), b"\0" * 48), "demand: a matrix of 2×3 is not allowed; must be 3×3"),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
     path = tmp_path / "two.yaml"
     path.write_text("site: two\nfabrics: [{name: dcn-1, kind: dcn}, {name: dcn-0, kind: dcn}, {name: pod-0}]")
     assert read_network(path, "dcn-1").fabric == "dcn-1"
-    refused(lambda: read_network(path), path, "has several networks, dcn-0, dcn-1; --fabric says which")
+    refused(lambda: read_network(path), path, "has several networks, dcn-0, dcn-1; select one with --fabric")
     with pytest.raises(
         InvalidInput, match=re.escape(f"--fabric pod-0: no network of {path}, which has dcn-0")
     ):

@@ -22,7 +22,7 @@ def test_every_block_and_trunk_is_there_with_its_figures() -> None:
     assert text.count("<circle") == 3
     assert text.count("<path") == 2
     assert "ab-0 – ab-1: 100 links, 40,000 Gb/s each way, use 0.50 there, 0.50 back" in text
-    assert "ab-0: 512 uplinks of 400 Gb/s, pod-3 hangs on it" in text
+    assert "ab-0: 512 uplinks of 400 Gb/s, pod-3 is attached" in text
     widths = {float(width) for width in re.findall(r'stroke-width="([\d.]+)"', text)}
     assert widths == {WIDEST, round(WIDEST * 5_000 / 40_000, 2)}
 

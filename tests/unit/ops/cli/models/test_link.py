@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 
 from ops.cli.main import root
 from ops.models.optics.twin_link import _dark_note
+from schemas.api.rows import ChipLocation, LightPath
+from schemas.documents.pods import EndImpairment
 from shared.basics.errors import LightwaveError, NotFound
 from shared.models.optics.fabric_links import link_table
 from shared.models.optics.link import LinkDesign
@@ -285,11 +287,35 @@ def test_whatever_is_wrong_with_the_light_is_counted_and_named(twin: FakeTwin) -
 
 
 def test_the_budget_of_a_cube_without_power_says_so() -> None:
-    path = {"far_end": LINKED, "condition": "ok", "far_condition": "ok"}
-    assert _dark_note(path) is None
-    assert _dark_note(path | {"far_impairment": {"unpowered": False}}) is None
-    said = _dark_note(path | {"far_impairment": {"unpowered": True}})
-    assert said == "a cube is without power: this is what the link would receive"
+    sound = EndImpairment(
+        end=7,
+        unpowered=False,
+        dirt_db=0.0,
+        lost_db=(0.0, 0.0),
+        launch_loss_db=(0.0, 0.0),
+        sensitivity_loss_db=0.0,
+        leak_db=0.0,
+        excess_temperature_k=0.0,
+    )
+    path = LightPath(
+        end=DARK,
+        chip=ChipLocation(cube="pod-0/cube-5", x=0, y=3, z=0),
+        far_end=LINKED,
+        far_chip=None,
+        wanted_end=LINKED,
+        state="up",
+        condition="ok",
+        far_condition="ok",
+        loss_db=None,
+        ber=None,
+        slice=None,
+        strands=(),
+    )
+    assert _dark_note(path, None) is None
+    assert _dark_note(path.model_copy(update={"far_impairment": sound}), None) is None
+    unpowered = sound.model_copy(update={"unpowered": True})
+    note = _dark_note(path.model_copy(update={"far_impairment": unpowered}), None)
+    assert note == "a cube is without power: this is what the link would receive"
 
 
 def test_both_directions_are_told_by_either_end(twin: FakeTwin) -> None:
