@@ -314,7 +314,7 @@ REPAIRS: "ResourceKind[RepairRow]" = ResourceKind(
         Column("TARGET", lambda row: row.target),
         Column("WORK", lambda row: row.work),
         Column("STATE", lambda row: row.state),
-        Column("IN-VAIN", lambda row: row.ineffective),
+        Column("INEFFECTIVE", lambda row: row.ineffective),
         Column("TECHNICIAN", lambda row: row.technician),
         Column("WAITED", _repair_wait_us, "elapsed"),
         Column("WORKED", lambda row: (row.began_us, row.ended_us), "elapsed"),

@@ -314,4 +314,4 @@ def test_a_verdict_is_told_with_how_sure_it_is() -> None:
     told = repair | times | {"ineffective": True, "verdict": "pod-0/verdict-5"}
     headers, (row,) = table_of(REPAIRS, as_record([told]), 0)
     shown = dict(zip(headers, row, strict=True))
-    assert (shown["WORK"], shown["IN-VAIN"], shown["VERDICT"]) == ("clean", True, "pod-0/verdict-5")
+    assert (shown["WORK"], shown["INEFFECTIVE"], shown["VERDICT"]) == ("clean", True, "pod-0/verdict-5")
