@@ -4,9 +4,11 @@ Patterns check only the form. The fabric's plant (`shared.models.plant.plant`) k
 kind of fabric has its own.
 """
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
 from schemas.limits import OWNER_PATTERN
 from schemas.subjects import SubjectMark
@@ -58,45 +60,71 @@ Tier = Literal["production", "research", "filler"]
 """Production is never preempted. Research may be preempted by production and by older research. Filler uses
 idle cubes and may be preempted at once."""
 
-FaultKind = Literal[
-    "host",
-    "chip",
-    "cable",
-    "cube-power",
-    "cooling",
-    "link",
-    "connector",
-    "fibre",
-    "laser",
-    "receiver",
-    "transmitter",
-    "flap",
-    "circulator",
-    "heat",
-    "calibration",
-    "stuck",
-    "late",
-    "lying",
-    "ocs",
-    "supply",
-    "fan",
-    "cpu",
-    "fpga",
-    "driver",
-    "camera",
-    "injector",
-    "port",
-    "stray",
-    "mirror",
-    "shake",
-    "batch",
-    "block",
-    "bundle",
-    "rack",
-    "control",
-    "power",
-]
-"""Kinds of faults of cubes, of links, of OCSes and their parts, and of networks."""
+FAULT_KINDS: dict[str, None] = dict.fromkeys(
+    (
+        "host",
+        "chip",
+        "cable",
+        "cube-power",
+        "cooling",
+        "link",
+        "connector",
+        "fibre",
+        "laser",
+        "receiver",
+        "transmitter",
+        "flap",
+        "circulator",
+        "heat",
+        "calibration",
+        "stuck",
+        "late",
+        "lying",
+        "ocs",
+        "supply",
+        "fan",
+        "cpu",
+        "fpga",
+        "driver",
+        "camera",
+        "injector",
+        "port",
+        "stray",
+        "mirror",
+        "shake",
+        "batch",
+        "block",
+        "bundle",
+        "rack",
+        "control",
+        "power",
+    )
+)
+"""The kinds of faults, in the order of their definitions (`shared.models.faults.fault_kinds`). A kind of
+fabric can add its own (`services/fleet.py`)."""
+
+if TYPE_CHECKING:
+    FaultKind = str
+else:
+
+    class FaultKind:
+        """A key of `FAULT_KINDS`: of those that are registered when a value is validated."""
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> CoreSchema:
+            return core_schema.no_info_plain_validator_function(_known_fault_kind)
+
+        @classmethod
+        def __get_pydantic_json_schema__(cls, _schema: object, _handler: object) -> JsonSchemaValue:
+            return {"enum": [*FAULT_KINDS], "type": "string"}
+
+
+def _known_fault_kind(value: object) -> str:
+    if isinstance(value, str) and value in FAULT_KINDS:
+        return value
+    *others, last = map(repr, FAULT_KINDS)
+    raise PydanticKnownError("literal_error", {"expected": f"{', '.join(others)} or {last}"})
+
 
 PORTS_MAX = 768
 """Maximum number of ports on one side of an OCS, in a network; OCSes of a pod have at most 296."""

@@ -5,8 +5,8 @@ process that serves one service reads them without importing the others. `regist
 with the row, and adds a kind that they do not know.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from schemas.body import Body
@@ -15,6 +15,7 @@ from schemas.config.fabric_kinds import CONFIGS
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.kinds import KIND_BY_NAME_PREFIX, KINDS, ResourceKind
 from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
+from schemas.names import FAULT_KINDS, FaultKind
 from schemas.registry import REFUSALS, TYPES
 from services.cubes.service import SERVICE as CUBES
 from services.demands.service import SERVICE as DEMANDS
@@ -32,6 +33,8 @@ from services.trunks.service import SERVICE as TRUNKS
 from services.workload.service import SERVICE as WORKLOAD
 from shared.engine.service import AnyService
 from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS, check_network, check_superpod, check_workload
+from shared.models.faults.fault_definition import FaultDefinition
+from shared.models.faults.fault_kinds import FAULTS
 from shared.models.network.network_plant import network_plant
 from shared.models.plant.plant import Plant
 from shared.models.static_pod.static_pod_plant import plant_of_static_pod
@@ -52,7 +55,8 @@ class FabricKind:
     - `view`: loads how the gateway shows it. A function, because only gateways import that.
     - `refuses`: the operators' requests that such a fabric never takes, although one of its services, which
       other kinds have too, handles them.
-    - `resources`, `messages`: its kinds of resources and types of messages that `schemas` does not list.
+    - `resources`, `messages`, `faults`: its kinds of resources, types of messages and kinds of faults that
+      the tables of the built-in kinds do not list.
     """
 
     config: type[FabricConfig]
@@ -63,6 +67,7 @@ class FabricKind:
     refuses: frozenset[type[Body]] = frozenset()
     resources: tuple[ResourceKind[Any], ...] = ()
     messages: tuple[type[Body], ...] = ()
+    faults: Mapping[FaultKind, FaultDefinition] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -104,6 +109,9 @@ def register(kind: FabricKind) -> None:
     _put(CONFIG_CHECKS, name, kind.check_config)
     for resource in kind.resources:
         _add_resource_kind(resource)
+    for word, fault in kind.faults.items():
+        _put(FAULT_KINDS, word, None)
+        _put(FAULTS, word, fault)
     for body in kind.messages:
         _put(TYPES, body.__name__, body)
         for request in body.refuses:

@@ -12,7 +12,7 @@ import numpy as np
 from ops.experiments.service_run import ExperimentRunPlan, RunResult, Window, measure_all
 from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.names import FaultKind
-from services.failures.hazards import CLASSES, Hazard, first_hazard, next_hazard, population, seeds_of
+from services.failures.hazards import Hazard, first_hazard, hazard_classes, next_hazard, population, seeds_of
 from services.failures.state import rates_of
 from services.totals.fabric_spans import PodSpan
 from services.totals.measures import MEASURES
@@ -54,7 +54,7 @@ def part_classes(config: AnyPodConfig) -> dict[FaultKind, PartClass]:
     """What breaks by itself in a pod, times in microseconds."""
     plant, rates = plant_of(config.kind, config.hardware), rates_of(config)
     found = {}
-    for kind in CLASSES:
+    for kind in hazard_classes():
         rate = rate_per_day(kind, rates, plant) if rates.enabled else 0.0
         if population(kind, plant) and rate:
             row = FAULTS[kind]

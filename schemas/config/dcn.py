@@ -3,7 +3,7 @@
 from typing import Literal
 
 from schemas.body import Model
-from schemas.config.failures import FailuresConfig
+from schemas.config.failures import FailureRates, FailuresConfig
 from schemas.config.network_hardware import BLOCKS_MAX, NetworkConfig
 from schemas.config.parameter import parameter, same_parameter_as
 from schemas.config.pods import FabricConfig, OcsConfig
@@ -332,7 +332,7 @@ def _per_day(default: float, text: str, source: str = "assumption") -> float:
     return found
 
 
-class NetworkFailuresConfig(Model):
+class NetworkFailuresConfig(FailureRates):
     """Failure rates of the parts of a network."""
 
     enabled: bool = same_parameter_as(FailuresConfig, "enabled")
@@ -390,4 +390,8 @@ class DcnConfig(FabricConfig):
 
     @property
     def hardware(self) -> NetworkConfig:
+        return self.network
+
+    @property
+    def network_hardware(self) -> NetworkConfig:
         return self.network

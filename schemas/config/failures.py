@@ -1,5 +1,7 @@
 """Failure rates: their values, variation and dependence on age, and faults that hit many parts at once."""
 
+from typing import TYPE_CHECKING
+
 from schemas.body import Model
 from schemas.config.parameter import parameter, same_parameter_as
 from schemas.limits import COUNT_MAX
@@ -44,7 +46,21 @@ def _hours(default: float, text: str) -> float:
     return found
 
 
-class FailuresConfig(Model):
+class FailureRates(Model):
+    """What the failure rates of every kind of fabric share. A rate has the name that its kind of fault gives it
+    (`shared.models.faults.fault_kinds`); the kind of fabric lists its own rates."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def enabled(self) -> bool: ...
+        @property
+        def common_seed(self) -> int | None: ...
+        @property
+        def until_days(self) -> float | None: ...
+
+
+class FailuresConfig(FailureRates):
     """Failure rates, their variation and dependence on age."""
 
     enabled: bool = parameter(True, "whether parts fail at random", unit="-", source="choice")
@@ -164,7 +180,7 @@ class FailuresConfig(Model):
     )
 
 
-class StaticFailuresConfig(Model):
+class StaticFailuresConfig(FailureRates):
     """The same for a pod without OCSes."""
 
     enabled: bool = same_parameter_as(FailuresConfig, "enabled")

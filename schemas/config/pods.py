@@ -12,7 +12,7 @@ from pydantic import (
 
 from schemas.body import Model
 from schemas.config.cubes import CubesConfig, JobsConfig
-from schemas.config.failures import FailuresConfig, StaticFailuresConfig
+from schemas.config.failures import FailureRates, FailuresConfig, StaticFailuresConfig
 from schemas.config.network_hardware import NetworkConfig
 from schemas.config.parameter import parameter
 from schemas.config.quotas import parse_quotas
@@ -105,10 +105,6 @@ class PodOcsConfig(OcsConfig):
     )
 
 
-HardwareConfig = PodConfig | NetworkConfig
-"""The section with the numbers of hardware units."""
-
-
 class FabricConfig(Model):
     """Configuration that all kinds of fabrics share. Together with the operators' requests it determines
     everything that happens in the fabric. `kind` selects the services and the other sections."""
@@ -116,15 +112,39 @@ class FabricConfig(Model):
     kind: str
     seed: int = parameter(0, "seed of all random draws", unit="-", source="choice", ge=0, le=COUNT_MAX)
 
+    if TYPE_CHECKING:
+
+        @property
+        def failures(self) -> FailureRates: ...
+
+    @classmethod
+    def name_prefix(cls) -> str:
+        """The first word of the default names of such fabrics: `pod` of `pod-0`."""
+        return str(cls.model_fields["kind"].default)
+
     @property
-    def hardware(self) -> HardwareConfig:
+    def hardware(self) -> Model:
         """The section that, with the kind, determines the plant: every hardware part."""
         raise NotImplementedError(f"a {self.kind} has no hardware")
+
+    @property
+    def failure_rates(self) -> FailureRates:
+        """The section `failures`, with rate 0 for parts that only other fabrics of its sort have."""
+        return self.failures
+
+    @property
+    def network_hardware(self) -> NetworkConfig | None:
+        """The blocks and racks of a fabric that joins pods; None for a fabric that is not a network."""
+        return None
 
     @property
     def pod_ocs(self) -> PodOcsConfig | None:
         """The section about the OCSes of a pod; None for fabrics without OCSes and for networks."""
         return None
+
+    def without_trace(self) -> Self:
+        """The configuration without a recorded trace, which may be long."""
+        return self
 
 
 class AnyPodConfig(FabricConfig):
@@ -151,6 +171,13 @@ class AnyPodConfig(FabricConfig):
         def failures(self) -> FailuresConfig | StaticFailuresConfig: ...
         @property
         def trace(self) -> Trace | None: ...
+
+    @classmethod
+    def name_prefix(cls) -> str:
+        return "pod"
+
+    def without_trace(self) -> Self:
+        return self.model_copy(update={"trace": None})
 
     @model_validator(mode="after")
     def _quotas_fit(self) -> Self:
@@ -214,6 +241,10 @@ class StaticPodConfig(AnyPodConfig):
     @property
     def hardware(self) -> StaticPodSizeConfig:
         return self.pod
+
+    @property
+    def failure_rates(self) -> FailuresConfig:
+        return FailuresConfig(**self.failures.model_dump(), ocs_per_day=0.0, stray_per_day=0.0)
 
 
 def pod_config(config: FabricConfig) -> PodConfig:

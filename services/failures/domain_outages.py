@@ -7,9 +7,9 @@ cubes end by themselves, and the pod's technicians cannot speed this up.
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.config.failures import FailuresConfig
+from schemas.config.failures import FailureRates, FailuresConfig
 from schemas.names import FaultKind
-from services.failures.hazards import Hazard, Rates
+from services.failures.hazards import Hazard
 from shared.basics.interarrival import reschedule_at_rate
 from shared.basics.keyed_random import draw_exponential, draw_index, draw_lognormal
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
@@ -45,13 +45,15 @@ def domains_of(config: FailuresConfig, plant: Plant) -> int:
 
 
 def first_outage(
-    seed: int, fabric: str, domain: str, config: Rates, plant: Plant, at_us: int, drawn: int = 0
+    seed: int, fabric: str, domain: str, config: FailureRates, plant: Plant, at_us: int, drawn: int = 0
 ) -> Hazard:
     """The first outage of any domain of a kind after a time with unknown history."""
     return next_outage(seed, fabric, domain, config, plant, Hazard(drawn - 1, at_us))
 
 
-def next_outage(seed: int, fabric: str, domain: str, config: Rates, plant: Plant, last: Hazard) -> Hazard:
+def next_outage(
+    seed: int, fabric: str, domain: str, config: FailureRates, plant: Plant, last: Hazard
+) -> Hazard:
     """The next outage of any domain of a kind."""
     drawn = last.drawn + 1
     rate = outages_per_day(domain, config, plant)
@@ -61,7 +63,7 @@ def next_outage(seed: int, fabric: str, domain: str, config: Rates, plant: Plant
     return Hazard(drawn, last.next_us + to_whole_us(gap_days, US_PER_DAY))
 
 
-def outages_per_day(domain: str, config: Rates, plant: Plant) -> float:
+def outages_per_day(domain: str, config: FailureRates, plant: Plant) -> float:
     """Expected outages a day over all domains of a kind."""
     if not isinstance(config, FailuresConfig) or not config.enabled:
         return 0.0
@@ -72,7 +74,7 @@ def changed_outage(
     seed: int,
     fabric: str,
     domain: str,
-    rates: tuple[Rates, Rates],
+    rates: tuple[FailureRates, FailureRates],
     plant: Plant,
     pending: Hazard,
     now_us: int,

@@ -1,6 +1,6 @@
 """Times and targets of spontaneous faults: a Poisson process for each class of parts.
 
-Rates may vary slowly and with the age of parts (NSDI 2024). `shared.models.faults.fault_kinds` has
+FailureRates may vary slowly and with the age of parts (NSDI 2024). `shared.models.faults.fault_kinds` has
 the classes and their rates, `shared.models.faults.hazards` the variation. Assumption: the rate of cables is
 for each link end (96 a cube), because technicians replace module, cable and connector of one end together.
 
@@ -13,8 +13,7 @@ requires.
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from schemas.config.dcn import NetworkFailuresConfig
-from schemas.config.failures import FailuresConfig
+from schemas.config.failures import FailureRates, FailuresConfig
 from schemas.names import FaultKind
 from shared.basics.keyed_random import draw_exponential, draw_index, draw_normal, draw_uniform, rekeyed_seed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
@@ -22,12 +21,14 @@ from shared.models.faults.fault_kinds import FAULTS, hazard_group, rate_per_day
 from shared.models.faults.hazards import Ageing, Variation
 from shared.models.plant.plant import Plant
 
-Rates = FailuresConfig | NetworkFailuresConfig
-CLASSES: tuple[FaultKind, ...] = tuple(kind for kind, row in FAULTS.items() if row.rate is not None)
-"""The classes with a hazard, in the order of faults at the same time."""
 HORIZON_DAYS = 36_500
 """Days for which a varying rate is followed to find the next fault. After them the mean rate is used; no
 run lasts that long."""
+
+
+def hazard_classes() -> tuple[FaultKind, ...]:
+    """The classes with a hazard, in the order of faults at the same time."""
+    return tuple([kind for kind, row in FAULTS.items() if row.rate is not None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class FailureSeeds:
         return FailureSeeds(rekeyed_seed(self.own, salt), rekeyed_seed(self.levels, salt))
 
 
-def seeds_of(seed: int, config: Rates) -> FailureSeeds:
+def seeds_of(seed: int, config: FailureRates) -> FailureSeeds:
     """The seeds of a new fabric."""
     common = config.common_seed
     return FailureSeeds(seed, seed if common is None else common)
@@ -83,7 +84,7 @@ class RateVariation:
         return draw_normal(self.seed, "site", f"{self.group} hazard", day)
 
 
-def rate_variation(kind: FaultKind, seeds: FailureSeeds, config: Rates) -> RateVariation | None:
+def rate_variation(kind: FaultKind, seeds: FailureSeeds, config: FailureRates) -> RateVariation | None:
     """The variation of a class's rate; None if the rate is constant."""
     group = hazard_group(kind)
     variation = float(getattr(config, f"{group}_variation", 0.0))
@@ -93,7 +94,7 @@ def rate_variation(kind: FaultKind, seeds: FailureSeeds, config: Rates) -> RateV
     return RateVariation(Variation(variation, memory_days), seeds.levels, group)
 
 
-def ageing(config: Rates) -> Ageing:
+def ageing(config: FailureRates) -> Ageing:
     """The effect of age on the parts of a fabric; none for networks."""
     if not isinstance(config, FailuresConfig):
         return Ageing()
@@ -109,7 +110,7 @@ def first_hazard(
     seeds: FailureSeeds,
     fabric: str,
     kind: FaultKind,
-    config: Rates,
+    config: FailureRates,
     plant: Plant,
     at_us: int,
     drawn: int = 0,
@@ -135,7 +136,7 @@ def level_on(by: RateVariation, day: int, since: RateLevel | None = None) -> Rat
     return at
 
 
-def class_per_day(kind: FaultKind, config: Rates, plant: Plant) -> float:
+def class_per_day(kind: FaultKind, config: FailureRates, plant: Plant) -> float:
     """Candidate faults of a class per day of its clock: parts × rate × largest age factor."""
     parts = population(kind, plant)
     if not config.enabled or not parts:
@@ -144,7 +145,7 @@ def class_per_day(kind: FaultKind, config: Rates, plant: Plant) -> float:
 
 
 def next_hazard(
-    seeds: FailureSeeds, fabric: str, kind: FaultKind, config: Rates, plant: Plant, last: Hazard
+    seeds: FailureSeeds, fabric: str, kind: FaultKind, config: FailureRates, plant: Plant, last: Hazard
 ) -> Hazard:
     """The next fault of a class.
 
@@ -165,7 +166,7 @@ def changed_hazard(
     seeds: FailureSeeds,
     fabric: str,
     kind: FaultKind,
-    rates: tuple[Rates, Rates],
+    rates: tuple[FailureRates, FailureRates],
     plant: Plant,
     pending: Hazard,
     now_us: int,
@@ -246,7 +247,7 @@ def is_spared(seed: int, fabric: str, kind: FaultKind, by_age: Ageing, drawn: in
     return draw_uniform(seed, fabric, f"{kind} fault at age", drawn) >= share
 
 
-def draw_age_us(seed: int, target: str, config: Rates) -> int:
+def draw_age_us(seed: int, target: str, config: FailureRates) -> int:
     """The age of a part when its fabric is commissioned."""
     age_days = config.age_days if isinstance(config, FailuresConfig) else 0.0
     return round(age_days * draw_uniform(seed, target, "age", 0) * US_PER_DAY)

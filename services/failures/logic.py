@@ -12,11 +12,11 @@ from schemas.messages.sequencer import Tick
 from schemas.names import FaultKind
 from services.failures.domain_outages import DOMAINS, draw_cubes, draw_outage_us, next_outage
 from services.failures.hazards import (
-    CLASSES,
     ageing,
     draw_onset_us,
     draw_severity,
     draw_target,
+    hazard_classes,
     is_spared,
 )
 from services.failures.state import ACTIVE_MAX, EndedFault, EndedHow, FailuresState, FaultRecord, rekey
@@ -48,7 +48,7 @@ def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output
     emitted: list[Output] = [
         CausedBy(state.active[number].cause, _end(state, number, "expired")) for _, number in expired
     ]
-    for kind in CLASSES:
+    for kind in hazard_classes():
         emitted += _strike(state, kind, message)
     for domain in DOMAINS:
         emitted += _strike_domain(state, domain, message)

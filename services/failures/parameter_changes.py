@@ -4,16 +4,15 @@ The service `failures` accepts or refuses each change for all services, so that 
 Every kind of fabric has this service. All services, including this one, apply the accepted change.
 """
 
-from schemas.config.dcn import DcnConfig
+from schemas.config.failures import FailureRates
 from schemas.config.parameter import ParameterChange
-from schemas.config.pods import AnyPodConfig
 from schemas.config.runtime_parameters import with_settings
 from schemas.envelope import Envelope
 from schemas.messages.failures import ParametersChanged, ParametersRefused
 from schemas.messages.operator import SetParameters
 from services.failures.domain_outages import DOMAINS, changed_outage
-from services.failures.hazards import CLASSES, changed_hazard
-from services.failures.state import ChangedParameter, FailuresState, StoredConfig, rates_of
+from services.failures.hazards import changed_hazard, hazard_classes
+from services.failures.state import ChangedParameter, FailuresState
 from shared.engine.service import Output
 
 
@@ -23,14 +22,14 @@ def on_set_parameters(state: FailuresState, body: SetParameters, message: Envelo
         current_config, changes = with_settings(state.current_config, body.settings)
     except ValueError as error:
         return [ParametersRefused(fabric=state.fabric, reason=str(error))]
-    assert isinstance(current_config, StoredConfig)  # noqa: S101 -- of the kind that it was of
     if changes:
-        state.current_config = current_config
+        rates = state.config
+        state.change_config(current_config)
         state.changes += 1
         for change in changes:
             _record_change(state, change, message.id)
         state.changed_documents.add(("parameters", state.fabric))
-        _apply_rates(state, current_config)
+        _apply_rates(state, (rates, state.config))
     return [ParametersChanged(changes=changes)]
 
 
@@ -41,13 +40,11 @@ def _record_change(state: FailuresState, change: ParameterChange, cause: str) ->
         state.parameters[change.name] = ChangedParameter(change.value, commissioned, state.now_us, cause)
 
 
-def _apply_rates(state: FailuresState, current_config: AnyPodConfig | DcnConfig) -> None:
-    """Apply changed failure rates from now on."""
-    rates = state.config, rates_of(current_config)
+def _apply_rates(state: FailuresState, rates: tuple[FailureRates, FailureRates]) -> None:
+    """Apply changed failure rates, given (before, after), from now on."""
     if rates[0] == rates[1]:
         return
-    state.config = rates[1]
-    for kind in CLASSES:
+    for kind in hazard_classes():
         of = state.seeds, state.fabric, kind, rates, state.plant, state.hazards[kind]
         pending = changed_hazard(*of, state.now_us, state.changes, state.levels.get(kind))
         state.hazards[kind] = state.within(pending)

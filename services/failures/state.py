@@ -1,30 +1,29 @@
 """State of the faults of one fabric, and of the next fault of each class of parts."""
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
-from schemas.config.dcn import DcnConfig
-from schemas.config.failures import FailuresConfig, StaticFailuresConfig
+from schemas.config.fabric_kinds import AnyConfig
+from schemas.config.failures import FailureRates
 from schemas.config.parameter import ParameterValue
-from schemas.config.pods import AnyPodConfig, HardwareConfig, StaticPodConfig, SuperpodConfig
+from schemas.config.pods import FabricConfig
 from schemas.messages.failures import is_domain_failure
-from schemas.names import FaultKind
+from schemas.names import FAULT_KINDS, FaultKind
 from services.failures.domain_outages import DOMAINS, first_outage
 from services.failures.hazards import (
-    CLASSES,
     FailureSeeds,
     Hazard,
     RateLevel,
-    Rates,
     draw_age_us,
     first_hazard,
+    hazard_classes,
     level_on,
     next_hazard,
     rate_variation,
     seeds_of,
 )
 from shared.basics.units import US_PER_DAY
-from shared.engine.state import State
+from shared.engine.state import TRANSIENT, State
 from shared.models.fabric_plants import plant_of
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 from shared.models.plant.plant import Plant
@@ -32,8 +31,6 @@ from shared.models.plant.plant import Plant
 ACTIVE_MAX = 10_000
 """Maximum number of active faults for injections. Spontaneous faults are limited by the number of parts."""
 
-StoredConfig = SuperpodConfig | StaticPodConfig | DcnConfig
-"""The configurations that a state can hold, by name: a stored state is decoded by this type."""
 EndedHow = Literal["repaired", "cleared", "expired"]
 
 
@@ -82,11 +79,7 @@ class ChangedParameter:
 class FailuresState(State):
     """State of the faults of one fabric."""
 
-    config: Rates
-    kind: str
-    """Kind of the fabric; with `hardware` it determines the parts."""
-    hardware: HardwareConfig
-    current_config: StoredConfig
+    current_config: AnyConfig
     """The configuration with all changes, without a recorded trace."""
     commissioned_us: int
     """`config.until_days` counts from here."""
@@ -112,11 +105,24 @@ class FailuresState(State):
     """Parameters that differ from those at commissioning."""
     changes: int = 0
     """Number of changes so far."""
+    rates: FailureRates | None = field(default=None, metadata=TRANSIENT, compare=False)
+    """Cache of `config`."""
+
+    @property
+    def config(self) -> FailureRates:
+        """The failure rates now."""
+        if self.rates is None:
+            self.rates = rates_of(self.current_config)
+        return self.rates
+
+    def change_config(self, config: FabricConfig) -> None:
+        """Use another configuration of the same fabric from now on."""
+        self.current_config, self.rates = config, None
 
     @property
     def plant(self) -> Plant:
         """The parts of the fabric."""
-        return plant_of(self.kind, self.hardware)
+        return plant_of(self.current_config.kind, self.current_config.hardware)
 
     @property
     def next_number(self) -> int:
@@ -146,20 +152,17 @@ class FailuresState(State):
         return self.now_us - self.commissioned_us + draw_age_us(self.seed, target, self.config)
 
 
-def commission(fabric: str, config: StoredConfig, at_us: int) -> FailuresState:
+def commission(fabric: str, config: FabricConfig, at_us: int) -> FailuresState:
     """A fabric without faults, with the first fault of every class drawn."""
     state = FailuresState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
-        config=rates_of(config),
-        kind=config.kind,
-        hardware=config.hardware,
-        current_config=config if isinstance(config, DcnConfig) else config.model_copy(update={"trace": None}),
+        current_config=config.without_trace(),
         commissioned_us=at_us,
         seeds=seeds_of(config.seed, rates_of(config)),
         hazards={},
-        begun=dict.fromkeys(get_args(FaultKind), 0),
+        begun=dict.fromkeys(FAULT_KINDS, 0),
         active={},
         ended={},
         technology=_technology(config),
@@ -172,7 +175,7 @@ def draw_first_faults(state: FailuresState) -> None:
     """Draw the next fault of every class and domain from now on."""
     drawn = {name: hazard.drawn for name, hazard in state.hazards.items()}
     seeds, where, plant, now_us = state.seeds, state.fabric, state.plant, state.now_us
-    for kind in CLASSES:
+    for kind in hazard_classes():
         number, since = drawn.get(kind, 0), state.levels.get(kind)
         first = first_hazard(seeds, where, kind, state.config, plant, now_us, number, since)
         state.hazards[kind] = state.within(first)
@@ -189,7 +192,7 @@ def rekey(state: FailuresState, salt: int) -> None:
     from their current values.
     """
     day = state.now_us // US_PER_DAY
-    for kind in CLASSES:
+    for kind in hazard_classes():
         variation = rate_variation(kind, state.seeds, state.config)
         if variation is not None:
             state.levels[kind] = level_on(variation, day, state.levels.get(kind))
@@ -197,16 +200,14 @@ def rekey(state: FailuresState, salt: int) -> None:
     draw_first_faults(state)
 
 
-def rates_of(config: AnyPodConfig | DcnConfig) -> Rates:
+def rates_of(config: FabricConfig) -> FailureRates:
     """The failure rates of a fabric; 0 for parts that it does not have."""
-    rates = config.failures
-    if isinstance(rates, StaticFailuresConfig):
-        return FailuresConfig(**rates.model_dump(), ocs_per_day=0.0, stray_per_day=0.0)
+    rates = config.failure_rates
     if _technology(config) not in (None, *ALIGNED_BY_CAMERA):
         return rates.model_copy(update={"stray_per_day": 0.0})
     return rates
 
 
-def _technology(config: AnyPodConfig | DcnConfig) -> str | None:
+def _technology(config: FabricConfig) -> str | None:
     """The technology of a superpod's OCSes; None for other fabrics."""
     return config.pod_ocs.technology if config.pod_ocs is not None else None

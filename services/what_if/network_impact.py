@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.api.whatif import BlockLoss, LossReport, RewiringEffect, TrafficFigures
-from schemas.config.network_hardware import NetworkConfig
 from schemas.envelope import Envelope
 from schemas.messages.failures import FaultRefused
 from schemas.messages.operator import InjectFault
@@ -129,8 +128,8 @@ def _enclosing_parts(failures: FailuresState, part: Part) -> list[str]:
     block."""
     from shared.models.plant_graph import plant_graph  # noqa: PLC0415 -- networkx takes 0.2 s to import
 
-    hardware = failures.hardware
-    if not isinstance(hardware, NetworkConfig):
+    hardware = failures.current_config.network_hardware
+    if hardware is None:
         raise TypeError(f"{failures.fabric} is not a network")
     words = ENCLOSING_KINDS.get(part.kind, ())
     if network_of(hardware).technology.latching:

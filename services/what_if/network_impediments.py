@@ -3,7 +3,6 @@
 import numpy as np
 
 from schemas.api.explain import Obstacle
-from schemas.config.network_hardware import NetworkConfig
 from schemas.messages.demands import RingFlow
 from services.failures.state import FailuresState, FaultRecord
 from services.traffic.logic import split_of
@@ -45,8 +44,8 @@ def _takes_links(failures: FailuresState, fault: FaultRecord, blocks: set[str]) 
     if fault.kind == "bundle":
         return fault.target.rpartition("/")[0] in blocks
     if fault.kind == "power":
-        hardware = failures.hardware
-        return not (isinstance(hardware, NetworkConfig) and network_of(hardware).technology.latching)
+        network = failures.current_config.network_hardware
+        return not (network and network_of(network).technology.latching)
     return fault.kind in ("rack", "ocs", "block")
 
 

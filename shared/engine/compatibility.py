@@ -16,6 +16,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
+from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.pods import FabricConfig
 from shared.basics.errors import UpgradeNeeded
 from shared.engine.service import AnyService
 from shared.engine.state import State, stored_fields
@@ -76,6 +78,8 @@ def _layout_of_type(hint: Any, enclosing: tuple[Any, ...]) -> Any:
     if hint in enclosing:
         return hint.__name__
     within = (*enclosing, hint) if isinstance(hint, type) else enclosing
+    if hint is FabricConfig:  # a configuration of any kind
+        return [[kind, _layout_of_type(model, within)] for kind, model in CONFIGS.items()]
     if isinstance(hint, type) and is_dataclass(hint):
         hints = get_type_hints(hint)
         return [(one.name, _layout_of_type(hints[one.name], within)) for one in fields(hint)]

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ def codecs(state_type: type[State]) -> dict[str, FieldCodec]:
 
 
 def _codecs_by_hints(state_type: type[State]) -> dict[str, FieldCodec]:
-    hints = get_type_hints(state_type)
+    hints = get_type_hints(state_type, include_extras=True)
     return {name: _codec(hints[name]) for name in stored_fields(state_type)}
 
 
@@ -50,11 +50,12 @@ _codecs: Callable[[Any], dict[str, FieldCodec]] = lru_cache(maxsize=256)(_codecs
 
 
 def _codec(hint: Any) -> FieldCodec:
-    origin = get_origin(hint) or hint
+    plain = _without_annotation(hint)
+    origin = get_origin(plain) or plain
     if origin is np.ndarray:
         return FieldCodec("array", encode_array, decode_array)
     if origin is dict:
-        key, row = get_args(hint)
+        key, row = get_args(plain)
         encode, decode = _json(row)
         return FieldCodec("table", encode, decode, key)
     return FieldCodec("value", *_json(hint))
@@ -63,10 +64,15 @@ def _codec(hint: Any) -> FieldCodec:
 def _json(hint: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
     # Pydantic takes a configuration for plain types only, and hands it on to the records inside. So a record
     # is wrapped into "or None"; models bring their own configuration.
-    model = isinstance(hint, type) and issubclass(hint, BaseModel)
+    plain = _without_annotation(hint)
+    model = isinstance(plain, type) and issubclass(plain, BaseModel)
     config = None if model else ConfigDict(ser_json_inf_nan="constants")
-    adapter: TypeAdapter[Any] = TypeAdapter(hint | None if is_dataclass(hint) else hint, config=config)
+    adapter: TypeAdapter[Any] = TypeAdapter(hint | None if is_dataclass(plain) else hint, config=config)
     return adapter.serializer.to_json, adapter.validator.validate_json
+
+
+def _without_annotation(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def encode_array(array: npt.NDArray[Any]) -> bytes:

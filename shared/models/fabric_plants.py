@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
+from schemas.body import Model
 from schemas.config.dcn import DcnConfig, DemandConfig, JobDemandConfig
-from schemas.config.pods import AnyPodConfig, FabricConfig, HardwareConfig, SuperpodConfig
+from schemas.config.pods import AnyPodConfig, FabricConfig, SuperpodConfig
 from schemas.config.workload_mix import parse_mix
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
@@ -31,7 +32,7 @@ PLANTS: dict[str, Callable[[Any], Plant]] = {
 """Kind of fabric → function from its configured hardware to its plant."""
 
 
-def plant_of(kind: str, hardware: HardwareConfig) -> Plant:
+def plant_of(kind: str, hardware: Model) -> Plant:
     """The plant of a fabric of this kind; the same object for the same hardware."""
     return PLANTS[kind](hardware)
 

@@ -35,7 +35,6 @@ KIND_OF_PART = {
 """Kind of part → the kind of object that is a prefix of its name."""
 DOMAINS = ("control", "power")
 """Kinds of parts that one list contains."""
-FAULT_KINDS = tuple(FAULTS)
 TIERS = ("production", "research", "filler")
 CHIPS_PER_HOST = 4
 

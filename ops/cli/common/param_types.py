@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ChoiceParam(click.ParamType):
     """One of a few words, in any case, with completion and a spelling hint."""
 
-    def __init__(self, name: str, words: Sequence[str]) -> None:
+    def __init__(self, name: str, words: Collection[str]) -> None:
         self.name = name
         self.words = words
 
@@ -310,7 +310,7 @@ FILE = FileParam(path_type=Path)
 OUT_FILE = OutFileParam(path_type=Path)
 
 
-def unknown_word_text(what: str, word: str, allowed: Sequence[str]) -> str:
+def unknown_word_text(what: str, word: str, allowed: Collection[str]) -> str:
     """The error text for a word that is not one of the allowed words."""
     near = closest_match(word.lower(), allowed)
     hint = f"did you mean {near}? " if near else ""

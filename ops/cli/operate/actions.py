@@ -9,7 +9,6 @@ import typer
 
 from ops.cli.common.command_groups import NO_WRAP, command_app, examples
 from ops.cli.common.name_completion import (
-    FAULT_KINDS,
     FaultTargetParam,
     NameParam,
     SiteNameParam,
@@ -166,7 +165,7 @@ def inject(
     kind: Annotated[
         str,
         typer.Argument(
-            click_type=ChoiceParam("kind of fault", FAULT_KINDS), metavar="KIND", help=", ".join(FAULT_KINDS)
+            click_type=ChoiceParam("kind of fault", FAULTS), metavar="KIND", help=", ".join(FAULTS)
         ),
     ],
     target: Annotated[
@@ -209,9 +208,7 @@ def inject(
     The list below shows the kinds, their targets and their effects.
     """
     client = Client()
-    badness = (
-        None if severity is None else severity_of(next(one for one in FAULT_KINDS if one == kind), severity)
-    )
+    badness = None if severity is None else severity_of(kind, severity)
     how = {"duration_s": duration_s, "severity": badness, "onset_s": onset_s}
     body = {"kind": kind, "target": expand_name(client, target), **how}
     answer = send_request(client, "inject", "/v1/faults", RequestNote(key, comment), output, body)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.name_completion import FAULT_KINDS, FaultTargetParam, NameParam, expand_name
+from ops.cli.common.name_completion import FaultTargetParam, NameParam, expand_name
 from ops.cli.common.options import (
     Fabric,
     Output,
@@ -25,6 +25,7 @@ from ops.cli.what_if.impact import JOB_HEADS, PartArgument, count_text, job_cell
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client
 from shared.basics.time_format import format_chip_hours, format_time
+from shared.models.faults.fault_kinds import FAULTS
 
 if TYPE_CHECKING:
     from schemas.api.explain import LeavingSlice, SlicePlan
@@ -76,7 +77,7 @@ def inject(
     kind: Annotated[
         str,
         typer.Argument(
-            click_type=ChoiceParam("kind of fault", FAULT_KINDS), metavar="KIND", help=", ".join(FAULT_KINDS)
+            click_type=ChoiceParam("kind of fault", FAULTS), metavar="KIND", help=", ".join(FAULTS)
         ),
     ],
     target: Annotated[

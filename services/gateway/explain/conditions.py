@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 
 from schemas.body import Model
 from schemas.kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS, find_kind
+from schemas.names import FAULT_KINDS, FaultKind
 from services.gateway.ports import KindView
 from services.gateway.resources.selection import (
     FINITE,
@@ -380,7 +381,7 @@ def _known(kind: Any) -> dict[str, Any]:
         return {name: info.annotation for name, info in kind.model_fields.items()}
     if get_origin(kind) is dict:
         keys, value = get_args(kind)
-        return dict.fromkeys(map(str, get_args(keys)), value)
+        return dict.fromkeys(FAULT_KINDS if keys is FaultKind else map(str, get_args(keys)), value)
     return {}
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from schemas.api.rows import RowT, SliceRow
 from schemas.body import Model
-from schemas.names import FABRIC_PATTERN
+from schemas.names import FABRIC_PATTERN, FaultKind
 from services.gateway.resources.status_documents import natural_sort_key
 from services.gateway.text.validation_errors import problem_text
 from shared.basics.errors import InvalidInput
@@ -24,7 +24,7 @@ from shared.models.superpod.shapes import shape_text
 
 PAGE_MAX = 10_000
 """Maximum number of rows per page."""
-PLAIN = (str, int, float, bool)
+PLAIN = (str, int, float, bool, FaultKind)
 FINITE = ConfigDict(allow_inf_nan=False)
 TWISTED = "_T"
 """Suffix of the shape of a twisted slice, where it is shown in one word."""

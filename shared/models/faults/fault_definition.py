@@ -6,25 +6,9 @@ from typing import Literal
 from shared.basics.errors import InvalidInput
 from shared.models.assumptions import assumed
 
-HazardRate = Literal[
-    "host_per_day",
-    "chip_per_day",
-    "cable_per_day",
-    "link_per_day",
-    "batch_per_day",
-    "optics_per_day",
-    "ocs_per_day",
-    "stray_per_day",
-    "block_per_day",
-    "bundle_per_day",
-    "rack_per_day",
-    "control_per_day",
-    "power_per_day",
-]
-"""Parameters of `failures`: the share of the parts that fail in a day."""
 HazardGroup = Literal["host", "link", "ocs"]
 """Groups whose rates vary together: machines, cables and OCSes have published values."""
-HAZARD_GROUPS: "dict[HazardRate, HazardGroup]" = {
+HAZARD_GROUPS: dict[str, HazardGroup] = {
     "host_per_day": "host",
     "chip_per_day": "host",
     "cable_per_day": "link",
@@ -35,23 +19,6 @@ HAZARD_GROUPS: "dict[HazardRate, HazardGroup]" = {
     "stray_per_day": "ocs",
 }
 """Rate → the group that it varies with; other rates are constant."""
-RepairTime = Literal[
-    "host_repair_h",
-    "cable_repair_h",
-    "cube_repair_h",
-    "link_repair_h",
-    "clean_h",
-    "reseat_h",
-    "ocs_repair_h",
-    "block_repair_h",
-    "bundle_repair_h",
-    "rack_repair_h",
-    "control_repair_h",
-    "power_repair_h",
-]
-"""Parameters of `repairs`: the mean time of a repair in hours."""
-
-
 WorkKind = Literal["clean", "reseat", "replace", "align", "mend"]
 """Work of a technician on a part (`shared.models.faults.repair_work`)."""
 
@@ -104,7 +71,8 @@ class FaultDefinition:
 
     - `strikes`: the kind of part, all of which are equally at risk. `example`: the name of one without its
       fabric.
-    - `rate`: None if the kind is only ever injected.
+    - `rate`: the parameter of `failures` for the share of the parts that fail in a day; None if the kind is
+      only ever injected. `repair_time`: the parameter of `repairs` for the mean time of a repair in hours.
     - `rank`: repairs of lower rank start first. `work`: the minimum work that repairs it.
     - `severity`: None if the fault is only present or absent.
     - `onset_h`: mean time in which a spontaneous fault grows to full severity (0: at once); None for kinds
@@ -114,8 +82,8 @@ class FaultDefinition:
 
     strikes: str
     example: str
-    rate: HazardRate | None
-    repair_time: RepairTime
+    rate: str | None
+    repair_time: str
     rank: int
     meaning: str
     work: WorkKind = "mend"

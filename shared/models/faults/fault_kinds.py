@@ -16,8 +16,8 @@ from shared.models.faults.link_faults import LINK_FAULTS, NATURAL_SHARES, PATH_F
 from shared.models.ocs.parts import PART, share_of_one
 
 if TYPE_CHECKING:
-    from schemas.config.dcn import NetworkFailuresConfig, NetworkRepairsConfig
-    from schemas.config.failures import FailuresConfig
+    from schemas.config.dcn import NetworkRepairsConfig
+    from schemas.config.failures import FailureRates
     from schemas.config.repairs import RepairsConfig
     from schemas.names import FaultKind
     from shared.models.plant.plant import Part, Plant
@@ -206,9 +206,7 @@ and mirrors (NSDI 2024), nor for parts of a network: those are assumptions (`sch
 """
 
 
-def rate_per_day(
-    kind: "FaultKind", config: "FailuresConfig | NetworkFailuresConfig", plant: "Plant"
-) -> float:
+def rate_per_day(kind: "FaultKind", config: "FailureRates", plant: "Plant") -> float:
     """Spontaneous faults per part and day; 0 for a kind that the fabric does not have.
 
     If the plant has the parts of OCSes, the rate of an OCS is divided among them.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shared.basics.units import US_PER_MIN, to_whole_us
 from shared.models.assumptions import assumed
-from shared.models.faults.fault_definition import RepairTime, WorkKind
+from shared.models.faults.fault_definition import WorkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class WorkDefinition:
 
     depth: int
     meaning: str
-    hours: RepairTime | None = None
+    hours: str | None = None
     succeeds: str | None = None
     hands_on: str | None = None
     at_link_ends: bool = False

@@ -4,19 +4,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from schemas import kinds, registry
+from schemas import kinds, names, registry
 from schemas.config.fabric_kinds import CONFIGS
 from services import fleet, service_names
+from services.failures.service import SERVICE as FAILURES
 from services.fleet import FabricKind, register
 from shared.models import fabric_plants
+from shared.models.faults import fault_kinds
 from tests.support.toy_fabric.config import (
+    BULB,
     LampFieldConfig,
     LampLit,
     LampOut,
     check_brightness,
     lamp_field_plant,
 )
-from tests.support.toy_fabric.services import FAILURES
 from tests.support.toy_fabric.services import LAMPS as LAMP_SERVICE
 from tests.support.toy_fabric.view import LAMPS, VIEW
 
@@ -28,6 +30,7 @@ LAMP_FIELD = FabricKind(
     view=lambda: VIEW,
     resources=(LAMPS,),
     messages=(LampOut, LampLit),
+    faults={"bulb": BULB},
 )
 TABLES: tuple[dict[str, Any], ...] = (
     *(fleet.FABRIC_KINDS, fleet.FLEET, service_names.SERVICE_NAMES, CONFIGS, registry.TYPES),
@@ -37,6 +40,8 @@ TABLES: tuple[dict[str, Any], ...] = (
         fabric_plants.CONFIG_CHECKS,
         kinds.KINDS,
         kinds.KIND_BY_NAME_PREFIX,
+        names.FAULT_KINDS,
+        fault_kinds.FAULTS,
     ),
 )
 """All that `register` adds to."""

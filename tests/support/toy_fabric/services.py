@@ -1,4 +1,4 @@
-"""The services of a field of lamps: `failures` begins and ends faults, `lamps` switches lamps off and on."""
+"""The service `lamps` of a field of lamps switches lamps off and on; `failures` is that of all kinds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from schemas.body import Model
-from schemas.documents.pods import FaultDocument
 from schemas.envelope import Envelope
-from schemas.messages.failures import FaultBegan, FaultEnded, FaultRefused
-from schemas.messages.operator import ClearFault, InjectFault
+from schemas.messages.failures import FaultBegan, FaultEnded
 from shared.engine.service import DocumentKey, Output, Service, on
 from shared.engine.state import State
 from tests.support.toy_fabric.config import LampFieldConfig, LampLit, LampOut, lamp_field_plant
@@ -24,7 +22,7 @@ class LampDocument(Model):
 
 
 class FieldSummary(Model):
-    """Kind `summaries`, names `field-0/lamps` and `field-0/failures`."""
+    """Kind `summaries`, name `field-0/lamps`: `count` lamps are out."""
 
     name: str
     commissioned_us: int
@@ -33,81 +31,26 @@ class FieldSummary(Model):
 
 @dataclass
 class FieldState(State):
-    """`since_us` is when each lamp that is out went out; `faults` are all, by name."""
+    """`since_us` is when each lamp that is out went out."""
 
     commissioned_us: int
     since_us: dict[str, int] = field(default_factory=dict)
     changed_us: dict[str, int] = field(default_factory=dict)
-    faults: dict[str, FaultDocument] = field(default_factory=dict)
 
 
 def _commission(fabric: str, config: LampFieldConfig, at_us: int) -> FieldState:
     return FieldState(fabric=fabric, seed=config.seed, now_us=at_us, commissioned_us=at_us)
 
 
-# --- failures -----------------------------------------------------------------------------------------------
-
-
-def _on_inject(state: FieldState, body: InjectFault, _message: Envelope) -> list[Output]:
-    name = f"{state.fabric}/fault-{len(state.faults)}"
-    state.faults[name] = FaultDocument(
-        name=name,
-        kind=body.kind,
-        target=body.target,
-        state="active",
-        injected=True,
-        severity=None,
-        unit=None,
-        onset_us=0,
-        began_us=state.now_us,
-        expires_us=None,
-        ended_us=None,
-        how=None,
-    )
-    _changed(state, "faults", name)
-    return [
-        FaultBegan(
-            fault=name, kind=body.kind, target=body.target, injected=True, severity=None, expires_us=None
-        )
-    ]
-
-
-def _on_clear(state: FieldState, body: ClearFault, _message: Envelope) -> list[Output]:
-    fault = state.faults.get(body.fault)
-    if fault is None or fault.state == "ended":
-        return [FaultRefused(subject=body.fault, reason="not active")]
-    ended = {"state": "ended", "ended_us": state.now_us, "how": "cleared"}
-    state.faults[fault.name] = fault.model_copy(update=ended)
-    _changed(state, "faults", fault.name)
-    return [FaultEnded(fault=fault.name, kind=fault.kind, target=fault.target, how="cleared")]
-
-
-def _changed(state: FieldState, kind: str, name: str) -> None:
-    service = "failures" if kind == "faults" else "lamps"
-    state.changed_documents |= {(kind, name), ("summaries", f"{state.fabric}/{service}")}
-
-
-def _fault_keys(state: FieldState) -> Iterable[DocumentKey]:
-    yield "summaries", f"{state.fabric}/failures"
-    yield from (("faults", name) for name in state.faults)
-
-
-def _fault_document(state: FieldState, key: DocumentKey) -> BaseModel | None:
-    kind, name = key
-    if kind == "faults":
-        return state.faults.get(name)
-    active = sum(fault.state == "active" for fault in state.faults.values())
-    return FieldSummary(name=name, commissioned_us=state.commissioned_us, count=active)
-
-
-# --- lamps --------------------------------------------------------------------------------------------------
+def _changed(state: FieldState, name: str) -> None:
+    state.changed_documents |= {("lamps", name), ("summaries", f"{state.fabric}/lamps")}
 
 
 def _on_fault_began(state: FieldState, body: FaultBegan, _message: Envelope) -> list[Output]:
     if body.target in state.since_us:
         return []
     state.since_us[body.target] = state.changed_us[body.target] = state.now_us
-    _changed(state, "lamps", body.target)
+    _changed(state, body.target)
     return [LampOut(lamp=body.target)]
 
 
@@ -115,7 +58,7 @@ def _on_fault_ended(state: FieldState, body: FaultEnded, _message: Envelope) -> 
     if state.since_us.pop(body.target, None) is None:
         return []
     state.changed_us[body.target] = state.now_us
-    _changed(state, "lamps", body.target)
+    _changed(state, body.target)
     return [LampLit(lamp=body.target)]
 
 
@@ -135,15 +78,6 @@ def _lamp_document(state: FieldState, key: DocumentKey) -> BaseModel:
     )
 
 
-FAILURES: Service[FieldState] = Service(
-    name="failures",
-    state=FieldState,
-    commission=_commission,
-    rules=(on(InjectFault, _on_inject), on(ClearFault, _on_clear)),
-    due=lambda _state: None,
-    document_keys=_fault_keys,
-    document=_fault_document,
-)
 LAMPS: Service[FieldState] = Service(
     name="lamps",
     state=FieldState,

@@ -8,6 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from schemas.api.descriptions import Description, FabricRelated, PartRelated
 from schemas.api.rows import FabricRow, RepairCounts
 from schemas.body import Model
+from schemas.documents.pods import FailuresSummary
 from schemas.kinds import Column, ResourceKind
 from services.gateway.fabrics import fabric_plant, now_us, part_of, retired_us, site_of
 from services.gateway.ports import FabricView, KindView, TwinPorts
@@ -67,14 +68,16 @@ def _related(twin: TwinPorts, fabric: str, row: LampRow) -> PartRelated:
 LAMP_VIEW = KindView(LAMPS, LampRow, LampDescription, _rows, _find, _related)
 
 
-def _summary(twin: TwinPorts, fabric: str, service: str) -> FieldSummary:
-    found = read_one(twin, fabric, "summaries", f"{fabric}/{service}", FieldSummary)
+def _summary(twin: TwinPorts, fabric: str) -> FieldSummary:
+    found = read_one(twin, fabric, "summaries", f"{fabric}/lamps", FieldSummary)
     assert found is not None
     return found
 
 
 def _fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
-    lamps = _summary(twin, fabric, "lamps")
+    lamps = _summary(twin, fabric)
+    failures = read_one(twin, fabric, "summaries", f"{fabric}/failures", FailuresSummary)
+    assert failures is not None
     absent = ("cubes", "healthy", "drained", "hosts_down", "links", "chips", "chips_used", "slices", "waits")
     shares = ("utilisation_now", "utilisation", "cube_availability", "network", "verdicts")
     switches = ("ocs", "ocs_down", "ocs_held", "ocs_parts_down", "cross_connects")
@@ -88,8 +91,8 @@ def _fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
         now_us=now_us(twin, fabric),
         position=twin.log.end(site_of(twin, fabric)),
         **no_pod,
-        faults_active=_summary(twin, fabric, "failures").count,
-        faults_begun={},
+        faults_active=failures.active,
+        faults_begun=failures.begun,
         repairs=RepairCounts(**dict.fromkeys(RepairCounts.model_fields, 0)),
     )
 
@@ -103,7 +106,7 @@ def _fabric_related(twin: TwinPorts, fabric: str, _row: FabricRow) -> FabricRela
 def _metrics(twin: TwinPorts, fabrics: Sequence[str]) -> Iterable[Metric]:
     family = GaugeMetricFamily("lightwave_lamps_out", "Lamps that are out.", labels=["fabric"])
     for fabric in fabrics:
-        family.add_metric([fabric], _summary(twin, fabric, "lamps").count)
+        family.add_metric([fabric], _summary(twin, fabric).count)
     yield family
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from click.testing import CliRunner
+from pydantic import ValidationError
 
 from ops.cli.main import root
 from ops.invariants.checker import check_all
@@ -14,16 +15,24 @@ from schemas.config.fabric_kinds import CONFIGS, config_model
 from schemas.config.pods import SuperpodConfig
 from schemas.files.site_plan import SitePlan
 from schemas.kinds import find_kind
+from schemas.messages.failures import FaultBegan
+from schemas.messages.operator import InjectFault
+from schemas.names import FAULT_KINDS
 from schemas.registry import TYPES, Unreadable, decode
+from services.failures.service import SERVICE as FAILURES
+from services.failures.state import FailuresState
 from services.fleet import FABRIC_KINDS, FLEET, FabricKind, fabric_views, register
 from services.service_names import SERVICE_NAMES
+from shared.basics.units import US_PER_DAY
+from shared.engine.state_codec import decode_state, encode_state
 from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS
+from shared.models.faults.fault_kinds import FAULTS
 from shared.storage.log.log_lines import read_lines
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
+from tests.support.rig import Bench, bodies
 from tests.support.served import served
-from tests.support.toy_fabric.config import LampFieldConfig
+from tests.support.toy_fabric.config import LampFailuresConfig, LampFieldConfig
 from tests.support.toy_fabric.kind import LAMP_FIELD, TABLES, lamp_field_registered
-from tests.support.toy_fabric.services import FAILURES
 from tests.support.toy_fabric.view import VIEW
 
 pytestmark = pytest.mark.integration
@@ -40,8 +49,8 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
         site = SitePlan(site="campus", fabrics={FIELD: LampFieldConfig(), **plan.fabrics})
         driven = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[site])
         client = driven.client()
-        for target in (LAMP, OTHER):
-            _accepted(client, "faults", {"kind": "link", "target": target})
+        for kind, target in (("link", LAMP), ("bulb", OTHER)):
+            _accepted(client, "faults", {"kind": kind, "target": target})
         driven.advance(0.1)
         _accepted(client, f"faults/{FIELD}/fault-0/clear", None)
         yield driven
@@ -87,11 +96,39 @@ def test_without_its_row_the_kind_is_unknown() -> None:
     assert "LampOut" not in TYPES
 
 
+def test_its_kind_of_fault_is_valid_and_listed_while_it_is_registered() -> None:
+    values = {"kind": "bulb", "target": LAMP}
+    before = tuple(FAULT_KINDS)
+    assert tuple(FAULTS) == before
+    with pytest.raises(ValidationError, match=r"Input should be 'host', .* or 'power'"):
+        InjectFault.model_validate(values)
+    with lamp_field_registered():
+        assert InjectFault.model_validate(values).kind == "bulb"
+        assert tuple(FAULT_KINDS) == tuple(FAULTS) == (*before, "bulb")
+        assert InjectFault.model_json_schema()["properties"]["kind"]["enum"] == [*before, "bulb"]
+        with pytest.raises(ValidationError, match=r"Input should be 'host', .*, 'power' or 'bulb'"):
+            InjectFault.model_validate(values | {"kind": "moth"})
+    assert tuple(FAULT_KINDS) == tuple(FAULTS) == before
+
+
+def test_its_bulbs_fail_by_themselves_at_the_rate_of_their_kind() -> None:
+    with lamp_field_registered():
+        config = LampFieldConfig(failures=LampFailuresConfig(bulb_per_day=0.5), seed=3)
+        bench = Bench([FAILURES], config)
+        began = bodies(bench.run(60 * US_PER_DAY), FaultBegan)
+        assert [fault.kind for fault in began] == ["bulb"] * 6, "each lamp once: nothing repairs it"
+        assert bench.documents["summaries", "pod-0/failures"].begun["bulb"] == 6
+        stored = encode_state(bench.state("failures"))
+        assert decode_state(FailuresState, stored) == bench.state("failures")
+
+
 def test_requests_follow_from_the_services() -> None:
     with lamp_field_registered():
         assert {body.__name__ for body in fabric_views()["lamp-field"].requests} == {
             "InjectFault",
             "ClearFault",
+            "RekeyDraws",
+            "SetParameters",
         }
     assert VIEW.requests == frozenset()
     assert "PlanTopology" not in {body.__name__ for body in fabric_views()["superpod"].requests}
@@ -126,9 +163,17 @@ def test_descriptions(twin: DrivenTwin) -> None:
 def test_faults(twin: DrivenTwin) -> None:
     client = twin.client()
     assert {row["state"] for row in get(client, f"faults?fabric={FIELD}")} == {"active", "ended"}
-    refused = client.post("/v1/faults", json={"kind": "ocs", "target": LAMP})
-    assert refused.status_code == 422
-    assert "strikes no part of field-0" in refused.json()["error"]
+    assert [row["target"] for row in get(client, "faults?kind=bulb")] == [OTHER]
+    assert "or 'bulb'" in client.get("/v1/faults?kind=moth").json()["error"]
+    assert get(client, f"fabrics/{FIELD}")["faults_begun"]["bulb"] == 1
+    for kind, target, sentence in (
+        ("ocs", LAMP, "strikes no part of field-0"),
+        ("bulb", "pod-0/cube-0", "strikes no part of pod-0"),
+        ("moth", LAMP, "input should be 'host'"),
+    ):
+        refused = client.post("/v1/faults", json={"kind": kind, "target": target})
+        assert refused.status_code == 422
+        assert sentence in refused.json()["error"]
 
 
 def test_the_light_path_and_the_impact(twin: DrivenTwin) -> None:
