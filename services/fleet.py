@@ -15,7 +15,7 @@ from schemas.config.fabric_kinds import CONFIGS
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.kinds import KIND_BY_NAME_PREFIX, KINDS, ResourceKind
 from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
-from schemas.names import FAULT_KINDS, FaultKind
+from schemas.names import FAULT_KINDS, FaultKind, Shape
 from schemas.registry import REFUSALS, TYPES
 from services.cubes.service import SERVICE as CUBES
 from services.demands.service import SERVICE as DEMANDS
@@ -23,21 +23,38 @@ from services.diagnosis.service import SERVICE as DIAGNOSIS
 from services.failures.service import SERVICE as FAILURES
 from services.jobs.service import SERVICE as JOBS
 from services.ocs.service import SERVICE as OCS
+from services.ocs.state import OCS_HARDWARE, OcsHardware, hardware_of_network, hardware_of_superpod
 from services.repairs.service import SERVICE as REPAIRS
 from services.scheduler.service import SERVICE as SCHEDULER
+from services.scheduler.structures.pod_placement import (
+    FIXED_GRID_PLACEMENT,
+    PLACEMENTS,
+    SWITCHED_PLACEMENT,
+    PodPlacement,
+)
 from services.service_names import SERVICE_NAMES
 from services.topology.service import SERVICE as TOPOLOGY
 from services.traffic.service import SERVICE as TRAFFIC
+from services.transceivers.link_optics import FIXED_FIBRES, LIGHT_PATHS, THROUGH_OCS, LightPaths
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.trunks.service import SERVICE as TRUNKS
 from services.workload.service import SERVICE as WORKLOAD
 from shared.engine.service import AnyService
-from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS, check_network, check_superpod, check_workload
+from shared.models.fabric_plants import (
+    CONFIG_CHECKS,
+    PLANTS,
+    SLICE_CHECKS,
+    check_network,
+    check_slice_on_fixed_links,
+    check_superpod,
+    check_workload,
+)
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS
 from shared.models.network.network_plant import network_plant
 from shared.models.plant.plant import Plant
 from shared.models.static_pod.static_pod_plant import plant_of_static_pod
+from shared.models.superpod.shapes import check_shape
 from shared.models.superpod.superpod_plant import plant_of_superpod
 
 if TYPE_CHECKING:
@@ -53,6 +70,10 @@ class FabricKind:
     - `services`: its services in name order, the order in which they read a message.
     - `check_config`: raises InvalidInput unless an empty fabric can satisfy its configured demand.
     - `view`: loads how the gateway shows it. A function, because only gateways import that.
+    - `check_slice`: raises InvalidInput unless an empty fabric with this number of cubes can run a slice.
+      `placement`: how slices are placed on its cubes. `light_paths`: the optics between the ends of its
+      links. `ocs_hardware`: the function from its configuration to its OCSes. Each is None if the fabric does
+      not have the service that uses it.
     - `refuses`: the operators' requests that such a fabric never takes, although one of its services, which
       other kinds have too, handles them.
     - `resources`, `messages`, `faults`: its kinds of resources, types of messages and kinds of faults that
@@ -64,6 +85,10 @@ class FabricKind:
     services: tuple[AnyService, ...]
     check_config: Callable[[Any], None]
     view: "Callable[[], FabricView]"
+    check_slice: Callable[[Shape, bool, int], None] | None = None
+    placement: PodPlacement | None = None
+    light_paths: LightPaths | None = None
+    ocs_hardware: Callable[[Any], OcsHardware] | None = None
     refuses: frozenset[type[Body]] = frozenset()
     resources: tuple[ResourceKind[Any], ...] = ()
     messages: tuple[type[Body], ...] = ()
@@ -107,6 +132,10 @@ def register(kind: FabricKind) -> None:
     _put(CONFIGS, name, kind.config)
     _put(PLANTS, name, kind.plant)
     _put(CONFIG_CHECKS, name, kind.check_config)
+    _put_if_any(SLICE_CHECKS, name, kind.check_slice)
+    _put_if_any(PLACEMENTS, name, kind.placement)
+    _put_if_any(LIGHT_PATHS, name, kind.light_paths)
+    _put_if_any(OCS_HARDWARE, name, kind.ocs_hardware)
     for resource in kind.resources:
         _add_resource_kind(resource)
     for word, fault in kind.faults.items():
@@ -127,6 +156,13 @@ def _add_resource_kind(kind: ResourceKind[Any]) -> None:
     KIND_BY_NAME_PREFIX[kind.spellings[0]] = kind
 
 
+def _put_if_any(table: dict[str, Any], name: str, value: object) -> None:
+    if value is not None:
+        _put(table, name, value)
+    elif name in table:
+        raise ValueError(f"{name}: the fleet has none, but another table has {table[name]}")
+
+
 def _put(table: dict[str, Any], name: str, value: object) -> None:
     if table.setdefault(name, value) != value:
         raise ValueError(f"{name}: the fleet has {value}, but another table has {table[name]}")
@@ -139,6 +175,10 @@ register(
         services=(CUBES, DIAGNOSIS, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
         check_config=check_superpod,
         view=_pod_view,
+        check_slice=check_shape,
+        placement=SWITCHED_PLACEMENT,
+        light_paths=THROUGH_OCS,
+        ocs_hardware=hardware_of_superpod,
     )
 )
 register(
@@ -148,6 +188,9 @@ register(
         services=(CUBES, DIAGNOSIS, FAILURES, JOBS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
         check_config=check_workload,
         view=_pod_view,
+        check_slice=check_slice_on_fixed_links,
+        placement=FIXED_GRID_PLACEMENT,
+        light_paths=FIXED_FIBRES,
     )
 )
 register(
@@ -157,6 +200,7 @@ register(
         services=(DEMANDS, FAILURES, OCS, REPAIRS, TOPOLOGY, TRAFFIC, TRUNKS),
         check_config=check_network,
         view=_network_view,
+        ocs_hardware=hardware_of_network,
         refuses=frozenset({CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink}),
     )
 )

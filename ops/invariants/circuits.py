@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from schemas.config.dcn import DcnConfig
-from schemas.config.pods import SuperpodConfig
+from schemas.config.pods import FabricConfig
+from schemas.config.runtime_parameters import parameter_or
 from schemas.envelope import Envelope
 from schemas.messages.ocs import (
     CircuitsConnected,
@@ -68,9 +68,9 @@ class CircuitChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
-        if isinstance(body, FabricCommissioned) and isinstance(body.config, SuperpodConfig):
-            radix = ocs_radix(body.config.pod.cubes)
-            self._latches = TECHNOLOGIES[body.config.ocs.technology].latching
+        if isinstance(body, FabricCommissioned) and body.config.pod_ocs is not None:
+            radix = ocs_radix(parameter_or(body.config, "pod.cubes", 0))
+            self._latches = TECHNOLOGIES[body.config.pod_ocs.technology].latching
             self._north = np.full((OCS_COUNT, radix), -1)
             self._south = np.full((OCS_COUNT, radix), -1)
         elif isinstance(body, ConnectCircuits):
@@ -268,6 +268,13 @@ Port = tuple[int, str, int]
 """(OCS, side, number)."""
 
 
+def _ports_wired(config: FabricConfig) -> int:
+    """The ports with a fibre on each side of an OCS; 0 without OCSes."""
+    if config.network_hardware is not None:
+        return wiring_of(network_of(config.network_hardware)).ports_wired
+    return STRANDS * parameter_or(config, "pod.cubes", 0) if config.pod_ocs is not None else 0
+
+
 class PatchChecker:
     """Follows the port of every fibre, by the port it was wired to, and which ports are down."""
 
@@ -279,10 +286,8 @@ class PatchChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
-        if isinstance(body, FabricCommissioned) and isinstance(body.config, SuperpodConfig):
-            self._wired = STRANDS * body.config.pod.cubes
-        elif isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig):
-            self._wired = wiring_of(network_of(body.config.network)).ports_wired
+        if isinstance(body, FabricCommissioned):
+            self._wired = _ports_wired(body.config)
         elif isinstance(body, PortPatched):
             yield from self._patch(body)
         elif isinstance(body, PortDown | PortUp):

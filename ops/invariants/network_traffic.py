@@ -4,7 +4,7 @@ with the capacity of their links."""
 from collections.abc import Iterator
 
 from ops.invariants.network_circuits import NetworkCircuitChecker
-from schemas.config.dcn import DcnConfig
+from schemas.config.runtime_parameters import parameter_or
 from schemas.envelope import Envelope
 from schemas.messages.demands import DemandMoved
 from schemas.messages.failures import ParametersChanged
@@ -39,8 +39,8 @@ class TrafficChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
-        if isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig):
-            self._react_us = body.config.traffic.react_s * US_PER_S
+        if isinstance(body, FabricCommissioned):
+            self._react_us = parameter_or(body.config, "traffic.react_s", 0) * US_PER_S
         elif isinstance(body, ParametersChanged):
             react_s = body.of("traffic").get("react_s")
             self._react_us = react_s * US_PER_S if isinstance(react_s, int) else self._react_us

@@ -4,8 +4,7 @@ Verdicts: each ends once, a part has at most one open verdict, and reports of ou
 
 from collections.abc import Iterator
 
-from schemas.config.dcn import DcnConfig
-from schemas.config.pods import AnyPodConfig
+from schemas.config.runtime_parameters import parameter_or
 from schemas.envelope import Envelope
 from schemas.messages.diagnosis import RepairWork, VerdictGiven, VerdictWithdrawn
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
@@ -38,9 +37,9 @@ class RepairChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
-        if isinstance(body, FabricCommissioned) and isinstance(body.config, AnyPodConfig | DcnConfig):
-            self._technicians = body.config.repairs.technicians
-            self._fibre_technicians = getattr(body.config.repairs, "fibre_technicians", 0)
+        if isinstance(body, FabricCommissioned):
+            self._technicians = parameter_or(body.config, "repairs.technicians", 0)
+            self._fibre_technicians = parameter_or(body.config, "repairs.fibre_technicians", 0)
         elif isinstance(body, ParametersChanged):
             changed = body.of("repairs")
             self._technicians = int(changed.get("technicians") or self._technicians)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ops.invariants.network_circuits import NetworkCircuitChecker
 from schemas.body import Body
-from schemas.config.dcn import DcnConfig
+from schemas.config.runtime_parameters import parameter_or
 from schemas.envelope import Envelope
 from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.ocs import (
@@ -103,8 +103,9 @@ class ControlChecker:
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
-        if isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig):
-            self._each = body.config.network.racks * body.config.network.switches // DOMAINS
+        if isinstance(body, FabricCommissioned):
+            network = body.config.network_hardware
+            self._each = 1 if network is None else network.racks * network.switches // DOMAINS
         elif isinstance(body, ControlLost) or (isinstance(body, OcsesDown) and not body.ocses):
             self._lost[number_of(body.part)] = self._lost.get(number_of(body.part), 0) + 1
         elif isinstance(body, ControlRegained) or (isinstance(body, OcsesUp) and not body.ocses):
@@ -149,8 +150,8 @@ class CapacityPromiseChecker:
         self._follow(message.body)
 
     def _follow(self, body: Body) -> None:
-        if isinstance(body, FabricCommissioned) and isinstance(body.config, DcnConfig):
-            self._promise = body.config.topology.promise
+        if isinstance(body, FabricCommissioned):
+            self._promise = parameter_or(body.config, "topology.promise", 0.0)
         elif isinstance(body, FaultBegan | FaultEnded) and body.kind in LIGHTLESS:
             self._rewiring = None
             self._broken += 1 if isinstance(body, FaultBegan) else -1

@@ -6,7 +6,6 @@ it to another slice.
 
 from collections.abc import Iterator
 
-from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.messages.scheduler import (
     ConnectCircuits,
@@ -46,7 +45,7 @@ class SliceCircuitsChecker:
                 yield from self._check(name)
             self._changed.clear()
         if isinstance(body, FabricCommissioned):
-            self._has_circuits = isinstance(body.config, SuperpodConfig)
+            self._has_circuits = body.config.pod_ocs is not None
         elif isinstance(body, SliceAdmitted):
             self._shapes[body.slice] = body.shape, body.twisted
             self._cubes[body.slice] = body.cubes

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from schemas.config.parameter import ParameterValue
-from schemas.config.pods import AnyPodConfig, StaticPodConfig
+from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
 from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy
 from schemas.messages.failures import ParametersChanged
@@ -298,7 +298,7 @@ SIDE = 4
 
 
 class StaticPodSliceChecker:
-    """Follows the placement of slices in a static pod. Idle for any other kind of fabric."""
+    """Follows the placement of slices in a pod without OCSes. Idle for any other kind of fabric."""
 
     def __init__(self) -> None:
         self._is_static = False
@@ -308,7 +308,7 @@ class StaticPodSliceChecker:
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
         if isinstance(body, FabricCommissioned):
-            self._is_static = isinstance(body.config, StaticPodConfig)
+            self._is_static = isinstance(body.config, AnyPodConfig) and body.config.pod_ocs is None
         elif not self._is_static:
             return
         elif isinstance(body, SliceAdmitted):

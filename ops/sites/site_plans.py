@@ -17,7 +17,7 @@ from ops.sites.configuration import (
 )
 from ops.sites.yaml_reader import read_yaml
 from schemas.config.fabric_kinds import config_model
-from schemas.config.pods import AnyPodConfig, FabricConfig
+from schemas.config.pods import FabricConfig
 from schemas.config.workload import TraceRow
 from schemas.files.site_plan import SitePlan
 from schemas.names import FABRIC_PATTERN, SITE_PATTERN
@@ -91,8 +91,8 @@ def single_fabric_sites(
 def default_names(kind: str, count: int) -> list[str]:
     """What so many fabrics of a kind are called that nobody gave a name: pods of any kind pod-0, pod-1 and so
     on, networks dcn-0."""
-    word = "pod" if issubclass(config_model(kind, "--kind"), AnyPodConfig) else kind
-    return [f"{word}-{number}" for number in range(count)]
+    prefix = config_model(kind, "--kind").name_prefix()
+    return [f"{prefix}-{number}" for number in range(count)]
 
 
 def check_sites(sites: Sequence[SitePlan]) -> None:

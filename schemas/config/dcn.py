@@ -393,5 +393,9 @@ class DcnConfig(FabricConfig):
         return self.network
 
     @property
+    def repair_times(self) -> NetworkRepairsConfig:
+        return self.repairs
+
+    @property
     def network_hardware(self) -> NetworkConfig:
         return self.network

@@ -22,6 +22,9 @@ from schemas.config.transceivers import TransceiversConfig
 from schemas.config.workload import Trace, WorkloadConfig
 from schemas.limits import COUNT_MAX
 
+if TYPE_CHECKING:
+    from schemas.config.dcn import NetworkRepairsConfig
+
 
 class PodConfig(Model):
     """Size of a pod."""
@@ -133,6 +136,11 @@ class FabricConfig(Model):
         return self.failures
 
     @property
+    def repair_times(self) -> "RepairsConfig | NetworkRepairsConfig":
+        """The section `repairs`, with default times for parts that only other fabrics of its sort have."""
+        raise NotImplementedError(f"a {self.kind} has no repairs")
+
+    @property
     def network_hardware(self) -> NetworkConfig | None:
         """The blocks and racks of a fabric that joins pods; None for a fabric that is not a network."""
         return None
@@ -220,6 +228,10 @@ class SuperpodConfig(AnyPodConfig):
         return self.pod
 
     @property
+    def repair_times(self) -> RepairsConfig:
+        return self.repairs
+
+    @property
     def pod_ocs(self) -> PodOcsConfig:
         return self.ocs
 
@@ -245,6 +257,10 @@ class StaticPodConfig(AnyPodConfig):
     @property
     def failure_rates(self) -> FailuresConfig:
         return FailuresConfig(**self.failures.model_dump(), ocs_per_day=0.0, stray_per_day=0.0)
+
+    @property
+    def repair_times(self) -> RepairsConfig:
+        return RepairsConfig.model_validate(self.repairs.model_dump())
 
 
 def pod_config(config: FabricConfig) -> PodConfig:

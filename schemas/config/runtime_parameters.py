@@ -7,6 +7,7 @@ already been used for draws.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -21,6 +22,8 @@ from schemas.config.parameter import (
     parameters_of,
 )
 from schemas.config.pods import FabricConfig
+
+ValueT = TypeVar("ValueT", int, float)
 
 VALUE_SHOWN_MAX = 60
 """Maximum number of characters of a value in an error."""
@@ -101,6 +104,13 @@ def parameter_value(config: FabricConfig, name: str) -> ParameterValue:
     section, _, field = name.rpartition(".")
     found: ParameterValue = getattr(getattr(config, section) if section else config, field)
     return found
+
+
+def parameter_or(config: FabricConfig, name: str, default: ValueT) -> ValueT:
+    """The value of a parameter; `default`, which is of its type, if its kind of fabric does not have it."""
+    if name not in parameters_of(type(config)):
+        return default
+    return cast(ValueT, parameter_value(config, name))
 
 
 def with_settings(

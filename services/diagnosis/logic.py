@@ -244,7 +244,7 @@ def _give_verdicts(state: DiagnosisState, fresh: set[int], cause: str) -> list[O
 def _is_known_to_shake(state: DiagnosisState, suspicion: Suspicion) -> bool:
     """Whether a link loses light like all others over an OCS with a verdict "shake"; its ends join that
     verdict."""
-    if suspicion.kind != "fibre" or state.kind != "superpod":
+    if suspicion.kind != "fibre" or not state.has_ocs:
         return False
     target = f"{state.fabric}/ocs-{link_end(suspicion.end).ocs}"
     for number, verdict in state.verdicts.items():
@@ -286,7 +286,7 @@ def _with_partner_evidence(state: DiagnosisState, suspicion: Suspicion) -> Suspi
 def _remedies(state: DiagnosisState, candidates: list[Suspicion]) -> list[Remedy]:
     """The remedies of suspicions. If many links over one OCS lose light alike, the remedy is for the OCS."""
     by_ocs: defaultdict[int, list[Suspicion]] = defaultdict(list)
-    if state.kind == "superpod":
+    if state.has_ocs:
         for suspicion in candidates:
             if suspicion.kind == "fibre":
                 by_ocs[link_end(suspicion.end).ocs].append(suspicion)

@@ -78,7 +78,8 @@ class DiagnosisState(State):
     After every kind of work was tried at a part, no further verdict is given on it.
     """
 
-    kind: str
+    has_ocs: bool
+    """Whether links go through OCSes."""
     cubes: int
     recheck_after_s: int
     peer: npt.NDArray[np.int32]
@@ -124,13 +125,14 @@ certainly comes after the repair."""
 
 def commission(fabric: str, config: AnyPodConfig, at_us: int) -> DiagnosisState:
     """The diagnosis of a new fabric, without outliers."""
+    plant = plant_of(config.kind, config.pod)
     return DiagnosisState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
-        kind=config.kind,
+        has_ocs=plant.population("ocs") > 0,
         cubes=config.pod.cubes,
         recheck_after_s=RECHECK_INSPECTIONS * config.transceivers.look_interval_s,
-        peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
+        peer=plant.far_ends().astype(np.int32),
         technology=config.pod_ocs.technology if config.pod_ocs is not None else "palomar",
     )

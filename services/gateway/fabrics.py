@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from schemas.body import Body
-from schemas.config.dcn import DcnConfig
 from schemas.config.pods import FabricConfig
 from schemas.kinds import ResourceKind
 from services.gateway.ports import FabricView, TwinPorts
@@ -116,8 +115,8 @@ def now_us(twin: TwinPorts, fabric: str) -> int:
 def fabric_network(twin: TwinPorts, fabric: str) -> Network | None:
     """The blocks and racks of a datacenter network; None for another kind of fabric. Raise NotFound if there
     is no such fabric."""
-    config = config_of(twin, fabric)
-    return network_of(config.network) if isinstance(config, DcnConfig) else None
+    hardware = config_of(twin, fabric).network_hardware
+    return None if hardware is None else network_of(hardware)
 
 
 def is_commissioned(twin: TwinPorts, fabric: str) -> bool:

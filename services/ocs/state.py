@@ -4,8 +4,9 @@ Port arrays have shape (OCSes, radix), or (2, OCSes, radix) for (North, South). 
 number of OCSes; a superpod has 48. A circuit is identified by its North port.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -230,34 +231,65 @@ class OcsState(State):
         return bool(self.frozen_faults[ocs] or self.blind_faults[ocs])
 
 
+@dataclass(frozen=True, slots=True)
+class OcsHardware:
+    """The OCSes of a new fabric.
+
+    `ports_wired`: ports with a fibre on each side of an OCS, from 0 on. `network`: the blocks that they join;
+    None in a pod.
+    """
+
+    ocs_count: int
+    radix: int
+    ports_wired: int
+    technology: str
+    telemetry_interval_s: int
+    network: NetworkConfig | None = None
+
+
+def hardware_of_superpod(config: SuperpodConfig) -> OcsHardware:
+    """The OCSes of a superpod: each joins one face index of all its cubes."""
+    cubes = config.pod.cubes
+    telemetry_s = config.transceivers.telemetry_interval_s
+    return OcsHardware(
+        OCS_COUNT, ocs_radix(cubes), STRANDS * cubes, config.ocs.technology, telemetry_s, network=None
+    )
+
+
+def hardware_of_network(config: DcnConfig) -> OcsHardware:
+    """The OCSes of a datacenter network; its wiring gives their number and size."""
+    network = network_of(config.network)
+    wiring = wiring_of(network)
+    return OcsHardware(
+        network.ocs_count,
+        wiring.radix,
+        wiring.ports_wired,
+        network.technology.name,
+        config.traffic.telemetry_interval_s,
+        network=config.network,
+    )
+
+
+OCS_HARDWARE: dict[str, Callable[[Any], OcsHardware]] = {
+    "superpod": hardware_of_superpod,
+    "dcn": hardware_of_network,
+}
+"""Kind of fabric → function from its configuration to its OCSes."""
+
+
 def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> OcsState:
-    """The OCSes of a new fabric, without circuits; its wiring gives their number and size."""
-    if isinstance(config, DcnConfig):
-        network = network_of(config.network)
-        wiring = wiring_of(network)
-        state = _without_circuits(
-            fabric, config, at_us, (network.ocs_count, wiring.radix), wiring.ports_wired
-        )
-        state.network = config.network
-        state.technology = network.technology.name
-        state.telemetry_interval_s = config.traffic.telemetry_interval_s
-        return state
-    shape = (OCS_COUNT, ocs_radix(config.pod.cubes))
-    state = _without_circuits(fabric, config, at_us, shape, STRANDS * config.pod.cubes)
-    state.technology = config.ocs.technology
-    state.telemetry_interval_s = config.transceivers.telemetry_interval_s
-    return state
-
-
-def _without_circuits(
-    fabric: str, config: SuperpodConfig | DcnConfig, at_us: int, shape: tuple[int, int], ports_wired: int
-) -> OcsState:
+    """The OCSes of a new fabric, without circuits."""
+    hardware = OCS_HARDWARE[config.kind](config)
+    shape = hardware.ocs_count, hardware.radix
     return OcsState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
         config=config.ocs,
-        ports_wired=ports_wired,
+        ports_wired=hardware.ports_wired,
+        network=hardware.network,
+        technology=hardware.technology,
+        telemetry_interval_s=hardware.telemetry_interval_s,
         wanted=np.full(shape, NO_PORT, dtype=np.int16),
         wanted_from=np.full(shape, NO_PORT, dtype=np.int16),
         owner=np.full(shape, NO_OWNER, dtype=np.int32),

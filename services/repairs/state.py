@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from schemas.config.dcn import DcnConfig, NetworkRepairsConfig
-from schemas.config.pods import AnyPodConfig
+from schemas.config.dcn import NetworkRepairsConfig
+from schemas.config.pods import FabricConfig
 from schemas.config.repairs import RepairsConfig
 from schemas.messages.diagnosis import RepairWork
 from schemas.names import FaultKind
@@ -103,16 +103,13 @@ class RepairsState(State):
         return f"{self.fabric}/repair-{number}"
 
 
-def commission(fabric: str, config: AnyPodConfig | DcnConfig, at_us: int) -> RepairsState:
-    """A shop without repairs. Fabrics without OCSes get default durations for OCS repairs, which are
-    unused."""
+def commission(fabric: str, config: FabricConfig, at_us: int) -> RepairsState:
+    """A shop without repairs."""
     return RepairsState(
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
-        config=config.repairs
-        if isinstance(config.repairs, NetworkRepairsConfig)
-        else RepairsConfig.model_validate(config.repairs.model_dump()),
+        config=config.repair_times,
         opened=0,
         completed=0,
         cancelled=0,

@@ -9,7 +9,6 @@ all slices of a job have cubes, or none.
 from collections.abc import Callable
 from functools import partial
 
-from schemas.config.dcn import DcnConfig
 from schemas.envelope import Envelope
 from schemas.messages.jobs import PodSignalled
 from schemas.messages.scheduler import PodHeld, PodsJoined, PodsParted, PodsRunning, PodWaits
@@ -132,7 +131,7 @@ def on_fabric_commissioned(
 ) -> list[Output]:
     """Report the running jobs to a network that joins the site. The first pod of each job does so, because
     the network has not read earlier messages."""
-    if not isinstance(body.config, DcnConfig):
+    if body.config.network_hardware is None:
         return []
     return [
         PodsRunning(

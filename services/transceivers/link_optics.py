@@ -134,7 +134,8 @@ class FixedFibres:
         return np.zeros((len(ends), STRANDS))
 
 
-LIGHT_PATHS: dict[str, LightPaths] = {"superpod": ThroughOcs(), "static-pod": FixedFibres()}
+THROUGH_OCS, FIXED_FIBRES = ThroughOcs(), FixedFibres()
+LIGHT_PATHS: dict[str, LightPaths] = {"superpod": THROUGH_OCS, "static-pod": FIXED_FIBRES}
 """Kind of fabric → optics between the ends of its links."""
 
 

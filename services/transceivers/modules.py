@@ -10,6 +10,7 @@ import numpy.typing as npt
 from services.transceivers.state import ReplacedModule, TransceiversState
 from shared.basics.units import US_PER_DAY
 from shared.models.assumptions import assumed
+from shared.models.fabric_plants import plant_of
 from shared.models.optics.fabric_links import LinkTable, link_table
 from shared.models.optics.link import LinkDesign
 from shared.models.optics.link_design import design_of
@@ -32,7 +33,7 @@ def modules_of(state: TransceiversState) -> InstalledModules:
                 state.seed,
                 state.fabric,
                 len(state.peer),
-                state.cubes if state.kind == "superpod" else None,
+                state.cubes if plant_of(state.kind, state.pod).population("ocs") else None,
                 design_of(state.config),
                 state.technology,
                 state.commissioned_us,

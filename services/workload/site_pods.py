@@ -4,7 +4,6 @@ A fabric learns of a later one when that is commissioned. A new pod that may req
 by the fabrics that were there before.
 """
 
-from schemas.config.dcn import DcnConfig
 from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
 from schemas.messages.demands import NetworkGreeted
@@ -18,8 +17,8 @@ from shared.models.network.attachments import joined_by
 def on_fabric_commissioned(state: WorkloadState, body: FabricCommissioned, message: Envelope) -> list[Output]:
     """Record a new fabric of the site, and greet it if it needs to know this pod."""
     config = body.config
-    if isinstance(config, DcnConfig):
-        state.networks[message.fabric] = joined_by(config.network, state.fabric)
+    if config.network_hardware is not None:
+        state.networks[message.fabric] = joined_by(config.network_hardware, state.fabric)
     if not isinstance(config, AnyPodConfig):
         return []
     state.other_pods[message.fabric] = OtherPod(config.kind, config.pod.cubes)

@@ -37,9 +37,14 @@ def plant_of(kind: str, hardware: Model) -> Plant:
     return PLANTS[kind](hardware)
 
 
+def check_slice_on_fixed_links(shape: Shape, twisted: bool, _cubes: int) -> None:
+    """InvalidInput unless an empty static pod can run such a slice."""
+    boxes.check_static_shape(shape, twisted)
+
+
 SLICE_CHECKS: dict[str, Callable[[Shape, bool, int], None]] = {
     "superpod": shapes.check_shape,
-    "static-pod": lambda shape, twisted, _cubes: boxes.check_static_shape(shape, twisted),
+    "static-pod": check_slice_on_fixed_links,
 }
 """Kind of fabric → check of a slice for a pod of this number of cubes."""
 

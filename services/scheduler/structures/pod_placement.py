@@ -300,5 +300,6 @@ def _neighbour_cubes() -> tuple[int, ...]:
     return tuple((neighbour_end(np.arange(CUBES * ENDS_PER_CUBE)) // ENDS_PER_CUBE).tolist())
 
 
-PLACEMENTS: dict[str, PodPlacement] = {"superpod": SwitchedPlacement(), "static-pod": FixedGridPlacement()}
+SWITCHED_PLACEMENT, FIXED_GRID_PLACEMENT = SwitchedPlacement(), FixedGridPlacement()
+PLACEMENTS: dict[str, PodPlacement] = {"superpod": SWITCHED_PLACEMENT, "static-pod": FIXED_GRID_PLACEMENT}
 """Kind of fabric → its placement."""

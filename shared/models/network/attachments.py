@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from schemas.config.dcn import DcnConfig
 from schemas.config.network_hardware import NetworkConfig
 from schemas.config.pods import AnyPodConfig, FabricConfig
 from shared.basics.checks import closest_match_hint
@@ -29,8 +28,8 @@ def joined_with(fabrics: Fabrics, pod: str) -> tuple[str, ...]:
     Empty if the pod is attached to no network.
     """
     for config in fabrics.values():
-        if isinstance(config, DcnConfig):
-            joined = joined_by(config.network, pod)
+        if config.network_hardware is not None:
+            joined = joined_by(config.network_hardware, pod)
             if joined:
                 return tuple([name for name in fabrics if name in joined])
     return ()
@@ -39,8 +38,8 @@ def joined_with(fabrics: Fabrics, pod: str) -> tuple[str, ...]:
 def _kept_apart(fabrics: Fabrics, pod: str, other: str) -> str | None:
     """Why two pods of one network are not joined; None if no network has both."""
     for name, config in fabrics.items():
-        if isinstance(config, DcnConfig):
-            at = {block.pod: block for block in network_of(config.network).blocks}
+        if config.network_hardware is not None:
+            at = {block.pod: block for block in network_of(config.network_hardware).blocks}
             if pod in at and other in at:
                 one, two = at[pod], at[other]
                 blocks = f"{name}/{one.name} and {name}/{two.name}"
@@ -53,7 +52,7 @@ def _kept_apart(fabrics: Fabrics, pod: str, other: str) -> str | None:
 
 def check_joined(site: str, fabrics: Fabrics, pods: Sequence[str]) -> None:
     """InvalidInput unless one network of the site joins all these pods."""
-    if not any(isinstance(config, DcnConfig) for config in fabrics.values()):
+    if all(config.network_hardware is None for config in fabrics.values()):
         there = ", ".join([name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)])
         raise InvalidInput(
             f"site {site} has no datacenter network that joins its pods {there}; must be one pod"
@@ -73,9 +72,9 @@ def check_attachments(fabrics: Fabrics) -> None:
     pods = [name for name, config in fabrics.items() if isinstance(config, AnyPodConfig)]
     at: dict[str, str] = {}
     for name, config in fabrics.items():
-        if not isinstance(config, DcnConfig):
+        if config.network_hardware is None:
             continue
-        for block in network_of(config.network).blocks:
+        for block in network_of(config.network_hardware).blocks:
             if block.pod is None:
                 continue
             if block.pod not in pods:

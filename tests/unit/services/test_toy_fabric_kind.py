@@ -3,6 +3,7 @@ invariants know it without a change."""
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -22,10 +23,13 @@ from schemas.registry import TYPES, Unreadable, decode
 from services.failures.service import SERVICE as FAILURES
 from services.failures.state import FailuresState
 from services.fleet import FABRIC_KINDS, FLEET, FabricKind, fabric_views, register
+from services.ocs.state import OCS_HARDWARE, hardware_of_network
+from services.scheduler.structures.pod_placement import PLACEMENTS
 from services.service_names import SERVICE_NAMES
+from services.transceivers.link_optics import LIGHT_PATHS
 from shared.basics.units import US_PER_DAY
 from shared.engine.state_codec import decode_state, encode_state
-from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS
+from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS, SLICE_CHECKS
 from shared.models.faults.fault_kinds import FAULTS
 from shared.storage.log.log_lines import read_lines
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
@@ -72,14 +76,25 @@ def test_every_built_in_kind_has_one_row_that_all_tables_follow() -> None:
         assert (CONFIGS[name], PLANTS[name], CONFIG_CHECKS[name]) == (row.config, row.plant, row.check_config)
         assert FLEET[name] == row.services
         assert SERVICE_NAMES[name] == tuple(service.name for service in row.services)
+        assert (SLICE_CHECKS.get(name), PLACEMENTS.get(name)) == (row.check_slice, row.placement)
+        assert (LIGHT_PATHS.get(name), OCS_HARDWARE.get(name)) == (row.light_paths, row.ocs_hardware)
+        has = {service.name for service in row.services}
+        assert (row.placement is not None) == ("scheduler" in has)
+        assert (row.light_paths is not None) == ("transceivers" in has)
+        assert (row.ocs_hardware is not None) == ("ocs" in has)
 
 
-def test_a_row_that_contradicts_a_table_is_refused() -> None:
+def test_a_row_that_contradicts_a_table_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [dict(table) for table in TABLES]
     row = FABRIC_KINDS["superpod"]
     other = FabricKind(row.config, row.plant, (FAILURES,), row.check_config, row.view)
     with pytest.raises(ValueError, match="superpod: the fleet has"):
         register(other)
+    other = replace(row, ocs_hardware=hardware_of_network)
+    monkeypatch.setitem(FABRIC_KINDS, "superpod", other)
+    with pytest.raises(ValueError, match=r"superpod: the fleet has .*hardware_of_network"):
+        register(other)
+    monkeypatch.undo()
     assert [dict(table) for table in TABLES] == kept
 
 
