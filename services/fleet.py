@@ -13,6 +13,7 @@ from schemas.body import Body
 from schemas.config.dcn import DcnConfig
 from schemas.config.fabric_kinds import CONFIGS
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
+from schemas.fabric_names import FABRIC_NAMING, NETWORK_NAMING, POD_NAMING, FabricNaming
 from schemas.kinds import KIND_BY_NAME_PREFIX, KINDS, ResourceKind
 from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
 from schemas.names import FAULT_KINDS, FaultKind, Shape
@@ -66,6 +67,7 @@ class FabricKind:
     """One kind of fabric.
 
     - `config`: the model of its configuration; the default of its field `kind` is the name of the kind.
+    - `naming`: how such fabrics and their resources are named.
     - `plant`: the function from its configured hardware to its plant.
     - `services`: its services in name order, the order in which they read a message.
     - `check_config`: raises InvalidInput unless an empty fabric can satisfy its configured demand.
@@ -81,6 +83,7 @@ class FabricKind:
     """
 
     config: type[FabricConfig]
+    naming: FabricNaming
     plant: Callable[[Any], Plant]
     services: tuple[AnyService, ...]
     check_config: Callable[[Any], None]
@@ -130,6 +133,7 @@ def register(kind: FabricKind) -> None:
     _put(FLEET, name, kind.services)
     _put(SERVICE_NAMES, name, tuple(service.name for service in kind.services))
     _put(CONFIGS, name, kind.config)
+    _put(FABRIC_NAMING, name, kind.naming)
     _put(PLANTS, name, kind.plant)
     _put(CONFIG_CHECKS, name, kind.check_config)
     _put_if_any(SLICE_CHECKS, name, kind.check_slice)
@@ -171,6 +175,7 @@ def _put(table: dict[str, Any], name: str, value: object) -> None:
 register(
     FabricKind(
         config=SuperpodConfig,
+        naming=POD_NAMING,
         plant=plant_of_superpod,
         services=(CUBES, DIAGNOSIS, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
         check_config=check_superpod,
@@ -184,6 +189,7 @@ register(
 register(
     FabricKind(
         config=StaticPodConfig,
+        naming=POD_NAMING,
         plant=plant_of_static_pod,
         services=(CUBES, DIAGNOSIS, FAILURES, JOBS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
         check_config=check_workload,
@@ -196,6 +202,7 @@ register(
 register(
     FabricKind(
         config=DcnConfig,
+        naming=NETWORK_NAMING,
         plant=network_plant,
         services=(DEMANDS, FAILURES, OCS, REPAIRS, TOPOLOGY, TRAFFIC, TRUNKS),
         check_config=check_network,

@@ -17,6 +17,7 @@ from ops.client.answers import AnswerT, ApiPath, JsonRecord
 from ops.client.json_types import JsonObject, JsonValue
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
+from schemas.fabric_names import default_fabric_name
 from schemas.kinds import FABRICS, ResourceKind
 from schemas.limits import IDEMPOTENCY_KEY_MAX
 from shared.basics.checks import check_range
@@ -61,7 +62,6 @@ WAIT_S = 10
 """Maximum time that the twin waits until a request is on the log; less than TIMEOUT_S."""
 RETRY_S = 0.2
 RETRY_S_MAX = 60
-FIRST_POD = "pod-0"
 PAGE_MAX = 10_000
 """Maximum number of rows in a page of a list."""
 LINK_HEADER = re.compile(r'<([^>]+)>; rel="(next|prev)"')
@@ -420,13 +420,9 @@ class Client:
 
 
 def default_fabric(client: Client) -> str:
-    """The default fabric, the same as in the twin: pod-0 if there is one, else the first."""
-    try:
-        client.resource(row_path(FABRICS, FIRST_POD), "position")
-    except NotFound:
-        known = client.rows(rows_path(FABRICS), "name")
-        return str(known[0].name) if known else FIRST_POD
-    return FIRST_POD
+    """The fabric of requests that name none, by the rule of the twin."""
+    rows = client.rows(rows_path(FABRICS), "name", "kind")
+    return default_fabric_name({row.name: row.kind for row in rows})
 
 
 def _close(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:

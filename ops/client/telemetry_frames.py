@@ -14,6 +14,7 @@ from ops.client.answers import CLOCK
 from ops.client.http_client import Client, escape_path
 from ops.local.output_file import atomic_output_file
 from ops.report.safe_text import quoted
+from schemas.fabric_names import default_fabric_name
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.parsing import parse_duration_s
 from shared.basics.time_format import format_time, parse_time_us
@@ -47,10 +48,11 @@ def export_frames(
 
 
 def resolve_fabric(client: Client, fabric: str | None, of: str | None) -> str:
-    """The given fabric, or by default pod-0, or else the first one. NotFound for an unknown fabric,
-    InvalidInput if it has no telemetry `of` that kind."""
+    """The fabric of this name or, if none is given, that of requests that name none. NotFound if there is no
+    such fabric, InvalidInput if it has nothing of the kind."""
     rows = {str(row["name"]): row for row in client.rows("/v1/fabrics", "name", "kind", "network", "ocs")}
-    name = fabric if fabric is not None else "pod-0" if "pod-0" in rows else next(iter(rows), "pod-0")
+    kinds = {name: str(row["kind"]) for name, row in rows.items()}
+    name = fabric if fabric is not None else default_fabric_name(kinds)
     if name not in rows:
         raise NotFound(f"--fabric {quoted(name)}: no such fabric; there is {', '.join(rows)}")
     row = rows[name]

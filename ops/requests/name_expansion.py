@@ -3,21 +3,15 @@
 import re
 from collections.abc import Sequence
 
-SHORT_NAME = re.compile(
-    r"(?:ocs|cube|slice|fault|repair|verdict|batch|block|rack|control|power|rewiring)-[0-9]+(?:/.*)?"
-)
-OF_NETWORKS = ("block-", "rack-", "control-", "power-", "rewiring-")
-OF_PODS = ("cube-", "slice-", "verdict-", "batch-")
+from schemas.fabric_names import FABRIC_NAMING
+
+SHORT_NAME = re.compile(r"([a-z]+)-[0-9]+(?:/.*)?")
 
 
 def lacks_fabric(name: str) -> bool:
     """Whether a name may lack its fabric."""
-    return SHORT_NAME.fullmatch(name) is not None
-
-
-def can_be_in(name: str, *, network: bool) -> bool:
-    """Whether a short name can be that of something in a network, or in a pod."""
-    return not name.startswith(OF_PODS if network else OF_NETWORKS)
+    match = SHORT_NAME.fullmatch(name)
+    return match is not None and any(match[1] in naming.first_words for naming in FABRIC_NAMING.values())
 
 
 def with_fabric(name: str, fabrics: Sequence[str]) -> str:

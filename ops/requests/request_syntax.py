@@ -11,7 +11,9 @@ from ops.requests.option_syntax import parse_options, parse_span_us
 from ops.sites.configuration import DEFAULT_KIND, parse_pairs
 from schemas.api.changes import Change, DrainChange, InjectChange, RequestChange, SetChange, UndrainChange
 from schemas.body import Model
+from schemas.fabric_names import default_fabric_name
 from services.gateway.text.validation_errors import invalid_sentence
+from services.service_names import kinds_with
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.units import US_PER_S
 from shared.models.faults.fault_kinds import FAULTS, severity_of
@@ -90,13 +92,14 @@ def _change(
     what: str, head: str, fields: dict[str, object], given: dict[str, str], fabrics: Mapping[str, str]
 ) -> tuple[Change, str]:
     """(the change, its fabric)."""
-    fabric = given.get("fabric", next(iter(fabrics)))
+    fabric = given.get("fabric", default_fabric_name(fabrics))
     if what == "set":
         values = parse_pairs(fabrics.get(fabric, DEFAULT_KIND), [head])
         return _valid(SetChange, fields | {"fabric": fabric, "parameters": values}), fabric
     if what == "request":
         parse_shape(head)
-        fabric = given.get("fabric", next((name for name, kind in fabrics.items() if kind != "dcn"), fabric))
+        with_slices = {name: kind for name, kind in fabrics.items() if kind in kinds_with("scheduler")}
+        fabric = given.get("fabric", default_fabric_name(with_slices or fabrics))
         priority = given.get("priority")
         if priority is not None:
             fields["priority"] = int(priority) if _is_integer(priority) else priority

@@ -19,6 +19,7 @@ from ops.sites.yaml_reader import read_yaml
 from schemas.config.fabric_kinds import config_model
 from schemas.config.pods import FabricConfig
 from schemas.config.workload import TraceRow
+from schemas.fabric_names import FABRIC_NAMING
 from schemas.files.site_plan import SitePlan
 from schemas.names import FABRIC_PATTERN, SITE_PATTERN
 from shared.basics.errors import InvalidInput
@@ -91,8 +92,8 @@ def single_fabric_sites(
 def default_names(kind: str, count: int) -> list[str]:
     """What so many fabrics of a kind are called that nobody gave a name: pods of any kind pod-0, pod-1 and so
     on, networks dcn-0."""
-    prefix = config_model(kind, "--kind").name_prefix()
-    return [f"{prefix}-{number}" for number in range(count)]
+    config_model(kind, "--kind")
+    return [f"{FABRIC_NAMING[kind].prefix}-{number}" for number in range(count)]
 
 
 def check_sites(sites: Sequence[SitePlan]) -> None:

@@ -62,7 +62,8 @@ class RequestChange(SliceRequest):
 
 
 class SetChange(ParametersRequest):
-    """Set parameters of a fabric; by default of pod-0, or of the first fabric if there is no pod-0."""
+    """Set parameters of a fabric; by default of the first pod of the site, or of its first fabric if it has
+    no pod."""
 
     change: Literal["set"]
     fabric: str | None = None

@@ -120,11 +120,6 @@ class FabricConfig(Model):
         @property
         def failures(self) -> FailureRates: ...
 
-    @classmethod
-    def name_prefix(cls) -> str:
-        """The first word of the default names of such fabrics: `pod` of `pod-0`."""
-        return str(cls.model_fields["kind"].default)
-
     @property
     def hardware(self) -> Model:
         """The section that, with the kind, determines the plant: every hardware part."""
@@ -179,10 +174,6 @@ class AnyPodConfig(FabricConfig):
         def failures(self) -> FailuresConfig | StaticFailuresConfig: ...
         @property
         def trace(self) -> Trace | None: ...
-
-    @classmethod
-    def name_prefix(cls) -> str:
-        return "pod"
 
     def without_trace(self) -> Self:
         return self.model_copy(update={"trace": None})

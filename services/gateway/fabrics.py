@@ -1,9 +1,11 @@
 """Look-up of fabrics: by the first segment of a name, their plants, and their sites."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from schemas.body import Body
 from schemas.config.pods import FabricConfig
+from schemas.fabric_names import default_fabric_name
 from schemas.kinds import ResourceKind
 from services.gateway.ports import FabricView, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
@@ -15,9 +17,6 @@ from shared.models.plant.plant import Part, Plant
 
 if TYPE_CHECKING:
     from shared.models.plant_graph import PlantGraph
-
-FIRST_POD = "pod-0"
-"""The default fabric, if there is one of this name."""
 
 
 def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
@@ -145,22 +144,28 @@ def site_fabrics(twin: TwinPorts, site: str) -> dict[str, FabricConfig]:
 
 
 def default_fabric(twin: TwinPorts, fabric: str | None) -> str:
-    """The given fabric, or the default: `pod-0`, else the first one. Raise NotFound if there is no such
-    fabric."""
+    """The given fabric, or the default of all that were commissioned (`default_fabric_name`). Raise NotFound
+    if there is no such fabric."""
     if fabric is None:
-        fabric = (
-            FIRST_POD
-            if is_commissioned(twin, FIRST_POD)
-            else next(iter(commissioned_fabrics(twin)), FIRST_POD)
-        )
+        fabric = _default_of(twin, commissioned_fabrics(twin))
     config_of(twin, fabric)
     return fabric
 
 
-def default_living_fabric(twin: TwinPorts, fabric: str | None, body: type[Body] | None = None) -> str:
+def default_living_fabric(
+    twin: TwinPorts, fabric: str | None, body: type[Body] | None = None, *, site: str | None = None
+) -> str:
     """As `default_fabric`, for requests: the default is a fabric that has not retired, if there is one, and
-    that accepts the request `body`, if there is one."""
-    names = living_fabrics(twin) if fabric is None else []
-    if body is not None:
-        names = [name for name in names if accepts(twin, name, body)] or names
-    return default_fabric(twin, FIRST_POD if FIRST_POD in names else next(iter(names), fabric))
+    that accepts the request `body`, if there is one. With `site` it is one of this site."""
+    if fabric is None:
+        names = living_fabrics(twin)
+        if site is not None:
+            names = [name for name in names if site_of(twin, name) == site]
+        if body is not None:
+            names = [name for name in names if accepts(twin, name, body)] or names
+        fabric = _default_of(twin, names) if names else None
+    return default_fabric(twin, fabric)
+
+
+def _default_of(twin: TwinPorts, fabrics: Iterable[str]) -> str:
+    return default_fabric_name({name: config_of(twin, name).kind for name in fabrics})

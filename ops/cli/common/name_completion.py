@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ops.requests.name_expansion import can_be_in, lacks_fabric, with_fabric
+from ops.requests.name_expansion import lacks_fabric, with_fabric
+from schemas.fabric_names import can_have
 from schemas.kinds import FABRICS, KINDS, OCS, ResourceKind, RowT, find_kind
 from shared.basics.errors import NotFound
 from shared.models.faults.fault_kinds import FAULTS
@@ -184,9 +185,7 @@ def expand_name(client: "Client", name: str) -> str:
         rows = client.rows(rows_path(FABRICS), "name")
     except NotFound:  # not a twin: the next query reports that
         return name
-    fits = [
-        str(row.name) for row in rows if can_be_in(name, network=getattr(row, "network", None) is not None)
-    ]
+    fits = [row.name for row in rows if can_have(str(getattr(row, "kind", None)), name)]
     return with_fabric(name, fits)
 
 

@@ -90,7 +90,7 @@ Fabric = Annotated[
     str | None,
     typer.Option(
         click_type=NameParam("fabrics"),
-        help="the fabric [default: pod-0, or the first if there is no pod-0]",
+        help="the fabric [default: the first pod, or the first fabric if there is no pod]",
     ),
 ]
 SliceShape = Annotated[

@@ -24,7 +24,6 @@ BY = ("pod", "owner", "slice", "tier")
 FIELDS = ("by", "since_us", "until_us", "total_chip_us", "chip_us", "rows", "spans")
 SPANS = 120
 """Columns of the chart at most."""
-FIRST_POD = "pod-0"
 
 app = command_app()
 
@@ -45,7 +44,7 @@ def goodput(
         str | None,
         typer.Option(
             click_type=NameParam("fabrics"),
-            help="the fabric [default: pod-0, or the first; with --by pod all]",
+            help="the fabric [default: the first pod; with --by pod all]",
         ),
     ] = None,
     at: At = None,

@@ -24,24 +24,28 @@ from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S, to_whole_us
 
 
-def change_requests(twin: TwinPorts, change: Change) -> tuple[str, Sequence[RequestBody]]:
-    """(fabric, request bodies) of a change. Raise InvalidInput or NotFound if it is not possible."""
-    fabric, bodies = _fabric_and_bodies(twin, change)
+def change_requests(
+    twin: TwinPorts, change: Change, site: str | None = None
+) -> tuple[str, Sequence[RequestBody]]:
+    """(fabric, request bodies) of a change. A change without a fabric is of one of `site`, if that is given.
+    Raise InvalidInput or NotFound if it is not possible."""
+    fabric, bodies = _fabric_and_bodies(twin, change, site)
     ended_us = retired_us(twin, fabric)
     if ended_us is not None:
         raise InvalidInput(f"fabric {fabric}: retired at {format_time(ended_us)}; must be a running fabric")
     return fabric, bodies
 
 
-def timed_changes(twin: TwinPorts, changes: Sequence[Change]) -> list[TimedRequest]:
-    """The requests of several changes. Raise InvalidInput, with the place of the change, if one of them is
-    not possible, or sets a parameter twice at the same time."""
+def timed_changes(twin: TwinPorts, changes: Sequence[Change], site: str | None = None) -> list[TimedRequest]:
+    """The requests of several changes; those without a fabric are of `site`, if that is given. Raise
+    InvalidInput, with the place of the change, if one of them is not possible, or sets a parameter twice at
+    the same time."""
     found: list[TimedRequest] = []
     settings: set[tuple[int, str, str]] = set()
     for place, change in enumerate(changes):
         after_us = to_whole_us(change.after_s, US_PER_S)
         try:
-            fabric, bodies = change_requests(twin, change)
+            fabric, bodies = change_requests(twin, change, site)
             if isinstance(change, SetChange):
                 for name in change.parameters:
                     if (after_us, fabric, name) in settings:
@@ -53,16 +57,19 @@ def timed_changes(twin: TwinPorts, changes: Sequence[Change]) -> list[TimedReque
     return found
 
 
-def _fabric_and_bodies(twin: TwinPorts, change: Change) -> tuple[str, Sequence[RequestBody]]:
+def _fabric_and_bodies(
+    twin: TwinPorts, change: Change, site: str | None
+) -> tuple[str, Sequence[RequestBody]]:
     match change:
         case InjectChange():
             fabric, body = fault_request(twin, change)
         case RequestChange():
-            fabric, body = slice_request(twin, change)
+            fabric, body = slice_request(twin, change, site)
         case DrainChange() | UndrainChange():
             fabric, body = drain_request(twin, change.target, drain=isinstance(change, DrainChange))
         case SetChange():
-            fabric, body = parameters_request(twin, default_living_fabric(twin, change.fabric), change)
+            fabric = default_living_fabric(twin, change.fabric, site=site)
+            fabric, body = parameters_request(twin, fabric, change)
             settings = [ParameterSetting(name=name, value=value) for name, value in change.parameters.items()]
             check_settings(twin, fabric, tuple(settings))
         case RepairChange():

@@ -1,6 +1,6 @@
 """Starts forecasts: checks the request, and finds the site and the time from which the futures run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from schemas.api.forecast import ForecastOrder, ForecastReport, ForecastRequest
@@ -36,8 +36,10 @@ def start_forecast(
     _check_in_time(request)
     point = parse_point_in_time(request.at, twin.clock.show().now_us, sites(twin), twin.log)
     with _answering_at(None if request.at == NOW else point):
-        requests = tuple(timed_changes(twin, request.changes))
-        site = _site(twin, request, [one.fabric for one in requests])
+        site_by_fabric = {fabric: site_of(twin, fabric) for fabric in living_fabrics(twin)}
+        _check_site(request.site, site_by_fabric)
+        requests = tuple(timed_changes(twin, request.changes, request.site))
+        site = _site(request, site_by_fabric, [one.fabric for one in requests])
     position = point.positions[site]
     return forecasts.start(
         ForecastOrder(
@@ -65,25 +67,24 @@ def _check_in_time(request: ForecastRequest) -> None:
             )
 
 
-def _site(twin: TwinPorts, request: ForecastRequest, fabrics: list[str]) -> str:
-    """The site to forecast: that of the changes, the named one, or the first one. Raise InvalidInput if these
-    differ, or if no fabric of the site runs."""
-    site_by_fabric = {fabric: site_of(twin, fabric) for fabric in living_fabrics(twin)}
+def _check_site(site: str | None, site_by_fabric: Mapping[str, str]) -> None:
+    """Raise InvalidInput unless a fabric of the site runs, if one is named."""
     running = list(dict.fromkeys(site_by_fabric.values()))
+    if site is not None and site not in running:
+        raise InvalidInput(f"site {truncated(repr(site))}: no such site; must be one of {', '.join(running)}")
+
+
+def _site(request: ForecastRequest, site_by_fabric: Mapping[str, str], fabrics: list[str]) -> str:
+    """The site to forecast: that of the changes, the named one, or the first one. Raise InvalidInput if these
+    differ, or if no fabric runs."""
     changed = list(dict.fromkeys(site_by_fabric[fabric] for fabric in fabrics))
-    if request.site is not None and request.site not in running:
-        raise InvalidInput(
-            f"site {truncated(repr(request.site))}: no such site; must be one of {', '.join(running)}"
-        )
     if len(changed) > 1:
         raise InvalidInput(
             f"changes: are of {', '.join(changed)}; must be of one site; use one forecast for each"
         )
     if request.site is not None and changed not in ([], [request.site]):
-        raise InvalidInput(
-            f"site {request.site!r}: the changes are of {changed[0]}; must be the same site; a change "
-            "without a fabric is of the default one"
-        )
+        raise InvalidInput(f"site {request.site!r}: the changes are of {changed[0]}; must be the same site")
+    running = list(dict.fromkeys(site_by_fabric.values()))
     wanted = [request.site] if request.site is not None else changed
     if not wanted and not running:
         raise InvalidInput("site: every fabric has retired; must have a running fabric")

@@ -15,19 +15,26 @@ from shared.models.network.attachments import check_joined, joined_with
 
 
 def pods_of_request(
-    twin: TwinPorts, fabric: str | None, request: str, shape: Shape, *, twisted: bool
+    twin: TwinPorts,
+    fabric: str | None,
+    request: str,
+    shape: Shape,
+    *,
+    twisted: bool,
+    site: str | None = None,
 ) -> tuple[str, ...]:
     """The pods in which a job gets a slice, in the order of its ring.
 
     These are the named pods; or, for a number, `fabric` and the next pods of its site that can hold such a
-    slice. Raise InvalidInput if there are not enough.
+    slice. Without `fabric` they are of `site`, if that is given. Raise InvalidInput if there are not enough.
     """
     try:
         wanted = parse_pods(request)
     except ValueError as error:
         raise InvalidInput(f"pods {truncated(request)!r}: {error}") from None
     if isinstance(wanted, int):
-        return _next_pods(twin, fabric, wanted, shape, twisted=twisted)
+        first = _first_pod(twin, wanted, site) if fabric is None else fabric
+        return _next_pods(twin, first, wanted, shape, twisted=twisted)
     if fabric is not None and fabric != wanted[0]:
         raise InvalidInput(f"fabric {fabric}: must be omitted, or the first of pods {','.join(wanted)}")
     check_pods(twin, wanted, shape, twisted=twisted)
@@ -49,11 +56,8 @@ def check_pods(twin: TwinPorts, pods: Sequence[str], shape: Shape, *, twisted: b
     _check_joined(twin, site, pods)
 
 
-def _next_pods(
-    twin: TwinPorts, fabric: str | None, count: int, shape: Shape, *, twisted: bool
-) -> tuple[str, ...]:
+def _next_pods(twin: TwinPorts, first: str, count: int, shape: Shape, *, twisted: bool) -> tuple[str, ...]:
     """The first pod, and the next pods of its site that can hold the slice."""
-    first = _first_pod(twin, count) if fabric is None else fabric
     site = site_of(twin, first)
     pods = _pods_of(twin, site)
     if count > len(pods):
@@ -77,13 +81,18 @@ def _next_pods(
     return tuple(suitable[:count])
 
 
-def _first_pod(twin: TwinPorts, count: int) -> str:
-    """The default first pod: of the first site that has enough pods, else the first of all."""
-    names = [name for name in living_fabrics(twin) if isinstance(config_of(twin, name), AnyPodConfig)]
+def _first_pod(twin: TwinPorts, count: int, site: str | None) -> str:
+    """The default first pod: of the first site that has enough pods, else the first of all; only of `site`,
+    if that is given."""
+    names = [
+        name
+        for name in living_fabrics(twin)
+        if site in (None, site_of(twin, name)) and isinstance(config_of(twin, name), AnyPodConfig)
+    ]
     if not names:
-        raise NotFound("pods: this twin has no pod")
+        raise NotFound("pods: this twin has no pod" if site is None else f"pods: site {site} has no pod")
     sites = dict.fromkeys(site_of(twin, name) for name in names)
-    enough = (pods[0] for site in sites if len(pods := _pods_of(twin, site)) >= count)
+    enough = (pods[0] for place in sites if len(pods := _pods_of(twin, place)) >= count)
     return next(enough, names[0])
 
 

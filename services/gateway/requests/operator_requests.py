@@ -70,13 +70,14 @@ INBOX_MAX = 10_000
 BodyT = TypeVar("BodyT", bound=RequestBody)
 
 
-def slice_request(twin: TwinPorts, request: SliceRequest) -> tuple[str, RequestBody]:
-    """(fabric, request body) for a slice; raise InvalidInput if the fabric cannot have such a slice."""
+def slice_request(twin: TwinPorts, request: SliceRequest, site: str | None = None) -> tuple[str, RequestBody]:
+    """(fabric, request body) for a slice; without a fabric one of `site`, if that is given. Raise
+    InvalidInput if the fabric cannot have such a slice."""
     shape = parse_shape(request.shape)
     pods = None
     if request.pods is not None:
-        pods = pods_of_request(twin, request.fabric, request.pods, shape, twisted=request.twisted)
-    fabric = default_living_fabric(twin, request.fabric, RequestSlice) if pods is None else pods[0]
+        pods = pods_of_request(twin, request.fabric, request.pods, shape, twisted=request.twisted, site=site)
+    fabric = pods[0] if pods else default_living_fabric(twin, request.fabric, RequestSlice, site=site)
     config = config_of(twin, fabric)
     if not isinstance(config, AnyPodConfig):
         raise InvalidInput(f"fabric {fabric}: is a {config.kind}, which has no slices; must be a pod")

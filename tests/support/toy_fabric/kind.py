@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from schemas import kinds, names, registry
+from schemas import fabric_names, kinds, names, registry
 from schemas.config.fabric_kinds import CONFIGS
+from schemas.fabric_names import FabricNaming
 from services import fleet, service_names
 from services.failures.service import SERVICE as FAILURES
 from services.fleet import FabricKind, register
@@ -24,6 +25,7 @@ from tests.support.toy_fabric.view import LAMPS, VIEW
 
 LAMP_FIELD = FabricKind(
     config=LampFieldConfig,
+    naming=FabricNaming("field", frozenset({"mast", "fault"})),
     plant=lamp_field_plant,
     services=(FAILURES, LAMP_SERVICE),
     check_config=check_brightness,
@@ -40,6 +42,7 @@ TABLES: tuple[dict[str, Any], ...] = (
         fabric_plants.CONFIG_CHECKS,
         kinds.KINDS,
         kinds.KIND_BY_NAME_PREFIX,
+        fabric_names.FABRIC_NAMING,
         names.FAULT_KINDS,
         fault_kinds.FAULTS,
     ),

@@ -11,9 +11,11 @@ from pydantic import ValidationError
 
 from ops.cli.main import root
 from ops.invariants.checker import check_all
-from ops.sites.site_plans import single_fabric_sites
+from ops.requests.name_expansion import lacks_fabric
+from ops.sites.site_plans import default_names, single_fabric_sites
 from schemas.config.fabric_kinds import CONFIGS, config_model
 from schemas.config.pods import SuperpodConfig
+from schemas.fabric_names import can_have, default_fabric_name
 from schemas.files.site_plan import SitePlan
 from schemas.kinds import find_kind
 from schemas.messages.failures import FaultBegan
@@ -22,7 +24,7 @@ from schemas.names import FAULT_KINDS
 from schemas.registry import TYPES, Unreadable, decode
 from services.failures.service import SERVICE as FAILURES
 from services.failures.state import FailuresState
-from services.fleet import FABRIC_KINDS, FLEET, FabricKind, fabric_views, register
+from services.fleet import FABRIC_KINDS, FLEET, fabric_views, register
 from services.ocs.state import OCS_HARDWARE, hardware_of_network
 from services.scheduler.structures.pod_placement import PLACEMENTS
 from services.service_names import SERVICE_NAMES
@@ -87,7 +89,7 @@ def test_every_built_in_kind_has_one_row_that_all_tables_follow() -> None:
 def test_a_row_that_contradicts_a_table_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [dict(table) for table in TABLES]
     row = FABRIC_KINDS["superpod"]
-    other = FabricKind(row.config, row.plant, (FAILURES,), row.check_config, row.view)
+    other = replace(row, services=(FAILURES,))
     with pytest.raises(ValueError, match="superpod: the fleet has"):
         register(other)
     other = replace(row, ocs_hardware=hardware_of_network)
@@ -109,6 +111,20 @@ def test_without_its_row_the_kind_is_unknown() -> None:
         assert config_model("lamp-field") is LampFieldConfig
         assert TYPES["LampOut"].writer == "lamps"
     assert "LampOut" not in TYPES
+
+
+def test_the_default_fabric_is_the_first_pod_and_then_the_first_of_the_next_kind() -> None:
+    field, network, pod = {"field-0": "lamp-field"}, {"dcn-0": "dcn"}, {"pod-3": "static-pod"}
+    assert default_fabric_name({}) == "pod-0"
+    with lamp_field_registered():
+        assert default_fabric_name(field) == "field-0"
+        assert default_fabric_name(field | network) == "dcn-0"
+        assert default_fabric_name(field | network | pod | {"pod-4": "superpod"}) == "pod-3"
+        assert default_names("lamp-field", 2) == ["field-0", "field-1"]
+        assert lacks_fabric("mast-1/lamp-0")
+        assert can_have("lamp-field", "mast-1/lamp-0")
+        assert not can_have("superpod", "mast-1/lamp-0")
+    assert not lacks_fabric("mast-1/lamp-0")
 
 
 def test_its_kind_of_fault_is_valid_and_listed_while_it_is_registered() -> None:

@@ -250,11 +250,14 @@ def stream(*numbers: int) -> Answer:
     return 200, "text/event-stream", text.encode()
 
 
-FABRIC = as_json({"name": "pod-0", "position": 5})
+FABRICS = {
+    "/v1/fabrics": [as_json([{"name": "pod-0", "kind": "superpod"}])],
+    "/v1/fabrics/pod-0": [as_json({"name": "pod-0", "position": 5})],
+}
 
 
 def test_follow_takes_up_a_broken_stream_behind_what_it_saw() -> None:
-    answers = {"/v1/fabrics/pod-0": [FABRIC], "/v1/events/stream": [stream(5, 6), DROP, stream(), stream(7)]}
+    answers = FABRICS | {"/v1/events/stream": [stream(5, 6), DROP, stream(), stream(7)]}
     with answering(answers) as twin:
         follower = subprocess.Popen(
             [sys.executable, "-m", "ops.cli", "events", "--follow", "-o", "json"],
@@ -353,7 +356,7 @@ def test_what_speaks_no_http_is_told_briefly() -> None:
 @pytest.mark.slow("waits as long as a client tries to connect again")
 def test_follow_gives_up_on_a_twin_that_stays_away() -> None:
     started_s = time.monotonic()
-    with answering({"/v1/fabrics/pod-0": [FABRIC], "/v1/events/stream": [stream(5), DROP]}) as twin:
+    with answering(FABRICS | {"/v1/events/stream": [stream(5), DROP]}) as twin:
         done = lightwave("events", "--follow", "-o", "json", url=twin.url)
     assert done.returncode == UNREACHABLE
     assert json.loads(done.stdout)["id"] == "ocs@pod-0/5"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.config.failures import StaticFailuresConfig
+from schemas.config.failures import FailuresConfig, StaticFailuresConfig
 from schemas.config.pods import StaticPodConfig
 from schemas.messages.failures import FaultBegan, FaultRefused
 from schemas.messages.operator import InjectFault
@@ -54,4 +54,5 @@ def test_the_state_survives_its_storage() -> None:
     loaded = decode_state(SERVICE.state, stored)
     assert isinstance(loaded, FailuresState)
     assert encode_state(loaded) == stored
+    assert isinstance(loaded.config, FailuresConfig)
     assert loaded.config.ocs_per_day == 0.0

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from ops.sites.configuration import config_from_pairs
+from schemas.api.changes import RequestChange, SetChange
 from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
+from services.gateway.explain.changes import timed_changes
 from services.gateway.http import event_stream
 from services.gateway.log import history
 from services.gateway.log.history import LogFilter
@@ -205,12 +207,23 @@ def test_what_cannot_be_is_said_by_the_kinds_own_rules(
 # --- while store or log are made again ----------------------------------------------------------------------
 
 
+def test_a_change_without_a_fabric_is_of_the_named_site(twin: DrivenTwin) -> None:
+    changes = (
+        SetChange(change="set", parameters={"repairs.technicians": 4}),
+        RequestChange(change="request", shape="4x4x4"),
+    )
+    for site, fabric in ((None, SWITCHED), ("campus", SWITCHED), ("annex", APART)):
+        assert [one.fabric for one in timed_changes(twin.ports, changes, site)] == [fabric] * 2
+    several = RequestChange(change="request", shape="4x4x4", pods="2")
+    with pytest.raises(InvalidInput, match="pods 2: must be at most 1; site annex has 1 pod, pod-7"):
+        timed_changes(twin.ports, [several], "annex")
+
+
 def test_a_forecast_is_of_the_site_of_its_changes(client: Client) -> None:
     default = {"change": "set", "parameters": {"repairs.technicians": 4}}
     other = {"change": "drain", "target": f"{APART}/cube-1"}
-    assert refusal(client, "forecasts", {"site": "annex", "changes": [default]}) == (
-        "site 'annex': the changes are of campus; must be the same site; a change without a fabric is of the "
-        "default one"
+    assert refusal(client, "forecasts", {"site": "campus", "changes": [other]}) == (
+        "site 'campus': the changes are of annex; must be the same site"
     )
     assert refusal(client, "forecasts", {"changes": [default, other]}) == (
         "changes: are of campus, annex; must be of one site; use one forecast for each"

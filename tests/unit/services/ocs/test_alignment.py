@@ -140,7 +140,7 @@ def test_a_repair_there_has_them_tried_again(noisy: Bench) -> None:
 def test_what_breaks_meanwhile_is_what_they_wait_for(noisy: Bench, what: str) -> None:
     ocs, north = failing(noisy)[0]
     target = f"pod-0/ocs-{ocs}" if what == "ocs" else f"pod-0/ocs-{ocs}/N{north}"
-    began = fault_began("pod-0/fault-0", what, target)  # type: ignore[arg-type]  # one of them is a word
+    began = fault_began("pod-0/fault-0", what, target)
     noisy.say(began)
     assert (ocs, north) not in failing(noisy)
     after(noisy, 100 * REALIGN_US)

@@ -214,7 +214,7 @@ def do(bench: Bench, board: Board, act: tuple[str, str, int], joined: set[int]) 
 def _fault(fault: tuple[str, str, int]) -> Any:
     kind, side, number = fault
     part = f"{side}{number}" if kind == "port" else f"driver-{number}"
-    return fault_began(f"pod-0/fault-{kind}-{side}{number}", kind, f"pod-0/ocs-0/{part}")  # type: ignore[arg-type]  # of KINDS
+    return fault_began(f"pod-0/fault-{kind}-{side}{number}", kind, f"pod-0/ocs-0/{part}")
 
 
 @settings(max_examples=60, deadline=None)

@@ -112,7 +112,7 @@ def test_its_document_has_the_losses_of_the_technology(technology: str) -> None:
 def struck(*parts: str) -> list[FaultBegan]:
     """Faults of these parts of ocs-17, each by its kind; "" is the chassis itself."""
     return [
-        fault_began(f"pod-0/fault-{n}", part.partition("-")[0] or "ocs", f"pod-0/ocs-17/{part}".rstrip("/"))  # type: ignore[arg-type]  # words of parts
+        fault_began(f"pod-0/fault-{n}", part.partition("-")[0] or "ocs", f"pod-0/ocs-17/{part}".rstrip("/"))
         for n, part in enumerate(parts)
     ]
 

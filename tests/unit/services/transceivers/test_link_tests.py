@@ -131,7 +131,7 @@ def test_an_end_in_use_is_refused_with_the_slice_and_a_slice_finds_the_ports_fre
 )
 def test_an_ocs_that_makes_no_circuit_tests_nothing(bench: Bench, part: str, reason: str) -> None:
     kind = {"": "ocs", "/cpu": "cpu", "/S4": "port"}[part]
-    bench.say(fault_began("pod-0/fault-0", kind, f"pod-0/ocs-17{part}"))  # type: ignore[arg-type]  # of three
+    bench.say(fault_began("pod-0/fault-0", kind, f"pod-0/ocs-17{part}"))
     assert asked(bench) == LinkTestRefused(end=END, reason=reason)
 
 
