@@ -150,7 +150,7 @@ class MirrorStoodOut(OcsBody):
 
 
 class MirrorSteady(OcsBody):
-    """A mirror that had stood out is in its place again."""
+    """A mirror that was an outlier is in its place again."""
 
     ocs: OcsIndex
     side: Literal["N", "S"]

@@ -1,6 +1,6 @@
-"""Attribution: from the ends of links that stand out to suspected faults. Pure functions of values.
+"""Attribution: from outlier link ends to suspected faults. Pure functions of values.
 
-Rules are applied in order of certainty: first what a module's readings show of itself, then what stands out
+Rules are applied in order of certainty: first faults that a module's readings show of itself, then outliers
 at one end alone. Next is what is lost between two ends, whose launch and reception are both known. Last is a
 receiver that errs with normal light. A departure that is explained gives no second suspicion: light that was
 never launched was not lost on the way.
@@ -50,7 +50,7 @@ class Suspicion:
 
 
 def suspicions(outliers: Mapping[int, Inspection]) -> list[Suspicion]:
-    """The suspicions about all ends that stand out, in order of ends; at most one for each end or link.
+    """The suspicions about all outlier ends, in order of ends; at most one for each end or link.
 
     `outliers` includes the far ends of their links.
     """

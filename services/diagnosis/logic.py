@@ -45,7 +45,7 @@ def due(state: DiagnosisState) -> int | None:
 
 
 def on_tick(state: DiagnosisState, _tick: Tick, message: Envelope) -> list[Output]:
-    """Recheck ends after a repair. If an end still stands out, the repair was ineffective or there is
+    """Recheck ends after a repair. If an end is still an outlier, the repair was ineffective or there is
     another fault."""
     ready = sorted(end for end, at_us in state.rechecks.items() if at_us <= state.now_us)
     emitted: list[Output] = []
@@ -151,7 +151,8 @@ def on_repair_completed(state: DiagnosisState, body: RepairCompleted, _message: 
 
 
 def on_link_tested(state: DiagnosisState, body: LinkTested, message: Envelope) -> list[Output]:
-    """Give a verdict from a link test, whoever requested it. It is certain, because there is no other end."""
+    """Give a verdict from a link test, of diagnosis or an operator. It is certain, because there is no other
+    end."""
     end = body.end
     if body.verdict == "open":  # the end is being worked on: test it later
         if end in state.testing:
@@ -193,7 +194,7 @@ def on_test_refused(state: DiagnosisState, body: LinkTestRefused, _message: Enve
 
 
 def _clear_end(state: DiagnosisState, end: int) -> None:
-    """Clear an end that no longer stands out.
+    """Clear an end that is no longer an outlier.
 
     Its last attempts are remembered for a while, in case they only hid the fault; but not if nothing more can
     be done.
@@ -217,7 +218,7 @@ def _expire_attempts(state: DiagnosisState) -> None:
 
 
 def _give_verdicts(state: DiagnosisState, fresh: set[int], cause: str) -> list[Output]:
-    """Give verdicts on these ends if they stand out and are in no open verdict."""
+    """Give verdicts on these ends if they are outliers and in no open verdict."""
     in_verdict = {end for verdict in state.verdicts.values() for end in verdict.ends} | state.rechecks.keys()
     candidates = [
         suspicion
@@ -257,7 +258,7 @@ def _is_known_to_shake(state: DiagnosisState, suspicion: Suspicion) -> bool:
 
 
 def _with_partner_evidence(state: DiagnosisState, suspicion: Suspicion) -> Suspicion:
-    """The suspicion with the end that stood out with more partners as the likelier of the two.
+    """The suspicion; of its two ends, the one that was an outlier with more partners is the likelier.
 
     Not all these partners are at fault.
     """
@@ -303,7 +304,7 @@ def _remedies(state: DiagnosisState, candidates: list[Suspicion]) -> list[Remedy
 def _is_shaken(state: DiagnosisState, ocs: int, group: list[Suspicion]) -> bool:
     """Whether an OCS shakes.
 
-    This is so if most links over it lose light, or if a link does whose ends both stood out with other
+    This is so if most links over it lose light, or if a link does whose ends were both outliers with other
     partners as well. The OCS is what they have in common.
     """
     if any(_stood_out_with_others(state, suspicion) for suspicion in group):

@@ -103,7 +103,7 @@ def ends_of(group: list[Suspicion]) -> tuple[int, ...]:
 
 
 def _failure_share(works: list[RepairWork]) -> float:
-    """The probability that all of these works fail to repair an existing fault."""
+    """The probability that all of these repair jobs fail to remove an existing fault."""
     share = 1.0
     for work in works:
         succeeds = WORK_DEFINITIONS[work].succeeds
@@ -122,7 +122,7 @@ def _next_work(kind: FaultKind, done: list[RepairWork]) -> RepairWork | None:
 def _last_failed_repair(attempts: list[RepairAttempt], kind: FaultKind, target: str) -> str | None:
     """The last repair for the same fault that has not helped.
 
-    Since then the ends have stood out all the time, or the part is the same.
+    Since then the ends have been outliers all the time, or the part is the same.
     """
     same = [
         row.repair

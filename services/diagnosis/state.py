@@ -49,7 +49,7 @@ class EndedLinkVerdict(LinkVerdict):
 
 @dataclass(frozen=True, slots=True)
 class RepairAttempt:
-    """Work that was done on a part because its ends stood out: the suspected fault, the repair and its end.
+    """Work on a part because its ends were outliers: the suspected fault, the repair and its end.
 
     `read_normal_since`: the end at which this is recorded has read as it should since.
     """
@@ -91,9 +91,9 @@ class DiagnosisState(State):
     withdrawn: int = 0
     ineffective: int = 0
     outliers: dict[int, Inspection] = field(default_factory=dict)
-    """Ends that stand out now, with the far ends of their links."""
+    """The current outlier ends, with the far ends of their links."""
     attempts: dict[int, tuple[RepairAttempt, ...]] = field(default_factory=dict)
-    """What was done since an end stands out, or lately at ends that did."""
+    """Work since an end became an outlier, and recent work at former outliers."""
     rechecks: dict[int, int] = field(default_factory=dict)
     """Time of the recheck after a repair."""
     unseen: dict[int, int] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class DiagnosisState(State):
     testing: dict[int, bool] = field(default_factory=dict)
     """Ends for which a link test decides whether a repair has helped."""
     partners: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Far ends with which an end stood out."""
+    """Far ends with which an end was an outlier."""
     blind_arrays: dict[str, int] = field(default_factory=dict)
     """Time of failure of cameras and injection modules that OCSes reported, by name of the part."""
     misaligned_mirrors: dict[int, MirrorSighting] = field(default_factory=dict)
@@ -119,7 +119,7 @@ REPEAT_WINDOW_US = 7 * US_PER_DAY
 """If the same fault is found at an end within this time after its repair, the repair was ineffective.
 Intermittent faults rarely stay away longer, and a new fault of the same kind at that end is rarer still."""
 RECHECK_INSPECTIONS = 2
-"""Number of inspections after a repair until ends that still stand out are judged again. The second one
+"""Number of inspections after a repair until the remaining outliers are judged again. The second one
 certainly comes after the repair."""
 
 

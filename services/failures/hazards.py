@@ -175,11 +175,11 @@ def changed_hazard(
 ) -> Hazard:
     """The pending fault of a class after a change of its rate, given (before, after).
 
-    The remaining gap in clock time is exponential whatever has passed, and stays so when it is scaled by the
-    ratio of the rates. If no fault was pending, the gap is drawn again with the number of the `change` as
-    key. The earlier draw must not be used again: its fault had not come before the rate fell to 0, so it was
-    longer than that time. A fault that is due is not changed. `since` is a known level of the rate's
-    variation.
+    The remaining gap in clock time is exponential regardless of the time that has passed, and stays so when
+    it is scaled by the ratio of the rates. If no fault was pending, the gap is drawn again with the number of
+    the `change` as key. The earlier draw must not be used again: its fault had not come before the rate fell
+    to 0, so it was longer than that time. A fault that is due is not changed. `since` is a known level of the
+    rate's variation.
     """
     before, after = (class_per_day(kind, config, plant) for config in rates)
     if before == after or (pending.next_us is not None and pending.next_us <= now_us):

@@ -84,7 +84,7 @@ class FailuresState(State):
     commissioned_us: int
     """`config.until_days` counts from here."""
     seeds: FailureSeeds
-    """Seeds of what happens; `seed` is that of what was there at the start."""
+    """The seeds of later events; `seed` is that of the hardware as manufactured."""
     hazards: dict[str, Hazard]
     """By fault kind or domain."""
     begun: dict[str, int]

@@ -118,8 +118,8 @@ class PastPort(Protocol):
         """Keep a walk for the next caller that continues at its position; only the last one is kept."""
 
     def deadline(self) -> Callable[[], bool]:
-        """A function that says whether the time of the current query is over. Calling it lets other threads
-        run."""
+        """A function that returns whether the time of the current query is over. Calling it lets other
+        threads run."""
 
 
 def no_frames(*_arguments: object, **_options: object) -> Iterator[tuple[int, bytes]]:
@@ -190,7 +190,7 @@ class TwinPorts:
     dead_letters: Callable[[], Sequence[DeadLetter]]
     """The newest dead letters, oldest first."""
     claim: Callable[[str, str], str]
-    """Reserves a fabric name for a site and returns the site that has it: the first that asked."""
+    """Reserves a fabric name for a site and returns the site that has it: the first that reserved it."""
     is_quiet: Callable[[str], bool]
     """Whether `log` and `documents` hold everything that follows from a fabric's last request or Tick."""
     queries: QueriesPort

@@ -1,10 +1,10 @@
 """Mirrors that drift, shake, or find no place.
 
 A drift or a shaking chassis costs light, which the optics model accounts for. What cameras see of it appears
-in the OCS's own readings. Only drifting mirrors can stand out from the others of their arrays, so only these
-are checked: when a drift starts, moves by a step, and when circuits are made or restored. A mirror is visible
-if a circuit is made over it, its array is lit and imaged, and the controller runs. If the whole chassis
-shakes, all its mirrors are off and none stands out.
+in the OCS's own readings. Only drifting mirrors can be outliers among the mirrors of their arrays, so only
+these are checked: when a drift starts, moves by a step, and when circuits are made or restored. A mirror is
+visible if a circuit is made over it, its array is lit and imaged, and the controller runs. If the whole
+chassis shakes, all its mirrors are off and none is an outlier.
 
 The drivers keep a stray mirror where it is, so its circuit stays until it is switched. After that every
 alignment fails and is retried like any other. The OCS has to find out by itself that the mirror is broken
@@ -107,7 +107,7 @@ def failed_mirror_reason(misses: int) -> str:
 
 
 def report_misaligned_mirrors(state: OcsState) -> list[Output]:
-    """Emit a message for each mirror that starts or stops standing out."""
+    """Emit a message for each mirror that becomes an outlier, or no longer is one."""
     if state.technology not in ALIGNED_BY_CAMERA:
         return []
     drifting = {
@@ -163,7 +163,7 @@ def _is_seen(state: OcsState, port: Port) -> bool:
 
 
 def _error_urad(state: OcsState, mirror: int) -> tuple[float, float]:
-    """The pointing error that the camera reads for a mirror, and the limit beyond which it stands out."""
+    """The pointing error that the camera reads for a mirror, and the limit beyond which it is an outlier."""
     side, ocs, port = port_at(mirror)
     own_db = all_db = 0.0
     for drift in state.mirror_drifts.values():

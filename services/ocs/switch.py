@@ -111,7 +111,7 @@ def make_circuits(
 
     Returns two arrays, one value a circuit: whether its OCS is up and makes circuits, and whether both ports
     are sound and the mirrors in place. A circuit is made if both are true. A circuit that already stands,
-    also as a stale one, counts as made whatever the state of the OCS. Alignments in `failed` are retried;
+    also as a stale one, counts as made in any state of the OCS. Alignments in `failed` are retried;
     `cause` is the id of the message for which the mirrors turned.
     """
     at, ocs = circuits.north_at, circuits.ocs

@@ -84,7 +84,7 @@ class SliceWaits:
         return found
 
     def lengths(self, fabric: str, at_us: int) -> dict[str, list[int]]:
-        """All that is known by single slices: what they waited for cubes (`waits`), who still does with the
+        """Waits by slice: the waits for cubes (`waits`), the slices that still wait with the
         time so far; `startups` and `recoveries`."""
         waited = [us for key, rows in self._waited.items() if key[0] == fabric for us in rows]
         waiting = [

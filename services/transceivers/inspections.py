@@ -1,8 +1,8 @@
-"""Inspections of link ends: which ends stand out by their module readings.
+"""Inspections of link ends: which ends are outliers by their module readings.
 
 An inspection knows the accepted values and the made circuits, but not the faults. A sound end reads as
 expected but for noise, and noise alone passes a threshold only at ends that are already near one
-(`_doubtful`). So only three groups are read: ends with an impairment, ends that stood out before, and
+(`_doubtful`). So only three groups are read: ends with an impairment, earlier outliers, and
 doubtful ends. An end whose only impairment is mirror drift counts as impaired only if the drift could show;
 for days it is too small.
 """
@@ -74,7 +74,7 @@ def schedule_early_inspection(state: TransceiversState, ends: IntArray) -> None:
 
 
 def schedule_for_new_links(state: TransceiversState, ends: IntArray) -> None:
-    """Schedule an inspection of ends with new links, unless none could stand out."""
+    """Schedule an inspection of ends with new links, unless none could be an outlier."""
     if state.impaired or state.reported or _doubtful(state, ends).any():
         schedule_inspection(state)
 
@@ -165,7 +165,7 @@ def _only_drifting(state: TransceiversState) -> set[int]:
 def _drift_deviation(state: TransceiversState, linked: IntArray, drifting: set[int]) -> ExpectationOffsets:
     """The largest deviation from the expectation of these linked ends, including the light lost to drift.
 
-    Noise then decides which of them could stand out. Dark ends are left out.
+    Noise then decides which of them could be outliers. Dark ends are left out.
     """
     offsets = _expected_deviation(state, linked)
     here = np.flatnonzero(np.isin(linked, list(drifting)) & (state.lit[linked] > 0))
@@ -185,7 +185,7 @@ def _drift_deviation(state: TransceiversState, linked: IntArray, drifting: set[i
 def _report_outliers(state: TransceiversState, inspections: dict[int, Inspection]) -> list[Body]:
     """Update the reported ends and emit what has changed.
 
-    An end that stands out is reported with its far end. Ends under repair keep their report. An end that can
+    An outlier is reported with its far end. Ends under repair keep their report. An end that can
     no longer be read is reported once as unseen, until it can be read.
     """
     out = {
@@ -213,7 +213,7 @@ def _report_outliers(state: TransceiversState, inspections: dict[int, Inspection
 
 
 def _is_news(state: TransceiversState, inspection: Inspection) -> bool:
-    """Whether an end did not stand out at the last inspection, or stood out by other values."""
+    """Whether an end was not an outlier at the last inspection, or was one by other values."""
     reported = state.reported.get(inspection.end)
     return reported is None or inspection.end in state.unseen or has_moved(inspection, reported)
 
@@ -282,7 +282,7 @@ def _expected_deviation(state: TransceiversState, ends: IntArray) -> Expectation
 
 
 def _doubtful(state: TransceiversState, ends: IntArray) -> BoolArray:
-    """Which of these linked ends could stand out without a fault."""
+    """Which of these linked ends could be outliers without a fault."""
     paths = LIGHT_PATHS[state.kind]
     peers = state.peer[ends].astype(np.int64)
     return modules_of(state).doubts.of(ends, peers, partial(paths.off_db, state))

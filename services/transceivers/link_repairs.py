@@ -13,7 +13,7 @@ from shared.models.faults.repair_work import covers
 
 
 def on_hands_on_begun(state: TransceiversState, body: HandsOnBegun, message: Envelope) -> list[Output]:
-    """Take the link down at both ends: the connector is out, whatever the work is."""
+    """Take the link down at both ends: the connector is unplugged for every kind of work."""
     end = _end_of(state, body.target)
     if end is None:
         return []

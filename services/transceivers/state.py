@@ -155,12 +155,12 @@ class TransceiversState(State):
     drifting: dict[int, DriftingArray] = field(default_factory=dict)
     """Mirror arrays without control, by 2 × OCS + side."""
     next_inspection_us: int | None = None
-    """Time of the next inspection of all ends; None if none could stand out."""
+    """Time of the next inspection of all ends; None if no end could be an outlier."""
     early_inspection_us: int | None = None
     """Time of an earlier inspection of `early_ends`."""
     early_ends: dict[int, bool] = field(default_factory=dict)
     reported: dict[int, Inspection] = field(default_factory=dict)
-    """Ends that stood out at the last inspection, as they were reported."""
+    """Outlier ends of the last inspection, as they were reported."""
     unseen: dict[int, bool] = field(default_factory=dict)
     """Ends of `reported` that cannot be read since."""
     draw_seed: int = 0

@@ -1,7 +1,7 @@
 """Rules of the workload: jobs and slices arrive, and slices are released at their end.
 
 Arrivals and rows of a trace bring a job, and are released when it is finished. A slice that an operator
-requests is released after its duration, counted from its start, whatever happens later.
+requests is released after its duration, counted from its start, regardless of later events.
 """
 
 from heapq import heapify, heappop, heappush

@@ -8,7 +8,7 @@
                count(KIND, FIELD == VALUE and …) OPERATOR NUMBER
 
 Values are written as in `get --where`: `null` is no value, and a list equals each of its items. A test of a
-field is false while the resource does not exist, whatever its operator.
+field is false while the resource does not exist, for any operator.
 """
 
 import operator

@@ -54,7 +54,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        # A redirect would lead to whatever Host the client names.
+        # A redirect would lead to any Host that the client names.
         redirect_slashes=False,
     )
     original = twin

@@ -1,4 +1,4 @@
-"""The guard in front of all routes: who may send which request."""
+"""The guard in front of all routes: which caller may send which request."""
 
 import logging
 from typing import Any

@@ -121,7 +121,7 @@ def _has_body(headers: Headers) -> bool:
 
 
 async def _read(receive: Receive, most: int) -> bytes | None:
-    """The whole body; None if it is too large. Of an aborted body, what was received."""
+    """The whole body; None if it is too large. Of an aborted body, the part that was received."""
     body = bytearray()
     more = True
     while more:

@@ -25,7 +25,7 @@ PRESENT_ONLY = (
     "bisect",
     "forecasts",
 )
-"""Paths below `/v1/` that are about the running twin, whatever its simulated time."""
+"""Paths below `/v1/` that are about the running twin at any simulated time."""
 AT_HEADER = "Lightwave-At-Us"
 """Response header with the time of the answer, in microseconds of simulated time."""
 

@@ -1,4 +1,5 @@
-"""Finds the names that a message of a site's log is about: what it names, and what was involved."""
+"""Finds the names that a message of a site's log is about: objects in its body, and objects involved in the
+same event."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -39,7 +39,7 @@ PORT_BITS = 10
 OFF_BEYOND_URAD = OCS_FIELDS["mirror_error_urad"].high_warning or 0.0
 OFF_TIMES, STEADY_SHARE = 2.0, 0.7
 """A mirror is off if it reads beyond its warning threshold and twice as much as others of its array. It stays
-off until it reads less than 70 % of that, as with link ends that stand out."""
+off until it reads less than 70 % of that, as with outlier link ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,14 @@ LIT_DBM = DARK_DBM + 3.0
 READINGS_PER_INSPECTION = 4
 """Readings of one inspection, a minute apart; their mean has half the noise of one."""
 CLEARS_BELOW = 0.7
-"""Share of a threshold below which an end no longer stands out."""
+"""Share of a threshold below which an end is no longer an outlier."""
 NOISE_SIGMAS = 6.0
 """Values within this many standard deviations of the noise of a threshold may cross it by noise alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """From `beyond` on an end stands out by one deviation, in either direction or only upwards.
+    """An end is an outlier if one deviation is beyond `beyond`, in either direction or only upwards.
 
     `step` is the change that is worth a new report. `noise` is the assumption with the noise of one reading
     of a lane, averaged over `lanes` lanes.
@@ -235,7 +235,7 @@ def _open_db(snr_db: FloatArray) -> FloatArray:
 
 
 def may_false_alarm(off: ExpectationOffsets) -> npt.NDArray[np.bool_]:
-    """Which ends may stand out with nothing wrong, of shape (n,).
+    """Which ends may be outliers without a fault, of shape (n,).
 
     The error of their expected values is so large that the noise of an inspection may carry it over a
     threshold.

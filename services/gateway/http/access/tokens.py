@@ -52,5 +52,5 @@ def check_token(token: str, what: str) -> None:
 
 
 def _digest(token: str) -> bytes:
-    # Headers are decoded as Latin-1, whatever the client's encoding was.
+    # Headers are decoded as Latin-1, for any encoding of the client.
     return hashlib.sha256(token.encode("latin-1", "replace")).digest()
