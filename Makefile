@@ -20,8 +20,8 @@ UV = $(BIN)/uv pip install --quiet --constraint constraints.txt --python $(BIN)/
 STARTED := $(shell date +%s.%N)
 STAGES := lint types imports unit integration contract live-test simulation compare e2e
 
-.PHONY: help install install-test run live soak servers test test-all $(STAGES) secure browser ratios nginx \
-    chromium golden format coverage bench clean
+.PHONY: help install install-test run live soak servers test test-all $(STAGES) secure browser ratios \
+    mutations nginx chromium golden format coverage bench clean
 
 help: ## say what there is to do
 	@echo "make TARGET, where TARGET is one of"
@@ -69,11 +69,12 @@ e2e: ## the twin as people run it: the tour, a crash, bad input
 secure: ## a twin on Kafka and Redis with TLS, logins and few rights
 browser: ## the API page renders in a real browser
 ratios: ## speed ratios, each measured in one run, reach their goals
+mutations: ## faults are planted into the code, and the gate's tests catch each of them
 
 contract live-test simulation e2e integration secure browser: .venv/servers
 secure: nginx
 browser: chromium
-$(STAGES) secure browser ratios: .venv/installed-test
+$(STAGES) secure browser ratios mutations: .venv/installed-test
 	@exec $(BIN)/python -m tests.stages $@ $(if $(SLOW),--slow)
 
 nginx:

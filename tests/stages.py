@@ -78,6 +78,11 @@ STAGES = (
     Stage("secure", "a twin on Kafka and Redis with TLS, logins and few rights", tests=("tests/secure",)),
     Stage("browser", "the API page renders in a real browser", tests=("tests/browser",)),
     Stage("ratios", "speed ratios, each measured in one run, reach their goals", tests=("tests/ratios",)),
+    Stage(
+        "mutations",
+        "the gate's tests catch each of the faults that are planted into the code",
+        (("python", "-m", "tools.mutations", "verify"),),
+    ),
 )
 """The longest come first, so that no core waits long at the end. The gate has those with a budget."""
 BY_NAME = {stage.name: stage for stage in STAGES}

@@ -1,9 +1,18 @@
 """Who asks: what the guard finds out, as the routes behind it read it."""
 
 import httpx
+import pytest
 from fastapi import FastAPI
 
-from services.gateway.http.access.caller import CurrentCaller
+from services.gateway.http.access.caller import (
+    NAMELESS,
+    Caller,
+    CurrentCaller,
+    Right,
+    Role,
+    denial,
+    right_needed,
+)
 from services.gateway.http.access.tokens import single_token
 from services.gateway.http.guard import AccessGuard
 from tests.support.gateway_twin import Client
@@ -31,3 +40,40 @@ def test_the_one_token_is_an_administrator_with_a_name() -> None:
     bearer = {"authorization": f"Bearer {TOKEN}"}
     assert told(TOKEN, headers=bearer).json() == {"name": "token", "role": "administrator"}
     assert told(TOKEN).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "right"),
+    [
+        ("GET", "/v1/slices", Right.READ),
+        ("HEAD", "/v1/clock", Right.READ),
+        ("GET", "/v1/backup", Right.ADMINISTER),
+        ("POST", "/v1/slices", Right.OPERATE),
+        ("DELETE", "/v1/slices/pod-0/slice-7", Right.OPERATE),
+        ("POST", "/v1/cubes/pod-0/cube-1/drain", Right.OPERATE),
+        ("POST", "/v1/faults", Right.STRIKE),
+        ("POST", "/v1/rewirings/fabric-0/rewiring-1/approve", Right.REWIRE),
+        ("POST", "/v1/forecasts", Right.READ),
+        ("POST", "/v1/clock/resume", Right.ADMINISTER),
+        ("DELETE", "/v1/fabrics/pod-0", Right.ADMINISTER),
+        ("POST", "/v1/slicesque", Right.ADMINISTER),
+        ("POST", "/v1", Right.ADMINISTER),
+        ("DELETE", "/", Right.ADMINISTER),
+    ],
+)
+def test_a_request_needs_the_right_of_its_path(method: str, path: str, right: Right) -> None:
+    assert right_needed(method, path) is right
+
+
+def test_a_caller_without_the_right_learns_which_roles_have_it() -> None:
+    reader, operator = Caller("mia", Role.READER), Caller("ada", Role.OPERATOR)
+    assert denial(reader, "GET", "/v1/slices") is None
+    assert denial(reader, "POST", "/v1/slices") == (
+        "mia is a reader and has no right to request slices and drains; the role must be trainee or operator "
+        "or administrator"
+    )
+    assert denial(operator, "POST", "/v1/clock/resume") == (
+        "ada is an operator and has no right to administer the clock, fabrics and the twin as a whole; the "
+        "role must be administrator"
+    )
+    assert denial(NAMELESS, "POST", "/v1/clock/resume") is None

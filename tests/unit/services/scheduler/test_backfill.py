@@ -1,5 +1,8 @@
 """Who passes the first in line: everybody who does not delay it, and nobody who does."""
 
+from typing import Literal
+
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -58,6 +61,21 @@ def test_a_mesh_passes_into_a_cube_that_is_not_free_by_then_anyway() -> None:
     assert world.status(head).promised_us == promised_us
 
 
+def test_of_those_that_fit_the_first_in_order_passes() -> None:
+    """Team a's first slice is too long to pass. So team b's comes before the second one of team a."""
+    world = World(cubes=4)
+    world.start(PAIR, estimate_us=2 * US_PER_HOUR)
+    leaves, _ = world.start(CUBE, estimate_us=US_PER_HOUR), world.start(CUBE, estimate_us=US_PER_HOUR)
+    world.request(WHOLE, owner="team-c")
+    world.request(CUBE, owner="team-a", estimate_us=9 * US_PER_HOUR)
+    second, _ = world.request(CUBE, owner="team-b", estimate_us=US_PER_HOUR)
+    third, emitted = world.request(CUBE, owner="team-a", estimate_us=US_PER_HOUR)
+    assert emitted == []
+    assert admitted(world.release(leaves)) == [second]
+    assert admitted(world.release(second)) == [third]
+    world.check()
+
+
 def test_nobody_holds_up_a_pod_for_ever_even_where_nobody_passes() -> None:
     world = World(cubes=4, policy=SchedulerConfig(backfill="none"))
     world.start(PAIR)  # without an estimate: nobody knows when it ends
@@ -106,6 +124,23 @@ def test_an_overrun_doubles_the_estimate_and_moves_the_promise() -> None:
     assert emitted == SliceOverran(slice=runs, estimate_us=2 * US_PER_HOUR, ends_us=ends_us + US_PER_HOUR)
     assert world.status(head).promised_us == ends_us + US_PER_HOUR
     assert world.status(runs).estimate_us == 2 * US_PER_HOUR
+    world.check()
+
+
+@pytest.mark.parametrize("backfill", ["easy", "conservative"])
+def test_cubes_that_are_in_use_are_never_promised_for_now(
+    backfill: Literal["easy", "conservative"],
+) -> None:
+    """At the very microsecond at which a slice should end, it has not ended yet."""
+    world = World(cubes=4, policy=SchedulerConfig(backfill=backfill))
+    runs = world.start(PAIR, estimate_us=US_PER_HOUR)
+    head, _ = world.request(WHOLE, estimate_us=US_PER_HOUR)
+    ends_us = world.status(head).promised_us
+    assert ends_us is not None
+    _, emitted = world.request(CUBE, after_us=ends_us - world.now_us, estimate_us=US_PER_HOUR)
+    assert (emitted, world.now_us) == ([], ends_us)
+    assert world.status(head).promised_us == ends_us + 1
+    assert admitted(world.release(runs)) == [head]
     world.check()
 
 

@@ -85,5 +85,17 @@ def test_a_torus_takes_the_lowest_idle_cubes_and_no_partly_used_one() -> None:
     assert occupancy.idle == [0, 3, 4, 5]
 
 
+def test_a_cube_that_is_kept_is_not_idle_when_its_slice_leaves() -> None:
+    occupancy = Occupancy(3)
+    occupancy.hold(0, (0, 1), (4, 4, 8), None)
+    occupancy.keep((1,), (4, 4, 4), None)
+    occupancy.free(0, (0, 1), (4, 4, 8), None)
+    assert occupancy.idle == [0, 2]
+    assert occupancy.find_fit(128, whole_cubes=True) == ((0, 2), None)
+    assert occupancy.find_fit(192, whole_cubes=True) is None
+    occupancy.release((1,), (4, 4, 4), None)
+    assert occupancy.find_fit(192, whole_cubes=True) == ((0, 1, 2), None)
+
+
 def test_block_masks_of_the_whole_cube() -> None:
     assert block_mask((0, 0, 0), (4, 4, 4)) == WHOLE_CUBE == 2**64 - 1
