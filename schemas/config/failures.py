@@ -47,7 +47,7 @@ def _hours(default: float, text: str) -> float:
 
 
 class FailureRates(Model):
-    """What the failure rates of every kind of fabric share. A rate has the name that its kind of fault gives it
+    """What the failure rates of every kind of fabric share. A rate is named by its kind of fault
     (`shared.models.faults.fault_kinds`); the kind of fabric lists its own rates."""
 
     if TYPE_CHECKING:
