@@ -4,9 +4,9 @@ import json
 from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
 
-from ops.client.json_types import JsonObject
 from schemas.body import Body
 from schemas.registry import TYPES
+from shared.basics.json_types import JsonObject
 
 MESSAGE_FIELDS = ("id", "type", "fabric", "at_us", "cause", "source", "body", "about", "text")
 RECEIPT_FIELDS = ("id", "repeated", "status", "complete", "at_us", "outcome")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from lightwave._arguments import check_argument_types
 from lightwave._dataframes import read_runs, read_series
 from lightwave._errors import without_option_names
-from ops.client.json_types import JsonObject
 from ops.experiments.dask_cluster import cluster_at
 from ops.experiments.dataset import open_dataset
 from ops.experiments.html_report import html_report
@@ -27,6 +26,7 @@ from ops.local.output_file import atomic_output_file
 from ops.local.software_version import software_version
 from shared.basics.checks import check_count
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.json_types import JsonObject
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,6 @@ from ops.client.http_client import (
     escape_path,
     path_with_wait,
 )
-from ops.client.json_types import JsonObject
 from schemas.api.explain import SliceExplanation, SlicePlan
 from schemas.api.forecast import ForecastReport, ForecastResult, ForecastSummary
 from schemas.api.goodput_report import GoodputReport, GroupBy
@@ -41,6 +40,7 @@ from schemas.api.rows import (
 from schemas.api.whatif import LossReport
 from schemas.names import Tier
 from shared.basics.errors import InvalidInput, LightwaveError
+from shared.basics.json_types import JsonObject
 
 Answer = TypeVar("Answer")
 ROWS_MAX = 1_000_000

@@ -7,7 +7,7 @@ with the row, and adds a kind that they do not know.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from schemas.body import Body
 from schemas.config.dcn import DcnConfig
@@ -60,6 +60,8 @@ from shared.models.superpod.superpod_plant import plant_of_superpod
 
 if TYPE_CHECKING:
     from services.gateway.ports import FabricView
+
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +162,14 @@ def _add_resource_kind(kind: ResourceKind[Any]) -> None:
     KIND_BY_NAME_PREFIX[kind.spellings[0]] = kind
 
 
-def _put_if_any(table: dict[str, Any], name: str, value: object) -> None:
+def _put_if_any(table: dict[str, ValueT], name: str, value: ValueT | None) -> None:
     if value is not None:
         _put(table, name, value)
     elif name in table:
         raise ValueError(f"{name}: the fleet has none, but another table has {table[name]}")
 
 
-def _put(table: dict[str, Any], name: str, value: object) -> None:
+def _put(table: dict[str, ValueT], name: str, value: ValueT) -> None:
     if table.setdefault(name, value) != value:
         raise ValueError(f"{name}: the fleet has {value}, but another table has {table[name]}")
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 from ops.client.answers import AnswerT, ApiPath, JsonRecord
-from ops.client.json_types import JsonObject, JsonValue
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
 from schemas.fabric_names import default_fabric_name
@@ -22,6 +21,7 @@ from schemas.kinds import FABRICS, ResourceKind
 from schemas.limits import IDEMPOTENCY_KEY_MAX
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
+from shared.basics.json_types import JsonObject, JsonValue
 from shared.storage.files.tls_files import TlsFiles
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from schemas.api.goodput_report import GoodputSpan
 from services.totals.fabric_spans import FabricSpan, NetworkSpan, PodSpan
 from services.totals.measures import MEASURES
 from services.totals.pod_totals import PodTotals
+from services.totals.slice_waits import SliceWaitRow
 from shared.models.jobs.goodput_accounting import (
     ChipTime,
     chip_time_between,
@@ -45,7 +46,7 @@ class SliceDurations:
 
     quantiles: Mapping[str, Mapping[str, int | None]]
     """`startups` and `recoveries` → count, quantiles and maximum in microseconds."""
-    waits: Sequence[Mapping[str, str | int]]
+    waits: Sequence[SliceWaitRow]
     """A row per tier and size."""
 
 
@@ -71,8 +72,10 @@ class FabricReport:
             "seed": self.seed,
         }
         body = span_json(self.span) if self.span is not None else {}
-        tail = {} if self.durations is None else {**self.durations.quantiles, "waits": self.durations.waits}
-        return head | body | tail
+        if self.durations is None:
+            return head | body
+        waits = [row.model_dump() for row in self.durations.waits]
+        return head | body | {**self.durations.quantiles, "waits": waits}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Frames have the interval of a pod's link ends or of a network's trunks.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from shared.models.telemetry.ocs_readings import (
     ocs_unread,
     read_ocses,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STATES = ("up", "held", "down")
 """States of an OCS, by code."""
@@ -76,14 +79,14 @@ def on_parameters_changed(state: OcsState, body: ParametersChanged, _message: En
     return []
 
 
-def _fields(readings: OcsReadings) -> dict[str, Any]:
+def _fields(readings: OcsReadings) -> "dict[str, pa.Array]":
     """The columns of all fields."""
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
     def floats(values: FloatArray) -> Any:
         return pa.array(values.astype(np.float32), mask=np.isnan(values))
 
-    columns: dict[str, Any] = {}
+    columns: dict[str, pa.Array] = {}
     for name, field in OCS_FIELDS.items():
         columns[name] = floats(readings.worst(name))
         if field.each_column is not None:

@@ -2,13 +2,36 @@
 is written."""
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import Required, TypedDict
 
+from schemas.body import Model
+from schemas.names import Shape
 from shared.models.superpod.shapes import chips_of, is_mesh
 
 PERCENTILES = (50, 95)
 DURATIONS = ("startups", "recoveries")
+
+
+class SliceMessage(TypedDict, total=False):
+    """The fields that are read of the body of a message about a slice, as JSON or as the message has them."""
+
+    slice: Required[str]
+    tier: str
+    shape: Sequence[int]
+
+
+class SliceWaitRow(Model):
+    """Waits for cubes of the slices of one tier and size; ranks over those that have started or still
+    wait."""
+
+    tier: str
+    chips: int
+    started: int
+    waiting: int
+    p50_us: int
+    p95_us: int
+    most_us: int
 
 
 class SliceWaits:
@@ -28,24 +51,24 @@ class SliceWaits:
         self._ran: dict[tuple[str, bool], int] = defaultdict(int)
         """(fabric, whether a fault hit it) → number of ended slices."""
 
-    def see(self, kind: str, fabric: str, at_us: int, body: Mapping[str, Any]) -> None:
+    def see(self, kind: str, fabric: str, at_us: int, body: SliceMessage) -> None:
         """Take a message whose type, `kind`, begins with `Slice`."""
         name = body["slice"]
         self._follow_durations(kind, fabric, at_us, body)
         self._follow_disruptions(kind, fabric, at_us, name)
         match kind:
             case "SliceRequested" if at_us > self._since_us:
-                self._requested[name] = fabric, body["tier"], chips_of(tuple(body["shape"])), at_us
+                self._requested[name] = fabric, body["tier"], chips_of(_shape(body)), at_us
             case "SliceStarted" if name in self._requested:
                 requested_fabric, tier, chips, requested_us = self._requested.pop(name)
                 self._waited[requested_fabric, tier, chips].append(at_us - requested_us)
             case "SliceRefused" | "SliceEvicted" | "SliceCompleted":
                 self._requested.pop(name, None)
 
-    def _follow_durations(self, kind: str, fabric: str, at_us: int, body: Mapping[str, Any]) -> None:
+    def _follow_durations(self, kind: str, fabric: str, at_us: int, body: SliceMessage) -> None:
         name = body["slice"]
         match kind:
-            case "SliceAdmitted" if at_us > self._since_us and not is_mesh(tuple(body["shape"])):
+            case "SliceAdmitted" if at_us > self._since_us and not is_mesh(_shape(body)):
                 self._began["startups", name] = at_us
             case "SliceRecovering" if at_us > self._since_us:
                 self._began.setdefault(("recoveries", name), at_us)
@@ -94,7 +117,7 @@ class SliceWaits:
             what: self._took.get((what, fabric), []) for what in DURATIONS
         }
 
-    def report(self, fabric: str, at_us: int) -> list[dict[str, str | int]]:
+    def report(self, fabric: str, at_us: int) -> list[SliceWaitRow]:
         """A row per tier and size. A slice that still waits at `at_us` counts with its wait so far. A slice
         that was refused or withdrawn before its start does not count."""
         waiting: dict[tuple[str, str, int], list[int]] = defaultdict(list)
@@ -105,10 +128,23 @@ class SliceWaits:
             if key[0] == fabric:
                 started = self._waited.get(key, [])
                 waits = sorted([*started, *waiting.get(key, [])])
-                ranks = {f"p{percent}_us": _rank(waits, percent) for percent in PERCENTILES}
-                row: dict[str, str | int] = {"tier": key[1], "chips": key[2], "started": len(started)}
-                found.append(row | {"waiting": len(waits) - len(started)} | ranks | {"most_us": waits[-1]})
+                found.append(
+                    SliceWaitRow(
+                        tier=key[1],
+                        chips=key[2],
+                        started=len(started),
+                        waiting=len(waits) - len(started),
+                        p50_us=_rank(waits, 50),
+                        p95_us=_rank(waits, 95),
+                        most_us=waits[-1],
+                    )
+                )
         return found
+
+
+def _shape(body: SliceMessage) -> Shape:
+    x, y, z = body["shape"]
+    return x, y, z
 
 
 def _rank(waits: list[int], percent: int) -> int:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from schemas.documents.pods import EndImpairment, LinkGroupDocument, LinksSummary
+from schemas.documents.pods import EndImpairment, EndModule, LinkGroupDocument, LinksSummary
 from schemas.names import number_of
 from services.transceivers.link_optics import path_loss_db, receiving
 from services.transceivers.state import BOTH_STRANDS, LINK_STATES, NO_END, TransceiversState
@@ -60,19 +59,21 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
     )
 
 
-def _impaired(state: TransceiversState, ends: slice) -> Iterator[dict[str, Any]]:
+def _impaired(state: TransceiversState, ends: slice) -> Iterator[EndImpairment]:
     """The impairments of these ends that affect their light or their modules."""
     for end in sorted(end for end in state.impaired if ends.start <= end < ends.stop):
         condition = state.impaired[end]
         if condition.changes_light or condition.unpowered or condition.worked_on:
-            yield {"end": end} | {name: getattr(condition, name) for name in WRONG_WITH_LIGHT}
+            yield EndImpairment.model_validate(
+                {"end": end} | {name: getattr(condition, name) for name in WRONG_WITH_LIGHT}
+            )
 
 
-def _replaced(state: TransceiversState, ends: slice) -> Iterator[dict[str, Any]]:
+def _replaced(state: TransceiversState, ends: slice) -> Iterator[EndModule]:
     """The modules at these ends that replaced an original one."""
     for end in sorted(end for end in state.replaced if ends.start <= end < ends.stop):
         module = state.replaced[end]
-        yield {"end": end, "generation": module.generation, "since_us": module.since_us}
+        yield EndModule(end=end, generation=module.generation, since_us=module.since_us)
 
 
 @lru_cache(maxsize=BERS_KEPT_MAX)

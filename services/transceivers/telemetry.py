@@ -4,7 +4,7 @@ They contain what the modules read, which is close to the true values but not eq
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ from shared.models.telemetry.module_readings import (
 )
 from shared.models.telemetry.registers import DARK_DBM
 from shared.models.telemetry.temperature import module_temperature_c
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def frame(state: TransceiversState, message: Envelope) -> bytes:
@@ -66,13 +69,13 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
     return arrow_frame(columns | _fields(readings), state.fabric, message.at_us)
 
 
-def _fields(readings: Readings) -> dict[str, Any]:
+def _fields(readings: Readings) -> "dict[str, pa.Array]":
     import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
 
     def floats(values: FloatArray) -> Any:
         return pa.array(values.astype(np.float32), mask=np.isnan(values))
 
-    columns: dict[str, Any] = {}
+    columns: dict[str, pa.Array] = {}
     for name, field in MODULE_FIELDS.items():
         columns[name] = floats(readings.worst(name))
         if field.lanes_column is not None:

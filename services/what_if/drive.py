@@ -78,7 +78,7 @@ def plant_of_fabric(site: Site, fabric: str) -> Plant:
 
 def kind_of_fabric(site: Site, fabric: str) -> str:
     """The kind of a fabric of a site."""
-    return _failures_of(site, fabric).kind
+    return _failures_of(site, fabric).current_config.kind
 
 
 def _failures_of(site: Site, fabric: str) -> FailuresState:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 from schemas.api.forecast import IntervalReport, MeasureName, MeasureRow, MeasureValues
 from schemas.envelope import Envelope
@@ -11,7 +12,7 @@ from services.totals.measures import FORECAST_MEASURES
 from services.totals.network_totals import network_totals
 from services.totals.pod_totals import pod_totals
 from services.totals.slice_log import PodLog
-from services.totals.slice_waits import SliceWaits
+from services.totals.slice_waits import SliceMessage, SliceWaits
 from services.what_if.drive import kind_of_fabric, live_fabrics
 from shared.engine.site import Site
 from shared.models.statistics.means import Interval, mean_interval
@@ -52,7 +53,7 @@ class SliceRecord:
         )
 
     def _see_slice(self, message: Envelope) -> None:
-        body = message.body.__dict__
+        body = cast(SliceMessage, message.body.__dict__)
         self.waits.see(message.type, message.fabric, message.at_us, body)
         name = str(body["slice"])
         if message.type == "SliceRequested" and _is_operators(message):

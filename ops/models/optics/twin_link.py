@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import ValidationError
 
 from ops.client.http_client import Client, escape_path
-from ops.client.json_types import JsonObject
 from ops.models.optics.link_report import LinkCase, StrandCase
 from ops.report.light_path_text import unmade_reason
 from schemas.api.rows import LightPath, StrandPath
 from schemas.config.pods import SuperpodConfig
 from schemas.documents.pods import EndImpairment
 from shared.basics.errors import InvalidInput
+from shared.basics.json_types import JsonObject
 from shared.models.ocs.patches import Patches, place_of
 from shared.models.optics.impairments import SOUND, ImpairedEnds, Impairment, changed_lanes
 from shared.models.optics.link_design import design_of

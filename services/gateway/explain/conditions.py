@@ -375,7 +375,7 @@ def _leaf(view: KindView[Any, Any], names: Sequence[str]) -> _Leaf:
     return _Leaf(tuple(names[:-1]), names[-1], model, plain)
 
 
-def _known(kind: Any) -> dict[str, Any]:
+def _known(kind: Any) -> dict[str, object]:
     """The fields of a model, or the keys of a table, with the types of their values."""
     if isinstance(kind, type) and issubclass(kind, Model):
         return {name: info.annotation for name, info in kind.model_fields.items()}

@@ -63,8 +63,9 @@ def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
         summary="Metrics for Prometheus",
         tags=["twin"],
         response_class=Response,
-        responses=non_json_doc(MetricsResponse, "the metrics")
-        | error_docs(401, 403, 405, 500, tokens=tokens),
+        responses=non_json_doc(MetricsResponse, "the metrics").also(
+            error_docs(401, 403, 405, 500, tokens=tokens)
+        ),
         dependencies=bearer_dependency(tokens),
     )
     def metrics() -> MetricsResponse:

@@ -1,7 +1,6 @@
 """Health probes: whether the process runs, whether it can answer queries, and whether the twin is well."""
 
 from collections.abc import Callable
-from typing import Any
 
 from fastapi import FastAPI, Request, Response
 
@@ -9,6 +8,7 @@ from schemas.api.rows import HealthReport
 from services.gateway.http.access.caller import caller_or_none
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.responses import error_docs, json_response
+from services.gateway.http.route_options import ResponseDoc, ResponseDocs
 from services.gateway.ports import TwinPorts
 
 PROBE_PATHS = ("/livez", "/readyz", "/healthz")
@@ -19,9 +19,7 @@ HIDDEN_PROBLEMS = "there are problems; send a token to see them"
 
 def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
     """Serve the probes."""
-    failing: dict[int | str, dict[str, Any]] = {
-        503: {"model": HealthReport, "description": "the check failed, with the reasons"}
-    }
+    failing = ResponseDocs({503: ResponseDoc("the check failed, with the reasons", model=HealthReport)})
 
     @app.get(
         "/livez",
@@ -42,7 +40,7 @@ def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
             tags=["twin"],
             name=path[1:],
             response_model=HealthReport,
-            responses=error_docs(405, 500, tokens=tokens) | failing,
+            responses=error_docs(405, 500, tokens=tokens).also(failing),
         )
         def report(request: Request) -> Response:
             found, hints = problems(), notes()

@@ -1,7 +1,6 @@
 """Responses: JSON, and for any error one sentence under `error`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -12,6 +11,7 @@ from starlette.exceptions import HTTPException
 from schemas.api.rows import ErrorReport
 from schemas.body import Model
 from services.gateway.http.access.tokens import Tokens
+from services.gateway.http.route_options import ResponseDoc, ResponseDocs
 from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.errors import (
     InvalidInput,
@@ -25,16 +25,13 @@ from shared.basics.errors import (
 from shared.basics.spelling import truncated
 
 
-def error_doc(description: str) -> dict[str, Any]:
+def error_doc(description: str) -> ResponseDoc:
     """An error of a route, for the API's page. It refers to the error model by name; with the model itself,
     FastAPI would build a validator for every error of every route."""
-    return {
-        "description": description,
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorReport"}}},
-    }
+    return ResponseDoc(description, json_schema=ErrorReport.__name__)
 
 
-ERROR_DOCS: dict[int, dict[str, Any]] = {
+ERROR_DOCS: dict[int, ResponseDoc] = {
     401: error_doc("the token is missing or wrong"),
     403: error_doc("the role does not allow it, or the request comes from another site's page"),
     404: error_doc("no such resource"),
@@ -45,22 +42,21 @@ ERROR_DOCS: dict[int, dict[str, Any]] = {
     422: error_doc("invalid input: the field, its value and what it must be"),
     429: error_doc("too many requests of this client; Retry-After says when to retry"),
     # Every route has this one, so the page includes the model.
-    500: {"model": ErrorReport, "description": "internal error; see the gateway's log"},
+    500: ResponseDoc("internal error; see the gateway's log", model=ErrorReport),
     503: error_doc("a service that the gateway depends on does not answer"),
 }
 """Descriptions of the errors of all routes, for the API's page."""
 
 
-def error_docs(*statuses: int, tokens: Tokens) -> dict[int | str, dict[str, Any]]:
+def error_docs(*statuses: int, tokens: Tokens) -> ResponseDocs:
     """The errors of a route, for the API's page; without tokens there is no 401."""
-    return {status: ERROR_DOCS[status] for status in statuses if tokens or status != 401}
+    return ResponseDocs({status: ERROR_DOCS[status] for status in statuses if tokens or status != 401})
 
 
-def non_json_doc(response: type[Response], description: str) -> dict[int | str, dict[str, Any]]:
+def non_json_doc(response: type[Response], description: str) -> ResponseDocs:
     """The response of a route that is not JSON, for the API's page. The route's `response_class` must be a
     plain `Response`; any other would also be listed for the errors, which are always JSON."""
-    content = {response.media_type: {"schema": {"type": "string"}}}
-    return {200: {"description": description, "content": content}}
+    return ResponseDocs({200: ResponseDoc(description, text_type=response.media_type)})
 
 
 class MetricsResponse(Response):

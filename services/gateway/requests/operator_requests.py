@@ -3,8 +3,10 @@
 import asyncio
 import re
 import time
+from collections.abc import Mapping
+from typing import Any
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -403,7 +405,7 @@ def _recovery(text: str | None) -> RecoveryPolicy | None:
         raise InvalidInput(f"recovery {truncated(text)!r}: {error}") from None
 
 
-def valid_body(model: type[BodyT], values: dict[str, Any]) -> BodyT:
+def valid_body(model: type[BodyT], values: Mapping[str, object]) -> BodyT:
     """The validated body. Raise InvalidInput with the first invalid field, and NotFound for a name that
     cannot exist."""
     try:

@@ -3,7 +3,6 @@ waits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from schemas.api.requests import RequestReport
 from schemas.body import Body
@@ -98,9 +97,15 @@ def _on_log(twin: TwinPorts, site: str, message_id: str) -> RequestReport | None
     if not isinstance(message.body, RequestBody):
         return None
     receipt = receipt_at(twin, message.fabric, site, place)
-    fields: dict[str, Any] = {"status": receipt.status, "complete": receipt.complete, "at_us": receipt.at_us}
-    fields |= {"outcome": receipt.outcome, "reason": getattr(receipt, "reason", None)}
-    return _report(message_id, message.fabric, message.type, message.body).model_copy(update=fields)
+    return _report(message_id, message.fabric, message.type, message.body).model_copy(
+        update={
+            "status": receipt.status,
+            "complete": receipt.complete,
+            "at_us": receipt.at_us,
+            "outcome": receipt.outcome,
+            "reason": getattr(receipt, "reason", None),
+        }
+    )
 
 
 def _report(message_id: str, fabric: str, kind: str, body: Body | None = None) -> RequestReport:

@@ -1,11 +1,35 @@
 """Decodes telemetry frames. Frames come from files, Redis and Kafka, where other software may write. A frame
 that this version does not know counts as missing; it is not an error of the client."""
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 INTEGER_COLUMNS = ("at_us", "warnings", "alarms")
 """Columns of integers without nulls in every frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRow:
+    """One row of a frame, which `open_frame` has checked."""
+
+    values: Mapping[str, object]
+
+    def number(self, column: str) -> float | None:
+        """The value of a column of floats."""
+        return cast(float | None, self.values[column])
+
+    def numbers(self, column: str) -> Sequence[float | None]:
+        """The values of a column of lists; empty if there is no list."""
+        return cast(Sequence[float | None] | None, self.values[column]) or ()
+
+    def integer(self, column: str) -> int:
+        """The value of a column of integers."""
+        return cast(int, self.values[column])
+
+    def text(self, column: str) -> str:
+        """The value of a column of texts."""
+        return cast(str, self.values[column])
 
 
 def open_frame(

@@ -10,7 +10,7 @@ import numpy as np
 from schemas.api.sensor_readings import FieldReading, ReadingRow, ReadingSample
 from services.gateway.fabrics import fabric_plant
 from services.gateway.ports import TwinPorts
-from services.gateway.telemetry.frames import open_frame
+from services.gateway.telemetry.frames import FrameRow, open_frame
 from shared.basics.errors import InvalidInput
 from shared.models.superpod.wiring import IntArray, link_end
 from shared.models.telemetry.module_fields import MODULE_FIELDS, ModuleField, module_fields_of
@@ -75,7 +75,7 @@ def field_readings(twin: TwinPorts, fabric: str, end: int) -> list[FieldReading]
     row = None if frame is None else frame.row_of(end)
     if frame is None or row is None:
         return []
-    values = {name: frame.batch.column(name)[row].as_py() for name in frame.batch.schema.names}
+    values = FrameRow({name: frame.batch.column(name)[row].as_py() for name in frame.batch.schema.names})
     return [_field(field, frame, values) for field in MODULE_FIELDS.values()]
 
 
@@ -105,46 +105,49 @@ def module_samples(
     return samples
 
 
-def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+def _rows(columns: dict[str, list[object]]) -> Iterator[FrameRow]:
     for values in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, values, strict=True))
+        yield FrameRow(dict(zip(columns, values, strict=True)))
 
 
-def _is_silent(values: dict[str, Any]) -> bool:
+def _is_silent(row: FrameRow) -> bool:
     """Whether the module does not respond. A module without light still reports its temperature."""
-    return values["temperature_c"] is None
+    return row.number("temperature_c") is None
 
 
-def _row(fabric: str, frame: ModuleFrame, end: int, values: dict[str, Any]) -> ReadingRow:
+def _row(fabric: str, frame: ModuleFrame, end: int, row: FrameRow) -> ReadingRow:
     """The row of one link end. It is not validated: frames are our own and have thousands of rows."""
-    fields: dict[str, Any] = {name: rounded_reading(name, values[name]) for name in MODULE_FIELDS}
-    fields |= {level: tuple(module_fields_of(values[level])) for level in ("warnings", "alarms")}
-    fields |= {"name": link_end(end).name(fabric), "state": values["state"], "at_us": values["at_us"]}
-    fields |= {
-        "late_us": frame.at_us - values["at_us"],
-        "unread": tuple(MODULE_FIELDS) if _is_silent(values) else (),
+    at_us = row.integer("at_us")
+    fields: dict[str, Any] = {
+        **{name: rounded_reading(name, row.number(name)) for name in MODULE_FIELDS},
+        **{level: tuple(module_fields_of(row.integer(level))) for level in ("warnings", "alarms")},
+        "name": link_end(end).name(fabric),
+        "state": row.text("state"),
+        "at_us": at_us,
+        "late_us": frame.at_us - at_us,
+        "unread": tuple(MODULE_FIELDS) if _is_silent(row) else (),
     }
     return ReadingRow.model_construct(**fields)
 
 
-def _field(field: ModuleField, frame: ModuleFrame, values: dict[str, Any]) -> FieldReading:
-    name = field.name
-    lanes = (values[field.lanes_column] if field.lanes_column else None) or [None] * LANES
-    warned, alarmed = (name in module_fields_of(values[level]) for level in ("warnings", "alarms"))
-    read = "unread" if _is_silent(values) else None if values[name] is None else "ok"
+def _field(field: ModuleField, frame: ModuleFrame, row: FrameRow) -> FieldReading:
+    name, at_us = field.name, row.integer("at_us")
+    lanes = (row.numbers(field.lanes_column) if field.lanes_column else None) or [None] * LANES
+    warned, alarmed = (name in module_fields_of(row.integer(level)) for level in ("warnings", "alarms"))
+    read = "unread" if _is_silent(row) else None if row.number(name) is None else "ok"
     return FieldReading.model_validate(
         {
             "field": name,
             "unit": field.unit,
-            "module": None if field.by_lane else rounded_reading(name, values[name]),
+            "module": None if field.by_lane else rounded_reading(name, row.number(name)),
             **{f"lane_{number}": rounded_reading(name, value) for number, value in enumerate(lanes)},
             "low_alarm": field.low_alarm,
             "low_warning": field.low_warning,
             "high_warning": field.high_warning,
             "high_alarm": field.high_alarm,
             "flag": "alarm" if alarmed else "warning" if warned else read,
-            "at_us": values["at_us"],
-            "late_us": frame.at_us - values["at_us"],
+            "at_us": at_us,
+            "late_us": frame.at_us - at_us,
         }
     )
 

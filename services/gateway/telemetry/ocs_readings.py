@@ -10,7 +10,7 @@ from typing import Any
 from schemas.api.sensor_readings import OcsFieldReading, OcsReadingRow, ReadingSample
 from services.gateway.fabrics import fabric_plant
 from services.gateway.ports import TwinPorts
-from services.gateway.telemetry.frames import open_frame
+from services.gateway.telemetry.frames import FrameRow, open_frame
 from shared.basics.errors import InvalidInput
 from shared.models.telemetry.ocs_fields import OCS_FIELDS, OcsField, ocs_fields_of
 
@@ -69,7 +69,7 @@ def ocs_reading_rows(twin: TwinPorts, fabric: str) -> list[OcsReadingRow]:
         name: frame.batch.column(name).to_pylist() for name in (*OCS_ROW_COLUMNS, "each_mirror_error_urad")
     }
     return [
-        _row(f"{fabric}/ocs-{ocs}", {name: column[ocs] for name, column in columns.items()})
+        _row(f"{fabric}/ocs-{ocs}", FrameRow({name: column[ocs] for name, column in columns.items()}))
         for ocs in range(frame.count)
     ]
 
@@ -79,7 +79,7 @@ def ocs_field_readings(twin: TwinPorts, fabric: str, ocs: int) -> tuple[OcsField
     frame = newest_ocs_frame(twin, fabric)
     if frame is None or ocs >= frame.count:
         return ()
-    values = {name: frame.batch.column(name)[ocs].as_py() for name in frame.batch.schema.names}
+    values = FrameRow({name: frame.batch.column(name)[ocs].as_py() for name in frame.batch.schema.names})
     return tuple([_field(field, values) for field in OCS_FIELDS.values()])
 
 
@@ -130,19 +130,24 @@ def _worst(field: OcsField, each: Sequence[float | None] | None) -> str | None:
     return _labels(field, len(each or ()))[fold(read, key=lambda row: row[0])[1]]
 
 
-def _row(name: str, values: dict[str, Any]) -> OcsReadingRow:
-    fields: dict[str, Any] = {field: rounded_ocs_reading(values[field]) for field in OCS_FIELDS}
-    fields |= {level: tuple(ocs_fields_of(values[level])) for level in FLAG_COLUMNS}
-    fields["mirror"] = _worst(OCS_FIELDS["mirror_error_urad"], values["each_mirror_error_urad"])
-    fields |= {"name": name, "state": values["state"], "at_us": values["at_us"]}
-    return OcsReadingRow.model_validate(fields)
+def _row(name: str, row: FrameRow) -> OcsReadingRow:
+    return OcsReadingRow.model_validate(
+        {
+            **{field: rounded_ocs_reading(row.number(field)) for field in OCS_FIELDS},
+            **{level: tuple(ocs_fields_of(row.integer(level))) for level in FLAG_COLUMNS},
+            "mirror": _worst(OCS_FIELDS["mirror_error_urad"], row.numbers("each_mirror_error_urad")),
+            "name": name,
+            "state": row.text("state"),
+            "at_us": row.integer("at_us"),
+        }
+    )
 
 
-def _field(field: OcsField, values: dict[str, Any]) -> OcsFieldReading:
+def _field(field: OcsField, row: FrameRow) -> OcsFieldReading:
     name = field.name
-    each = values[field.each_column] if field.each_column is not None else [values[name]]
+    each = row.numbers(field.each_column) if field.each_column is not None else [row.number(name)]
     read = [value for value in each if value is not None]
-    raised = [flag for level, flag in FLAGS.items() if name in ocs_fields_of(values[level])]
+    raised = [flag for level, flag in FLAGS.items() if name in ocs_fields_of(row.integer(level))]
     return OcsFieldReading.model_validate(
         {
             "field": name,
@@ -157,7 +162,7 @@ def _field(field: OcsField, values: dict[str, Any]) -> OcsFieldReading:
             "high_warning": field.high_warning,
             "high_alarm": field.high_alarm,
             "flag": raised[0] if raised else "ok" if read else None,
-            "at_us": values["at_us"],
+            "at_us": row.integer("at_us"),
         }
     )
 

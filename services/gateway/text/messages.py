@@ -1,7 +1,6 @@
 """Log messages for people: the message, the names that it is about, and a short line of text."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import orjson
 
@@ -91,7 +90,7 @@ def _read(twin: TwinPorts, message: Envelope, resource: str | None) -> tuple[lis
     return mentioned_names(fields), message_line(body, fields, resource)
 
 
-def message_line(body: Mapping[str, Any], fields: Fields, resource: str | None = None) -> str:
+def message_line(body: Mapping[str, object], fields: Fields, resource: str | None = None) -> str:
     """The body of a message in one short line: its fields in order, resources by name. Requester and comment
     come last, and `ends` after the evidence. Of a long list, only the items about `thing` are shown."""
     words = []

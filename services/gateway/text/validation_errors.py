@@ -1,10 +1,11 @@
 """Sentences for invalid values: the field, its value, and what is wrong."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel
+from pydantic_core import ErrorDetails
 
 from schemas.names import CROSS_CONNECT_PATTERN
 from shared.basics.spelling import truncated
@@ -23,7 +24,7 @@ SCALARS = {"bool": "true or false", "int": "a number", "float": "a number", "str
 """Python type → what a value of this type is."""
 
 
-def invalid_sentence(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> str:
+def invalid_sentence(errors: Sequence[ErrorDetails], model: type[BaseModel] | None = None) -> str:
     """The first pydantic error as a sentence with field and value. If `model` is given, the sentence about an
     unknown field lists the valid ones."""
     first = _first_error(errors)
@@ -44,7 +45,7 @@ def invalid_sentence(errors: Sequence[Mapping[str, Any]], model: type[BaseModel]
     return f"{field} {shown}: {problem_text(first)}"
 
 
-def _first_error(errors: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _first_error(errors: Sequence[ErrorDetails]) -> ErrorDetails:
     """The first error. If a value fits no type of a union of scalars, there is one error for each type; of
     these, the first one about more than the type."""
     first = errors[0]
@@ -56,12 +57,12 @@ def _first_error(errors: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     if len(by_type) < 2 or not by_type.keys() <= SCALARS.keys():
         return first
     kinds = ", ".join(dict.fromkeys(SCALARS[name] for name in by_type))
-    unfit = {**first, "type": "scalar_type", "msg": f"input should be one of: {kinds}"}
+    unfit: ErrorDetails = {**first, "type": "scalar_type", "msg": f"input should be one of: {kinds}"}
     telling = [error for error in by_type.values() if not error["type"].endswith("_type")]
     return {**next(iter(telling), unfit), "loc": first["loc"][:-1]}
 
 
-def problem_text(error: Mapping[str, Any]) -> str:
+def problem_text(error: ErrorDetails) -> str:
     """What is wrong with a value, without Python terms."""
     if error["type"] == "too_long":
         return f"input should have at most {error['ctx']['max_length']:,} items"

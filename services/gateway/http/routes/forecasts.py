@@ -1,21 +1,22 @@
 """Routes of forecasts: start one, follow its progress, read its result, cancel it."""
 
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Unpack
 
 from fastapi import APIRouter, Body, Header, Path, Response
+from fastapi.openapi.models import Example
 
 from schemas.api.forecast import EXAMPLE, ForecastReport, ForecastRequest, ForecastSummary
 from services.gateway.explain.forecasts import forecasts_of, start_forecast
 from services.gateway.http.access.caller import CurrentCaller, removal_denial
 from services.gateway.http.responses import error_response, json_response
-from services.gateway.http.route_options import RouteOptions, StrictJsonRoute
+from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions, StrictJsonRoute
 from services.gateway.ports import TwinPorts
 
 Key = Annotated[
     str | None, Header(alias="Idempotency-Key", description="forecasts with the same key start once")
 ]
 Name = Annotated[str, Path(description="such as forecast-3f9a1c0b7d42, from `POST /v1/forecasts`")]
-EXAMPLES: dict[str, Any] = {
+EXAMPLES: dict[str, Example] = {
     "drain": {"summary": "drain a cube in three hours", "value": EXAMPLE},
     "fault": {
         "summary": "an OCS fails for six hours while a slice is requested",
@@ -43,14 +44,7 @@ EXAMPLES: dict[str, Any] = {
     },
     "own": {"summary": "the twin's own future, event by event", "value": {"days": 2, "own_draws": True}},
 }
-STARTED: dict[int | str, dict[str, Any]] = {
-    202: {
-        "description": "queued",
-        "headers": {
-            "Location": {"description": "URL of the forecast", "schema": {"type": "string"}},
-        },
-    }
-}
+STARTED = ResponseDocs({202: ResponseDoc("queued", headers={"Location": "URL of the forecast"})})
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Unpack
 from urllib.parse import urlencode
 
 import anyio
@@ -16,7 +16,7 @@ from services.gateway.http import event_stream
 from services.gateway.http.access.caller import CurrentCaller
 from services.gateway.http.event_stream import EventStream
 from services.gateway.http.responses import non_json_doc
-from services.gateway.http.route_options import RouteOptions
+from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions
 from services.gateway.log import history
 from services.gateway.log.history import LogFilter, LogPage
 from services.gateway.log.tail import LogTail
@@ -33,7 +33,7 @@ Since = Annotated[
 Until = Annotated[str | None, Query(description="the last time, inclusive, in the same format")]
 SinceUs = Annotated[int | None, Query(ge=0, le=COUNT_MAX)]
 Type = Annotated[list[str], Query(description="only this message type; repeatable")]
-Fabric = Annotated[str | None, Query(description="the fabric; default pod-0, else the first one")]
+Fabric = Annotated[str | None, Query(description="the fabric; default the first pod, else the first fabric")]
 Cause = Annotated[str | None, Query(description="only messages that followed from this message")]
 For = Annotated[
     str | None, Query(alias="for", description="only messages about the resource of this name or its parts")
@@ -41,17 +41,8 @@ For = Annotated[
 Ticks = Annotated[bool, Query(description="false leaves out the Ticks")]
 Cursor = Annotated[str | None, Query(description="only messages after this position, such as pod-0:4207")]
 Before = Annotated[str | None, Query(description="only messages before this position")]
-PAGED: dict[int | str, dict[str, Any]] = {
-    200: {
-        "headers": {
-            "Link": {
-                "description": "if there are more: the URL of the next page, `rel=next`, or of the "
-                "previous one, `rel=prev`",
-                "schema": {"type": "string"},
-            }
-        }
-    }
-}
+NEXT_PAGE = "if there are more: the URL of the next page, `rel=next`, or of the previous one, `rel=prev`"
+PAGED = ResponseDocs({200: ResponseDoc(headers={"Link": NEXT_PAGE})})
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:

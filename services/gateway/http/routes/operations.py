@@ -1,12 +1,12 @@
 """The route of the operations log: operations on the twin as a whole, with operator and time."""
 
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Unpack
 
 from fastapi import APIRouter, Query, Response
 
 from schemas.files.operations_log import NumberedOperation, encode_numbered_operation
 from schemas.limits import COUNT_MAX
-from services.gateway.http.route_options import RouteOptions
+from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions
 from services.gateway.ports import TwinPorts
 
 OPERATIONS_MAX = 1_000
@@ -16,17 +16,8 @@ Start = Annotated[
     int | None, Query(ge=0, le=COUNT_MAX, description="number of the first operation; default the last ones")
 ]
 Limit = Annotated[int, Query(ge=1, le=OPERATIONS_MAX, description="maximum number of operations")]
-PAGED: dict[int | str, dict[str, Any]] = {
-    200: {
-        "headers": {
-            "Link": {
-                "description": "if there are more: the URLs of the next page, `rel=next`, and of the "
-                "previous one, `rel=prev`",
-                "schema": {"type": "string"},
-            }
-        }
-    }
-}
+NEXT_PAGE = "if there are more: the URLs of the next page, `rel=next`, and of the previous one, `rel=prev`"
+PAGED = ResponseDocs({200: ResponseDoc(headers={"Link": NEXT_PAGE})})
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:

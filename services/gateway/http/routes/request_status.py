@@ -1,18 +1,16 @@
 """Routes of earlier requests: list the waiting ones, show one, and cancel one."""
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from fastapi import APIRouter, Response
 
 from schemas.api.requests import RequestReport
 from services.gateway.http.responses import error_doc, json_response
-from services.gateway.http.route_options import RouteOptions
+from services.gateway.http.route_options import ResponseDocs, RouteOptions
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import request_status
 
-TOO_LATE_DOC: dict[int | str, dict[str, Any]] = {
-    409: error_doc("the request is already on the log, or about to be appended")
-}
+TOO_LATE_DOC = ResponseDocs({409: error_doc("the request is already on the log, or about to be appended")})
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:

@@ -1,6 +1,6 @@
 """Routes of operators' requests: each request goes into the inbox and is answered with its receipt."""
 
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Unpack
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Header, Query, Response
@@ -21,7 +21,7 @@ from schemas.request_metadata import RequestBody
 from services.gateway.admin.commission import commission_fabric
 from services.gateway.http.access.caller import CurrentCaller
 from services.gateway.http.responses import json_response
-from services.gateway.http.route_options import RouteOptions, StrictJsonRoute
+from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions, StrictJsonRoute
 from services.gateway.ports import TwinPorts
 from services.gateway.requests import operator_requests, rewiring_requests
 from services.gateway.resources.parameters import parameters_request
@@ -57,21 +57,22 @@ def request_terms(
 
 
 TermsParam = Annotated[operator_requests.RequestTerms, Depends(request_terms)]
-LOCATION_HEADER = {"Location": {"description": "URL of the request's status", "schema": {"type": "string"}}}
-OUTCOMES: dict[int | str, dict[str, Any]] = {
-    202: {
-        "model": RequestReceipt,
-        "description": "received, but not yet on the log, or its outcome is not complete yet",
-        "headers": LOCATION_HEADER,
-    },
-    409: {"model": RefusalReceipt, "description": "on the log, but refused by a service"},
-}
+OUTCOMES = ResponseDocs(
+    {
+        202: ResponseDoc(
+            "received, but not yet on the log, or its outcome is not complete yet",
+            model=RequestReceipt,
+            headers={"Location": "URL of the request's status"},
+        ),
+        409: ResponseDoc("on the log, but refused by a service", model=RefusalReceipt),
+    }
+)
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     """The routes of requests: fabrics, parameters, slices, faults, drains, link tests, OCSes and
     rewirings."""
-    common["responses"] = common.get("responses", {}) | OUTCOMES
+    common["responses"] = common.get("responses", ResponseDocs({})).also(OUTCOMES)
     router = APIRouter(prefix="/v1", tags=["requests"], route_class=StrictJsonRoute, **common)
 
     async def submit_request(

@@ -13,7 +13,7 @@ from schemas.api.rows import LightPath
 from schemas.config.fabric_kinds import AnyConfig
 from services.gateway.fabrics import config_of
 from services.gateway.http.responses import ArrowFrame, json_response, non_json_doc
-from services.gateway.http.route_options import RouteOptions
+from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions
 from services.gateway.ports import KindView, TwinPorts
 from services.gateway.resources import lookup
 from services.gateway.resources.describe import describe
@@ -30,20 +30,17 @@ AfterUs = Annotated[
     int | None, Query(ge=-1, le=TIME_US_MAX, description="the first stored frame after this simulated time")
 ]
 UntilUs = Annotated[int | None, Query(ge=0, le=TIME_US_MAX, description="but not after this simulated time")]
-PAGE_HEADERS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "headers": {
-            "X-Total-Count": {
-                "description": "total number of rows on all pages",
-                "schema": {"type": "integer"},
+PAGE_HEADERS = ResponseDocs(
+    {
+        200: ResponseDoc(
+            headers={
+                "X-Total-Count": "total number of rows on all pages",
+                "Link": 'the next page, as rel="next"; missing on the last one',
             },
-            "Link": {
-                "description": 'the next page, as rel="next"; missing on the last one',
-                "schema": {"type": "string"},
-            },
-        }
+            integers=frozenset({"X-Total-Count"}),
+        )
     }
-}
+)
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:

@@ -1,5 +1,7 @@
 """Waits as a run reads them off its log."""
 
+from typing import Any
+
 import orjson
 
 from schemas.body import Body
@@ -30,6 +32,9 @@ def line(at_us: int, body: Body, fabric: str = "pod-0") -> bytes:
 class Heard(SliceWaits):
     """What whoever reads the log does with its lines."""
 
+    def rows(self, fabric: str, at_us: int) -> list[dict[str, Any]]:
+        return [row.model_dump() for row in self.report(fabric, at_us)]
+
     def hear(self, lines: bytes) -> None:
         for one in lines.splitlines():
             message = orjson.loads(one)
@@ -50,27 +55,27 @@ def test_waits_are_told_by_tier_and_size() -> None:
     for number in range(20):
         waits.hear(requested(0, number) + started(number, number))
     waits.hear(requested(3, 20, "production", (4, 4, 8)) + started(10, 20) + started(99, 20))
-    assert waits.report("pod-0", 100) == [
+    assert waits.rows("pod-0", 100) == [
         {"tier": "production", "chips": 128, "started": 1, "waiting": 0}
         | {"p50_us": 7, "p95_us": 7, "most_us": 7},
         {"tier": "research", "chips": 64, "started": 20, "waiting": 0}
         | {"p50_us": 9, "p95_us": 18, "most_us": 19},
     ]
-    assert waits.report("pod-1", 100) == []
+    assert waits.rows("pod-1", 100) == []
 
 
 def test_who_still_waits_counts_with_the_time_so_far_and_who_was_refused_does_not() -> None:
     waits = Heard(-1)
     refused = line(6, SliceRefused(slice="pod-0/slice-1", reason="no room"))
     waits.hear(requested(2, 0) + requested(2, 1) + refused)
-    (row,) = waits.report("pod-0", 52)
+    (row,) = waits.rows("pod-0", 52)
     assert (row["started"], row["waiting"], row["most_us"]) == (0, 1, 50)
 
 
 def test_what_was_asked_for_in_the_warm_up_is_none_of_it() -> None:
     waits = Heard(10)
     waits.hear(requested(10, 0) + requested(11, 1) + started(12, 0) + started(13, 1))
-    (row,) = waits.report("pod-0", 20)
+    (row,) = waits.rows("pod-0", 20)
     assert (row["started"], row["most_us"]) == (1, 2)
 
 

@@ -44,7 +44,7 @@ def test_the_mirror_has_to_be_the_right_one_unless_its_ocs_is_blind(
     seen(score, fault_began("pod-0/fault-0", "mirror", NORTH, 2.0), 2)
     if blinded is not None:
         part = blinded.rpartition("/")[2].partition("-")[0]
-        blind = fault_began("pod-0/fault-1", part, blinded)  # type: ignore[arg-type]  # a kind by its word
+        blind = fault_began("pod-0/fault-1", part, blinded)
         seen(score, blind, 3)
         if over:
             seen(score, fault_ended(blind), 4)
