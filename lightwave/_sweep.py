@@ -26,7 +26,6 @@ from ops.local.output_file import atomic_output_file
 from ops.local.software_version import software_version
 from shared.basics.checks import check_count
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
-from shared.basics.json_types import JsonObject
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +77,7 @@ class Sweep:
         """A row per run and window, as in `lightwave.read_series`."""
         return read_series(self.folder)
 
-    def as_dict(self) -> JsonObject:
+    def as_dict(self) -> dict[str, object]:
         """The output of `lightwave experiment run -o json`."""
         return results_json(self.results)
 

@@ -4,9 +4,8 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
-from typing import Any
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
