@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from schemas.name_parts import last_part, local_part
+
 if TYPE_CHECKING:
     from schemas.api.network_rows import (
         BlockRow,
@@ -105,16 +107,6 @@ BATCH_ALIKE_MIN = 2
 """Verdicts of one batch from which a table shows the batch: by chance, two are seldom of the same one."""
 
 
-def _local(name: str) -> str:
-    """A name without its fabric."""
-    return name.partition("/")[2]
-
-
-def _last(name: str) -> str:
-    """The last part of a name."""
-    return name.rpartition("/")[2]
-
-
 def _is_pod(fabric: "FabricRow") -> bool:
     return fabric.cubes is not None
 
@@ -135,13 +127,13 @@ def _links_up(fabric: "FabricRow") -> tuple[int, int] | None:
 def _cube_troubles(cube: "CubeRow") -> list[str]:
     """The broken parts of a cube, and its other problems."""
     others = (("no power", not cube.powered), ("too hot", cube.throttled))
-    return [_local(reason) for reason in cube.reasons] + [word for word, is_true in others if is_true]
+    return [local_part(reason) for reason in cube.reasons] + [word for word, is_true in others if is_true]
 
 
 def _batch_text(verdict: "VerdictRow") -> str | None:
     if verdict.batch is None or verdict.batch_verdicts < BATCH_ALIKE_MIN:
         return None
-    return f"{_local(verdict.batch)}: {verdict.batch_verdicts}"
+    return f"{local_part(verdict.batch)}: {verdict.batch_verdicts}"
 
 
 def _repair_wait_us(repair: "RepairRow") -> tuple[int, int | None]:
@@ -224,7 +216,7 @@ CUBES: "ResourceKind[CubeRow]" = ResourceKind(
         Column("DRAINED", lambda row: "draining" if row.draining else row.drained),
         Column("HOSTS-DOWN", lambda row: row.hosts_down),
         Column("CHIPS-USED", lambda row: row.chips_used),
-        Column("SLICES", lambda row: [_local(name) for name in row.slices], "list"),
+        Column("SLICES", lambda row: [local_part(name) for name in row.slices], "list"),
         Column("REASONS", _cube_troubles, "list"),
         Column("CHANGED", lambda row: row.changed_us, "time"),
     ),
@@ -359,7 +351,7 @@ BLOCKS: "ResourceKind[BlockRow]" = ResourceKind(
         Column("SENDS-GBPS", lambda row: row.sends_gbps, "gbps"),
         Column("RECEIVES-GBPS", lambda row: row.receives_gbps, "gbps"),
         Column("USE", lambda row: row.use, "share"),
-        Column("BUNDLES-DOWN", lambda row: [_last(name) for name in row.bundles_down], "list"),
+        Column("BUNDLES-DOWN", lambda row: [last_part(name) for name in row.bundles_down], "list"),
         Column("CHANGED", lambda row: row.changed_us, "time"),
     ),
 )
@@ -391,8 +383,8 @@ DEMANDS: "ResourceKind[DemandRow]" = ResourceKind(
     parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
-        Column("SOURCE", lambda row: _local(row.source)),
-        Column("TARGET", lambda row: _local(row.target)),
+        Column("SOURCE", lambda row: local_part(row.source)),
+        Column("TARGET", lambda row: local_part(row.target)),
         Column("MBPS", lambda row: row.mbps, "count"),
         Column("SHARE", lambda row: row.share, "share"),
         Column("CHANGED", lambda row: row.changed_us, "time"),
@@ -437,8 +429,8 @@ RACKS: "ResourceKind[RackRow]" = ResourceKind(
         Column("STATE", lambda row: row.state),
         Column("OCS", lambda row: (row.ocses_up, row.ocses), "ratio"),
         Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits_wanted), "ratio"),
-        Column("CONTROL", lambda row: [_local(name) for name in row.control], "list"),
-        Column("POWER", lambda row: [_local(name) for name in row.power], "list"),
+        Column("CONTROL", lambda row: [local_part(name) for name in row.control], "list"),
+        Column("POWER", lambda row: [local_part(name) for name in row.power], "list"),
     ),
 )
 BUNDLES: "ResourceKind[BundleRow]" = ResourceKind(
@@ -450,8 +442,8 @@ BUNDLES: "ResourceKind[BundleRow]" = ResourceKind(
     columns=(
         Column("NAME", lambda row: row.name),
         Column("STATE", lambda row: row.state),
-        Column("BLOCK", lambda row: _local(row.block)),
-        Column("RACK", lambda row: _local(row.rack)),
+        Column("BLOCK", lambda row: local_part(row.block)),
+        Column("RACK", lambda row: local_part(row.rack)),
         Column("FIBRES", lambda row: row.fibres),
         Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits), "ratio"),
         Column("REASON", lambda row: row.reason),

@@ -24,6 +24,7 @@ from schemas.messages.scheduler import (
 )
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired
 from schemas.messages.workload import SliceRequested
+from schemas.name_parts import fabric_part
 from shared.basics.units import US_PER_S
 
 LATE_US = US_PER_S
@@ -86,7 +87,7 @@ class MultisliceChecker:
         self._slices.setdefault(job, []).append(name)
 
     def _job_begins(self, body: PodsJoined) -> Iterator[str]:
-        pods = tuple(name.partition("/")[0] for name in body.slices)
+        pods = tuple(fabric_part(name) for name in body.slices)
         if pods != self._pods.get(body.job):
             yield f"job {body.job} starts in {pods}, but was requested for {self._pods.get(body.job)}"
         if sorted(body.slices) != sorted(self._slices.get(body.job, [])):
@@ -163,7 +164,7 @@ class MultisliceRateChecker:
             runs = {
                 job
                 for job, names in self._slices.items()
-                if pods.issuperset([name.partition("/")[0] for name in names])
+                if pods.issuperset([fabric_part(name) for name in names])
             }
             for job in sorted(runs ^ self._rings[network]):
                 what = "runs, and is no part" if job in runs else "does not run, and is a part"

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 from ops.report.safe_text import quoted
 from ops.requests.name_expansion import with_fabric
-from ops.requests.option_syntax import parse_options, parse_span_us
+from ops.requests.option_syntax import parse_options, parse_span_us, split_fault, split_timed_option
 from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
 from schemas.messages.operator import InjectFault
+from schemas.name_parts import fabric_part
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_DAY
@@ -47,20 +48,19 @@ def injections(
 def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, InjectFault]:
     """(time, fabric, request)."""
     where = f"--inject {quoted(text)}"
-    text, *words = text.split(",")
-    kind, colon, rest = text.partition(":")
-    target, at, when = rest.rpartition("@")
-    target = with_fabric(target, [*fabrics])
-    if not (colon and at):
+    option = split_timed_option(text)
+    fault = split_fault(option.head)
+    if fault is None or option.time is None:
         raise InvalidInput(f"{where}: must be {INJECTION_FORM}")
+    kind, target = fault[0], with_fabric(fault[1], [*fabrics])
     struck = next((word for word in FAULTS if word == kind), None)
     if struck is None:
         raise InvalidInput(f"{where}: no such fault kind {quoted(kind)}; must be one of {', '.join(FAULTS)}")
-    fabric = target.split("/", 1)[0]
+    fabric = fabric_part(target)
     if fabric not in fabrics:
         raise InvalidInput(f"{where}: no such fabric {quoted(fabric)}; must be one of {', '.join(fabrics)}")
     config = fabrics[fabric]
-    degrees = parse_options(where, words, DEGREES, INJECTION_FORM)
+    degrees = parse_options(where, option.words, DEGREES, INJECTION_FORM)
     onset_us = parse_span_us(where, degrees["onset"], least_s=1) if "onset" in degrees else None
     try:
         severity = severity_of(struck, degrees["severity"]) if "severity" in degrees else None
@@ -69,9 +69,8 @@ def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, I
         check_strays(struck, config.pod_ocs.technology if config.pod_ocs is not None else None)
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error}") from None
-    begin, plus, span = when.partition("+")
-    duration_us = parse_span_us(where, span, least_s=1) if plus else None
+    duration_us = None if option.span is None else parse_span_us(where, option.span, least_s=1)
     body = InjectFault(
         kind=struck, target=target, duration_us=duration_us, severity=severity, onset_us=onset_us
     )
-    return parse_span_us(where, begin, least_s=0), fabric, body
+    return parse_span_us(where, option.time, least_s=0), fabric, body

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from schemas.fabric_names import FABRIC_NAMING
+from schemas.name_parts import fabric_part
 
 SHORT_NAME = re.compile(r"([a-z]+)-[0-9]+(?:/.*)?")
 
@@ -16,5 +17,5 @@ def lacks_fabric(name: str) -> bool:
 
 def with_fabric(name: str, fabrics: Sequence[str]) -> str:
     """The name with its fabric in front, where none was said and only one is there; else as it is."""
-    is_meant = lacks_fabric(name) and len(fabrics) == 1 and name.split("/", maxsplit=1)[0] not in fabrics
+    is_meant = lacks_fabric(name) and len(fabrics) == 1 and fabric_part(name) not in fabrics
     return f"{fabrics[0]}/{name}" if is_meant else name

@@ -1,11 +1,40 @@
-"""What stands behind a word of a command line, as in `ocs:pod-0/ocs-17@2d+10m,severity=3,onset=12h`."""
+"""Options with a time, such as `ocs:pod-0/ocs-17@2d+10m,severity=3,onset=12h`."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from ops.report.safe_text import quoted
 from shared.basics.errors import InvalidInput
 from shared.basics.parsing import parse_duration_s
 from shared.basics.units import US_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOption:
+    """The text of an option, `HEAD@TIME+SPAN,NAME=VALUE,...`, split but not parsed. `time` and `span` are
+    None if the text has none."""
+
+    head: str
+    time: str | None
+    span: str | None
+    words: tuple[str, ...]
+
+
+def split_timed_option(text: str, *, has_span: bool = True) -> TimedOption:
+    """Split the text of an option. A + in the name of a face (`/+y/7`) starts no span, and without `has_span`
+    none does."""
+    main, *words = text.split(",")
+    head, at, time = main.partition("@")
+    before, plus, span = (time if at else head).rpartition("+")
+    if not has_span or not plus or "/" in span:
+        return TimedOption(head, time if at else None, None, tuple(words))
+    return TimedOption(head if at else before, before if at else None, span, tuple(words))
+
+
+def split_fault(head: str) -> tuple[str, str] | None:
+    """(kind of fault, target) of `KIND:TARGET`; None for another form."""
+    kind, colon, target = head.partition(":")
+    return (kind, target) if colon else None
 
 
 def parse_options(

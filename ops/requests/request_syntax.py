@@ -7,11 +7,12 @@ from pydantic import ValidationError
 
 from ops.report.safe_text import quoted
 from ops.requests.name_expansion import with_fabric
-from ops.requests.option_syntax import parse_options, parse_span_us
+from ops.requests.option_syntax import parse_options, parse_span_us, split_fault, split_timed_option
 from ops.sites.configuration import DEFAULT_KIND, parse_pairs
 from schemas.api.changes import Change, DrainChange, InjectChange, RequestChange, SetChange, UndrainChange
 from schemas.body import Model
 from schemas.fabric_names import default_fabric_name
+from schemas.name_parts import fabric_part
 from services.gateway.text.validation_errors import invalid_sentence
 from services.service_names import kinds_with
 from shared.basics.errors import InvalidInput, NotFound
@@ -64,23 +65,17 @@ def _check_set_once(words: Sequence[tuple[str, str]], changes: Sequence[Change])
 
 def _parse_change(what: str, text: str, fabrics: Mapping[str, str]) -> Change:
     option_text = f"--{what} {quoted(text)}"
-    head, *options = text.split(",")
-    head, at, when = head.partition("@")
-    last = when if at else head
-    before, plus, span = last.rpartition("+")
-    if not plus or "/" in span or what == "set":  # the + of a face, or of a number
-        before, plus, span = last, "", ""
-    head, when = (head, before) if at else (before, "")
-    if not head or (plus and what.endswith("drain")):
+    option = split_timed_option(text, has_span=what != "set")  # a value may be 1e+3
+    if not option.head or (option.span is not None and what.endswith("drain")):
         raise InvalidInput(f"{option_text}: must be {REQUEST_FORMS[what]}")
     fields: dict[str, object] = {"change": what}
-    if at:
-        fields["after_s"] = parse_span_us(option_text, when, least_s=0) / US_PER_S
-    if plus:
-        fields["duration_s"] = parse_span_us(option_text, span, least_s=1) / US_PER_S
-    given = parse_options(option_text, options, REQUEST_OPTIONS[what], REQUEST_FORMS[what])
+    if option.time is not None:
+        fields["after_s"] = parse_span_us(option_text, option.time, least_s=0) / US_PER_S
+    if option.span is not None:
+        fields["duration_s"] = parse_span_us(option_text, option.span, least_s=1) / US_PER_S
+    given = parse_options(option_text, option.words, REQUEST_OPTIONS[what], REQUEST_FORMS[what])
     try:
-        change, fabric = _change(what, head, fields, given, fabrics)
+        change, fabric = _change(what, option.head, fields, given, fabrics)
     except (InvalidInput, NotFound) as error:
         raise InvalidInput(f"{option_text}: {error}") from None
     if fabric not in fabrics:
@@ -106,10 +101,11 @@ def _change(
         fields |= {name: given[name] for name in ("tier", "owner") if name in given}
         return _valid(RequestChange, fields | {"shape": head, "fabric": fabric}), fabric
     if what == "inject":
-        kind, colon, target = head.partition(":")
-        fault_kind = next((word for word in FAULTS if word == kind), None)
-        if not colon:
+        fault = split_fault(head)
+        if fault is None:
             raise InvalidInput(f"no target; must be {REQUEST_FORMS[what]}")
+        kind, target = fault
+        fault_kind = next((word for word in FAULTS if word == kind), None)
         if fault_kind is None:
             raise InvalidInput(f"no fault of kind {quoted(kind)}; must be {REQUEST_FORMS[what]}")
         name = with_fabric(target, [*fabrics])
@@ -117,10 +113,10 @@ def _change(
             fields["severity"] = severity_of(fault_kind, given["severity"])
         if "onset" in given:
             fields["onset_s"] = parse_span_us("onset", given["onset"], least_s=1) / US_PER_S
-        return _valid(InjectChange, fields | {"kind": fault_kind, "target": name}), name.split("/", 1)[0]
+        return _valid(InjectChange, fields | {"kind": fault_kind, "target": name}), fabric_part(name)
     name = with_fabric(head, [*fabrics])
     drained: type[DrainChange | UndrainChange] = DrainChange if what == "drain" else UndrainChange
-    return _valid(drained, fields | {"target": name}), name.split("/", 1)[0]
+    return _valid(drained, fields | {"target": name}), fabric_part(name)
 
 
 def _valid(model: type[ModelT], fields: Mapping[str, object]) -> ModelT:

@@ -7,6 +7,7 @@ from schemas.body import Body
 from schemas.config.pods import FabricConfig
 from schemas.fabric_names import default_fabric_name
 from schemas.kinds import ResourceKind
+from schemas.name_parts import fabric_part
 from services.gateway.ports import FabricView, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.spelling import truncated
@@ -70,7 +71,7 @@ def fabric_graph(twin: TwinPorts, fabric: str) -> "PlantGraph":
 
 def fabric_of(twin: TwinPorts, name: str) -> str:
     """The fabric of a name; raise NotFound if there is none."""
-    fabric = name.split("/", 1)[0]
+    fabric = fabric_part(name)
     config_of(twin, fabric)
     return fabric
 

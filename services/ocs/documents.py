@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.documents.pods import ManualCircuitStatus, OcsDocument, OcsSummary, PatchStatus
+from schemas.name_parts import is_within
 from schemas.names import number_of
 from services.ocs.mirror_faults import failed_mirror_reason
 from services.ocs.ports import current_ports, dead_ports, free_spares, patches_of
@@ -117,11 +118,7 @@ def _stale(state: OcsState, ocs: int) -> int:
 
 def _parts_down(state: OcsState, name: str) -> tuple[str, ...]:
     """Broken parts of an OCS, in order of name; `power` is what the whole chassis hangs on."""
-    inside = [
-        part.removeprefix(name).removeprefix("/")
-        for part in state.broken
-        if f"{part}/".startswith(f"{name}/")
-    ]
+    inside = [part.removeprefix(name).removeprefix("/") for part in state.broken if is_within(part, name)]
     return tuple(sorted(part or "power" for part in inside))
 
 

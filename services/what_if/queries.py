@@ -11,6 +11,7 @@ from schemas.api.forecast import MeasureValues
 from schemas.api.whatif import LossReport, WhatIfResult
 from schemas.messages.operator import RequestSlice
 from schemas.messages.workload import SliceRequested
+from schemas.name_parts import is_within
 from schemas.names import FaultKind, number_of
 from schemas.request_metadata import RequestBody
 from services.failures.service import SERVICE as FAILURES
@@ -137,7 +138,7 @@ class WhatIfQueries:
             [
                 state.fault_name(number)
                 for number, fault in sorted(state.active.items())
-                if f"{fault.target}/".startswith(f"{target}/")
+                if is_within(fault.target, target)
             ]
         )
 

@@ -172,7 +172,7 @@ def test_a_line_that_looks_like_a_repeat_is_found_by_the_audit_and_by_up(tmp_pat
         end.write(encode(stranger) + b"\n")
     (site,) = run_audit(data=tmp_path)["sites"]
     assert not site["log_clean"]
-    assert "expected from operator@campus only numbers above 7" in site["first_difference"]
+    assert "expected from operator@campus only numbers above 7" in str(site["first_difference"])
     with pytest.raises(LogDamaged, match="differs from what its services emit: position"), living(tmp_path):
         pass
 

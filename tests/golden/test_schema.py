@@ -30,4 +30,5 @@ def test_no_schema_changed_silently(tmp_path: Path) -> None:
 def test_every_message_type_is_exported_with_its_writer() -> None:
     index = schemas()["index.json"]
     assert set(index) == set(TYPES)
-    assert {name: row["writer"] for name, row in index.items()} == {n: t.writer for n, t in TYPES.items()}
+    writers = {name: row["writer"] for name, row in index.items() if isinstance(row, dict)}
+    assert writers == {name: body.writer for name, body in TYPES.items()}

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from ops.local.software_version import software_version
 from ops.serving.past_sites import PastReader
 from ops.sites.site_plans import single_fabric_sites
-from ops.twin.site_audit import SiteAudit, readers_of
+from ops.twin.site_audit import SiteAudit, SiteAuditReport, readers_of
 from schemas.api.rows import TwinInfo
 from schemas.config.dcn import DcnConfig, NetworkFailuresConfig
 from schemas.config.network_hardware import BlockGroupConfig, NetworkConfig
@@ -241,7 +241,7 @@ class DrivenTwin:
     def _client(self) -> Client:
         return Client(create_app(self.ports, tokens=Tokens()))
 
-    def audited(self, site: str) -> dict[str, Any]:
+    def audited(self, site: str) -> SiteAuditReport:
         """What `lightwave audit` says of a site, of this moment, at which nothing may be under way."""
         places = {fabric: place for fabric, place in self.store.fabrics().items() if place.site == site}
         partition = next(iter(places.values())).partition

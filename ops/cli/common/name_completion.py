@@ -7,7 +7,8 @@ import click
 
 from ops.requests.name_expansion import lacks_fabric, with_fabric
 from schemas.fabric_names import can_have
-from schemas.kinds import FABRICS, KINDS, OCS, ResourceKind, RowT, find_kind
+from schemas.kinds import CUBES, DOMAINS, FABRICS, HOSTS, KINDS, OCS, ResourceKind, RowT, find_kind
+from schemas.name_parts import local_part
 from shared.basics.errors import NotFound
 from shared.models.faults.fault_kinds import FAULTS
 
@@ -20,22 +21,12 @@ COMPLETION_TIMEOUT_S = 0.3
 """Maximum wait for the twin during completion."""
 COMPLETIONS_MAX = 200
 KIND_OF_PART = {
-    "host": "hosts",
-    "chip": "hosts",
-    "cube": "cubes",
-    "cable": "cubes",
-    "end": "links",
-    "ocs": "ocs",
-    "port": "ocs",
-    "block": "blocks",
-    "bundle": "bundles",
-    "rack": "racks",
-    "control": "domains",
-    "power": "domains",
+    **{part: kind.word for kind in KINDS.values() for part in kind.parts},
+    "chip": HOSTS.word,
+    "cable": CUBES.word,
+    "port": OCS.word,
 }
 """Kind of part → the kind of object that is a prefix of its name."""
-DOMAINS = ("control", "power")
-"""Kinds of parts that one list contains."""
 TIERS = ("production", "research", "filler")
 CHIPS_PER_HOST = 4
 
@@ -170,8 +161,8 @@ class FaultTargetParam(click.ParamType):
             names = [f"{name}/cable-{cable}" for name in names for cable in range(CABLES_PER_CUBE)]
         elif part == "port":
             names = [f"{name}/{side}" for name in names for side in "NS"]
-        elif part in DOMAINS:
-            names = [name for name in names if name.partition("/")[2].startswith(f"{part}-")]
+        elif part in DOMAINS.parts:
+            names = [name for name in names if local_part(name).startswith(f"{part}-")]
         return _items(names, incomplete)
 
 

@@ -17,6 +17,7 @@ from ops.client.event_stream import RECONNECT_S_MAX, follow_events
 from ops.client.http_client import Client, default_fabric, escape_path, rows_path
 from ops.report.tables import table_line
 from schemas.kinds import FABRICS
+from schemas.name_parts import fabric_part
 from shared.basics.time_format import format_time_ms
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def events(
         raise click.UsageError("--follow never ends; it cannot be combined with --limit or --until")
     if output == "table":
         echo(table_line(EVENT_HEADERS, FOLLOW_WIDTHS))
-    _follow(client, _fabric_or_default(client, fabric or (name and name.split("/")[0])), ask, output)
+    _follow(client, _fabric_or_default(client, fabric or (name and fabric_part(name))), ask, output)
 
 
 @app.command(epilog=examples("history pod-0/ocs-17", "history pod-0/cube-12/+y/7 --limit 20"))

@@ -10,6 +10,7 @@ import click
 from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client
 from ops.report.tables import text_table
+from schemas.name_parts import fabric_part
 from shared.basics.json_types import JsonObject
 from shared.basics.time_format import format_duration
 from shared.models.telemetry.module_fields import MODULE_FIELDS
@@ -142,7 +143,7 @@ def wide_table(client: Client, links: "Sequence[LinkRow]", order: ReadingOrder =
     """The table of some link ends by what their modules read; what none is read of comes last."""
     if not links:
         return "no links"
-    fabrics = dict.fromkeys(row.name.partition("/")[0] for row in links)
+    fabrics = dict.fromkeys(fabric_part(row.name) for row in links)
     found = readings_by_link(client, list(fabrics))
     now_us = client.resource(CLOCK, "now_us").now_us
     links = _sorted(links, found, order)

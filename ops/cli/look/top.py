@@ -23,6 +23,7 @@ from ops.client.answers import ApiPath
 from ops.client.http_client import Client, rows_path
 from ops.report.tables import text_table
 from schemas.kinds import LINKS
+from schemas.name_parts import fabric_part
 from shared.basics.time_format import format_time
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
 
@@ -92,7 +93,7 @@ def _links(rows: "list[ReadingRow]", count: int) -> str:
 
 def _ocses(client: Client, rows: "list[ReadingRow]", own: "list[OcsReadingRow]", count: int) -> str:
     """By OCS, what it reads of itself, and the sums and the worst of the link ends on it."""
-    fabrics = dict.fromkeys(row.name.partition("/")[0] for row in rows)
+    fabrics = dict.fromkeys(fabric_part(row.name) for row in rows)
     ocs_of = {
         link.name: link.ocs
         for fabric in fabrics

@@ -13,6 +13,7 @@ from ops.client.http_client import Client, escape_path
 from ops.report.light_path_text import patched_port, unmade_reason
 from ops.report.tables import display_value, text_table
 from schemas.kinds import TRUNKS, kind_by_name_form
+from schemas.name_parts import last_part
 
 if TYPE_CHECKING:
     from schemas.api.network_rows import TrunkPath
@@ -79,15 +80,15 @@ def _trunk(path: "TrunkPath") -> str:
     )
     ways = ((one, other, trunk.out_gbps, trunk.use_out), (other, one, trunk.back_gbps, trunk.use_back))
     loads = [
-        f"  {_short(a)} to {_short(b)}: {gbps:,.1f} Gb/s, "
+        f"  {last_part(a)} to {last_part(b)}: {gbps:,.1f} Gb/s, "
         + ("no use" if use is None else f"{100 * use:.1f}% of it")
         for a, b, gbps, use in ways
     ]
     rows = [
         [
-            *(circuit.ocs, f"N{circuit.north}", _short(circuit.north_block)),
-            *(f"S{circuit.south}", _short(other if circuit.north_block == one else one)),
-            *(_short(circuit.rack), _short(circuit.control)),
+            *(circuit.ocs, f"N{circuit.north}", last_part(circuit.north_block)),
+            *(f"S{circuit.south}", last_part(other if circuit.north_block == one else one)),
+            *(last_part(circuit.rack), last_part(circuit.control)),
             *(circuit.made, circuit.lit, display_value("loss_db", circuit.loss_db)),
         ]
         for circuit in circuits
@@ -97,10 +98,6 @@ def _trunk(path: "TrunkPath") -> str:
         mean, worst = (display_value("loss_db", loss) for loss in (path.loss_db_mean, path.loss_db_max))
         total += f", loss {mean} dB in the mean and {worst} dB at most"
     return "\n".join([head, *loads, "", text_table(CIRCUIT, rows), total])
-
-
-def _short(name: str) -> str:
-    return name.rpartition("/")[2]
 
 
 # --- a light path -------------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ from ops.client.answers import EVENTS
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
 from ops.report.tables import text_table
 from schemas.kinds import CUBES, FAULTS
+from schemas.name_parts import fabric_part, is_within
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS as FAULT_ROWS
 from shared.models.faults.fault_kinds import severity_of
@@ -257,7 +258,7 @@ def _clear_all(client: Client, target: str | None, comment: str | None, output: 
     meant = [
         str(row.name)
         for row in active
-        if within in (None, row.name) or f"{row.target}/".startswith(f"{within}/")
+        if within is None or within == row.name or is_within(row.target, within)
     ]
     paths = [f"/v1/faults/{escape_path(name)}/clear" for name in meant]
     answers = [client.post(receipt_path(path, comment), *ANSWER_FIELDS) for path in paths]
@@ -273,8 +274,8 @@ def _show_other_faults(client: Client, answer: "RequestReceipt", output: Form, h
     if found is None or output != "table":
         return
     target, mine = found
-    rows = client.rows(rows_path(FAULTS), "name", "target", fabric=target.split("/")[0], state="active")
-    others = [str(row.name) for row in rows if row.name != mine and f"{target}/".startswith(f"{row.target}/")]
+    rows = client.rows(rows_path(FAULTS), "name", "target", fabric=fabric_part(target), state="active")
+    others = [str(row.name) for row in rows if row.name != mine and is_within(target, row.target)]
     if others:
         echo(f"{target} {how} {', '.join(others)}")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from schemas.api.bisect import Bisection, ConditionTransition
 from schemas.envelope import Envelope
 from schemas.kinds import FABRICS, KINDS
+from schemas.name_parts import fabric_part, last_part
 from services.gateway.explain.conditions import Condition, Row, read_condition
 from services.gateway.fabrics import default_fabric, fabric_plant, site_of, sites
 from services.gateway.log.history import STATE_MESSAGES
@@ -78,7 +79,7 @@ def parse_condition(twin: TwinPorts, text: str, fabric: str | None) -> tuple[Con
         )
         for word, name in condition.named:
             _check_name(twin, word, name)
-        fabrics = [name.partition("/")[0] for _, name in condition.named]
+        fabrics = [fabric_part(name) for _, name in condition.named]
         condition_sites = {
             site_of(twin, name) for name in [*fabrics, *([fabric] if condition.counts else [])]
         }
@@ -91,14 +92,14 @@ def parse_condition(twin: TwinPorts, text: str, fabric: str | None) -> tuple[Con
 
 
 def _full_name(twin: TwinPorts, fabric: str, word: str, name: str) -> str:
-    if word == FABRICS.word or lookup.is_fabric_like(twin, name.partition("/")[0]):
+    if word == FABRICS.word or lookup.is_fabric_like(twin, fabric_part(name)):
         return name
     return f"{fabric}/{name}"
 
 
 def _check_name(twin: TwinPorts, word: str, name: str) -> None:
     """Raise NotFound for hardware that can never exist: it comes and goes only with its fabric."""
-    kind, fabric = KINDS[word], name.partition("/")[0]
+    kind, fabric = KINDS[word], fabric_part(name)
     plant = fabric_plant(twin, fabric)
     if kind.parts and not (plant.contains(name) and plant.parse(name).kind in kind.parts):
         raise missing_error(twin, kind, name, fabric)
@@ -182,11 +183,7 @@ class _Search:
         """The message that explains a change to people: what a service emitted about it, else
         what it read."""
         names = {change.key[2] for change in reading.changes}
-        own = {
-            kind
-            for name in names
-            for kind in STATE_MESSAGES.get(name.rpartition("/")[2].rpartition("-")[0], ())
-        }
+        own = {kind for name in names for kind in STATE_MESSAGES.get(last_part(name).rpartition("-")[0], ())}
         for types in (own, STATE_MESSAGE_TYPES):
             for message in reading.emitted:
                 if message.type in types and not names.isdisjoint(log_message(self._twin, message).about):
@@ -205,7 +202,7 @@ class _Search:
         return self._condition.holds(self)
 
     def row(self, word: str, name: str) -> Row | None:
-        fabric, view = name.partition("/")[0], self._views[word]
+        fabric, view = fabric_part(name), self._views[word]
         if fabric not in self._walk.fabrics:
             return None
         row: Row | None = view.find(self._twin, fabric, name)

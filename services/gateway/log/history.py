@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from schemas.envelope import Envelope
 from schemas.messages.diagnosis import VerdictGiven
+from schemas.name_parts import last_part
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
 from services.gateway.fabrics import fabric_graph, fabric_network, fabric_of, fabric_plant, site_of, sites
@@ -226,7 +227,7 @@ def _last_state(twin: TwinPorts, name: str) -> str:
     names = names_about(twin, name)
     fabric = fabric_of(twin, name)
     plant = fabric_plant(twin, fabric)
-    last = name.rpartition("/")[2]
+    last = last_part(name)
     kind = plant.parse(name).kind if plant.contains(name) else last.rpartition("-")[0]
     types = STATE_MESSAGES.get(kind, ())
     query = LogQuery(types=types, about=names[:1])

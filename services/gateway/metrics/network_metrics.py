@@ -8,6 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from schemas.documents.dcn import RewiringDocument, RewiringState, TrafficSummary
 from schemas.documents.pods import JobDocument
+from schemas.name_parts import fabric_part
 from services.gateway.fabrics import now_us
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_all, read_one
@@ -73,7 +74,7 @@ def _jobs(twin: TwinPorts, networks: Iterable[str]) -> Iterable[Metric]:
 
 def _speed(twin: TwinPorts, job: str) -> float | None:
     """The speed of a job as a share of full speed; None if it has not started."""
-    row = read_one(twin, job.partition("/")[0], "jobs", job, JobDocument)
+    row = read_one(twin, fabric_part(job), "jobs", job, JobDocument)
     if row is None or row.phase not in (*STEPPING_PHASES, *STOPPED_PHASES):
         return None
     return row.speed_ppm / FULL_SPEED if row.phase in STEPPING_PHASES else 0.0

@@ -30,6 +30,7 @@ from schemas.messages.operator import (
     TestLink,
     UndrainCube,
 )
+from schemas.name_parts import fabric_part, is_within
 from schemas.recovery_policy import RecoveryPolicy, parse_recovery_policy
 from schemas.request_metadata import RequestBody
 from services.gateway.fabrics import (
@@ -104,7 +105,7 @@ def slice_request(twin: TwinPorts, request: SliceRequest, site: str | None = Non
 def fault_request(twin: TwinPorts, request: FaultRequest) -> tuple[str, RequestBody]:
     """(fabric, request body) for a fault. Raise NotFound if no part has this name, and InvalidInput if a
     fault of this kind cannot strike it."""
-    fabric = request.target.split("/", 1)[0]
+    fabric = fabric_part(request.target)
     try:
         plant = fabric_plant(twin, fabric)
     except NotFound as error:
@@ -140,7 +141,7 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
         active = [
             row.name
             for row in read_all(twin, fabric, "faults", FaultDocument)
-            if row.state == "active" and f"{row.target}/".startswith(f"{name}/")
+            if row.state == "active" and is_within(row.target, name)
         ]
         raise InvalidInput(
             f"fault {truncated(repr(name))}: is a part; must be a fault. "

@@ -7,6 +7,7 @@ from schemas.api.network_rows import TrunkPath, TrunkRow
 from schemas.api.rows import LightPath, LinkRow, RelatedT, RowT
 from schemas.body import Model
 from schemas.kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind, kind_by_name_form
+from schemas.name_parts import fabric_part
 from schemas.names import FABRIC_PATTERN
 from services.gateway.fabrics import (
     commissioned_fabrics,
@@ -38,7 +39,7 @@ def list_resources(twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str 
 
 def find_resource(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> RowT:
     """One resource by name; raise NotFound if there is none."""
-    fabric, kind = name.split("/", 1)[0], view.kind
+    fabric, kind = fabric_part(name), view.kind
     if kind is not FABRICS and not is_fabric_like(twin, fabric):
         first = _example_fabric(twin, kind)
         raise no_such_name_error(kind, name, first, fabric_plant(twin, first))
@@ -68,7 +69,7 @@ def is_fabric_like(twin: TwinPorts, word: str) -> bool:
 def trace(twin: TwinPorts, name: str) -> Model:
     """The path of the light from the resource of this name, as its kind of fabric traces it: from a link end
     of a pod, or all circuits of a trunk. Raise NotFound if there is none."""
-    fabric = name.partition("/")[0]
+    fabric = fabric_part(name)
     if kind_by_name_form(name) is TRUNKS:
         return trace_trunk(twin, name)
     return (

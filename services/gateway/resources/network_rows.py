@@ -20,6 +20,7 @@ from schemas.api.network_rows import (
 from schemas.api.rows import FaultRow
 from schemas.documents.dcn import BlockDocument, DemandDocument, TrunkLoadDocument
 from schemas.documents.pods import OcsDocument
+from schemas.name_parts import fabric_part
 from schemas.names import FABRIC_PATTERN, NUMBER, number_of
 from services.gateway.fabrics import fabric_network, fabric_plant
 from services.gateway.ports import TwinPorts
@@ -182,7 +183,7 @@ def find_demand(twin: TwinPorts, fabric: str, name: str) -> DemandRow | None:
 
 
 def _demand_row(document: DemandDocument, head: int) -> DemandRow:
-    mbps, fabric = document.mbps[head], document.name.partition("/")[0]
+    mbps, fabric = document.mbps[head], fabric_part(document.name)
     return DemandRow(
         name=f"{document.name}/demand-{head}",
         source=document.name,
@@ -310,7 +311,7 @@ def _bundle_row(
 ) -> BundleRow:
     """`ocses` must include those of the bundle's rack. `counts` are their circuits, wanted and made, by
     bundle."""
-    fabric = block.name.partition("/")[0]
+    fabric = fabric_part(block.name)
     inside = [ocses[number] for number in ocses_of(network, "rack", rack) if number in ocses]
     state, reason = _bundle_state(block, rack, inside)
     wanted, made = (int(count[number_of(block.name), rack]) for count in counts)

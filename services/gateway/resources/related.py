@@ -41,6 +41,7 @@ from schemas.api.rows import (
     VerdictRow,
 )
 from schemas.kinds import VERDICTS
+from schemas.name_parts import is_within
 from schemas.names import number_of
 from services.gateway.fabrics import (
     fabric_graph,
@@ -181,7 +182,7 @@ def repairs_in(twin: TwinPorts, fabric: str, name: str) -> tuple[RepairRow, ...]
 
 
 def _is_within(target: str, name: str) -> bool:
-    return target == name or target.startswith(f"{name}/")
+    return is_within(target, name)
 
 
 def found_rows(
@@ -337,7 +338,7 @@ def _impairments(twin: TwinPorts, fabric: str, within: Sequence[str], beside: Se
 
     def place(target: str) -> int | None:
         """The index of the part that a target belongs to; None if it belongs to none."""
-        holders = [name for name in within if f"{target}/".startswith(f"{name}/")]
+        holders = [name for name in within if is_within(target, name)]
         found = holders[0] if holders else target
         return next((n for n, name in enumerate((*within, *beside)) if name == found), None)
 

@@ -9,6 +9,7 @@ from schemas.body import Model
 from schemas.config.parameter import ParameterChange, ParameterSetting, parameter_text
 from schemas.envelope import Envelope
 from schemas.messages.transceivers import LinkEndInspection
+from schemas.name_parts import is_within
 from schemas.registry import encode
 from schemas.request_metadata import METADATA_FIELDS
 from services.gateway.fabrics import fabric_plant
@@ -154,6 +155,4 @@ def _mentions_text(mentions: list[Mention], resource: str | None) -> str:
 
 def _concerns(item: Mention, resource: str) -> bool:
     """Whether an item is the resource, a part of it, or the face that it is on."""
-    return any(
-        f"{name}/".startswith(f"{resource}/") or resource.startswith(f"{name}/") for name in item.names
-    )
+    return any(is_within(name, resource) or is_within(resource, name) for name in item.names)

@@ -191,6 +191,7 @@ def test_an_audit_covers_both_parts_and_says_of_what_it_is_a_fork(parent: Path) 
     assert report["clean"]
     (own,) = origin.sites
     fork = report["fork"]
+    assert fork is not None
     assert (fork["name"], fork["place"], fork["at_us"]) == ("calm", str(parent.resolve()), FORKED_AT)
     assert (fork["positions"], fork["own"]) == ({POD: own.position}, {POD: end - own.position})
     content = json.loads((fork_folder("calm") / "origin.json").read_text())
@@ -198,11 +199,15 @@ def test_an_audit_covers_both_parts_and_says_of_what_it_is_a_fork(parent: Path) 
     (fork_folder("calm") / "origin.json").write_text(json.dumps(content))
     report = run_audit(data=fork_folder("calm"))
     assert not report["clean"]
-    (sentence,) = report["fork"]["differing"]
+    fork = report["fork"]
+    assert fork is not None
+    (sentence,) = fork["differing"]
     assert sentence.startswith(f"{POD}: the first {own.position:,} messages are not its parent's")
     (fork_folder("calm") / "origin.json").write_text("{}")
     report = run_audit(data=fork_folder("calm"))
-    assert "origin.json is damaged" in report["fork"]["differing"][0]
+    fork = report["fork"]
+    assert fork is not None
+    assert "origin.json is damaged" in fork["differing"][0]
 
 
 def test_a_fork_of_a_fork_has_the_history_of_both(parent: Path, lines: list[bytes]) -> None:

@@ -160,6 +160,7 @@ def test_a_twin_of_other_rules_is_taken_over_with_one_message_and_its_snapshot(d
     report = run_audit(data=data)
     assert report["clean"]
     since = report["sites"][0]["since"]
+    assert since is not None
     assert (since["position"], since["rules"]) == (len(before[0]) + 1, RULES)
     assert since["before"] == {"rules": RULES - 1, "software": THEN}
     goes_on(data)
@@ -450,4 +451,4 @@ def test_what_this_version_would_have_said_and_held_is_told_before(data: Path) -
     changed = path.read_bytes().replace(b'"type":"Tick"', b'"type":"tick"', 1)
     path.write_bytes(changed)
     (row, _) = check_upgrade(data)
-    assert row["first_difference"].startswith("position ")
+    assert str(row["first_difference"]).startswith("position ")
