@@ -47,11 +47,11 @@ from ops.cli.operate.wait import poll_until
 from ops.client.answers import EVENTS
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
 from ops.report.tables import text_table
-from schemas.kinds import CUBES, FAULTS
+from schemas.kinds import CUBES
+from schemas.kinds import FAULTS as FAULT_RESOURCES
 from schemas.name_parts import fabric_part, is_within
 from shared.models.faults.fault_definition import FaultDefinition
-from shared.models.faults.fault_kinds import FAULTS as FAULT_ROWS
-from shared.models.faults.fault_kinds import severity_of
+from shared.models.faults.fault_kinds import FAULTS, severity_of
 
 if TYPE_CHECKING:
     from schemas.api.requests import RequestReceipt
@@ -63,16 +63,16 @@ def fault_list() -> str:
     """List every kind with its target, its range of severity and its effect."""
     table = text_table(
         ("KIND", "TARGET", "SEVERITY"),
-        [[kind, row.example, _severity(row)] for kind, row in FAULT_ROWS.items()],
+        [[kind, row.example, _severity(row)] for kind, row in FAULTS.items()],
     )
     heading, *rows = table.splitlines()
     lines = [f"Kinds of faults:\n  {heading}"]
-    for line, row in zip(rows, FAULT_ROWS.values(), strict=True):
+    for line, row in zip(rows, FAULTS.values(), strict=True):
         lines += [
             f"  {line}",
             textwrap.fill(row.meaning, HELP_WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6),
         ]
-    slow = ", ".join(kind for kind, row in FAULT_ROWS.items() if row.onset_h is not None)
+    slow = ", ".join(kind for kind, row in FAULTS.items() if row.onset_h is not None)
     listed = "\n".join(lines)
     return f"{NO_WRAP}{listed}\n\nWith --onset a fault grows to its severity: {slow}."
 
@@ -254,7 +254,7 @@ def _clear_all(client: Client, target: str | None, comment: str | None, output: 
         # An unknown name has no faults either, which would look as if all were well. The query of the log
         # raises NotFound for it.
         client.rows(EVENTS, "id", **{"for": within}, limit=1)
-    active = client.rows(rows_path(FAULTS), "name", "target", state="active")
+    active = client.rows(rows_path(FAULT_RESOURCES), "name", "target", state="active")
     meant = [
         str(row.name)
         for row in active
@@ -274,7 +274,9 @@ def _show_other_faults(client: Client, answer: "RequestReceipt", output: Form, h
     if found is None or output != "table":
         return
     target, mine = found
-    rows = client.rows(rows_path(FAULTS), "name", "target", fabric=fabric_part(target), state="active")
+    rows = client.rows(
+        rows_path(FAULT_RESOURCES), "name", "target", fabric=fabric_part(target), state="active"
+    )
     others = [str(row.name) for row in rows if row.name != mine and is_within(target, row.target)]
     if others:
         echo(f"{target} {how} {', '.join(others)}")
