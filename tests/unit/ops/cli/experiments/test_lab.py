@@ -1,6 +1,7 @@
 """`lightwave lab run` and `lab replay` at the command line, for every kind of fabric and a site of both."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from ops.cli.experiments.lab import _summary
 from ops.cli.main import root
+from ops.lab.reports import LabReport
 from schemas.limits import TRACE_ROWS_MAX
 from shared.basics.errors import InvalidInput
 
@@ -193,12 +195,26 @@ def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
 
 
 def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
-    result = json.loads(run("run", "--days", "0.05", "-o", "json").stdout)
-    assert _summary(result).splitlines()[-1] == f"repeat: {result['repeat']}"
-    assert "fabric-days" not in _summary(result)
-    cut = _summary(result | {"interrupted": True, "fabric_days": 0.025}).splitlines()
+    command = "lightwave lab run --days 0.05"
+    whole = LabReport(
+        fabric_days=0.05,
+        warmup_days=0.0,
+        interrupted=False,
+        wall_s=1.0,
+        messages=100,
+        messages_per_s=100,
+        log_sha256="0" * 64,
+        state_sha256="0" * 64,
+        seed=0,
+        version="0.1.0",
+        repeat=command,
+        fabrics=(),
+    )
+    assert _summary(whole).splitlines()[-1] == f"repeat: {command}"
+    assert "fabric-days" not in _summary(whole)
+    cut = _summary(replace(whole, interrupted=True, fabric_days=0.025)).splitlines()
     assert "interrupted: figures of 0.03 fabric-days behind the warm-up" in cut
-    assert cut[-1] == f"the whole run, whose digests are others: {result['repeat']}"
+    assert cut[-1] == f"the whole run, whose digests are others: {command}"
 
 
 @pytest.mark.parametrize(
