@@ -49,7 +49,7 @@ PURE_NAMES_BY_MODULE = {
     ),
     "numpy.typing": "ArrayLike NDArray",
     "orjson": "JSONDecodeError OPT_SORT_KEYS dumps loads",
-    "pyarrow": "BufferOutputStream DictionaryArray FixedSizeListArray RecordBatch array",
+    "pyarrow": "Array BufferOutputStream DictionaryArray FixedSizeListArray RecordBatch array",
     "pyarrow.ipc": "new_stream",
     "pydantic": (
         "AfterValidator BaseModel BeforeValidator ConfigDict Field GetJsonSchemaHandler JsonValue "
@@ -57,7 +57,7 @@ PURE_NAMES_BY_MODULE = {
     ),
     "pydantic.fields": "FieldInfo",
     "pydantic.json_schema": "JsonSchemaValue",
-    "pydantic_core": "CoreSchema to_json",
+    "pydantic_core": "CoreSchema PydanticKnownError core_schema to_json",
     "scipy.optimize": "linear_sum_assignment linprog minimize",
     "scipy.sparse": "coo_array csr_array",
     "scipy.sparse.csgraph": "connected_components dijkstra maximum_flow",
