@@ -12,7 +12,7 @@ from ops.experiments.result_json import difference_json
 from ops.experiments.results import VariantDifference, variant_difference, with_holm_chances
 from ops.experiments.schema import Experiment
 from ops.experiments.variants import Variant, value_text, variants_of
-from ops.report.intervals import JsonObject, interval_json
+from ops.report.intervals import ReportFields, interval_json
 from ops.sites.yaml_reader import read_yaml_lines
 from services.totals.measures import MEASURES
 from shared.basics.errors import InvalidInput, NotFound
@@ -181,7 +181,7 @@ def _contrast(
     )
 
 
-def comparison_json(found: ExperimentComparison) -> JsonObject:
+def comparison_json(found: ExperimentComparison) -> ReportFields:
     """As JSON, in the units of the measures."""
     return {
         "differs": {name: list(both) for name, both in found.differs.items()},

@@ -2,11 +2,11 @@
 
 from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 from ops.experiments.sweep import BOOTSTRAP_MIN
-from ops.report.intervals import JsonObject, finite_or_none, interval_json
+from ops.report.intervals import ReportFields, finite_or_none, interval_json
 from services.totals.measures import MEASURES
 
 
-def results_json(results: Results) -> JsonObject:
+def results_json(results: Results) -> ReportFields:
     """For programs: the same, in the units of the measures."""
     experiment = results.planned.experiment
     return {
@@ -81,7 +81,7 @@ def method_json(one: MeasureEstimate) -> str:
     return "bootstrap" if is_resampled else "student"
 
 
-def difference_json(one: VariantDifference) -> JsonObject:
+def difference_json(one: VariantDifference) -> ReportFields:
     return {
         "variant": one.variant.key,
         "against": one.against.key,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from ops.report.intervals import JsonObject
+from ops.report.intervals import ReportFields
 from schemas.api.goodput_report import GoodputSpan
 from services.totals.fabric_spans import FabricSpan, NetworkSpan, PodSpan
 from services.totals.measures import MEASURES
@@ -63,9 +63,9 @@ class FabricReport:
     durations: SliceDurations | None = None
     history: GoodputHistory | None = None
 
-    def json(self) -> JsonObject:
+    def json(self) -> ReportFields:
         """As `lab run -o json` prints it, without the history."""
-        head: JsonObject = {
+        head: ReportFields = {
             "fabric": self.fabric,
             "kind": self.kind,
             "site": self.site,
@@ -99,13 +99,13 @@ class LabReport:
     repeat: str
     fabrics: tuple[FabricReport, ...]
 
-    def json(self) -> JsonObject:
+    def json(self) -> ReportFields:
         """The one object that `lab run -o json` prints."""
-        found: JsonObject = {one.name: getattr(self, one.name) for one in fields(self)}
+        found: ReportFields = {one.name: getattr(self, one.name) for one in fields(self)}
         return found | {"fabrics": [report.json() for report in self.fabrics]}
 
 
-def span_json(span: FabricSpan) -> JsonObject:
+def span_json(span: FabricSpan) -> ReportFields:
     """The figures of a span, as reports print them."""
     return _network_json(span) if isinstance(span, NetworkSpan) else _pod_json(span)
 
@@ -116,8 +116,8 @@ def cube_availability(pod: PodSpan) -> float:
     return 1.0 if found is None else found
 
 
-def _pod_json(pod: PodSpan) -> JsonObject:
-    found: JsonObject = {
+def _pod_json(pod: PodSpan) -> ReportFields:
+    found: ReportFields = {
         "slices": pod.slices,
         "utilisation": pod.utilisation,
         "utilisation_by_tier": pod.utilisation_by_tier,
@@ -133,5 +133,5 @@ def _pod_json(pod: PodSpan) -> JsonObject:
     return found if pod.cross_connects is None else found | {"cross_connects": pod.cross_connects}
 
 
-def _network_json(network: NetworkSpan) -> JsonObject:
+def _network_json(network: NetworkSpan) -> ReportFields:
     return {one.name: getattr(network, one.name) for one in fields(network) if one.name != "kind"}

@@ -4,8 +4,8 @@ import math
 
 from shared.models.statistics.means import Interval
 
-JsonObject = dict[str, object]
-"""An object of a report, as JSON and YAML print it."""
+ReportFields = dict[str, object]
+"""The fields of a report, which JSON or YAML prints."""
 
 
 def interval_json(interval: Interval) -> dict[str, float | int | None]:
