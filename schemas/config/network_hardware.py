@@ -14,7 +14,6 @@ GENERATIONS_GBPS = (40, 100, 200, 400, 800)
 MODULES = {"cwdm4-bidi": GENERATIONS_GBPS, "cwdm8-bidi": (800,)}
 """Kind of module → the generations in which it exists ([LF] 3.3, Figures 8 and 9). The wavelength grids are
 20 nm and 10 nm."""
-BLOCK_PATTERN = r"block-(?:0|[1-9][0-9]{0,3})"
 CUSTOMER_PATTERN = r"[a-z][a-z0-9]{0,15}(?:-[a-z0-9]{1,16}){0,3}"
 
 

@@ -164,17 +164,6 @@ class TopologySummary(Model):
     domains_without_control: int
 
 
-NetworkDocument = (
-    BlockDocument
-    | DemandDocument
-    | TrunkLoadDocument
-    | RewiringDocument
-    | TrunksSummary
-    | DemandsSummary
-    | TrafficSummary
-    | TopologySummary
-)
-
 NETWORK_DOCUMENTS: dict[str, tuple[type[Model], ...]] = {
     "blocks": (BlockDocument,),
     "demands": (DemandDocument,),

@@ -368,28 +368,6 @@ class FailuresSummary(Model):
     begun: dict[FaultKind, int]
 
 
-Document = (
-    OcsDocument
-    | LinkGroupDocument
-    | CubeDocument
-    | CubeUseDocument
-    | SliceDocument
-    | JobDocument
-    | FaultDocument
-    | ParametersDocument
-    | RepairDocument
-    | VerdictDocument
-    | WorkloadSummary
-    | SchedulerSummary
-    | JobsSummary
-    | OcsSummary
-    | LinksSummary
-    | CubesSummary
-    | RepairsSummary
-    | DiagnosisSummary
-    | FailuresSummary
-)
-
 POD_DOCUMENTS: dict[str, tuple[type[Model], ...]] = {
     "ocs": (OcsDocument,),
     "links": (LinkGroupDocument,),

@@ -27,23 +27,6 @@ class OperationsLog(Protocol):
         """The number after the last."""
 
 
-class MemoryOperations:
-    """An `OperationsLog` in memory."""
-
-    def __init__(self) -> None:
-        self._operations: dict[str, Operation] = {}
-
-    def append(self, operation: Operation) -> None:
-        self._operations.setdefault(operation.id, operation)
-
-    def read(self, start: int = 0, most: int | None = None) -> list[tuple[int, Operation]]:
-        rows = list(enumerate(self._operations.values()))[start:]
-        return rows[:most]
-
-    def end(self) -> int:
-        return len(self._operations)
-
-
 def new_operation(body: OperationBody, who: str, wall_us: int | None = None) -> Operation:
     """An operation of now, or of this wall time."""
     wall_us = time.time_ns() // 1_000 if wall_us is None else wall_us

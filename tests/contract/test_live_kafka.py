@@ -32,7 +32,6 @@ from shared.runtimes.live.kafka.records import Record, dead_letter_line, is_gap,
 from shared.runtimes.live.kafka.topic_admin import (
     DAY_MS,
     VERSION_MIN,
-    broker_version,
     check_settings,
     create_topics,
     partition_count,
@@ -44,6 +43,7 @@ from shared.runtimes.live.worker.offset_gaps import reread_gaps
 from shared.runtimes.poll import poll_until
 from tests.soak.log_facts import FOREIGN_HEADER
 from tests.soak.malformed_records import BadName, MalformedRecord, send_badly_named, transaction
+from tests.support.broker_version import broker_version
 from tests.support.pods import OPERATOR, first_message
 
 TWIN = "twin-a"

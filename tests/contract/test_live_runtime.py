@@ -17,7 +17,6 @@ from schemas.body import Body
 from schemas.files.site_plan import SitePlan
 from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.kafka.records import Record
-from shared.runtimes.live.live_clock import write_epoch
 from shared.runtimes.simulated_clock import Epoch
 from tests.contract.test_runtime import (
     END_US,
@@ -30,6 +29,7 @@ from tests.contract.test_runtime import (
     asked_for_loss,
 )
 from tests.soak.whole_twin import TwinOptions, WholeTwin
+from tests.support.live_epoch import write_epoch
 
 QUIET_S_MAX = 120.0
 

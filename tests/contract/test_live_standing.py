@@ -34,7 +34,6 @@ from shared.runtimes.live.live_clock import (
     log_pending_operations,
     queue_operation,
     read_epoch,
-    write_epoch,
 )
 from shared.runtimes.live.live_status import DelayMonitor
 from shared.runtimes.live.process.health import HealthServer, MetricSample, ProcessReport
@@ -45,10 +44,12 @@ from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequence
 from shared.runtimes.live.sequencer.sequencer_loop import STANDSTILL, SequencerLoop
 from shared.runtimes.live.server_checks import ServerChecks, redis_problems
 from shared.runtimes.live.twin_record import read_twin, write_twin
-from shared.runtimes.operations_log import MemoryOperations, last_clock, local_person, new_operation
+from shared.runtimes.operations_log import last_clock, local_person, new_operation
 from shared.runtimes.simulated_clock import Epoch
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import Commit, FabricPlace
+from tests.support.live_epoch import write_epoch
+from tests.support.memory_operations import MemoryOperations
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
 
 KIND = "toypod"

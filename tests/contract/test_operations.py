@@ -12,7 +12,8 @@ from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
 from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.kafka.topic_admin import create_topics
-from shared.runtimes.operations_log import MemoryOperations, OperationsLog, last_clock, new_operation
+from shared.runtimes.operations_log import OperationsLog, last_clock, new_operation
+from tests.support.memory_operations import MemoryOperations
 
 SKIP = SkipOrdered(fabric="pod-0", service="ocs", message="operator@pod-0/7")
 

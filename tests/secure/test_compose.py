@@ -13,9 +13,10 @@ from ops.live.settings import LiveSettings, variable
 from ops.servers.local_servers import LocalKafka, LocalRedis
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.kafka.brokers import Brokers
-from shared.runtimes.live.kafka.topic_admin import broker_version, check_settings, create_topics
+from shared.runtimes.live.kafka.topic_admin import check_settings, create_topics
 from shared.runtimes.tcp_ports import free_port
 from shared.storage.store.redis_store import RedisStore
+from tests.support.broker_version import broker_version
 from tests.support.deployment import filled, ours, services
 from tests.unit.tree.tidy import ROOT
 

@@ -27,7 +27,7 @@ from schemas.files.site_plan import SitePlan
 from schemas.registry import decode
 from services.fleet import fabric_views, services_of
 from services.forecasts.jobs import ForecastJobs
-from services.gateway.http.access.tokens import Tokens, single_token
+from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
 from services.gateway.log.subjects import SiteSubjects
 from services.gateway.ports import TwinPorts
@@ -36,7 +36,6 @@ from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin_loop import EmbeddedTwin, WakeOnPut, WakingRedisStore
-from shared.runtimes.operations_log import MemoryOperations
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.log.log_lines import read_lines
 from shared.storage.log.log_reader import commissioned_with
@@ -45,7 +44,9 @@ from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_copies import StateCopies
+from tests.support.memory_operations import MemoryOperations
 from tests.support.pods import first_message
+from tests.support.single_token import single_token
 
 CATCH_UP_S_MAX = 180.0
 QUIET = ["workload.enabled=false", "failures.enabled=false"]

@@ -8,6 +8,12 @@ from shared.models.plant.plant import NO_END, IntArray, Part, Plant
 from shared.models.plant_graph import Impact
 
 
+def numbers_above(plant: Plant, numbers: Iterable[int], word: str, above: str) -> set[int]:
+    """The numbers of the parts of kind `above` that enclose these parts of kind `word`."""
+    ratio = plant.population(word) // plant.population(above)
+    return {number // ratio for number in numbers}
+
+
 def impact_by_numbers(
     plant: Plant,
     target: Part,
@@ -29,10 +35,10 @@ def impact_by_numbers(
     concerned = {ends.kind: {*own.tolist(), *pairs.ravel().tolist()}}
     drivers = {*plant.numbers_in(target, ends.driven_by), *ends.drivers[pairs.ravel()].tolist()}
     for word in plant.lineage(ends.driven_by):
-        concerned[word] = plant.numbers_above(drivers, ends.driven_by, word)
+        concerned[word] = numbers_above(plant, drivers, ends.driven_by, word)
     out_of_use = {domain.number} if domain.kind == plant.unit else set()
     concerned[plant.unit] |= out_of_use
-    between = [plant.numbers_above(link, ends.kind, plant.unit) for link in links]
+    between = [numbers_above(plant, link, ends.kind, plant.unit) for link in links]
 
     def hangs(held: set[int]) -> bool:
         return bool(held & out_of_use) or any(units <= held for units in between)

@@ -19,7 +19,7 @@ from ops.twin.backups.backup_files import (
 from ops.twin.backups.manifest import ReportBytes, read_inbox, verify_backup
 from ops.twin.data_folder import IDENTITY_FILE, DataFolder, TwinIdentity
 from ops.twin.rebuild import rebuilt_states
-from schemas.files.backup_manifest import BackupManifest, SavedClock
+from schemas.files.backup_manifest import BackupManifest
 from schemas.files.operations_log import TwinRestored
 from shared.basics.errors import LogDamaged, OperationFailed
 from shared.runtimes.embedded.operations_file import OperationsFile
@@ -98,8 +98,3 @@ def _make_states(backup: Path, folder: DataFolder, identity: TwinIdentity, redis
         folder, identity, fill=lambda copy: copy.fill(kept.waiting, kept.cancelled), redis=redis
     ):
         pass
-
-
-def clock_of(data: Path) -> SavedClock:
-    """The clock of a folder that was just made."""
-    return DataFolder(data).stored_clock()

@@ -9,7 +9,6 @@ a day. That is the simplest process with a variation and a memory, and it has no
 import math
 from dataclasses import dataclass
 
-DAYS_A_WEEK = 7
 WEAR_MOST = 9.0
 """Wear adds at most this multiple of the hazard; older parts count as that old."""
 
@@ -42,16 +41,6 @@ class Variation:
     def multiplier(self, level: float) -> float:
         """Multiplier of the mean hazard at a level."""
         return math.exp(self.spread * level - 0.5 * self.spread**2)
-
-    def weekly_covariance(self, weeks: int) -> float:
-        """Autocovariance of weekly means that are `weeks` apart.
-
-        For 0 weeks it is their variance, the square of their coefficient of variation, because their mean is
-        1.
-        """
-        days = range(DAYS_A_WEEK)
-        apart = [abs(DAYS_A_WEEK * weeks + one - other) for one in days for other in days]
-        return sum(math.expm1(self.spread**2 * self.kept**lag) for lag in apart) / DAYS_A_WEEK**2
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,6 @@ FloatArray = npt.NDArray[np.float64]
 MIRRORS_PER_DIE = 176
 """The best 136 of them are used ([LF] 3.2.2); a switch with more ports has mirrors in the same proportion."""
 INSERTION_LOSS_TYPICAL_DB = 2.0
-INSERTION_LOSS_GOAL_DB = 3.0
 RETURN_LOSS_TYPICAL_DB = -46.0
 RETURN_LOSS_SPECIFIED_DB = -38.0
 """[LF] 3.2.1, 4.1.1: losses typically below 2 dB, ideally below 3 dB; reflections typically −46 dB, and none

@@ -7,7 +7,7 @@ their names, the last axis fastest: cube 12's face +y, index 7 is link end 96 ×
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -290,11 +290,6 @@ class Plant:
             return range(0)
         ratio = self._ratio(word, part.kind)
         return range(part.number * ratio, (part.number + 1) * ratio)
-
-    def numbers_above(self, numbers: Iterable[int], word: str, above: str) -> set[int]:
-        """The numbers of the parts of kind `above` that enclose these parts of kind `word`."""
-        ratio = self._ratio(word, above)
-        return {number // ratio for number in numbers}
 
     # --- light ------------------------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
-"""Slice topologies: coordinates, chip graphs, OCS circuits, capacity and routing."""
+"""Slice topologies: coordinates, chip graphs, capacity and routing."""
 
-from shared.models.topology.circuits import PlacedSlice, slice_circuits, slice_of
 from shared.models.topology.graph import SliceTopology, slice_topology, without_links, without_ocs
 from shared.models.topology.shortest_paths import Hops, hops, link_load
 from shared.models.topology.slice_figures import SliceFigures, all_to_all_bounds, slice_figures
@@ -8,7 +7,6 @@ from shared.models.topology.suggest import Suggestion, ranked_shapes
 
 __all__ = [
     "Hops",
-    "PlacedSlice",
     "SliceFigures",
     "SliceTopology",
     "Suggestion",
@@ -16,9 +14,7 @@ __all__ = [
     "hops",
     "link_load",
     "ranked_shapes",
-    "slice_circuits",
     "slice_figures",
-    "slice_of",
     "slice_topology",
     "without_links",
     "without_ocs",

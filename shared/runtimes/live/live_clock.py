@@ -61,11 +61,6 @@ def _epoch(notes: Mapping[str, str]) -> Epoch | None:
     )
 
 
-def write_epoch(store: ClockStore, epoch: Epoch) -> None:
-    """Set the clock for every process, unconditionally."""
-    store.set_globals(CLOCK_NOTE, _fields(epoch))
-
-
 def _fields(epoch: Epoch) -> dict[str, str | None]:
     return {
         "anchor_us": str(epoch.anchor_us),

@@ -10,9 +10,10 @@ from shared.basics.errors import InvalidInput
 from shared.models.availability.fabric_availability import fabric_ocs
 from shared.models.superpod.shapes import CUBE_SIDE, check_shape, chips_of, cubes_of, is_mesh, legal_shapes
 from shared.models.superpod.wiring import CHIPS_PER_HOST, ENDS_PER_CUBE, PALOMAR_RADIX, LinkEnd, link_end
-from shared.models.topology import slice_circuits, slice_topology
+from shared.models.topology import slice_topology
 from shared.models.topology.graph import COPPER
 from tests.support.paper_figures import PaperFigure, table_of_figures
+from tests.support.placed_slices import slice_circuits
 
 POD: Shape = (16, 16, 16)
 CUBES = 64

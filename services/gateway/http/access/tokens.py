@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from services.gateway.http.access.caller import NAMELESS, Caller, Role
+from services.gateway.http.access.caller import NAMELESS, Caller
 from shared.basics.errors import InvalidInput
 
 TOKEN_MIN, TOKEN_MAX = 16, 512
@@ -36,11 +36,6 @@ class Tokens:
         scheme, _, given = (authorization or "").partition(" ")
         caller = self._callers.get(_digest(given.strip()))
         return caller if scheme.lower() == "bearer" else None
-
-
-def single_token(token: str | None) -> Tokens:
-    """The single token, with the role administrator; no tokens if None."""
-    return Tokens([(token, Caller(SINGLE_TOKEN_NAME, Role.ADMINISTRATOR))] if token else [])
 
 
 def check_token(token: str, what: str) -> None:

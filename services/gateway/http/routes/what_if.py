@@ -17,7 +17,6 @@ from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.ports import TwinPorts
 
-Cube = Annotated[str, Query(description="such as pod-0/cube-12")]
 Within = Annotated[
     int,
     Query(ge=1, le=what_if.HORIZON_S_MAX, description="simulated seconds to look ahead"),

@@ -137,12 +137,6 @@ def _changed_settings(admin: Any, brokers: Brokers, topic: str, names: Iterable[
         )
 
 
-def broker_version(brokers: Brokers) -> tuple[int, ...]:
-    """The version of the answering broker, from its protocol; OperationFailed if it is too old."""
-    with _admin(brokers) as admin:
-        return _version(admin)
-
-
 def _described(brokers: Brokers, topic: str) -> dict[str, Any]:
     with _admin(brokers) as admin:
         return _described_by(admin, brokers, topic)

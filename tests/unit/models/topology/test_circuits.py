@@ -12,7 +12,8 @@ from schemas.names import Shape
 from shared.basics.errors import InvalidInput
 from shared.models.superpod.shapes import cubes_of, is_mesh
 from shared.models.superpod.wiring import end_at
-from shared.models.topology import slice_circuits, slice_of, slice_topology
+from shared.models.topology import slice_topology
+from tests.support.placed_slices import slice_circuits, slice_of
 from tests.support.topology_slices import slices
 
 Circuits = list[tuple[int, int, int]]

@@ -13,9 +13,9 @@ from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.live.kafka.records import open_record
 from shared.runtimes.live.live_clock import read_epoch
 from shared.runtimes.live.twin_record import find_twin
-from shared.runtimes.operations_log import MemoryOperations
 from shared.storage.store.memory_store import MemoryStore
 from tests.support.live_swarm import FakeLog
+from tests.support.memory_operations import MemoryOperations
 
 ASKED = NewTwinOptions(pods=5, seed=7)
 PODS = [f"pod-{number}" for number in range(5)]

@@ -20,8 +20,8 @@ from schemas.files.operations_log import (
 from shared.basics.errors import LogDamaged
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import SiteRunner
-from shared.runtimes.operations_log import MemoryOperations
 from tests.support.gateway_twin import QUIET, DrivenTwin
+from tests.support.memory_operations import MemoryOperations
 
 pytestmark = pytest.mark.integration
 

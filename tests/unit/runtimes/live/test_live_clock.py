@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.live_clock import LiveClock, log_pending_operations, read_epoch
-from shared.runtimes.operations_log import MemoryOperations, last_clock
+from shared.runtimes.operations_log import last_clock
 from shared.runtimes.simulated_clock import ClockChange, Epoch
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_store import PartitionSnapshot
+from tests.support.memory_operations import MemoryOperations
 from tests.support.pods import pod_place
 
 START = Epoch(0, 0, 1.0, paused=False)

@@ -15,12 +15,12 @@ from shared.runtimes.live.sequencer import sequencer_loop as relay
 from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequencer, root_entry
 from shared.runtimes.live.sequencer.sequencer_loop import SequencerLoop
 from shared.runtimes.live.twin_record import TwinRecord
-from shared.runtimes.operations_log import MemoryOperations
 from shared.runtimes.simulated_clock import Epoch
 from shared.storage.store.fabric_registry import FabricRegistration, registration_value
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import Commit, OutboxTrim
 from tests.support.live_swarm import PARTITIONS, TWIN, FakeLog, FlakyStore
+from tests.support.memory_operations import MemoryOperations
 from tests.support.pods import KIND, POD, first_message, has, pod_place
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
 

@@ -18,6 +18,7 @@ from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.models.faults.hazards import Variation
 from shared.models.superpod.superpod_plant import superpod_plant
 from tests.support.rig import Bench, bodies
+from tests.support.weekly_hazards import weekly_covariance
 
 PODS, WEEKS = 200, 100
 PLANT = superpod_plant(64)
@@ -88,7 +89,8 @@ def test_the_mean_rate_is_kept_over_many_seeds() -> None:
     expected = 4 * 1024 * 0.0008 * 7 * WEEKS
     by = Variation(FIELD.host_variation, FIELD.host_memory_days)
     weeks = (
-        sum((WEEKS - abs(lag)) * by.weekly_covariance(abs(lag)) for lag in range(1 - WEEKS, WEEKS)) / WEEKS**2
+        sum((WEEKS - abs(lag)) * weekly_covariance(by, abs(lag)) for lag in range(1 - WEEKS, WEEKS))
+        / WEEKS**2
     )
     error = expected * math.sqrt((weeks + 1 / expected) / len(counts))
     assert abs(np.mean(counts) - expected) < 4.5 * error

@@ -13,9 +13,9 @@ from services.gateway.http.access.caller import (
     denial,
     right_needed,
 )
-from services.gateway.http.access.tokens import single_token
 from services.gateway.http.guard import AccessGuard
 from tests.support.gateway_twin import Client
+from tests.support.single_token import single_token
 
 TOKEN = "a-token-of-ours-for-all"  # noqa: S105 -- of this test alone
 

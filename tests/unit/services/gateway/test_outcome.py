@@ -16,11 +16,11 @@ from services.gateway.ports import TwinPorts
 from services.gateway.requests.operator_requests import RequestTerms, submit
 from services.what_if.queries import WhatIfQueries
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
-from shared.runtimes.operations_log import MemoryOperations
 from shared.storage.inbox.request_inbox import InboxReceipt
 from shared.storage.log.log_reader import LineFilter, LogQuery
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_copies import StateCopies
+from tests.support.memory_operations import MemoryOperations
 from tests.support.pods import OPERATOR, pod_place
 
 BODY = DrainCube(cube="pod-0/cube-1")

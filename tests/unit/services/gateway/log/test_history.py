@@ -27,11 +27,11 @@ from services.gateway.ports import TwinPorts
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import InvalidInput, NotFound
 from shared.models.superpod.superpod_plant import superpod_plant
-from shared.runtimes.operations_log import MemoryOperations
 from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_copies import StateCopies
+from tests.support.memory_operations import MemoryOperations
 from tests.support.pods import pod_place
 
 pytestmark = pytest.mark.integration

@@ -1,0 +1,14 @@
+"""The closed form of how the weeks of a varying hazard go together."""
+
+import math
+
+from shared.models.faults.hazards import Variation
+
+
+def weekly_covariance(by: Variation, weeks: int) -> float:
+    """Autocovariance of weekly means that are `weeks` apart.
+
+    For 0 weeks it is their variance, the square of their coefficient of variation, because their mean is 1.
+    """
+    apart = [abs(7 * weeks + one - other) for one in range(7) for other in range(7)]
+    return sum(math.expm1(by.spread**2 * by.kept**lag) for lag in apart) / 7**2
