@@ -84,7 +84,7 @@ class Body(Model):
         return self.subjects_of_fields({name: getattr(self, name) for name in self.subject_readers})
 
     @classmethod
-    def subjects_of_fields(cls, fields: Mapping[str, Any]) -> Iterator[Subject]:
+    def subjects_of_fields(cls, fields: Mapping[str, object]) -> Iterator[Subject]:
         """The subjects of a body's fields in JSON form, so that a search need not decode every message."""
         for name, reader in cls.subject_readers.items():
             if name in fields:  # unset fields are left out of the line

@@ -1,6 +1,6 @@
 """The envelope around every message of a fabric's log."""
 
-from typing import Annotated
+from typing import Annotated, Any, TypedDict
 
 from pydantic import Field, SerializeAsAny
 
@@ -11,6 +11,20 @@ from schemas.names import FabricName
 AtUs = Annotated[
     int, Field(ge=0, le=COUNT_MAX, description="simulated time of the fabric's site, in microseconds")
 ]
+
+
+class EnvelopeFields(TypedDict):
+    """A message as its line of the log says it, not validated. `body` has the fields of its type."""
+
+    id: str
+    type: str
+    fabric: str
+    at_us: int
+    cause: str | None
+    source: str
+    seq: int
+    v: int
+    body: dict[str, Any]
 
 
 class Envelope(Model):

@@ -9,7 +9,7 @@ from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.live_status import DelayMonitor
 from shared.runtimes.live.process.health import HealthServer, MetricSample, ProcessReport
-from shared.runtimes.live.process.process_registry import ProcessInfo
+from shared.runtimes.live.process.process_registry import ProcessExtra, ProcessInfo
 from shared.runtimes.live.process.startup import ProcessOptions, join_twin
 from shared.runtimes.live.sequencer.sequencer_loop import SequencerLoop
 from shared.runtimes.live.server_checks import ServerChecks
@@ -69,5 +69,9 @@ def _report(relay: SequencerLoop, surroundings: ServerChecks) -> ProcessReport:
         MetricSample("speed_held", relay.achieved_speed(), "simulated over wall time, over the last seconds"),
     )
     problems = (*relay.standstill_problems, *surroundings.problems)
-    extra = {"achieved_speed": relay.achieved_speed(), "roots": written.roots, "appends": written.appends}
+    extra: ProcessExtra = {
+        "achieved_speed": relay.achieved_speed(),
+        "roots": written.roots,
+        "appends": written.appends,
+    }
     return ProcessReport(tuple(sorted(relay.sequencers)), problems, samples, extra)

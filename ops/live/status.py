@@ -9,7 +9,7 @@ from services.service_names import services_by_name
 from shared.basics.time_format import format_duration, format_time
 from shared.runtimes.live.live_clock import LiveClock
 from shared.runtimes.live.live_status import DelayMonitor, partition_statuses, standstill_reasons
-from shared.runtimes.live.process.process_registry import achieved_speed, processes
+from shared.runtimes.live.process.process_registry import ProcessState, achieved_speed, processes
 from shared.runtimes.live.server_checks import redis_problems
 from shared.runtimes.live.twin_record import read_twin
 from shared.storage.store.redis_store import RedisStore
@@ -70,7 +70,7 @@ def _status(store: RedisStore) -> dict[str, Any]:
     }
 
 
-def _problems(found: list[str], rows: list[dict[str, Any]]) -> list[str]:
+def _problems(found: list[str], rows: list[ProcessState]) -> list[str]:
     """Problems of the twin, then further problems that its processes report."""
     said = [(row["name"], problem) for row in rows if row["alive"] for problem in row["problems"]]
     found = [*dict.fromkeys(found)]

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 from pydantic.fields import FieldInfo
 
 from schemas.body import Model
@@ -50,7 +50,7 @@ def parameter(
 ) -> Any:
     """A configuration field with its description, unit, and the source of its default. `allowed` describes
     the allowed values of a text that has a syntax of its own."""
-    extra: dict[str, Any] = {"unit": unit, "source": source}
+    extra: dict[str, JsonValue] = {"unit": unit, "source": source}
     if allowed is not None:
         extra["allowed"] = allowed
     return Field(default, description=text, json_schema_extra=extra, **bounds)
@@ -73,7 +73,7 @@ def parameters_of(model: type[BaseModel], prefix: str = "") -> dict[str, FieldIn
     return found
 
 
-def parameter_metadata(field: FieldInfo) -> dict[str, Any]:
+def parameter_metadata(field: FieldInfo) -> dict[str, JsonValue]:
     """A parameter's unit, source and, for some, allowed values."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 

@@ -1,11 +1,11 @@
 """Telemetry frames: their due times, and their bytes, which are Arrow IPC streams of one record batch."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from shared.basics.units import US_PER_S
 
 
-def arrow_frame(columns: dict[str, Any], fabric: str, at_us: int) -> bytes:
+def arrow_frame(columns: Mapping[str, object], fabric: str, at_us: int) -> bytes:
     """A frame of these Arrow arrays by name. The schema's metadata has its fabric and time."""
     # Imported here, for it takes a third of a second, which only those who want telemetry should pay.
     import pyarrow as pa  # noqa: PLC0415 -- see above

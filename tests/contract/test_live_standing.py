@@ -8,7 +8,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import redis
@@ -37,7 +37,13 @@ from shared.runtimes.live.live_clock import (
 )
 from shared.runtimes.live.live_status import DelayMonitor
 from shared.runtimes.live.process.health import HealthServer, MetricSample, ProcessReport
-from shared.runtimes.live.process.process_registry import ProcessInfo, ProcessRow, achieved_speed, processes
+from shared.runtimes.live.process.process_registry import (
+    ProcessExtra,
+    ProcessInfo,
+    ProcessRow,
+    achieved_speed,
+    processes,
+)
 from shared.runtimes.live.process.startup import record_version
 from shared.runtimes.live.sequencer import sequencer_loop
 from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequencer
@@ -100,7 +106,9 @@ def settings(redis_url: str, store: RedisStore) -> LiveSettings:
 
 
 def beat(store: RedisStore, about: ProcessInfo, partitions: list[int], **extra: object) -> None:
-    ProcessRow(about, store).write(partitions=partitions, problems=[], address="http://x", extra=extra)
+    ProcessRow(about, store).write(
+        partitions=partitions, problems=[], address="http://x", extra=cast("ProcessExtra", extra)
+    )
 
 
 def probe(server: HealthServer, path: str) -> tuple[int, list[str]]:

@@ -55,7 +55,7 @@ def probe(twin: LiveTwin, path: str) -> str:
     """What the historian answers."""
     (row,) = [row for row in processes(twin.store) if row["name"] == HISTORIAN]
     try:
-        with urllib.request.urlopen(row["address"] + path, timeout=10) as answer:
+        with urllib.request.urlopen(f"{row['address']}{path}", timeout=10) as answer:
             return str(answer.read().decode())
     except urllib.error.HTTPError as error:
         return error.read().decode()

@@ -31,7 +31,7 @@ Fields = dict[str, list[Mention]]
 """Field of a body → the parts that it mentions, in order."""
 
 
-def mentions_by_field(model: type[Body], body: Mapping[str, Any], plant: Plant, fabric: str) -> Fields:
+def mentions_by_field(model: type[Body], body: Mapping[str, object], plant: Plant, fabric: str) -> Fields:
     """The parts that the fields of a body mention, for a message's own fields or their JSON form.
 
     A number without a part in the plant stays as it is.
@@ -66,7 +66,7 @@ def without_enclosing(names: Iterable[str]) -> list[str]:
     return [name for name in found if name not in holders]
 
 
-def index_names(model: type[Body], body: Mapping[str, Any], plant: Plant, fabric: str) -> set[str]:
+def index_names(model: type[Body], body: Mapping[str, object], plant: Plant, fabric: str) -> set[str]:
     """All names under which the message is indexed: those that it mentions and the parts that enclose them.
 
     A list of ends or joins is indexed under each of them and not under all of their cubes; a trunk is indexed

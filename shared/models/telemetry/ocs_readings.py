@@ -8,7 +8,6 @@ do not depend on other OCSes.
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -294,7 +293,7 @@ def _watts_without_supplies() -> float:
 
 def _in_steps(found: dict[str, FloatArray]) -> OcsReadings:
     """In register steps."""
-    steps: dict[str, Any] = {
+    steps = {
         name: registers.stepped(values, OCS_FIELDS[name].step)
         for name, values in found.items()
         if name != "monitor_power_dbm"

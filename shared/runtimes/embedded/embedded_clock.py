@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
@@ -95,7 +94,7 @@ class EmbeddedClock(Clock):
             if self._processed:
                 self._meter.measure(self._wall_s(), self._processed())
 
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, int | float | bool | None]:
         """The saved fields: processed time and setting."""
         with self._lock:
             kept = asdict(self._epoch) | {"now_us": self._now_us()}

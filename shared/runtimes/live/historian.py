@@ -14,7 +14,6 @@ from shared.basics.errors import LightwaveError, OperationFailed
 from shared.basics.spelling import truncated
 from shared.engine.site import ServicesOf
 from shared.runtimes.live.kafka.log_mirror import LogMirror
-from shared.runtimes.live.live_status import WRONG
 from shared.runtimes.live.process.health import MetricSample, ProcessReport
 from shared.runtimes.poll import poll_until
 from shared.storage.snapshots.shadow_fold import ShadowFold, StateDifference, StateKey
@@ -274,7 +273,7 @@ class Historian:
             ),
             *((late,) if uncompared_s > UNCOMPARED_S_MAX else ()),
         )
-        return ProcessReport((), problems, samples, {WRONG: wrong})
+        return ProcessReport((), problems, samples, {"wrong": wrong})
 
     def _uncompared_s(self) -> float:
         return time.monotonic() - min(self._compared_s.values()) if self._compared_s else 0.0

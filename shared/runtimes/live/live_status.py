@@ -4,11 +4,11 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
 from shared.runtimes.live.live_clock import STOPPED_EPOCH, processed_us, read_epoch
+from shared.runtimes.live.process.process_registry import ProcessState
 from shared.runtimes.simulated_clock import Epoch
 from shared.storage.store.fabric_registry import (
     ServiceNamesOf,
@@ -25,7 +25,7 @@ REQUEST_WAIT_S_MAX = 60.0
 """How long a request may wait for its place on the log."""
 WAITING_MAX = 1_000
 """Requests that may wait in a partition's inbox."""
-HISTORIAN, WRONG = "historian", "wrong"
+HISTORIAN = "historian"
 """A kind of process, and the key of its problems that concern the twin."""
 
 
@@ -65,7 +65,7 @@ class PartitionStatus:
 
 
 def partition_statuses(
-    store: RedisStore, services_of: ServiceNamesOf, rows: Sequence[dict[str, Any]]
+    store: RedisStore, services_of: ServiceNamesOf, rows: Sequence[ProcessState]
 ) -> list[PartitionStatus]:
     """Every partition with a fabric; `rows` are the processes from `process_registry.processes`."""
     inside: dict[int, dict[str, str]] = {}
@@ -179,7 +179,7 @@ class DelayMonitor:
         return now_s - since_s
 
 
-def historian_findings(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[str]]:
+def historian_findings(rows: Sequence[ProcessState]) -> tuple[list[str], list[str]]:
     """The historians' findings, each with its process's name: errors in log or states, and problems of the
     historians themselves, which do not affect the twin."""
     wrong: list[str] = []
@@ -187,13 +187,13 @@ def historian_findings(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[
     for row in rows:
         if row["alive"] and row["kind"] == HISTORIAN:
             for sentence in row["problems"]:
-                target = wrong if sentence in row["extra"].get(WRONG, ()) else notes
+                target = wrong if sentence in row["extra"].get("wrong", ()) else notes
                 target.append(f"{row['name']}: {sentence}")
     return wrong, notes
 
 
 def standstill_reasons(
-    store: RedisStore, services_of: ServiceNamesOf, rows: Sequence[dict[str, Any]]
+    store: RedisStore, services_of: ServiceNamesOf, rows: Sequence[ProcessState]
 ) -> list[str]:
     """Why simulated time stands still somewhere, in one sentence each."""
     reasons = []

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import orjson
 import zstandard
 
+from schemas.envelope import EnvelopeFields
 from schemas.files.log_archive import (
     ARCHIVE_FORMAT,
     ArchivedSegment,
@@ -95,7 +96,7 @@ class _Scan:
         self.root = LogPosition(position=self.position, offset=self.offset, at_us=at_us, seqs={**self.seqs})
 
 
-def _fields(line: bytes) -> dict[str, Any] | None:
+def _fields(line: bytes) -> EnvelopeFields | None:
     """The fields of an envelope; None if the line is not a complete message."""
     try:
         fields = orjson.loads(line)
@@ -103,7 +104,10 @@ def _fields(line: bytes) -> dict[str, Any] | None:
         return None
     wanted = {"id": str, "source": str, "seq": int, "at_us": int}
     is_complete = isinstance(fields, dict) and line.endswith(b"\n")
-    return fields if is_complete and all(isinstance(fields.get(k), t) for k, t in wanted.items()) else None
+    if not is_complete or not all(isinstance(fields.get(k), t) for k, t in wanted.items()):
+        return None
+    found: EnvelopeFields = fields
+    return found
 
 
 def find_archivable(log: LogBytes, before_us: int) -> ArchivableSegment | None:

@@ -13,11 +13,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import orjson
 
-from schemas.envelope import Envelope
+from schemas.envelope import Envelope, EnvelopeFields
 from schemas.files.log_archive import LogPosition
 from schemas.registry import Unreadable, decode
 from shared.basics.errors import ArchiveDamaged, LogMoved, OperationFailed
@@ -191,7 +191,7 @@ class IndexedLog:
                 if position >= start:
                     yield position, line.rstrip(b"\n")
 
-    def _scan(self, entry: int, until: int) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    def _scan(self, entry: int, until: int) -> Iterator[tuple[int, EnvelopeFields | None]]:
         """The messages between two strides, or up to the end."""
         if not self.strides:
             return
@@ -259,9 +259,12 @@ class IndexedLog:
                 if not line.endswith(b"\n"):
                     self._truncate()
                     break
-                fields = _envelope_fields(line) or {"source": None, "seq": 0, "at_us": self._at_us}
-                self._at_us = fields["at_us"]
-                self._count(len(line), fields["source"], fields["seq"], self._at_us)
+                fields = _envelope_fields(line)
+                if fields is None:
+                    self._count(len(line), None, 0, self._at_us)
+                else:
+                    self._at_us = fields["at_us"]
+                    self._count(len(line), fields["source"], fields["seq"], self._at_us)
                 if self._message_count == self._index.end:
                     fits = self._size == self._index.offset
                 if self._size == offset:
@@ -302,7 +305,7 @@ def _stride_of(place: LogPosition) -> Stride:
     return Stride(place.position, place.offset, place.at_us, place.seqs)
 
 
-def _envelope_fields(line: bytes) -> dict[str, Any] | None:
+def _envelope_fields(line: bytes) -> EnvelopeFields | None:
     """The fields of an envelope; None if the line is not one."""
     try:
         fields = orjson.loads(line)
@@ -310,7 +313,7 @@ def _envelope_fields(line: bytes) -> dict[str, Any] | None:
         return None
     wanted = {"id": str, "source": str, "seq": int, "at_us": int}
     if isinstance(fields, dict) and all(isinstance(fields.get(k), t) for k, t in wanted.items()):
-        return fields
+        return cast("EnvelopeFields", fields)
     return None
 
 

@@ -14,12 +14,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 
 import orjson
 
 from schemas.config.pods import FabricConfig
-from schemas.envelope import Envelope
+from schemas.envelope import Envelope, EnvelopeFields
 from schemas.limits import COUNT_MAX
 from schemas.registry import TYPES, Unreadable, decode
 from shared.basics.errors import OperationFailed
@@ -284,9 +284,9 @@ TRIES = 3
 """One with the file, one with a new file, one in memory."""
 
 AnswerT = TypeVar("AnswerT")
-SubjectsOf = Callable[[dict[str, Any]], Iterable[str]]
+SubjectsOf = Callable[[EnvelopeFields], Iterable[str]]
 """Message as JSON → the names of its subjects."""
-Recall = Callable[[str, tuple[str, ...]], list[dict[str, Any]]]
+Recall = Callable[[str, tuple[str, ...]], list[EnvelopeFields]]
 """Name and types → the earlier messages about that name, as JSON."""
 MakeSubjectsOf = Callable[[Callable[[str], FabricConfig], Recall], SubjectsOf]
 """Makes the `SubjectsOf` of one site's log from the configurations of its fabrics (KeyError for an unknown
@@ -347,7 +347,7 @@ class Indexer:
         """The number of matching messages."""
         return self._with_index(lambda: self._index.count(query))
 
-    def recall(self, name: str, types: tuple[str, ...]) -> list[dict[str, Any]]:
+    def recall(self, name: str, types: tuple[str, ...]) -> list[EnvelopeFields]:
         """A `Recall` for `subjects_of`, which runs while the index is being updated."""
         places = self._index.find(LogQuery(about=(name,), types=types), COUNT_MAX, newest=False)
         return [orjson.loads(line) for _, line in self._lines(places)]
@@ -407,7 +407,7 @@ class Indexer:
         cause_position = None if cause is None else self._position_of(str(cause))
         return IndexRow(position, offset, at_us, fabric, kind, cause_position, self._subjects_in(fields))
 
-    def _subjects_in(self, fields: dict[str, Any]) -> frozenset[str]:
+    def _subjects_in(self, fields: EnvelopeFields) -> frozenset[str]:
         try:
             return frozenset(self.subjects_of(fields))
         except (ValueError, TypeError, LookupError, AttributeError):

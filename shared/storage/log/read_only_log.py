@@ -2,7 +2,7 @@
 
 import contextlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,7 +133,7 @@ class ReadOnlyLog:
             raise file_error(self.content.path, error) from None
 
 
-def _envelope_fields(line: bytes) -> dict[str, Any]:
+def _envelope_fields(line: bytes) -> Mapping[str, object]:
     try:
         fields = orjson.loads(line)
     except orjson.JSONDecodeError:

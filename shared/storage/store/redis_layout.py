@@ -301,7 +301,7 @@ def set_values(head: str, values: Mapping[str, str | None]) -> Iterator[Command]
     yield from hset(head, {f"value:{name}": value for name, value in values.items() if value is not None})
 
 
-def hset(place: str, fields: Mapping[str, Any]) -> Iterator[Command]:
+def hset(place: str, fields: Mapping[str, str | bytes]) -> Iterator[Command]:
     pairs = iter(fields.items())
     while part := list(islice(pairs, PAIRS_MAX)):
         yield ["HSET", place, *chain.from_iterable(part)]

@@ -40,6 +40,10 @@ STAGE_BYTES = 1_000_000
 VERSIONS_MIN = (("valkey_version", (7, 2)), ("redis_version", (7, 0)))
 
 
+ServerInfo = dict[str, str | int | float]
+"""The fields of Redis' command INFO."""
+
+
 @dataclass(frozen=True, slots=True)
 class RedisServer:
     """The settings that one server reports; None if it does not report them."""
@@ -69,7 +73,7 @@ class RedisStore(RedisInbox):
         """OperationFailed unless every server answers and is new enough."""
         for name, node in self._client.nodes().items():
             with self._client.translated_errors():
-                about: dict[str, Any] = node.info("server")
+                about: ServerInfo = node.info("server")
             _check_version(name, about)
 
     def servers(self) -> list[RedisServer]:
@@ -77,13 +81,14 @@ class RedisStore(RedisInbox):
         return [self._server(name, node) for name, node in self._client.nodes().items()]
 
     def _server(self, name: str, node: Any) -> RedisServer:
-        info: dict[str, Any] = {}
+        info: ServerInfo = {}
         for section in ("persistence", "memory"):
             with self._client.translated_errors(), contextlib.suppress(ResponseError):
                 info |= node.info(section)
         appends, most = info.get("aof_enabled"), int(info.get("maxmemory", 0))
         policy = info.get("maxmemory_policy")
-        return RedisServer(f"Redis at {name}", None if appends is None else bool(appends), most, policy)
+        text = None if policy is None else str(policy)
+        return RedisServer(f"Redis at {name}", None if appends is None else bool(appends), most, text)
 
     def place(self, fabric: str, where: FabricPlace) -> None:
         """Record where a fabric is."""
@@ -373,7 +378,7 @@ def _place(text: bytes) -> FabricPlace:
     return FabricPlace(int(partition), site, kind, *map(int, retired))
 
 
-def _check_version(where: str, about: Mapping[str, Any]) -> None:
+def _check_version(where: str, about: ServerInfo) -> None:
     for name, least in VERSIONS_MIN:
         if name in about:
             found = str(about[name])

@@ -4,7 +4,7 @@ import contextlib
 import socket
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic, OffsetSpec
@@ -137,12 +137,23 @@ def _changed_settings(admin: Any, brokers: Brokers, topic: str, names: Iterable[
         )
 
 
-def _described(brokers: Brokers, topic: str) -> dict[str, Any]:
+class _Partition(TypedDict):
+    partition_index: int
+
+
+class _TopicDescription(TypedDict):
+    """What the product reads of Kafka's description of a topic."""
+
+    topic_id: object
+    partitions: list[_Partition]
+
+
+def _described(brokers: Brokers, topic: str) -> _TopicDescription:
     with _admin(brokers) as admin:
         return _described_by(admin, brokers, topic)
 
 
-def _described_by(admin: Any, brokers: Brokers, topic: str) -> dict[str, Any]:
+def _described_by(admin: Any, brokers: Brokers, topic: str) -> _TopicDescription:
     found = _found(admin, topic)
     if found is None:
         raise OperationFailed(
@@ -152,11 +163,14 @@ def _described_by(admin: Any, brokers: Brokers, topic: str) -> dict[str, Any]:
     return found
 
 
-def _found(admin: Any, topic: str) -> dict[str, Any] | None:
+def _found(admin: Any, topic: str) -> _TopicDescription | None:
     (row,) = admin.describe_topics([topic])
     if row["error_code"] == TopicAuthorizationFailedError.errno:
         raise TopicAuthorizationFailedError(topic)
-    return None if row["error_code"] or not row["partitions"] else dict(row)
+    if row["error_code"] or not row["partitions"]:
+        return None
+    found: _TopicDescription = row
+    return found
 
 
 def _version(admin: Any) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.runtimes.live.process.process_registry import (
+    ProcessExtra,
     ProcessInfo,
     ProcessRow,
     duplicate_name_text,
@@ -55,7 +56,7 @@ class ProcessReport:
     partitions: tuple[int, ...] = ()
     problems: tuple[str, ...] = ()
     samples: tuple[MetricSample, ...] = ()
-    extra: Mapping[str, Any] | None = None
+    extra: ProcessExtra | None = None
 
 
 class ProcessHeartbeat:
@@ -267,7 +268,7 @@ class _Handler(MetricsHandler):
         else:
             self._answer(404, {"error": f"path must be one of {', '.join(self.server.probes)}, /metrics"})
 
-    def _answer(self, status: int, body: Mapping[str, Any]) -> None:
+    def _answer(self, status: int, body: Mapping[str, object]) -> None:
         text = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

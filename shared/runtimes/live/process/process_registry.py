@@ -5,8 +5,9 @@ import os
 import socket
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR, US_PER_S
@@ -31,6 +32,41 @@ class ProcessInfo:
     service: str | None = None
 
 
+class ProcessExtra(TypedDict, total=False):
+    """What only some kinds of processes report: a sequencer its speed and counters, a historian its `wrong`
+    findings."""
+
+    achieved_speed: float
+    roots: int
+    appends: int
+    wrong: Sequence[str]
+
+
+class ProcessEntry(TypedDict):
+    """A process as it registers in Redis. `token` distinguishes it from another one with its name."""
+
+    token: str
+    name: str
+    kind: str
+    service: str | None
+    host: str
+    pid: int
+    started_s: float
+    restarts: int
+    partitions: list[int]
+    address: str | None
+    problems: list[str]
+    beat_us: int
+    extra: ProcessExtra
+
+
+class ProcessState(ProcessEntry):
+    """A registered process, and whether it is alive."""
+
+    alive: bool
+    beat_age_s: float
+
+
 def restarts() -> int:
     """The number of restarts of this process, as its supervisor reports it."""
     value = os.environ.get(RESTARTS, "")
@@ -48,23 +84,25 @@ class ProcessRow:
         """Distinguishes this process from another one with the same name."""
         self._beat_us = 0
 
-    def namesake(self) -> dict[str, Any] | None:
+    def namesake(self) -> ProcessEntry | None:
         """The row of another process that registers under this name, or None."""
         row = self._other_row()
         return row if row is not None and self._beat_us and row["beat_us"] > self._beat_us else None
 
-    def owns_name(self, other: dict[str, Any]) -> bool:
+    def owns_name(self, other: ProcessEntry) -> bool:
         """Whether this process, of the two, keeps the name."""
         return (self._started_s, self._token) < (other["started_s"], other["token"])
 
-    def _other_row(self) -> dict[str, Any] | None:
+    def _other_row(self) -> ProcessEntry | None:
         row = _row_of(self._store, self._info.name)
         return None if row is None or row.get("token") in (None, self._token) else row
 
-    def write(self, *, partitions: list[int], problems: list[str], address: str | None, extra: Any) -> None:
+    def write(
+        self, *, partitions: list[int], problems: list[str], address: str | None, extra: ProcessExtra
+    ) -> None:
         """Register this process with its state."""
         self._beat_us = self._store.wall_us()
-        row = {
+        row: ProcessEntry = {
             "token": self._token,
             "name": self._info.name,
             "kind": self._info.kind,
@@ -102,13 +140,13 @@ def claim_name(store: RedisStore, name: str) -> None:
             raise InvalidInput(duplicate_name_text(later))
 
 
-def _row_of(store: RedisStore, name: str) -> dict[str, Any] | None:
+def _row_of(store: RedisStore, name: str) -> ProcessEntry | None:
     text = store.read_globals(PROCESSES_NOTE).get(name)
-    row: dict[str, Any] | None = None if text is None else json.loads(text)
+    row: ProcessEntry | None = None if text is None else json.loads(text)
     return row
 
 
-def duplicate_name_text(row: dict[str, Any]) -> str:
+def duplicate_name_text(row: ProcessEntry) -> str:
     """The sentence for a process whose name another one has."""
     if row["kind"] == "rebuild":
         return (
@@ -121,7 +159,7 @@ def duplicate_name_text(row: dict[str, Any]) -> str:
     )
 
 
-def _is_dead(row: dict[str, Any]) -> bool:
+def _is_dead(row: ProcessEntry) -> bool:
     """Whether the process of this row ran on this machine and has exited."""
     if row["host"] != socket.gethostname():
         return False
@@ -131,21 +169,21 @@ def _is_dead(row: dict[str, Any]) -> bool:
         return True
     except PermissionError:
         return False
-    return bool(row["pid"] == os.getpid())
+    return row["pid"] == os.getpid()
 
 
-def processes(store: RedisStore) -> list[dict[str, Any]]:
+def processes(store: RedisStore) -> list[ProcessState]:
     """Every process that was alive within the last hour, in order of name, with `alive` and `beat_age_s`."""
     now_us = store.wall_us()
-    rows: list[dict[str, Any]] = []
+    rows: list[ProcessState] = []
     expired: dict[str, None] = {}
     for name, text in sorted(store.read_globals(PROCESSES_NOTE).items()):
-        row = json.loads(text)
+        row: ProcessEntry = json.loads(text)
         age_us = max(0, now_us - row["beat_us"])
         if age_us > FORGET_AFTER_US:
             expired[name] = None
             continue
-        rows.append(row | {"alive": age_us <= ALIVE_US_MAX, "beat_age_s": round(age_us / US_PER_S, 1)})
+        rows.append({**row, "alive": age_us <= ALIVE_US_MAX, "beat_age_s": round(age_us / US_PER_S, 1)})
     if expired:
         store.set_globals(PROCESSES_NOTE, expired)
     return rows

@@ -4,7 +4,6 @@ import json
 import logging
 from functools import partial
 from pathlib import Path
-from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from services.fleet import services_of
 from shared.runtimes.live.historian import Historian, difference_text
 from shared.runtimes.live.live_status import historian_findings
+from shared.runtimes.live.process.process_registry import ProcessState
 from shared.storage.log.offset_file import OffsetFile
 from shared.storage.snapshots.shadow_fold import StateDifference
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
@@ -40,11 +40,11 @@ def historian(folder: Path) -> Historian:
     )
 
 
-def row(one: Historian) -> dict[str, Any]:
+def row(one: Historian) -> ProcessState:
     """Of its process, as others read it."""
     report = one.report()
     said = {"name": "historian-a", "kind": "historian", "alive": True, "problems": report.problems}
-    found: dict[str, Any] = json.loads(json.dumps(said | {"extra": report.extra}))
+    found: ProcessState = json.loads(json.dumps(said | {"extra": report.extra}))
     return found
 
 
