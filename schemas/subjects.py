@@ -7,16 +7,14 @@ message type is found under all objects that it names, without further code.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
-SubjectKind = Literal[
-    "name", "cube", "host", "ocs", "port", "north-port", "south-port", "end", "join", "block", "trunk"
-]
-"""`name` is a full name; all other kinds are numbers. The number of a host counts within the cube that the
-message names before it, that of a port within the OCS, on the side that the kind or the field `side` gives. A
-`join` is (dimension, north cube, south cube). A `trunk` starts with its two blocks."""
-
-Subject = tuple[SubjectKind, Any]
+Subject = tuple[str, Any]
+"""(kind, value). `name` is a full name; all other kinds are numbers. A number is that of a kind of part of
+the fabric's plant (`cube`, `ocs`, `end`, `block`, or one that only another kind of fabric has), with these
+exceptions: the number of a `host` counts within the cube that the message names before it; that of a `port`,
+`north-port` or `south-port` within the OCS, on the side that the kind or the field `side` gives. A `join` is
+(dimension, north cube, south cube). A `trunk` starts with its two blocks."""
 SubjectReader = Callable[[Any], Iterator[Subject]]
 """Yields the subjects in a field's value, either decoded or as JSON."""
 
@@ -25,7 +23,7 @@ SubjectReader = Callable[[Any], Iterator[Subject]]
 class SubjectMark:
     """Marks a type whose values name an object of this kind."""
 
-    kind: SubjectKind
+    kind: str
 
 
 def subject_reader(annotation: Any, metadata: tuple[Any, ...] = ()) -> SubjectReader | None:
@@ -49,7 +47,7 @@ def subject_reader(annotation: Any, metadata: tuple[Any, ...] = ()) -> SubjectRe
     return None
 
 
-def _leaf(kind: SubjectKind) -> SubjectReader:
+def _leaf(kind: str) -> SubjectReader:
     def read(value: Any) -> Iterator[Subject]:
         yield kind, tuple(value) if kind in ("join", "trunk") else value
 

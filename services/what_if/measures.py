@@ -106,21 +106,23 @@ class MeasureRecorder:
             fabric_span(
                 kind_of_fabric(self._site, fabric),
                 after[fabric],
-                self._before[fabric],
+                before,
                 self.slices.log(fabric, until_us),
             )
-            for fabric in self._fabrics
+            for fabric, before in self._before.items()
         ]
         return {name: measure.value(spans) for name, measure in FORECAST_MEASURES.items()}
 
     def _totals(self, at_us: int) -> dict[str, FabricTotals]:
-        pods = {instance.fabric for instance in self._site.instances if instance.name == "scheduler"}
-        return {
-            fabric: pod_totals(self._site, fabric, at_us, links=False)
-            if fabric in pods
-            else network_totals(self._site, fabric, at_us)
-            for fabric in self._fabrics
-        }
+        """Of the fabrics with slices and of those with traffic; others have no measures."""
+        services = {(instance.fabric, instance.name) for instance in self._site.instances}
+        totals: dict[str, FabricTotals] = {}
+        for fabric in self._fabrics:
+            if (fabric, "scheduler") in services:
+                totals[fabric] = pod_totals(self._site, fabric, at_us, links=False)
+            elif (fabric, "traffic") in services:
+                totals[fabric] = network_totals(self._site, fabric, at_us)
+        return totals
 
 
 def compare_measures(pairs: Sequence[tuple[MeasureValues, MeasureValues | None]]) -> tuple[MeasureRow, ...]:

@@ -1,7 +1,7 @@
 """The configuration, the parts and the messages of a field of lamps."""
 
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from schemas.config.failures import FailureRates, FailuresConfig
 from schemas.config.parameter import parameter, same_parameter_as
 from schemas.config.pods import FabricConfig
 from schemas.names import TargetName
+from schemas.subjects import SubjectMark
 from shared.basics.errors import InvalidInput
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.plant.plant import Axis, LinkEnds, PartKind, Plant
@@ -74,8 +75,11 @@ BULB = FaultDefinition(
 
 
 class LampOut(Body):
+    """`shines_at`: the mast on which no light of this lamp falls now."""
+
     writer = "lamps"
     lamp: TargetName
+    shines_at: Annotated[int, SubjectMark("mast")]
 
 
 class LampLit(Body):

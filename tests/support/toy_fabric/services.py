@@ -51,7 +51,9 @@ def _on_fault_began(state: FieldState, body: FaultBegan, _message: Envelope) -> 
         return []
     state.since_us[body.target] = state.changed_us[body.target] = state.now_us
     _changed(state, body.target)
-    return [LampOut(lamp=body.target)]
+    plant = lamp_field_plant()
+    (far,) = plant.joined(plant.parse(body.target))
+    return [LampOut(lamp=body.target, shines_at=far["mast"])]
 
 
 def _on_fault_ended(state: FieldState, body: FaultEnded, _message: Envelope) -> list[Output]:

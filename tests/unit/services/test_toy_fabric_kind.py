@@ -13,6 +13,7 @@ from ops.cli.main import root
 from ops.invariants.checker import check_all
 from ops.requests.name_expansion import lacks_fabric
 from ops.sites.site_plans import default_names, single_fabric_sites
+from schemas.api.changes import InjectChange
 from schemas.config.fabric_kinds import CONFIGS, config_model
 from schemas.config.pods import SuperpodConfig
 from schemas.fabric_names import can_have, default_fabric_name
@@ -25,6 +26,7 @@ from schemas.registry import TYPES, Unreadable, decode
 from services.failures.service import SERVICE as FAILURES
 from services.failures.state import FailuresState
 from services.fleet import FABRIC_KINDS, FLEET, fabric_views, register
+from services.gateway.explain.changes import timed_changes
 from services.ocs.state import OCS_HARDWARE, hardware_of_network
 from services.scheduler.structures.pod_placement import PLACEMENTS
 from services.service_names import SERVICE_NAMES
@@ -191,6 +193,24 @@ def test_descriptions(twin: DrivenTwin) -> None:
     assert (field["cubes"], len(field["faults"])) == (None, 1)
 
 
+def test_its_messages_are_found_under_its_parts_by_their_numbers(twin: DrivenTwin) -> None:
+    found = get(twin.client(), f"events?for={FIELD}/mast-1&type=LampOut")
+    assert [message["body"]["lamp"] for message in found] == [LAMP, OTHER]
+    assert found[1]["about"] == [OTHER, f"{FIELD}/mast-1"]
+    assert get(twin.client(), f"events?for={FIELD}/mast-2&type=LampOut") == found[1:]
+
+
+def test_what_if_and_forecasts_try_its_faults_on_a_copy(twin: DrivenTwin) -> None:
+    client = twin.client()
+    answer = client.get("/v1/what-if/inject", params={"kind": "bulb", "target": LAMP})
+    assert answer.status_code == 200, answer.text
+    assert [event["type"] for event in answer.json()["events"]] == ["FaultBegan", "LampOut"]
+    change = InjectChange(change="inject", kind="bulb", target=LAMP)
+    (request,) = timed_changes(twin.ports, [change])
+    assert (request.fabric, request.body) == (FIELD, InjectFault(kind="bulb", target=LAMP))
+    assert {row["name"]: row["state"] for row in get(client, "lamps")}[LAMP] == "lit"
+
+
 def test_faults(twin: DrivenTwin) -> None:
     client = twin.client()
     assert {row["state"] for row in get(client, f"faults?fabric={FIELD}")} == {"active", "ended"}
@@ -243,6 +263,15 @@ def test_a_condition_can_name_a_lamp(twin: DrivenTwin) -> None:
 
 
 # --- the command line ---------------------------------------------------------------------------------------
+
+
+def test_wait_and_inject_know_its_resources_and_faults(twin: DrivenTwin) -> None:
+    with served(twin) as url:
+        runner = CliRunner(env={"LIGHTWAVE_URL": url})
+        waited = runner.invoke(root, ["wait", f"lamp/{OTHER}", "--for", "state=out", "--timeout", "20s"])
+        unknown = runner.invoke(root, ["inject", "bolb", LAMP])
+    assert waited.exit_code == 0, waited.output
+    assert "did you mean bulb?" in unknown.output
 
 
 def test_get_renders_the_rows(twin: DrivenTwin) -> None:
