@@ -166,7 +166,7 @@ def inject(
     kind: Annotated[
         str,
         typer.Argument(
-            click_type=ChoiceParam("kind of fault", FAULT_ROWS), metavar="KIND", help=", ".join(FAULT_ROWS)
+            click_type=ChoiceParam("kind of fault", FAULTS), metavar="KIND", help=", ".join(FAULTS)
         ),
     ],
     target: Annotated[
