@@ -42,7 +42,7 @@ PURE_NAMES_BY_MODULE = {
         "dtype empty empty_like errstate exp expm1 eye flatnonzero float32 float64 floor fmax fmin "
         "frombuffer full full_like hstack hypot iinfo indices inf int16 int32 int64 int8 interp intersect1d "
         "intp isfinite isin isinf isnan isneginf less lexsort linspace log log10 log1p logaddexp max "
-        "maximum median min minimum moveaxis nan ndarray ndindex nonzero number ones "
+        "maximum median min minimum moveaxis nan ndarray nonzero number ones "
         "ones_like pad pi ravel_multi_index repeat rint round searchsorted sin sort sqrt stack "
         "subtract take_along_axis tile triu uint16 uint32 uint64 uint8 union1d unique unravel_index "
         "where zeros zeros_like"
