@@ -1,1 +1,1 @@
-"""What the papers state, computed anew and put side by side: `lightwave reproduce`."""
+"""The claims of the papers, computed again and compared: `lightwave reproduce`."""

@@ -23,11 +23,11 @@ ON_MACHINES = 0.1
 CONFIDENCE = 0.95
 """Of intervals over several seeds."""
 NSDI_SOURCE = "NSDI 2024 (digitised)"
-"""The source of what was read off that paper's figures."""
+"""The source of values that were read from that paper's figures."""
 JUPITER_SOURCE = "Jupiter Evolving"
-"""The source of what that paper (SIGCOMM 2022) is said to state."""
+"""The source of values of that paper (SIGCOMM 2022) that other sources quote."""
 UNEXPLAINED = "unexpected: the code has changed since this claim was last reviewed"
-"""The note of a claim that does not hold although nobody has said why it might not."""
+"""The note of a claim that does not hold and has no explanation."""
 
 
 class EvidenceKind(StrEnum):
@@ -42,25 +42,25 @@ class EvidenceKind(StrEnum):
 
 EVIDENCE_MEANING: dict[EvidenceKind, str] = {
     EvidenceKind.PREDICTED: (
-        "computed from other figures than the one stated, and could have come out otherwise"
+        "computed from other figures than the one stated, so the result could have differed"
     ),
     EvidenceKind.CALIBRATED: (
-        "something was fitted to the figure, or to one that entails it: the twin can, not must"
+        "a parameter was fitted to the figure, or to one that implies it: agreement shows little"
     ),
     EvidenceKind.BETWEEN_PAPERS: (
-        "figures of the papers against each other: no model of the twin is in between"
+        "figures of the papers compared with each other, without a model of the twin"
     ),
-    EvidenceKind.DERIVED: "the figure beside the computed one is ours, and no paper states it",
+    EvidenceKind.DERIVED: "the figure to compare with is ours; no paper states it",
     EvidenceKind.SECOND_HAND: (
-        "NSDI 2024 and Jupiter Evolving, not at hand: figures digitised, or told by others"
+        "NSDI 2024 and Jupiter Evolving, not available: figures digitised, or quoted by other sources"
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The kind, and what makes it this one: what was fitted to what, whose figure it is.
-    Of a prediction, which of its inputs were fitted or assumed."""
+    """The kind of evidence and the reason for it: what was fitted, or whose figure it is. For a
+    prediction, which of its inputs were fitted or assumed."""
 
     kind: EvidenceKind
     basis: str
@@ -83,14 +83,14 @@ def derived(reason: str) -> Evidence:
 
 
 def second_hand(basis: str) -> Evidence:
-    """`basis` says what the row would be if the paper were at hand: computed or fitted."""
+    """`basis` is the kind that the row would have if the paper were available: computed or fitted."""
     return Evidence(EvidenceKind.SECOND_HAND, basis)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A value with what only its computation can say: its own tolerance, such as that of a random sample, the
-    interval that a mean over seeds is known to, and a note."""
+    """A computed value; optionally with its own tolerance, such as that of a random sample, the interval of a
+    mean over seeds, and a note."""
 
     value: float
     tolerance: float | None = None
@@ -100,7 +100,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What a paper states. `tolerance` is in the same unit, 0 for what is exact, or the side to be on."""
+    """A value that a paper states. `tolerance` is in the same unit, 0 for an exact value, or the required
+    side."""
 
     value: float
     unit: str
@@ -114,7 +115,7 @@ def on_machines(value: float, unit: str) -> Stated:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A claim as `lightwave reproduce` prints it: what the paper states, what was measured, whether it holds.
+    """A claim as `lightwave reproduce` prints it: the stated value, the measured one, and whether it holds.
 
     `kind` is one of `EvidenceKind`, `basis` what makes it this kind. `interval` is that of a mean over seeds.
     """
@@ -136,7 +137,7 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
-    """One statement of a paper. `measure` computes the same figure, in the same unit, every time anew; `note`
+    """One statement of a paper. `measure` computes the same figure, in the same unit, each time; `note`
     says what limits the comparison, and why the claim may not hold. `runs` are the lab runs it reads."""
 
     name: str
@@ -150,7 +151,7 @@ class PaperClaim:
     runs: tuple[ClaimRunPlan, ...] = ()
 
     def row(self) -> ClaimRow:
-        """The claim, what was measured now, and whether it holds."""
+        """The claim with its measured value, and whether it holds."""
         found = self.measure()
         measured = found if isinstance(found, Measured) else Measured(found)
         tolerance = self.stated.tolerance if measured.tolerance is None else measured.tolerance

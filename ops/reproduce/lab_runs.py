@@ -1,4 +1,5 @@
-"""Lab runs that claims share: each runs once in a process, whoever asks first, or ahead in several."""
+"""Lab runs that claims share: each runs once in a process, when it is first needed, or in advance in several
+processes."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -33,7 +34,7 @@ HARDWARE_DAYS = 700.0
 """A hundred weeks, as long as the failures of the fleet were (NSDI 2024)."""
 DRILL_DAYS = 2.0
 NO_TELEMETRY = "transceivers.telemetry_interval_s=0"
-"""Telemetry tells nothing that a claim asks for."""
+"""No claim needs telemetry."""
 RECORDED_TYPES = frozenset(
     {
         *("ConnectCircuits", "CubeSwapped", "DisconnectCircuits", "FaultBegan", "LeaveCircuits"),
@@ -135,7 +136,7 @@ _finished_runs: dict[ClaimRunPlan, ClaimRun] = {}
 
 
 def drill(requests: tuple[LabRequest, ...], offered_load: float, seed: int) -> ClaimRunPlan:
-    """A pod without filler, in which nothing breaks but what is asked for."""
+    """A pod without filler and without faults, except for injected ones."""
     load = (f"workload.offered_load={offered_load}", "workload.filler=false")
     pairs = (NO_TELEMETRY, "failures.enabled=false", *load)
     return ClaimRunPlan(DRILL_DAYS, seed, pairs, requests)

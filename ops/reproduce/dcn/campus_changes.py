@@ -46,15 +46,15 @@ from shared.models.superpod.wiring import IntArray
 SOURCE = "[LF] 1 (derived)"
 CAMPUSES = 24
 WEEKS = (8, 16, 24)
-"""In which it is measured, the first being week 0."""
+"""Weeks that are measured; the first week is 0."""
 MIDDLE_H = 3 * DAY_H
-"""From a week's beginning to the day on which it is measured."""
+"""Time from the start of a week to its measured day."""
 SUBSTANTIAL = 1.1
-"""Times what is carried otherwise: our reading."""
+"""Factor of the traffic carried without: our reading."""
 FEW = 4
-"""Campuses of what only notes tell, measured in the middle one of WEEKS."""
+"""Number of campuses for figures in notes, measured in the middle one of WEEKS."""
 COULD_BE_EITHER = 2.0
-"""Times and part of every assumption, for what a row hangs on."""
+"""Factor by which each assumption is varied in a sensitivity study."""
 STRICT = 0.9
 """Another promise, of a note."""
 FIXED, MESH, FOLLOWING = "fixed", "mesh", "following"
@@ -129,7 +129,7 @@ def _varied(other: str) -> str:
 
 @lru_cache(maxsize=1)
 def _changed() -> str:
-    """What a week's re-engineering changes, in words."""
+    """The changes of a week's re-engineering, in words."""
     plant, week = VERDICT.plant, WEEKS[len(WEEKS) // 2]
     counts, all_circuits = [], 0
     for seed in range(FEW):
@@ -140,7 +140,7 @@ def _changed() -> str:
         counts.append(circuits_made(now, then))
         all_circuits = int(now.sum())
     return (
-        f"a week's re-engineering makes {median(counts):.0f} of {all_circuits} circuits anew "
+        f"a week's re-engineering makes {median(counts):.0f} of {all_circuits} circuits again "
         f"(median of {FEW})"
     )
 
@@ -254,12 +254,13 @@ CLAIMS: tuple[PaperClaim, ...] = (
             SOURCE,
             Stated(SUBSTANTIAL, "× the throughput", "at least"),
             derived(
-                "the paper says substantial gains; at least a tenth is our reading; services, network and "
+                "the paper states substantial gains; at least a tenth is our reading; services, network and "
                 "measures are assumed, and were set before the rows were run"
             ),
             "model",
             partial(_following, other),
-            "of flows that take whatever there is, in proportion to the demand, by the best weights for the "
+            "of flows that take all available capacity, in proportion to the demand, by the best "
+            "weights for the "
             "hour on either",
         )
         for other, said in ((FIXED, "links fixed for the first week"), (MESH, "a uniform mesh"))
@@ -270,7 +271,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         SOURCE,
         Stated(100.0 * PROMISE, "%", "at least"),
         derived(
-            "the paper says that patterns shift as services are turned up and down; clusters, and what is "
+            "the paper states that patterns shift as services are turned up and down; clusters, and what is "
             "kept, are ours: plans promise it of the lesser of before and after, the row asks it of before"
         ),
         "model",

@@ -66,25 +66,26 @@ def _answers() -> tuple[dict[str, float], ...]:
 
 
 def _percent(answer: str, base: float = 0.0) -> Measured:
-    """The median of an answer over all draws in percent, less `base`. The note says what it hangs on most."""
+    """The median of an answer over all draws in percent, less `base`. The note names the price that it
+    depends on most."""
     most = next(one for one in sensitivities(plant(), standard_prices()) if one.answer == answer)
     ends = sorted(100.0 * (value - base) for value in (most.low, most.high))
     fit = f"; {most.price} of {most.fit:.3g} alone would give the paper's" if most.fit is not None else ""
     return _over_draws(
         [100.0 * (row[answer] - base) for row in _answers()],
         100.0 * (answers(plant(), standard_prices())[answer] - base),
-        f", which hangs most on {most.price}, {ends[0]:.3g} to {ends[1]:.3g} over its range{fit}",
+        f", which depends most on {most.price}, {ends[0]:.3g} to {ends[1]:.3g} over its range{fit}",
     )
 
 
 def _over_draws(values: list[float], standing: float, hangs: str = "") -> Measured:
-    """The median decides, and not the prices as they stand: where these are ends of their ranges all at once,
-    what follows from them is one of few."""
+    """The value is the median over draws and not that of the standard prices: if these are all at an end of
+    their range, their result is extreme."""
     low, middle, high = percentiles(values)
     return Measured(
         middle,
-        note=f"median of {len(values)} draws of all prices from their ranges, 9 in 10 of which give "
-        f"{low:.3g} to {high:.3g}; the prices as they stand give {standing:.3g}{hangs}",
+        note=f"median of {len(values)} draws of all prices from their ranges, 90 % of them give "
+        f"{low:.3g} to {high:.3g}; the standard prices give {standing:.3g}{hangs}",
     )
 
 
@@ -99,7 +100,7 @@ def _fabric_part(prices: Prices) -> float:
 
 
 def _study(percent: float) -> Stated:
-    """Of somebody else's bill: within a tenth, or half of the last digit printed."""
+    """A figure of another study: within a tenth, or half of the last digit printed."""
     return Stated(percent, "%", max(ON_MACHINES * percent, HALF_A_PERCENT))
 
 
@@ -121,7 +122,7 @@ def _added_power() -> Measured:
     module_w = (chips_w * FABRIC_SHARE / (1.0 - FABRIC_SHARE) - switches_w) / POD_MODULES
     return Measured(
         100.0 * switches_w / chips_w,
-        note="an upper bound: 48 OCSes at their most, 108 W, beside 4,096 chips alone at a mean of 170 W; "
+        note="an upper bound: 48 OCSes at their most, 108 W, and 4,096 chips alone at a mean of 170 W; "
         "hosts, whose power neither paper states, make it less, and the static fabric has modules as well. "
         f"Of the 3 % that [T4] 2.10 allows with modules and fibre, {module_w:.1f} W are left for each of "
         "6,144 modules, more with the hosts",

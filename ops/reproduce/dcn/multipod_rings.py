@@ -84,7 +84,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "A pod's chips have 50 to 100 × more bandwidth inside the pod than across the datacenter network",
         "[LF] 2.2 (derived)",
         Stated(75, "×", 25.0),
-        derived("of which pods and blocks the paper speaks is not said: these are the example campus's"),
+        derived("the paper does not state which pods and blocks it means: these are the example campus's"),
         "closed form",
         _inside_over_across,
     ),
@@ -93,10 +93,11 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "Pods chosen and links made for a job's rings give it more bandwidth across pods than a fixed mesh",
         "[LF] 2.2, Fig. 2 (derived)",
         Stated(1, "×", "above"),
-        derived("the paper says substantial performance benefits, and no number"),
+        derived("the paper states substantial performance benefits without a number"),
         "model",
         _hybrid,
-        f"a job on {JOB_PODS} of {len(PODS)} pods beside the hour's demand; where not chosen, its pods are "
+        f"a job on {JOB_PODS} of {len(PODS)} pods in addition to the hour's demand; where not chosen, "
+        "its pods are "
         "the first; links know the hour, and the fixed side neither: the direction could hardly be another",
     ),
 )

@@ -52,7 +52,7 @@ VARIED = {
 HALVINGS = 6
 """Of the hedge that is looked for: to two per cent of all demand."""
 CLOSE, STEPS_MAX = 5e-4, 4_000
-"""What is asked of weights where a thirty-second counts."""
+"""Required accuracy of weights where 1/32 matters."""
 RACKS = 32
 GROWN_BLOCKS = (8, 12)
 """Of the network that grows: 8 on an eighth of the racks, then 4 more."""
@@ -62,7 +62,7 @@ TIME_NOTE = (
     "flows share trunks: what a transit adds to the round trip of a short flow is not counted; no figure "
     "where a trunk is full on both, all of the time where on the mesh alone"
 )
-THROUGHPUT_NOTE = "of flows that take whatever there is, in proportion to the demand"
+THROUGHPUT_NOTE = "of flows that take all available capacity, in proportion to the demand"
 
 
 def _gain(study: Study, of: Gain, percent: float) -> Measured:
@@ -182,7 +182,7 @@ def _planned() -> tuple[NetworkLayout, IntArray, IntArray]:
 
 
 def _use_without_rack() -> Measured:
-    """The largest use with weights solved anew, over that with all racks: of the worst rack."""
+    """The largest use with weights solved again, over that with all racks: for the worst rack."""
     plant, hour, circuits = _planned()
 
     def use(left: IntArray) -> float:
@@ -228,7 +228,7 @@ def _trunks_changed() -> Measured:
 
 
 def _kept_by_blocks() -> Measured:
-    """Percent of every block's capacity that is left at the worst moment while blocks join."""
+    """Percent of every block's capacity that remains at the worst time while blocks join."""
     _, steps = _growth()
     blocks = [step for step in steps if step.change != "new rack"]
     said = ", ".join(
@@ -251,10 +251,10 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "dcn/rack-lost-use",
-        "Without any one rack the fullest trunk is used a 31st more, weights solved anew",
+        "Without any one rack the fullest trunk is used a 31st more, weights solved again",
         f"{JUPITER_SOURCE} (derived)",
         Stated(RACKS / (RACKS - 1), "×", 2.0 * CLOSE),
-        derived("that what is lost evenly is felt evenly is our conclusion: no paper states it of trunks"),
+        derived("that an even loss has an even effect is our conclusion: no paper states it for trunks"),
         "model",
         _use_without_rack,
         "the worst rack, to what both weights are proved to; a trunk of some 34 links has one or two on a "
@@ -265,7 +265,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "Racks are added, from an eighth to all, without changing any trunk",
         "[LF] 2.1 (derived)",
         Stated(0, "racks that change a trunk"),
-        derived("the paper says that a fabric grows as needed, and not what is disturbed"),
+        derived("the paper states that a fabric grows as needed, but not what is disturbed"),
         "model",
         _trunks_changed,
     ),
@@ -275,7 +275,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "[LF] 2.1 (derived)",
         Stated(100.0 * PROMISE, "%", "at least"),
         derived(
-            "the paper says that blocks are added as needed; what has to be kept is our promise, which plans "
+            "the paper states that blocks are added as needed; the share to keep is our promise, which plans "
             "are made to hold"
         ),
         "model",

@@ -114,11 +114,12 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "dcn/needless-transit",
-        "Weights take no more transit than the same largest use asks for",
+        "Weights take no more transit than the same largest use requires",
         f"{JUPITER_SOURCE} (derived)",
         Stated(0, "% of the demand", PROVED),
         derived(
-            "no paper says so; by linear program, for what dcn/mean-path and the transit of living networks "
+            "no paper states this; by linear program, for what dcn/mean-path and the transit of living "
+            "networks "
             "are measured from"
         ),
         "model",

@@ -121,7 +121,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
         "model",
         lambda: needed_dbm() - needed_dbm(mitigation=True),
-        "the notch takes off the whole tone of both carriers of one reflection; over what is usual for "
+        "the notch takes off the whole tone of both carriers of one reflection; above the usual value for "
         "polarisation and extinction it gains 0.5 to 1.1 dB",
     ),
     PaperClaim(
@@ -159,7 +159,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "[LF] 3.3.1 (derived)",
         Stated(6144, "ports"),
         derived(
-            "the paper names the rate, and says nothing of a pod at it: laser_fast_launch_dbm and "
+            "the paper names the rate, but gives no figure for a pod with it: laser_fast_launch_dbm and "
             "receiver_fast_noise_pa_per_rthz were set to about the margin of 50 Gb/s"
         ),
         "model",
@@ -182,7 +182,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "With external circulators, as the first ones were, all ports do so as well",
         "[LF] App. B (derived)",
         Stated(6144, "ports"),
-        derived("the paper tells that the first were external, and of no pod with them at this rate"),
+        derived("the first ones were external; the paper has no figure for a pod with them at this rate"),
         "model",
         _external,
         "external_circulator_* are assumed; the first ones served slower modules",

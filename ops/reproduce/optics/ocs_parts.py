@@ -51,7 +51,7 @@ def _placed_by_parts() -> Measured:
 
 @dataclass
 class OutageSpans:
-    """Time that each of some things was out, in microseconds; a thing is out while it has been told to be."""
+    """Time that each of some parts was out, in microseconds."""
 
     since_us: dict[str, int] = field(default_factory=dict)
     out_us: int = 0
@@ -166,13 +166,13 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "0.04 % a day with 3 days to repair leave 99.88 % of the time without anything to repair",
         "NSDI 2024 (derived)",
         Stated(99.88, "% of the time", 0.005),
-        derived("no paper states it; it tells what the 99.98 % of light cannot count"),
+        derived("no paper states it; it covers what the 99.98 % of light cannot include"),
         "closed form",
         lambda: 100.0 * serviceable_share(FAULTS_PER_DAY, REPAIR_DAYS),
     ),
     PaperClaim(
         "ocs/light-in-the-lab",
-        "A pod whose parts fail and are repaired for centuries has as much light as the closed form says",
+        "A pod whose parts fail and are repaired for centuries has as much light as in the closed form",
         "[LF] 4.1.1 (derived)",
         Stated(100.0 * light_availability(FAULTS_PER_DAY, REPAIR_DAYS), "% of the time"),
         derived("the closed form is ours: the row holds the twin to it"),
@@ -205,7 +205,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "ocs/placement-by-parts",
-        "A slice that needs every OCS finds them in 94 of 100 moments",
+        "A slice that needs every OCS has all of them 94 % of the time",
         "NSDI 2024 (derived)",
         Stated(0.94, "probability", 0.02),
         derived("the plateau is the paper's; that only faults which darken stop a placement is our reading"),

@@ -83,14 +83,14 @@ def _fabric(kind: str, percent: int) -> PaperClaim:
         ),
         "closed form",
         lambda: 100.0 * fabric_availability(OCS_AVAILABILITY, fabric_ocs(kind)),
-        "whole percents, of which the paper rounds 95.3 and 97.6 to the nearest and 90.8 down",
+        "whole percents; the paper rounds 95.3 and 97.6 to the nearest and 90.8 down",
     )
 
 
 def _promised(
     host: float, chips: int, fabric: str, *, ocs: float | None = None, kind: str = OCS_KIND
 ) -> Measured:
-    """Goodput in percent; the note says how probable what is promised is, and one slice more."""
+    """Goodput in percent; the note has the probability of the promised slices, and of one more."""
     found = promised_goodput(host, chips, fabric, ocs_availability=ocs, kind=kind)
     size = chips // CHIPS_PER_CUBE
     working = host**HOSTS_PER_CUBE
@@ -246,7 +246,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         derived("the paper has 75 %, and 48 OCSes deployed, and does not say that the one is of the other"),
         "closed form",
         lambda: _promised(0.999, 1024, "reconfigurable", ocs=OCS_AVAILABILITY, kind="cwdm4-bidi"),
-        "48 OCSes of 99.9 % are all up 95.3 % of the time, as the paper says itself: less than the 97 % "
+        "48 OCSes of 99.9 % are all up 95.3 % of the time, as the paper itself states: less than the 97 % "
         "that it holds constant, so that nothing could be promised",
     ),
     *(_lf_goodput(host, chips, part) for host, fabric, chips, part in LF_15B if fabric == "reconfigurable"),
@@ -255,7 +255,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "Slices of any size get up to 3 × the goodput of a static fabric",
         "[LF] abstract (derived)",
         Stated(3, "×"),
-        derived("the abstract says 3 × of system availability, which is held constant where goodput is told"),
+        derived("the abstract states 3 × for system availability, which is constant where goodput is stated"),
         "closed form",
         _times_static,
     ),
@@ -272,7 +272,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "goodput/hold-back",
-        "Hosts of 99 %: what is held back from slices of 1,024 chips exceeds 1,024 chips",
+        "Hosts of 99 %: the chips held back from slices of 1,024 chips are more than 1,024",
         "[LF] 4.2.2",
         Stated(1024, "chips", "above"),
         FITTED_OCSES,

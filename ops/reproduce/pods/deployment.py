@@ -75,7 +75,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "model",
         _wait,
         "from a rack's coming to its use, in a pod of 64 racks; a rack never waits longer by itself than in "
-        "a block, so only how much is asked; pace, delays, crews, tests and repairs are assumed "
+        "a block, so only the amount is compared; pace, delays, crews, tests and repairs are assumed "
         "(docs/reference/availability.md)",
     ),
 )

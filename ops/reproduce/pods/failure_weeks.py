@@ -151,7 +151,7 @@ def _placement(cubes: int, stated: float, *, routed: bool) -> PaperClaim:
         ),
         "lab run",
         lambda: _placed(cubes, if_all_ocs=not routed),
-        "share of time in which so many cubes were healthy and not drained, whichever they were; of one "
+        "share of time in which that number of cubes was healthy and not drained; of one "
         "*given* block of as many it is far less",
         runs=FIELD_RUNS,
     )
@@ -209,8 +209,8 @@ CLAIMS: tuple[PaperClaim, ...] = (
         second_hand("computed: with assumed run times, and what counts as an outage"),
         "lab run",
         _disruptions_per_job,
-        "here every job under which a host, link or OCS failed, whatever became of it; the published share "
-        "says neither how long jobs ran nor whether one that was moved counts",
+        "here every job under which a host, link or OCS failed, with any outcome; the published share "
+        "states neither how long jobs ran nor whether a moved job counts",
         runs=FIELD_WORKLOAD_RUNS,
     ),
     PaperClaim(
@@ -222,7 +222,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "lab run",
         _outage,
         "here the chip-time of slices in which they had not to recover from a failure, until they ran again; "
-        "what is counted in the published figure is not told",
+        "the source does not state what the published figure counts",
         runs=FIELD_WORKLOAD_RUNS,
     ),
 )

@@ -31,22 +31,22 @@ from shared.models.superpod.wiring import FACE_LINKS
 STATED_JOBS, STATED_CONNECTS = 139, 24_200
 """A day on one production pod."""
 POD_LINKS = 64 * 3 * FACE_LINKS
-"""Links of a pod of which every cube is in a slice of cubes."""
+"""Links of a pod with every cube in a slice of cubes."""
 LARGE = 32
-"""Cubes, of 64: while a slice of so many stands, few others can start."""
+"""Cubes, of 64: while a slice of this size runs, few others can start."""
 EXTREME_DAYS = 6
 FROM_DEMAND = second_hand(
     "fitted: run times and their growth to this figure and to the links a day, sizes of filler and "
     "campaigns to its spread"
 )
 MOST_LINKS = (
-    f"; 70,400 are {70_400 / POD_LINKS:.0f} full pods made anew in a day, as by a large job that dies and "
+    f"; 70,400 are {70_400 / POD_LINKS:.0f} full pods wired again in a day, as by a large job that dies and "
     "starts again in a loop, which is not modelled"
 )
 
 
 def _by_day(run: ClaimRun, said: type[SliceRequested | SliceStarted]) -> list[int]:
-    """How often this was said on each whole day."""
+    """Number of these messages on each whole day."""
     days = Counter(m.at_us // US_PER_DAY for m in run.messages if isinstance(m.body, said))
     return [days[day] for day in range(int(run.days))]
 
@@ -62,7 +62,7 @@ def _mean_jobs() -> Measured:
     started = [fmean(_by_day(run, SliceStarted)) for run in runs]
     return over_seeds(
         started,
-        f"starts, restarts included; {total['requested'] / days:.1f} a day are asked for, filler included, "
+        f"starts, restarts included; {total['requested'] / days:.1f} a day are requested, filler included, "
         f"at a load of {100 * WorkloadConfig().offered_load:.0f} % without it, and {used:.0f} % of what is "
         f"healthy is used; {total['balked']:,} requests were not made, for too much waited, and "
         f"{total['queued']:,} wait at the end",
@@ -101,7 +101,8 @@ def _extreme(of: Callable[[list[int]], int]) -> Measured:
 
 
 def _links_by_day(run: ClaimRun) -> list[int]:
-    """The links that slices were connected by on each whole day, whether they stood already or not."""
+    """The links that slices were connected by on each whole day, including circuits that were already
+    made."""
     days: Counter[int] = Counter()
     for message in run.messages:
         if isinstance(message.body, ConnectCircuits):
@@ -110,12 +111,12 @@ def _links_by_day(run: ClaimRun) -> list[int]:
 
 
 def _links(of: Callable[[list[int]], float], note: str) -> Measured:
-    """Links commanded on a day, beside the cross-connects that were made for them."""
+    """Links commanded on a day, and the cross-connects that were made for them."""
     runs = lab_runs(WORKLOAD_RUNS)
     made = fmean([(run.pod.cross_connects or 0) / run.days for run in runs])
     return over_seeds(
         [float(of(_links_by_day(run))) for run in runs],
-        "links commanded, 48 a cube, whether they stood already or not; a link is two strands, so as "
+        "links commanded, 48 a cube, including circuits that were already made; a link is two strands, so as "
         f"cross-connects, of one North and one South port each, they are twice as many, of which {made:,.0f} "
         f"a day did not stand and are made{note}",
     )
@@ -247,7 +248,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         Stated(98, "%", "above"),
         calibrated(
             "sizes of filler to this figure; the demand is assumed: 0.8 of the pod, and filler without an "
-            "end. It is of the chips that are healthy and not drained; the paper says not of which"
+            "end. It is of the chips that are healthy and not drained; the paper does not state the base"
         ),
         "lab run",
         _utilisation,

@@ -161,7 +161,7 @@ def _swapped() -> Measured:
 
 
 def _choices(run: ClaimRun) -> Iterator[tuple[str, int]]:
-    """(what was chosen, healthy idle cubes) for each time that a slice lost a cube."""
+    """(the choice, healthy idle cubes) for each time that a slice lost a cube."""
     held: dict[str, set[int]] = {}
     broken: set[int] = set()
     for message in run.messages:
@@ -196,7 +196,7 @@ def _bystanders() -> Measured:
 FAILURE_CLAIMS: tuple[PaperClaim, ...] = (
     PaperClaim(
         "failures/modules-in-the-noise",
-        "Failures of individual modules are in the noise of what fails beside them",
+        "Failures of individual modules are within the noise of other failures",
         "[LF] 4.1.2 (derived)",
         Stated(IN_THE_NOISE, "% of outages of cubes", "below"),
         derived("the paper has a word and no number: a tenth is our reading, and generous"),
@@ -204,7 +204,7 @@ FAILURE_CLAIMS: tuple[PaperClaim, ...] = (
         _modules_share,
         "the twin lets a module fail as often "
         "as NSDI "
-        "2024 says of an ICI cable, and every fault of a module takes its cube out of use",
+        "2024 states for an ICI cable, and every fault of a module takes its cube out of use",
         runs=HARDWARE_RUNS,
     ),
     PaperClaim(

@@ -129,7 +129,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         TABLE_AND_TEXT,
         "closed form",
         lambda: _percent(_small_sides),
-        "a half is a round figure, of which the paper does not say how round",
+        "a half is a round figure; the paper does not state its precision",
     ),
     PaperClaim(
         "mix/running-twisted",

@@ -155,7 +155,8 @@ def _gain(shape: Shape, measured: float) -> PaperClaim:
         predicted("nothing fitted; assumed: ideal routing of both tori, where the paper measured machines"),
         "model",
         lambda: twisted_gain(shape),
-        "maximum concurrent flow; no bound of what was measured: either torus may miss its own ideal by more",
+        "maximum concurrent flow; not a bound of the measured value: either torus may miss its own "
+        "ideal by more",
     )
 
 

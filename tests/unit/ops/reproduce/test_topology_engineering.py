@@ -231,7 +231,7 @@ def test_bills_are_those_of_the_command_and_every_answer_has_a_row() -> None:
         for name, (value, _) in PAPER.items()
     }
     assert all(
-        "which hangs most on" in row.note for name, row in rows.items() if name != "power/fabric-share"
+        "which depends most on" in row.note for name, row in rows.items() if name != "power/fabric-share"
     )
     costly = {name for name, row in rows.items() if row.kind == "calibrated"}
     assert costly == {"cost/lightwave", "cost/packets", "cost/fabric-share"}
@@ -253,7 +253,7 @@ def test_the_verdict_on_a_bill_is_that_of_all_prices_and_within_their_span() -> 
     """Prices that stand at ends of their ranges all on one side decide nothing by themselves."""
     for claim in cost_and_power.CLAIMS:
         found = re.search(
-            r"9 in 10 of which give (\S+) to ([^;]+); the prices as they stand give ([^;,]+)",
+            r"90 % of them give (\S+) to ([^;]+); the standard prices give ([^;,]+)",
             claim.row().note,
         )
         assert found is not None, claim.name
