@@ -58,6 +58,7 @@ PURE_NAMES_BY_MODULE = {
     "pydantic.fields": "FieldInfo",
     "pydantic.json_schema": "JsonSchemaValue",
     "pydantic_core": "CoreSchema PydanticKnownError core_schema to_json",
+    "pydantic_core.core_schema": "no_info_plain_validator_function",
     "scipy.optimize": "linear_sum_assignment linprog minimize",
     "scipy.sparse": "coo_array csr_array",
     "scipy.sparse.csgraph": "connected_components dijkstra maximum_flow",
