@@ -61,16 +61,17 @@ def current_code_version(
 def state_layout(state: type[State]) -> str:
     """The form of a state as it is stored: a digest over names and types of its fields, of the records in
     them, and so on."""
-    return _state_layout(state)
+    return _state_layout(state, tuple(CONFIGS.values()))
 
 
-def _layout_by_hints(state: type[State]) -> str:
+def _layout_by_hints(state: type[State], _configs: tuple[type[FabricConfig], ...]) -> str:
+    # The configurations are part of the key of the cache: a state can hold a configuration of any kind.
     hints = get_type_hints(state)
     layout = [(name, _layout_of_type(hints[name], ())) for name in stored_fields(state)]
     return hashlib.sha256(repr(layout).encode()).hexdigest()[:DIGEST_CHARS]
 
 
-_state_layout: Callable[[Any], str] = cache(_layout_by_hints)
+_state_layout: Callable[[Any, Any], str] = cache(_layout_by_hints)
 
 
 def _layout_of_type(hint: Any, enclosing: tuple[Any, ...]) -> Any:

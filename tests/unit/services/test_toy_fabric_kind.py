@@ -32,6 +32,7 @@ from services.scheduler.structures.pod_placement import PLACEMENTS
 from services.service_names import SERVICE_NAMES
 from services.transceivers.link_optics import LIGHT_PATHS
 from shared.basics.units import US_PER_DAY
+from shared.engine.compatibility import state_layout
 from shared.engine.state_codec import decode_state, encode_state
 from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS, SLICE_CHECKS
 from shared.models.faults.fault_kinds import FAULTS
@@ -153,6 +154,8 @@ def test_its_bulbs_fail_by_themselves_at_the_rate_of_their_kind() -> None:
         assert bench.documents["summaries", "pod-0/failures"].begun["bulb"] == 6
         stored = encode_state(bench.state("failures"))
         assert decode_state(FailuresState, stored) == bench.state("failures")
+        layout = state_layout(FailuresState)
+    assert state_layout(FailuresState) != layout, "without the kind, no state can hold its configuration"
 
 
 def test_requests_follow_from_the_services() -> None:
