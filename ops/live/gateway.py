@@ -152,11 +152,11 @@ def _is_quiet(store: RedisStore, mirror: LogMirror, fabric: str) -> bool:
         return False  # it was commissioned just now
     partition = place.partition
     snapshot = store.snapshot(partition, [])
-    stands = {
+    positions = {
         snapshot.positions.get(service, 0)
         for service in services_in_partition(registered_fabrics(snapshot.values), services_of)
     }
-    return stands == {mirror.copied_offset(partition)} and not snapshot.outbox_size
+    return positions == {mirror.copied_offset(partition)} and not snapshot.outbox_size
 
 
 def _health(

@@ -10,7 +10,7 @@ image.
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from ops.live.init import planned_twin
 from ops.live.parallel_fold import FoldedPartition, FoldTask, fold_partitions, served_services
@@ -48,10 +48,19 @@ REBUILD = ProcessInfo("rebuild", "rebuild")
 """Its entry among a twin's processes: one rebuild runs at a time."""
 
 
+class RebuildReport(TypedDict):
+    """A finished rebuild: number of messages on the log, and the digest of all states."""
+
+    twin: str
+    messages: int
+    fabrics: list[str]
+    state_sha256: str
+
+
 def rebuild_twin(
     settings: LiveSettings, say: ShowProgress, jobs: int | None = None, *, by_snapshots: bool = True
-) -> dict[str, Any]:
-    """Rebuild all states, `jobs` partitions at a time: {twin, messages, fabrics, state_sha256}.
+) -> RebuildReport:
+    """Rebuild all states, `jobs` partitions at a time.
 
     With `by_snapshots` from the historian's newest good snapshots, else from the start of the log. Workers
     may run meanwhile: their pending commits are refused, and they continue from the new states.
@@ -80,7 +89,7 @@ def exclusive_rebuild(store: RedisStore) -> Iterator[None]:
 
 def _rebuild(
     settings: LiveSettings, store: RedisStore, say: ShowProgress, jobs: int | None, by_snapshots: bool
-) -> dict[str, Any]:
+) -> RebuildReport:
     endpoints = settings.endpoints
     twin, begins = _identify(settings, store)
     _check_not_upgrading(store, twin)

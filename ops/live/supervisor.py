@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 class RestartPolicy:
     """Back-off of restarts: `wait_s_min`, then twice as long each time, up to `wait_s_max`.
 
-    The back-off resets after a run of `good_s_min`. A command that is asked to stop is killed after
+    The back-off resets after a run of `good_s_min`. A command that does not stop is killed after
     `stop_s_max`.
     """
 

@@ -8,8 +8,9 @@ position of the upgrade message in its site's log is read from a copy of that lo
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ops.live.audit import skips_in_log
 from ops.live.rebuild import exclusive_rebuild
@@ -18,9 +19,9 @@ from ops.local.software_version import software_version
 from ops.twin.site_audit import ReportUpgradeProgress
 from ops.twin.upgrade_steps import (
     PartitionUpgrade,
+    StoppedTwin,
     UpgradeCheckRow,
     UpgradeCommands,
-    UpgradeLabels,
     UpgradeRow,
     check_partitions,
     code_to_upgrade,
@@ -38,7 +39,6 @@ from shared.engine.compatibility import (
     code_version_values,
     upgrade_begun_value,
 )
-from shared.engine.site import Skip
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.log_mirror import LogMirror
 from shared.runtimes.live.kafka.partition_reader import read_partition
@@ -48,9 +48,7 @@ from shared.runtimes.live.process.startup import check_log
 from shared.runtimes.live.sequencer.partition_sequencer import root_entry
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.version_fence import REBUILD_COMMAND, UPGRADE_COMMAND, check_no_open_upgrade
-from shared.storage.snapshots.site_upgrade import UpgradeLog
 from shared.storage.snapshots.snapshot_commit import site_commit
-from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.fabric_registry import registered_fabrics, services_in_partition
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore
@@ -84,7 +82,7 @@ def check_live_upgrade(
 
 
 @contextlib.contextmanager
-def _stopped_twin(settings: LiveSettings, say: Callable[[str], None]) -> Iterator["_StoppedLive | None"]:
+def _stopped_twin(settings: LiveSettings, say: Callable[[str], None]) -> Iterator[StoppedTwin | None]:
     """A twin without running processes, locked against rebuilds; None if no partition needs an upgrade. The
     log is copied only if one does."""
     store = settings.store()
@@ -97,48 +95,16 @@ def _stopped_twin(settings: LiveSettings, say: Callable[[str], None]) -> Iterato
             yield None
             return
         with _log_copy(settings, twin, say) as mirror:
-            yield _StoppedLive(settings, store, twin, mirror)
-
-
-class _StoppedLive:
-    """A live twin without running processes, with a copy of its log."""
-
-    def __init__(
-        self, settings: LiveSettings, store: RedisStore, twin: TwinRecord, mirror: LogMirror
-    ) -> None:
-        self._settings = settings
-        self._store = store
-        self._twin = twin
-        self._mirror = mirror
-
-    def planned(self) -> list[PartitionUpgrade]:
-        return [
-            upgrade
-            for partition in range(self._twin.partitions)
-            if (upgrade := _planned(self._settings, self._store, self._twin, partition, self._mirror))
-            is not None
-        ]
-
-    def log(self, site: str) -> UpgradeLog:
-        return self._mirror.logs.open(site)
-
-    def snapshots(self, site: str) -> SnapshotFolder:
-        return self._settings.snapshots_folder(self._twin.twin, site)
-
-    def skips(self, partition: int) -> Collection[Skip]:
-        return skips_in_log(self._settings, self._twin, partition)
-
-    def labels(self, partition: int) -> UpgradeLabels:
-        return {"partition": partition}
-
-    def keep_writers_out(self, upgrade: PartitionUpgrade) -> None:
-        _fence(self._store, upgrade.partition)
-
-    def append_messages(self, upgrade: PartitionUpgrade) -> None:
-        asyncio.run(_append(self._settings, self._twin, upgrade))
-
-    def replace_states(self, upgrade: PartitionUpgrade) -> None:
-        _replace_states(self._store, upgrade)
+            yield StoppedTwin(
+                planned=partial(_planned_partitions, settings, store, twin, mirror),
+                log=mirror.logs.open,
+                snapshots=partial(settings.snapshots_folder, twin.twin),
+                append_messages=lambda upgrade: asyncio.run(_append(settings, twin, upgrade)),
+                replace_states=partial(_replace_states, store),
+                keep_writers_out=lambda upgrade: _fence(store, upgrade.partition),
+                skips=partial(skips_in_log, settings, twin),
+                labels=lambda partition: {"partition": partition},
+            )
 
 
 def _is_needed(store: RedisStore, twin: TwinRecord) -> bool:
@@ -171,6 +137,13 @@ def _log_copy(settings: LiveSettings, twin: TwinRecord, say: Callable[[str], Non
         yield mirror
     finally:
         mirror.stop()
+
+
+def _planned_partitions(
+    settings: LiveSettings, store: RedisStore, twin: TwinRecord, mirror: LogMirror
+) -> list[PartitionUpgrade]:
+    planned = (_planned(settings, store, twin, partition, mirror) for partition in range(twin.partitions))
+    return [upgrade for upgrade in planned if upgrade is not None]
 
 
 def _planned(
@@ -224,15 +197,14 @@ def _partition_end(
     found: PartitionSnapshot, services: Sequence[str], left: int, partition: int, code: StateCodeVersion
 ) -> int:
     """The position of all services, if it is the same and nothing is `left` to append."""
-    stood = {found.positions.get(service, 0) for service in services}
-    if len(stood) > 1 or left:
+    positions = {found.positions.get(service, 0) for service in services}
+    if len(positions) > 1 or left:
         raise OperationFailed(
-            f"partition {partition}: its services are at positions {', '.join(map(str, sorted(stood)))}, "
-            f"with "
-            f"{left} messages not on Kafka yet; only version {code.software} can finish its own "
+            f"partition {partition}: its services are at positions {', '.join(map(str, sorted(positions)))}, "
+            f"with {left} messages not on Kafka yet; only version {code.software} can finish its own "
             "work: start it, pause the clock, wait until everything is read, and stop it"
         )
-    return stood.pop()
+    return positions.pop()
 
 
 def _tail(
@@ -308,8 +280,7 @@ async def _append(settings: LiveSettings, twin: TwinRecord, found: PartitionUpgr
             if landed != offset:
                 raise OperationFailed(
                     f"partition {found.partition}: another writer appended to the log meanwhile, at "
-                    f"{offset}; "
-                    "stop every process of the twin"
+                    f"{offset}; stop every process of the twin"
                 )
     finally:
         await appender.close()

@@ -1,13 +1,12 @@
-"""Calibrations: values of parameters that belong together, each with where it is from and how sure it is.
+"""Calibrations: sets of parameter values, each with its source and confidence.
 
     failures.host_per_day: {value: 0.00077, source: "…", sure: digitised}
 
-A ready one is known by its name; any other is a file like these.
+Ready calibrations have names; others are files in the same format.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ops.report.safe_text import quoted
 from ops.sites.configuration import config_from_sections, parameters, to_sections
@@ -18,34 +17,34 @@ from shared.basics.errors import InvalidInput
 
 FOLDER = Path(__file__).parent / "calibrations"
 CONFIDENCE_LEVELS = {
-    "published": "in several texts alike",
+    "published": "the same in several texts",
     "digitised": "read off a figure",
-    "derived": "follows from what is published",
-    "fitted": "chosen so that something that is published comes out",
-    "assumed": "from experience, or for want of anything better",
+    "derived": "computed from published values",
+    "fitted": "chosen so that the model gives a published result",
+    "assumed": "from experience, or an estimate without a source",
 }
-"""How sure a value is → what that means."""
+"""Confidence in a value → its meaning."""
 FIELDS = ("value", "source", "sure")
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationValue:
-    """One parameter's value."""
+    """The value of one parameter, and how `sure` it is (CONFIDENCE_LEVELS)."""
 
     name: str
-    value: Any
+    value: object
     source: str
     sure: str
 
 
 def calibration_names() -> list[str]:
-    """The names of those that are there."""
+    """The names of the ready calibrations."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def read_calibration(name: str) -> tuple[CalibrationValue, ...]:
-    """The ready one of this name, or else that of the file. InvalidInput names the parameter, the value and
-    what is allowed."""
+    """Read a ready calibration by name, or a file. InvalidInput names the parameter, the value and what is
+    allowed."""
     path = Path(name)
     if not _is_file(name):
         if name not in calibration_names():
@@ -62,7 +61,7 @@ def read_calibration(name: str) -> tuple[CalibrationValue, ...]:
 
 
 def resolve_calibration(folder: Path, name: str) -> str:
-    """A calibration that is named in a file of this folder, as it is called from here."""
+    """A calibration that a file in this folder names; paths are relative to the folder."""
     return str(folder / name) if _is_file(name) else name
 
 
@@ -70,8 +69,8 @@ def _is_file(name: str) -> bool:
     return bool(Path(name).suffix) or "/" in name
 
 
-def calibration_values(name: str, kind: str) -> dict[str, Any]:
-    """The values of a calibration that a kind of fabric has parameters for, by dotted name."""
+def calibration_values(name: str, kind: str) -> dict[str, object]:
+    """The values of a calibration for the parameters of a kind, by dotted name."""
     known = {parameter.name for parameter in parameters(kind)}
     return {one.name: one.value for one in read_calibration(name) if one.name in known}
 
@@ -91,7 +90,7 @@ def _read(path: Path) -> tuple[CalibrationValue, ...]:
             raise InvalidInput(
                 f"{name}: {quoted(row)} is not allowed; must be {', '.join(FIELDS)}, all three"
             )
-        if row["sure"] not in [*CONFIDENCE_LEVELS]:  # which may be a list as well
+        if row["sure"] not in [*CONFIDENCE_LEVELS]:  # a list: the value may be unhashable
             raise InvalidInput(
                 f"{name}: sure {quoted(row['sure'])} is not allowed; must be {', '.join(CONFIDENCE_LEVELS)}"
             )

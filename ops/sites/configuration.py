@@ -28,12 +28,12 @@ from shared.basics.spelling import closest_match
 from shared.models.fabric_plants import check_demand
 
 DEFAULT_KIND = "superpod"
-"""The kind of a fabric where nobody says it."""
+"""The default kind of a fabric."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterInfo:
-    """One parameter of the configuration, as a person needs to know it."""
+    """One parameter of the configuration, described for people."""
 
     name: str
     default: Any
@@ -44,13 +44,13 @@ class ParameterInfo:
 
 
 def parameters(kind: str = DEFAULT_KIND) -> list[ParameterInfo]:
-    """Every parameter of a kind of fabric that may be set to something, in the order of its configuration."""
+    """Every parameter of a kind of fabric that can be set, in the order of its configuration."""
     known = parameters_of(_model_of(kind))
     return [_parameter_info(name, known[name]) for name in _settable(known)]
 
 
 def _settable(known: Mapping[str, FieldInfo]) -> Iterator[str]:
-    """The names of those that have more than one allowed value."""
+    """The names of the parameters with more than one allowed value."""
     return (name for name, field in known.items() if single_allowed_value(field) is None)
 
 
@@ -64,24 +64,28 @@ def _model_of(kind: str) -> type[FabricConfig]:
 def superpod_config(
     pairs: list[str], *, seed: int | None = None, trace: tuple[TraceRow, ...] | None = None
 ) -> SuperpodConfig:
-    """The configuration of a superpod with these `KEY=VALUE` settings over the defaults."""
+    """The configuration of a superpod: the defaults, changed by `KEY=VALUE` settings."""
     found = config_from_pairs(DEFAULT_KIND, pairs, seed=seed, trace=trace)
     assert isinstance(found, SuperpodConfig)  # noqa: S101 -- the model of that kind
     return found
 
 
-def to_sections(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters by dotted name, as a file has them: in sections."""
-    found: dict[str, Any] = {}
+def to_sections(values: Mapping[str, object]) -> dict[str, object]:
+    """Parameters by dotted name, converted to the sections of a file."""
+    found: dict[str, object] = {}
+    sections: dict[str, dict[str, object]] = {}
     for name, value in values.items():
         section, _, field = name.rpartition(".")
-        place = found.setdefault(section, {}) if section else found
-        place[field] = value
+        if section:
+            found[section] = sections.setdefault(section, {})
+            sections[section][field] = value
+        else:
+            found[field] = value
     return found
 
 
 def merge_sections(base: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
-    """The first with the second's values in place of its own, section by section."""
+    """Merge two configurations section by section; values of `given` replace those of `base`."""
     found = dict(base)
     for name, value in given.items():
         below = base.get(name)
@@ -95,17 +99,16 @@ def config_from_pairs(
     *,
     seed: int | None = None,
     trace: tuple[TraceRow, ...] | None = None,
-    calibrated: Mapping[str, Any] | None = None,
+    calibrated: Mapping[str, object] | None = None,
 ) -> FabricConfig:
-    """The configuration of a kind of fabric with these `KEY=VALUE` settings over those that are `calibrated`,
-    by dotted name, and these over the defaults.
+    """The configuration of a kind of fabric.
 
-    InvalidInput names the key, the value and what is allowed. `seed` and `trace` have options of their own.
+    `KEY=VALUE` settings replace `calibrated` values (by dotted name), which replace the defaults. `seed` and
+    `trace` have options of their own. InvalidInput names the key, the value and what is allowed.
     """
     model = _model_of(kind)
     known = parameters_of(model)
-    values = to_sections(calibrated or {})
-    given: set[str] = set()
+    given: dict[str, object] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         name = name.strip()
@@ -114,19 +117,18 @@ def config_from_pairs(
         if name not in known:
             shown = pair if pair.isprintable() and len(pair) <= QUOTED_MAX else quoted(pair)
             raise InvalidInput(f"--set {shown}: {_unknown(kind, name, known)}")
-        section, _, field = name.rpartition(".")
-        place = values.setdefault(section, {}) if section else values
         if name in given:
             raise InvalidInput(f"--set {name}: given twice; leave one of them out")
-        given.add(name)
         if _is_list(known[name]):
             raise InvalidInput(
                 f"--set {name}: takes {allowed_text(known[name])}, which --set cannot express; write a site "
                 "file for --site, such as ops/sites/campus.yaml"
             )
-        place[field] = _value(f"--set {name}", text.strip(), known[name])
-    if seed is not None and values.setdefault("seed", seed) != seed:
-        raise InvalidInput(f"--seed {seed}: --set seed={values['seed']} differs; leave one of them out")
+        given[name] = _value(f"--set {name}", text.strip(), known[name])
+    flat = {**(calibrated or {}), **given}
+    if seed is not None and flat.setdefault("seed", seed) != seed:
+        raise InvalidInput(f"--seed {seed}: --set seed={flat['seed']} differs; leave one of them out")
+    values = to_sections(flat)
     if trace is not None:
         values["trace"] = trace
     try:
@@ -142,13 +144,13 @@ def _option_of(name: str) -> str:
 
 
 def config_from_sections(kind: str, given: Mapping[str, object], where: str) -> FabricConfig:
-    """The configuration of a kind with these values over its defaults, in sections as a file has them.
+    """The configuration of a kind: the defaults, changed by values in the sections of a file.
 
-    InvalidInput names the field by its path, which begins with `where`.
+    InvalidInput names the field by its path, which starts with `where`.
     """
     model = _model_of(kind)
     try:
-        # Through JSON, for a list there stands for what is a tuple in a strict model.
+        # Strict models accept lists for tuples only in JSON.
         found = model.model_validate_json(json.dumps(given))
         check_demand(found)
     except ValidationError as error:
@@ -161,15 +163,15 @@ def config_from_sections(kind: str, given: Mapping[str, object], where: str) -> 
 def _complaint(
     model: type[FabricConfig], kind: str, error: ValidationError, label: Callable[[str], str]
 ) -> str:
-    """The first thing that is wrong, in the words of this project. `called` says how a parameter is called
-    where it was given."""
+    """The sentence for the first validation error. `label` converts a parameter name to the form in which it
+    was given."""
     first = error.errors()[0]
     known = parameters_of(model)
-    # Of what is inside a shape the shape: parameters are two deep, and fields of their rows four.
+    # Parameters are two levels deep, and fields of their rows four. Errors inside a value name the value.
     row = _row(known.get(".".join(map(str, first["loc"][:2]))))
     place = first["loc"][: 3 if row is None else 4]
     name = label(dotted(*place))
-    if first["type"] == "value_error":  # values that do not go together: the model says which
+    if first["type"] == "value_error":  # contradicting values: the model names them
         problem = str(first["ctx"]["error"])
         return f"{name}.{problem}" if place else label(problem)
     if first["type"] == "missing" and len(first["loc"]) <= len(place):
@@ -186,7 +188,7 @@ def _complaint(
 
 
 def _allowed_at(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str:
-    """What may stand at a place: at a parameter, at or in one of its rows, or where there is none."""
+    """The allowed values at a place: a parameter, one of its rows, or a section."""
     if (key := ".".join(map(str, place))) in known:
         return allowed_text(known[key])
     repeated = known.get(".".join(map(str, place[:2])))
@@ -202,7 +204,7 @@ def _is_list(field: FieldInfo) -> bool:
 
 
 def _row(field: FieldInfo | None) -> type[BaseModel] | None:
-    """What each of a parameter's rows is; None of a parameter without rows."""
+    """The model of a parameter's rows; None for a parameter without rows."""
     kind = get_args(field.annotation)[0] if field is not None and _is_list(field) else None
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
@@ -214,7 +216,7 @@ def _unknown(kind: str, name: str, known: Mapping[str, FieldInfo]) -> str:
 
 
 def _contents(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str:
-    """What may stand where there is no single parameter: a section of them, or recorded requests."""
+    """The allowed values of a section, or of recorded requests."""
     section, *inside = place
     if section != "trace":
         return f"parameters by name, such as {next(n for n in known if n.startswith(f'{section}.'))}"
@@ -227,8 +229,7 @@ def _contents(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str
 
 
 def _value(label: str, text: str, field: FieldInfo) -> Any:
-    """The text as the field's type; strict models coerce nothing, so it happens here. InvalidInput begins
-    with how the parameter is called where it was given."""
+    """Convert text to the field's type, because strict models do not. InvalidInput starts with `label`."""
     kinds = value_types(field)
     if text.lower() in ("none", "null") and type(None) in kinds:
         return None
@@ -250,7 +251,7 @@ def _value(label: str, text: str, field: FieldInfo) -> Any:
 
 
 def value_type(kind: str, name: str) -> type[bool] | type[int] | type[float] | type[str]:
-    """Of what type a parameter's values are, but for none."""
+    """The type of a parameter's values, other than None."""
     field = parameters_of(_model_of(kind))[name]
     if literal_values(field):
         return str
@@ -265,15 +266,16 @@ def takes_whole_numbers(name: str) -> bool:
 
 
 def parse_value(kind: str, name: str, text: str, option: str = "--set ") -> bool | int | float | str | None:
-    """What `--set NAME=TEXT` gives a parameter. InvalidInput where that is not of its type; it begins with
-    the option and the name."""
+    """Parse the value of `--set NAME=TEXT`. InvalidInput if it does not have the parameter's type; the error
+    starts with the option and the name."""
     field = parameters_of(_model_of(kind))[name]
     found: bool | int | float | str | None = _value(f"{option}{name}", text, field)
     return found
 
 
 def parse_pairs(kind: str, pairs: Sequence[str]) -> dict[str, bool | int | float | str | None]:
-    """Parameters of a fabric that lives, from `KEY=VALUE`; whether they may change, the twin says."""
+    """Parse `KEY=VALUE` settings for a running fabric. The twin checks whether they may change at run
+    time."""
     known = parameters_of(_model_of(kind))
     found: dict[str, bool | int | float | str | None] = {}
     for pair in pairs:
@@ -285,10 +287,12 @@ def parse_pairs(kind: str, pairs: Sequence[str]) -> dict[str, bool | int | float
         if name not in known:
             near = closest_match(name, [one for one in RUNTIME_PARAMETERS if one in known], similarity=0.5)
             hint = f"did you mean {near}? " if near else ""
-            raise InvalidInput(f"{name}: no parameter of a {kind}; {hint}`lightwave set --list` shows them")
+            raise InvalidInput(
+                f"{name}: not a parameter of a {kind}; {hint}`lightwave set --list` shows them"
+            )
         single = not _is_list(known[name])
         value = parse_value(kind, name, text, option="") if single else text
-        if isinstance(value, float) and not math.isfinite(value):  # as no message may have it
+        if isinstance(value, float) and not math.isfinite(value):  # messages must not contain it
             raise InvalidInput(f"{name}: {text} is not allowed; must be {allowed_text(known[name])}")
         found[name] = value
     return found
@@ -307,7 +311,7 @@ def _parameter_info(name: str, field: FieldInfo) -> ParameterInfo:
 
 
 def _plain_value(value: Any) -> Any:
-    """A value as a file says it: rows with what they say of themselves."""
+    """A value in the form of a file; rows have the fields that were set."""
     if isinstance(value, tuple):
         return [one.model_dump(exclude_unset=True) if isinstance(one, BaseModel) else one for one in value]
     return value

@@ -1,4 +1,4 @@
-"""The sites of a new twin with their fabrics and configurations, from options or from a file."""
+"""The sites of a new twin, with their fabrics and configurations, from options or from files."""
 
 import re
 from collections import Counter
@@ -27,15 +27,16 @@ from shared.models.network.attachments import check_attachments, check_multipod_
 from shared.storage.store.state_store import FabricPlace
 
 TraceReader = Callable[[FabricConfig], tuple[TraceRow, ...]]
-"""Reads recorded requests for a fabric of this configuration, which has none yet; InvalidInput says which of
-them it cannot hold."""
+"""Reads recorded requests for a fabric with this configuration. InvalidInput names requests that do not
+fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTwinOptions:
-    """What a new twin is to be made of, as it was asked for on the command line: so many pods of a kind, or
-    the sites of some files. None where nothing was said. `seed` is that of the fabrics that have none of
-    their own. `calibration` is the name of one, or its file."""
+    """Command-line options of a new twin: `pods` fabrics of a kind, or the sites of files.
+
+    None means that the option was not given. `pairs` are `KEY=VALUE` settings. `seed` is for fabrics without
+    a seed of their own. `calibration` is a name or a file."""
 
     pods: int | None = None
     kind: str | None = None
@@ -45,8 +46,8 @@ class NewTwinOptions:
     calibration: str | None = None
 
     def sites(self, *, trace: TraceReader | None = None) -> tuple[SitePlan, ...]:
-        """`trace` reads recorded requests in place of arrivals. InvalidInput where options do not go
-        together, or a file is not what it should be."""
+        """The sites. `trace` reads recorded requests, instead of random arrivals. InvalidInput if options
+        contradict each other, or if a file is not valid."""
         if not self.site_files:
             count = 1 if self.pods is None else self.pods
             kind = DEFAULT_KIND if self.kind is None else self.kind
@@ -81,7 +82,7 @@ def single_fabric_sites(
     trace: TraceReader | None = None,
     calibration: str | None = None,
 ) -> tuple[SitePlan, ...]:
-    """So many fabrics of a kind that don't touch each other: a site each, named as the fabric."""
+    """`count` independent fabrics of a kind, each in a site with the name of the fabric."""
     values = None if calibration is None else calibration_values(calibration, kind)
     config = config_from_pairs(kind, list(pairs), seed=seed, calibrated=values)
     if trace is not None:
@@ -90,30 +91,29 @@ def single_fabric_sites(
 
 
 def default_names(kind: str, count: int) -> list[str]:
-    """What so many fabrics of a kind are called that nobody gave a name: pods of any kind pod-0, pod-1 and so
-    on, networks dcn-0."""
+    """The default names of `count` fabrics of a kind: pod-0, pod-1 and so on for pods, dcn-0 for networks."""
     config_model(kind, "--kind")
     return [f"{FABRIC_NAMING[kind].prefix}-{number}" for number in range(count)]
 
 
 def check_sites(sites: Sequence[SitePlan]) -> None:
-    """InvalidInput where a name of a site or a fabric occurs twice, or jobs are wanted over pods that nothing
-    joins."""
+    """InvalidInput if a name of a site or fabric is used twice, or if a fabric has jobs over several pods
+    that no network connects."""
     for plan in sites:
         for name in plan.fabrics:
             check_multipod_jobs(plan.site, plan.fabrics, name)
-    for what, names in (
+    for word, names in (
         ("site", [plan.site for plan in sites]),
         ("fabric", [name for plan in sites for name in plan.fabrics]),
     ):
         for name, times in Counter(names).items():
             if times > 1:
-                raise InvalidInput(f"{what} {name}: given {times} times; names are unique in a twin")
+                raise InvalidInput(f"{word} {name}: given {times} times; names are unique in a twin")
 
 
 def with_seed(sites: Sequence[SitePlan], seed: int) -> tuple[SitePlan, ...]:
-    """The same sites, where this is the seed of the fabrics that have none of their own; InvalidInput if all
-    have one."""
+    """The same sites, with this seed for fabrics without a seed of their own. InvalidInput if all have
+    one."""
     if not lacks_seed(sites):
         raise InvalidInput(
             f"--seed {seed}: every fabric of the file has its own seed; leave out either --seed or "
@@ -132,23 +132,23 @@ def with_seed(sites: Sequence[SitePlan], seed: int) -> tuple[SitePlan, ...]:
 
 
 def lacks_seed(sites: Sequence[SitePlan]) -> bool:
-    """Whether some fabric has no seed of its own."""
+    """Whether a fabric has no seed of its own."""
     return not all(has_own_seed(config) for plan in sites for config in plan.fabrics.values())
 
 
 def has_own_seed(config: FabricConfig) -> bool:
-    """Whether whoever gave a configuration gave its seed, too."""
+    """Whether the seed of a configuration was set explicitly."""
     return "seed" in config.model_fields_set
 
 
 def common_seed(sites: Sequence[SitePlan]) -> int | None:
-    """The seed of all fabrics; None where there are several."""
+    """The seed of all fabrics; None if they differ."""
     seeds = {config.seed for plan in sites for config in plan.fabrics.values()}
     return seeds.pop() if len(seeds) == 1 else None
 
 
 def fabric_places(sites: Sequence[SitePlan], partitions: int) -> dict[str, FabricPlace]:
-    """Where every fabric lives: the sites in turn over the partitions."""
+    """The place of every fabric; sites are assigned to partitions in turn."""
     return {
         fabric: FabricPlace(n % partitions, plan.site, config.kind)
         for n, plan in enumerate(sites)
@@ -157,10 +157,10 @@ def fabric_places(sites: Sequence[SitePlan], partitions: int) -> dict[str, Fabri
 
 
 def read_site(path: Path, option: str = "--site ") -> SitePlan:
-    """A site from a YAML file: `site` its name, `fabrics` a list of {name, kind, config}, where `config`
-    holds what differs from the configuration of its kind, or from the file's `calibration` of it.
-    InvalidInput names the file behind the option that it was given to, the line or the field, the value and
-    what is allowed."""
+    """Read a site from a YAML file: its name `site`, and `fabrics`, a list of {name, kind, config}.
+
+    `config` has the differences from the default configuration of the kind, or from the file's `calibration`.
+    InvalidInput names the option, the file, the line or field, the value and what is allowed."""
     try:
         content = read_yaml(path)
         if content is None:
@@ -190,7 +190,7 @@ def read_site(path: Path, option: str = "--site ") -> SitePlan:
 
 
 def _fabric(where: str, row: object, calibration: str | None) -> tuple[str, FabricConfig]:
-    """(name, configuration) of one row of the list, whose values are over those of the calibration."""
+    """(name, configuration) of one row of the list; its values replace those of the calibration."""
     fields = _mapping(where, row, ("name", "kind", "config"))
     name, kind = fields.get("name"), fields.get("kind", DEFAULT_KIND)
     if not isinstance(name, str) or re.fullmatch(FABRIC_PATTERN, name) is None:
@@ -210,12 +210,12 @@ def _fabric(where: str, row: object, calibration: str | None) -> tuple[str, Fabr
 
 
 def _bad_name_text(where: str, name: object, like: str) -> str:
-    problem = "is missing" if name is None else f"{quoted(name)} is no name"
+    problem = "is missing" if name is None else f"{quoted(name)} is not a valid name"
     return f"{where}: {problem}; names are like {like}"
 
 
 def _mapping(where: str, value: object, known: tuple[str, ...] = ()) -> dict[str, object]:
-    """The value, if it is a mapping of none but the known fields; without any, nobody looks at them here."""
+    """Check that the value is a mapping with known fields only; without `known`, any field is accepted."""
     if not isinstance(value, dict):
         allowed = ", ".join(known) or "parameters by name"
         raise InvalidInput(f"{where}: {quoted(value)} is not allowed; must be {allowed}, with values")

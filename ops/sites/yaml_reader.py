@@ -1,8 +1,8 @@
-"""YAML that people write, read strictly: what the language leaves open to slips is refused with its line.
+"""A strict YAML reader, whose errors name the line.
 
-A file of a few hundred bytes can name itself, or unfold to gigabytes: so aliases, anchors and tags are no
-part of what is read here, and the values are made from the parser's events, never from its nodes. Keys are
-text and stand once in their mapping, dates are text.
+A file of a few hundred bytes can contain itself, or expand to gigabytes. So aliases, anchors and tags are
+refused, and values are built from the parser's events, never from its nodes. Keys are unique text. Dates are
+text.
 """
 
 import re
@@ -17,25 +17,27 @@ from schemas.limits import COUNT_MAX
 from shared.basics.errors import InvalidInput
 
 YamlLines = dict[tuple[object, ...], int]
-"""Place of a value, as keys and numbers from the outside in → its line, from 1."""
+"""Path of a value, as keys and list indices from the outside in → its line, from 1."""
 BYTES_MAX = 2**20
 DEPTH_MAX = 20
 DIGITS_MAX = 40
-"""Characters of a number beyond which it is not even read: Python would take long for it."""
+"""Maximum number of digits of a number: Python takes long to parse longer ones."""
 _FLOAT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")
-"""`1e-5` is a number to everybody but YAML 1.1."""
+"""`1e-5` is a number, but not in YAML 1.1."""
 SURROGATE = re.compile("[\ud800-\udfff]")
-"""What an escape can write and UTF-8 cannot."""
+"""Characters that YAML escapes can express but UTF-8 cannot."""
 
 
 def read_yaml(path: Path) -> object:
-    """The one document of a YAML file of at most 1 MB, as dicts with text for keys, lists, text, whole
-    numbers of 64 bits, floats, booleans and None; None of an empty file. InvalidInput names the line."""
+    """Read the single document of a YAML file of at most 1 MB; None for an empty file.
+
+    Values are dicts with text keys, lists, text, 64-bit integers, floats, booleans and None. InvalidInput
+    names the line."""
     return read_yaml_lines(path)[0]
 
 
 def read_yaml_lines(path: Path) -> tuple[object, YamlLines]:
-    """The same, and in which line each of its values begins."""
+    """`read_yaml`, with the line at which each value begins."""
     text = read_text_file(path)
     try:
         values = _Values(text)
@@ -45,13 +47,12 @@ def read_yaml_lines(path: Path) -> tuple[object, YamlLines]:
         where = f"line {mark.line + 1}: " if mark is not None else ""
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or error
         raise InvalidInput(f"{where}not YAML: {shortened(str(problem), 120)}") from None
-    except (ValueError, OverflowError):  # PyYAML looks at these numbers not at all
+    except (ValueError, OverflowError):  # PyYAML does not check these numbers
         raise InvalidInput("not YAML: the number of an escape (\\U…) or of %YAML is too large") from None
 
 
 def read_text_file(path: Path) -> str:
-    """What a file that people wrote says, of at most 1 MB. InvalidInput if it is none: a pipe or a device
-    might never end."""
+    """Read a text file of at most 1 MB. InvalidInput for other files: a pipe or a device might never end."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise InvalidInput("must be a text file, not a folder, pipe or device")
@@ -69,25 +70,25 @@ def read_text_file(path: Path) -> str:
 
 
 class _Values(yaml.SafeLoader):
-    """The parser of PyYAML, its rules for what a plain word means, and values of its events."""
+    """Builds values from the events of PyYAML's parser, with its rules for plain words."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.lines: YamlLines = {}
 
     def document(self) -> object:
-        self._next()  # the stream's beginning
+        self._next()  # the start of the stream
         if isinstance(self._ahead(), yaml.StreamEndEvent):
             return None
-        self._next()  # the document's
+        self._next()  # the start of the document
         found = self._value()
-        self._next()  # and its end
+        self._next()  # the end of the document
         if not isinstance(event := self._next(), yaml.StreamEndEvent):
             raise _refused(event, "a second document; must be only one")
         return found
 
     def _next(self) -> Any:
-        return self.get_event()  # type: ignore[no-untyped-call]  # PyYAML's stubs say nothing of it
+        return self.get_event()  # type: ignore[no-untyped-call]  # missing in PyYAML's stubs
 
     def _ahead(self) -> Any:
         return self.peek_event()  # type: ignore[no-untyped-call]  # as above
@@ -102,7 +103,7 @@ class _Values(yaml.SafeLoader):
             raise _refused(event, f"the tag {quoted(event.tag)}; must be a value without a tag")
         self.lines.setdefault(place, event.start_mark.line + 1)
         if len(place) > DEPTH_MAX:
-            raise _refused(event, f"nested deeper than {DEPTH_MAX}, which is the most")
+            raise _refused(event, f"nested deeper than {DEPTH_MAX} levels, the maximum")
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(*place)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -114,7 +115,7 @@ class _Values(yaml.SafeLoader):
         lines: dict[str, int] = {}
         while not isinstance(event := self._ahead(), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
-                raise _refused(event, "a key that is no plain text")
+                raise _refused(event, "a key that is not plain text")
             key_event = self._next()
             key, line = key_event.value, key_event.start_mark.line + 1
             if SURROGATE.search(key):
@@ -150,7 +151,7 @@ class _Values(yaml.SafeLoader):
             if kind == "float":
                 return self.construct_yaml_float(node)
         except ValueError:
-            return text  # `0x_` looks like a number to YAML and is none
+            return text  # YAML takes `0x_` for a number
         return float(text) if event.implicit[0] and _FLOAT.fullmatch(text) else text
 
     def _whole(self, event: Any, node: yaml.ScalarNode, *place: object) -> int:

@@ -117,8 +117,8 @@ class DataFolder:
 
     def _in_use(self) -> FolderInUse:
         running = self.running()
-        who = f" (pid {running.pid})" if running is not None else ""
-        return FolderInUse(f"data folder {self.path}: in use by another lightwave process{who}")
+        pid = f" (pid {running.pid})" if running is not None else ""
+        return FolderInUse(f"data folder {self.path}: in use by another lightwave process{pid}")
 
     def release(self) -> None:
         with contextlib.suppress(OSError):
@@ -160,8 +160,7 @@ class DataFolder:
         if plan is None:
             raise OperationFailed(
                 f"{lost}, and {self.operations.name} has no plan of this twin; restore {IDENTITY_FILE} "
-                f"from a "
-                "backup (--fresh would also erase the log)"
+                "from a backup (--fresh would also erase the log)"
             )
         log.warning("%s; using the plan in %s", lost, self.operations.name)
         return TwinIdentity(sites=plan.sites)

@@ -106,14 +106,14 @@ def _audit_site(
         begin_offset=log.offset_of(start),
     )
 
-    def told(messages: int) -> None:
+    def report_compared(messages: int) -> None:
         report_progress(site, messages, max(position - start, messages))
 
     by = usable_snapshots(audited) if jobs > 1 else UsableSnapshots()
     parts = (
-        audit_segments(audited, by.offsets, jobs, told)
+        audit_segments(audited, by.offsets, jobs, report_compared)
         if by.offsets
-        else [audit_segment(audited, whole_log(audited), told)]
+        else [audit_segment(audited, whole_log(audited), report_compared)]
     )
     found = merge_results(parts)
     audit = SiteAudit(site, audited.fabrics, snapshot.states)
@@ -136,8 +136,8 @@ def _audit_site(
 
 @contextlib.contextmanager
 def _store(folder: DataFolder, redis: str | None) -> Iterator[RedisStore]:
-    """The store in this Redis, or else the running twin's; where none runs, that of the folder's own server
-    for as long as the audit takes."""
+    """The store in this Redis, or else that of the running twin. If no twin runs, starts the folder's own
+    server for the duration of the audit."""
     with contextlib.ExitStack() as stack:
         url = redis or _running_store(folder, stack) or _own_store(folder, stack)
         store = RedisStore(url)
@@ -147,8 +147,9 @@ def _store(folder: DataFolder, redis: str | None) -> Iterator[RedisStore]:
 
 
 def _running_store(folder: DataFolder, stack: contextlib.ExitStack) -> str | None:
-    """The Redis of the twin that runs in this folder; None where none does, and the folder is then held. What
-    its last twin announced says nothing by itself: in a copy it is the Redis of the original."""
+    """The Redis of the twin that runs in this folder. If none runs, locks the folder and returns None.
+
+    An announcement in the folder is not enough: a copied folder names the Redis of the original."""
     try:
         folder.hold()
     except FolderInUse:
@@ -164,7 +165,7 @@ def _own_store(folder: DataFolder, stack: contextlib.ExitStack) -> str:
     if not folder.redis.is_dir():
         raise NotFound(
             f"data folder {folder.path}: holds no states; give the Redis that the twin uses with --redis, or "
-            "start the twin, which makes them again from its log"
+            "start the twin, which rebuilds them from its log"
         )
     server = EmbeddedValkey(folder.redis)
     stack.callback(server.stop)

@@ -24,7 +24,7 @@ from shared.storage.snapshots.site_history import ReplayedSite
 
 @dataclass(frozen=True, slots=True)
 class TwinHistory:
-    """A twin up to now: its identity (empty where that is lost), the sites that it was made with, their logs,
+    """A twin up to now: its identity (empty if that is lost), the sites that it was created with, their logs,
     and its clock."""
 
     folder: DataFolder
@@ -33,28 +33,29 @@ class TwinHistory:
     logs: Mapping[str, ReadOnlyLog]
     clock: SavedClock
 
-    def moment(self, text: str | None = None) -> PointInTime:
-        """The moment that somebody writes, as of `?at=`; without one, now. InvalidInput for what has not come
-        yet, NotFound for the id of no message."""
+    def point_in_time(self, text: str | None = None) -> PointInTime:
+        """Parse a time in the form of `?at=`; the default is now. InvalidInput for a time in the future,
+        NotFound for an unknown message id."""
         return parse_point_in_time(text or NOW, self.clock.now_us, list(self.logs), _LogPositions(self.logs))
 
     def at(self, site: str, position: int) -> ReplayedSite:
-        """A site when it had read so many messages and all that follows from the last of them; LogDamaged
-        where its log is not what its services say."""
+        """A site after `position` messages and all consequences of the last one. LogDamaged if its log
+        differs from the outputs of its services."""
         return site_history(self.folder, site, self.logs[site]).at(position)
 
 
 def read_history(folder: DataFolder, client: Client | None = None) -> TwinHistory:
-    """The twin in a folder: one that runs tells where it stands at a quiet moment, as for a backup, to
-    `client` if one is given; one that does not is taken as it lies there. NotFound where there is none,
-    OperationFailed where one that runs does not answer."""
+    """The twin in a folder, up to a quiet time.
+
+    A running twin returns that time, as for a backup, through `client` or the URL in the folder. NotFound if
+    there is no twin, OperationFailed if a running one does not answer."""
     identity = folder.identity() if folder.path.is_dir() else None
     if identity is None:
         raise NotFound(f"data folder {folder.path}: holds no twin")
     try:
         folder.check_free()
-    except FolderInUse as held:
-        point = running_backup_point(folder, client, held)
+    except FolderInUse as in_use:
+        point = running_backup_point(folder, client, in_use)
         logs = {cut.site: ReadOnlyLog(site_log(folder.logs, cut.site), cut.size) for cut in point.sites}
         return TwinHistory(folder, point.twin, point.plans, logs, point.clock)
     logs = {plan.site: ReadOnlyLog(site_log(folder.logs, plan.site)) for plan in identity.sites}
@@ -65,7 +66,7 @@ def read_history(folder: DataFolder, client: Client | None = None) -> TwinHistor
 
 
 class _LogPositions:
-    """What of some logs tells a moment."""
+    """The positions in some logs that belong to a time or a message."""
 
     def __init__(self, logs: Mapping[str, ReadOnlyLog]) -> None:
         self._logs = logs

@@ -1,7 +1,7 @@
-"""`lightwave archive`: closed stretches of an embedded twin's logs go compressed into a folder beside them.
+"""`lightwave archive`: move old segments of an embedded twin's logs, compressed, to a folder next to them.
 
-Whoever gives the command compresses, in its own process; a twin that runs is asked only to go on in a shorter
-file, which it takes up between two steps.
+The command compresses in its own process. A running twin only switches to a shorter log file, between two
+steps of its loop.
 """
 
 import contextlib
@@ -37,14 +37,14 @@ from shared.storage.log.read_only_log import ReadOnlyLog
 log = logging.getLogger("lightwave.up")
 
 Shorten = Callable[[str, LogBytes, LogPosition], None]
-"""Lets the log of a site begin at a place, up to which its archive has it."""
+"""Truncates the log of a site to begin at a place; the archive has everything before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedSite:
-    """What of a site's log went into its archive: so many messages, which were `plain` bytes and are `size`
-    in this file; all of it 0 and no file where nothing did. `begins` is the message at which the log's own
-    file begins now."""
+    """The part of a site's log that was archived: its messages, `plain` bytes before and `size` bytes after
+    compression, and its file. If nothing was archived, these are 0 and None. `begins` is the position at
+    which the log's own file begins now."""
 
     site: str
     begins: int
@@ -55,22 +55,23 @@ class ArchivedSite:
 
 
 def run_archive(data: Path, keep_us: int, client: Client | None = None) -> list[ArchivedSite]:
-    """Archive what the logs of the twin in this folder hold of more than so much simulated time ago; `client`
-    reaches it if it runs. NotFound where there is no twin; OperationFailed where a file cannot be written;
-    what any log says is then the same as before."""
+    """Archive the messages that are older than `keep_us` microseconds of simulated time.
+
+    `client` reaches a running twin; the default is the URL in the folder. NotFound if there is no twin.
+    OperationFailed if a file cannot be written; the logs are unchanged then."""
     folder = DataFolder(data)
     identity = folder.identity() if data.is_dir() else None
     if identity is None:
         raise NotFound(f"data folder {data}: holds no twin")
     try:
         folder.hold()
-    except FolderInUse as held:
-        client = client_of_running(folder, client, held)
+    except FolderInUse as in_use:
+        client = client_of_running(folder, client, in_use)
         before_us = client.resource(CLOCK, "now_us").now_us - keep_us
         return _archived(folder, identity, before_us, _shorten_running(client))
     try:
-        by_hand = partial(_shorten_stopped, OperationsFile(folder.operations))
-        return _archived(folder, identity, _now_us(folder, identity) - keep_us, by_hand)
+        shorten = partial(_shorten_stopped, OperationsFile(folder.operations))
+        return _archived(folder, identity, _now_us(folder, identity) - keep_us, shorten)
     finally:
         folder.release()
 
@@ -92,21 +93,21 @@ def _site(site: str, content: LogBytes, before_us: int, shorten: Shorten) -> Arc
         found = find_archivable(content, before_us)
         if found is None:
             return ArchivedSite(site, content.live_start().place.position)
-        stretch = write_segment(content, found)
+        segment = write_segment(content, found)
         shorten(site, content, found.end)
-        return _archived_row(site, content, found, stretch)
+        return _archived_row(site, content, found, segment)
 
 
 def _archived_row(
-    site: str, content: LogBytes, found: ArchivableSegment, stretch: ArchivedSegment
+    site: str, content: LogBytes, found: ArchivableSegment, segment: ArchivedSegment
 ) -> ArchivedSite:
     return ArchivedSite(
         site=site,
         begins=found.end.position,
         messages=found.end.position - found.start.position,
         plain=found.end.offset - found.start.offset,
-        size=stretch.size,
-        file=str(content.archive / stretch.file),
+        size=segment.size,
+        file=str(content.archive / segment.file),
     )
 
 
@@ -116,21 +117,21 @@ def _shorten_stopped(operations: OperationsLog, site: str, content: LogBytes, pl
     _note(operations, site, place, local_person())
 
 
-def _note(operations: OperationsLog, site: str, place: LogPosition, who: str) -> None:
-    operations.append(new_operation(LogArchived(site=site, position=place.position), who))
+def _note(operations: OperationsLog, site: str, place: LogPosition, person: str) -> None:
+    operations.append(new_operation(LogArchived(site=site, position=place.position), person))
 
 
 def _shorten_running(client: Client) -> Shorten:
-    def ask(site: str, _content: LogBytes, place: LogPosition) -> None:
+    def shorten(site: str, _content: LogBytes, place: LogPosition) -> None:
         client.post("/v1/archive", *ArchiveResult.model_fields, body={"site": site, "offset": place.offset})
 
-    return ask
+    return shorten
 
 
 @contextlib.contextmanager
 def unless_archive_lost() -> Iterator[None]:
-    """Around the reading of how a fabric began: its making was cut off, or what tells of it in the archive is
-    lost, without which a twin lives on."""
+    """Tolerate that the first message of a fabric cannot be read: its creation was interrupted, or the
+    archive is damaged. The twin can run without it."""
     try:
         yield
     except KeyError:
@@ -140,7 +141,8 @@ def unless_archive_lost() -> Iterator[None]:
 
 
 class LogArchiver:
-    """Of a twin that runs: lets its logs go on in shorter files, one at a time, and notes who asked."""
+    """Switches the logs of a running twin to shorter files, one at a time, and records it on the operations
+    log."""
 
     def __init__(self, logs: IndexedLogs, twin: EmbeddedTwin, operations: OperationsLog) -> None:
         self._logs = logs
@@ -148,10 +150,12 @@ class LogArchiver:
         self._operations = operations
         self._lock = threading.Lock()
 
-    def take(self, site: str, offset: int, who: str) -> ArchiveResult:
-        """Let the log of a site begin at this byte. NotFound for another site, InvalidInput where its archive
-        does not end there, or with another log; OperationFailed where the rest cannot be written, or the loop
-        does not come to a quiet moment, and the log stays as it was."""
+    def take(self, site: str, offset: int, person: str) -> ArchiveResult:
+        """Truncate the log of a site to begin at byte `offset`.
+
+        NotFound for an unknown site, InvalidInput if its archive does not end there. OperationFailed if the
+        archive is of another log, if the rest cannot be written, or if the loop does not become quiet; the
+        log is unchanged then."""
         if site not in self._logs.sites():
             raise NotFound(f"site {site}: no such site")
         log = self._logs.open(site)
@@ -160,14 +164,14 @@ class LogArchiver:
                 place = self._place(site, offset)
                 with TruncatedLog(log.content, place) as shorter:
                     self._twin.run_when_quiet(lambda: log.switch_to(shorter))
-                _note(self._operations, site, place, who)
+                _note(self._operations, site, place, person)
             begins = log.begins()
         return ArchiveResult(site=site, position=begins.position, offset=begins.offset)
 
     def _place(self, site: str, offset: int) -> LogPosition:
         log = self._logs.open(site)
         segments = read_segments(log.content.archive).segments
-        ends = [stretch.end for stretch in segments if stretch.start == log.begins().offset]
+        ends = [segment.end for segment in segments if segment.start == log.begins().offset]
         if not ends or ends[0].offset != offset:
             raise InvalidInput(f"offset {offset}: the archive of {site} has no segment that ends there")
         if not ends[0].position < log.end or log.place_at(ends[0].position) != ends[0]:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ops.report.safe_text import quoted
 from ops.sites.calibration import calibration_values
@@ -21,13 +20,13 @@ SITES_NAMED = 4
 """Maximum number of sites that a sentence names."""
 
 
-ChangedParameters = Callable[[str, str], Mapping[str, Any]]
+ChangedParameters = Callable[[str, str], Mapping[str, object]]
 """(site, fabric) → current values of parameters that `lightwave set` changed there."""
 
 log = logging.getLogger("lightwave.twin")
 
 
-def nothing_changed(_site: str, _fabric: str) -> Mapping[str, Any]:
+def nothing_changed(_site: str, _fabric: str) -> Mapping[str, object]:
     """No changes: a twin that has not run yet, or no need to know."""
     return {}
 
@@ -83,7 +82,7 @@ def _check_options(
             raise InvalidInput(f"{given_as}: {fabric} {_made_with_text(parameter, has[parameter], now)}")
 
 
-def _made_with_text(parameter: str, made: Any, now: Mapping[str, Any]) -> str:
+def _made_with_text(parameter: str, made: object, now: Mapping[str, object]) -> str:
     """The original value of a parameter, and its current value if that differs."""
     if now.get(parameter, made) == made:
         return f"has {made}"
@@ -109,7 +108,7 @@ def _check_sites(
 
 
 def _difference(
-    requested: FabricConfig, kept: FabricConfig, changed: Callable[[], Mapping[str, Any]]
+    requested: FabricConfig, kept: FabricConfig, changed: Callable[[], Mapping[str, object]]
 ) -> str | None:
     """The first difference in words; None if there is none.
 
@@ -129,9 +128,9 @@ def _difference(
     return None
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(values: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Parameters by their dotted names."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
             found |= _flat(value, f"{prefix}{name}.")

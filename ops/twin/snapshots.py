@@ -16,8 +16,6 @@ from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SNAPSHOT_SUFFIX, SnapshotFolder
 
-# What is kept of a twin's past in its folder, and every moment of it.
-
 
 def snapshot_folder(folder: DataFolder, site: str) -> SnapshotFolder:
     """A site's snapshots, with those of its upgrades."""
@@ -26,7 +24,7 @@ def snapshot_folder(folder: DataFolder, site: str) -> SnapshotFolder:
 
 
 def site_history(folder: DataFolder, site: str, log: SiteLog) -> SiteHistory:
-    """Every moment of a site with this log."""
+    """The states of a site with this log at any time."""
     return SiteHistory(log, snapshot_folder(folder, site), services_of)
 
 
@@ -65,12 +63,12 @@ class TwinSnapshots:
 
     @property
     def problems(self) -> list[str]:
-        """Why some could not be written last, and which of upgrades are lost, a sentence each."""
+        """Sentences on snapshots that could not be written, and on lost upgrade snapshots."""
         failing = [taker.problem for taker in self._takers.values() if taker.problem is not None]
         return [*self._lost, *failing]
 
     def taker(self, site: str) -> SnapshotTaker:
-        """Who takes a site's from now on. Those that are of a longer log than it has are removed."""
+        """The taker of a site's snapshots from now on. Removes snapshots beyond the end of its log."""
         folder = self.folder(site)
         self._check_upgrade_snapshots(site)
         try:
@@ -85,13 +83,14 @@ class TwinSnapshots:
         return taker
 
     def _check_upgrade_snapshots(self, site: str) -> None:
-        """The twin lives without them, and nothing can be made of its log."""
+        """Log lost upgrade snapshots as errors. The twin can run without them, but its log cannot be
+        folded."""
         opened = self._logs.open(site)
         if opened.last_seq(upgrade_source(site)) < 0:
             return
         try:
             lost = [*lost_upgrade_snapshots(opened, self.folder(site))]
-        except OperationFailed as error:  # an archived stretch is
+        except OperationFailed as error:  # an archived segment is lost
             lost = [str(error)]
         for sentence in lost:
             log.error("%s", sentence)
@@ -104,5 +103,6 @@ class TwinSnapshots:
         return site_history(self._folder, site, self._logs.open(site))
 
     def newest(self, site: str) -> SiteSnapshot | None:
-        """The newest good one of a site's log as it stood when its taker was made; given once."""
+        """The newest good snapshot of a site at the time when its taker was created. Returned once, then
+        forgotten, because it is large."""
         return self._newest.pop(site, None)

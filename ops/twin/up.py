@@ -115,8 +115,8 @@ def _listen(options: UpOptions, folder: DataFolder) -> socket.socket:
     except OperationFailed as taken:
         try:
             folder.check_free()
-        except FolderInUse as held:
-            raise FolderInUse(f"{held}; {taken}, and another folder with --data") from None
+        except FolderInUse as in_use:
+            raise FolderInUse(f"{in_use}; {taken}, and another folder with --data") from None
         raise
 
 

@@ -5,14 +5,14 @@ upgraded states, append the messages to the log, replace the states. Planning wr
 can be repeated, so an upgrade that was interrupted anywhere is finished by running it again. The previous
 version can continue with the twin until the messages are on the log; afterwards only this version can.
 
-`shared/storage/snapshots/site_upgrade.py` plans the states and the message of one site. The two ends,
-`ops/twin/version_upgrade.py` and `ops/live/upgrade.py`, are apart because they write to different places: a
-log file of one site and its store, or a Kafka partition of several sites and an image of its states.
+`shared/storage/snapshots/site_upgrade.py` plans the states and the message of one site. A `StoppedTwin` has
+the operations that differ: `ops/twin/version_upgrade.py` writes a log file per site and its store,
+`ops/live/upgrade.py` a Kafka partition of several sites and an image of its states.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypedDict
+from typing import TypedDict
 
 from ops.local.software_version import software_version
 from ops.twin.site_audit import ReportUpgradeProgress, UpgradeDifferences, upgrade_differences
@@ -69,33 +69,28 @@ class UpgradeCheckRow(UpgradeRow, UpgradeDifferences):
     """The row of a site that would be upgraded, and how this version differs."""
 
 
-class StoppedTwin(Protocol):
-    """A twin that does not run, locked by this process."""
+@dataclass(frozen=True, slots=True)
+class StoppedTwin:
+    """A twin that does not run, locked by this process, and the operations that an upgrade needs.
 
-    def planned(self) -> list[PartitionUpgrade]:
-        """The upgrades of all partitions that need one. UpgradeNeeded if this version cannot upgrade one,
-        OperationFailed if the previous version left unfinished work."""
+    - `planned`: the upgrades of all partitions that need one. UpgradeNeeded if this version cannot upgrade
+      one, OperationFailed if the previous version left unfinished work.
+    - `log`: the log of a site. `snapshots`: the snapshots of a site, with those of its upgrades.
+    - `append_messages`: append the upgrade messages that are not on the log yet, durably.
+    - `replace_states`: replace the states of the partition by the upgraded ones.
+    - `keep_writers_out`: keep other processes from committing to the partition until its states are replaced.
+    - `skips`: the messages of a partition that operators let services skip.
+    - `labels`: the fields of a row that the partition adds to the upgrade of a site.
+    """
 
-    def log(self, site: str) -> UpgradeLog:
-        """The log of a site."""
-
-    def snapshots(self, site: str) -> SnapshotFolder:
-        """The snapshots of a site, with those of its upgrades."""
-
-    def skips(self, partition: int, /) -> Collection[Skip]:
-        """The messages that operators let services skip."""
-
-    def labels(self, partition: int, /) -> UpgradeLabels:
-        """What a row of the report shows next to the upgrade of the site."""
-
-    def keep_writers_out(self, upgrade: PartitionUpgrade, /) -> None:
-        """Keep other processes from committing to the partition until its states are replaced."""
-
-    def append_messages(self, upgrade: PartitionUpgrade) -> None:
-        """Append the upgrade messages that are not on the log yet, durably."""
-
-    def replace_states(self, upgrade: PartitionUpgrade) -> None:
-        """Replace the states of the partition by the upgraded ones."""
+    planned: Callable[[], list[PartitionUpgrade]]
+    log: Callable[[str], UpgradeLog]
+    snapshots: Callable[[str], SnapshotFolder]
+    append_messages: Callable[[PartitionUpgrade], None]
+    replace_states: Callable[[PartitionUpgrade], None]
+    keep_writers_out: Callable[[PartitionUpgrade], None] = lambda _upgrade: None
+    skips: Callable[[int], Collection[Skip]] = lambda _partition: ()
+    labels: Callable[[int], UpgradeLabels] = lambda _partition: {}
 
 
 def upgrade_partitions(twin: StoppedTwin) -> list[UpgradeRow]:

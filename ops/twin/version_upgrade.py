@@ -6,7 +6,8 @@ lock of the data folder keeps other writers out.
 """
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from ops.local.software_version import software_version
@@ -16,9 +17,9 @@ from ops.twin.site_audit import ReportUpgradeProgress
 from ops.twin.snapshots import site_history, snapshot_folder
 from ops.twin.upgrade_steps import (
     PartitionUpgrade,
+    StoppedTwin,
     UpgradeCheckRow,
     UpgradeCommands,
-    UpgradeLabels,
     UpgradeRow,
     check_partitions,
     code_to_upgrade,
@@ -29,13 +30,11 @@ from schemas.registry import encode
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged, NotFound
 from shared.engine.roots import operator_source
-from shared.engine.site import Skip
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import REBUILD_COMMAND, UPGRADE_COMMAND, SiteRunner
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
-from shared.storage.log.indexed_log import IndexedLog, IndexedLogs
+from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.snapshots.site_upgrade import SiteUpgrade
-from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.fabric_registry import registered_fabrics
 from shared.storage.store.redis_store import RedisStore
 
@@ -65,7 +64,7 @@ def check_upgrade(
 
 
 @contextlib.contextmanager
-def _stopped_twin(data: Path, redis: str | None) -> Iterator["_StoppedFolder"]:
+def _stopped_twin(data: Path, redis: str | None) -> Iterator[StoppedTwin]:
     folder = DataFolder(data)
     identity = folder.identity() if data.is_dir() else None
     if identity is None:
@@ -73,8 +72,8 @@ def _stopped_twin(data: Path, redis: str | None) -> Iterator["_StoppedFolder"]:
     with contextlib.ExitStack() as stack:
         try:
             folder.hold()
-        except FolderInUse as stored:
-            raise FolderInUse(f"{stored}; stop it first, with Ctrl-C or SIGTERM") from None
+        except FolderInUse as in_use:
+            raise FolderInUse(f"{in_use}; stop it first, with Ctrl-C or SIGTERM") from None
         stack.callback(folder.release)
         if redis is None:
             server = EmbeddedValkey(folder.redis)
@@ -84,78 +83,62 @@ def _stopped_twin(data: Path, redis: str | None) -> Iterator["_StoppedFolder"]:
         store = stack.enter_context(contextlib.closing(RedisStore(redis)))
         store.check()
         logs = stack.enter_context(contextlib.closing(IndexedLogs(folder.logs)))
-        yield _StoppedFolder(folder, identity, store, logs)
+        yield StoppedTwin(
+            planned=partial(_planned, identity, store, logs),
+            log=logs.open,
+            snapshots=partial(snapshot_folder, folder),
+            append_messages=partial(_append_messages, logs),
+            replace_states=partial(_replace_states, folder, store, logs),
+        )
 
 
-class _StoppedFolder:
-    """The data folder of a twin, locked by this process."""
+def _planned(identity: TwinIdentity, store: RedisStore, logs: IndexedLogs) -> list[PartitionUpgrade]:
+    upgrades = []
+    for partition, plan in enumerate(identity.sites):
+        upgrade = _planned_site(store, logs, plan.site, partition)
+        if upgrade is not None:
+            upgrades.append(PartitionUpgrade(partition, (upgrade,)))
+    return upgrades
 
-    def __init__(
-        self, folder: DataFolder, identity: TwinIdentity, store: RedisStore, logs: IndexedLogs
-    ) -> None:
-        self._folder = folder
-        self._identity = identity
-        self._store = store
-        self._logs = logs
 
-    def planned(self) -> list[PartitionUpgrade]:
-        upgrades = []
-        for partition, plan in enumerate(self._identity.sites):
-            upgrade = self._planned_site(plan.site, partition)
-            if upgrade is not None:
-                upgrades.append(PartitionUpgrade(partition, (upgrade,)))
-        return upgrades
+def _planned_site(store: RedisStore, logs: IndexedLogs, site: str, partition: int) -> SiteUpgrade | None:
+    """None if the site has no states, or if this version can use them."""
+    found = store.snapshot(partition, [])
+    positions = set(found.positions.values())
+    if not positions:
+        return None
+    if len(positions) > 1:
+        raise LogDamaged(f"{site}: its services are at different positions {sorted(positions)}")
+    kinds = {fabric: resident.kind for fabric, resident in registered_fabrics(found.values).items()}
+    code = code_to_upgrade(site, found.values, kinds.values(), COMMANDS)
+    if code is None:
+        return None
+    return planned_site(store, partition, site, kinds, positions.pop(), code, logs.open(site))
 
-    def _planned_site(self, site: str, partition: int) -> SiteUpgrade | None:
-        """None if the site has no states, or if this version can use them."""
-        found = self._store.snapshot(partition, [])
-        positions = set(found.positions.values())
-        if not positions:
-            return None
-        if len(positions) > 1:
-            raise LogDamaged(f"{site}: its services are at different positions {sorted(positions)}")
-        kinds = {fabric: resident.kind for fabric, resident in registered_fabrics(found.values).items()}
-        code = code_to_upgrade(site, found.values, kinds.values(), COMMANDS)
-        if code is None:
-            return None
-        return planned_site(self._store, partition, site, kinds, positions.pop(), code, self.log(site))
 
-    def log(self, site: str) -> IndexedLog:
-        return self._logs.open(site)
+def _append_messages(logs: IndexedLogs, upgrade: PartitionUpgrade) -> None:
+    for site in upgrade.sites:
+        log = logs.open(site.site)
+        if not site.on_log:
+            log.append([site.message], [encode(site.message)])
+        log.sync()
 
-    def snapshots(self, site: str) -> SnapshotFolder:
-        return snapshot_folder(self._folder, site)
 
-    def skips(self, _partition: int) -> Collection[Skip]:
-        return ()
-
-    def labels(self, _partition: int) -> UpgradeLabels:
-        return {}
-
-    def keep_writers_out(self, _upgrade: PartitionUpgrade) -> None:
-        """Nothing: the folder is locked."""
-
-    def append_messages(self, upgrade: PartitionUpgrade) -> None:
-        for site in upgrade.sites:
-            log = self.log(site.site)
-            if not site.on_log:
-                log.append([site.message], [encode(site.message)])
-            log.sync()
-
-    def replace_states(self, upgrade: PartitionUpgrade) -> None:
-        for site in upgrade.sites:
-            log = self.log(site.site)
-            runner = SiteRunner(
-                site.site,
-                upgrade.partition,
-                services_of,
-                store=self._store,
-                place=self._store.place,
-                log=log,
-                dead_letters=DeadLetterFile(self._folder.dead_letters),
-                software=software_version(),
-                starting_snapshot=site_history(self._folder, site.site, log).starting_snapshot,
-            )
-            runner.rebuild(site.snapshot)
-            last_number = log.last_seq(operator_source(site.site))
-            self._store.raise_last_number(upgrade.partition, last_number)
+def _replace_states(
+    folder: DataFolder, store: RedisStore, logs: IndexedLogs, upgrade: PartitionUpgrade
+) -> None:
+    for site in upgrade.sites:
+        log = logs.open(site.site)
+        runner = SiteRunner(
+            site.site,
+            upgrade.partition,
+            services_of,
+            store=store,
+            place=store.place,
+            log=log,
+            dead_letters=DeadLetterFile(folder.dead_letters),
+            software=software_version(),
+            starting_snapshot=site_history(folder, site.site, log).starting_snapshot,
+        )
+        runner.rebuild(site.snapshot)
+        store.raise_last_number(upgrade.partition, log.last_seq(operator_source(site.site)))

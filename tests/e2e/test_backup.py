@@ -246,6 +246,6 @@ def test_a_damaged_backup_is_refused_by_name(standing: Path, tmp_path: Path) -> 
     done = cli("restore", str(bad), "--data", str(tmp_path / "data"))
     assert (done.returncode, done.stderr) == (
         1,
-        f"lightwave: backup {bad}: inbox.json is not as it was written: its digest is another one\n",
+        f"lightwave: backup {bad}: inbox.json was changed: its digest differs\n",
     )
     assert not (tmp_path / "data").exists()

@@ -73,11 +73,11 @@ def _from_folder(place: Path, at: str | None) -> tuple[list[SiteSnapshot], str]:
     from ops.twin.history_reader import read_history
 
     twin = read_history(DataFolder(place))
-    moment = twin.moment(at)
+    point = twin.point_in_time(at)
     snapshots = [
-        twin.at(site, position).snapshot(software_version()) for site, position in moment.positions.items()
+        twin.at(site, position).snapshot(software_version()) for site, position in point.positions.items()
     ]
-    again = at if at is not None and "/" in at else f"{moment.at_us}us"
+    again = at if at is not None and "/" in at else f"{point.at_us}us"
     return snapshots, f"{place.absolute()}@{again}"
 
 

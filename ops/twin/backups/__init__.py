@@ -1,7 +1,7 @@
-"""Backups of an embedded twin: where they are cut, how they are written and verified, and twins made of them.
+"""Backups of an embedded twin: create, verify and restore.
 
-A backup is a folder: `manifest.json`, which has the digest of itself and of every file; each site's log up to
-one quiet moment, as zstd; the snapshots and telemetry frames up to it; the requests that waited then; the
-clock, the sites, the operations log, the dead letters. States are not in it: they are made again from the
-log.
+A backup is the content of a data folder at one quiet time. It is a folder with `manifest.json`, which has the
+digest of every file and of itself; each site's log, compressed with zstd; snapshots and telemetry frames; the
+waiting requests; the clock, the sites, the operations log and the dead letters. It has no states, because
+they are rebuilt from the logs.
 """

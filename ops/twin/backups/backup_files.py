@@ -1,5 +1,4 @@
-"""Files of a backup: written with their digest, read against it, in a folder that is there whole or not at
-all."""
+"""Files of a backup, written with their digests, in a folder that appears only when it is complete."""
 
 import contextlib
 import fcntl
@@ -18,10 +17,10 @@ from shared.storage.files.folder_lock import LOCK
 from shared.storage.log.log_bytes import LogBytes
 
 PARTIAL = ".partial"
-"""At the end of a folder's name until it is whole."""
+"""Suffix of a folder's name until it is complete."""
 CHUNK = 1 << 20
 LEVEL = 3
-"""Of the compression, as of snapshots."""
+"""Compression level, the same as of snapshots."""
 MANIFEST = "manifest.json"
 INBOX = "inbox.json"
 LOG_SUFFIX = ".jsonl.zst"
@@ -30,18 +29,18 @@ FOLDERS = ("log", "snapshots", "upgrades", "telemetry")
 KNOWN_NAMES = frozenset(
     {MANIFEST, INBOX, OPERATIONS, LETTERS, CLOCK, ORIGIN, *FOLDERS, "redis", LOCK, "lightwave-twin.json"}
 )
-"""What may lie in a folder that a killed command left unfinished."""
+"""Names in a folder that a killed command left unfinished."""
 
 
 def folder_error(what: str, folder: Path, error: OSError) -> OperationFailed:
-    """The system's refusal as one sentence, with the file of this folder that it is about."""
+    """An operating system error, with the file of this folder that caused it."""
     named = str(error.filename or "")
     about = f"{Path(named).name}: " if named and Path(named) != folder else ""
     return OperationFailed(f"{what} {folder}: {about}{error.strerror or error}")
 
 
 def write_file(folder: Path, name: str, pieces: Iterable[bytes]) -> BackupFile:
-    """Write a file, force it to the disk, and tell its size and digest; OSError if that is impossible."""
+    """Write and sync a new file, and return its size and digest. OSError if it cannot be written."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
@@ -60,13 +59,13 @@ def write_file(folder: Path, name: str, pieces: Iterable[bytes]) -> BackupFile:
 
 
 def file_chunks(path: Path, size: int | None = None) -> Iterator[bytes]:
-    """The first so many bytes of a file, or all; OSError if it cannot be read."""
+    """The first `size` bytes of a file, or all. OSError if it cannot be read."""
     with path.open("rb") as file:
         yield from stream_chunks(file, size)
 
 
 def stream_chunks(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
-    """The next so many bytes of a stream, or all."""
+    """The next `size` bytes of a stream, or all."""
     left = size
     while left != 0:
         piece = file.read(CHUNK if left is None else min(CHUNK, left))
@@ -77,8 +76,8 @@ def stream_chunks(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
 
 
 def log_chunks(folder: Path, log: LogBytes, size: int) -> Iterator[bytes]:
-    """The first so many bytes of a log in a twin's data folder; OperationFailed, with that folder's name,
-    where it cannot be read. Of a log that is not there nothing was written yet."""
+    """The first `size` bytes of a log in a twin's data folder. OperationFailed, with that folder's name, if
+    they cannot be read. A missing log is an empty one."""
     try:
         with log.opened() as file:
             yield from stream_chunks(file, size)
@@ -88,7 +87,7 @@ def log_chunks(folder: Path, log: LogBytes, size: int) -> Iterator[bytes]:
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """As zstd."""
+    """The bytes, compressed with zstd."""
     stream = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compressobj()
     for piece in pieces:
         if part := stream.compress(piece):
@@ -107,9 +106,10 @@ def digest_of(path: Path) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def atomic_folder(folder: Path, what: str) -> Iterator[Path]:
-    """A new folder to fill, which takes its name once it is whole, and on the disk; where that fails nothing
-    of it is left, and after a kill only `FOLDER.partial`, which the next try removes. OperationFailed for a
-    folder that is not empty, and while another process fills one."""
+    """Yield a new folder to fill, and rename it to `folder` when it is complete and synced.
+
+    An error removes it. A killed process leaves `FOLDER.partial`, which the next attempt removes.
+    OperationFailed if `folder` is not empty, or while another process fills it."""
     _check_empty(folder, what)
     folder = folder.absolute()
     part = folder.with_name(f"{folder.name}{PARTIAL}")
@@ -138,16 +138,16 @@ def _check_empty(folder: Path, what: str) -> None:
         if folder.is_dir() and any(folder.iterdir()):
             raise OperationFailed(f"{what} {folder}: is not empty; give a folder that is new or empty")
         if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
-            raise OperationFailed(f"{what} {folder}: is no folder; give one that is new or empty")
+            raise OperationFailed(f"{what} {folder}: is not a folder; give one that is new or empty")
         if folder.is_dir() and (folder.is_symlink() or folder.is_mount()):
-            # It takes its name at once, whole, and neither can be replaced by that.
+            # The rename that completes a folder cannot replace a link or a mount point.
             raise OperationFailed(f"{what} {folder}: is a link or a mount point; give a new folder in it")
     except OSError as error:
         raise folder_error(what, folder, error) from None
 
 
 def _lock_and_clear(part: Path, lock: int, what: str) -> None:
-    """Keep others out of an unfinished folder, and remove what a killed command left there."""
+    """Lock an unfinished folder, and remove the files that a killed command left there."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -156,7 +156,7 @@ def _lock_and_clear(part: Path, lock: int, what: str) -> None:
         strange = sorted(found.name for found in part.iterdir() if found.name not in KNOWN_NAMES)
         if strange:
             raise OperationFailed(
-                f"{what} {part}: is in the way, and {strange[0]} in it is nothing of a twin's; move it away"
+                f"{what} {part}: already exists, and {strange[0]} in it is not a file of a twin; move it away"
             )
         for found in part.iterdir():
             shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
@@ -165,7 +165,7 @@ def _lock_and_clear(part: Path, lock: int, what: str) -> None:
 
 
 def is_being_filled(part: Path) -> bool:
-    """Whether another process fills this unfinished folder; nothing is made or kept from others to know."""
+    """Whether another process fills this unfinished folder. Creates nothing, and releases its lock."""
     try:
         lock = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

@@ -1,5 +1,4 @@
-"""Where a backup is cut: of a twin that runs between two steps of its loop, of one that does not as it lies
-there."""
+"""The point of a backup: between two steps of the loop of a running twin, or the end of a stopped one."""
 
 import contextlib
 import time
@@ -27,21 +26,21 @@ from shared.storage.store.redis_store import RedisStore
 def own_backup_point(
     folder: DataFolder, identity: TwinIdentity, twin: EmbeddedTwin, clock: EmbeddedClock, store_url: str
 ) -> BackupPoint:
-    """Of the twin that runs in this process. OperationFailed while its time stands still for something that
-    failed."""
+    """The point of the twin that runs in this process. OperationFailed while its time is stopped by an
+    error."""
     with contextlib.closing(InboxBackup(store_url, [site.name for site in twin.sites])) as copy:
 
-        def look() -> BackupPoint:
+        def read_point() -> BackupPoint:
             cuts = [_cut(site) for site in twin.sites]
             kept = SavedClock.model_validate(clock.kept())
             return _point(folder, identity, cuts, kept, copy.waiting())
 
-        return _with_cancelled(twin.run_when_quiet(look), copy)
+        return _with_cancelled(twin.run_when_quiet(read_point), copy)
 
 
 def stopped_backup_point(folder: DataFolder, redis: str | None) -> BackupPoint:
-    """Of a twin that does not run, whose folder the caller holds; `redis` is where it kept its states, if not
-    in the folder. LogDamaged where its log has lost its end."""
+    """The point of a stopped twin, whose folder the caller has locked. `redis` has its states, if the folder
+    does not. LogDamaged if a log has lost its end."""
     identity = folder.identity()
     if identity is None:
         raise NotFound(f"data folder {folder.path}: holds no twin")
@@ -59,8 +58,8 @@ def stopped_backup_point(folder: DataFolder, redis: str | None) -> BackupPoint:
             read = max(store.positions(partition).values(), default=0)
             if read > cut.position:
                 raise LogDamaged(
-                    f"{site}: its states have read {read} messages, but its log holds only {cut.position}: "
-                    "it lost its end; `lightwave up --rebuild` takes it as it is"
+                    f"{site}: its states have read {read} messages, but its log holds only {cut.position}; "
+                    "the end of the log is lost; `lightwave up --rebuild` continues without it"
                 )
             cuts.append(cut)
             ends_us.append(log.end_us)
@@ -70,7 +69,7 @@ def stopped_backup_point(folder: DataFolder, redis: str | None) -> BackupPoint:
 
 
 def twin_identity(operations: OperationsFile) -> str:
-    """The identity of a twin by its operations log; empty where that is lost."""
+    """The identity of a twin in its operations log; empty if that is lost."""
     bodies = [found.body for _, found in operations.read()]
     made = [body.twin for body in bodies if isinstance(body, TwinForked | TwinRestored)]
     planned = [body.twin for body in bodies if isinstance(body, TwinPlanned)]
@@ -99,7 +98,8 @@ def _point(
 
 
 def _with_cancelled(point: BackupPoint, copy: InboxBackup) -> BackupPoint:
-    """With the keys that were cancelled up to now; one that waited at the point was not yet."""
+    """The point, with the cancelled idempotency keys. Keys of requests that waited at the point were
+    cancelled later."""
     waits = {orjson.loads(row.body).get("key") for row in point.inbox}
     keys = tuple(row for row in copy.cancelled() if row.key not in waits)
     return point.model_copy(update={"cancelled": keys})
@@ -107,7 +107,7 @@ def _with_cancelled(point: BackupPoint, copy: InboxBackup) -> BackupPoint:
 
 def _cut(site: SiteRunner) -> SiteLogCut:
     if not site.is_quiet():
-        raise OperationFailed(f"{site.name}: its log holds what is not committed; ask again in a moment")
+        raise OperationFailed(f"{site.name}: its log has messages that are not committed yet; retry")
     return SiteLogCut(site=site.name, position=site.position, size=site.log_size)
 
 

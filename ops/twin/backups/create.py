@@ -1,4 +1,4 @@
-"""Writes a backup of an embedded twin, running or not."""
+"""Write a backup of an embedded twin, running or stopped."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,8 +38,11 @@ WHAT = "backup"
 def run_backup(
     out: Path, data: Path, *, redis: str | None = None, client: Client | None = None
 ) -> BackupManifest:
-    """Back up the twin in a data folder, which `client` reaches if it runs; else it is reached where it says.
-    OperationFailed where the backup cannot be written, and then nothing of it is left."""
+    """Back up the twin in a data folder. `client` reaches a running twin; the default is the URL in the
+    folder.
+
+    NotFound if there is no twin, InvalidInput if `out` is inside the data folder. OperationFailed if the
+    backup cannot be written; nothing of it is left then."""
     folder = DataFolder(data)
     if not data.exists() or folder.identity() is None:
         raise NotFound(f"data folder {data}: holds no twin")
@@ -48,18 +51,18 @@ def run_backup(
     with atomic_folder(out, WHAT) as part:
         try:
             folder.hold()
-        except FolderInUse as held:
-            return _write_backup(part, folder, running_backup_point(folder, client, held))
+        except FolderInUse as in_use:
+            return _write_backup(part, folder, running_backup_point(folder, client, in_use))
         try:
             return _write_backup(part, folder, stopped_backup_point(folder, redis))
         finally:
             folder.release()
 
 
-def running_backup_point(folder: DataFolder, client: Client | None, held: FolderInUse) -> BackupPoint:
-    """Where the twin that runs in a folder stands at a quiet moment, by itself; OperationFailed where
-    it is not the one of this folder."""
-    client = client_of_running(folder, client, held)
+def running_backup_point(folder: DataFolder, client: Client | None, in_use: FolderInUse) -> BackupPoint:
+    """The backup point of the twin that runs in a folder, from its gateway. Errors as in
+    `client_of_running`."""
+    client = client_of_running(folder, client, in_use)
     answer = client.resource("/v1/backup", *BackupPoint.model_fields)
     with client.reading():
         try:
@@ -68,19 +71,19 @@ def running_backup_point(folder: DataFolder, client: Client | None, held: Folder
             raise ValueError(error.errors()[0]["msg"]) from None
 
 
-def client_of_running(folder: DataFolder, client: Client | None, held: FolderInUse) -> Client:
-    """Who reaches the twin that runs in a folder, by itself if nobody is given; OperationFailed where what
-    answers is not the one of this folder."""
+def client_of_running(folder: DataFolder, client: Client | None, in_use: FolderInUse) -> Client:
+    """A client of the twin that runs in a folder; the default is the URL in the folder. OperationFailed if
+    the twin does not answer, or if another twin does."""
     running = folder.running()
     if client is None and running is None:
-        raise OperationFailed(f"{held}, which does not say yet where it is reached; ask again in a moment")
+        raise OperationFailed(f"{in_use}, whose address is not known yet; retry")
     client = client or Client(running.url if running is not None else None)
     try:
         place = str(client.resource("/v1/twin", "runtime", "place")["place"])
     except TwinUnreachable as error:
-        raise OperationFailed(f"{held}, which cannot be asked where it stands: {error}") from None
+        raise OperationFailed(f"{in_use}, which does not answer: {error}") from None
     if Path(place) != folder.path.resolve():
-        raise OperationFailed(f"{held}, but at {client.url} answers that of {place}")
+        raise OperationFailed(f"{in_use}, but the twin at {client.url} is that of {place}")
     return client
 
 
@@ -105,7 +108,7 @@ def _files(part: Path, folder: DataFolder, point: BackupPoint) -> Iterator[Backu
     yield write_file(part, CLOCK, [point.clock.model_dump_json().encode()])
     inbox = KeptInbox(waiting=point.inbox, cancelled=point.cancelled)
     yield write_file(part, INBOX, [inbox.model_dump_json().encode()])
-    read_origin(folder)  # refused where it is damaged: nothing of it would be good for anything
+    read_origin(folder)  # a damaged origin raises: the backup of such a fork would be useless
     for cut in point.sites:
         check_records(folder, cut.site, ReadOnlyLog(site_log(folder.logs, cut.site), cut.size))
     if folder.origin.exists():
@@ -123,14 +126,14 @@ def _files(part: Path, folder: DataFolder, point: BackupPoint) -> Iterator[Backu
         try:
             data = source.read_bytes()
         except FileNotFoundError:
-            continue  # a frame that made room for a newer one meanwhile
+            continue  # a frame that was deleted meanwhile, because newer ones replace old ones
         except OSError as error:
             raise folder_error("data folder", folder.path, error) from None
         yield write_file(part, str(source.relative_to(folder.path)), [data])
 
 
 def _log_of(folder: DataFolder, cut: SiteLogCut) -> Iterator[bytes]:
-    """A log up to the cut; LogDamaged where it is not so long, or does not end there with a line."""
+    """A log up to the cut. LogDamaged if it is shorter, or if no line ends there."""
     log = site_log(folder.logs, cut.site)
     size, lines, last = 0, 0, b"\n"
     for piece in log_chunks(folder.path, log, cut.size):
@@ -138,7 +141,7 @@ def _log_of(folder: DataFolder, cut: SiteLogCut) -> Iterator[bytes]:
         yield piece
     if (size, lines, last) != (cut.size, cut.position, b"\n"):
         raise LogDamaged(
-            f"log file {log.path}: holds {lines} messages in {size} bytes, where the twin wrote "
+            f"log file {log.path}: holds {lines} messages in {size} bytes, but the twin wrote "
             f"{cut.position} in {cut.size}; restore it from a backup"
         )
 

@@ -1,4 +1,4 @@
-"""The manifest of a backup, which carries its own digest, and what a backup is held against it."""
+"""The manifest of a backup, with its own digest, and the verification of a backup."""
 
 import hashlib
 from collections.abc import Callable
@@ -17,35 +17,36 @@ OWN_DIGEST = "sha256"
 MANIFEST_MAX = 64 << 20
 
 ReportBytes = Callable[[int, int], None]
-"""Is told (bytes read, bytes in all)."""
+"""Receives (bytes read, bytes in total)."""
 
 
 class KeptInbox(Model):
-    """What waited, and what was cancelled."""
+    """The waiting requests, and the cancelled idempotency keys."""
 
     waiting: tuple[WaitingRequest, ...]
     cancelled: tuple[CancelledKey, ...]
 
 
 def manifest_bytes(manifest: BackupManifest) -> bytes:
-    """As it is kept: JSON with its own digest."""
+    """The content of the manifest file: JSON with its own digest."""
     fields = manifest.model_dump(mode="json")
     kept = {OWN_DIGEST: _digest(fields), **fields}
     return orjson.dumps(kept, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def read_manifest(backup: Path) -> BackupManifest:
-    """NotFound where there is no backup; OperationFailed where it is none of this version, or damaged."""
+    """Read the manifest of a backup. NotFound if there is none; OperationFailed if it is damaged or of
+    another format."""
     where = f"backup {backup}"
     path = backup / MANIFEST
     if not backup.is_dir():
         raise NotFound(f"{where}: no such folder")
     try:
         if path.stat().st_size > MANIFEST_MAX:
-            raise OperationFailed(f"{where}: {MANIFEST} is longer than any manifest")
+            raise OperationFailed(f"{where}: {MANIFEST} is too large for a manifest")
         text = path.read_bytes()
     except FileNotFoundError:
-        raise NotFound(f"{where}: is no backup of a twin, or not a whole one: it has no {MANIFEST}") from None
+        raise NotFound(f"{where}: is not a complete backup of a twin: it has no {MANIFEST}") from None
     except OSError as error:
         raise folder_error("backup", backup, error) from None
     try:
@@ -53,17 +54,17 @@ def read_manifest(backup: Path) -> BackupManifest:
         own = fields.pop(OWN_DIGEST)
         if fields["form"] != BACKUP_FORMAT:
             raise OperationFailed(
-                f"{where}: {MANIFEST} is of form {fields['form']!r}; must be {BACKUP_FORMAT}"
+                f"{where}: {MANIFEST} has format {fields['form']!r}; must be {BACKUP_FORMAT}"
             )
         if own != _digest(fields):
-            raise OperationFailed(f"{where}: {MANIFEST} is not as it was written: its digest is another one")
+            raise OperationFailed(f"{where}: {MANIFEST} was changed: its digest differs")
         return BackupManifest.model_validate_json(orjson.dumps(fields))
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError):
-        raise OperationFailed(f"{where}: {MANIFEST} is no manifest of a backup") from None
+        raise OperationFailed(f"{where}: {MANIFEST} is not a valid manifest") from None
 
 
 def verify_backup(backup: Path, report_progress: ReportBytes = lambda _done, _whole: None) -> BackupManifest:
-    """Hold every file against its digest; OperationFailed names the first that is not as it was written."""
+    """Compare every file with its digest. OperationFailed names the first file that differs."""
     manifest = read_manifest(backup)
     whole, done = sum(row.size for row in manifest.files), 0
     for row in manifest.files:
@@ -76,19 +77,17 @@ def verify_backup(backup: Path, report_progress: ReportBytes = lambda _done, _wh
             raise folder_error("backup", backup, error) from None
         if size != row.size:
             raise OperationFailed(
-                f"backup {backup}: {row.path} has {size} bytes, and was written with {row.size}"
+                f"backup {backup}: {row.path} has {size} bytes; it was written with {row.size}"
             )
         if sha256 != row.sha256:
-            raise OperationFailed(
-                f"backup {backup}: {row.path} is not as it was written: its digest is another one"
-            )
+            raise OperationFailed(f"backup {backup}: {row.path} was changed: its digest differs")
         done += size
         report_progress(done, whole)
     return manifest
 
 
 def read_inbox(backup: Path) -> KeptInbox:
-    """What waited; OperationFailed where this version cannot read it."""
+    """Read the waiting requests. OperationFailed if this version cannot read them."""
     try:
         return KeptInbox.model_validate_json((backup / INBOX).read_bytes())
     except (OSError, ValidationError):

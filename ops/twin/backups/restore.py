@@ -1,4 +1,4 @@
-"""Makes a data folder from a backup: another twin, which goes on from where the first one stood."""
+"""Create a data folder from a backup: a new twin, which continues from the point of the backup."""
 
 import uuid
 from collections.abc import Iterator
@@ -37,10 +37,11 @@ def run_restore(
     *,
     redis: str | None = None,
 ) -> BackupManifest:
-    """Make a twin's data folder, whole or not at all, its states in `redis`, if that is given, else in the
-    folder. `tell` is told how many bytes are verified. OperationFailed where the backup is damaged or none;
-    OperationFailed where the folder is not empty or cannot be written, or where this build folds the log to
-    something else than the one that wrote it."""
+    """Create a twin's data folder, completely or not at all. Its states go to `redis`, or else to the folder.
+
+    `report_progress` receives the number of verified bytes. NotFound if there is no backup. OperationFailed
+    if the backup is damaged, if the folder is not empty or cannot be written, or if the services of this
+    build emit other messages than the log has."""
     manifest = verify_backup(backup, report_progress)
     with atomic_folder(data, WHAT) as part:
         _copy(backup, part, manifest)
@@ -52,9 +53,8 @@ def run_restore(
             _make_states(backup, folder, identity, redis)
         except LogDamaged as error:
             raise OperationFailed(
-                f"backup {backup}: was made by {manifest.software}, and "
-                f"this is {software_version()}, whose services "
-                f"read its log otherwise; restore it with that version: {error}"
+                f"backup {backup}: was created by {manifest.software}; the services of this version, "
+                f"{software_version()}, emit other messages; restore it with that version: {error}"
             ) from None
         restored = TwinRestored(twin=uuid.uuid4().hex, origin=manifest.twin, wall_us=manifest.wall_us)
         OperationsFile(folder.operations).append(new_operation(restored, local_person()))
@@ -62,7 +62,7 @@ def run_restore(
 
 
 def _copy(backup: Path, part: Path, manifest: BackupManifest) -> None:
-    """Logs plain, all else as it is; what a data folder has no place for stays out."""
+    """Decompress the logs, and copy the other files of a data folder."""
     cuts = {f"log/{cut.site}{LOG_SUFFIX}": cut for cut in manifest.sites}
     if missing := cuts.keys() - {row.path for row in manifest.files}:
         raise OperationFailed(f"backup {backup}: its manifest has no {min(missing)}")
@@ -73,7 +73,7 @@ def _copy(backup: Path, part: Path, manifest: BackupManifest) -> None:
             made = write_file(part, f"log/{cut.site}{SITE_LOG_SUFFIX}", raw_lines(source))
             if made.size != cut.size:
                 raise OperationFailed(
-                    f"backup {backup}: {row.path} holds {made.size} bytes of log, and was written with "
+                    f"backup {backup}: {row.path} holds {made.size} bytes of log; it was written with "
                     f"{cut.size}"
                 )
         elif row.path in (IDENTITY_FILE, CLOCK, OPERATIONS, LETTERS, ORIGIN) or row.path.startswith(
@@ -92,7 +92,7 @@ def _read(backup: Path, source: Path) -> Iterator[bytes]:
 
 
 def _make_states(backup: Path, folder: DataFolder, identity: TwinIdentity, redis: str | None) -> None:
-    """Fold every log, and let wait what waited."""
+    """Fold every log, and put the waiting requests into the inbox."""
     kept = read_inbox(backup)
     with rebuilt_states(
         folder, identity, fill=lambda copy: copy.fill(kept.waiting, kept.cancelled), redis=redis

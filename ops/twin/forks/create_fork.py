@@ -1,4 +1,4 @@
-"""Makes a fork of a twin, which runs or does not, and is not touched: another data folder."""
+"""Create a fork of a running or stopped twin in a new data folder. The twin itself is not changed."""
 
 import contextlib
 import hashlib
@@ -51,8 +51,12 @@ SET = "set"
 
 @dataclass(frozen=True, slots=True)
 class ForkOptions:
-    """A fork that is wanted: its name, the moment as somebody wrote it (None is now), the future of
-    `lightwave forecast` whose draws it has (None: its parent's own), and what is set at its first moment."""
+    """Options of a fork.
+
+    - `at`: a time as on the command line; None: now.
+    - `draws`: the future of `lightwave forecast` whose random draws it has; None: those of its parent.
+    - `settings`: parameters to set at its start, `KEY=VALUE`.
+    """
 
     name: str
     at: str | None = None
@@ -60,39 +64,40 @@ class ForkOptions:
     settings: tuple[str, ...] = ()
 
 
-def run_fork(asked: ForkOptions, data: Path, client: Client | None = None) -> ForkOrigin:
-    """Make it, whole or not at all, of the twin in this folder; `client` reaches that if it runs.
-    InvalidInput for what is no name, no moment, or no parameter of one of its fabrics, or what they refuse;
-    NotFound where there is no twin; OperationFailed where there is such a fork, or it cannot be written."""
-    place = new_fork_folder(asked.name)
+def run_fork(options: ForkOptions, data: Path, client: Client | None = None) -> ForkOrigin:
+    """Create a fork of the twin in this folder, completely or not at all. `client` reaches a running twin.
+
+    InvalidInput for an invalid name, time or parameter, or if a fabric refuses a parameter; NotFound if there
+    is no twin; OperationFailed if the fork exists already or cannot be written."""
+    place = new_fork_folder(options.name)
     parent = read_history(DataFolder(data), client)
     for site, log in parent.logs.items():
         check_records(parent.folder, site, log)
-    moment_of_fork = parent.moment(asked.at)
-    moments = {site: parent.at(site, position) for site, position in moment_of_fork.positions.items()}
+    start = parent.point_in_time(options.at)
+    replayed = {site: parent.at(site, position) for site, position in start.positions.items()}
     kinds = {
         name: kind
-        for moment in moments.values()
-        for name, kind in moment.kinds.items()
-        if not moment.site.has_retired(name)
+        for one in replayed.values()
+        for name, kind in one.kinds.items()
+        if not one.site.has_retired(name)
     }
-    requests = _settings_requests(asked.settings, kinds)
+    requests = _settings_requests(options.settings, kinds)
     with atomic_folder(place, FORK) as part:
         inherited = [
-            _copy_log(data, parent.logs[site], part, site, moment.position)
-            for site, moment in sorted(moments.items())
+            _copy_log(data, parent.logs[site], part, site, one.position)
+            for site, one in sorted(replayed.items())
         ]
         origin = ForkOrigin(
-            name=asked.name,
+            name=options.name,
             twin=uuid.uuid4().hex,
             parent=parent.twin,
             place=str(data.resolve()),
-            at=asked.at or "now",
-            at_us=moment_of_fork.at_us,
+            at=options.at or "now",
+            at_us=start.at_us,
             software=software_version(),
             wall_us=time.time_ns() // 1_000,
-            draws=asked.draws,
-            settings=asked.settings,
+            draws=options.draws,
+            settings=options.settings,
             sites=tuple(inherited),
         )
         _write_files(part, parent, origin)
@@ -101,9 +106,9 @@ def run_fork(asked: ForkOptions, data: Path, client: Client | None = None) -> Fo
 
 
 def _settings_requests(settings: Sequence[str], kinds: Mapping[str, str]) -> list[TimedRequest]:
-    """One message for each fabric of which anything is set: all of it holds, or nothing does."""
+    """One request per fabric, so that either all of its settings apply or none."""
     if settings and not kinds:
-        raise InvalidInput(f"--set {settings[0]}: no fabric lives there")
+        raise InvalidInput(f"--set {settings[0]}: the twin has no fabric at that time")
     found: dict[str, SetParameters] = {}
     for text, change in zip(settings, parse_changes([(SET, text) for text in settings], kinds), strict=True):
         if change.after_s or not isinstance(change, SetChange) or change.fabric is None:
@@ -115,7 +120,7 @@ def _settings_requests(settings: Sequence[str], kinds: Mapping[str, str]) -> lis
 
 
 def _copy_log(folder: Path, log: ReadOnlyLog, part: Path, site: str, position: int) -> InheritedLog:
-    """What a fork has of a site's log. Where that ends within a cascade, the fork says the rest itself."""
+    """Copy a site's log up to a position. If the rest of a cascade is missing, the fork emits it itself."""
     last = b""
     for _, line in log.lines(min(position, log.end) - 1, 1):
         last = line
@@ -133,7 +138,7 @@ def _copy_log(folder: Path, log: ReadOnlyLog, part: Path, site: str, position: i
 
 
 def _write_files(part: Path, parent: TwinHistory, origin: ForkOrigin) -> None:
-    """All but the logs: requests that wait are not a fork's."""
+    """Write all files except the logs. A fork does not inherit waiting requests."""
     clock = SavedClock(speed=parent.clock.speed, now_us=origin.at_us)
     write_file(part, IDENTITY_FILE, [TwinIdentity(sites=parent.plans).model_dump_json().encode()])
     write_file(part, CLOCK, [clock.model_dump_json().encode()])
@@ -146,8 +151,8 @@ def _write_files(part: Path, parent: TwinHistory, origin: ForkOrigin) -> None:
 
 
 def _operations(parent: TwinHistory, origin: ForkOrigin) -> Iterator[bytes]:
-    """How the twin was planned, and that it is a fork. What was done to its parent's clock and the like has
-    no simulated time by which it could be known to be of before."""
+    """The operations log of a fork: the plan of the twin, and the fork itself. Other operations of the parent
+    have no simulated time, so it is not known whether they are older than the fork."""
     for _, found in OperationsFile(parent.folder.operations).read():
         if isinstance(found.body, TwinPlanned):
             yield encode_operation(found) + b"\n"
@@ -157,7 +162,7 @@ def _operations(parent: TwinHistory, origin: ForkOrigin) -> Iterator[bytes]:
 
 
 def _letters(parent: TwinHistory, origin: ForkOrigin) -> list[bytes]:
-    """The dead letters of what a fork has of the logs."""
+    """The dead letters of the inherited part of the logs."""
     ends = {one.site: one.position for one in origin.sites}
     try:
         rows = parent.folder.dead_letters.read_bytes().splitlines(keepends=True)
@@ -173,7 +178,7 @@ def _letters(parent: TwinHistory, origin: ForkOrigin) -> list[bytes]:
 
 
 def _snapshots_and_frames(parent: TwinHistory, origin: ForkOrigin) -> Iterator[Path]:
-    """The snapshots and frames of up to then."""
+    """The snapshots and frames up to the start of the fork."""
     for one in origin.sites:
         yield from snapshot_files_up_to(parent.folder, one.site, one.position)
     for path in sorted(parent.folder.telemetry.rglob("*.arrows")):
@@ -182,46 +187,46 @@ def _snapshots_and_frames(parent: TwinHistory, origin: ForkOrigin) -> Iterator[P
 
 
 def _link_or_copy(source: Path, place: Path) -> None:
-    """Another name for the same file where that can be, for none of these is ever written again, else a copy;
-    nothing of one that is gone by now."""
+    """Link a file, or copy it if the file system cannot link. These files never change, so they can be
+    shared. A file that was deleted meanwhile is skipped."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         try:
             os.link(source, place)
         except FileNotFoundError:
             raise
-        except OSError:  # another file system, another's file, or too many names of one
+        except OSError:  # another file system, another owner, or too many links
             write_file(place.parent, place.name, [source.read_bytes()])
 
 
 def _make_states(
     folder: DataFolder, identity: TwinIdentity, origin: ForkOrigin, requests: Sequence[TimedRequest]
 ) -> None:
-    """Make its states, and let what is asked of it be the first that happens. LogDamaged where the parent's
-    log is not what this build's services say."""
+    """Fold the states of the fork, and apply its settings first. LogDamaged if the parent's log differs from
+    the outputs of this build's services."""
     with rebuilt_states(folder, identity, by_snapshots=True) as runners:
         for runner in runners:
-            own = [ask for ask in requests if ask.fabric in runner.site.fabrics]
+            own = [request for request in requests if request.fabric in runner.site.fabrics]
             _apply_requests(runner, own, origin)
 
 
 def _apply_requests(runner: SiteRunner, requests: Sequence[TimedRequest], origin: ForkOrigin) -> None:
-    """By the rule of roots: a Tick that is due may come between two."""
-    for asked in timed_requests(runner.site, origin.at_us, requests, origin.draws):
-        body = asked.body
+    """Append the requests by the rule of roots: a due Tick may come between two of them."""
+    for timed in timed_requests(runner.site, origin.at_us, requests, origin.draws):
+        body = timed.body
         if isinstance(body, OperatorBody):
             body = body.model_copy(update={"comment": _fork_comment(origin)})
-        request = Request(asked.number, asked.fabric, body)
+        request = Request(timed.number, timed.fabric, body)
         root = None
         while root is None or isinstance(root.body, Tick):
-            root = runner.site.next_root(request, clock_us=asked.at_us)
+            root = runner.site.next_root(request, clock_us=timed.at_us)
             if root is None:
-                raise OperationFailed(f"fork {origin.name}: {asked.fabric} takes no request")
+                raise OperationFailed(f"fork {origin.name}: {timed.fabric} accepts no request")
             _check_not_refused(runner.take(root), root)
 
 
 def _check_not_refused(messages: Sequence[Envelope], root: Envelope) -> None:
-    """OperationFailed where what is asked is refused."""
+    """InvalidInput if a message refuses the request."""
     for message in messages:
         if message.cause == root.id and message.type.endswith("Refused") and not isinstance(root.body, Tick):
             fields = orjson.loads(message.body.model_dump_json())
@@ -229,5 +234,5 @@ def _check_not_refused(messages: Sequence[Envelope], root: Envelope) -> None:
 
 
 def _fork_comment(origin: ForkOrigin) -> str:
-    """What stands on the log with the first messages of a fork's own."""
+    """The comment of the first messages of a fork."""
     return f"fork {origin.name} of twin {origin.parent or 'unknown'} from {origin.at_us} us on"

@@ -1,4 +1,4 @@
-"""Where forks are kept, which there are, and how they go."""
+"""The folders of forks: find, list and remove them."""
 
 import contextlib
 import re
@@ -32,24 +32,24 @@ def forks_folder() -> Path:
 
 
 def fork_folder(name: str) -> Path:
-    """Where a fork of this name is or would be; InvalidInput where that is no name."""
+    """The folder of a fork, which need not exist. InvalidInput for an invalid name."""
     if re.fullmatch(FORK_NAME_PATTERN, name) is None:
         raise InvalidInput(f"fork {quoted(name)}: is not a valid name; must be {FORK_NAMES_ALLOWED}")
     return forks_folder() / name
 
 
 def existing_fork_folder(name: str) -> Path:
-    """Where the fork of this name is; NotFound where there is none."""
+    """The folder of an existing fork; NotFound if there is none."""
     place = fork_folder(name)
     if not (place / "origin.json").is_file():
         near = closest_match(name, fork_names())
-        hint = f"; did you mean {near}?" if near else "; `lightwave fork list` has them"
+        hint = f"; did you mean {near}?" if near else "; `lightwave fork list` shows them"
         raise NotFound(f"fork {name}: no such fork{hint}")
     return place
 
 
 def fork_names() -> list[str]:
-    """Of all forks; what is half made is none, nor what else lies there."""
+    """The names of all complete forks, sorted."""
     try:
         found = [path.name for path in forks_folder().iterdir() if (path / "origin.json").is_file()]
     except FileNotFoundError:
@@ -60,24 +60,28 @@ def fork_names() -> list[str]:
 
 
 def new_fork_folder(name: str) -> Path:
-    """Where a new fork goes; InvalidInput for no name, OperationFailed where there is one of it,
-    or too many."""
+    """The folder of a new fork. InvalidInput for an invalid name, OperationFailed if it exists, or if there
+    are FORKS_MAX forks."""
     place = fork_folder(name)
     if place.exists() or place.is_symlink():
         raise OperationFailed(
-            f"fork {name}: there is one already; give another name, or remove it with "
-            f"`lightwave fork rm {name}`"
+            f"fork {name}: already exists; give another name, or remove it with `lightwave fork rm {name}`"
         )
     if len(fork_names()) >= FORKS_MAX:
-        raise OperationFailed(f"fork {name}: there are {FORKS_MAX} forks, which is as many as there may be")
+        raise OperationFailed(f"fork {name}: there are {FORKS_MAX} forks already, the maximum")
     return place
 
 
 @dataclass(frozen=True, slots=True)
 class ForkRow:
-    """A fork as `fork list` shows it: of which twin, kept where, from which moment and so many messages on;
-    where it is now, what its files take, and where it answers if it runs. `problem` is why something of it
-    cannot be told."""
+    """A fork as `fork list` shows it.
+
+    - `data`, `bytes`: its folder and the size of its files. `url`: its gateway, if it runs.
+    - `parent`, `place`, `at_us`, `position`: identity and folder of its parent, simulated time of the fork,
+      and number of inherited messages.
+    - `now_us`: its current simulated time.
+    - `problem`: why the fields after `url` are missing.
+    """
 
     name: str
     data: str
@@ -95,7 +99,7 @@ class ForkRow:
 
 
 def fork_row(name: str) -> ForkRow:
-    """What there is to tell of a fork."""
+    """The row of a fork. InvalidInput for an invalid name."""
     folder = DataFolder(fork_folder(name))
     runs = is_locked(folder.path)
     running = folder.running() if runs else None
@@ -121,7 +125,7 @@ def fork_row(name: str) -> ForkRow:
 
 
 def _now_us(folder: DataFolder, origin: ForkOrigin, url: str | None) -> int:
-    """By the twin where it runs and answers, by what it kept where not."""
+    """The simulated time of a fork, from its gateway if it runs and answers, else from its files."""
     if url is not None:
         with contextlib.suppress(LightwaveError):
             return Client(url, timeout_s=CLOCK_TIMEOUT_S).resource(CLOCK, "now_us").now_us
@@ -139,8 +143,9 @@ def folder_size(folder: Path) -> int:
 
 
 def remove_fork(name: str) -> int:
-    """Remove a fork that does not run, and what a killed command left of one; returns the bytes that it took.
-    NotFound where there is neither, FolderInUse for one that runs."""
+    """Remove a stopped fork, and the files that a killed command left of it; returns the size in bytes.
+
+    NotFound if there is neither. OperationFailed if it runs, or if another process writes it."""
     place = fork_folder(name)
     partial = place.with_name(f"{name}{PARTIAL}")
     if not partial.is_dir():
@@ -159,12 +164,12 @@ def remove_fork(name: str) -> int:
 
 
 def _remove_whole(place: Path, partial: Path) -> None:
-    """It loses its name first: what a kill leaves does not look whole."""
+    """Rename the folder first, so that an interrupted removal does not leave an incomplete fork."""
     folder = DataFolder(place)
     try:
         folder.hold()
-    except FolderInUse as held:
-        raise OperationFailed(f"fork {place.name}: runs; end it first ({held})") from None
+    except FolderInUse as in_use:
+        raise OperationFailed(f"fork {place.name}: runs; stop it first ({in_use})") from None
     try:
         place.rename(partial)
         shutil.rmtree(partial)

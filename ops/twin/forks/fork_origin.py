@@ -1,4 +1,4 @@
-"""What a fork keeps of its origin, and whether its logs still begin with what it has from there."""
+"""The origin of a fork, and the check of the inherited part of its logs."""
 
 import hashlib
 
@@ -16,8 +16,8 @@ PIECE = 1 << 20
 
 
 def read_origin(folder: DataFolder) -> ForkOrigin | None:
-    """None of a twin that is no fork; OperationFailed where what is kept cannot be read, or is of another
-    version."""
+    """The origin of a fork; None if the twin is not a fork. OperationFailed if the file cannot be read, or
+    has another format."""
     where = f"data folder {folder.path}: {folder.origin.name}"
     try:
         with folder.origin.open("rb") as file:
@@ -30,15 +30,15 @@ def read_origin(folder: DataFolder) -> ForkOrigin | None:
         origin = ForkOrigin.model_validate_json(text)
     except ValidationError:
         raise OperationFailed(
-            f"{where} is damaged: of what this twin is a fork it cannot say; restore it from a backup"
+            f"{where} is damaged, so the origin of this fork is unknown; restore it from a backup"
         ) from None
     if origin.form != FORK_FORMAT:
-        raise OperationFailed(f"{where} is of form {origin.form}; must be {FORK_FORMAT}")
+        raise OperationFailed(f"{where} has format {origin.form}; must be {FORK_FORMAT}")
     return origin
 
 
 def fork_about(origin: ForkOrigin) -> ForkInfo:
-    """As people read it."""
+    """The origin as the API shows it."""
     return ForkInfo(
         name=origin.name,
         parent=origin.parent,
@@ -51,7 +51,7 @@ def fork_about(origin: ForkOrigin) -> ForkInfo:
 
 
 def inherited_difference(inherited: InheritedLog, log: LogBytes) -> str | None:
-    """In what the beginning of a fork's log is not what its parent's was; None where it is that."""
+    """How the beginning of a fork's log differs from its parent's log at that time; None if it does not."""
     digest, left = hashlib.sha256(), inherited.size
     try:
         with log.opened() as file:
@@ -61,7 +61,7 @@ def inherited_difference(inherited: InheritedLog, log: LogBytes) -> str | None:
     except OSError as error:
         raise file_error(log.path, error) from None
     if left:
-        return f"ends {left:,} bytes before the end of what it has from its parent"
+        return f"ends {left:,} bytes before the end of the inherited part"
     if digest.hexdigest() != inherited.sha256:
-        return f"the first {inherited.position:,} messages are not its parent's: their digest is another"
+        return f"the first {inherited.position:,} messages differ from those of its parent"
     return None

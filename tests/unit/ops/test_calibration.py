@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +60,7 @@ def test_what_was_published_is_what_a_fleet_of_200_pods_may_show(
 ) -> None:
     """NSDI 2024: within the central 95 % of samples of 100 weeks, and near their mean; of constant
     hazards it is far outside."""
-    values = calibration_values("field", "superpod")
+    values = {name: cast("float", value) for name, value in calibration_values("field", "superpod").items()}
     per_week = 200 * parts * values[f"failures.{group}_per_day"] * 7
     by = Variation(values[f"failures.{group}_variation"], values[f"failures.{group}_memory_days"])
     found = samples_of_a_fleet(by, per_week)

@@ -38,9 +38,9 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
         ("", "is empty; must have site and fabrics"),
         ("[1]", "the file: [1] is not allowed; must be site, fabrics, calibration, with values"),
         ("fabrics: []", "site: is missing; names are like campus or pod-0"),
-        ("site: Campus", "site: 'Campus' is no name; names are like campus or pod-0"),
-        ('site: "c\\e\\u202e"', r"site: 'c\x1b\u202e' is no name; names are like campus or pod-0"),
-        (f"site: {'x' * 10_000}", f"site: '{'x' * 58}… is no name; names are like campus or pod-0"),
+        ("site: Campus", "site: 'Campus' is not a valid name; names are like campus or pod-0"),
+        ('site: "c\\e\\u202e"', r"site: 'c\x1b\u202e' is not a valid name; names are like campus or pod-0"),
+        (f"site: {'x' * 10_000}", f"site: '{'x' * 58}… is not a valid name; names are like campus or pod-0"),
         ("site: campus", "fabrics: is missing; must be a list of one or more"),
         ("site: campus\nfabrics: []", "fabrics: [] is not allowed; must be a list of one or more"),
         (
@@ -49,7 +49,10 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
         ),
         ('{"a\\0": 1}', r"the file: no such field 'a\x00'; must be one of site, fabrics, calibration"),
         ("site: campus\nsite: annex", "line 2: site: given twice, first in line 1; keys are unique"),
-        ("site: a\nfabrics: [{name: pod_0}]", "fabrics.0.name: 'pod_0' is no name; names are like pod-4"),
+        (
+            "site: a\nfabrics: [{name: pod_0}]",
+            "fabrics.0.name: 'pod_0' is not a valid name; names are like pod-4",
+        ),
         ("site: a\nfabrics: [{kind: superpod}]", "fabrics.0.name: is missing; names are like pod-4"),
         (f"{HEAD}  - name: pod-0", "fabrics.1.name: pod-0 is given twice; names are unique"),
         (

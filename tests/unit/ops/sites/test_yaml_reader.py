@@ -8,7 +8,7 @@ import pytest
 from ops.sites.yaml_reader import BYTES_MAX, read_yaml
 from shared.basics.errors import InvalidInput
 
-DEEP = "nested deeper than 20, which is the most"
+DEEP = "nested deeper than 20 levels, the maximum"
 ESCAPE = r"not YAML: the number of an escape (\U…) or of %YAML is too large"
 WIDE = "is not allowed; must be a whole number of 64 bits, up to 9,223,372,036,854,775,807"
 
@@ -60,13 +60,13 @@ def test_what_is_read(text: str, content: object, file: Path) -> None:
         ('{"\\e": 1, "\\e": 1}', r"line 1: '\x1b': given twice, first in line 1; keys are unique"),
         ("&a [*a]", "line 1: the anchor &a; write the values out"),
         ("a: 1\nb: *c", "line 2: the alias *c; write the values out"),
-        ("&a b: 1", "line 1: a key that is no plain text"),
-        ("!!binary aGk=: 1", "line 1: a key that is no plain text"),
-        ("? [1]\n: 2", "line 1: a key that is no plain text"),
+        ("&a b: 1", "line 1: a key that is not plain text"),
+        ("!!binary aGk=: 1", "line 1: a key that is not plain text"),
+        ("? [1]\n: 2", "line 1: a key that is not plain text"),
         ("a: !!binary aGk=", "line 1: the tag 'tag:yaml.org,2002:binary'; must be a value without a tag"),
         ("[" * 3_000, f"line 1: {DEEP}"),
         ("- " * 3_000, f"line 1: {DEEP}"),
-        ("? " * 3_000, "line 1: a key that is no plain text"),
+        ("? " * 3_000, "line 1: a key that is not plain text"),
         ("a:\n  b: 99999999999999999999", f"line 2: a.b: 99999999999999999999 {WIDE}"),
         ("- -9223372036854775808", f"line 1: 0: -9223372036854775808 {WIDE}"),
         ("a: " + "9" * 5_000, f"line 1: a: {'9' * 59}… {WIDE}"),

@@ -190,13 +190,13 @@ def test_what_is_there_is_never_written_over(data: Path, tmp_path: Path, command
         run()
     made.unlink()
     made.write_text("mine")
-    with pytest.raises(OperationFailed, match="is no folder"):
+    with pytest.raises(OperationFailed, match="is not a folder"):
         run()
     made.unlink()
     part = tmp_path / f"made{PARTIAL}"
     part.mkdir()
     (part / "thesis.tex").write_text("mine")
-    with pytest.raises(OperationFailed, match=r"thesis.tex in it is nothing of a twin's; move it away"):
+    with pytest.raises(OperationFailed, match=r"thesis.tex in it is not a file of a twin; move it away"):
         run()
     assert (part / "thesis.tex").read_text() == "mine"
 
@@ -237,9 +237,9 @@ def test_every_change_of_a_backup_is_found_and_named(data: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"{}", "manifest.json is no manifest of a backup"),
-        (b"[]", "manifest.json is no manifest of a backup"),
-        (b'{"form": 2, "sha256": ""}', "manifest.json is of form 2; must be 1"),
+        (b"{}", "manifest.json is not a valid manifest"),
+        (b"[]", "manifest.json is not a valid manifest"),
+        (b'{"form": 2, "sha256": ""}', "manifest.json has format 2; must be 1"),
     ],
 )
 def test_a_foreign_folder_is_no_backup(tmp_path: Path, text: bytes, said: str) -> None:
@@ -255,13 +255,13 @@ def test_a_path_that_leads_out_of_the_backup_is_no_manifest(data: Path, tmp_path
     first = manifest.files[0].model_copy(update={"path": "snapshots/../../lightwave-twin.json"})
     forged = manifest.model_copy(update={"files": (first, *manifest.files[1:])})
     (tmp_path / "b" / MANIFEST).write_bytes(manifest_bytes(forged))
-    with pytest.raises(OperationFailed, match="is no manifest of a backup"):
+    with pytest.raises(OperationFailed, match="is not a valid manifest"):
         verify_backup(tmp_path / "b")
 
 
 def test_a_log_that_is_not_what_the_twin_wrote_is_not_backed_up(data: Path, tmp_path: Path) -> None:
     (data / "log" / "pod-0.jsonl").write_bytes(LOG[:-3])
-    with pytest.raises(LogDamaged, match=r"holds 1 messages in 19 bytes, where the twin wrote 2 in 22"):
+    with pytest.raises(LogDamaged, match=r"holds 1 messages in 19 bytes, but the twin wrote 2 in 22"):
         run_backup(tmp_path / "b", data)
     assert not (tmp_path / "b").exists()
 
@@ -284,7 +284,9 @@ def test_a_build_that_reads_the_log_otherwise_says_so(
         raise LogDamaged("pod-0: position 1 differs")
 
     monkeypatch.setattr(restore, "_make_states", otherwise)
-    with pytest.raises(OperationFailed, match=r"was made by 1\.0\+0, and this is .*: position 1 differs"):
+    with pytest.raises(
+        OperationFailed, match=r"was created by 1\.0\+0; the services of .*: position 1 differs"
+    ):
         run_restore(tmp_path / "b", tmp_path / "new")
     assert not (tmp_path / "new").exists()
     assert orjson.loads((tmp_path / "b" / MANIFEST).read_bytes())["software"] == "1.0+0"

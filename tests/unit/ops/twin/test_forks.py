@@ -202,7 +202,7 @@ def test_an_audit_covers_both_parts_and_says_of_what_it_is_a_fork(parent: Path) 
     fork = report["fork"]
     assert fork is not None
     (sentence,) = fork["differing"]
-    assert sentence.startswith(f"{POD}: the first {own.position:,} messages are not its parent's")
+    assert sentence.startswith(f"{POD}: the first {own.position:,} messages differ from those of its parent")
     (fork_folder("calm") / "origin.json").write_text("{}")
     report = run_audit(data=fork_folder("calm"))
     fork = report["fork"]
@@ -258,7 +258,7 @@ def test_what_cannot_be_leaves_nothing(
 
 def test_one_that_is_there_is_refused_and_one_that_is_removed_is_gone(parent: Path) -> None:
     run_fork(ForkOptions("calm", "5d"), parent)
-    with pytest.raises(OperationFailed, match="fork calm: there is one already"):
+    with pytest.raises(OperationFailed, match="fork calm: already exists"):
         run_fork(ForkOptions("calm"), parent)
     row = fork_row("calm")
     assert (row.place, row.at_us, row.now_us, row.runs) == (str(parent), FORKED_AT, FORKED_AT, False)
@@ -266,7 +266,7 @@ def test_one_that_is_there_is_refused_and_one_that_is_removed_is_gone(parent: Pa
     held = DataFolder(fork_folder("calm"))
     held.hold()
     assert fork_row("calm").runs
-    with pytest.raises(OperationFailed, match="fork calm: runs; end it first"):
+    with pytest.raises(OperationFailed, match="fork calm: runs; stop it first"):
         remove_fork("calm")
     held.release()
     remove_fork("calm")

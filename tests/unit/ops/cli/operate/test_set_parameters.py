@@ -75,7 +75,7 @@ def test_what_came_of_it_is_told(answer: Answer, code: int, words: str) -> None:
         (("pod-0", f"{RATE}=1", f"{RATE}=2"), f"{RATE}: given twice"),
         (
             ("pod-0", "failures.host_per_week=1"),
-            f"failures.host_per_week: no parameter of a superpod; did you mean {RATE}?",
+            f"failures.host_per_week: not a parameter of a superpod; did you mean {RATE}?",
         ),
         ((), "Missing argument 'FABRIC'; --list shows what can be set"),
         (("pod-0", "--kind", "dcn"), "--kind cannot be combined with a FABRIC"),
