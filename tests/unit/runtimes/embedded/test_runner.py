@@ -3,6 +3,7 @@
 import copy
 import errno
 import hashlib
+import math
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -533,7 +534,7 @@ def test_dead_letters_that_cannot_be_kept_are_one_sentence(tmp_path: Path) -> No
 
 
 def test_only_the_newest_telemetry_frames_are_kept(tmp_path: Path) -> None:
-    folder = TelemetryFolder(tmp_path)
+    folder = TelemetryFolder(tmp_path, share_max=math.inf)
     assert folder.latest("pod-0") is None
     for n in range(FRAMES_MAX + 10):
         folder.put("pod-0", n * 10**9, b"%d" % n)
@@ -548,7 +549,7 @@ def test_only_the_newest_telemetry_frames_are_kept(tmp_path: Path) -> None:
 
 
 def test_what_is_no_frame_in_the_folder_is_nobody_s(tmp_path: Path) -> None:
-    folder = TelemetryFolder(tmp_path)
+    folder = TelemetryFolder(tmp_path, share_max=math.inf)
     folder.put("pod-0", 1, b"frame")
     for name in ("foreign.arrows", f"{7:020d}.part", "٣" * 20 + ".arrows"):
         (tmp_path / "pod-0" / name).write_bytes(b"strange")
@@ -559,7 +560,7 @@ def test_what_is_no_frame_in_the_folder_is_nobody_s(tmp_path: Path) -> None:
 def test_a_frame_that_does_not_fit_leaves_nothing_and_the_oldest_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = TelemetryFolder(tmp_path)
+    folder = TelemetryFolder(tmp_path, share_max=math.inf)
     for n in range(FRAMES_MAX):
         folder.put("pod-0", n, b"frame")
 
@@ -582,7 +583,7 @@ def test_a_frame_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
 
 def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Path) -> None:
     twin = Twin(tmp_path)
-    folder = TelemetryFolder(tmp_path / "telemetry")
+    folder = TelemetryFolder(tmp_path / "telemetry", share_max=math.inf)
     twin.start(telemetry=folder)
     runner = twin.runner
     runner.take(first_message(CONFIG))
@@ -595,7 +596,7 @@ def test_a_service_may_render_a_frame_at_the_tick_of_another_beside_that_one_s(t
     cubes, ocs, *others = TOYS
     beside = replace(ocs, frames_on_ticks_of=("cubes",), frames_suffix="ocs")
     twin = Twin(tmp_path, (cubes, beside, *others))
-    folder = TelemetryFolder(tmp_path / "telemetry")
+    folder = TelemetryFolder(tmp_path / "telemetry", share_max=math.inf)
     twin.start(telemetry=folder)
     twin.runner.take(first_message(CONFIG))
     ticked: list[str] = []
@@ -645,7 +646,7 @@ def test_a_frame_that_cannot_be_written_is_told_and_counted_and_the_twin_goes_on
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     twin = Twin(tmp_path)
-    folder = TelemetryFolder(tmp_path / "telemetry")
+    folder = TelemetryFolder(tmp_path / "telemetry", share_max=math.inf)
     twin.start(telemetry=folder)
     runner = twin.runner
     runner.take(first_message(CONFIG))
