@@ -3,8 +3,9 @@
 import contextlib
 import re
 import shlex
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -161,10 +162,20 @@ def _finished_forecast(
         report = client.post(FORECASTS, *REPORT_FIELDS, body=body)
     except InvalidInput as error:
         raise InvalidInput(_with_option(str(error), words)) from None
+    report = _await_end(client, report)
+    if report.status == "refused":
+        raise InvalidInput(str(report.error))
+    if report.status != "done":
+        raise OperationFailed(f"forecast: {report.error or 'was cancelled'}")
+    return report
+
+
+def _await_end(client: Client, report: "ForecastReport") -> "ForecastReport":
+    """Wait until the forecast has ended. Ctrl-C, SIGTERM and errors cancel it on the twin."""
     path: ApiPath[ForecastReport] = ApiPath(f"{FORECASTS}/{escape_path(str(report.id))}")
     count = int(report.futures)
     try:
-        with ProgressLine(partial(_progress_text, count), count) as progress:
+        with _exit_on_sigterm(), ProgressLine(partial(_progress_text, count), count) as progress:
             every_s = POLL_S
             while report.status in ("queued", "running"):
                 progress.report_progress(report.futures_done)
@@ -175,11 +186,21 @@ def _finished_forecast(
         with contextlib.suppress(LightwaveError):
             client.delete(path)
         raise
-    if report.status == "refused":
-        raise InvalidInput(str(report.error))
-    if report.status != "done":
-        raise OperationFailed(f"forecast: {report.error or 'was cancelled'}")
     return report
+
+
+@contextlib.contextmanager
+def _exit_on_sigterm() -> Iterator[None]:
+    """Raise SystemExit on SIGTERM, which would otherwise stop the process without any cleanup."""
+
+    def stop(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _with_option(text: str, words: Sequence[tuple[str, str]]) -> str:
