@@ -157,7 +157,7 @@ def _run(
         nullcontext(workers) if dask is None else cluster_at(dask) as executor,
         open_dataset(folder, planned, software_version(), resume=resume) as dataset,
     ):
-        swept = run_sweep(planned, dataset, workers=executor, told=progress)
+        swept = run_sweep(planned, dataset, workers=executor, on_progress=progress)
     return Sweep(results_of(planned, swept), folder)
 
 

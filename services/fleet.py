@@ -14,10 +14,10 @@ from schemas.config.dcn import DcnConfig
 from schemas.config.fabric_kinds import CONFIGS
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.fabric_names import FABRIC_NAMING, NETWORK_NAMING, POD_NAMING, FabricNaming
-from schemas.kinds import KIND_BY_NAME_PREFIX, KINDS, ResourceKind
 from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
 from schemas.names import FAULT_KINDS, FaultKind, Shape
 from schemas.registry import REFUSALS, TYPES
+from schemas.resource_kinds import KIND_BY_NAME_PREFIX, KINDS, ResourceKind
 from services.cubes.service import SERVICE as CUBES
 from services.demands.service import SERVICE as DEMANDS
 from services.diagnosis.service import SERVICE as DIAGNOSIS

@@ -36,11 +36,11 @@ def summary(name: str, content: Content) -> str:
         for one in content["differences"]
         if one["measure"] == measures[0]
     }
-    told = {(one["variant"], one["measure"]): _cell(one) for one in figures}
+    cells = {(one["variant"], one["measure"]): _cell(one) for one in figures}
     rows = [
         [
             *(_short(shown_value(values[name])) if name in values else "" for name in parameters),
-            *(told.get((variant, measure), "–") for measure in measures),
+            *(cells.get((variant, measure), "–") for measure in measures),
             more.get(variant, "–"),
         ]
         for variant, values in variants.items()

@@ -17,8 +17,8 @@ from ops.client.answers import AnswerT, ApiPath, JsonRecord
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
 from schemas.fabric_names import default_fabric_name
-from schemas.kinds import FABRICS, ResourceKind
 from schemas.limits import IDEMPOTENCY_KEY_MAX
+from schemas.resource_kinds import FABRICS, ResourceKind
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
 from shared.basics.json_types import JsonObject, JsonValue

@@ -151,10 +151,10 @@ def _contrasts(
             before, after = first.values(variant, name), second.values(other, name)
             if before and after:
                 found.append(_contrast(variant, other, name, before, after, confidence))
-    told = with_holm_chances([one.compared for one in found])
+    corrected = with_holm_chances([one.compared for one in found])
     return tuple(
         Contrast(compared, one.first, one.second, one.left_out)
-        for one, compared in zip(found, told, strict=True)
+        for one, compared in zip(found, corrected, strict=True)
     )
 
 

@@ -64,7 +64,7 @@ def part_classes(config: AnyPodConfig) -> dict[FaultKind, PartClass]:
                 population(kind, plant),
                 rate,
                 mean_us,
-                row.rank,
+                row.repair_priority,
                 special=WORK_DEFINITIONS[row.work].at_link_ends,
             )
     return found

@@ -8,11 +8,11 @@ from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 
 def answer_text(results: Results) -> str:
     """The answer to the question in a sentence; a quick form says that it answers nothing."""
-    told = _answer(results)
+    chosen = _answer(results)
     return (
-        f"Quick form: it shows that the experiment runs, and answers nothing. {told}"
+        f"Quick form: it shows that the experiment runs, and answers nothing. {chosen}"
         if results.planned.is_quick
-        else told
+        else chosen
     )
 
 
@@ -27,10 +27,10 @@ def _answer(results: Results) -> str:
     if not figures:
         return "No run measured anything."
     name = results.planned.experiment.measure[0]
-    told = [one for one in figures if one.measure == name]
-    if len(told) == 1:
-        return f"{name} is {interval_text(told[0].interval, name)}."
-    least, most = (fold(told, key=lambda one: one.interval.value) for fold in (min, max))
+    chosen = [one for one in figures if one.measure == name]
+    if len(chosen) == 1:
+        return f"{name} is {interval_text(chosen[0].interval, name)}."
+    least, most = (fold(chosen, key=lambda one: one.interval.value) for fold in (min, max))
     return (
         f"{name} is least with {least.variant.words}, {interval_text(least.interval, name)}, and most with "
         f"{most.variant.words}, {interval_text(most.interval, name)}."

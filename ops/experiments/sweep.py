@@ -84,13 +84,17 @@ def seed_rounds(planned: PlannedExperiment) -> tuple[int, ...]:
 
 
 def run_sweep(
-    planned: PlannedExperiment, dataset: Dataset, *, workers: Workers = 1, told: OnProgress | None = None
+    planned: PlannedExperiment,
+    dataset: Dataset,
+    *,
+    workers: Workers = 1,
+    on_progress: OnProgress | None = None,
 ) -> SweepResult:
     """Do all runs that are not there yet, round after round, until there is enough precision."""
     rows = dataset.done()
     for seeds in seed_rounds(planned):
         wanted = [SweepRun(v, seed_of(planned, v, n)) for n in range(seeds) for v in planned.variants]
-        _run_missing(planned, dataset, rows, wanted, workers, told)
+        _run_missing(planned, dataset, rows, wanted, workers, on_progress)
         if is_enough(planned, rows, seeds):
             return SweepResult(rows, seeds, is_enough=True)
     return SweepResult(rows, seeds, is_enough=not planned.experiment.stop_when)
@@ -160,20 +164,20 @@ def _run_missing(
     rows: dict[RunKey, RunRow],
     wanted: Sequence[SweepRun],
     workers: Workers,
-    told: OnProgress | None,
+    on_progress: OnProgress | None,
 ) -> None:
     """Do those of the wanted runs that are not there. Workers that die are replaced, and what they had in
     hand is done again."""
     began_s, before, deaths = time.monotonic(), len(rows), 0
 
     def report_progress() -> None:
-        if told is not None:
+        if on_progress is not None:
             done = sum((job.variant.key, job.seed) in rows for job in wanted)
             fresh = len(rows) - before
             pace_s = (time.monotonic() - began_s) / fresh if fresh else None
             failed = sum(row.error is not None for row in rows.values())
             left_s = None if pace_s is None else pace_s * (len(wanted) - done)
-            told(SweepProgress(done, len(wanted), failed, left_s))
+            on_progress(SweepProgress(done, len(wanted), failed, left_s))
 
     report_progress()
     while missing := [job for job in wanted if (job.variant.key, job.seed) not in rows]:

@@ -11,7 +11,7 @@ from ops.invariants.network_circuits import NetworkCircuitChecker
 from ops.invariants.network_traffic import TrafficChecker
 from ops.invariants.part_reports import PartReportChecker
 from ops.invariants.repairs import RepairChecker, VerdictChecker
-from ops.invariants.rewirings import CapacityPromiseChecker, ControlChecker, StageChecker
+from ops.invariants.rewirings import CapacityFloorChecker, ControlChecker, StageChecker
 from ops.invariants.slice_circuits import SliceCircuitsChecker
 from ops.invariants.slices import (
     BackOffChecker,
@@ -59,12 +59,12 @@ class NetworkCheckers:
 
     def __init__(self) -> None:
         self.circuits = NetworkCircuitChecker()
-        self.promise = CapacityPromiseChecker(self.circuits)
+        self.capacity_floor = CapacityFloorChecker(self.circuits)
         self.checkers: tuple[Checker, ...] = (
             self.circuits,
             StageChecker(),
             ControlChecker(),
-            self.promise,
+            self.capacity_floor,
             TrafficChecker(self.circuits),
             RepairChecker(),
             PartReportChecker(),

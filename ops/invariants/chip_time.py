@@ -96,7 +96,7 @@ class ChipTimeChecker:
     def _check_not_falling(self, what: str, by_account: Mapping[str, int]) -> Iterator[str]:
         before = self._last.get(what, {})
         self._last[what] = dict(by_account)
-        for place in dict.fromkeys([*before, *by_account]):
-            least = 0 if place == MAY_FALL else before.get(place, 0)
-            if by_account.get(place, 0) < least:
-                yield f"{what}: {place} fell from {least} to {by_account.get(place, 0)} chip-µs"
+        for category in dict.fromkeys([*before, *by_account]):
+            least = 0 if category == MAY_FALL else before.get(category, 0)
+            if by_account.get(category, 0) < least:
+                yield f"{what}: {category} fell from {least} to {by_account.get(category, 0)} chip-µs"

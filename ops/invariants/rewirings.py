@@ -1,6 +1,6 @@
 """Rewirings of a datacenter network: one at a time, in stages, each of which begins and ends once.
 
-No stage breaks the capacity promise, and nothing changes in a domain that has lost control."""
+No stage breaks the capacity floor, and nothing changes in a domain that has lost control."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ from schemas.names import number_of
 
 DOMAINS = 4
 LIGHTLESS = frozenset({"ocs", "rack", "power", "port", "block", "bundle"})
-"""Kinds of faults that reduce capacity. The promise does not cover them."""
+"""Kinds of faults that reduce capacity. The capacity floor does not cover them."""
 
 
 class StageChecker:
@@ -124,16 +124,16 @@ class ControlChecker:
         return sorted({ocs // self._each for ocs in ocses if self._lost.get(ocs // self._each, 0) > 0})
 
 
-class CapacityPromiseChecker:
-    """No stage reduces the capacity of a block below the promised share of its capacity before or after the
+class CapacityFloorChecker:
+    """No stage reduces the capacity of a block below the required share of its capacity before or after the
     rewiring, whichever is less.
 
-    Checked only if no capacity fault occurs meanwhile, because the promise does not cover faults.
+    Checked only if no capacity fault occurs meanwhile, because the capacity floor does not cover faults.
     """
 
     def __init__(self, network: NetworkCircuitChecker) -> None:
         self._network = network
-        self._promise = 0.0
+        self._capacity_floor = 0.0
         self._rewiring: str | None = None
         self._broken = 0
         self._least: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
@@ -151,7 +151,7 @@ class CapacityPromiseChecker:
 
     def _follow(self, body: Body) -> None:
         if isinstance(body, FabricCommissioned):
-            self._promise = parameter_or(body.config, "topology.promise", 0.0)
+            self._capacity_floor = parameter_or(body.config, "topology.capacity_floor", 0.0)
         elif isinstance(body, FaultBegan | FaultEnded) and body.kind in LIGHTLESS:
             self._rewiring = None
             self._broken += 1 if isinstance(body, FaultBegan) else -1
@@ -165,10 +165,10 @@ class CapacityPromiseChecker:
         if ended.outcome != "completed":
             return  # what it would have come to is not known
         self.judged += 1
-        promised = self._promise * np.minimum(self._least[0], self._least[-1])
+        required = self._capacity_floor * np.minimum(self._least[0], self._least[-1])
         least = np.min(self._least, axis=0)
-        for block in np.flatnonzero(least < promised - 1e-6).tolist():
+        for block in np.flatnonzero(least < required - 1e-6).tolist():
             yield (
                 f"{ended.rewiring}: block {block} carried {least[block]} Gb/s meanwhile; must be at least "
-                f"{promised[block]:.0f}"
+                f"{required[block]:.0f}"
             )

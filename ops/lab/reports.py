@@ -32,11 +32,11 @@ def goodput_history(chip_times: Sequence[ChipTime], since: PodTotals | None) -> 
     """The history from `since`, or from the commissioning, with a part between consecutive readings of the
     chip-time; if there are many, between every few of them."""
     every = -(-len(chip_times) // SPANS_MAX)
-    begin = chip_times[-1].at_start if since is None else since.books
+    begin = chip_times[-1].at_start if since is None else since.chip_time
     chosen = [begin, *chip_times[every - 1 : -1 : every], chip_times[-1]]
     return GoodputHistory(
         goodput_span(chip_time_between(begin, chip_times[-1])),
-        tuple([goodput_span(books) for books in chip_time_spans(chosen)]),
+        tuple([goodput_span(chip_time) for chip_time in chip_time_spans(chosen)]),
     )
 
 

@@ -75,7 +75,7 @@ class SiteRun:
             if start_snapshot is None
             else Lab.resume(start_snapshot.restored(chosen), sink, self._observe)
         )
-        self._books = {pod: ChipTimeReader(self.lab.site, pod) for pod in self.pods}
+        self._chip_time_readers = {pod: ChipTimeReader(self.lab.site, pod) for pod in self.pods}
         self._start: SiteTotals = {}
         self._end: SiteTotals | None = None
 
@@ -138,11 +138,13 @@ class SiteRun:
             return {}
         site, at_us = self.lab.site, self.at_us
         return {
-            fabric: pod_totals(site, fabric, at_us, links=links, books=None if whole else self._books[fabric])
-            if fabric in self._books
+            fabric: pod_totals(
+                site, fabric, at_us, links=links, reader=None if whole else self._chip_time_readers[fabric]
+            )
+            if fabric in self._chip_time_readers
             else network_totals(site, fabric, at_us)
             for fabric, config in self.plan.fabrics.items()
-            if fabric in self._books or config.kind in NETWORKS
+            if fabric in self._chip_time_readers or config.kind in NETWORKS
         }
 
     def start_totals(self, fabric: str) -> FabricTotals | None:

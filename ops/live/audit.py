@@ -104,7 +104,7 @@ def _audit_partition(
         row["voids"] = traces.voids
         row["repeats"] = audit.replay.repeats
         row["skipped"] = len(skips)
-        row["since"] = begins[site].told
+        row["since"] = begins[site].reported
         rows.append(row)
     return rows
 
@@ -115,7 +115,7 @@ class _FoldStart:
 
     offset: int = 0
     site: Site | None = None
-    told: RulesChange | None = None
+    reported: RulesChange | None = None
 
 
 def _fold_start(settings: LiveSettings, twin: TwinRecord, partition: int, site: str) -> _FoldStart:

@@ -244,7 +244,7 @@ def _replace_states(store: RedisStore, found: PartitionUpgrade) -> None:
     for upgrade in found.sites:
         site = upgrade.snapshot.restored(services_of)
         values |= code_version_values(
-            StateCodeVersion(upgrade.snapshot.rules, upgrade.snapshot.forms, software_version())
+            StateCodeVersion(upgrade.snapshot.rules, upgrade.snapshot.layouts, software_version())
         )
         memory.commit(site_commit(site, upgrade.snapshot.kinds, partition))
     image = memory.image(partition)

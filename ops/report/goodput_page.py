@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ops.report.html_shell import html_page, legend, paragraph, table, table_row
 from shared.basics.time_format import format_chip_hours, format_time
 
-PLACE_STYLES: Mapping[str, tuple[str, str]] = {
+CATEGORY_STYLES: Mapping[str, tuple[str, str]] = {
     "productive": ("productive", "#2b7a3f"),
     "uncommitted": ("not kept by a checkpoint yet", "#86c995"),
     "startup": ("start-up", "#f2c14e"),
@@ -25,7 +25,7 @@ PLACE_STYLES: Mapping[str, tuple[str, str]] = {
 """Place → (what people call it, colour), from the bottom of a column up."""
 FILLER = ("filler, whatever it did", "#1f6f8b")
 OTHER = "#ff66cc"
-"""Of a place that has no colour of its own."""
+"""Of a category that has no colour of its own."""
 WIDTH, HEIGHT, LEFT, BOTTOM = 1_000, 380, 48, 24
 STYLE = """
 rect:hover { stroke: #000; stroke-width: 1 }
@@ -38,7 +38,7 @@ GoodputSpan: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceBand:
+class CategoryBand:
     """One colour of the chart: its share of each column, 0 to 1."""
 
     words: str
@@ -56,23 +56,27 @@ def goodput_page(
     return html_page(title, [paragraph(explained), *sections], style=STYLE)
 
 
-def place_bands(spans: Sequence[GoodputSpan]) -> list[PlaceBand]:
+def place_bands(spans: Sequence[GoodputSpan]) -> list[CategoryBand]:
     """Those that are anything in any span, the lowest first."""
-    places = dict.fromkeys([*PLACE_STYLES, *(place for span in spans for place in span["chip_us"])])
-    found = [_band(place, [_share_without_filler(span, place) for span in spans]) for place in places]
+    categories = dict.fromkeys(
+        [*CATEGORY_STYLES, *(category for span in spans for category in span["chip_us"])]
+    )
+    found = [
+        _band(category, [_share_without_filler(span, category) for span in spans]) for category in categories
+    ]
     filler = [sum(span["filler_chip_us"].values()) / span["total_chip_us"] for span in spans]
-    found.insert(list(PLACE_STYLES).index("held_back"), PlaceBand(FILLER[0], FILLER[1], filler))
+    found.insert(list(CATEGORY_STYLES).index("held_back"), CategoryBand(FILLER[0], FILLER[1], filler))
     return [band for band in found if any(band.shares)]
 
 
-def _band(place: str, shares: Sequence[float]) -> PlaceBand:
-    words, colour = PLACE_STYLES.get(place, (place.replace("_", " "), OTHER))
-    return PlaceBand(words, colour, shares)
+def _band(category: str, shares: Sequence[float]) -> CategoryBand:
+    words, colour = CATEGORY_STYLES.get(category, (category.replace("_", " "), OTHER))
+    return CategoryBand(words, colour, shares)
 
 
-def _share_without_filler(span: GoodputSpan, place: str) -> float:
-    """The share of a place, without what filler had there."""
-    chip_us = span["chip_us"].get(place, 0) - span["filler_chip_us"].get(place, 0)
+def _share_without_filler(span: GoodputSpan, category: str) -> float:
+    """The share of a category, without what filler had there."""
+    chip_us = span["chip_us"].get(category, 0) - span["filler_chip_us"].get(category, 0)
     return float(chip_us / span["total_chip_us"])
 
 
@@ -85,7 +89,7 @@ def _section(name: str, whole: GoodputSpan, spans: Sequence[GoodputSpan]) -> str
     return f"<h2>{escape(name)}</h2>\n{_chart(name, spans, drawn)}\n{colours}\n{_table(whole)}"
 
 
-def _chart(name: str, spans: Sequence[GoodputSpan], drawn: Sequence[PlaceBand]) -> str:
+def _chart(name: str, spans: Sequence[GoodputSpan], drawn: Sequence[CategoryBand]) -> str:
     begin_us, end_us = spans[0]["since_us"], spans[-1]["until_us"]
     scale = (WIDTH - LEFT) / (end_us - begin_us)
     label = (
@@ -103,7 +107,9 @@ def _chart(name: str, spans: Sequence[GoodputSpan], drawn: Sequence[PlaceBand]) 
     )
 
 
-def _column(n: int, span: GoodputSpan, drawn: Sequence[PlaceBand], x: float, width: float) -> Iterator[str]:
+def _column(
+    n: int, span: GoodputSpan, drawn: Sequence[CategoryBand], x: float, width: float
+) -> Iterator[str]:
     """One span's column, from the bottom up."""
     when = f"{format_time(span['since_us'])} to {format_time(span['until_us'])}"
     y = float(HEIGHT)

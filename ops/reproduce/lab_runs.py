@@ -100,7 +100,7 @@ FIELD_RUNS = tuple(
     ClaimRunPlan(
         FIELD_DAYS,
         seed,
-        (NO_TELEMETRY, "transceivers.look_interval_s=0"),
+        (NO_TELEMETRY, "transceivers.inspection_interval_s=0"),
         services=("cubes", "diagnosis", "failures", "ocs", "repairs", "transceivers"),
         calibration="field",
     )
@@ -110,7 +110,7 @@ FIELD_RUNS = tuple(
 FIELD_WORKLOAD_DAYS = 30.0
 FIELD_WORKLOAD_RUNS = tuple(
     ClaimRunPlan(
-        FIELD_WORKLOAD_DAYS, seed, (NO_TELEMETRY, "transceivers.look_interval_s=0"), calibration="field"
+        FIELD_WORKLOAD_DAYS, seed, (NO_TELEMETRY, "transceivers.inspection_interval_s=0"), calibration="field"
     )
     for seed in SEEDS
 )

@@ -248,7 +248,7 @@ class TopologyConfig(Model):
         ge=0,
         le=168,
     )
-    promise: float = parameter(
+    capacity_floor: float = parameter(
         0.75,
         "minimum share of every block's capacity that remains during a rewiring",
         unit="fraction",

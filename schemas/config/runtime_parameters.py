@@ -49,7 +49,7 @@ RUNTIME_PARAMETERS: dict[str, tuple[str, ...]] = {
     **_parameters("scheduler", "scheduler", "decision_s", "preflight_s", "hot_spares"),
     **_parameters("jobs", "jobs", "hang_share", "error_s", "hang_s"),
     "transceivers.telemetry_interval_s": ("ocs", "transceivers"),
-    "transceivers.look_interval_s": ("diagnosis", "transceivers"),
+    "transceivers.inspection_interval_s": ("diagnosis", "transceivers"),
     "cubes.heartbeat_s": ("cubes", "scheduler"),
     **_parameters("cubes", "cubes", "maintenance_per_day", "maintenance_h", "rollout_cubes", "rollout_h"),
     "traffic.telemetry_interval_s": ("ocs", "traffic"),

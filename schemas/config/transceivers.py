@@ -7,7 +7,7 @@ from pydantic import model_validator
 from schemas.body import Model
 from schemas.config.parameter import parameter
 
-LOOK_INTERVAL_S_MIN = 60
+INSPECTION_INTERVAL_S_MIN = 60
 """Minimum interval of inspections: each reads every link end, and emits a message if it finds an outlier."""
 
 
@@ -17,7 +17,7 @@ class TransceiversConfig(Model):
     telemetry_interval_s: int = parameter(
         900, "interval of telemetry frames; 0 for none", unit="seconds", source="choice", ge=0, le=31_536_000
     )
-    look_interval_s: int = parameter(
+    inspection_interval_s: int = parameter(
         3_600,
         "interval of inspections, which search the readings of link ends for outliers; 0 for none, "
         "and then no fault is found by its readings",
@@ -91,10 +91,11 @@ class TransceiversConfig(Model):
 
     @model_validator(mode="after")
     def _check_inspection_interval(self) -> "TransceiversConfig":
-        if 0 < self.look_interval_s < LOOK_INTERVAL_S_MIN:
+        if 0 < self.inspection_interval_s < INSPECTION_INTERVAL_S_MIN:
             raise ValueError(
-                f"look_interval_s: {self.look_interval_s} is not allowed; must be 0, or "
-                f"between {LOOK_INTERVAL_S_MIN} and 31536000; the nearest is {LOOK_INTERVAL_S_MIN}"
+                f"inspection_interval_s: {self.inspection_interval_s} is not allowed; must be 0, or "
+                f"between {INSPECTION_INTERVAL_S_MIN} and 31536000; the nearest is "
+                f"{INSPECTION_INTERVAL_S_MIN}"
             )
         return self
 

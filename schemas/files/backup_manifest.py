@@ -85,7 +85,7 @@ class BackupFile(Model):
 class BackupManifest(Model):
     """The contents of a backup, with its twin and time."""
 
-    form: Count
+    format: Count
     twin: str
     software: str
     wall_us: Count

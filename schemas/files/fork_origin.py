@@ -29,7 +29,7 @@ class ForkOrigin(Model):
     fork, `at` the same as the user wrote it. `draws` is the future whose draws the fork has, None for its
     parent's own; `settings` are the parameters set at its start, as the user wrote them."""
 
-    form: Count = FORK_FORMAT
+    format: Count = FORK_FORMAT
     name: Annotated[str, Field(pattern=f"^{FORK_NAME_PATTERN}$")]
     twin: str
     parent: str

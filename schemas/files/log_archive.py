@@ -33,7 +33,7 @@ class LogFileHeader(Model):
     message."""
 
     archived: LogPosition
-    form: Count
+    format: Count
 
 
 class CompressedFrame(Model):
@@ -67,7 +67,7 @@ class ArchivedSegment(Model):
 class ArchiveManifest(Model):
     """The segments of a log, in order, from its first byte and without a gap."""
 
-    form: Count
+    format: Count
     segments: tuple[ArchivedSegment, ...] = ()
 
 

@@ -87,7 +87,7 @@ def on_disconnected(state: DiagnosisState, body: CircuitsDisconnected, _message:
 
 def on_parameters_changed(state: DiagnosisState, body: ParametersChanged, _message: Envelope) -> list[Output]:
     """Apply a changed interval of inspections. If they stop, pending ones are still awaited."""
-    interval_s = body.of("transceivers").get("look_interval_s")
+    interval_s = body.of("transceivers").get("inspection_interval_s")
     if isinstance(interval_s, int) and interval_s:
         state.recheck_after_s = RECHECK_INSPECTIONS * interval_s
     return []

@@ -132,7 +132,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> DiagnosisState:
         now_us=at_us,
         has_ocs=plant.population("ocs") > 0,
         cubes=config.pod.cubes,
-        recheck_after_s=RECHECK_INSPECTIONS * config.transceivers.look_interval_s,
+        recheck_after_s=RECHECK_INSPECTIONS * config.transceivers.inspection_interval_s,
         peer=plant.far_ends().astype(np.int32),
         technology=config.pod_ocs.technology if config.pod_ocs is not None else "palomar",
     )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from schemas.body import Body
 from schemas.config.pods import FabricConfig
 from schemas.fabric_names import default_fabric_name
-from schemas.kinds import ResourceKind
 from schemas.name_parts import fabric_part
+from schemas.resource_kinds import ResourceKind
 from services.gateway.ports import FabricView, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.spelling import truncated

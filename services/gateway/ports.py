@@ -13,10 +13,10 @@ from schemas.body import Body, Model
 from schemas.config.pods import FabricConfig
 from schemas.files.backup_manifest import BackupPoint
 from schemas.files.log_archive import ArchiveResult
-from schemas.kinds import ResourceKind
 from schemas.messages.operator import RequestSlice
 from schemas.names import FaultKind
 from schemas.request_metadata import RequestBody
+from schemas.resource_kinds import ResourceKind
 from shared.runtimes.dead_letter import DeadLetter
 from shared.runtimes.operations_log import OperationsLog
 from shared.runtimes.simulated_clock import Clock

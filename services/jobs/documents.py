@@ -23,7 +23,7 @@ def document(state: JobsState, key: DocumentKey) -> JobDocument | JobsSummary | 
         return None
     ended = [
         OwnerUse(owner=usage.owner, tier=usage.tier, chip_us=chip_time(usage.used))
-        for _, usage in sorted(state.books.items())
+        for _, usage in sorted(state.usage_by_owner.items())
     ]
     return JobsSummary(name=name, ended=tuple(ended))
 
@@ -48,7 +48,7 @@ def _job(state: JobsState, name: str) -> JobDocument | None:
         uncommitted_us=progress.uncommitted_us,
         leaving=progress.leaving,
         starts=progress.starts,
-        used_us=progress.ledger.by_place(),
+        used_us=progress.usage.by_category(),
         finishes_us=None if job.symptom else job.turns_us,
         ended=number in state.ended,
     )

@@ -16,8 +16,8 @@ from services.jobs.state import JobsState, MultisliceJob
 from services.jobs.transitions import change_job, checkpoint_without_write
 from shared.basics.fast_replace import replace
 from shared.engine.service import Output
+from shared.models.jobs.checkpoint_progress import slowed
 from shared.models.jobs.multislice_jobs import after_signal, all_stopped, job_speed_ppm, speeds_after
-from shared.models.jobs.progress import slowed
 
 
 def multislice_job_of(wanted: Multislice) -> MultisliceJob:

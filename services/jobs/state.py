@@ -8,9 +8,9 @@ from schemas.config.pods import AnyPodConfig
 from schemas.names import Shape, Tier
 from shared.basics.units import US_PER_HOUR
 from shared.engine.state import State
+from shared.models.jobs.checkpoint_progress import FULL_SPEED, Progress
 from shared.models.jobs.goodput_accounting import OTHER_OWNERS, OWNERS_MAX
-from shared.models.jobs.goodput_categories import Ledger
-from shared.models.jobs.progress import FULL_SPEED, Progress
+from shared.models.jobs.goodput_categories import UsageByCategory
 from shared.models.superpod.shapes import chips_of
 
 
@@ -85,7 +85,7 @@ class OwnerUsage:
 
     owner: str
     tier: Tier
-    used: Ledger
+    used: UsageByCategory
 
 
 @dataclass
@@ -106,7 +106,7 @@ class JobsState(State):
     """Hosts, chips, cables and cubes without power, by name of the fault."""
     hot_cubes: dict[str, int] = field(default_factory=dict)
     """Cubes without cooling, by name of the fault."""
-    books: dict[str, OwnerUsage] = field(default_factory=dict)
+    usage_by_owner: dict[str, OwnerUsage] = field(default_factory=dict)
     """Usage of ended slices by `OWNER/TIER`, created with the first request."""
     multislice_jobs: dict[int, MultisliceJob] = field(default_factory=dict)
 
@@ -128,13 +128,15 @@ def usage_for(state: JobsState, owner: str, tier: Tier) -> OwnerUsage:
 
     Beyond `OWNERS_MAX` entries new owners share one.
     """
-    if f"{owner}/{tier}" not in state.books and len(state.books) >= OWNERS_MAX:
+    if f"{owner}/{tier}" not in state.usage_by_owner and len(state.usage_by_owner) >= OWNERS_MAX:
         owner = OTHER_OWNERS
-    return state.books.setdefault(f"{owner}/{tier}", OwnerUsage(owner, tier, Ledger()))
+    return state.usage_by_owner.setdefault(f"{owner}/{tier}", OwnerUsage(owner, tier, UsageByCategory()))
 
 
 def add_usage(state: JobsState, job: Job) -> None:
     """Add the usage of an ended job to its owner's entry."""
     key = f"{job.owner}/{job.tier}"
-    used = job.progress.ledger.times(job.chips)
-    state.books[key] = OwnerUsage(job.owner, job.tier, state.books[key].used.plus(**used.by_place()))
+    used = job.progress.usage.times(job.chips)
+    state.usage_by_owner[key] = OwnerUsage(
+        job.owner, job.tier, state.usage_by_owner[key].used.plus(**used.by_category())
+    )

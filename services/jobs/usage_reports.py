@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from schemas.messages.jobs import ChipTime, OwnerUse, SliceUse, TierUse, UsageReported
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_HOUR
-from shared.models.jobs.goodput_accounting import TIERS, Group, JobUse, sum_by_group, sum_ledgers
-from shared.models.jobs.goodput_categories import Ledger
+from shared.models.jobs.goodput_accounting import TIERS, Group, JobUse, sum_by_group, sum_usage
+from shared.models.jobs.goodput_categories import UsageByCategory
 
 FULL_REPORT_EVERY = 24
 """Every N-th report is complete; the others have only tiers, to keep the log small."""
@@ -25,31 +25,26 @@ def usage_report(state: JobsState) -> list[UsageReported]:
         if job.cubes  # kept while it waits again; without any it has used nothing
     }
     used = {number: use.used(now_us) for number, use in uses.items()}
-    rows = [((usage.owner, usage.tier), usage.used) for _, usage in sorted(state.books.items())]
+    rows = [((usage.owner, usage.tier), usage.used) for _, usage in sorted(state.usage_by_owner.items())]
     rows += [(use.group, used[number]) for number, use in uses.items()]
     if state.reports % FULL_REPORT_EVERY:
         return [UsageReported(tiers=_tiers(rows), owners=None, slices=None)]
     return [UsageReported(tiers=_tiers(rows), owners=_owners(rows), slices=_slices(uses, used))]
 
 
-def _tiers(rows: Sequence[tuple[Group, Ledger]]) -> tuple[TierUse, ...]:
-    by_tier = {
-        tier: sum_ledgers([used for (_, job_tier), used in rows if job_tier == tier]) for tier in TIERS
-    }
+def _tiers(rows: Sequence[tuple[Group, UsageByCategory]]) -> tuple[TierUse, ...]:
+    by_tier = {tier: sum_usage([used for (_, job_tier), used in rows if job_tier == tier]) for tier in TIERS}
     return tuple([TierUse(tier=tier, chip_us=chip_time(used)) for tier, used in by_tier.items()])
 
 
-def _owners(rows: Sequence[tuple[Group, Ledger]]) -> tuple[OwnerUse, ...]:
+def _owners(rows: Sequence[tuple[Group, UsageByCategory]]) -> tuple[OwnerUse, ...]:
     used = sum_by_group(rows)
     return tuple(
-        [
-            OwnerUse(owner=owner, tier=tier, chip_us=chip_time(ledger))
-            for (owner, tier), ledger in used.items()
-        ]
+        [OwnerUse(owner=owner, tier=tier, chip_us=chip_time(usage)) for (owner, tier), usage in used.items()]
     )
 
 
-def _slices(uses: Mapping[int, JobUse], used: Mapping[int, Ledger]) -> tuple[SliceUse, ...]:
+def _slices(uses: Mapping[int, JobUse], used: Mapping[int, UsageByCategory]) -> tuple[SliceUse, ...]:
     return tuple(
         [
             SliceUse(number=number, owner=use.group[0], tier=use.group[1], chip_us=chip_time(used[number]))
@@ -59,6 +54,6 @@ def _slices(uses: Mapping[int, JobUse], used: Mapping[int, Ledger]) -> tuple[Sli
     )
 
 
-def chip_time(used: Ledger) -> ChipTime:
-    """The non-zero entries of a ledger, as messages and documents have them."""
-    return tuple([(place, us) for place, us in used.by_place().items() if us])
+def chip_time(used: UsageByCategory) -> ChipTime:
+    """The non-zero entries of a usage, as messages and documents have them."""
+    return tuple([(place, us) for place, us in used.by_category().items() if us])

@@ -182,7 +182,7 @@ def on_restart(state: OcsState, body: RestartOcs, message: Envelope) -> list[Out
     return emitted if keeps else emitted + darken_by_chassis_fault(state, ocs)
 
 
-def settle_restarts(state: OcsState) -> list[Output]:
+def complete_restarts(state: OcsState) -> list[Output]:
     """Finish restarts that are due: take away released circuits first, then make the missing ones."""
     emitted: list[Output] = []
     for ocs in sorted(ocs for ocs, restart in state.restarts.items() if restart.due_us <= state.now_us):

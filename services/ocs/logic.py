@@ -2,19 +2,22 @@
 
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import Tick
-from services.ocs.chassis import settle_restarts
+from services.ocs.chassis import complete_restarts
 from services.ocs.mirror_faults import drift_steps_us, mark_failed_mirrors, report_misaligned_mirrors
-from services.ocs.network_commands import settle_rewirings
+from services.ocs.network_commands import complete_rewirings
 from services.ocs.state import OcsState
-from services.ocs.superpod_commands import settle_connects
-from services.ocs.switch import retry_alignment, settle_restores
+from services.ocs.superpod_commands import complete_connects
+from services.ocs.switch import complete_restores, retry_alignment
 from shared.engine.service import Output
 
 
 def on_tick(state: OcsState, _tick: Tick, _message: Envelope) -> list[Output]:
     """Settle mirrors whose time has come: commands first, then restored circuits, then retries."""
     emitted = (
-        settle_restarts(state) + settle_connects(state) + settle_rewirings(state) + settle_restores(state)
+        complete_restarts(state)
+        + complete_connects(state)
+        + complete_rewirings(state)
+        + complete_restores(state)
     )
     retry_alignment(state)
     emitted += mark_failed_mirrors(state)

@@ -50,13 +50,13 @@ def on_rewire(state: OcsState, body: RewireCircuits, message: Envelope) -> list[
     return []
 
 
-def settle_rewirings(state: OcsState) -> list[Output]:
+def complete_rewirings(state: OcsState) -> list[Output]:
     """Make the circuits whose mirrors have settled, in order of the commands."""
     due = sorted(order for order, pending in state.rewirings.items() if pending.due_us <= state.now_us)
-    return [_settle(state, state.rewirings.pop(order)) for order in due]
+    return [_complete(state, state.rewirings.pop(order)) for order in due]
 
 
-def _settle(state: OcsState, pending: PendingRewiring) -> CausedBy:
+def _complete(state: OcsState, pending: PendingRewiring) -> CausedBy:
     missing: tuple[OcsCircuit, ...] = ()
     if pending.made:
         circuits = _circuits(pending.made, state.radix)

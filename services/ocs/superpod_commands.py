@@ -74,13 +74,13 @@ def on_leave(state: OcsState, body: LeaveCircuits, _message: Envelope) -> list[O
     return []
 
 
-def settle_connects(state: OcsState) -> list[Output]:
+def complete_connects(state: OcsState) -> list[Output]:
     """Make the circuits whose mirrors have settled, in order of the commands."""
     due = sorted(order for order, pending in state.connects.items() if pending.due_us <= state.now_us)
-    return [_settle(state, state.connects.pop(order)) for order in due]
+    return [_complete(state, state.connects.pop(order)) for order in due]
 
 
-def _settle(state: OcsState, pending: PendingConnect) -> CausedBy:
+def _complete(state: OcsState, pending: PendingConnect) -> CausedBy:
     circuits = _circuits(pending.joins, state.radix)
     up, sound = make_circuits(state, circuits, pending.failed, pending.cause)
     dark_ocses, bad_ports = _missing(circuits, up, sound)

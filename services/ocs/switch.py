@@ -265,7 +265,7 @@ def schedule_restore(state: OcsState, ocs: int, norths: Sequence[int] | None, ca
     state.restores[state.last_order] = PendingRestore(ocs, which, due_us, cause, failed)
 
 
-def settle_restores(state: OcsState) -> list[Output]:
+def complete_restores(state: OcsState) -> list[Output]:
     """Make the wanted circuits again whose mirrors have settled, in order of the recoveries."""
     emitted: list[Output] = []
     due = sorted(order for order, pending in state.restores.items() if pending.due_us <= state.now_us)

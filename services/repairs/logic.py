@@ -26,8 +26,13 @@ from schemas.messages.trunks import NetworkPartDown, NetworkPartUp
 from schemas.names import FaultKind, number_of
 from services.repairs import spares
 from services.repairs.completion import cancel_repair, complete, fail, finish_test, finish_work, touch
+from services.repairs.repair_assignment import (
+    extend_repair,
+    next_shift_us,
+    start_hands_on,
+    start_waiting_repairs,
+)
 from services.repairs.state import BegunRepair, Repair, RepairsState
-from services.repairs.technicians import extend_repair, next_shift_us, start_hands_on, start_waiting_repairs
 from shared.engine.service import Output
 from shared.models.faults.fault_kinds import FAULTS
 from shared.models.faults.repair_work import WORK_DEFINITIONS

@@ -38,7 +38,7 @@ class CycleDecision:
     """The slice to place and where; None if no slice can be placed."""
     promises: dict[int, int]
     """Slice → latest start that is promised to it."""
-    wakes_us: int | None = None
+    next_preemption_us: int | None = None
     """When a waiting slice may preempt more slices than now; None if never."""
 
 
@@ -139,4 +139,4 @@ def _place(state: SchedulerState, offer: Offer) -> list[Output]:
 
 def _keep_promises(state: SchedulerState, decision: CycleDecision) -> None:
     state.promises = decision.promises
-    state.wakes_us = decision.wakes_us
+    state.next_preemption_us = decision.next_preemption_us

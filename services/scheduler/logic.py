@@ -59,7 +59,7 @@ def _next_decision_us(state: SchedulerState) -> int | None:
         moves_end_us(state),
         next_overrun_us(state),
         min(state.suspects.values(), default=None),
-        state.wakes_us,
+        state.next_preemption_us,
         members_due_us(state),
         preflight_backoffs_end_us(state),
     )

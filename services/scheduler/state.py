@@ -99,7 +99,7 @@ class SchedulerState(State):
     refused: int = 0
     swapped: int = 0
     queued: int = 0
-    wakes_us: int | None = None
+    next_preemption_us: int | None = None
     """When a waiting slice may preempt more slices than now."""
     at_us: int = 0
     """When `chips_by_category` last changed; `chip_us` is integrated up to then."""

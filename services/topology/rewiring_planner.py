@@ -77,7 +77,7 @@ def plan_rewiring(state: TopologyState, reason: PlanReason, cause: str) -> PlanR
     2. Leave out dark OCSes, and keep the circuits of those without control. Blocks that are down count as up,
     because they will soon be back.
 
-    3. Engineer the trunks, and change as few circuits as possible, in stages that keep the promise.
+    3. Engineer the trunks, and change as few circuits as possible, in stages that keep the capacity floor.
 
     4. Keep the topology if neither the largest use nor transit falls by enough.
     """
@@ -101,7 +101,7 @@ def plan_rewiring(state: TopologyState, reason: PlanReason, cause: str) -> PlanR
         why = gain.why_not(config)
         if why is not None:
             return _keep_topology(reason, gain, why)
-        stages = plan_stages(plant, target.left, circuits, config.promise, timing)
+        stages = plan_stages(plant, target.left, circuits, config.capacity_floor, timing)
     except InvalidInput as error:
         return _keep_topology(reason, RewiringGain(0.0, 0.0, 0.0, 0.0), str(error))
     if not stages:

@@ -1,6 +1,6 @@
 """Stages of a rewiring: drain, switch, qualify, undrain.
 
-A stage waits while the promise would be broken or a domain has no control. A stage with too many unfit
+A stage waits while the capacity floor would be broken or a domain has no control. A stage with too many unfit
 circuits is taken back.
 """
 
@@ -63,7 +63,8 @@ def _at_ports(state: TopologyState, plan: StagePlan) -> tuple[tuple[OcsCircuit, 
 def blocking_reason(state: TopologyState, number: int) -> str | None:
     """Why the first of the remaining stages that could not start now would fail; None if all could.
 
-    The promise is checked for the next stage only, because the capacity at later stages is not known yet.
+    The capacity floor is checked for the next stage only, because the capacity at later stages is not known
+    yet.
     """
     rewiring = state.current[number]
     is_next = rewiring.phase in ("planned", "waiting")
@@ -86,7 +87,9 @@ def _wait_reason(
     lost = _lost_control(state, [ocs for ocs, _, _ in (*removed, *made)])
     if lost is not None:
         return lost
-    return _broken_promise(state, rewiring, _capacity(state) - _gbps(state, _lit_circuits(state, removed)))
+    return _below_capacity_floor(
+        state, rewiring, _capacity(state) - _gbps(state, _lit_circuits(state, removed))
+    )
 
 
 def _lost_control(state: TopologyState, ocses: Iterable[int]) -> str | None:
@@ -98,19 +101,20 @@ def _lost_control(state: TopologyState, ocses: Iterable[int]) -> str | None:
     return None
 
 
-def _broken_promise(state: TopologyState, rewiring: Rewiring, left: FloatArray) -> str | None:
+def _below_capacity_floor(state: TopologyState, rewiring: Rewiring, left: FloatArray) -> str | None:
     """Which block would keep less capacity than promised, in a sentence; None if none. Blocks that are
     down do not count."""
     least = np.asarray(rewiring.least_gbps)
     # A dark port or bundle is subtracted twice, so limit the result to 0.
     left = np.maximum(left, 0.0)
-    short = (left < state.config.promise * least - ROUNDING) & (state.block_faults == 0)
+    short = (left < state.config.capacity_floor * least - ROUNDING) & (state.block_faults == 0)
     if not short.any():
         return None
     block = int(np.argmax(short))
     share = float(left[block] / least[block])
     return (
-        f"block-{block} would keep {share:.1%} of its capacity; must be at least {state.config.promise:.1%}"
+        f"block-{block} would keep {share:.1%} of its capacity; must be at least "
+        f"{state.config.capacity_floor:.1%}"
     )
 
 
@@ -182,14 +186,14 @@ def on_rewired(state: TopologyState, number: int, body: CircuitsRewired) -> list
 
 
 def on_qualified(state: TopologyState, number: int, body: CircuitsQualified) -> list[Output]:
-    """Undrain the fit circuits. If too few are fit to keep the promise, take the stage back and end the
-    rewiring."""
+    """Undrain the fit circuits. If too few are fit to keep the capacity floor, take the stage back and end
+    the rewiring."""
     rewiring = state.current[number]
     stage_progress = _progress_of(rewiring)
     state.unfit.update(body.unfit)
     fit = [circuit for circuit in stage_progress.made if circuit not in {*body.unfit, *body.dark}]
     if body.unfit and stage_progress.removed and not stage_progress.takes_back:
-        why = _broken_promise(state, rewiring, _capacity(state) + _gbps(state, fit))
+        why = _below_capacity_floor(state, rewiring, _capacity(state) + _gbps(state, fit))
         if why is not None:
             return _take_back(state, number, rewiring, why)
     due_us = state.now_us + to_whole_us(state.config.undrain_s, US_PER_S)

@@ -71,7 +71,7 @@ class Rewiring:
     transit_then_ppm: int
     bound_ppm: int
     least_gbps: tuple[float, ...]
-    """By block, the smaller of its capacities before and after; the promise is a share of it."""
+    """By block, the smaller of its capacities before and after; the capacity floor is a share of it."""
     phase: Phase = "planned"
     stage: int = 0
     """Number of stages done, which is the number of the current or next stage."""

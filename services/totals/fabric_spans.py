@@ -80,20 +80,20 @@ def fabric_span(
 def pod_span(kind: str, end: PodTotals, since: PodTotals | None = None, log: PodLog | None = None) -> PodSpan:
     """What a pod did from `since`, or from its commissioning, up to `end`."""
     since = since or _zero_totals(end)
-    books = chip_time_between(since.books, end.books)
+    chip_time = chip_time_between(since.chip_time, end.chip_time)
     counted = {word: count - since.slices[word] for word, count in end.slices.items()}
     return PodSpan(
         kind=kind,
-        span_us=books.until_us - books.since_us,
+        span_us=chip_time.until_us - chip_time.since_us,
         cubes=end.cubes,
         cube_us=end.cube_us - since.cube_us,
         faults={name: count - since.faults[name] for name, count in end.faults.items()},
         repairs=end.repairs - since.repairs,
         slices=counted | {"running": end.running, "queued": end.queued},
-        utilisation=books.utilisation(),
-        utilisation_by_tier={tier: books.utilisation(tier) for tier in TIERS},
-        total_chip_us=books.total_chip_us,
-        chip_us=books.chip_us,
+        utilisation=chip_time.utilisation(),
+        utilisation_by_tier={tier: chip_time.utilisation(tier) for tier in TIERS},
+        total_chip_us=chip_time.total_chip_us,
+        chip_us=chip_time.chip_us,
         links=end.links,
         cross_connects=None
         if end.cross_connects is None
@@ -104,12 +104,12 @@ def pod_span(kind: str, end: PodTotals, since: PodTotals | None = None, log: Pod
 
 def _zero_totals(end: PodTotals) -> PodTotals:
     """The counters of the same pod at its commissioning: all zero."""
-    books = end.books
+    chip_time = end.chip_time
     return replace(
         end,
-        at_us=books.since_us,
+        at_us=chip_time.since_us,
         slices=dict.fromkeys(end.slices, 0),
-        books=books.at_start,
+        chip_time=chip_time.at_start,
         cube_us=0,
         faults=dict.fromkeys(end.faults, 0),
         repairs=0,

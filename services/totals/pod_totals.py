@@ -28,8 +28,8 @@ SLICE_COUNTS = (*WORKLOAD_COUNTS, "admitted", "completed", "evicted", "refused",
 class PodTotals:
     """All counters of one pod from its commissioning up to `at_us`.
 
-    `books` is the time of every chip, `cube_us` healthy cube-time in microseconds. `cross_connects` is None
-    if there are no OCSes.
+    `chip_time` is the time of every chip, `cube_us` healthy cube-time in microseconds. `cross_connects` is
+    None if there are no OCSes.
     """
 
     at_us: int
@@ -37,7 +37,7 @@ class PodTotals:
     slices: dict[str, int]
     running: int
     queued: int
-    books: ChipTime
+    chip_time: ChipTime
     cube_us: int
     faults: dict[FaultKind, int]
     repairs: int
@@ -70,16 +70,16 @@ class ChipTimeReader:
             summary_of(site, fabric, "workload", WorkloadSummary).commissioned_us,
             at_us,
             summary_of(site, fabric, "scheduler", SchedulerSummary),
-            {(book.owner, book.tier): book.used for book in state.books.values()},
+            {(usage.owner, usage.tier): usage.used for usage in state.usage_by_owner.values()},
             uses,
         )
 
 
 def pod_totals(
-    site: Site, fabric: str, at_us: int, *, links: bool = True, books: ChipTimeReader | None = None
+    site: Site, fabric: str, at_us: int, *, links: bool = True, reader: ChipTimeReader | None = None
 ) -> PodTotals:
     """The counters of one pod at `at_us`, the time that it has reached, from its status documents. Links take
-    long to read and are optional. `books` is the reader that has read earlier times of the same pod."""
+    long to read and are optional. `reader` has read earlier times of the same pod."""
     workload = summary_of(site, fabric, "workload", WorkloadSummary)
     scheduler = summary_of(site, fabric, "scheduler", SchedulerSummary)
     cubes = summary_of(site, fabric, "cubes", CubesSummary)
@@ -92,7 +92,7 @@ def pod_totals(
         },
         running=scheduler.running,
         queued=scheduler.queued,
-        books=(books or ChipTimeReader(site, fabric)).at(at_us),
+        chip_time=(reader or ChipTimeReader(site, fabric)).at(at_us),
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),
         faults=summary_of(site, fabric, "failures", FailuresSummary).begun,
         repairs=summary_of(site, fabric, "repairs", RepairsSummary).completed,

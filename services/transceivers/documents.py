@@ -37,7 +37,7 @@ def _group(state: TransceiversState, name: str, cube: int) -> LinkGroupDocument:
     dead = (state.impaired.get(end, SOUND).dead for end in range(ends.start, ends.stop))
     conditions = ("failed" if is_dead else "ok" for is_dead in dead)
     losses_db = path_loss_db(state, ends).tolist()
-    log10_bers = state.log10_ber[ends].tolist()
+    log10_bers = state.worst_lane_log10_ber[ends].tolist()
     return LinkGroupDocument.model_validate(
         {
             "name": name,

@@ -21,9 +21,9 @@ from schemas.messages.operator import RekeyDraws
 from schemas.messages.transceivers import ModuleReported
 from schemas.names import number_of
 from services.transceivers import links
-from services.transceivers.inspections import count_outage, schedule_inspection
 from services.transceivers.link_optics import invalidate_masks
 from services.transceivers.links import evaluate_links, recompute_ber, touch
+from services.transceivers.outlier_inspection import count_outage, schedule_inspection
 from services.transceivers.state import NO_END, DriftingArray, EndFault, TransceiversState
 from shared.basics.keyed_random import draw_exponential, draw_index, rekeyed_seed
 from shared.basics.units import US_PER_HOUR, US_PER_S, to_whole_us

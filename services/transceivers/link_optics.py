@@ -62,7 +62,9 @@ def _mask(state: TransceiversState, ends: Iterable[int]) -> BoolArray:
 class LightPaths(Protocol):
     """The optics between two ends, given by their numbers."""
 
-    def clean_log10_ber(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
+    def clean_worst_lane_log10_ber(
+        self, state: TransceiversState, ends: IntArray, peers: IntArray
+    ) -> FloatArray:
         """log10 of the bit error rate of the worst lane that each end receives from its peer, with clean
         connectors.
 
@@ -82,7 +84,9 @@ class LightPaths(Protocol):
 class ThroughOcs:
     """Links through an OCS; both fibres enter the same one."""
 
-    def clean_log10_ber(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
+    def clean_worst_lane_log10_ber(
+        self, state: TransceiversState, ends: IntArray, peers: IntArray
+    ) -> FloatArray:
         """Read from the table of the fabric's pairs."""
         cube, rest = np.divmod(ends, ENDS_PER_CUBE)
         face, index = np.divmod(rest, FACE_LINKS)
@@ -108,7 +112,9 @@ class ThroughOcs:
 class FixedFibres:
     """Links over fixed fibres, without a switch."""
 
-    def clean_log10_ber(self, state: TransceiversState, ends: IntArray, peers: IntArray) -> FloatArray:
+    def clean_worst_lane_log10_ber(
+        self, state: TransceiversState, ends: IntArray, peers: IntArray
+    ) -> FloatArray:
         design = design_of(state.config)
         return direct_log10_bers(modules_of(state).made, design, ends, peers)
 
@@ -191,19 +197,19 @@ def differs_from_table(state: TransceiversState, ends: IntArray) -> npt.NDArray[
     return at_either_end(masks_of(state).changed, state, ends)
 
 
-def log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
+def worst_lane_log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
     """log10 of the bit error rate of the worst lane that each connected end receives, with all
     impairments."""
     peers = state.peer[ends].astype(np.int64)
-    log10_bers = LIGHT_PATHS[state.kind].clean_log10_ber(state, ends, peers)
+    log10_bers = LIGHT_PATHS[state.kind].clean_worst_lane_log10_ber(state, ends, peers)
     changed = np.flatnonzero(differs_from_table(state, ends))
     if len(changed):
         log10_bers[changed] = lane_log10_bers(state, ends[changed]).max(axis=-1)
     return rounded(log10_bers)
 
 
-def changed_log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
-    """Like `log10_ber`, for ends whose links all differ from the table."""
+def impaired_worst_lane_log10_ber(state: TransceiversState, ends: IntArray) -> FloatArray:
+    """Like `worst_lane_log10_ber`, for ends whose links all differ from the table."""
     return rounded(lane_log10_bers(state, ends).max(axis=-1))
 
 

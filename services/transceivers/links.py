@@ -22,8 +22,8 @@ from schemas.messages.ocs import (
 from schemas.messages.transceivers import LinksChanged, LinksTrained
 from schemas.names import Join
 from services.transceivers import link_optics
-from services.transceivers.inspections import schedule_early_inspection, schedule_for_new_links
 from services.transceivers.link_optics import at_either_end, invalidate_masks, masks_of
+from services.transceivers.outlier_inspection import schedule_early_inspection, schedule_for_new_links
 from services.transceivers.state import (
     BOTH_STRANDS,
     DARK,
@@ -56,7 +56,7 @@ def on_connected(state: TransceiversState, body: CircuitsConnected, _message: En
         state.peer[near] = far
         state.lit[near] = lit
         state.loss_db[near] = loss_db
-        state.log10_ber[near] = log10_ber
+        state.worst_lane_log10_ber[near] = log10_ber
     ends = np.concatenate((norths, souths))
     if state.patched or state.impaired:
         _update_changed_links(state, ends)
@@ -85,7 +85,7 @@ def _update_changed_links(state: TransceiversState, ends: IntArray) -> None:
         state.loss_db[moved] = link_optics.loss_db(state, moved)
     changed = ends[link_optics.differs_from_table(state, ends)]
     if len(changed):
-        state.log10_ber[changed] = link_optics.changed_log10_ber(state, changed)
+        state.worst_lane_log10_ber[changed] = link_optics.impaired_worst_lane_log10_ber(state, changed)
 
 
 def _strands_made(body: CircuitsConnected) -> npt.NDArray[np.uint8]:
@@ -111,7 +111,7 @@ def on_disconnected(state: TransceiversState, body: CircuitsDisconnected, _messa
     state.peer[ends] = NO_END
     state.lit[ends] = 0
     state.loss_db[ends] = np.nan
-    state.log10_ber[ends] = np.nan
+    state.worst_lane_log10_ber[ends] = np.nan
     state.code[ends] = DARK
     _touch_joined_cubes(state, body.joins)
     return []
@@ -206,7 +206,7 @@ def evaluate_links(state: TransceiversState, ends: IntArray) -> list[Body]:
 
 def recompute_ber(state: TransceiversState, ends: IntArray) -> None:
     """Recompute the bit error rate of connected ends, with all impairments of both ends."""
-    state.log10_ber[ends] = link_optics.log10_ber(state, ends)
+    state.worst_lane_log10_ber[ends] = link_optics.worst_lane_log10_ber(state, ends)
 
 
 def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
@@ -216,7 +216,7 @@ def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
     direction decides.
     """
     peers = state.peer[ends]
-    worse = np.maximum(state.log10_ber[ends], state.log10_ber[peers])
+    worse = np.maximum(state.worst_lane_log10_ber[ends], state.worst_lane_log10_ber[peers])
     dead = state.lit[ends] != BOTH_STRANDS
     if state.impaired:
         dead |= state.failed[ends] | state.failed[peers] | at_either_end(masks_of(state).dropped, state, ends)

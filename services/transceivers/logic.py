@@ -10,8 +10,8 @@ from schemas.messages.failures import ParametersChanged
 from schemas.messages.sequencer import Tick
 from services.transceivers import telemetry
 from services.transceivers.end_faults import apply_due_changes, next_change_us
-from services.transceivers.inspections import inspect_due, reschedule_inspections
 from services.transceivers.links import evaluate_links
+from services.transceivers.outlier_inspection import inspect_due, reschedule_inspections
 from services.transceivers.state import TransceiversState
 from shared.basics.telemetry_frames import next_frame_due_us
 from shared.engine.service import Output
@@ -48,7 +48,7 @@ def on_parameters_changed(
     state.config = state.config.model_copy(update=changed)
     if "telemetry_interval_s" in changed:
         state.next_frame_us = next_frame_due_us(state.config.telemetry_interval_s, state.now_us)
-    if "look_interval_s" in changed:
+    if "inspection_interval_s" in changed:
         reschedule_inspections(state)
     return []
 

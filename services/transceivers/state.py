@@ -124,7 +124,7 @@ class TransceiversState(State):
     """Bit s is set if strand s is made."""
     loss_db: npt.NDArray[np.float64]
     """Loss of the worse strand's fibre and OCS, without connector faults; NaN without a wanted circuit."""
-    log10_ber: npt.NDArray[np.float64]
+    worst_lane_log10_ber: npt.NDArray[np.float64]
     """Of the worst lane that the end receives, with all faults; NaN without a wanted circuit."""
     excess_db: npt.NDArray[np.float64]
     """Loss that the end's connector faults add."""
@@ -191,7 +191,7 @@ def commission(fabric: str, config: AnyPodConfig, at_us: int) -> TransceiversSta
         peer=plant_of(config.kind, config.pod).far_ends().astype(np.int32),
         lit=np.zeros(ends, dtype=np.uint8),
         loss_db=np.full(ends, np.nan),
-        log10_ber=np.full(ends, np.nan),
+        worst_lane_log10_ber=np.full(ends, np.nan),
         excess_db=np.zeros(ends),
         failed=np.zeros(ends, dtype=np.bool_),
         code=np.full(ends, DARK, dtype=np.uint8),
@@ -216,7 +216,7 @@ def _light_fixed_fibres(state: TransceiversState) -> None:
     ends, peers = np.flatnonzero(joined), state.peer[joined].astype(np.int64)
     design = design_of(state.config)
     made = manufactured_modules(state.seed, state.fabric, len(state.peer))
-    state.log10_ber[joined] = direct_log10_bers(made, design, ends, peers)
+    state.worst_lane_log10_ber[joined] = direct_log10_bers(made, design, ends, peers)
     state.code[joined] = UP
-    if (state.log10_ber[joined] > math.log10(state.config.degraded_above_ber)).any():
+    if (state.worst_lane_log10_ber[joined] > math.log10(state.config.degraded_above_ber)).any():
         state.first_light_us = state.now_us

@@ -18,7 +18,7 @@ from shared.models.optics.module_kinds import GENERATIONS, LANES_PER_LINK, MODUL
 from shared.models.optics.palomar import manufactured_ocses
 
 
-def log10_bers(state: TrunksState, circuits: CircuitArrays) -> FloatArray:
+def worst_lane_log10_bers(state: TrunksState, circuits: CircuitArrays) -> FloatArray:
     """log10 of the bit error rate of the worst lane at either end, before the outer code, of shape
     (circuits,)."""
     plant, block_at = state.plant, wiring_of(state.plant).block_at
@@ -65,7 +65,7 @@ def _worst(state: TrunksState, circuits: CircuitArrays, path: OcsPath, design: L
 
 def unfit_circuits(state: TrunksState, circuits: CircuitArrays) -> BoolArray:
     """Mask of the circuits with too many errors to carry traffic, of shape (circuits,)."""
-    unfit: BoolArray = log10_bers(state, circuits) > np.log10(state.config.fit_below_ber)
+    unfit: BoolArray = worst_lane_log10_bers(state, circuits) > np.log10(state.config.fit_below_ber)
     return unfit
 
 

@@ -37,8 +37,8 @@ from services.what_if.job_speeds import (
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
 from shared.engine.site import Site
-from shared.models.jobs.goodput_categories import PLACES
-from shared.models.jobs.progress import progress_at
+from shared.models.jobs.checkpoint_progress import progress_at
+from shared.models.jobs.goodput_categories import CATEGORIES
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import FACE_LINKS, STRANDS
 
@@ -210,7 +210,11 @@ class WhatIfComparison:
         """By use, the additional chip-time of the slice's job at the end, in chip-microseconds; zero
         differences are left out."""
         done, left = (self._used(future, number) for future in (self._done, self._left))
-        return {place: done[place] - left[place] for place in PLACES if done[place] != left[place]}
+        return {
+            category: done[category] - left[category]
+            for category in CATEGORIES
+            if done[category] != left[category]
+        }
 
     def _used(self, future: DrivenSite, number: int) -> dict[str, int]:
         state = future.site.instance(self._fabric, "jobs").state
@@ -218,8 +222,8 @@ class WhatIfComparison:
             raise TypeError(f"state of jobs of {self._fabric}: must be JobsState, is {type(state).__name__}")
         job = state.jobs.get(number) or state.ended.get(number)
         if job is None:
-            return dict.fromkeys(PLACES, 0)
-        return progress_at(job.progress, self._until_us).ledger.times(job.chips).by_place()
+            return dict.fromkeys(CATEGORIES, 0)
+        return progress_at(job.progress, self._until_us).usage.times(job.chips).by_category()
 
 
 def circuits_made(log: Iterable[Envelope]) -> int:

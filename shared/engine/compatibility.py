@@ -1,9 +1,9 @@
-"""Which rules fold a log, and in which form states are stored: what tells code that may go on with a twin's
+"""Which rules fold a log, and in which layout states are stored: what tells code that may go on with a twin's
 states from code that may not.
 
 `RULES` is raised with every change after which some log would be folded to another message or another value
-of a state; golden logs (`tests/golden`) hold it to that. The form follows from the classes of the states.
-Builds of the same rules and the same form may take each other's states and snapshots.
+of a state; golden logs (`tests/golden`) hold it to that. The layout follows from the classes of the states.
+Builds of the same rules and the same layout may take each other's states and snapshots.
 """
 
 import hashlib
@@ -30,22 +30,22 @@ DIGEST_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class StateCodeVersion:
-    """Which code made states: the number of its rules, the form in which it stores each service's states, by
-    the service's name, and its build."""
+    """Which code made states: the number of its rules, the layout in which it stores each service's states,
+    by the service's name, and its build."""
 
     rules: int
-    forms: Mapping[str, str]
+    layouts: Mapping[str, str]
     software: str
 
     def is_compatible_with(self, held: "StateCodeVersion") -> bool:
         """Whether this code may go on with what another one made, as it lies there; what that stored of a
         service which this code has not is no hindrance."""
-        forms_alike = all(held.forms.get(name) == form for name, form in self.forms.items())
-        return self.rules == held.rules and forms_alike
+        layouts_equal = all(held.layouts.get(name) == layout for name, layout in self.layouts.items())
+        return self.rules == held.rules and layouts_equal
 
 
 def state_layouts(services: Iterable[AnyService]) -> dict[str, str]:
-    """Service → the form of its states, which is the same in every kind of fabric."""
+    """Service → the layout of its states, which is the same in every kind of fabric."""
     found = {service.name: state_layout(service.state) for service in services}
     return dict(sorted(found.items()))
 
@@ -59,7 +59,7 @@ def current_code_version(
 
 
 def state_layout(state: type[State]) -> str:
-    """The form of a state as it is stored: a digest over names and types of its fields, of the records in
+    """The layout of a state as it is stored: a digest over names and types of its fields, of the records in
     them, and so on."""
     return _state_layout(state, tuple(CONFIGS.values()))
 
@@ -98,15 +98,15 @@ def _layout_of_type(hint: Any, enclosing: tuple[Any, ...]) -> Any:
 
 # --- as a store keeps it with the states that it is about ---------------------------------------------------
 
-RULES_VALUE, SOFTWARE_VALUE, LAYOUT_VALUE = "rules", "software", "form:"
+RULES_VALUE, SOFTWARE_VALUE, LAYOUT_VALUE = "rules", "software", "layout:"
 UPGRADE_VALUE = "upgrading"
 """An upgrade to these rules that was begun, by which build; nothing where none was, or the last is done."""
 
 
 def code_version_values(code: StateCodeVersion) -> dict[str, str]:
     """The values of a partition that say which code made its states."""
-    forms = {f"{LAYOUT_VALUE}{name}": form for name, form in code.forms.items()}
-    return {RULES_VALUE: str(code.rules), SOFTWARE_VALUE: code.software} | forms
+    layouts = {f"{LAYOUT_VALUE}{name}": layout for name, layout in code.layouts.items()}
+    return {RULES_VALUE: str(code.rules), SOFTWARE_VALUE: code.software} | layouts
 
 
 def shared_code_values(code: StateCodeVersion) -> dict[str, str]:
@@ -133,10 +133,10 @@ def recorded_code_version(values: Mapping[str, str]) -> StateCodeVersion | None:
     """Which code made a partition's states, by its values; None where none of them says."""
     if RULES_VALUE not in values:
         return None
-    forms = {
+    layouts = {
         name.removeprefix(LAYOUT_VALUE): one for name, one in values.items() if name.startswith(LAYOUT_VALUE)
     }
-    return StateCodeVersion(int(values[RULES_VALUE]), forms, values.get(SOFTWARE_VALUE, ""))
+    return StateCodeVersion(int(values[RULES_VALUE]), layouts, values.get(SOFTWARE_VALUE, ""))
 
 
 def check_compatible(
@@ -155,11 +155,11 @@ def check_compatible(
             f"of rules {own.rules}, which are older: start it with that version"
         )
     if not own.is_compatible_with(held):
-        changed = [name for name, form in own.forms.items() if held.forms.get(name) != form]
+        changed = [name for name, layout in own.layouts.items() if held.layouts.get(name) != layout]
         what = (
             f"of rules {held.rules}, by {held.software}, and this is {own.software} of rules {own.rules}"
             if held.rules != own.rules
             else f"as {held.software} stored them, and {own.software} stores those of {', '.join(changed)} "
-            "in another form"
+            "in another layout"
         )
         raise UpgradeNeeded(f"{where}: its states are {what}: run `{upgrade}` to convert them")

@@ -138,7 +138,7 @@ class Replay:
         return None if known else ReplayMismatch(position, "no skip that the fold knows of", _text(message))
 
     def _upgraded(self, position: int, message: Envelope, body: Upgraded) -> ReplayMismatch | None:
-        """One that changed the form of states alone changes nothing here. Behind one that changed the rules
+        """One that changed the layout of states alone changes nothing here. Behind one that changed the rules
         other states are folded on than this fold has."""
         expected = upgrade_message(self.site.name, message.fabric, message.seq, body, self.site.now_us)
         if expected != message or message.fabric not in self.site.fabrics:

@@ -65,8 +65,8 @@ StoredFields = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """Converts the stored fields of a service from the form `before` to the form `after`. Forms are digests
-    (`state_layout`). A test tries each migration on a state kept as its old version stored it."""
+    """Converts the stored fields of a service from the layout `before` to the layout `after`. Layouts are
+    digests (`state_layout`). A test tries each migration on a state kept as its old version stored it."""
 
     before: str
     after: str
@@ -89,7 +89,7 @@ class Service(Generic[StateT]):
     `document_keys` lists all of them. `telemetry` renders the frame (Arrow IPC stream) that a Tick calls for,
     or None: a Tick of this service, or of those in `frames_at`, if there are any: then it needs none of its
     own in the log. Frames are found under the fabric's name, or, where that is taken, under it and
-    `frames_of`. `migrations` lead from every form in which earlier versions stored the state to its own.
+    `frames_of`. `migrations` lead from every layout in which earlier versions stored the state to its own.
     """
 
     name: str

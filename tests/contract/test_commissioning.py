@@ -30,7 +30,7 @@ def twin(tmp_path: Path, redis_url: str) -> Iterator[DrivenTwin]:
 
 
 @pytest.mark.parametrize("sites", [("campus",), ("campus", "annex")])
-def test_of_several_who_ask_for_a_name_at_once_one_gets_it(twin: DrivenTwin, sites: tuple[str, ...]) -> None:
+def test_of_several_who_request_a_name_at_once_one_gets_it(twin: DrivenTwin, sites: tuple[str, ...]) -> None:
     """Of different kinds and seeds, each through a gateway of its own."""
     wishes: list[dict[str, Any]] = [
         {"kind": kind, "settings": {"seed": n}, "site": sites[n % len(sites)]}

@@ -251,7 +251,7 @@ def test_a_leftover_that_does_not_end_is_one_sentence(
     left.stop()
 
 
-def test_outlives_the_thread_that_asked_for_it(server: EmbeddedValkey) -> None:
+def test_outlives_the_thread_that_requested_it(server: EmbeddedValkey) -> None:
     thread = threading.Thread(target=server.ensure)
     thread.start()
     thread.join()
@@ -261,7 +261,7 @@ def test_outlives_the_thread_that_asked_for_it(server: EmbeddedValkey) -> None:
     assert content(server) == {}
 
 
-def test_several_run_beside_each_other(tmp_path: Path) -> None:
+def test_several_run_next_to_each_other(tmp_path: Path) -> None:
     servers = [EmbeddedValkey(tmp_path / str(n)) for n in range(3)]
     try:
         with ThreadPoolExecutor(3) as pool:

@@ -78,7 +78,7 @@ class InboxContract:
         assert store.put(0, "pod-0", BODIES[1]).number == held + 2
         assert store.put(1, "pod-1", BODIES[0]).number < held, "another partition counts for itself"
 
-    def test_gives_no_more_than_was_asked_for_the_oldest_first(self, store: Store) -> None:
+    def test_gives_no_more_than_was_requested_the_oldest_first(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", BODIES[1]).number for _ in range(5)]
         assert [w.number for w in store.waiting(0, 2)] == numbers[:2]
         assert [w.number for w in store.waiting(0, 5)] == numbers
@@ -122,7 +122,7 @@ class InboxContract:
                 ask(1, "pod-1", under("a key", BODIES[0]))
         assert (store.size(0), store.size(1)) == (1, 0)
 
-    def test_who_asks_and_why_makes_no_other_request(self, store: Store) -> None:
+    def test_who_requests_and_why_makes_no_other_request(self, store: Store) -> None:
         first = store.put(0, "pod-0", under("k", BODIES[0]))
         again = BODIES[0].model_copy(update={"key": "k", "asked_by": "ann", "comment": "cutover"})
         assert store.put(0, "pod-0", again) == InboxReceipt(first.number, repeated=True)
@@ -187,7 +187,7 @@ class InboxContract:
         assert found is not None
         assert found.message_id("campus") == "sequencer@pod-5/1"
 
-    def test_what_the_log_lost_is_asked_for_again(self, store: Store) -> None:
+    def test_what_the_log_lost_is_requested_again(self, store: Store) -> None:
         bodies = [under(f"k{n}", DrainCube(cube=f"pod-0/cube-{n}")) for n in range(4)]
         numbers = [store.put(0, "pod-0", body).number for body in bodies]
         rows = zip(numbers[:3], (10, 20, 30), bodies, strict=False)
@@ -237,7 +237,7 @@ class InboxContract:
                 ask(0, "pod-0", body)
         assert store.find("k") is None
 
-    def test_a_commissioning_that_was_cancelled_may_be_asked_for_again(self, store: Store) -> None:
+    def test_a_commissioning_that_was_cancelled_may_be_requested_again(self, store: Store) -> None:
         body = commissioned(SuperpodConfig(), "campus")
         store.claim("pod-5", "campus")
         assert store.cancel(0, store.put(0, "pod-5", body).number) is CancelOutcome.DONE
@@ -250,7 +250,7 @@ class InboxContract:
         assert take(store, number)
         assert (store.take(0, [number]), store.cancel(0, number)) == ([], CancelOutcome.UNKNOWN)
 
-    def test_what_a_key_was_used_for_can_be_asked_without_using_it(self, store: Store) -> None:
+    def test_what_a_key_was_used_for_can_be_requested_without_using_it(self, store: Store) -> None:
         assert store.find_repeat(0, "pod-0", under("k", BODIES[0])) is None
         assert store.size(0) == 0
         first = store.put(0, "pod-0", under("k", BODIES[0]))
@@ -260,7 +260,7 @@ class InboxContract:
         with pytest.raises(InvalidInput, match="'k': was used for another request"):
             store.find_repeat(0, "pod-0", under("k", BODIES[1]))
 
-    def test_keeps_one_commissioning_of_a_fabric_whoever_asks(self, store: Store) -> None:
+    def test_keeps_one_commissioning_of_a_fabric_whoever_requests(self, store: Store) -> None:
         first = store.put(0, "pod-5", under("one", commissioned(SuperpodConfig(), "campus")))
         others: list[tuple[FabricConfig, str | None]] = [
             (SuperpodConfig(seed=2), "two"),
@@ -288,7 +288,7 @@ class InboxContract:
         assert [store.claim("pod-5", site) for site in ("campus", "annex", "campus")] == ["campus"] * 3
         assert store.claim("pod-6", "annex") == "annex"
 
-    def test_what_the_log_holds_is_removed_and_numbers_go_on_rising(self, store: Store) -> None:
+    def test_what_the_log_holds_is_removed_and_numbers_continue_rising(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", body).number for body in BODIES]
         store.put(1, "pod-1", BODIES[0])
         assert take(store, numbers[1])

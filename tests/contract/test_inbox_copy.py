@@ -56,7 +56,7 @@ def test_what_waited_waits_again_under_its_number_and_key(redis_url: str) -> Non
     copy.close()
 
 
-def test_who_asked_keeps_the_allowance_that_was_left(redis_url: str) -> None:
+def test_who_requested_keeps_the_allowance_that_was_left(redis_url: str) -> None:
     store, copy = RedisStore(redis_url), InboxBackup(redis_url, SITES)
     mias = DRAIN.model_copy(update={"asked_by": "mia"})
     for _ in range(WAITING_MAX):

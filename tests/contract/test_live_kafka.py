@@ -186,7 +186,7 @@ class TestTopics:
         several = Brokers(f"{NOWHERE},{endpoints.kafka}")
         assert topic_id(several, endpoints.topics.log) == topic_id(endpoints.kafka, endpoints.topics.log)
 
-    def test_a_topic_that_is_asked_for_is_not_made(self, endpoints: Endpoints) -> None:
+    def test_a_topic_that_is_requested_is_not_made(self, endpoints: Endpoints) -> None:
         for _ in range(2):
             with pytest.raises(OperationFailed, match=r"none\.log: not on Kafka"):
                 partition_count(endpoints.kafka, "none.log")
@@ -241,7 +241,7 @@ class TestTopics:
         ):
             create_topics(endpoints.kafka, Topics("copies"), 2, 3)
 
-    def test_an_old_kafka_is_one_sentence_for_whoever_asks(
+    def test_an_old_kafka_is_one_sentence_for_whoever_requests(
         self, endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert broker_version(endpoints.kafka) >= VERSION_MIN
@@ -385,7 +385,7 @@ class TestStrangers:
         with pytest.raises(OperationFailed, match=r"cleanup\.policy is compact, must be delete"):
             list(read_partition(endpoints.kafka, endpoints.topics.log, 0))
 
-    def test_a_log_without_its_beginning_is_told_by_every_reader(
+    def test_a_log_without_its_beginning_is_reported_by_every_reader(
         self, endpoints: Endpoints, tmp_path: Path
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 6))])
@@ -461,7 +461,7 @@ class TestMirror:
         finally:
             mirror.stop()
 
-    def test_it_goes_on_where_it_was_even_if_that_was_not_noted(
+    def test_it_continues_where_it_was_even_if_that_was_not_noted(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 50))])

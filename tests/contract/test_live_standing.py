@@ -124,7 +124,7 @@ def all_read(store: RedisStore) -> None:
 
 
 class TestStatus:
-    def test_a_service_that_nobody_holds_is_named(self, store: RedisStore, settings: LiveSettings) -> None:
+    def test_a_service_that_none_holds_is_named(self, store: RedisStore, settings: LiveSettings) -> None:
         beat(store, ProcessInfo("ocs-a", "worker", "ocs"), [0, 1])
         beat(store, ProcessInfo("seq", "sequencer"), [1], achieved_speed=12.5)
         found = live_status(settings)
@@ -140,12 +140,12 @@ class TestStatus:
         assert "ocs-a" in table
         assert achieved_speed(store) == 12.5
 
-    def test_without_processes_it_says_so(self, settings: LiveSettings) -> None:
+    def test_without_processes_it_reports_it(self, settings: LiveSettings) -> None:
         found = live_status(settings)
         assert found["processes"] == []
         assert found["problems"][0] == "no sequencer runs: simulated time stands still"
 
-    def test_a_stopped_service_is_shown_and_can_be_let_go_on(
+    def test_a_stopped_service_is_shown_and_can_be_let_continue(
         self, store: RedisStore, settings: LiveSettings
     ) -> None:
         note = {"offset": 5, "fabric": "pod-1", "message_id": "operator@pod-1/9", "sentence": "ocs raised"}
@@ -169,7 +169,7 @@ class TestStatus:
         with pytest.raises(NotFound, match="fabric 'pod-7': no such fabric; must be one of pod-1"):
             skip_message(settings, "pod-7", operations)
 
-    def test_what_a_process_says_of_itself_is_shown_once(
+    def test_what_a_process_shows_of_itself_is_shown_once(
         self, store: RedisStore, settings: LiveSettings
     ) -> None:
         note = {"offset": 5, "fabric": "pod-1", "message_id": "operator@pod-1/9", "sentence": "ocs raised"}
@@ -196,7 +196,7 @@ class TestStatus:
         with pytest.raises(OperationFailed, match="has no live twin; `lightwave live init` creates one"):
             live_status(LiveSettings(redis=redis_url))
 
-    def test_how_far_time_is_behind_is_told_beyond_a_limit(
+    def test_how_far_time_is_behind_is_reported_beyond_a_limit(
         self, store: RedisStore, settings: LiveSettings
     ) -> None:
         write_epoch(store, Epoch(0, store.wall_us() - 20 * US_PER_S, 60.0, paused=False))
@@ -212,7 +212,7 @@ class TestStatus:
         write_epoch(store, Epoch(9_000_000, store.wall_us(), 60.0, paused=True))
         assert DelayMonitor(store, services_of).problems() == []
 
-    def test_time_that_stands_still_is_told_though_its_clock_is_anchored_anew(
+    def test_time_that_stands_still_is_reported_though_its_clock_is_anchored_again(
         self, store: RedisStore
     ) -> None:
         now_s = [100.0]
@@ -235,7 +235,7 @@ class TestStatus:
         write_epoch(store, Epoch(5_000_000, store.wall_us(), 60.0, paused=True))
         assert delays.problems() == []
 
-    def test_requests_that_wait_long_are_told(
+    def test_requests_that_wait_long_are_reported(
         self, store: RedisStore, settings: LiveSettings, redis_url: str
     ) -> None:
         store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"))
@@ -252,7 +252,7 @@ class TestStatus:
         )
         assert late in live_status(settings)["problems"]
 
-    def test_many_requests_that_wait_are_told(
+    def test_many_requests_that_wait_are_reported(
         self, store: RedisStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(status, "WAITING_MAX", 1)
@@ -301,7 +301,7 @@ class TestSurroundings:
         assert "has no append-only file" in no_file
         assert live_status(settings)["problems"][:2] == [no_file, evicts]
 
-    def test_a_redis_that_wants_a_password_says_so(
+    def test_a_redis_that_wants_a_password_reports_it(
         self, settings: LiveSettings, client: "redis.Redis"
     ) -> None:
         client.config_set("requirepass", "pw")
@@ -371,7 +371,7 @@ class TestKeptClock:
         assert (found.anchor_us, found.speed) == (5_000_000, 60.0), "as far as cubes, which is due"
         assert STANDSTILL in loop.standstill_problems
 
-    def test_a_clock_that_stands_keeps_its_moment(self, store: RedisStore, loop: SequencerLoop) -> None:
+    def test_a_clock_that_stands_keeps_its_time(self, store: RedisStore, loop: SequencerLoop) -> None:
         """However long the sequencer was away: what is left until then is still to be done."""
         all_read(store)
         before = Epoch(60_000_000, store.wall_us(), 60.0, paused=True)
@@ -502,7 +502,7 @@ class TestClock:
         with pytest.raises(NotFound, match="live rebuild"):
             self.clock(store).pause()
 
-    def test_a_clock_that_nobody_kept_stood_still(self, store: RedisStore) -> None:
+    def test_a_clock_that_none_kept_stood_still(self, store: RedisStore) -> None:
         write_epoch(store, Epoch(0, store.wall_us(), 1.0, paused=False))
         assert not is_beat_missing(store)
         store.set_globals("clock", {"beat_us": str(store.wall_us() - BEAT_US_MAX - 1)})

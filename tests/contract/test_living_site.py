@@ -34,7 +34,7 @@ OTHER = SitePlan(
     | {name: config.model_copy(update={"seed": 7}) for name, config in PLAN.fabrics.items()},
 )
 """Of another twin, of the same name."""
-PLACES = {name: FabricPlace(0, "campus", config.kind) for name, config in PLAN.fabrics.items()}
+CATEGORIES = {name: FabricPlace(0, "campus", config.kind) for name, config in PLAN.fabrics.items()}
 
 
 @contextlib.contextmanager
@@ -59,7 +59,7 @@ def test_a_site_whose_making_was_cut_off_is_made_whole(tmp_path: Path, lines: in
     log.write_bytes(b"".join(whole.splitlines(keepends=True)[:lines]))
     with living(tmp_path) as twin:
         assert log.read_bytes() == whole
-        assert twin.places == PLACES == twin.store.fabrics()
+        assert twin.places == CATEGORIES == twin.store.fabrics()
         assert twin.sites[0].digest() == digest
 
 
@@ -79,11 +79,11 @@ def test_who_lives_where_is_known_again_after_a_rebuild(tmp_path: Path) -> None:
         digest = twin.sites[0].digest()
         twin.store.forget_fabrics()
     with living(tmp_path, rebuild=True) as twin:
-        assert twin.places == PLACES == twin.store.fabrics()
+        assert twin.places == CATEGORIES == twin.store.fabrics()
         assert twin.sites[0].digest() == digest
 
 
-def test_states_that_do_not_say_whose_they_are_ask_for_a_rebuild(tmp_path: Path) -> None:
+def test_states_that_do_not_say_whose_they_are_request_a_rebuild(tmp_path: Path) -> None:
     """As an older version left them."""
     with living(tmp_path) as twin:
         keys = [key for key in twin.store.values(0) if key.startswith("fabric:")]
@@ -97,7 +97,7 @@ def test_states_that_do_not_say_whose_they_are_ask_for_a_rebuild(tmp_path: Path)
     ):
         pass
     with living(tmp_path, rebuild=True) as twin:
-        assert twin.places == PLACES
+        assert twin.places == CATEGORIES
 
 
 def _append_zeros(redis: Path) -> None:
@@ -142,14 +142,14 @@ def test_a_copy_of_a_running_twin_is_audited_by_its_own_states(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("announced", ['{"redis":["x"]}', '{"pid":1,"url":"","redis":5}', "[]"])
-def test_what_nobody_announced_is_no_twin_that_runs(announced: str, tmp_path: Path) -> None:
+def test_what_none_announced_is_no_twin_that_runs(announced: str, tmp_path: Path) -> None:
     with living(tmp_path):
         pass
     (tmp_path / "running.json").write_text(announced)
     assert run_audit(data=tmp_path)["clean"]
 
 
-def test_states_that_are_elsewhere_are_asked_for(tmp_path: Path) -> None:
+def test_states_that_are_elsewhere_are_requested(tmp_path: Path) -> None:
     with living(tmp_path):
         pass
     shutil.rmtree(tmp_path / "redis")
@@ -191,7 +191,7 @@ def test_a_log_that_is_lost_is_no_new_twin(tmp_path: Path, rebuild: bool, gone: 
         pass
     log.write_bytes(whole)
     with living(tmp_path) as twin:
-        assert twin.places == PLACES
+        assert twin.places == CATEGORIES
 
 
 @pytest.mark.parametrize("rebuild", [False, True])
@@ -223,7 +223,7 @@ def test_another_twin_s_states_are_made_again_from_the_log(tmp_path: Path) -> No
     ):
         pass
     with living(tmp_path / "mine", rebuild=True) as twin:
-        assert twin.places == PLACES == twin.store.fabrics()
+        assert twin.places == CATEGORIES == twin.store.fabrics()
         assert twin.sites[0].digest() == digest
     assert run_audit(data=tmp_path / "mine")["clean"]
 

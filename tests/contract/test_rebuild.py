@@ -95,7 +95,7 @@ def content(settings: LiveSettings) -> dict[bytes, bytes | None]:
         return {key: client.dump(key) for key in client.scan_iter()}
 
 
-def test_an_empty_redis_is_filled_and_the_clock_goes_on_as_it_was(
+def test_an_empty_redis_is_filled_and_the_clock_continues_as_it_was(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
 ) -> None:
     operations = KafkaOperations(settings.endpoints)
@@ -118,7 +118,9 @@ def test_an_empty_redis_is_filled_and_the_clock_goes_on_as_it_was(
     check_same(store, swarm)
 
 
-def test_where_a_service_says_otherwise_nothing_is_changed(settings: LiveSettings, store: RedisStore) -> None:
+def test_where_a_service_shows_otherwise_nothing_is_changed(
+    settings: LiveSettings, store: RedisStore
+) -> None:
     rebuild_twin(settings, lambda _: None, jobs=1)
     before = content(settings)
     unsaid = swarm_saying(1)
@@ -142,7 +144,7 @@ def swarm_saying(partition: int) -> Record:
     return Record(partition, 0, line, output_headers("CubeDrained", "cubes@pod-1", TWIN))
 
 
-def test_one_that_was_killed_is_gone_on_with_though_the_log_has_grown(
+def test_one_that_was_killed_is_continued_though_the_log_has_grown(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = {partition: len(rows) for partition, rows in swarm.log.records.items()}
@@ -215,7 +217,7 @@ def made_of_the_log(settings: LiveSettings) -> dict[bytes, Any]:
         return {key: read[client.type(key)](key) for key in keys}
 
 
-def test_one_that_began_with_snapshots_and_was_killed_is_gone_on_with_unless_all_is_asked_for(
+def test_one_that_began_with_snapshots_and_was_killed_is_continued_unless_all_is_requested(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
 ) -> None:
     keep_all(settings, swarm)
@@ -232,7 +234,7 @@ def test_one_that_began_with_snapshots_and_was_killed_is_gone_on_with_unless_all
         check_same(store, swarm)
 
 
-def test_snapshots_that_do_not_lead_to_the_log_are_told_of_and_all_is_folded(
+def test_snapshots_that_do_not_lead_to_the_log_are_reported_and_all_is_folded(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Wrong in themselves, as no digest can tell."""
@@ -279,7 +281,7 @@ def runs(pid: str) -> bool:
         return False
 
 
-def test_one_that_is_killed_leaves_no_process_behind_and_is_gone_on_with(
+def test_one_that_is_killed_leaves_no_process_behind_and_is_continued(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
 ) -> None:
     with subprocess.Popen(**command(settings)) as process:

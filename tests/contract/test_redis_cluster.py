@@ -89,7 +89,7 @@ class TestBothKinds:
             name: {"who": name, "ä": "", "new": "2"} for name in names
         }
 
-    def test_the_wall_clock_goes_on(self, either: RedisStore) -> None:
+    def test_the_wall_clock_continues(self, either: RedisStore) -> None:
         before_us = either.wall_us()
         moments = [either.view(partition, 1).wall_us for partition in PARTITIONS]
         assert before_us < moments[0]
@@ -149,7 +149,7 @@ class TestCluster:
         with pytest.raises(OperationFailed, match=sentence):
             store.check()
 
-    def test_a_twin_goes_on_while_its_slot_moves(self, store: RedisStore, cluster: RedisCluster) -> None:
+    def test_a_twin_continues_while_its_slot_moves(self, store: RedisStore, cluster: RedisCluster) -> None:
         """A partition moves to another node: nothing is done by half meanwhile, and nothing is lost."""
         assert store.commit(FULL)
         first = store.put(0, "pod-0", under("key", DRAIN))
@@ -280,7 +280,7 @@ class TestEntry:
             store.positions(0)
         store.close()
 
-    def test_a_wrong_password_is_told_from_a_node_that_is_gone(self, cluster: RedisCluster) -> None:
+    def test_a_wrong_password_is_reported_from_a_node_that_is_gone(self, cluster: RedisCluster) -> None:
         entry = cluster.nodes[0]
         store = RedisStore(f"redis://:s3cret@{entry.address}", cluster=True)
         with entry.client() as client:

@@ -276,7 +276,7 @@ class RuntimeContract:
         assert own[-1].at_us > END_US - 4 * US_PER_HOUR
         assert "SliceStarted" in {m.type for m in own}
 
-    def test_a_fabric_that_retires_says_nothing_more_and_the_others_live_on(self, driven: Driven) -> None:
+    def test_a_fabric_that_retires_shows_nothing_more_and_the_others_live_on(self, driven: Driven) -> None:
         own = [m for m in driven.messages if m.fabric == "pod-2"]
         assert (own[-1].id, own[-1].at_us) == ("sequencer@pod-2/2", 13 * US_PER_HOUR)
         assert {m.type for m in own} >= {"SliceStarted", "Tick"}
@@ -306,7 +306,7 @@ class RuntimeContract:
         joined = [m.body for m in driven.messages if isinstance(m.body, PodsJoined)]
         assert told == {body.job for body in joined if len(body.slices) == 2}, "pod-10 hangs on no block"
 
-    def test_says_what_a_network_would_lose_with_one_of_its_four_racks(self, driven: Driven) -> None:
+    def test_shows_what_a_network_would_lose_with_one_of_its_four_racks(self, driven: Driven) -> None:
         assert driven.loss is not None
         assert driven.loss.lost == pytest.approx(0.25, abs=0.01)
         assert len(driven.loss.blocks) == 6

@@ -88,7 +88,7 @@ def test_kafka_keeps_all_that_it_confirmed_over_a_kill(kafka: LocalKafka) -> Non
     assert written(kafka, "servers-kept") == values
 
 
-def test_kafka_stands_still_in_a_pause_and_goes_on_after_it(kafka: LocalKafka) -> None:
+def test_kafka_stands_still_in_a_pause_and_continues_after_it(kafka: LocalKafka) -> None:
     kafka.start()
     pid = pid_of(kafka)
     kafka.pause()
@@ -163,7 +163,7 @@ def test_two_of_one_folder_would_ruin_it(local_redis: LocalRedis, monkeypatch: p
         other.start()
 
 
-def test_several_run_beside_each_other(local_redis: LocalRedis, live_redis: LocalRedis) -> None:
+def test_several_run_next_to_each_other(local_redis: LocalRedis, live_redis: LocalRedis) -> None:
     local_redis.start()
     assert local_redis.url != live_redis.url
     with redis.Redis.from_url(local_redis.url) as one, redis.Redis.from_url(live_redis.url) as other:
@@ -265,7 +265,7 @@ def test_a_server_dies_with_the_one_that_runs_it(environment: dict[str, str]) ->
         process.communicate()
 
 
-def test_a_server_that_ends_by_itself_is_told_of(environment: dict[str, str]) -> None:
+def test_a_server_that_ends_by_itself_is_reported(environment: dict[str, str]) -> None:
     process = foreground("run_redis", environment)
     try:
         assert process.stderr is not None

@@ -132,7 +132,7 @@ class StateStoreContract:
         assert found["inbox"] == []
         assert not any(store.load(0, "ocs", fabric) for fabric in ("pod-0", "pod-1"))
 
-    def test_keeps_all_that_a_commit_says(self, store: Store) -> None:
+    def test_keeps_all_that_a_commit_shows(self, store: Store) -> None:
         assert store.commit(FULL)
         assert store.positions(0) == {"ocs": 3}
         assert store.values(0) == {"end": "123"}
@@ -157,8 +157,8 @@ class StateStoreContract:
             assert store.load(other, "ocs", "pod-0") == {}
             assert outbox_of(store, other) == []
 
-    def test_what_all_must_agree_in_is_free_until_somebody_says_it(self, store: Store) -> None:
-        one, other = {"rules": "1", "form:ocs": "a"}, {"rules": "1", "form:ocs": "b"}
+    def test_what_all_must_agree_in_is_free_until_someone_shows_it(self, store: Store) -> None:
+        one, other = {"rules": "1", "layout:ocs": "a"}, {"rules": "1", "layout:ocs": "b"}
         assert store.commit(commit(0, 1, required_values=one))
         assert store.commit(commit(1, 2, required_values=one, fields=one))
         assert store.commit(commit(2, 3, required_values=one))
@@ -169,7 +169,7 @@ class StateStoreContract:
         assert everything(store) == before
         assert store.commit(commit(3, 4, required_values={"rules": "1"}))
 
-    def test_nobody_commits_while_it_is_noted_that_nobody_may_and_a_new_image_ends_that(
+    def test_none_commits_while_it_is_noted_that_none_may_and_a_new_image_ends_that(
         self, store: Store
     ) -> None:
         required_values = shared_code_values(StateCodeVersion(1, {"ocs": "a"}, "1.0+one"))
@@ -283,7 +283,7 @@ class StateStoreContract:
             ("pod-10", FabricPlace(2, "campus", "superpod")),
         ]
 
-    def test_a_fabric_that_retired_is_placed_with_its_moment(self, store: Store) -> None:
+    def test_a_fabric_that_retired_is_placed_with_its_time(self, store: Store) -> None:
         store.place("pod-1", FabricPlace(0, "pod-1", "superpod", 7_200_000_001))
         assert store.fabrics() == {
             "pod-0": pod_place(),
@@ -339,11 +339,11 @@ class StateStoreContract:
         store.trim(OutboxTrim(0))
         assert replace(store.view(0, 10), wall_us=moment.wall_us) == moment
 
-    def test_a_moment_has_the_oldest_requests(self, store: Store) -> None:
+    def test_a_time_has_the_oldest_requests(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", DRAIN).number for _ in range(3)]
         assert [waiting.number for waiting in store.view(0, 2).waiting] == numbers[:2]
 
-    def test_a_snapshot_is_of_one_moment(self, store: Store) -> None:
+    def test_a_snapshot_is_of_one_time(self, store: Store) -> None:
         names = [("ocs", "pod-0"), ("cubes", "pod-0"), ("ocs", "pod-1")]
         done = threading.Event()
 
@@ -612,13 +612,15 @@ class TestRedisStore(StateStoreContract):
             ("redis://127.0.0.1:1/0?colour=red", "unknown option colour; must be redis://HOST"),
         ],
     )
-    def test_what_is_wrong_in_a_url_is_said_without_its_password(self, url: str, said: str | None) -> None:
+    def test_what_is_wrong_in_a_url_is_reported_without_its_password(
+        self, url: str, said: str | None
+    ) -> None:
         with pytest.raises(InvalidInput if said else LightwaveError) as refused:
             RedisStore(url).check()
         assert "s3" not in str(refused.value)
         assert (said or "") in str(refused.value)
 
-    def test_a_server_that_refuses_is_told_from_one_that_is_gone(
+    def test_a_server_that_refuses_is_reported_from_one_that_is_gone(
         self, store: RedisStore, redis_url: str
     ) -> None:
         import redis

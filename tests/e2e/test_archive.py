@@ -57,7 +57,7 @@ def printed(twin: LivingTwin) -> list[str]:
     return [one.stdout for one in done]
 
 
-def test_a_twin_that_is_archived_while_it_runs_says_what_it_said(tmp_path: Path) -> None:
+def test_a_twin_that_is_archived_while_it_runs_shows_what_it_reported(tmp_path: Path) -> None:
     for twin in living(tmp_path / "data", "--speed", "60000", "--set", "pod.cubes=4"):
         assert poll_until(partial(has_lived, twin), SPAN_S)
         before, shown = told(twin), printed(twin)

@@ -39,7 +39,7 @@ def forks() -> list[dict[str, Any]]:
     return found
 
 
-def test_a_twin_that_runs_is_forked_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_twin_that_runs_is_forked_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for twin in living(tmp_path / "data", "--speed", "20000", "--set", "pod.cubes=8", "--seed", "5"):
         wait_lived(twin, 1.0)

@@ -91,7 +91,7 @@ def test_a_fabric_joins_once_and_lives(twin: LiveTwin) -> None:
     assert "ocs" not in ticked
 
 
-def test_one_line_says_what_joined_and_when(twin: LiveTwin) -> None:
+def test_one_line_shows_what_joined_and_when(twin: LiveTwin) -> None:
     done = commission(twin, "commission", "pod-3", "--site", "lone", "--set", "pod.cubes=8")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.strip().splitlines()) == 1

@@ -184,7 +184,7 @@ def guarded(twin: LiveTwin, folder: Path) -> Iterator[Asking]:
             process.terminate()
 
 
-def test_settings_and_an_emptied_redis_are_told_by_the_gateway(twin: LiveTwin) -> None:
+def test_settings_and_an_emptied_redis_are_reported_by_the_gateway(twin: LiveTwin) -> None:
     assert twin.store.servers()[0].appends
     twin.store.flush()
     told = twin.wait_for("it is told", lambda: [p for p in health(twin) if "no longer has a twin" in p])

@@ -145,7 +145,7 @@ def test_a_condition_is_searched_for_up_to_where_a_site_is_ahead_of_the_clock(tw
         assert (found["held"], found["from_us"]) == (True, newest["at_us"])
 
 
-def test_killed_or_stalled_it_is_missed_by_nobody_and_goes_on(twin: LiveTwin) -> None:
+def test_killed_or_stalled_it_is_missed_by_none_and_continues(twin: LiveTwin) -> None:
     twin.wait_for("all is well", lambda: problems(twin) == [])
     with twin.paused():
         at_us, fabric = furthest(twin)

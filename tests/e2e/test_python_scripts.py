@@ -80,7 +80,7 @@ def test_a_subscription_outlives_its_twin_and_misses_nothing(tmp_path: Path) -> 
         next(lightwave.Twin(Client(twin.url)).subscribe("pod-0", after="pod-0:3", reconnect_timeout_s=0.5))
 
 
-def test_every_script_is_told_of(tmp_path: Path) -> None:
+def test_every_script_is_reported(tmp_path: Path) -> None:
     page = (SCRIPTS.parent / "python.md").read_text()
     names = {path.stem for path in SCRIPTS.glob("*.py")}
     assert names == {*ALONE, "twin"}

@@ -70,7 +70,7 @@ def position_of_clean(data: Path) -> int:
 
 
 @pytest.mark.parametrize("how", ["half", "named"])
-def test_killed_as_it_writes_a_snapshot_it_goes_on_and_leaves_no_half_one(tmp_path: Path, how: str) -> None:
+def test_killed_as_it_writes_a_snapshot_it_continues_and_leaves_no_half_one(tmp_path: Path, how: str) -> None:
     program = (sys.executable, "-c", WRITING, how, "2", str(tmp_path / "room"))
     twin = LivingTwin(tmp_path / "data", BUSY, command=program)
     twin.launch()
@@ -93,7 +93,7 @@ def test_killed_as_it_writes_a_snapshot_it_goes_on_and_leaves_no_half_one(tmp_pa
         twin.stop()
 
 
-def test_without_room_for_a_snapshot_it_says_so_and_takes_the_next_when_there_is(tmp_path: Path) -> None:
+def test_without_room_for_a_snapshot_it_reports_it_and_takes_the_next_when_there_is(tmp_path: Path) -> None:
     program = (sys.executable, "-c", WRITING, "full", "2", str(tmp_path / "room"))
     twin = LivingTwin(tmp_path / "data", BUSY, command=program)
     twin.start()
@@ -131,7 +131,7 @@ def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     ("step", "again"),
     [("stage", "--rebuild"), ("promote_staged", None), ("discard_after", "--rebuild")],
 )
-def test_killed_as_it_makes_states_anew_it_can_begin_again(
+def test_killed_as_it_makes_states_again_it_can_begin_again(
     stood: tuple[Path, int], tmp_path: Path, step: str, again: str | None
 ) -> None:
     data = tmp_path / "data"

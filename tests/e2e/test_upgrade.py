@@ -61,7 +61,7 @@ def new(version: Path, *words: str, program: tuple[str, ...] = ()) -> subprocess
 
 
 @pytest.mark.parametrize("behind", ["line", "states"])
-def test_the_next_version_takes_over_and_says_what_would_differ(
+def test_the_next_version_takes_over_and_shows_what_would_differ(
     version: Path, tmp_path: Path, behind: str
 ) -> None:
     options = ("--speed", "20000", "--set", "pod.cubes=8", "--seed", "5")

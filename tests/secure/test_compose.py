@@ -106,7 +106,7 @@ def settings(tmp_path: Path) -> Iterator[LiveSettings]:
         yield LiveSettings.model_validate(values, strict=False)
 
 
-def test_a_worker_is_let_in_and_nobody_else(settings: LiveSettings, tmp_path: Path) -> None:
+def test_a_worker_is_let_in_and_no_other(settings: LiveSettings, tmp_path: Path) -> None:
     places = settings.endpoints
     create_topics(places.kafka, places.topics, 1, 1)
     assert check_settings(places.kafka, places.topics) == []

@@ -114,7 +114,7 @@ def test_a_file_of_several_pods_replays_pod_by_pod(tmp_path: Path) -> None:
     assert report["state_sha256"] == result["state_sha256"]
 
 
-def test_a_file_that_was_tampered_with_is_not_clean_and_says_where(tmp_path: Path) -> None:
+def test_a_file_that_was_tampered_with_is_not_clean_and_shows_where(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     run(log=path)
     lines = path.read_bytes().splitlines(keepends=True)

@@ -572,7 +572,7 @@ def carrying(log: list[Envelope]) -> dict[tuple[int, int], int]:
 @pytest.mark.parametrize(
     "kind", rotating(kinds_of(plant_of("dcn", network_config().hardware)), "a network until it is repaired")
 )
-def test_a_fault_of_a_network_is_told_and_repaired(kind: FaultKind) -> None:
+def test_a_fault_of_a_network_is_reported_and_repaired(kind: FaultKind) -> None:
     row = NETWORK_ROWS[kind]
     one = OneFault(NETWORK, network_config(), kind, row.part, None)
     assert carrying(one.earlier) == LINKS

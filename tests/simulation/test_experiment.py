@@ -104,7 +104,7 @@ def test_a_run_is_what_the_lab_reports_of_it(document: Path) -> None:
 
 
 @pytest.mark.slow("starts a sweep four times, and kills it three times")
-def test_a_sweep_that_was_killed_goes_on_with_nothing_lost_or_done_twice(document: Path) -> None:
+def test_a_sweep_that_was_killed_continues_with_nothing_lost_or_done_twice(document: Path) -> None:
     _, want = swept(document, "whole")
     folder = document.parent / "killed"
     kept: list[set[str]] = []
@@ -131,7 +131,7 @@ def test_a_sweep_that_was_killed_goes_on_with_nothing_lost_or_done_twice(documen
     assert digest_of(folder) == want
 
 
-def test_a_run_that_fails_is_recorded_and_the_others_go_on(
+def test_a_run_that_fails_is_recorded_and_the_others_continue(
     document: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def odd(plan: Any) -> RunResult:
@@ -196,7 +196,7 @@ def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
     assert digest_of(folder) == want
 
 
-def test_it_ends_when_all_is_told_closely_enough(document: Path) -> None:
+def test_it_ends_when_all_is_reported_closely_enough(document: Path) -> None:
     document.write_text(
         DOCUMENT.replace("seeds: 4", "seeds: {least: 4, most: 40}")
         + "stop_when: {goodput: {half_width: 0.9}}\n"
@@ -234,7 +234,7 @@ def test_sigterm_ends_the_workers_too_and_keeps_what_is_done(document: Path) -> 
     assert all(has_ended(pid) for pid in workers)
 
 
-def test_a_report_of_too_few_runs_says_so(document: Path) -> None:
+def test_a_report_of_too_few_runs_reports_it(document: Path) -> None:
     planned = read_experiment(document)
     folder = document.parent / "few"
     with open_dataset(folder, planned, BUILD, resume=False) as dataset:

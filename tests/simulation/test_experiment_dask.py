@@ -102,7 +102,7 @@ def test_where_the_scheduler_dies_what_is_done_is_kept(here: tuple[Path, str], t
 
 
 @pytest.mark.slow("starts a Dask cluster, whose workers die")
-def test_a_run_that_kills_its_workers_is_told_after_all_others(
+def test_a_run_that_kills_its_workers_is_reported_after_all_others(
     here: tuple[Path, str], tmp_path: Path
 ) -> None:
     document, want = here
@@ -169,7 +169,7 @@ def test_a_cluster_without_workers_is_refused(here: tuple[Path, str], tmp_path: 
 
 
 @pytest.mark.slow("waits for a scheduler that does not answer")
-def test_where_no_scheduler_answers_that_is_said(here: tuple[Path, str], tmp_path: Path) -> None:
+def test_where_no_scheduler_answers_that_is_reported(here: tuple[Path, str], tmp_path: Path) -> None:
     process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1")
     _, error = process.communicate(timeout=ENDED_S_MAX)
     assert (process.returncode, error) == (
@@ -190,7 +190,7 @@ def test_a_port_that_is_none_is_refused_in_a_sentence(monkeypatch: pytest.Monkey
         pass
 
 
-def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dask_it_shows_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
         pytest.raises(

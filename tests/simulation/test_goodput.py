@@ -14,17 +14,17 @@ from shared.models.jobs.goodput_accounting import (
     ChipTime,
     chip_time_between,
     chip_time_spans,
-    sum_by_place,
-    sum_ledgers,
+    sum_by_category,
+    sum_usage,
 )
-from shared.models.jobs.goodput_categories import Ledger
+from shared.models.jobs.goodput_categories import UsageByCategory
 from tests.support.pods import POD, pod_lab
 from tests.support.swarm import draw_scenario
 
 MOMENTS = 30
 GATE = [0, 1]
 REST = [
-    pytest.param(seed, marks=pytest.mark.slow("a pod of a day, its books closed thirty times"))
+    pytest.param(seed, marks=pytest.mark.slow("a pod of a day, its chip_time closed thirty times"))
     for seed in range(3, 9)
 ]
 """Seed 2 draws a pod that one owner has for himself."""
@@ -32,13 +32,15 @@ WORK = {"productive", "uncommitted", "lost"}
 """Where a step may be that was made; which of them, only its future says."""
 
 
-def assert_exact(books: ChipTime) -> None:
+def assert_exact(chip_time: ChipTime) -> None:
     """Nothing below nothing, all that there is, and no more; slices are part of what their owners used."""
-    assert sum(books.chip_us.values()) == books.total_chip_us
-    assert min(books.chip_us.values()) >= 0
-    for group, used in books.used.items():
-        known = sum_ledgers([book.used for book in books.slices.values() if book.group == group])
-        assert min(used.minus(known).by_place().values()) >= 0, group
+    assert sum(chip_time.chip_us.values()) == chip_time.total_chip_us
+    assert min(chip_time.chip_us.values()) >= 0
+    for group, used in chip_time.used.items():
+        known = sum_usage(
+            [slice_time.used for slice_time in chip_time.slices.values() if slice_time.group == group]
+        )
+        assert min(used.minus(known).by_category().values()) >= 0, group
 
 
 def never_less(before: ChipTime, now: ChipTime) -> bool:
@@ -49,7 +51,7 @@ def never_less(before: ChipTime, now: ChipTime) -> bool:
 
 
 @pytest.mark.parametrize("seed", [*GATE, *REST])
-def test_every_chip_microsecond_is_in_one_place_at_any_moment(seed: int) -> None:
+def test_every_chip_microsecond_is_in_one_place_at_any_time(seed: int) -> None:
     scenario = draw_scenario(seed)
     lab = pod_lab(scenario.config)
     draw = random.Random(seed)
@@ -67,14 +69,14 @@ def test_every_chip_microsecond_is_in_one_place_at_any_moment(seed: int) -> None
     spans = chip_time_spans([stands[0].at_start, *stands])
     for span in spans:
         assert_exact(span)
-    parts, whole = sum_by_place([span.chip_us for span in spans]), stands[-1].chip_us
+    parts, whole = sum_by_category([span.chip_us for span in spans]), stands[-1].chip_us
     assert {place for place, us in whole.items() if us != parts[place]} <= WORK
     assert sum(parts[place] for place in WORK) == sum(whole[place] for place in WORK)
-    assert sum(used != Ledger() for used in stands[-1].used.values()) > 1
+    assert sum(used != UsageByCategory() for used in stands[-1].used.values()) > 1
 
 
 @pytest.mark.parametrize("seed", [*GATE, *REST[:2]])
-def test_an_hour_told_from_living_slices_alone_is_that_told_from_all(seed: int) -> None:
+def test_an_hour_reported_from_living_slices_alone_is_that_reported_from_all(seed: int) -> None:
     """To the microsecond, and the whole run too, which counts slices that ended on the way."""
     scenario = draw_scenario(seed)
     config = scenario.config.model_copy(
@@ -96,7 +98,7 @@ def between(since: SiteTotals, end: SiteTotals) -> FabricSpan:
 
 
 def ended(read_totals: SiteTotals) -> list[str]:
-    """Slices that ended and have a book of their own."""
+    """Slices that ended and have a slice_time of their own."""
     totals = read_totals[POD]
     assert isinstance(totals, PodTotals)
-    return [name for name, book in totals.books.slices.items() if book.ended_us is not None]
+    return [name for name, slice_time in totals.chip_time.slices.items() if slice_time.ended_us is not None]

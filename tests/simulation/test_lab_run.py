@@ -85,7 +85,7 @@ def test_the_log_does_not_know_of_a_warm_up() -> None:
     assert (warm.fabric_days, plain.fabric_days) == (1.0, 1.5)
 
 
-def test_injected_faults_begin_and_end_when_they_are_asked_to(tmp_path: Path) -> None:
+def test_injected_faults_begin_and_end_when_they_are_requested_to(tmp_path: Path) -> None:
     path, pods = tmp_path / "log.zst", sites(2)
     texts = ["ocs:pod-1/ocs-17@6h+10m", "link:pod-1/cube-3/+y/7@1h+30s", "host:pod-0/cube-2/host-1@0s+1h"]
     plan = RunPlan(pods, 1.0, requests=injections(texts, pods, 1.0))
@@ -108,7 +108,7 @@ def test_injected_faults_begin_and_end_when_they_are_asked_to(tmp_path: Path) ->
     assert result.interrupted is False
 
 
-def test_injected_faults_are_as_bad_as_asked_and_come_as_slowly(tmp_path: Path) -> None:
+def test_injected_faults_are_as_bad_as_requested_and_come_as_slowly(tmp_path: Path) -> None:
     path, pods = tmp_path / "log", sites(1)
     texts = [
         "connector:cube-2/+y/7@2h+1h,onset=30m,severity=3",
@@ -173,7 +173,7 @@ def test_a_run_that_ends_within_its_warm_up_has_no_figures(warmup_days: float, c
     assert len(result.reports) == counted_fabrics
 
 
-def test_a_run_that_is_stopped_at_its_first_moment_has_figures_of_no_time() -> None:
+def test_a_run_that_is_stopped_at_its_first_time_has_figures_of_no_time() -> None:
     """Nothing was there to be used, and nothing was lost."""
     with open_shared_progress(1, None) as board:
         board.stop()
@@ -183,7 +183,7 @@ def test_a_run_that_is_stopped_at_its_first_moment_has_figures_of_no_time() -> N
     assert cube_availability(report.span) == 1.0
 
 
-def test_a_run_stops_within_a_simulated_day_and_goes_on_from_there() -> None:
+def test_a_run_stops_within_a_simulated_day_and_continues_from_there() -> None:
     """What is stopped between two cascades is where any run is at that moment."""
     config = sites()[0].fabrics["pod-0"]
     whole, cut = (Lab("pod-0", {"pod-0": config}, services_of) for _ in range(2))
@@ -196,7 +196,7 @@ def test_a_run_stops_within_a_simulated_day_and_goes_on_from_there() -> None:
     assert cut.log_sha256 == whole.log_sha256
 
 
-def test_progress_is_told_whatever_the_number_of_processes() -> None:
+def test_progress_is_reported_whatever_the_number_of_processes() -> None:
     for jobs in (1, 2):
         told: list[float] = []
         run_lab(RunPlan(sites(3), 1.0), jobs=jobs, log=None, repeat=REPEAT, progress=told.append)

@@ -177,7 +177,7 @@ def check_nothing_is_left(site: Site) -> None:
     assert chips_by_owner(scheduler) == {}
     assert isinstance(jobs, JobsState)
     assert left_over(jobs, "jobs broken") == {}
-    assert len(jobs.books) == OWNERS * len(set(TIERS))
+    assert len(jobs.usage_by_owner) == OWNERS * len(set(TIERS))
     assert isinstance(workload, WorkloadState)
     assert left_over(workload, "wanted campaigns ends") == {}
     assert max(len(scheduler.ended), len(jobs.ended)) <= ENDED_MAX

@@ -88,7 +88,7 @@ def test_no_seed_parts_the_slices_of_a_job(first: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100, 103))
-def test_states_that_are_stored_and_read_back_go_on_as_if_nothing_had_happened(seed: int) -> None:
+def test_states_that_are_stored_and_read_back_continue_as_if_nothing_had_happened(seed: int) -> None:
     """As after a crash: what is kept for speed only is made anew, in the middle of holds and back-offs."""
     campus = draw_campus(seed, days=1.0)
     undisturbed = Lab(SITE, campus.fabrics, services_of)
@@ -144,7 +144,7 @@ def test_where_both_pods_have_room_the_job_begins_at_once() -> None:
     assert [getattr(body, "ends", None) for body in parted] == ["finished", "finished"]
 
 
-def test_cubes_that_are_kept_in_vain_are_given_back_in_time_and_others_get_them() -> None:
+def test_cubes_that_are_kept_without_effect_are_given_back_in_time_and_others_get_them() -> None:
     """The other pod is full for hours; a slice of one pod comes, and needs what is kept."""
     full = RequestSlice(shape=(8, 8, 8), duration_us=6 * US_PER_HOUR)
     log = two_pods(
@@ -215,7 +215,7 @@ def test_a_fault_in_one_pod_stalls_the_job_in_all_and_frees_nothing() -> None:
     lab.run(2 * US_PER_HOUR)
     assert isinstance(jobs["pod-0"], JobsState)
     assert jobs["pod-0"].jobs[0].progress.phase == "stepping"
-    assert jobs["pod-0"].jobs[0].progress.ledger.recovering > 0
+    assert jobs["pod-0"].jobs[0].progress.usage.recovering > 0
 
 
 def test_a_pod_that_is_not_there_refuses_the_job() -> None:

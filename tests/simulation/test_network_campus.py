@@ -104,7 +104,7 @@ def test_no_seed_parts_a_job_or_breaks_an_invariant() -> None:
     assert {name for name in SAID if said[name] < SAID_MIN} == set()
 
 
-def test_a_life_is_replayed_from_its_log_and_goes_on_from_what_was_stored(tmp_path: Path) -> None:
+def test_a_life_is_replayed_from_its_log_and_continues_from_what_was_stored(tmp_path: Path) -> None:
     campus, lines = draw_network_campus(REPLAYED), list[bytes]()
     lab = Lab(SITE, campus.fabrics, services_of, lambda data: lines.extend(data.splitlines(keepends=True)))
     lab.run(campus.until_us, campus.requests)

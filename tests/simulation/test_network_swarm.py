@@ -34,7 +34,7 @@ SAID_MIN = 2
 NEVER_SAID = {"JobBandwidthSet", "NetworkGreeted", "PodsCutOff"}
 """There are no pods here that could be greeted, or whose jobs could meet over the network."""
 JUDGED_MIN = 3
-"""Rewirings of every batch in which nothing broke, so that the promise is about them."""
+"""Rewirings of every batch in which nothing broke, so that the capacity floor is about them."""
 
 
 def unsettled(site: Site) -> list[str]:
@@ -60,7 +60,7 @@ def unsettled(site: Site) -> list[str]:
 
 def run_seed(seed: int, said: Counter[str]) -> list[str]:
     """Play a seed's scenario until the network has settled; returns what was wrong, adds to the types
-    `said`, and to the rewirings judged by the promise."""
+    `said`, and to the rewirings judged by the capacity floor."""
     scenario = draw_network(seed)
     checkers = AllCheckers()
     problems: list[str] = []
@@ -79,7 +79,7 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
     while unsettled(lab.site) and end_us < scenario.quiet_us + scenario.patience_us:
         end_us += SETTLING_STEP_US
         lab.run(end_us)
-    said["judged"] += own.promise.judged
+    said["judged"] += own.capacity_floor.judged
     return problems[:5] + unsettled(lab.site)
 
 

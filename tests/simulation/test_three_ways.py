@@ -91,7 +91,7 @@ def test_all_forms_of_the_kernel_have_as_many_down_as_the_chain(
         (QUIET | {"repairs.technicians": 40}, {}, "kernel", "fabric.warm_up_days 0 is too short"),
     ],
 )
-def test_the_cheapest_way_that_can_answer_is_taken_and_says_why(
+def test_the_cheapest_way_that_can_answer_is_taken_and_explains_why(
     values: dict[str, Any], more: dict[str, Any], name: str, said: str
 ) -> None:
     found = planned(values, **more).method
@@ -111,6 +111,6 @@ def test_a_way_that_cannot_answer_is_refused(asked: str, values: dict[str, Any],
         planned(values, method=asked)
 
 
-def test_a_way_that_is_asked_for_is_taken() -> None:
+def test_a_way_that_is_requested_is_taken() -> None:
     assert planned(QUIET, method="services").method.name == "services"
     assert planned(QUIET, method="kernel").method.name == "kernel"

@@ -27,7 +27,7 @@ OF_PODS: dict[str, tuple[ParameterValue, ...]] = {
     "repairs.fibre_technicians": (0, 1, 3),
     "repairs.host_repair_h": (0.1, 2.0),
     "transceivers.telemetry_interval_s": (0, 900),
-    "transceivers.look_interval_s": (0, 300, 3_600, 5),
+    "transceivers.inspection_interval_s": (0, 300, 3_600, 5),
     "cubes.heartbeat_s": (1, 30, 300),
     "cubes.maintenance_per_day": (0.0, 0.2, 2.0),
     "jobs.error_s": (0, 30),

@@ -59,7 +59,7 @@ def draw_network(seed: int) -> NetworkScenario:
                 "gain_min": draw.choice([0.0, 0.05]),
                 "transit_above": draw.choice([0.0, 0.15]),
                 "transit_gain_min": draw.choice([0.0, 0.05]),
-                "promise": draw.choice([0.5, 0.75, 0.9, 0.97]),
+                "capacity_floor": draw.choice([0.5, 0.75, 0.9, 0.97]),
                 "drain_s": draw.choice([0.0, 10.0, 900.0]),
                 "qualify_s": draw.choice([0.0, 30.0, 600.0]),
                 "undrain_s": draw.choice([0.0, 10.0]),

@@ -15,7 +15,7 @@ from services.scheduler.state import SchedulerState, members_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
-from shared.models.jobs.progress import progress_at
+from shared.models.jobs.checkpoint_progress import progress_at
 from tests.support.policies import drawn_policies, drawn_slice
 
 SITE = "campus"
@@ -86,7 +86,7 @@ def _misjudged(site: Site, scheduler: SchedulerState) -> Iterator[str]:
         if told is None or progress.phase == "hung":
             continue
         told = progress_at(told, site.now_us)
-        if replace(told, ledger=progress.ledger) != progress:
+        if replace(told, usage=progress.usage) != progress:
             yield f"{scheduler.fabric}: {member.job} at {site.now_us} is {progress}, taken to be {told}"
 
 

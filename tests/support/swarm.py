@@ -112,7 +112,7 @@ def draw_scenario(seed: int) -> Scenario:
 
 CALM: dict[str, ParameterValue] = {
     "cubes.maintenance_per_day": 0.0,
-    "transceivers.look_interval_s": 3_600,
+    "transceivers.inspection_interval_s": 3_600,
     "repairs.fibre_technicians": 2,
     "repairs.off_hours_technicians": None,
 }

@@ -21,7 +21,7 @@ ALL = "all of it"
 PARTS: dict[str, tuple[str, ...]] = {
     "alignment by camera": ("ocs.switching_time_ms=10",),
     "faults by degrees": ("failures.optics_per_day=0",),
-    "looks and verdicts": ("transceivers.look_interval_s=0",),
+    "inspections and verdicts": ("transceivers.inspection_interval_s=0",),
 }
 """What takes a part of the behaviour away."""
 NONE = "none of it"

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shared.models.optics.ber_kernel import LaneKernel
-from shared.models.optics.lane_ber import log10_ber
+from shared.models.optics.fast_lane_ber import LaneKernel
+from shared.models.optics.lane_ber import lane_log10_ber
 from shared.models.optics.link import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import Lanes, lanes_between, manufactured_modules
 from shared.models.optics.palomar import manufacture
@@ -34,13 +34,17 @@ def measure_optics(quick: bool) -> list[BenchFigure]:
     numbers = np.arange(0, LINK_ENDS * STRANDS, CHANGED)
     part, made_part = everything.part(numbers), made.part(numbers)
     plain_s, fast_s = _medians(
-        repeats, lambda: log10_ber(design, everything, made), lambda: kernel.log10_ber(everything, made)
+        repeats,
+        lambda: lane_log10_ber(design, everything, made),
+        lambda: kernel.lane_log10_ber(everything, made),
     )
     whole_s, part_s = _medians(
-        repeats, lambda: kernel.log10_ber(everything, made), lambda: kernel.log10_ber(part, made_part)
+        repeats,
+        lambda: kernel.lane_log10_ber(everything, made),
+        lambda: kernel.lane_log10_ber(part, made_part),
     )
-    exact = log10_ber(design, everything, made)
-    error = float(np.abs(kernel.log10_ber(everything, made) - exact)[exact > COUNTS_ABOVE].max())
+    exact = lane_log10_ber(design, everything, made)
+    error = float(np.abs(kernel.lane_log10_ber(everything, made) - exact)[exact > COUNTS_ABOVE].max())
     lanes = f"{LINK_ENDS:,} link ends × 8 lanes, loss to bit error rate"
     median = f"median of {repeats}"
     made_s, qualified_s = _medians(

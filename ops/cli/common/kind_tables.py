@@ -1,10 +1,10 @@
-"""The tables of `lightwave get`: formats the columns of `schemas.kinds`."""
+"""The tables of `lightwave get`: formats the columns of `schemas.resource_kinds`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ops.report.tables import Table, display_value
-from schemas.kinds import CellFormat, ResourceKind, RowT
+from schemas.resource_kinds import CellFormat, ResourceKind, RowT
 from shared.basics.field_text import format_gbps
 from shared.basics.time_format import format_duration, format_time
 

@@ -7,8 +7,8 @@ import click
 
 from ops.requests.name_expansion import lacks_fabric, with_fabric
 from schemas.fabric_names import can_have
-from schemas.kinds import CUBES, DOMAINS, FABRICS, HOSTS, KINDS, OCS, ResourceKind, RowT, find_kind
 from schemas.name_parts import local_part
+from schemas.resource_kinds import CUBES, DOMAINS, FABRICS, HOSTS, KINDS, OCS, ResourceKind, RowT, find_kind
 from shared.basics.errors import NotFound
 from shared.models.faults.fault_kinds import FAULTS
 

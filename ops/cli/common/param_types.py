@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ops.report.safe_text import quoted
-from schemas.kinds import KIND_BY_NAME_PREFIX, KINDS, find_kind
 from schemas.limits import IDEMPOTENCY_KEY_MAX, SPEED_MAX
+from schemas.resource_kinds import KIND_BY_NAME_PREFIX, KINDS, find_kind
 from shared.basics.parsing import OWNERS_ALLOWED, is_owner_name, parse_duration_s, parse_sides
 from shared.basics.spelling import closest_match
 from shared.basics.time_format import parse_time_us
@@ -341,7 +341,9 @@ def unknown_name_text(word: str) -> str:
             f"NAME {quoted(word)}: is part of {whole}; `lightwave describe {whole}` shows it; "
             f"`lightwave history {word}` shows its events"
         )
-    told = f"NAME {quoted(word)}: is not a valid name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"
+    problem = (
+        f"NAME {quoted(word)}: is not a valid name; names are like pod-0/cube-12 or dcn-0/block-3/trunk-7"
+    )
     spelt = re.fullmatch(r"([A-Za-z]+)[-_]?([0-9]{1,6})", last)
     near = closest_match(spelt[1].lower(), tuple(KIND_BY_NAME_PREFIX)) if spelt else None
-    return told if spelt is None or near is None else f"{told}; did you mean {place}/{near}-{spelt[2]}?"
+    return problem if spelt is None or near is None else f"{problem}; did you mean {place}/{near}-{spelt[2]}?"

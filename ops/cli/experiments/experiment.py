@@ -99,7 +99,7 @@ def run(
         try:
             with StatusLine() as line:
                 swept = run_sweep(
-                    planned, dataset, workers=those, told=lambda found: line.say(_progress_text(found))
+                    planned, dataset, workers=those, on_progress=lambda found: line.say(_progress_text(found))
                 )
         except KeyboardInterrupt:
             done = len(dataset.done())

@@ -16,8 +16,8 @@ from ops.client.answers import EVENTS, ApiPath
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
 from ops.client.http_client import Client, default_fabric, escape_path, rows_path
 from ops.report.tables import table_line
-from schemas.kinds import FABRICS
 from schemas.name_parts import fabric_part
+from schemas.resource_kinds import FABRICS
 from shared.basics.time_format import format_time_ms
 
 if TYPE_CHECKING:
@@ -194,6 +194,6 @@ def chain_text(chain: "Sequence[LogMessage]") -> str:
     lines = []
     for depth, message in enumerate(chain):
         arrow = "" if depth == 0 else "  " * (depth - 1) + "└ because of "
-        told = f"{message.type} {message.text}".rstrip()
-        lines.append(f"{arrow}{told}  [{message.id}, {format_time_ms(message.at_us)}]")
+        sentence = f"{message.type} {message.text}".rstrip()
+        lines.append(f"{arrow}{sentence}  [{message.id}, {format_time_ms(message.at_us)}]")
     return "\n".join(lines)

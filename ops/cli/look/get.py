@@ -26,7 +26,7 @@ from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client, escape_path, row_path, rows_path
 from ops.report.light_path_text import patched_port
 from ops.report.tables import display_value, setting_text, text_table
-from schemas.kinds import KINDS, ResourceKind, RowT, kind_by_name_form
+from schemas.resource_kinds import KINDS, ResourceKind, RowT, kind_by_name_form
 from shared.basics.errors import NotFound
 from shared.basics.field_text import format_percent
 from shared.basics.json_types import JsonObject, JsonValue

@@ -13,7 +13,7 @@ from ops.cli.common.param_types import ChoiceParam, MomentParam
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, rows_path
 from ops.report.tables import text_table
-from schemas.kinds import FABRICS
+from schemas.resource_kinds import FABRICS
 from shared.basics.time_format import format_chip_hours, format_time
 
 if TYPE_CHECKING:
@@ -88,8 +88,9 @@ def _whole(found: "GoodputReport") -> dict[str, object]:
 
 
 def _table(found: "GoodputReport") -> str:
-    """A line with the shares, then a row for each pod, owner, slice or tier: places as shares of its own."""
-    places = [place for place, us in found.chip_us.items() if us]
+    """A line with the shares, then a row for each pod, owner, slice or tier: categories as shares of its
+    own."""
+    categories = [category for category, us in found.chip_us.items() if us]
     rows = [row for row in found.rows if row.total_chip_us]
     about_owners = any(row.owner is not None for row in rows)
     heads = [found.by.upper(), *(["OWNER"] if found.by == "slice" else [])]
@@ -99,9 +100,9 @@ def _table(found: "GoodputReport") -> str:
         named = [row.name, *([row.owner] if found.by == "slice" else [])]
         named += [row.tier] if about_owners else []
         total = row.total_chip_us
-        shares = [_share(row.chip_us.get(place, 0), total) for place in places]
+        shares = [_share(row.chip_us.get(category, 0), total) for category in categories]
         table.append([*named, format_chip_hours(total), *shares])
-    headers = [*heads, "CHIP-HOURS", *(place.upper().replace("_", "-") for place in places)]
+    headers = [*heads, "CHIP-HOURS", *(category.upper().replace("_", "-") for category in categories)]
     return "\n".join([_summary(found), "", text_table(headers, table)] if table else [_summary(found)])
 
 

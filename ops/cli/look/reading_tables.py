@@ -125,8 +125,8 @@ def flags_text(reading: "ReadingRow | OcsReadingRow", field_count: int, late_us:
     if len(unread) == field_count:
         unread = ["nothing is read"]
     marked = (("!!", alarms), ("?", unread), ("!", warnings))
-    told = [f"{mark} {', '.join(names)}" for mark, names in marked if names]
-    return "; ".join([*told, *([f"{format_duration(late_us)} old"] if late_us else [])]) or None
+    flags = [f"{mark} {', '.join(names)}" for mark, names in marked if names]
+    return "; ".join([*flags, *([f"{format_duration(late_us)} old"] if late_us else [])]) or None
 
 
 def link_flags_text(reading: "ReadingRow") -> str | None:

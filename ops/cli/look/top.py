@@ -22,8 +22,8 @@ from ops.cli.look.reading_tables import (
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, rows_path
 from ops.report.tables import text_table
-from schemas.kinds import LINKS
 from schemas.name_parts import fabric_part
+from schemas.resource_kinds import LINKS
 from shared.basics.time_format import format_time
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
 

@@ -12,8 +12,8 @@ from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
 from ops.report.light_path_text import patched_port, unmade_reason
 from ops.report.tables import display_value, text_table
-from schemas.kinds import TRUNKS, kind_by_name_form
 from schemas.name_parts import last_part
+from schemas.resource_kinds import TRUNKS, kind_by_name_form
 
 if TYPE_CHECKING:
     from schemas.api.network_rows import TrunkPath

@@ -51,12 +51,12 @@ FromOption = Annotated[
         help="the current topology, as printed by `dcn plan -o json`",
     ),
 ]
-Promise = Annotated[
+CapacityFloor = Annotated[
     float | None,
     typer.Option(
         min=0.0,
         max=1.0,
-        help="minimum share of every block's capacity during a stage [default: topology.promise]",
+        help="minimum share of every block's capacity during a stage [default: topology.capacity_floor]",
     ),
 ]
 Html = Annotated[
@@ -172,7 +172,7 @@ def dcn_plan(
     history: Annotated[
         int, typer.Option(min=0, max=1_000, help="earlier hours of demand that the links must serve too")
     ] = 0,
-    promise: Promise = None,
+    capacity_floor: CapacityFloor = None,
     chain: Annotated[
         int | None,
         typer.Option(
@@ -207,7 +207,9 @@ def dcn_plan(
 
     if history and demand:
         raise click.UsageError("--history cannot be combined with --demand; it uses the site's random demand")
-    content, picture = _network(file, fabric, demand, hour, seed, state, history).planned(promise, chain)
+    content, picture = _network(file, fabric, demand, hour, seed, state, history).planned(
+        capacity_floor, chain
+    )
     _draw(html, picture)
     show(content, output, lambda: plan_table(content))
 
@@ -305,7 +307,7 @@ def dcn_fail(
     hour: Hour = 0,
     seed: Seed = None,
     state: FromOption = None,
-    promise: Promise = None,
+    capacity_floor: CapacityFloor = None,
     html: Html = None,
     output: Output = "table",
 ) -> None:
@@ -330,7 +332,7 @@ def dcn_fail(
         rows = found.each_failed(each)
         show(rows, output, lambda: rows_table(rows))
         return
-    content, picture = found.failed(parts or [], promise)
+    content, picture = found.failed(parts or [], capacity_floor)
     _draw(html, picture)
     show(content, output, lambda: failure_table(content))
 
@@ -338,7 +340,8 @@ def dcn_fail(
 @app.command(
     "grow",
     epilog=examples(
-        "dcn grow ops/sites/campus.yaml later.yaml", "dcn grow ops/sites/campus.yaml later.yaml --promise 0.5"
+        "dcn grow ops/sites/campus.yaml later.yaml",
+        "dcn grow ops/sites/campus.yaml later.yaml --capacity-floor 0.5",
     ),
 )
 def dcn_grow(
@@ -352,7 +355,7 @@ def dcn_grow(
     hour: Hour = 0,
     seed: Seed = None,
     state: FromOption = None,
-    promise: Promise = None,
+    capacity_floor: CapacityFloor = None,
     output: Output = "table",
 ) -> None:
     """Plan the steps to a larger network, one step at a time.
@@ -362,16 +365,16 @@ def dcn_grow(
     and a spine that grows. The demand is that of LATER, limited to the present blocks. Without --from, the
     network that grows is planned for the demand of FILE.
 
-    The promise applies to the stages in which circuits move. Manual changes of racks and modules may leave
-    less capacity; such steps are marked.
+    The capacity floor applies to the stages in which circuits move. Manual changes of racks and modules may
+    leave less capacity; such steps are marked.
     """
     from ops.models.dcn.input_files import read_network
     from ops.models.dcn.study_report import growth_table
 
     found = _network(file, fabric, None, hour, seed, state)
-    rows = found.grown(read_network(later, fabric, seed), demand or [], hour, promise)
+    rows = found.grown(read_network(later, fabric, seed), demand or [], hour, capacity_floor)
     nothing = "nothing to do: the networks are the same"
-    show(rows, output, lambda: growth_table(rows, found.promise(promise)) if rows else nothing)
+    show(rows, output, lambda: growth_table(rows, found.capacity_floor(capacity_floor)) if rows else nothing)
 
 
 @app.command(

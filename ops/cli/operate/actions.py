@@ -47,9 +47,9 @@ from ops.cli.operate.wait import poll_until
 from ops.client.answers import EVENTS
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
 from ops.report.tables import text_table
-from schemas.kinds import CUBES
-from schemas.kinds import FAULTS as FAULT_RESOURCES
 from schemas.name_parts import fabric_part, is_within
+from schemas.resource_kinds import CUBES
+from schemas.resource_kinds import FAULTS as FAULT_RESOURCES
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS, severity_of
 

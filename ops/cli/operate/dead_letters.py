@@ -74,8 +74,8 @@ def replay(
     with client.reading():
         if (refusal := refusal_of(row)) is not None:
             raise RequestFailed(refusal)
-        told = f"{origin}: {row.status} as {row.id}"
-        show(row, output, lambda: f"{told}, as before" if row.repeated else told)
+        sentence = f"{origin}: {row.status} as {row.id}"
+        show(row, output, lambda: f"{sentence}, as before" if row.repeated else sentence)
 
 
 @app.command(epilog=examples("dead-letters drop pod-0:41", "dead-letters drop --all"))

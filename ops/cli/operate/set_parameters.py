@@ -13,7 +13,7 @@ from ops.cli.operate.actions import RequestNote, send_request
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path, row_path
 from ops.report.tables import setting_text, text_table
-from schemas.kinds import FABRICS
+from schemas.resource_kinds import FABRICS
 from shared.basics.json_types import JsonObject, JsonValue
 
 app = command_app()

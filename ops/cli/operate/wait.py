@@ -12,7 +12,7 @@ from ops.cli.common.name_completion import KindAndNameParam, expand_name
 from ops.cli.common.options import timeout_option
 from ops.cli.common.output import echo
 from ops.client.http_client import Client, RequestFailed, row_path, rows_path
-from schemas.kinds import find_kind
+from schemas.resource_kinds import find_kind
 
 PolledT = TypeVar("PolledT")
 POLL_S = 0.3

@@ -14,7 +14,7 @@ from ops.cli.common.output import show
 from ops.cli.common.param_types import KindParam
 from ops.client.http_client import Client, rows_path
 from ops.report.tables import display_value, text_table
-from schemas.kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
+from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
 from shared.basics.time_format import format_time
 
 NOW = "now"

@@ -141,8 +141,8 @@ def _run(target: dict[str, object], speed: float | None, wait: bool, output: For
                     time.sleep(POLL_S)
                     content = client.resource(CLOCK, *FIELDS)
         except KeyboardInterrupt:
-            told = f"the twin goes on to {format_time(wanted_us)}; `lightwave clock pause` stops it"
-            raise Interrupted(told) from None
+            hint = f"the twin goes on to {format_time(wanted_us)}; `lightwave clock pause` stops it"
+            raise Interrupted(hint) from None
     _show_clock(client, content, output)
 
 

@@ -20,7 +20,7 @@ from ops.client.answers import ApiPath
 from ops.client.http_client import NOW, Client, escape_path, rows_path
 from ops.report.safe_text import quoted
 from ops.report.tables import text_table
-from schemas.kinds import FABRICS
+from schemas.resource_kinds import FABRICS
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_DAY

@@ -13,7 +13,7 @@ from ops.cli.explain.slice_state import table_lines
 from ops.client.answers import CLOCK
 from ops.client.http_client import Client, escape_path
 from ops.report.tables import text_table
-from schemas.kinds import SLICES
+from schemas.resource_kinds import SLICES
 
 if TYPE_CHECKING:
     from schemas.api.rows import ImpactReport

@@ -17,7 +17,7 @@ from ops.cli.explain.events import why_path
 from ops.client.answers import EVENTS
 from ops.client.http_client import Client, rows_path
 from ops.report.tables import text_table
-from schemas.kinds import FABRICS
+from schemas.resource_kinds import FABRICS
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_S

@@ -218,8 +218,8 @@ def _times(row: "SliceEffect") -> str | None:
     return f"{shown[0]} (else {shown[1]})"
 
 
-def _hours(row: "SliceEffect", places: tuple[str, ...]) -> str:
-    return format_chip_hours(sum(row.chip_us.get(place, 0) for place in places))
+def _hours(row: "SliceEffect", categories: tuple[str, ...]) -> str:
+    return format_chip_hours(sum(row.chip_us.get(category, 0) for category in categories))
 
 
 def _plan_text(found: "SlicePlan") -> str:

@@ -92,9 +92,9 @@ class NetworkStudy:
     def timing(self) -> Timing:
         return Timing(self.config.drain_s, self.config.qualify_s, self.config.undrain_s)
 
-    def promise(self, given: float | None) -> float:
-        """The given promise, or else that of the site file."""
-        return self.config.promise if given is None else given
+    def capacity_floor(self, given: float | None) -> float:
+        """The given capacity_floor, or else that of the site file."""
+        return self.config.capacity_floor if given is None else given
 
     def plant_content(self) -> PlantContent:
         return plant_content(self.plant, self.demand)
@@ -114,7 +114,9 @@ class NetworkStudy:
         }
         return content, self._page(links, load, topology)
 
-    def planned(self, promise: float | None = None, chain_max: int | None = None) -> tuple[PlanContent, str]:
+    def planned(
+        self, capacity_floor: float | None = None, chain_max: int | None = None
+    ) -> tuple[PlanContent, str]:
         """The plan from the current circuits: links for all matrices, weights for the last one."""
         self._check_demanded()
         *history, last = self.matrices
@@ -122,7 +124,7 @@ class NetworkStudy:
             self.plant,
             last,
             self.circuits,
-            promise=self.promise(promise),
+            capacity_floor=self.capacity_floor(capacity_floor),
             chain_max=self.config.chain_max if chain_max is None else chain_max,
             history=history,
             timing=self.timing,
@@ -177,7 +179,7 @@ class NetworkStudy:
         }
         return content, self._page(links, load, topology)
 
-    def failed(self, parts: list[str], promise: float | None = None) -> tuple[FailureContent, str]:
+    def failed(self, parts: list[str], capacity_floor: float | None = None) -> tuple[FailureContent, str]:
         """The effect of parts that fail together, and the topology that is planned for the rest."""
         loss = remaining_after(self.plant, [self._part(name) for name in parts])
         circuits, split, carries = self._running()
@@ -194,7 +196,7 @@ class NetworkStudy:
                 self.demand,
                 circuits,
                 loss,
-                promise=self.promise(promise),
+                capacity_floor=self.capacity_floor(capacity_floor),
                 chain_max=self.config.chain_max,
                 timing=self.timing,
             )
@@ -248,7 +250,7 @@ class NetworkStudy:
         return rows
 
     def grown(
-        self, later: SiteNetwork, demands: list[Path], hour: int, promise: float | None = None
+        self, later: SiteNetwork, demands: list[Path], hour: int, capacity_floor: float | None = None
     ) -> list[GrowthRow]:
         """The steps to another network, a row each. `hour` is that of the drawn demand, unless `demands` are
         files with recorded demand."""
@@ -264,12 +266,14 @@ class NetworkStudy:
 
         circuits, _, _ = self._running()
         rows = []
-        for step in growth_steps(self.plant, plant, circuits, demand_of, promise=self.promise(promise)):
+        for step in growth_steps(
+            self.plant, plant, circuits, demand_of, capacity_floor=self.capacity_floor(capacity_floor)
+        ):
             if step.stages:
                 before = np.pad(circuits, [(0, 0)] + [(0, len(step.plant.blocks) - circuits.shape[1])] * 2)
                 check_isolation(step.plant, before, step.stages, step.circuits)
             circuits = step.circuits
-            rows.append(step_content(step, self.promise(promise)))
+            rows.append(step_content(step, self.capacity_floor(capacity_floor)))
         return rows
 
     def _running(self) -> tuple[IntArray, Split, FloatArray]:

@@ -234,8 +234,8 @@ def failure_table(content: FailureContent) -> str:
     )
 
 
-def step_content(step: GrowthStep, promise: float) -> GrowthRow:
-    """A step of growth, and whether it keeps the share `promise` of every block's capacity."""
+def step_content(step: GrowthStep, capacity_floor: float) -> GrowthRow:
+    """A step of growth, and whether it keeps the share `capacity_floor` of every block's capacity."""
     return {
         "step": step.what,
         "change": step.change,
@@ -244,7 +244,7 @@ def step_content(step: GrowthStep, promise: float) -> GrowthRow:
         "stages": len(step.stages),
         "circuits_drained": step.disturbed,
         "capacity_kept": round(step.kept, 4),
-        "keeps_promise": step.kept >= promise - ROUNDING,
+        "keeps_capacity_floor": step.kept >= capacity_floor - ROUNDING,
         "hours": _hours(step.seconds),
         "largest_use": None if step.use is None else round(step.use, 4),
         "panel_by_hand": step.panel.strands,
@@ -264,15 +264,16 @@ def _work_hours(work: AlternativeWork | None) -> float | None:
     return None if work is None else _hours(work.seconds)
 
 
-def growth_table(rows: Sequence[GrowthRow], promise: float) -> str:
-    """The steps, and the names of those that keep less than the promise."""
-    short = [row["step"] for row in rows if not row["keeps_promise"]]
+def growth_table(rows: Sequence[GrowthRow], capacity_floor: float) -> str:
+    """The steps, and the names of those that keep less than the capacity floor."""
+    short = [row["step"] for row in rows if not row["keeps_capacity_floor"]]
     if not short:
         return rows_table(rows)
     one = len(short) == 1
     return (
-        f"{rows_table(rows)}\n\n{', '.join(short)} {'keeps' if one else 'keep'} less than the promise of "
-        f"{promise:g}, because racks and modules are changed by hand; the promise applies "
+        f"{rows_table(rows)}\n\n{', '.join(short)} {'keeps' if one else 'keep'} less than the capacity "
+        "floor of "
+        f"{capacity_floor:g}, because racks and modules are changed by hand; the capacity floor applies "
         "only to the stages in which circuits move"
     )
 

@@ -188,7 +188,7 @@ class GrowthRow(TypedDict):
     stages: int
     circuits_drained: int
     capacity_kept: float
-    keeps_promise: bool
+    keeps_capacity_floor: bool
     hours: float
     largest_use: float | None
     panel_by_hand: int | None

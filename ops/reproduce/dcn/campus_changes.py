@@ -36,7 +36,7 @@ from shared.models.dcn.demand.demand_model import DAY_H
 from shared.models.dcn.engineering.baselines import uniform_mesh
 from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.growth import growth_steps, turn_down
-from shared.models.dcn.planning import CHAIN_MAX, PROMISE
+from shared.models.dcn.planning import CAPACITY_FLOOR, CHAIN_MAX
 from shared.models.dcn.rewiring.matchings import circuits_of
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
 from shared.models.dcn.rewiring.stage_planning import Stage, block_capacity
@@ -56,7 +56,7 @@ FEW = 4
 COULD_BE_EITHER = 2.0
 """Factor by which each assumption is varied in a sensitivity study."""
 STRICT = 0.9
-"""Another promise, of a note."""
+"""Another capacity floor, of a note."""
 FIXED, MESH, FOLLOWING = "fixed", "mesh", "following"
 """Fields of Week."""
 
@@ -199,7 +199,7 @@ def watched(plant: NetworkLayout, circuits: IntArray, stages: Sequence[Stage], t
     return CampusChange(each, together, end, disturbed, len(stages), minutes)
 
 
-def turn_up_and_down(seed: int, promise: float = PROMISE) -> tuple[CampusChange, CampusChange]:
+def turn_up_and_down(seed: int, capacity_floor: float = CAPACITY_FLOOR) -> tuple[CampusChange, CampusChange]:
     """The last cluster of a campus (turned up, turned down) by what services send in the middle week."""
     plant, week = VERDICT.plant, WEEKS[len(WEEKS) // 2]
     few = layout_of(plant.blocks[:-1])
@@ -211,11 +211,11 @@ def turn_up_and_down(seed: int, promise: float = PROMISE) -> tuple[CampusChange,
     idle[last] = idle[:, last] = 0
 
     first = circuits_of(few, engineer(few, wanted[:last, :last]).links)
-    (step,) = growth_steps(few, plant, first, lambda _: wanted, promise=promise)
+    (step,) = growth_steps(few, plant, first, lambda _: wanted, capacity_floor=capacity_floor)
     up = watched(plant, np.pad(first, ((0, 0), (0, 1), (0, 1))), step.stages, last)
 
     running = circuits_of(plant, engineer(plant, wanted).links)
-    left = turn_down(plant, running, plant.blocks[last].name, idle, promise=promise)
+    left = turn_down(plant, running, plant.blocks[last].name, idle, capacity_floor=capacity_floor)
     return up, watched(plant, running, left.stages, last)
 
 
@@ -223,7 +223,8 @@ def _campus_changes() -> Measured:
     """Percent of any other cluster's capacity that is left at the worst moment; of several campuses the
     worst."""
     found, strict = (
-        [turn_up_and_down(seed, promise) for seed in range(FEW)] for promise in (PROMISE, STRICT)
+        [turn_up_and_down(seed, capacity_floor) for seed in range(FEW)]
+        for capacity_floor in (CAPACITY_FLOOR, STRICT)
     )
 
     def least(of: str, rows: Iterable[CampusChange]) -> float:
@@ -269,10 +270,10 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "clusters/turned",
         "A whole cluster is turned up or down while every other keeps three quarters of its capacity",
         SOURCE,
-        Stated(100.0 * PROMISE, "%", "at least"),
+        Stated(100.0 * CAPACITY_FLOOR, "%", "at least"),
         derived(
             "the paper states that patterns shift as services are turned up and down; clusters, and what is "
-            "kept, are ours: plans promise it of the lesser of before and after, the row asks it of before"
+            "kept, are ours: plans guarantee it of the lesser of before and after, the row asks it of before"
         ),
         "model",
         _campus_changes,

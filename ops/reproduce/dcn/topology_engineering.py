@@ -32,7 +32,7 @@ from ops.reproduce.dcn.study import (
 from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.failure import names_of, remaining_after, survivors
 from shared.models.dcn.growth import GrowthStep, growth_steps
-from shared.models.dcn.planning import PROMISE, plan
+from shared.models.dcn.planning import CAPACITY_FLOOR, plan
 from shared.models.dcn.rewiring.matchings import circuits_of, links_of
 from shared.models.dcn.routing.path_loads import capacity_shares, mean_path, trunk_capacity, trunk_loads
 from shared.models.dcn.routing.weights import split_demand
@@ -273,9 +273,10 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "dcn/growth-blocks",
         "Blocks are added one at a time while every other keeps three quarters of its capacity",
         "[LF] 2.1 (derived)",
-        Stated(100.0 * PROMISE, "%", "at least"),
+        Stated(100.0 * CAPACITY_FLOOR, "%", "at least"),
         derived(
-            "the paper states that blocks are added as needed; the share to keep is our promise, which plans "
+            "the paper states that blocks are added as needed; the share to keep is our capacity "
+            "floor, which plans "
             "are made to hold"
         ),
         "model",

@@ -90,7 +90,7 @@ def client_of_running(folder: DataFolder, client: Client | None, in_use: FolderI
 def _write_backup(part: Path, folder: DataFolder, point: BackupPoint) -> BackupManifest:
     files = [*_files(part, folder, point)]
     manifest = BackupManifest(
-        form=BACKUP_FORMAT,
+        format=BACKUP_FORMAT,
         twin=point.twin,
         software=point.software,
         wall_us=point.wall_us,

@@ -52,7 +52,7 @@ def read_manifest(backup: Path) -> BackupManifest:
     try:
         fields = orjson.loads(text)
         own = fields.pop(OWN_DIGEST)
-        if fields["form"] != BACKUP_FORMAT:
+        if fields["format"] != BACKUP_FORMAT:
             raise OperationFailed(
                 f"{where}: {MANIFEST} has format {fields['form']!r}; must be {BACKUP_FORMAT}"
             )

@@ -32,8 +32,8 @@ def read_origin(folder: DataFolder) -> ForkOrigin | None:
         raise OperationFailed(
             f"{where} is damaged, so the origin of this fork is unknown; restore it from a backup"
         ) from None
-    if origin.form != FORK_FORMAT:
-        raise OperationFailed(f"{where} has format {origin.form}; must be {FORK_FORMAT}")
+    if origin.format != FORK_FORMAT:
+        raise OperationFailed(f"{where} has format {origin.format}; must be {FORK_FORMAT}")
     return origin
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from schemas.api.bisect import Bisection, ConditionTransition
 from schemas.envelope import Envelope
-from schemas.kinds import FABRICS, KINDS
 from schemas.name_parts import fabric_part, last_part
+from schemas.resource_kinds import FABRICS, KINDS
 from services.gateway.explain.conditions import Condition, Row, read_condition
 from services.gateway.fabrics import default_fabric, fabric_plant, site_of, sites
 from services.gateway.log.history import STATE_MESSAGES

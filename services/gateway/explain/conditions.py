@@ -21,8 +21,8 @@ from typing import Any, Protocol, get_args, get_origin
 from pydantic import TypeAdapter
 
 from schemas.body import Model
-from schemas.kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS, find_kind
 from schemas.names import FAULT_KINDS, FaultKind
+from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS, find_kind
 from services.gateway.ports import KindView
 from services.gateway.resources.selection import (
     FINITE,

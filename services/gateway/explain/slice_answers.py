@@ -6,11 +6,11 @@ from schemas.api.explain import ExpectedStart, Obstacle, SliceEvent, SliceExplan
 from schemas.api.requests import SliceRequest
 from schemas.documents.pods import CubeDocument
 from schemas.envelope import Envelope
-from schemas.kinds import SLICES
 from schemas.messages.operator import PlanTopology, RequestSlice
 from schemas.messages.scheduler import SliceCompleted, SliceOverran, SliceRecovering, SliceRequeued
 from schemas.messages.workload import SliceRequested
 from schemas.names import FABRIC_PATTERN, NUMBER
+from schemas.resource_kinds import SLICES
 from services.gateway.fabrics import accepts, fabric_of, site_fabrics, site_of
 from services.gateway.log.history import STATE_MESSAGES
 from services.gateway.ports import TwinPorts

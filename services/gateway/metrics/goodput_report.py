@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from schemas.api.goodput_report import GoodputReport, GoodputRow, GroupBy
 from schemas.documents.pods import JobDocument
-from schemas.kinds import SLICES
 from schemas.messages.jobs import UsageReported
 from schemas.messages.scheduler import CapacityReported
 from schemas.names import Tier
+from schemas.resource_kinds import SLICES
 from services.gateway.fabrics import (
     commissioned_fabrics,
     default_fabric,
@@ -35,8 +35,8 @@ from shared.models.jobs.goodput_accounting import (
     goodput_span,
     job_use,
     reported_chip_time,
-    sum_by_place,
-    sum_ledgers,
+    sum_by_category,
+    sum_usage,
 )
 from shared.storage.log.log_reader import LogQuery
 
@@ -64,7 +64,7 @@ def goodput_report(
     begin_us = None if since is None else parse_time(twin, "since", since)[0]
     if spans and len(pods_of_report) > 1:
         raise InvalidInput(f"spans {spans}: needs a fabric; must be one of {', '.join(pods_of_report)}")
-    books: dict[str, ChipTime] = {}
+    chip_times: dict[str, ChipTime] = {}
     parts: list[ChipTime] = []
     for name in pods_of_report:
         whole = chip_time_now(twin, name)
@@ -72,9 +72,9 @@ def goodput_report(
         before = whole.at_start
         if begin_us is not None:
             before = chip_time_before(twin, name, whole, begin_us, whole=by in FULL_REPORT_ONLY)
-        books[name] = chip_time_between(before, whole)
+        chip_times[name] = chip_time_between(before, whole)
         parts = _parts(twin, name, before, whole, spans) if spans else []
-    return _report(by, books, parts)
+    return _report(by, chip_times, parts)
 
 
 def _pods_of_report(twin: TwinPorts, by: GroupBy, fabric: str | None) -> list[str]:
@@ -102,9 +102,9 @@ def chip_time_now(twin: TwinPorts, fabric: str) -> ChipTime:
         at_us = max([now_us, summaries.scheduler.at_us, *(row.since_us for row in rows)])
         uses = {row.name: job_use(row) for row in rows}
         since_us, ended = summaries.workload.commissioned_us, ended_use(summaries.jobs)
-        books = chip_time_until(since_us, at_us, summaries.scheduler, ended, uses)
-        if sum(books.chip_us.values()) == books.total_chip_us:
-            return books
+        chip_time = chip_time_until(since_us, at_us, summaries.scheduler, ended, uses)
+        if sum(chip_time.chip_us.values()) == chip_time.total_chip_us:
+            return chip_time
     raise OperationFailed(f"{fabric}: changed while its summaries were read; try again")
 
 
@@ -122,8 +122,8 @@ def chip_time_before(
         if not isinstance(used, UsageReported) or not isinstance(unused, CapacityReported):
             continue
         if used.owners is not None or not whole:
-            books = reported_chip_time(fabric, now, usage.at_us, used, unused)
-            return books if whole else by_tiers(books)
+            chip_time = reported_chip_time(fabric, now, usage.at_us, used, unused)
+            return chip_time if whole else by_tiers(chip_time)
     return now.at_start
 
 
@@ -138,15 +138,15 @@ def _parts(twin: TwinPorts, fabric: str, begin: ChipTime, end: ChipTime, spans: 
 # --- rows ---------------------------------------------------------------------------------------------------
 
 
-def _report(by: GroupBy, books: Mapping[str, ChipTime], parts: Sequence[ChipTime]) -> GoodputReport:
-    every = list(books.values())
-    rows = [row for fabric, chip_time in books.items() for row in _rows(by, fabric, chip_time)]
+def _report(by: GroupBy, chip_times: Mapping[str, ChipTime], parts: Sequence[ChipTime]) -> GoodputReport:
+    every = list(chip_times.values())
+    rows = [row for fabric, chip_time in chip_times.items() for row in _rows(by, fabric, chip_time)]
     total, usable = (
         sum([getattr(chip_time, name) for chip_time in every]) for name in ("total_chip_us", "usable_chip_us")
     )
     by_tier = {tier: sum([sum(chip_time.used_by(tier).values()) for chip_time in every]) for tier in TIERS}
     used_us = sum(by_tier.values())
-    chip_us = sum_by_place([chip_time.chip_us for chip_time in every])
+    chip_us = sum_by_category([chip_time.chip_us for chip_time in every])
     return GoodputReport(
         by=by,
         since_us=min([chip_time.since_us for chip_time in every]),
@@ -162,27 +162,26 @@ def _report(by: GroupBy, books: Mapping[str, ChipTime], parts: Sequence[ChipTime
     )
 
 
-def _rows(by: GroupBy, fabric: str, books: ChipTime) -> list[GoodputRow]:
+def _rows(by: GroupBy, fabric: str, chip_time: ChipTime) -> list[GoodputRow]:
     """The rows of one fabric; together they are all of its chip-time."""
     if by == "pod":
-        return [_row(fabric, books.chip_us)]
+        return [_row(fabric, chip_time.chip_us)]
     if by == "tier":
-        rows = [_row(tier, books.used_by(tier), tier=tier) for tier in TIERS]
+        rows = [_row(tier, chip_time.used_by(tier), tier=tier) for tier in TIERS]
     elif by == "owner":
         rows = [
-            _row(owner, books.used[owner, tier].by_place(), owner, tier) for owner, tier in sorted(books.used)
+            _row(owner, chip_time.used[owner, tier].by_category(), owner, tier)
+            for owner, tier in sorted(chip_time.used)
         ]
     else:
-        known = books.slices
+        known = chip_time.slices
         rows = [
-            _row(name, known[name].used.by_place(), *known[name].group)
+            _row(name, known[name].used.by_category(), *known[name].group)
             for name in sorted(known, key=natural_sort_key)
         ]
-        forgotten = sum_ledgers(books.used.values()).minus(
-            sum_ledgers([book.used for book in known.values()])
-        )
-        rows.append(_row(ENDED_BEFORE, forgotten.by_place()))
-    return [*rows, _row(NO_SLICE, dict(books.free))]
+        forgotten = sum_usage(chip_time.used.values()).minus(sum_usage([one.used for one in known.values()]))
+        rows.append(_row(ENDED_BEFORE, forgotten.by_category()))
+    return [*rows, _row(NO_SLICE, dict(chip_time.free))]
 
 
 def _row(name: str, chip_us: ChipUs, owner: str | None = None, tier: Tier | None = None) -> GoodputRow:

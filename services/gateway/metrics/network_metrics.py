@@ -13,7 +13,7 @@ from services.gateway.fabrics import now_us
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_all, read_one
 from shared.basics.units import US_PER_S
-from shared.models.jobs.progress import FULL_SPEED
+from shared.models.jobs.checkpoint_progress import FULL_SPEED
 
 BITS_PER_MBIT = 1e6
 OPEN_REWIRING_STATES = ("approval", *[state for state in get_args(RewiringState) if state != "ended"])

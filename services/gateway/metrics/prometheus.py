@@ -272,7 +272,7 @@ def _goodput(chip_times: Mapping[str, ChipTime]) -> Iterable[Metric]:
     total = CounterMetricFamily(
         "lightwave_goodput_chip_seconds",
         "Chip-time by use and by the slice's tier.",
-        labels=["fabric", "place", "tier"],
+        labels=["fabric", "category", "tier"],
     )
     level = GaugeMetricFamily(
         "lightwave_goodput_uncommitted_chip_seconds",
@@ -281,13 +281,13 @@ def _goodput(chip_times: Mapping[str, ChipTime]) -> Iterable[Metric]:
     )
     for fabric, chip_time in chip_times.items():
         for tier in TIERS:
-            for place, us in chip_time.used_by(tier).items():
-                if place == "uncommitted":
+            for category, us in chip_time.used_by(tier).items():
+                if category == "uncommitted":
                     level.add_metric([fabric, tier], us / US_PER_S)
                 else:
-                    total.add_metric([fabric, place, tier], us / US_PER_S)
-        for place, us in chip_time.free.items():
-            total.add_metric([fabric, place, "none"], us / US_PER_S)
+                    total.add_metric([fabric, category, tier], us / US_PER_S)
+        for category, us in chip_time.free.items():
+            total.add_metric([fabric, category, "none"], us / US_PER_S)
     yield total
     yield level
 

@@ -15,7 +15,6 @@ from schemas.config.owners import OPERATOR_OWNER, known_owners
 from schemas.config.pods import AnyPodConfig
 from schemas.documents.pods import FaultDocument
 from schemas.envelope import Envelope
-from schemas.kinds import FAULTS, SLICES, ResourceKind
 from schemas.limits import COMMENT_MAX, IDEMPOTENCY_KEY_MAX
 from schemas.messages.operator import (
     ClearFault,
@@ -33,6 +32,7 @@ from schemas.messages.operator import (
 from schemas.name_parts import fabric_part, is_within
 from schemas.recovery_policy import RecoveryPolicy, parse_recovery_policy
 from schemas.request_metadata import RequestBody
+from schemas.resource_kinds import FAULTS, SLICES, ResourceKind
 from services.gateway.fabrics import (
     accepts,
     config_of,

@@ -1,10 +1,10 @@
-"""How the gateway reads each kind of resource of `schemas.kinds`: lists them, finds one by name, and finds
-related resources.
+"""How the gateway reads each kind of resource of `schemas.resource_kinds`: lists them, finds one by name, and
+finds related resources.
 """
 
 from typing import Any
 
-from schemas import kinds
+from schemas import resource_kinds
 from schemas.api.descriptions import (
     BlockDescription,
     BundleDescription,
@@ -47,7 +47,7 @@ from services.gateway.ports import KindView, TwinPorts
 from services.gateway.resources import fabric_rows, network_rows, pod_rows, related
 
 FABRICS = KindView(
-    kinds.FABRICS,
+    resource_kinds.FABRICS,
     FabricRow,
     FabricDescription,
     fabric_rows.fabric_rows,
@@ -55,7 +55,7 @@ FABRICS = KindView(
     related.related_to_fabric,
 )
 OCS = KindView(
-    kinds.OCS,
+    resource_kinds.OCS,
     OcsRow,
     OcsDescription,
     pod_rows.ocs_rows,
@@ -63,7 +63,7 @@ OCS = KindView(
     related.related_to_ocs,
 )
 CUBES = KindView(
-    kinds.CUBES,
+    resource_kinds.CUBES,
     CubeRow,
     CubeDescription,
     pod_rows.cube_rows,
@@ -71,7 +71,7 @@ CUBES = KindView(
     related.related_to_cube,
 )
 HOSTS = KindView(
-    kinds.HOSTS,
+    resource_kinds.HOSTS,
     HostRow,
     HostDescription,
     pod_rows.host_rows,
@@ -79,7 +79,7 @@ HOSTS = KindView(
     related.related_to_part,
 )
 LINKS = KindView(
-    kinds.LINKS,
+    resource_kinds.LINKS,
     LinkRow,
     LinkDescription,
     pod_rows.link_rows,
@@ -87,7 +87,7 @@ LINKS = KindView(
     related.related_to_link,
 )
 SLICES = KindView(
-    kinds.SLICES,
+    resource_kinds.SLICES,
     SliceRow,
     SliceDescription,
     pod_rows.slice_rows,
@@ -95,7 +95,7 @@ SLICES = KindView(
     related.related_to_slice,
 )
 BLOCKS = KindView(
-    kinds.BLOCKS,
+    resource_kinds.BLOCKS,
     BlockRow,
     BlockDescription,
     network_rows.block_rows,
@@ -103,7 +103,7 @@ BLOCKS = KindView(
     related.related_to_block,
 )
 TRUNKS = KindView(
-    kinds.TRUNKS,
+    resource_kinds.TRUNKS,
     TrunkRow,
     TrunkDescription,
     network_rows.trunk_rows,
@@ -111,7 +111,7 @@ TRUNKS = KindView(
     related.related_to_trunk,
 )
 DEMANDS = KindView(
-    kinds.DEMANDS,
+    resource_kinds.DEMANDS,
     DemandRow,
     DemandDescription,
     network_rows.demand_rows,
@@ -119,7 +119,7 @@ DEMANDS = KindView(
     related.related_to_demand,
 )
 REWIRINGS = KindView(
-    kinds.REWIRINGS,
+    resource_kinds.REWIRINGS,
     RewiringRow,
     RewiringDescription,
     network_rows.rewiring_rows,
@@ -127,7 +127,7 @@ REWIRINGS = KindView(
     related.related_to_rewiring,
 )
 RACKS = KindView(
-    kinds.RACKS,
+    resource_kinds.RACKS,
     RackRow,
     RackDescription,
     network_rows.rack_rows,
@@ -135,7 +135,7 @@ RACKS = KindView(
     related.related_to_rack,
 )
 BUNDLES = KindView(
-    kinds.BUNDLES,
+    resource_kinds.BUNDLES,
     BundleRow,
     BundleDescription,
     network_rows.bundle_rows,
@@ -143,7 +143,7 @@ BUNDLES = KindView(
     related.related_to_bundle,
 )
 DOMAINS = KindView(
-    kinds.DOMAINS,
+    resource_kinds.DOMAINS,
     DomainRow,
     DomainDescription,
     network_rows.domain_rows,
@@ -151,7 +151,7 @@ DOMAINS = KindView(
     related.related_to_domain,
 )
 FAULTS = KindView(
-    kinds.FAULTS,
+    resource_kinds.FAULTS,
     FaultRow,
     FaultDescription,
     pod_rows.fault_rows,
@@ -159,7 +159,7 @@ FAULTS = KindView(
     related.related_to_target,
 )
 VERDICTS = KindView(
-    kinds.VERDICTS,
+    resource_kinds.VERDICTS,
     VerdictRow,
     VerdictDescription,
     pod_rows.verdict_rows,
@@ -167,7 +167,7 @@ VERDICTS = KindView(
     related.related_to_verdict,
 )
 REPAIRS = KindView(
-    kinds.REPAIRS,
+    resource_kinds.REPAIRS,
     RepairRow,
     RepairDescription,
     pod_rows.repair_rows,
@@ -186,7 +186,7 @@ OF_NETWORKS: tuple[KindView[Any, Any], ...] = (
 
 def views_of(twin: TwinPorts) -> dict[str, KindView[Any, Any]]:
     """The word of a kind → how its resources are read: fabrics, and the resources of every kind of fabric, in
-    the order of `schemas.kinds`."""
+    the order of `schemas.resource_kinds`."""
     found = {view.kind.word: view for kind in twin.views.values() for view in kind.resources}
     found[FABRICS.kind.word] = FABRICS
-    return {word: found[word] for word in kinds.KINDS if word in found}
+    return {word: found[word] for word in resource_kinds.KINDS if word in found}

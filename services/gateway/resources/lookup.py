@@ -6,9 +6,9 @@ from typing import Any
 from schemas.api.network_rows import TrunkPath, TrunkRow
 from schemas.api.rows import LightPath, LinkRow, RelatedT, RowT
 from schemas.body import Model
-from schemas.kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind, kind_by_name_form
 from schemas.name_parts import fabric_part
 from schemas.names import FABRIC_PATTERN
+from schemas.resource_kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind, kind_by_name_form
 from services.gateway.fabrics import (
     commissioned_fabrics,
     config_of,

@@ -3,7 +3,7 @@ key."""
 
 from schemas.api.ocs_management import ManagedCrossConnect, ManagedPort, OcsManagement
 from schemas.documents.pods import OcsDocument
-from schemas.kinds import OCS
+from schemas.resource_kinds import OCS
 from services.gateway.fabrics import fabric_of
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_one

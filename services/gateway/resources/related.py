@@ -40,9 +40,9 @@ from schemas.api.rows import (
     SliceRow,
     VerdictRow,
 )
-from schemas.kinds import VERDICTS
 from schemas.name_parts import is_within
 from schemas.names import number_of
+from schemas.resource_kinds import VERDICTS
 from services.gateway.fabrics import (
     fabric_graph,
     fabric_network,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from schemas.kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind
 from schemas.names import number_of
+from schemas.resource_kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind
 from services.gateway.fabrics import fabric_plant, site_of
 from services.gateway.ports import TwinPorts
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed

@@ -209,7 +209,7 @@ def _reserve(
         cubes, at_us = room
         starts[row.number] = at_us
         lasts_us = ends_us(state, row, forced=False) - state.now_us
-        plan.book(cubes, at_us, min(at_us + lasts_us, FOREVER))
+        plan.reserve(cubes, at_us, min(at_us + lasts_us, FOREVER))
 
 
 def _in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]], depth: int) -> list[Slice]:

@@ -42,7 +42,7 @@ from shared.basics.fast_replace import replace
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.progress import halted, progress_at, struck
+from shared.models.jobs.checkpoint_progress import halted, progress_at, struck
 
 RECHECK_US = 60 * US_PER_S
 """Minimum time until a decision to wait is reconsidered if nothing else happens."""
@@ -108,13 +108,15 @@ def recover_interrupted(state: SchedulerState) -> list[Output]:
 
 def current_plan(state: SchedulerState) -> tuple[RecoveryDecision, ...]:
     """The current plan for all interrupted slices whose decision is due."""
-    hits = [
+    interrupted_slices = [
         recovery_input_of(state, row, row.interruption)
         for row in slices_in(state, "recovering")
         if row.interruption is not None
         and (row.interruption.choice is not None or row.interruption.due_us <= state.now_us)
     ]
-    return recovery_plan(hits, len(occupancy_of(state).idle), len(state.warm_cubes), recovery_delays(state))
+    return recovery_plan(
+        interrupted_slices, len(occupancy_of(state).idle), len(state.warm_cubes), recovery_delays(state)
+    )
 
 
 def _carry_out(state: SchedulerState, decision: RecoveryDecision, emitted: list[Output]) -> bool:
@@ -146,9 +148,9 @@ def _carry_out(state: SchedulerState, decision: RecoveryDecision, emitted: list[
         emitted += _replace_cubes(state, row, leaving, interruption, warm_cubes=choice == "spare")
         row = state.slices[number]
     if choice == "wait" and (not leaving or not set(leaving).isdisjoint(row.cubes)):
-        hit = recovery_input_of(state, row, interruption)
-        emitted += _preempt_for(state, row, interruption, hit) if takes_cubes else []
-        _wait(state, row, interruption, hit)
+        interrupted = recovery_input_of(state, row, interruption)
+        emitted += _preempt_for(state, row, interruption, interrupted) if takes_cubes else []
+        _wait(state, row, interruption, interrupted)
         return False
     emitted += report_condition(state, replace(row, interruption=None), interruption.cause)
     return False
@@ -181,16 +183,19 @@ def _evict(state: SchedulerState, row: Slice, interruption: Interruption) -> lis
 
 
 def _preempt_for(
-    state: SchedulerState, row: Slice, interruption: Interruption, hit: RecoveryInput
+    state: SchedulerState, row: Slice, interruption: Interruption, interrupted: RecoveryInput
 ) -> list[Output]:
     """Preempt slices for one that waits for a cube, those that lose least. Then it waits for at most one
     grace period."""
-    if not hit.moves or recovery_plan([hit], hit.cubes, 0, recovery_delays(state))[0].choice != "swap":
+    if (
+        not interrupted.moves
+        or recovery_plan([interrupted], interrupted.cubes, 0, recovery_delays(state))[0].choice != "swap"
+    ):
         return []  # the slice would wait even with free cubes
     yielding = preemptable_for_recovery(state, row)
     if not yielding:
         return []
-    shape = row.shape if row.corner is not None else (4, 4, 4 * hit.cubes)
+    shape = row.shape if row.corner is not None else (4, 4, 4 * interrupted.cubes)
     fit = state.placement.fit_by_preemption(occupancy_of(state), shape, yielding)
     return [] if fit is None else give_notice(state, row, fit[1], interruption.cause)
 
@@ -208,8 +213,8 @@ def _with_current_part(state: SchedulerState, row: Slice, interruption: Interrup
     return interruption
 
 
-def _wait(state: SchedulerState, row: Slice, interruption: Interruption, hit: RecoveryInput) -> None:
-    again_us = state.now_us + max(hit.repair_us // 2, RECHECK_US)
+def _wait(state: SchedulerState, row: Slice, interruption: Interruption, interrupted: RecoveryInput) -> None:
+    again_us = state.now_us + max(interrupted.repair_us // 2, RECHECK_US)
     keeps_cubes_us = keeps_cubes_until_us(state, row)
     if keeps_cubes_us is not None:
         again_us = min(again_us, keeps_cubes_us)
@@ -222,7 +227,7 @@ def _wait(state: SchedulerState, row: Slice, interruption: Interruption, hit: Re
         why = (
             f"the slice waits for its links until {format_time(keeps_cubes_us)} (scheduler.preflight_stay_s)"
         )
-    elif not hit.moves:
+    elif not interrupted.moves:
         why = "the slice waits for the repair"
     reason = f"{interruption.part} failed{_failed_preflights_text(state, row)} and {why}"
     waiting = replace(row, phase="recovering", reason=reason, links_checked=False, interruption=interruption)

@@ -73,7 +73,7 @@ class RecoveryDecision:
 
 
 def recovery_plan(
-    hits: Iterable[RecoveryInput], spares: int, warm_cubes: int, delays: RecoveryDelays
+    interrupted_slices: Iterable[RecoveryInput], spares: int, warm_cubes: int, delays: RecoveryDelays
 ) -> tuple[RecoveryDecision, ...]:
     """One plan for all interrupted slices, with this many healthy idle cubes (`spares`) and warm spares.
 
@@ -82,61 +82,63 @@ def recovery_plan(
     free. Waiting costs more the longer it lasts, so no slice waits forever.
     """
     plan: list[RecoveryDecision] = []
-    for hit in sorted(hits, key=_urgency):
-        costs = expected_costs(hit, spares, warm_cubes, delays)
-        preferred = (*hit.choices, *CHOICES)
+    for interrupted in sorted(interrupted_slices, key=_urgency):
+        costs = expected_costs(interrupted, spares, warm_cubes, delays)
+        preferred = (*interrupted.choices, *CHOICES)
         choice = min(costs, key=lambda choice: (costs[choice], preferred.index(choice)))
         if choice == "spare":
-            warm_cubes -= hit.cubes
+            warm_cubes -= interrupted.cubes
         elif choice == "swap":
-            spares -= hit.cubes
-        elif choice == "wait" and takes_cubes(hit) and "swap" not in costs:
+            spares -= interrupted.cubes
+        elif choice == "wait" and takes_cubes(interrupted) and "swap" not in costs:
             spares = 0  # too few: it takes them all and waits for the rest
-        plan.append(RecoveryDecision(hit.slice, choice, costs))
+        plan.append(RecoveryDecision(interrupted.slice, choice, costs))
     return tuple(plan)
 
 
-def takes_cubes(hit: RecoveryInput) -> bool:
+def takes_cubes(interrupted: RecoveryInput) -> bool:
     """Whether other cubes may replace some of the slice's cubes as they come free."""
-    return hit.moves and "swap" in hit.choices
+    return interrupted.moves and "swap" in interrupted.choices
 
 
-def expected_costs(hit: RecoveryInput, spares: int, warm_cubes: int, delays: RecoveryDelays) -> Costs:
+def expected_costs(interrupted: RecoveryInput, spares: int, warm_cubes: int, delays: RecoveryDelays) -> Costs:
     """The expected loss of each allowed choice, in chip-microseconds."""
-    costs = _costs(hit, spares, warm_cubes, delays)
-    allowed: Costs = {choice: cost for choice, cost in costs.items() if choice in hit.choices}
+    costs = _costs(interrupted, spares, warm_cubes, delays)
+    allowed: Costs = {choice: cost for choice, cost in costs.items() if choice in interrupted.choices}
     if not allowed:
         # Last resort if no allowed choice is possible: requeue until the failed part is repaired.
         allowed["evict"] = costs["wait"]
     return allowed
 
 
-def _costs(hit: RecoveryInput, spares: int, warm_cubes: int, delays: RecoveryDelays) -> Costs:
+def _costs(interrupted: RecoveryInput, spares: int, warm_cubes: int, delays: RecoveryDelays) -> Costs:
     """The expected loss of each possible choice, whether the owner allows it or not."""
     circuits_us, ready_us = delays.circuits_us, delays.circuits_us + delays.preflight_us
-    common = hit.chips * (hit.lost_us + hit.startup_us + delays.decision_us)
+    common = interrupted.chips * (interrupted.lost_us + interrupted.startup_us + delays.decision_us)
     costs: Costs = {}
-    if hit.moves and 0 < hit.cubes <= warm_cubes:
-        lost_us = 0 if hit.replicates else hit.lost_us
-        costs["spare"] = common + hit.chips * (lost_us - hit.lost_us + circuits_us)
-    if hit.moves and hit.cubes <= spares:
-        costs["swap"] = common + hit.chips * ready_us
-    if hit.route_ppm:
-        steps_us = min(hit.left_us, hit.repair_us)
-        costs["route"] = common + hit.chips * (steps_us * FULL_SPEED // hit.route_ppm - steps_us)
-    wait_us = hit.repair_us
-    if takes_cubes(hit) and hit.cubes > spares:
-        free_us = free_after_us(hit.ends, hit.cubes - spares)
+    if interrupted.moves and 0 < interrupted.cubes <= warm_cubes:
+        lost_us = 0 if interrupted.replicates else interrupted.lost_us
+        costs["spare"] = common + interrupted.chips * (lost_us - interrupted.lost_us + circuits_us)
+    if interrupted.moves and interrupted.cubes <= spares:
+        costs["swap"] = common + interrupted.chips * ready_us
+    if interrupted.route_ppm:
+        steps_us = min(interrupted.left_us, interrupted.repair_us)
+        costs["route"] = common + interrupted.chips * (
+            steps_us * FULL_SPEED // interrupted.route_ppm - steps_us
+        )
+    wait_us = interrupted.repair_us
+    if takes_cubes(interrupted) and interrupted.cubes > spares:
+        free_us = free_after_us(interrupted.ends, interrupted.cubes - spares)
         wait_us = wait_us if free_us is None else min(wait_us, free_us)
-    costs["wait"] = common + hit.idle_chips * wait_us + hit.chips * ready_us
-    requeue_us = hit.box_us
-    if hit.cubes_short is not None:
-        free_us = free_after_us(hit.ends, hit.cubes_short - spares)
-        requeue_us = hit.repair_us if free_us is None else min(hit.repair_us, free_us)
+    costs["wait"] = common + interrupted.idle_chips * wait_us + interrupted.chips * ready_us
+    requeue_us = interrupted.box_us
+    if interrupted.cubes_short is not None:
+        free_us = free_after_us(interrupted.ends, interrupted.cubes_short - spares)
+        requeue_us = interrupted.repair_us if free_us is None else min(interrupted.repair_us, free_us)
     if requeue_us is not None:
         # Other slices use its cubes meanwhile, except in the second half, when its cubes gather again.
         gather_us = delays.grace_us + requeue_us // 2 if requeue_us else 0
-        costs["evict"] = common + hit.chips * (ready_us + gather_us)
+        costs["evict"] = common + interrupted.chips * (ready_us + gather_us)
     return costs
 
 
@@ -157,5 +159,5 @@ def free_after_us(ends: Iterable[tuple[int, int]], cubes: int) -> int | None:
     return None
 
 
-def _urgency(hit: RecoveryInput) -> tuple[tuple[int, ...], int]:
-    return hit.urgency, hit.slice
+def _urgency(interrupted: RecoveryInput) -> tuple[tuple[int, ...], int]:
+    return interrupted.urgency, interrupted.slice

@@ -6,8 +6,8 @@ from typing import Literal
 from schemas.messages.jobs import PodSignal
 from shared.basics.fast_replace import replace
 from shared.models.jobs import multislice_jobs
+from shared.models.jobs.checkpoint_progress import Progress
 from shared.models.jobs.multislice_jobs import Speeds, speeds_after
-from shared.models.jobs.progress import Progress
 
 MemberStatus = Literal["nothing", "waits", "holds", "joined", "stands"]
 """Last reported status of a slice of a multislice job.

@@ -41,7 +41,7 @@ class ReservationTable:
             if at_us < until_us
         )
 
-    def book(self, cubes: int, from_us: int, until_us: int) -> None:
+    def reserve(self, cubes: int, from_us: int, until_us: int) -> None:
         first, last = self._index_of(from_us), self._index_of(until_us)
         for number in range(first, last):
             self.booked[number] |= cubes

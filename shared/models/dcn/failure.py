@@ -22,7 +22,7 @@ from shared.models.dcn.engineering.topology_engineering import (
     EngineeredTopology,
     engineer,
 )
-from shared.models.dcn.planning import CHAIN_MAX, PROMISE
+from shared.models.dcn.planning import CAPACITY_FLOOR, CHAIN_MAX
 from shared.models.dcn.rewiring.matchings import links_of
 from shared.models.dcn.rewiring.rewired_circuits import rewired
 from shared.models.dcn.rewiring.stage_planning import (
@@ -201,14 +201,14 @@ def replan_after_failure(
     circuits: IntArray,
     loss: Remaining,
     *,
-    promise: float = PROMISE,
+    capacity_floor: float = CAPACITY_FLOOR,
     chain_max: int = CHAIN_MAX,
     timing: Timing | None = None,
 ) -> FailureRecovery:
     """New weights and a new topology for a demand (B, B) on the remaining ports, from the old circuits.
 
-    Circuits of held OCSes stay and count. InvalidInput if no demand remains, or if the promise, a share of
-    what remains, cannot be kept.
+    Circuits of held OCSes stay and count. InvalidInput if no demand remains, or if the capacity floor, a
+    share of what remains, cannot be kept.
     """
     aim = recovery_target(plant, demand, circuits, loss)
     moved = circuits_for_target(plant, aim, loss, chain_max)
@@ -217,7 +217,7 @@ def replan_after_failure(
     if split is None or split.use > (1.0 - MIN_GAIN) * aim.rerouted.use:
         kept = EngineeredTopology(links_of(aim.left), aim.rerouted, aim.topology.bound)
         return FailureRecovery(aim.demand, aim.rerouted, kept, aim.left, [])
-    stages = plan_stages(plant, aim.left, moved, promise, timing)
+    stages = plan_stages(plant, aim.left, moved, capacity_floor, timing)
     topology = EngineeredTopology(found, split, aim.topology.bound)
     return FailureRecovery(aim.demand, aim.rerouted, topology, moved, stages)
 

@@ -12,7 +12,7 @@ For comparison the same steps are computed with jumpers moved by hand at a patch
 that is built in full on the first day, or one that grows and takes every block's strands again.
 
 A turndown is the reverse of adding a block. The block's own traffic has ended. Its circuits are replaced by
-links between the others, for their demand, in stages that keep the promise; then its strands are dark.
+links between the others, for their demand, in stages that keep the capacity floor; then its strands are dark.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ import numpy as np
 from shared.basics.errors import InvalidInput
 from shared.models.dcn.dcn_assumptions import assumed
 from shared.models.dcn.engineering.topology_engineering import engineer
-from shared.models.dcn.planning import CHAIN_MAX, PROMISE, plan
+from shared.models.dcn.planning import CAPACITY_FLOOR, CHAIN_MAX, plan
 from shared.models.dcn.rewiring.matchings import halved
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
 from shared.models.dcn.rewiring.stage_planning import Stage, block_capacity, plan_stages
@@ -83,7 +83,7 @@ def growth_steps(
     circuits: IntArray,
     demand: DemandOfPlant,
     *,
-    promise: float = PROMISE,
+    capacity_floor: float = CAPACITY_FLOOR,
 ) -> Iterator[GrowthStep]:
     """The steps from a plant with circuits (K, B, B) to another: racks, newer blocks in order, then new
     blocks.
@@ -99,13 +99,13 @@ def growth_steps(
     places = {block.name: block for block in later.blocks}
     for block in now.blocks:
         if places[block.name] != block:
-            step = _newer(plant, circuits, places[block.name], demand, promise)
+            step = _newer(plant, circuits, places[block.name], demand, capacity_floor)
             yield step
             plant, circuits = step.plant, step.circuits
     names = {block.name for block in now.blocks}
     for block in later.blocks:
         if block.name not in names:
-            step = _joined(plant, circuits, block, demand, promise)
+            step = _joined(plant, circuits, block, demand, capacity_floor)
             yield step
             plant, circuits = step.plant, step.circuits
 
@@ -194,13 +194,13 @@ def _doubled(plant: NetworkLayout, circuits: IntArray) -> Iterator[GrowthStep]:
 
 
 def _newer(
-    plant: NetworkLayout, circuits: IntArray, block: Block, demand: DemandOfPlant, promise: float
+    plant: NetworkLayout, circuits: IntArray, block: Block, demand: DemandOfPlant, capacity_floor: float
 ) -> GrowthStep:
     """Replaces a block by one of a newer generation or with more uplinks."""
     place = plant.number(block.name)
     was = plant.blocks[place]
     after = _with(plant, [block if n == place else one for n, one in enumerate(plant.blocks)])
-    found = plan(after, demand(after), circuits, promise=promise)
+    found = plan(after, demand(after), circuits, capacity_floor=capacity_floor)
     modules, kept, drained, seconds = 0, 1.0, 0, 0.0
     if block.generation != was.generation:
         # An OSFP module has two uplinks.
@@ -243,12 +243,12 @@ def _domains_of(plant: NetworkLayout, circuits: IntArray, block: int) -> tuple[f
 
 
 def _joined(
-    plant: NetworkLayout, circuits: IntArray, block: Block, demand: DemandOfPlant, promise: float
+    plant: NetworkLayout, circuits: IntArray, block: Block, demand: DemandOfPlant, capacity_floor: float
 ) -> GrowthStep:
     """Adds one block."""
     after = _with(plant, [*plant.blocks, block])
     there = np.pad(circuits, ((0, 0), (0, 1), (0, 1)))
-    found = plan(after, demand(after), there, promise=promise)
+    found = plan(after, demand(after), there, capacity_floor=capacity_floor)
     jumpers = circuits_made(there, found.circuits)
     old = int(plant.uplinks.sum())
     restriped = round(old * block.uplinks / (old + block.uplinks))
@@ -294,13 +294,13 @@ def turn_down(
     block: str,
     demand: IntArray,
     *,
-    promise: float = PROMISE,
+    capacity_floor: float = CAPACITY_FLOOR,
     chain_max: int | None = CHAIN_MAX,
 ) -> Turndown:
     """Removes a block without demand from circuits (K, B, B), for the others' demand (B, B) in Mb/s.
 
     With `chain_max` of `rewired`, a few links between the others are not made. InvalidInput names an unknown
-    block or one with demand, or a promise that leaves no room.
+    block or one with demand, or a capacity floor that leaves no room.
     """
     gone = plant.number(block)
     if demand[gone].any() or demand[:, gone].any():
@@ -320,4 +320,4 @@ def turn_down(
     # A short chain leaves circuits whose ports are not needed; those of this block are removed in any case.
     then[:, gone, :] = 0
     then[:, :, gone] = 0
-    return Turndown(then, plan_stages(plant, circuits, then, promise))
+    return Turndown(then, plan_stages(plant, circuits, then, capacity_floor))

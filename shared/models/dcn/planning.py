@@ -23,7 +23,7 @@ from shared.models.superpod.wiring import IntArray
 CHAIN_MAX = 2
 """Circuits that may move for one link. This makes about 95 % of the links that a week changes, for hardly
 more circuits than links, and the largest use is within 1 % of that with all links."""
-PROMISE = 0.75
+CAPACITY_FLOOR = 0.75
 """The share of every block's capacity that a rewiring keeps: one control domain of four changes at a time."""
 
 
@@ -45,7 +45,7 @@ def plan(
     demand: IntArray,
     now: IntArray | None = None,
     *,
-    promise: float = PROMISE,
+    capacity_floor: float = CAPACITY_FLOOR,
     chain_max: int | None = CHAIN_MAX,
     history: Sequence[IntArray] = (),
     timing: Timing | None = None,
@@ -62,7 +62,7 @@ def plan(
         circuits, stages = circuits_of(plant, topology.links), []
     else:
         circuits = rewired(plant, now, topology.links, chain_max)
-        stages = plan_stages(plant, now, circuits, promise, timing)
+        stages = plan_stages(plant, now, circuits, capacity_floor, timing)
         links = links_of(circuits)
         topology = EngineeredTopology(
             links, split_demand(trunk_capacity(plant, links), demand), topology.bound

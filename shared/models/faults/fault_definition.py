@@ -73,7 +73,7 @@ class FaultDefinition:
       fabric.
     - `rate`: the parameter of `failures` for the share of the parts that fail in a day; None if the kind is
       only ever injected. `repair_time`: the parameter of `repairs` for the mean time of a repair in hours.
-    - `rank`: repairs of lower rank start first. `work`: the minimum work that repairs it.
+    - `repair_priority`: repairs with a lower number start first. `work`: the minimum work that repairs it.
     - `severity`: None if the fault is only present or absent.
     - `onset_h`: mean time in which a spontaneous fault grows to full severity (0: at once); None for kinds
       without onset.
@@ -84,7 +84,7 @@ class FaultDefinition:
     example: str
     rate: str | None
     repair_time: str
-    rank: int
+    repair_priority: int
     meaning: str
     work: WorkKind = "mend"
     severity: Severity | None = None

@@ -28,7 +28,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="cube-12/host-3",
         rate="host_per_day",
         repair_time="host_repair_h",
-        rank=1,
+        repair_priority=1,
         meaning="the host and its chips stop responding; detected at the next heartbeat",
     ),
     "chip": FaultDefinition(
@@ -36,7 +36,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="cube-12/host-3/chip-1",
         rate="chip_per_day",
         repair_time="host_repair_h",
-        rank=1,
+        repair_priority=1,
         meaning="the chip is dead; its host reports it at the next heartbeat",
     ),
     "cable": FaultDefinition(
@@ -44,7 +44,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="cube-12/cable-77",
         rate="cable_per_day",
         repair_time="cable_repair_h",
-        rank=1,
+        repair_priority=1,
         meaning="a copper cable between two trays is broken; the hosts at its ends report it at heartbeats",
     ),
     "cube-power": FaultDefinition(
@@ -52,7 +52,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="cube-12",
         rate=None,
         repair_time="cube_repair_h",
-        rank=1,
+        repair_priority=1,
         meaning="the cube has no power: its hosts stop responding and its modules are dark",
     ),
     "cooling": FaultDefinition(
@@ -60,7 +60,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="cube-12",
         rate=None,
         repair_time="cube_repair_h",
-        rank=1,
+        repair_priority=1,
         meaning="the chips of the cube run slower until it is cooled again; hosts report it at heartbeats",
     ),
     "link": FaultDefinition(
@@ -69,7 +69,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         rate="link_per_day",
         repair_time="link_repair_h",
         work="replace",
-        rank=1,
+        repair_priority=1,
         meaning="the module or its cable is dead: the link is down",
     ),
     **LINK_FAULTS,
@@ -78,7 +78,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17",
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="the chassis fails and loses every circuit",
     ),
     "supply": FaultDefinition(
@@ -86,7 +86,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17/supply-1",
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
-        rank=1,
+        repair_priority=1,
         meaning="an alarm; if both supplies are out, the chassis loses every circuit",
     ),
     "fan": FaultDefinition(
@@ -94,7 +94,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17/fan-2",
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
-        rank=1,
+        repair_priority=1,
         meaning="an alarm; if two fans are out, the chassis loses every circuit",
     ),
     "cpu": FaultDefinition(
@@ -102,7 +102,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17/cpu",
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="circuits stay, and the OCS executes no command",
     ),
     "fpga": FaultDefinition(
@@ -110,7 +110,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17/fpga",
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="circuits stay, and the OCS executes no command",
     ),
     "driver": FaultDefinition(
@@ -118,7 +118,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17/driver-5",
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="the circuits over the mirrors of this board are lost, and connected again after the repair",
     ),
     "camera": FaultDefinition(
@@ -126,7 +126,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17/camera-N",
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="circuits stay, but none can be made: an array cannot be aligned",
     ),
     "injector": FaultDefinition(
@@ -134,7 +134,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17/injector-S",
         rate="ocs_per_day",
         repair_time="ocs_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="circuits stay, but none can be made: an array cannot be aligned",
     ),
     "port": FaultDefinition(
@@ -142,7 +142,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17/N24",
         rate=None,
         repair_time="ocs_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="a port of an OCS fails and loses its circuit",
     ),
     "stray": FaultDefinition(
@@ -150,7 +150,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="ocs-17/N24",
         rate="stray_per_day",
         repair_time="ocs_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="the mirror of a port can no longer be aligned: its circuit works until it is switched",
         needs="end",
     ),
@@ -160,7 +160,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="block-3",
         rate="block_per_day",
         repair_time="block_repair_h",
-        rank=1,
+        repair_priority=1,
         meaning="the aggregation block is down, and its pod is cut off",
     ),
     "bundle": FaultDefinition(
@@ -168,7 +168,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="block-3/bundle-5",
         rate="bundle_per_day",
         repair_time="bundle_repair_h",
-        rank=1,
+        repair_priority=1,
         meaning="the fibres from a block to a rack are cut",
     ),
     "rack": FaultDefinition(
@@ -176,7 +176,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="rack-5",
         rate="rack_per_day",
         repair_time="rack_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="the OCSes of a rack lose every circuit",
     ),
     "control": FaultDefinition(
@@ -184,7 +184,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="control-2",
         rate="control_per_day",
         repair_time="control_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="a domain fails static: its circuits stay, but nothing in it can be changed",
     ),
     "power": FaultDefinition(
@@ -192,7 +192,7 @@ FAULTS: "dict[FaultKind, FaultDefinition]" = {
         example="power-2",
         rate="power_per_day",
         repair_time="power_repair_h",
-        rank=0,
+        repair_priority=0,
         meaning="the OCSes of a domain lose every circuit, unless they latch",
     ),
 }

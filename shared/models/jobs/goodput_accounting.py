@@ -15,8 +15,8 @@ from schemas.messages.jobs import UsageReported
 from schemas.messages.scheduler import CapacityReported
 from schemas.names import Tier
 from shared.basics.fast_replace import replace
-from shared.models.jobs.goodput_categories import Ledger
-from shared.models.jobs.progress import Progress, progress_at
+from shared.models.jobs.checkpoint_progress import Progress, progress_at
+from shared.models.jobs.goodput_categories import UsageByCategory
 
 ALLOCATED = "allocated"
 """The scheduler's category of chips in slices; jobs report what they did with them."""
@@ -46,11 +46,11 @@ class JobUse:
     progress: Progress
     ended: bool = False
 
-    def used(self, at_us: int) -> Ledger:
+    def used(self, at_us: int) -> UsageByCategory:
         """Its use up to a time, if nothing happens until then, in chip-microseconds."""
         progress = self.progress
         progress_now = progress if progress.phase == "queued" else progress_at(progress, at_us)
-        return progress_now.ledger.times(self.chips)
+        return progress_now.usage.times(self.chips)
 
 
 @dataclass(frozen=True)  # without slots: `fast_replace.replace`
@@ -58,7 +58,7 @@ class SliceChipTime:
     """The use of a slice in chip-microseconds; `ended_us` is None while it lives."""
 
     group: Group
-    used: Ledger
+    used: UsageByCategory
     ended_us: int | None = None
 
 
@@ -74,7 +74,7 @@ class ChipTime:
     until_us: int
     chips: int
     free: Mapping[str, int] = field(default_factory=dict)
-    used: Mapping[Group, Ledger] = field(default_factory=dict)
+    used: Mapping[Group, UsageByCategory] = field(default_factory=dict)
     slices: Mapping[str, SliceChipTime] = field(default_factory=dict)
 
     @property
@@ -93,12 +93,12 @@ class ChipTime:
 
     def used_by(self, tier: Tier | None = None) -> ChipUs:
         """Time in slices, or in those of one tier, by category."""
-        return sum_ledgers([used for (_, of), used in self.used.items() if tier in (None, of)]).by_place()
+        return sum_usage([used for (_, of), used in self.used.items() if tier in (None, of)]).by_category()
 
     @property
     def usable_chip_us(self) -> int:
         """All time except unhealthy or drained. A chip in a slice is usable whatever its health."""
-        return self.total_chip_us - sum([self.free.get(place, 0) for place in UNUSABLE])
+        return self.total_chip_us - sum([self.free.get(category, 0) for category in UNUSABLE])
 
     def utilisation(self, tier: Tier | None = None) -> float:
         """Time in slices, or in those of one tier, as a share of usable time."""
@@ -106,27 +106,25 @@ class ChipTime:
         return sum(self.used_by(tier).values()) / usable if usable else 0.0
 
 
-def sum_by_place(rows: Iterable[Mapping[str, int]]) -> ChipUs:
+def sum_by_category(rows: Iterable[Mapping[str, int]]) -> ChipUs:
     """The sum of all rows by category."""
     found: ChipUs = {}
     for row in rows:
-        for place, us in row.items():
-            found[place] = found.get(place, 0) + us
+        for category, us in row.items():
+            found[category] = found.get(category, 0) + us
     return found
 
 
-def sum_ledgers(ledgers: Iterable[Ledger]) -> Ledger:
-    return Ledger(*map(sum, zip(*[ledger.figures for ledger in ledgers], strict=True)))
+def sum_usage(usages: Iterable[UsageByCategory]) -> UsageByCategory:
+    return UsageByCategory(*map(sum, zip(*[usage.figures for usage in usages], strict=True)))
 
 
-def sum_by_group(rows: Iterable[tuple[Group, Ledger]]) -> dict[Group, Ledger]:
+def sum_by_group(rows: Iterable[tuple[Group, UsageByCategory]]) -> dict[Group, UsageByCategory]:
     """The sums of all rows of each group, in order of first occurrence."""
-    found: dict[Group, list[Ledger]] = {}
-    for group, ledger in rows:
-        found.setdefault(group, []).append(ledger)
-    return {
-        group: ledgers[0] if len(ledgers) == 1 else sum_ledgers(ledgers) for group, ledgers in found.items()
-    }
+    found: dict[Group, list[UsageByCategory]] = {}
+    for group, usage in rows:
+        found.setdefault(group, []).append(usage)
+    return {group: usages[0] if len(usages) == 1 else sum_usage(usages) for group, usages in found.items()}
 
 
 # --- up to a time ---------------------------------------------------------------------------------------
@@ -134,16 +132,16 @@ def sum_by_group(rows: Iterable[tuple[Group, Ledger]]) -> dict[Group, Ledger]:
 
 def integral(chip_us: Mapping[str, int], chips_by_category: Mapping[str, int], span_us: int) -> ChipUs:
     """Chip-microseconds by category after a span in which nothing changed."""
-    return {place: us + chips_by_category[place] * span_us for place, us in chip_us.items()}
+    return {category: us + chips_by_category[category] * span_us for category, us in chip_us.items()}
 
 
-def allocated_share(by_place: Mapping[str, int]) -> float:
+def allocated_share(by_category: Mapping[str, int]) -> float:
     """Share of the healthy, undrained chips that slices have or had, by the scheduler's categories."""
-    usable = sum([count for place, count in by_place.items() if place not in UNUSABLE])
-    return by_place[ALLOCATED] / usable if usable else 0.0
+    usable = sum([count for category, count in by_category.items() if category not in UNUSABLE])
+    return by_category[ALLOCATED] / usable if usable else 0.0
 
 
-NO_USE = Ledger()
+NO_USE = UsageByCategory()
 
 
 def job_use(job: JobDocument) -> JobUse:
@@ -158,7 +156,7 @@ def job_use(job: JobDocument) -> JobUse:
         uncommitted_us=job.uncommitted_us,
         leaving=job.leaving,
         starts=job.starts,
-        ledger=Ledger(**job.used_us),
+        usage=UsageByCategory(**job.used_us),
     )
     return JobUse((job.owner, job.tier), job.chips, progress, job.ended)
 
@@ -167,7 +165,7 @@ def chip_time_until(
     since_us: int,
     at_us: int,
     scheduler: SchedulerSummary,
-    ended: Mapping[Group, Ledger],
+    ended: Mapping[Group, UsageByCategory],
     uses: Mapping[str, JobUse],
 ) -> ChipTime:
     """The accounting of a fabric from its commissioning up to a time.
@@ -175,7 +173,7 @@ def chip_time_until(
     `ended` is the use of ended slices by (owner, tier). `uses` has the living slices by name, and may have
     ended ones.
     """
-    slices, running = dict[str, SliceChipTime](), list[tuple[Group, Ledger]]()
+    slices, running = dict[str, SliceChipTime](), list[tuple[Group, UsageByCategory]]()
     for name, use in uses.items():
         used = use.used(at_us)
         slices[name] = SliceChipTime(use.group, used, use.progress.since_us if use.ended else None)
@@ -191,9 +189,9 @@ def chip_time_until(
     )
 
 
-def ended_use(jobs: JobsSummary) -> dict[Group, Ledger]:
+def ended_use(jobs: JobsSummary) -> dict[Group, UsageByCategory]:
     """The use of ended slices, from the summary of `jobs`."""
-    return {(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in jobs.ended}
+    return {(use.owner, use.tier): UsageByCategory(**dict(use.chip_us)) for use in jobs.ended}
 
 
 def reported_chip_time(
@@ -204,29 +202,35 @@ def reported_chip_time(
     By tier alone if the reports have no more detail.
     """
     owners, slices = usage.owners, usage.slices or ()
-    used: dict[Group, Ledger] = {("", use.tier): Ledger(**dict(use.chip_us)) for use in usage.tiers}
+    used: dict[Group, UsageByCategory] = {
+        ("", use.tier): UsageByCategory(**dict(use.chip_us)) for use in usage.tiers
+    }
     if owners is not None:
-        used = {(use.owner, use.tier): Ledger(**dict(use.chip_us)) for use in owners}
+        used = {(use.owner, use.tier): UsageByCategory(**dict(use.chip_us)) for use in owners}
     return replace(
         now,
         until_us=at_us,
         free=_free(dict(capacity.chip_us)),
         used=used,
         slices={
-            f"{fabric}/slice-{use.number}": SliceChipTime((use.owner, use.tier), Ledger(**dict(use.chip_us)))
+            f"{fabric}/slice-{use.number}": SliceChipTime(
+                (use.owner, use.tier), UsageByCategory(**dict(use.chip_us))
+            )
             for use in slices
         },
     )
 
 
-def by_tiers(books: ChipTime) -> ChipTime:
+def by_tiers(chip_time: ChipTime) -> ChipTime:
     """The same by tier alone."""
-    used: dict[Group, Ledger] = {("", tier): Ledger(**books.used_by(tier)) for tier in TIERS}
-    return replace(books, used=used, slices={})
+    used: dict[Group, UsageByCategory] = {
+        ("", tier): UsageByCategory(**chip_time.used_by(tier)) for tier in TIERS
+    }
+    return replace(chip_time, used=used, slices={})
 
 
 def _free(chip_us: Mapping[str, int]) -> ChipUs:
-    return {place: us for place, us in chip_us.items() if place != ALLOCATED}
+    return {category: us for category, us in chip_us.items() if category != ALLOCATED}
 
 
 # --- between two times ----------------------------------------------------------------------------------
@@ -240,18 +244,18 @@ def chip_time_between(before: ChipTime, now: ChipTime) -> ChipTime:
     """
     begin_us = before.until_us
     slices: dict[str, SliceChipTime] = {}
-    rests: dict[Group, list[Ledger]] = {group: [] for group in now.used}
+    rests: dict[Group, list[UsageByCategory]] = {group: [] for group in now.used}
     """The use of slices known by name, alternating: at the later time, at the earlier time."""
-    spent: dict[Group, list[Ledger]] = {group: [] for group in now.used}
-    for name, book in now.slices.items():
-        if book.ended_us is not None and book.ended_us <= begin_us:
+    spent: dict[Group, list[UsageByCategory]] = {group: [] for group in now.used}
+    for name, slice_time in now.slices.items():
+        if slice_time.ended_us is not None and slice_time.ended_us <= begin_us:
             continue
         old = before.slices[name].used if name in before.slices else NO_USE
-        used = _spent(old, book.used)
-        slices[name] = SliceChipTime(book.group, used, book.ended_us)
-        if book.group in rests:
-            rests[book.group] += (book.used, old)
-            spent[book.group].append(used)
+        used = _spent(old, slice_time.used)
+        slices[name] = SliceChipTime(slice_time.group, used, slice_time.ended_us)
+        if slice_time.group in rests:
+            rests[slice_time.group] += (slice_time.used, old)
+            spent[slice_time.group].append(used)
     all_used = {}
     for group, whole in now.used.items():
         old_whole = before.used.get(group, NO_USE)
@@ -259,18 +263,18 @@ def chip_time_between(before: ChipTime, now: ChipTime) -> ChipTime:
             all_used[group] = NO_USE
             continue
         rest = _spent(
-            old_whole.minus(sum_ledgers(rests[group][1::2])), whole.minus(sum_ledgers(rests[group][::2]))
+            old_whole.minus(sum_usage(rests[group][1::2])), whole.minus(sum_usage(rests[group][::2]))
         )
-        all_used[group] = sum_ledgers([rest, *spent[group]])
-    free = {place: us - before.free.get(place, 0) for place, us in now.free.items()}
+        all_used[group] = sum_usage([rest, *spent[group]])
+    free = {category: us - before.free.get(category, 0) for category, us in now.free.items()}
     return replace(now, since_us=begin_us, free=free, used=all_used, slices=slices)
 
 
-def _spent(before: Ledger, now: Ledger) -> Ledger:
+def _spent(before: UsageByCategory, now: UsageByCategory) -> UsageByCategory:
     kept, open_us, startup, writes, lost, degraded, recovering = before.figures
     productive = now.productive - kept - open_us
     gone = now.lost - lost + min(productive, 0)
-    return Ledger(
+    return UsageByCategory(
         max(productive, 0),
         now.uncommitted + min(gone, 0),
         now.startup - startup,
@@ -281,13 +285,13 @@ def _spent(before: Ledger, now: Ledger) -> Ledger:
     )
 
 
-def with_uncommitted_kept(books: ChipTime) -> ChipTime:
+def with_uncommitted_kept(chip_time: ChipTime) -> ChipTime:
     """The same for a past time: work without a checkpoint counts as kept."""
     used = {
-        group: ledger.plus(productive=ledger.uncommitted, uncommitted=-ledger.uncommitted)
-        for group, ledger in books.used.items()
+        group: usage.plus(productive=usage.uncommitted, uncommitted=-usage.uncommitted)
+        for group, usage in chip_time.used.items()
     }
-    return replace(books, used=used)
+    return replace(chip_time, used=used)
 
 
 def chip_time_spans(snapshots: Sequence[ChipTime]) -> list[ChipTime]:
@@ -300,12 +304,12 @@ def chip_time_spans(snapshots: Sequence[ChipTime]) -> list[ChipTime]:
     return [chip_time_between(before, now) for before, now in pairwise(by_time.values())]
 
 
-def goodput_span(books: ChipTime) -> GoodputSpan:
+def goodput_span(chip_time: ChipTime) -> GoodputSpan:
     """The same as a row of the HTTP API."""
     return GoodputSpan(
-        since_us=books.since_us,
-        until_us=books.until_us,
-        total_chip_us=books.total_chip_us,
-        chip_us=books.chip_us,
-        filler_chip_us=books.used_by("filler"),
+        since_us=chip_time.since_us,
+        until_us=chip_time.until_us,
+        total_chip_us=chip_time.total_chip_us,
+        chip_us=chip_time.chip_us,
+        filler_chip_us=chip_time.used_by("filler"),
     )

@@ -5,9 +5,9 @@ from typing import Self
 
 
 @dataclass(frozen=True)  # without slots: `fast_replace.replace`
-class Ledger:
+class UsageByCategory:
     """Microseconds of a slice since it was admitted, each in exactly one category. Multiplied by chips,
-    ledgers can be added.
+    usages can be added.
 
     - `productive`: work that a checkpoint keeps, or that cannot be lost.
     - `uncommitted`: work that no checkpoint keeps yet. It moves to `productive` or `lost`, so it is the only
@@ -29,7 +29,7 @@ class Ledger:
 
     @property
     def figures(self) -> tuple[int, ...]:
-        """In the order of `PLACES`."""
+        """In the order of `CATEGORIES`."""
         return (
             self.productive,
             self.uncommitted,
@@ -66,16 +66,16 @@ class Ledger:
         )
 
     def minus(self, other: Self) -> Self:
-        """The difference of two ledgers, by category."""
+        """The difference of two usages, by category."""
         return type(self)(*[us - less for us, less in zip(self.figures, other.figures, strict=True)])
 
     def times(self, chips: int) -> Self:
         """In chip-microseconds."""
         return type(self)(*[chips * us for us in self.figures])
 
-    def by_place(self) -> dict[str, int]:
+    def by_category(self) -> dict[str, int]:
         """Microseconds by the name of their category."""
-        return dict(zip(PLACES, self.figures, strict=True))
+        return dict(zip(CATEGORIES, self.figures, strict=True))
 
 
-PLACES = tuple(place.name for place in fields(Ledger))
+CATEGORIES = tuple(category.name for category in fields(UsageByCategory))

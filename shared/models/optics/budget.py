@@ -12,7 +12,7 @@ import numpy as np
 
 from shared.basics.checks import check_not_negative, check_range
 from shared.models.optics.fec import block_loss
-from shared.models.optics.lane_ber import arriving, evaluate
+from shared.models.optics.lane_ber import evaluate, received_light
 from shared.models.optics.link import LinkDesign, Strands, dispersion_ps_per_nm, lanes_nm
 from shared.models.optics.manufactured_modules import AS_DESIGNED, Lanes
 from shared.models.optics.path import reflections
@@ -122,7 +122,7 @@ def link_budget(design: LinkDesign, strand: Strands, made: Lanes = AS_DESIGNED) 
     given = {"fibre_loss_db": design.fibre_loss_db, "length_km": design.length_km}
     check_ranges(given | {"launch_dbm": design.launched_dbm})
     steps = _steps(design, strand)
-    nominal = arriving(design, strand)
+    nominal = received_light(design, strand)
     received_dbm, interference_db = float(nominal.received_dbm[0]), float(nominal.interference_db[0])
     back = math.isfinite(interference_db)
     return Budget(

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.optics.ber_kernel import LaneKernel
+from shared.models.optics.fast_lane_ber import LaneKernel
 from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands
 from shared.models.optics.manufactured_modules import (
     Lanes,
@@ -194,7 +194,7 @@ def lanes_of(
 def strand_log10_bers(design: LinkDesign, strands: Strands, lanes: Lanes) -> FloatArray:
     """log10 of the bit error rate of every lane, of shape (…, strands, lanes), for strands of shape (…,
     strands)."""
-    found = kernel_of(design).log10_ber(strands.each(), lanes.each())
+    found = kernel_of(design).lane_log10_ber(strands.each(), lanes.each())
     return found.reshape(*strands.shape, design.kind.lanes_per_strand)
 
 

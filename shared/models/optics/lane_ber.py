@@ -2,8 +2,8 @@
 
 The chain: launch power less the loss of the path is the received power. Reflections of the end's own light
 are interference relative to it (`link.LinkDesign.path`). The receiver turns both into decision errors
-(`receiver.Receiver.log10_ber`), to which burst errors are added. `log10_ber` is the whole chain;
-`ber_kernel` computes the same for all links of a pod, from tables.
+(`receiver.Receiver.log10_ber`), to which burst errors are added. `lane_log10_ber` is the whole chain;
+`fast_lane_ber` computes the same for all links of a pod, from tables.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ReceivedLight:
     """Light arriving at an end, by lane, in one broadcast shape.
 
     Average power of the signal in dBm; the strongest reflection of the end's own light and the sum of the
@@ -40,15 +40,15 @@ class Arrival:
             )
         return total
 
-    def part(self, numbers: npt.NDArray[np.intp]) -> "Arrival":
+    def part(self, numbers: npt.NDArray[np.intp]) -> "ReceivedLight":
         """Some of the strands, for arrays of shape (strands, lanes)."""
         fields = (self.received_dbm, self.strongest_db, self.rest_db)
-        return Arrival(*(field.take(numbers, axis=0) for field in fields))
+        return ReceivedLight(*(field.take(numbers, axis=0) for field in fields))
 
-    def single(self, strand: npt.NDArray[np.intp], lane: npt.NDArray[np.intp]) -> "Arrival":
+    def single(self, strand: npt.NDArray[np.intp], lane: npt.NDArray[np.intp]) -> "ReceivedLight":
         """Some lanes, each as the only one of a strand, as in `Lanes.single`."""
         fields = (self.received_dbm, self.strongest_db, self.rest_db)
-        return Arrival(*(field[strand, lane][:, None] for field in fields))
+        return ReceivedLight(*(field[strand, lane][:, None] for field in fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,16 @@ class LaneResult:
         return orders
 
 
-def arriving(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> Arrival:
+def received_light(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> ReceivedLight:
     """Light at the near end, of shape (…, lanes) for strands of shape (…)."""
-    return along(design.path(strands.per_lane()), design.launched_dbm, design.lane_losses_db, lanes)
+    return light_along_path(
+        design.path(strands.per_lane()), design.launched_dbm, design.lane_losses_db, lanes
+    )
 
 
-def along(path: tuple[Element, ...], launched_dbm: float, losses_db: FloatArray, lanes: Lanes) -> Arrival:
+def light_along_path(
+    path: tuple[Element, ...], launched_dbm: float, losses_db: FloatArray, lanes: Lanes
+) -> ReceivedLight:
     """The same along a path, for the design's launch power and the extra loss of each lane."""
     bounced_db = lanes.of_design(losses_db)
     lost_db = loss_db(path) + bounced_db
@@ -90,55 +94,59 @@ def along(path: tuple[Element, ...], launched_dbm: float, losses_db: FloatArray,
     relative_db = lanes.near_launch_db - bounced_db - received_dbm
     strongest_db, rest_db = back_dbm[0] + relative_db, back_dbm[1] + relative_db
     if strongest_db.shape == received_dbm.shape:
-        return Arrival(received_dbm, strongest_db, rest_db)
-    return Arrival(*np.broadcast_arrays(received_dbm, strongest_db, rest_db))
+        return ReceivedLight(received_dbm, strongest_db, rest_db)
+    return ReceivedLight(*np.broadcast_arrays(received_dbm, strongest_db, rest_db))
 
 
 def evaluate(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> LaneResult:
     """Reception at the near end, of shape (…, lanes) for strands of shape (…)."""
-    arrival = arriving(design, strands, lanes)
-    log10_ber = arrived_log10_ber(design, arrival, lanes)
+    light = received_light(design, strands, lanes)
+    log10_ber = log10_ber_with_bursts(design, light, lanes)
     ber = 10.0**log10_ber
     return LaneResult(
-        arrival.received_dbm,
-        arrival.interference_db,
+        light.received_dbm,
+        light.interference_db,
         np.broadcast_to(lanes.of_design(design.penalties_db), ber.shape),
-        10.0 ** arrived_log10_ber(design, arrival, lanes, design.receiver.uncoded()),
+        10.0 ** log10_ber_with_bursts(design, light, lanes, design.receiver.uncoded()),
         ber,
         log10_ber,
         post_fec_ber(ber),
     )
 
 
-def arrived_log10_ber(
-    design: LinkDesign, arrival: Arrival, lanes: Lanes = AS_DESIGNED, receiver: Receiver | None = None
+def log10_ber_with_bursts(
+    design: LinkDesign, light: ReceivedLight, lanes: Lanes = AS_DESIGNED, receiver: Receiver | None = None
 ) -> FloatArray:
-    """log10 of the bit error rate before the outer code, of the arrival's shape."""
-    return with_bursts(decided_log10_ber(design, arrival, lanes, receiver), lanes)
+    """log10 of the bit error rate before the outer code, of the light's shape."""
+    return with_bursts(log10_ber_without_bursts(design, light, lanes, receiver), lanes)
 
 
-def decided_log10_ber(
-    design: LinkDesign, arrival: Arrival, lanes: Lanes = AS_DESIGNED, receiver: Receiver | None = None
+def log10_ber_without_bursts(
+    design: LinkDesign, light: ReceivedLight, lanes: Lanes = AS_DESIGNED, receiver: Receiver | None = None
 ) -> FloatArray:
     """The same from noise and interference alone, without burst errors.
 
     Dispersion counts as loss of the signal only, because reflected light has no symbols to decide. A receiver
     that needs more light has the errors of one that gets less of all light.
     """
-    return received_log10_ber(
-        receiver or design.receiver, arrival, lanes, design.extinction_of(lanes), design.penalties_db
+    return receiver_log10_ber(
+        receiver or design.receiver, light, lanes, design.extinction_of(lanes), design.penalties_db
     )
 
 
-def received_log10_ber(
-    receiver: Receiver, arrival: Arrival, lanes: Lanes, extinction_db: FloatArray, penalties_db: FloatArray
+def receiver_log10_ber(
+    receiver: Receiver,
+    light: ReceivedLight,
+    lanes: Lanes,
+    extinction_db: FloatArray,
+    penalties_db: FloatArray,
 ) -> FloatArray:
     """The same for a receiver, the lanes' extinction ratios and the penalties of a design's lanes."""
     penalty_db = lanes.of_design(penalties_db)
     return receiver.log10_ber(
-        arrival.received_dbm - penalty_db - lanes.sensitivity_db,
-        arrival.strongest_db + penalty_db,
-        arrival.rest_db + penalty_db,
+        light.received_dbm - penalty_db - lanes.sensitivity_db,
+        light.strongest_db + penalty_db,
+        light.rest_db + penalty_db,
         lanes.offset_ghz,
         extinction_db,
     )
@@ -154,6 +162,6 @@ def with_bursts(log10_ber: FloatArray, lanes: Lanes) -> FloatArray:
     return found
 
 
-def log10_ber(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> FloatArray:
+def lane_log10_ber(design: LinkDesign, strands: Strands, lanes: Lanes = AS_DESIGNED) -> FloatArray:
     """The reference chain: log10 of the bit error rate before the outer code, of shape (…, lanes)."""
-    return arrived_log10_ber(design, arriving(design, strands, lanes), lanes)
+    return log10_ber_with_bursts(design, received_light(design, strands, lanes), lanes)

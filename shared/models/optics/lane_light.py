@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.optics.fabric_links import kernel_of
-from shared.models.optics.lane_ber import arriving, with_bursts
+from shared.models.optics.lane_ber import received_light, with_bursts
 from shared.models.optics.link import FloatArray, LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import Lanes
 from shared.models.optics.module_kinds import LANES_PER_LINK
@@ -68,14 +68,14 @@ class LaneLight:
 def lane_light(design: LinkDesign, strands: Strands, lanes: Lanes) -> LaneLight:
     """For all lanes of some ends, with strands of shape (ends, strands of a link)."""
     flat, rows, kernel = strands.each(), lanes.each(), kernel_of(design)
-    arrival = arriving(design, flat, rows)
-    raw = kernel.raw_log10_ber(arrival, rows)
+    light = received_light(design, flat, rows)
+    raw = kernel.raw_log10_ber(light, rows)
     found = (
-        arrival.received_dbm,
-        arrival.interference_db,
+        light.received_dbm,
+        light.interference_db,
         slicer_snr_db(raw, design.receiver),
         with_bursts(raw, rows),
-        kernel.log10_ber(flat, rows),
+        kernel.lane_log10_ber(flat, rows),
     )
     return LaneLight(*(array.reshape(-1, LANES_PER_LINK) for array in found))
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shared.basics.errors import InvalidInput
 from shared.models.optics.fabric_links import lanes_of, strand_log10_bers
-from shared.models.optics.lane_ber import arriving
+from shared.models.optics.lane_ber import received_light
 from shared.models.optics.link import FloatArray, LinkDesign, OcsPath, Strands
 from shared.models.optics.module_kinds import MODULE_KINDS
 from shared.models.optics.ocs_strands import strands_of
@@ -148,10 +148,10 @@ def _worst_lane(
     strand, lane = np.divmod(worst, lanes.lanes)
     strand += link * STRANDS
     strands, single = Strands(ocs).each().part(strand), lanes.each().single(strand, lane)
-    arrival = arriving(conditions.design, strands, single)
+    light = received_light(conditions.design, strands, single)
     columns = (
-        arrival.received_dbm - single.of_design(conditions.design.penalties_db),
-        arrival.interference_db,
+        light.received_dbm - single.of_design(conditions.design.penalties_db),
+        light.interference_db,
     )
     figures = (rates[link, worst], strands.ocs.loss_db, *(column[:, 0] for column in columns))
     return np.stack(figures).reshape(4, *ends.shape), worst.astype(np.uint8).reshape(ends.shape)

@@ -41,9 +41,9 @@ def sensitivity_dbm(
     check_range("mpi-db", mpi_db, *MPI_DB, "dB")
     check_range("ber", ber, *BER, "")
     wanted = math.log10(ber)
-    if log10_ber(receiver, RECEIVED_DBM[1], mpi_db) > wanted:
+    if scalar_log10_ber(receiver, RECEIVED_DBM[1], mpi_db) > wanted:
         raise InvalidInput(_unreachable(receiver, mpi_db, ber))
-    return _border(lambda dbm: log10_ber(receiver, dbm, mpi_db) <= wanted, *RECEIVED_DBM)
+    return _border(lambda dbm: scalar_log10_ber(receiver, dbm, mpi_db) <= wanted, *RECEIVED_DBM)
 
 
 def _border(holds: Callable[[float], bool], fails_at: float, holds_at: float) -> float:
@@ -56,10 +56,10 @@ def _border(holds: Callable[[float], bool], fails_at: float, holds_at: float) ->
 
 def floor_ber(receiver: Receiver, mpi_db: float) -> float:
     """Bit error rate that remains at any power."""
-    return math.pow(10.0, log10_ber(receiver, PLENTY_DBM, mpi_db))
+    return math.pow(10.0, scalar_log10_ber(receiver, PLENTY_DBM, mpi_db))
 
 
-def log10_ber(receiver: Receiver, received_dbm: float, mpi_db: float) -> float:
+def scalar_log10_ber(receiver: Receiver, received_dbm: float, mpi_db: float) -> float:
     """For one lane."""
     return float(receiver.log10_ber(np.asarray(received_dbm), np.asarray(mpi_db)))
 
@@ -69,7 +69,7 @@ def _unreachable(receiver: Receiver, mpi_db: float, ber: float) -> str:
     what = f"ber: {ber:g} cannot be reached by {receiver.rate.name} at an MPI of {mpi_db:g} dB"
     least, most_dbm = MPI_DB[0], RECEIVED_DBM[1]
     floor = floor_ber(receiver, mpi_db)
-    left = math.pow(10.0, log10_ber(receiver, most_dbm, mpi_db))
+    left = math.pow(10.0, scalar_log10_ber(receiver, most_dbm, mpi_db))
     why = (
         f"because interference and distortion alone leave {floor:.2g}"
         if floor > ber
@@ -77,7 +77,7 @@ def _unreachable(receiver: Receiver, mpi_db: float, ber: float) -> str:
     )
 
     def reached(lower_mpi_db: float) -> bool:
-        return log10_ber(receiver, most_dbm, lower_mpi_db) <= math.log10(ber)
+        return scalar_log10_ber(receiver, most_dbm, lower_mpi_db) <= math.log10(ber)
 
     if not reached(least):
         return f"{what}, {why}; it cannot be reached without interference either"

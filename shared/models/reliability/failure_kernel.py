@@ -121,12 +121,12 @@ def replay(
     Pieces follow each other in time; parts are numbered over all classes. `room` is the expected maximum
     number of failures.
     """
-    books = _LoopState(shop, loop, room)
+    loop_state = _LoopState(shop, loop, room)
     end = 0.0
     for piece in pieces:
-        books.take(piece, units)
+        loop_state.take(piece, units)
         end = piece.end
-    return books.history(end)
+    return loop_state.history(end)
 
 
 def _as_list(values: npt.NDArray[Any]) -> Any:
@@ -142,13 +142,13 @@ class _LoopState:
         self._make: Callable[[npt.NDArray[Any]], Any] = _as_list if loop is plain else np.asarray
         self._loop = loop
         classes = shop.classes
-        ranks = 1 + max(one.rank for one in classes)
+        ranks = 1 + max(one.repair_priority for one in classes)
         whole, real = np.int64, np.float64
         make = self._make
         self._by_shop = (
             make(np.repeat(np.arange(len(classes), dtype=whole), [one.number for one in classes])),
             make(np.array([one.repair_time for one in classes], dtype=real)),
-            make(np.array([2 * one.rank + one.special for one in classes], dtype=whole)),
+            make(np.array([2 * one.repair_priority + one.special for one in classes], dtype=whole)),
         )
         self._down = make(np.zeros(shop.parts, dtype=np.int8))
         self._records: list[Any] = [make(np.empty(0, dtype=kind)) for kind, _ in _COLUMNS]

@@ -14,22 +14,22 @@ class PartClass:
     """Parts of one kind.
 
     Each works for an exponential time with `failure_rate`, and its repair has mean `repair_time`, in the same
-    unit of time. Repairs of a lower `rank` start first, and in order of request within a rank. `special`:
-    specialists do them, too.
+    unit of time. Repairs of a lower `repair_priority` start first, and in order of request within a
+    repair_priority. `special`: specialists do them, too.
     """
 
     name: str
     number: int
     failure_rate: float
     repair_time: float
-    rank: int = 0
+    repair_priority: int = 0
     special: bool = False
 
     def __post_init__(self) -> None:
         check_count("number", self.number, 0, PARTS_MAX)
         check_not_negative("failure-rate", self.failure_rate)
         check_positive("repair-time", self.repair_time)
-        check_count("rank", self.rank, 0, RANKS_MAX - 1)
+        check_count("repair_priority", self.repair_priority, 0, RANKS_MAX - 1)
 
 
 @dataclass(frozen=True, slots=True)

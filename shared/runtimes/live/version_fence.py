@@ -1,4 +1,4 @@
-"""Ensures that all processes of a partition use the same rules, and the same form of stored states."""
+"""Ensures that all processes of a partition use the same rules, and the same layout of stored states."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,20 +12,20 @@ from shared.engine.compatibility import (
 )
 
 UPGRADE_COMMAND, REBUILD_COMMAND = "lightwave live upgrade", "lightwave live rebuild"
-"""The commands for states of other rules or forms, and for states of unknown code."""
+"""The commands for states of other rules or layouts, and for states of unknown code."""
 
 
 def check_one_version(partition: int, values: Mapping[str, str], own: StateCodeVersion) -> None:
     """UpgradeNeeded if the values of a partition name code that must not be mixed with this one, or an
-    unfinished upgrade. Services without a recorded form are not restricted."""
+    unfinished upgrade. Services without a recorded layout are not restricted."""
     check_no_open_upgrade(partition, values)
     recorded = recorded_code_version(values)
     if recorded is not None:
-        shared_forms = {name: form for name, form in own.forms.items() if name in recorded.forms}
+        shared_forms = {name: layout for name, layout in own.layouts.items() if name in recorded.layouts}
         check_compatible(
             f"partition {partition}",
             recorded,
-            replace(own, forms=shared_forms),
+            replace(own, layouts=shared_forms),
             upgrade=UPGRADE_COMMAND,
             remake=REBUILD_COMMAND,
         )

@@ -80,14 +80,16 @@ def read_live_start(live: IO[bytes], path: Path) -> LiveFileStart:
         raise ArchiveDamaged(
             f"log file {path}: its first line is not a valid header; {RESTORE_ADVICE}"
         ) from None
-    if head.form != ARCHIVE_FORMAT:
-        raise ArchiveDamaged(f"log file {path}: form {head.form} is not supported; must be {ARCHIVE_FORMAT}")
+    if head.format != ARCHIVE_FORMAT:
+        raise ArchiveDamaged(
+            f"log file {path}: format {head.format} is not supported; must be {ARCHIVE_FORMAT}"
+        )
     return LiveFileStart(head.archived, len(line))
 
 
 def live_file_header(place: LogPosition) -> bytes:
     """The first line of a live file that starts at this place."""
-    return LogFileHeader(archived=place, form=ARCHIVE_FORMAT).model_dump_json().encode() + b"\n"
+    return LogFileHeader(archived=place, format=ARCHIVE_FORMAT).model_dump_json().encode() + b"\n"
 
 
 class ArchivedSegments:
@@ -151,9 +153,11 @@ def _read_manifest(folder: Path, _inode: int, _mtime_ns: int, size: int) -> Arch
         raise damaged
     try:
         text = path.read_bytes()
-        form = orjson.loads(text)["form"]
-        if form != ARCHIVE_FORMAT:
-            raise ArchiveDamaged(f"log file {path}: form {form!r} is not supported; must be {ARCHIVE_FORMAT}")
+        file_format = orjson.loads(text)["format"]
+        if file_format != ARCHIVE_FORMAT:
+            raise ArchiveDamaged(
+                f"log file {path}: format {file_format!r} is not supported; must be {ARCHIVE_FORMAT}"
+            )
         manifest = ArchiveManifest.model_validate_json(text)
     except (ValueError, TypeError, KeyError):
         raise damaged from None

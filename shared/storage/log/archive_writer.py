@@ -165,7 +165,7 @@ def write_segment(log: LogBytes, archivable: ArchivableSegment) -> ArchivedSegme
         folder.mkdir(mode=0o700, exist_ok=True)
         segment, digest = _compress_segment(log, archivable, path)
         _verify_segment(ArchivedSegments(folder, [segment]), digest)
-        manifest = ArchiveManifest(form=ARCHIVE_FORMAT, segments=(*known.segments, segment))
+        manifest = ArchiveManifest(format=ARCHIVE_FORMAT, segments=(*known.segments, segment))
         with _durable_file(folder / MANIFEST) as file:
             file.write(manifest.model_dump_json().encode() + b"\n")
     except OSError as error:

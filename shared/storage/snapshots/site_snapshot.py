@@ -19,9 +19,9 @@ from shared.engine.site import ServicesOf, Site
 from shared.engine.state_codec import encode_instance, restore_instance, state_digest
 from shared.storage.files.compression import decompress_bounded
 
-HEAD_FIELDS = ("site", "position", "last_sha256", "at_us", "software", "rules", "forms", "kinds", "offset")
+HEAD_FIELDS = ("site", "position", "last_sha256", "at_us", "software", "rules", "layouts", "kinds", "offset")
 """Fields of a snapshot other than its states."""
-FORM = 3
+SNAPSHOT_FORMAT = 3
 """Version of the encoding."""
 LEVEL = 3
 """Compression level: ten times smaller in 2 ms for a pod."""
@@ -53,13 +53,13 @@ class SiteSnapshot:
     """The Kafka offset at which the log continues; None without Kafka."""
     rules: int = RULES
     """The number of the build's rules."""
-    forms: Mapping[str, str] = field(default_factory=dict)
-    """Service → the form in which its states are stored."""
+    layouts: Mapping[str, str] = field(default_factory=dict)
+    """Service → the layout in which its states are stored."""
 
     @property
     def code(self) -> StateCodeVersion:
         """The code that made it."""
-        return StateCodeVersion(self.rules, self.forms, self.software)
+        return StateCodeVersion(self.rules, self.layouts, self.software)
 
     @property
     def digest(self) -> str:
@@ -69,14 +69,14 @@ class SiteSnapshot:
         )
 
     def check_code(self, services_of: ServicesOf) -> None:
-        """SnapshotRefused if it was made by other rules than this code's, or stored in a form that cannot be
-        migrated."""
+        """SnapshotRefused if it was made by other rules than this code's, or stored in a layout that cannot
+        be migrated."""
         services = [service for kind in set(self.kinds.values()) for service in services_of(kind)]
         what = f"snapshot at position {self.position}: its states are of {self.software}"
         if self.rules != RULES:
             raise SnapshotRefused(f"{what} of rules {self.rules}; must be rules {RULES}")
         try:
-            services_to_migrate(self.forms, services)
+            services_to_migrate(self.layouts, services)
         except UpgradeNeeded as error:
             raise SnapshotRefused(f"{what}: {error}") from None
 
@@ -87,13 +87,13 @@ class SiteSnapshot:
         return self.migrated_site(services_of)
 
     def migrated_site(self, services_of: ServicesOf) -> Site:
-        """The site as this code continues it, whatever its rules; migrates states of other forms.
+        """The site as this code continues it, whatever its rules; migrates states of other layouts.
         UpgradeNeeded if that is impossible, LogDamaged if a field is missing or unreadable."""
         instances = []
         for fabric, kind in self.kinds.items():
             for service in services_of(kind):
                 stored = self.states.get((service.name, fabric), {})
-                own = migrate_fields(service, self.forms.get(service.name), stored)
+                own = migrate_fields(service, self.layouts.get(service.name), stored)
                 instances.append(restore_instance(service, fabric, own))
         return Site(self.site, services_of, instances)
 
@@ -119,7 +119,7 @@ def take_snapshot(
         dict(kinds),
         states,
         offset,
-        forms=state_layouts(instance.service for instance in site.instances),
+        layouts=state_layouts(instance.service for instance in site.instances),
     )
 
 
@@ -136,7 +136,7 @@ def to_bytes(snapshot: SiteSnapshot) -> bytes:
     rest = zstandard.ZstdCompressor(level=LEVEL).compress(
         b"".join([len(header).to_bytes(LENGTH_BYTES), header, *values])
     )
-    return orjson.dumps({"form": FORM, "sha256": sha256(rest).hexdigest()}) + b"\n" + rest
+    return orjson.dumps({"format": SNAPSHOT_FORMAT, "sha256": sha256(rest).hexdigest()}) + b"\n" + rest
 
 
 def from_bytes(data: bytes) -> SiteSnapshot:
@@ -144,9 +144,9 @@ def from_bytes(data: bytes) -> SiteSnapshot:
     try:
         line, _, rest = data.partition(b"\n")
         first = orjson.loads(line)
-        form, digest = first["form"], first["sha256"]
-        if form != FORM:
-            raise SnapshotRefused(f"form {form!r} is not supported; must be {FORM}")
+        file_format, digest = first["format"], first["sha256"]
+        if file_format != SNAPSHOT_FORMAT:
+            raise SnapshotRefused(f"format {file_format!r} is not supported; must be {SNAPSHOT_FORMAT}")
         if sha256(rest).hexdigest() != digest:
             raise SnapshotRefused("content changed since it was written: its digest differs")
         body = decompress_bounded(rest, SNAPSHOT_BYTES_MAX)

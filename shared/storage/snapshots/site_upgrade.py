@@ -1,6 +1,6 @@
 """Plans the upgrade of a site whose states another version left.
 
-The plan has the states in this version's form, a snapshot of them, and the message that records the upgrade
+The plan has the states in this version's layout, a snapshot of them, and the message that records the upgrade
 on the log. Planning writes nothing and is deterministic.
 """
 
@@ -55,7 +55,7 @@ class SiteUpgrade:
 
 
 class SiteUpgradeReport(TypedDict):
-    """The upgrade of a site at a `position` of its log; `migrated` names the states in another form."""
+    """The upgrade of a site at a `position` of its log; `migrated` names the states in another layout."""
 
     site: str
     position: int
@@ -82,7 +82,7 @@ def stored_states(
         for service in services_of(kind)
     }
     return SiteSnapshot(
-        site, position, "", 0, code.software, kinds, states, rules=code.rules, forms=code.forms
+        site, position, "", 0, code.software, kinds, states, rules=code.rules, layouts=code.layouts
     )
 
 
@@ -105,7 +105,7 @@ def plan_upgrade(
     log goes beyond the stored states, unless this upgrade was interrupted."""
     services = [service for kind in set(stored.kinds.values()) for service in services_of(kind)]
     try:
-        needed = services_to_migrate(stored.forms, services)
+        needed = services_to_migrate(stored.layouts, services)
         site = stored.migrated_site(services_of)
     except UpgradeNeeded as error:
         raise UpgradeNeeded(

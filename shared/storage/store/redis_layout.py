@@ -263,7 +263,7 @@ def _head_fields(commit: Commit) -> dict[str, str]:
         fields[f"ticked:{source}"] = str(row.ticked_us)
     for state in commit.states:
         if COUNTERS in state.written:
-            fields[f"book:{state.service}@{state.fabric}"] = _book_checksum(state.written)
+            fields[f"counters:{state.service}@{state.fabric}"] = _counters_checksum(state.written)
     return fields
 
 
@@ -276,15 +276,15 @@ def check_stored_state(
     7.0 removes the truncated command but not those before it. At the next start it executes them with the
     transaction that follows.
     """
-    noted = head.get(f"book:{service}@{fabric}".encode(), b"").decode()
-    if noted != (_book_checksum(stored) if COUNTERS in stored else ""):
+    noted = head.get(f"counters:{service}@{fabric}".encode(), b"").decode()
+    if noted != (_counters_checksum(stored) if COUNTERS in stored else ""):
         raise LogDamaged(
             f"stored state of {service} in {fabric}: contains half of a commit, because the file of Redis "
             "was truncated; `lightwave live rebuild` or `lightwave up --rebuild` rebuilds it from the log"
         )
 
 
-def _book_checksum(stored: Mapping[str, bytes]) -> str:
+def _counters_checksum(stored: Mapping[str, bytes]) -> str:
     """Checksum of the counters alone, which change with every message that a service reads."""
     return f"{crc32(stored[COUNTERS]):08x}"
 

@@ -68,7 +68,7 @@ BULB = FaultDefinition(
     example="mast-1/lamp-0",
     rate="bulb_per_day",
     repair_time="bulb_repair_h",
-    rank=1,
+    repair_priority=1,
     meaning="the bulb is burnt out; its lamp is dark",
     needs="mast",
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from schemas import fabric_names, kinds, names, registry
+from schemas import fabric_names, names, registry, resource_kinds
 from schemas.config.fabric_kinds import CONFIGS
 from schemas.fabric_names import FabricNaming
 from services import fleet, service_names
@@ -40,8 +40,8 @@ TABLES: tuple[dict[str, Any], ...] = (
         registry.REFUSALS,
         fabric_plants.PLANTS,
         fabric_plants.CONFIG_CHECKS,
-        kinds.KINDS,
-        kinds.KIND_BY_NAME_PREFIX,
+        resource_kinds.KINDS,
+        resource_kinds.KIND_BY_NAME_PREFIX,
         fabric_names.FABRIC_NAMING,
         names.FAULT_KINDS,
         fault_kinds.FAULTS,

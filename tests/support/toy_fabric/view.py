@@ -9,7 +9,7 @@ from schemas.api.descriptions import Description, FabricRelated, PartRelated
 from schemas.api.rows import FabricRow, RepairCounts
 from schemas.body import Model
 from schemas.documents.pods import FailuresSummary
-from schemas.kinds import Column, ResourceKind
+from schemas.resource_kinds import Column, ResourceKind
 from services.gateway.fabrics import fabric_plant, now_us, part_of, retired_us, site_of
 from services.gateway.ports import FabricView, KindView, TwinPorts
 from services.gateway.resources import kind_views, related

@@ -7,16 +7,22 @@ import pytest
 
 from schemas.messages.jobs import JobTerms
 from shared.basics.fast_replace import replace
-from shared.models.jobs.goodput_categories import Ledger
-from shared.models.jobs.progress import Progress
+from shared.models.jobs.checkpoint_progress import Progress
+from shared.models.jobs.goodput_categories import UsageByCategory
 
-JOB = Progress(JobTerms(work_us=9, checkpoint_every_us=4, write_us=1, startup_us=2), 5, ledger=Ledger(lost=3))
+JOB = Progress(
+    JobTerms(work_us=9, checkpoint_every_us=4, write_us=1, startup_us=2), 5, usage=UsageByCategory(lost=3)
+)
 
 
 def test_a_copy_is_as_the_standard_library_makes_it() -> None:
-    for changes in ({}, {"phase": "hung"}, {"terms": None, "since_us": 8, "ledger": Ledger(startup=1)}):
+    for changes in (
+        {},
+        {"phase": "hung"},
+        {"terms": None, "since_us": 8, "usage": UsageByCategory(startup=1)},
+    ):
         assert replace(JOB, **changes) == dataclasses.replace(JOB, **changes)
-    assert JOB.ledger == Ledger(lost=3)
+    assert JOB.usage == UsageByCategory(lost=3)
 
 
 def test_what_is_no_field_is_refused() -> None:

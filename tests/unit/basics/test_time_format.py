@@ -25,7 +25,7 @@ def test_spans(us: int | None, text: str) -> None:
 
 
 @given(st.integers(0, 10**15))
-def test_a_moment_says_the_time_to_the_millisecond(us: int) -> None:
+def test_a_time_shows_the_time_to_the_millisecond(us: int) -> None:
     form = re.fullmatch(r"(\d+)d(\d\d):(\d\d):(\d\d)\.(\d{3})", format_time_ms(us))
     assert form is not None
     assert format_time_ms(us).startswith(f"{format_time(us)}.")

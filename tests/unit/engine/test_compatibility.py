@@ -91,7 +91,7 @@ def test_forms_are_the_same_in_every_process() -> None:
     assert told.strip() == str(state_layouts(one for services in FLEET.values() for one in services))
 
 
-def test_what_a_store_notes_is_what_was_told() -> None:
+def test_what_a_store_notes_is_what_was_reported() -> None:
     assert recorded_code_version(code_version_values(OWN)) == OWN
     assert recorded_code_version({"fabric:pod-0": "pod-0 superpod"}) is None
 
@@ -101,15 +101,15 @@ def test_what_a_store_notes_is_what_was_told() -> None:
     [
         (None, "before rules had a number; .*: run `anew` to rebuild"),
         (
-            StateCodeVersion(1, OWN.forms, "1.0+1"),
+            StateCodeVersion(1, OWN.layouts, "1.0+1"),
             "of rules 1, by 1.0\\+1, and this is 1.1\\+2 of rules 2: run `ag",
         ),
-        (StateCodeVersion(3, OWN.forms, "1.2+3"), "which are older: start it with that version"),
+        (StateCodeVersion(3, OWN.layouts, "1.2+3"), "which are older: start it with that version"),
         (
             StateCodeVersion(2, {"cubes": "a", "ocs": "c"}, "1.1+1"),
-            "stores those of ocs in another form: run `again`",
+            "stores those of ocs in another layout: run `again`",
         ),
-        (StateCodeVersion(2, {"cubes": "a"}, "1.1+1"), "stores those of ocs in another form: run `again`"),
+        (StateCodeVersion(2, {"cubes": "a"}, "1.1+1"), "stores those of ocs in another layout: run `again`"),
     ],
 )
 def test_other_rules_and_other_forms_are_refused(held: StateCodeVersion | None, sentence: str) -> None:
@@ -118,5 +118,5 @@ def test_other_rules_and_other_forms_are_refused(held: StateCodeVersion | None, 
 
 
 def test_another_build_and_a_service_that_is_no_more_are_no_hindrance() -> None:
-    held = StateCodeVersion(2, {**OWN.forms, "jobs": "z"}, "1.1+1")
+    held = StateCodeVersion(2, {**OWN.layouts, "jobs": "z"}, "1.1+1")
     check_compatible("pod-0", held, OWN, upgrade="again", remake="anew")

@@ -55,7 +55,7 @@ def test_nothing_is_read_before_commissioning() -> None:
     assert instance.seen == {}
 
 
-def test_commissioning_makes_the_state_and_says_when_it_is_due() -> None:
+def test_commissioning_makes_the_state_and_shows_when_it_is_due() -> None:
     instance = held_of()
     assert isinstance(instance.state, ToyState)
     assert (instance.state.fabric, instance.state.seed, instance.state.now_us) == ("pod-0", 9, 0)
@@ -72,7 +72,7 @@ def test_a_fabric_is_commissioned_once() -> None:
     assert encode_instance(instance) == before
 
 
-def test_a_site_wide_rule_hears_of_the_commissioning_of_other_fabrics_and_not_of_its_own() -> None:
+def test_a_site_wide_rule_receives_the_commissioning_of_other_fabrics_and_not_of_its_own() -> None:
     heard: list[str] = []
 
     def rule(state: ToyState, body: FabricCommissioned, message: Envelope) -> list[Output]:
@@ -100,7 +100,7 @@ def test_a_repeat_leaves_no_trace() -> None:
     assert len(deliver(instance, drain(5, cube=2))) == 1
 
 
-def test_what_was_said_before_a_fabric_began_is_not_read_when_it_comes_again() -> None:
+def test_what_was_reported_before_a_fabric_began_is_not_read_when_it_comes_again() -> None:
     """A record that stands on the log twice may come the second time to somebody who was not there before."""
     heard: list[int] = []
 

@@ -14,7 +14,7 @@ class Row:
 
 
 @given(gaps_us=st.lists(st.integers(0, 2), max_size=ENDED_MAX + 20), stride=st.sampled_from((1, 7, 11)))
-def test_the_last_to_end_are_kept_and_every_other_is_told_once(gaps_us: list[int], stride: int) -> None:
+def test_the_last_to_end_are_kept_and_every_other_is_reported_once(gaps_us: list[int], stride: int) -> None:
     ledger: dict[int, Row] = {}
     told, now_us, ends = [], 0, []
     for n, gap_us in enumerate(gaps_us):

@@ -1,4 +1,4 @@
-"""Stored states brought from the form of an earlier version into that of this one."""
+"""Stored states brought from the layout of an earlier version into that of this one."""
 
 from dataclasses import dataclass, replace
 
@@ -41,33 +41,33 @@ SERVICE_NOW: Service[Now] = Service(
 
 
 @pytest.mark.parametrize(
-    ("form", "stored"),
+    ("layout", "stored"),
     [
         ("first", {"old": b'["a"]', "old/a": b"1"}),
         ("second", {"rows": b'["a"]', "rows/a": b"1"}),
         (OWN, {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}),
     ],
 )
-def test_each_form_leads_to_the_present_one_step_by_step(form: str, stored: StoredFields) -> None:
-    assert migrate_fields(SERVICE_NOW, form, stored) == {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}
-    assert services_to_migrate({"cubes": form}, [SERVICE_NOW]) == ([] if form == OWN else ["cubes"])
+def test_each_form_leads_to_the_present_one_step_by_step(layout: str, stored: StoredFields) -> None:
+    assert migrate_fields(SERVICE_NOW, layout, stored) == {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}
+    assert services_to_migrate({"cubes": layout}, [SERVICE_NOW]) == ([] if layout == OWN else ["cubes"])
 
 
 @pytest.mark.parametrize(
-    ("form", "sentence"),
+    ("layout", "sentence"),
     [
-        ("third", f"cubes: no migration leads from states of form third to this version's, {OWN}"),
+        ("third", f"cubes: no migration leads from states of layout third to this version's, {OWN}"),
         (None, "cubes: is new in this version; no migration creates its state in an existing twin"),
     ],
 )
-def test_a_form_from_which_nothing_leads_is_refused(form: str | None, sentence: str) -> None:
+def test_a_form_from_which_nothing_leads_is_refused(layout: str | None, sentence: str) -> None:
     with pytest.raises(UpgradeNeeded, match=sentence):
-        migrate_fields(SERVICE_NOW, form, {})
+        migrate_fields(SERVICE_NOW, layout, {})
     with pytest.raises(UpgradeNeeded, match=sentence):
-        services_to_migrate({} if form is None else {"cubes": form}, [SERVICE_NOW])
+        services_to_migrate({} if layout is None else {"cubes": layout}, [SERVICE_NOW])
 
 
 def test_migrations_that_lead_in_a_circle_end() -> None:
     circle = replace(SERVICE_NOW, migrations=(Migration("a", "b", added), Migration("b", "a", added)))
-    with pytest.raises(UpgradeNeeded, match="no migration leads from states of form a"):
+    with pytest.raises(UpgradeNeeded, match="no migration leads from states of layout a"):
         migrate_fields(circle, "a", {})

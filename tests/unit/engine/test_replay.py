@@ -89,7 +89,7 @@ def retired_record() -> tuple[Record, Site]:
     return record_of(TOYS, 6 * PERIOD_US, [*requests, late])
 
 
-def test_a_fabric_that_retired_says_nothing_more_whoever_folds_its_record() -> None:
+def test_a_fabric_that_retired_shows_nothing_more_whoever_folds_its_record() -> None:
     record, site = retired_record()
     assert (record[-1].type, record[-1].id) == ("FabricRetired", "sequencer@pod-0/2")
     assert site.earliest() is None
@@ -103,7 +103,7 @@ def test_a_fabric_that_retired_says_nothing_more_whoever_folds_its_record() -> N
 
 
 @pytest.mark.parametrize("kind", ["Tick", "DrainCube", "FabricRetired"])
-def test_what_a_fabric_says_after_its_end_is_found(kind: str) -> None:
+def test_what_a_fabric_shows_after_its_end_is_found(kind: str) -> None:
     record, _ = retired_record()
     other = record[place_of(record, kind)]
     seq = other.seq + 1_000
@@ -159,7 +159,7 @@ def test_repeats_are_ignored_wherever_they_stand(data: st.DataObject) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_a_repeat_that_says_something_else_is_found_and_dropped(data: st.DataObject) -> None:
+def test_a_repeat_that_shows_something_else_is_found_and_dropped(data: st.DataObject) -> None:
     record, site = toy_record()
     first = data.draw(st.integers(0, len(record) - 1))
     at_us = record[first].at_us + data.draw(st.sampled_from([-1, 1, US_PER_DAY]))
@@ -175,7 +175,7 @@ def test_a_repeat_that_says_something_else_is_found_and_dropped(data: st.DataObj
     assert states(replay.site) == states(site)
 
 
-def test_a_number_that_nobody_used_is_a_stranger_s() -> None:
+def test_a_number_that_none_used_is_a_stranger_s() -> None:
     record, _ = toy_record()
     asked = record[place_of(record, "DrainCube")]
     skipped = asked.model_copy(update={"seq": 15, "id": f"{asked.source}/15"})
@@ -298,7 +298,7 @@ def test_a_changed_time_is_found_at_its_place(by_us: int) -> None:
             assert difference.position == place
 
 
-def test_a_request_has_its_moment_after_what_happened_and_not_after_what_is_due() -> None:
+def test_a_request_has_its_time_after_what_happened_and_not_after_what_is_due() -> None:
     record, _ = toy_record()
     place = place_of(record, "DrainCube", 1)
     before_us = record[place - 1].at_us

@@ -107,7 +107,7 @@ def test_a_tick_comes_once_the_clock_has_reached_it_and_no_clock_reaches_nothing
 
 
 @pytest.mark.parametrize("number", [41, 99])
-def test_a_fabric_ends_with_one_message_however_often_it_is_asked_for(number: int) -> None:
+def test_a_fabric_ends_with_one_message_however_often_it_is_requested(number: int) -> None:
     root = request_message("campus", Request(number, "pod-2", FabricRetired()), 12)
     assert (root.id, root.fabric, root.at_us, root.cause) == ("sequencer@pod-2/2", "pod-2", 12, None)
     assert root.id == retirement_id("pod-2")
@@ -146,7 +146,7 @@ def test_after_a_request_a_due_tick_goes_and_after_a_tick_a_request(ticked_us: i
 
 
 @pytest.mark.parametrize(("due_us", "clock_us"), [(51, 50), (None, 50), (10, None)])
-def test_without_a_tick_that_is_due_requests_go_on(due_us: int | None, clock_us: int | None) -> None:
+def test_without_a_tick_that_is_due_requests_continue(due_us: int | None, clock_us: int | None) -> None:
     root = next_root("campus", 40, reader(due_us), ASKED, clock_us=clock_us, ticked_us=0)
     assert root is not None
     assert root.body == DRAIN
@@ -155,7 +155,7 @@ def test_without_a_tick_that_is_due_requests_go_on(due_us: int | None, clock_us:
 # --- a commissioning ----------------------------------------------------------------------------------------
 
 
-def test_a_commissioning_is_the_sequencers_whoever_asked_for_it() -> None:
+def test_a_commissioning_is_the_sequencers_whoever_requested_it() -> None:
     body = FabricCommissioned(site="campus", config=SuperpodConfig(seed=5))
     at_first = commissioning_message("pod-10", body)
     assert (at_first.id, at_first.at_us, at_first.cause) == ("sequencer@pod-10/1", 0, None)

@@ -91,7 +91,7 @@ def test_answers_to_one_message_stand_in_order_of_service_name_then_of_saying(or
     assert [m.cause for m in log[7:]] == [f"{name}@pod-0/1" for name in SAYS for _ in range(2)]
 
 
-def test_every_reading_is_told_in_order() -> None:
+def test_every_reading_is_reported_in_order() -> None:
     site = commissioned()
     on_delivery: list[tuple[str, str]] = []
     site.cascade(
@@ -105,13 +105,13 @@ def test_every_reading_is_told_in_order() -> None:
     ]
 
 
-def test_a_root_that_nobody_reads_is_the_whole_cascade() -> None:
+def test_a_root_that_none_reads_is_the_whole_cascade() -> None:
     site = commissioned((idle(None),))
     root = request(site)
     assert site.cascade(root) == [root]
 
 
-def test_a_tick_of_an_unknown_service_is_read_by_nobody() -> None:
+def test_a_tick_of_an_unknown_service_is_read_by_none() -> None:
     site = commissioned()
     tick = tick_message(site.instance(POD, "cubes"), 0)
     stray = tick.model_copy(update={"body": tick.body.model_copy(update={"service": "nobody"})})
@@ -168,7 +168,7 @@ def test_the_earliest_is_due_first_and_ties_go_by_name() -> None:
     assert waiting(ocs=None) is None
 
 
-def test_a_site_of_what_was_held_goes_on_at_its_time() -> None:
+def test_a_site_of_what_was_held_continues_at_its_time() -> None:
     site = commissioned()
     step(site)
     again = Site(POD, has(TOYS), [*reversed(site.instances)])
@@ -178,7 +178,7 @@ def test_a_site_of_what_was_held_goes_on_at_its_time() -> None:
     assert Site(POD, has(TOYS), [ServiceInstance(s, POD) for s in TOYS]).now_us == 0
 
 
-def test_requests_never_share_a_moment_and_keep_their_order() -> None:
+def test_requests_never_share_a_time_and_keep_their_order() -> None:
     site = commissioned((CUBES_TOY,))
     log = [site.cascade(request(site, number=n, clock_us=100))[0] for n in (1, 2, 3)]
     assert [m.at_us for m in log] == [100, 101, 102]
@@ -214,7 +214,7 @@ def test_a_request_for_a_time_that_has_passed_comes_just_after_now() -> None:
     assert state_of(lab.site.instance(POD, "cubes")).now_us == now_us + 1
 
 
-def test_the_lab_stops_at_its_end_and_goes_on_from_there() -> None:
+def test_the_lab_stops_at_its_end_and_continues_from_there() -> None:
     whole, parts = (pod_lab(services=TOYS) for _ in range(2))
     whole.run(10 * PERIOD_US)
     for n in range(1, 101):

@@ -139,13 +139,13 @@ def test_what_one_fabric_passes_over_its_neighbour_still_reads(site: Site) -> No
     assert [site.instance(pod, "agent").seen["router@dcn-0"] for pod in (POD_2, POD_10)] == [1, 1]
 
 
-def test_what_a_fabric_says_to_another_it_does_not_read_itself(site: Site) -> None:
+def test_what_a_fabric_shows_to_another_it_does_not_read_itself(site: Site) -> None:
     body = ToyOffered(to=POD_10, number=1)
     offered = enclose(body, fabric=POD_2, at_us=1, cause="x", source="router@pod-2", seq=1)
     assert [i.source for i in site.instances if i.reads(offered)] == ["agent@pod-10"]
 
 
-def test_what_names_a_fabric_that_is_not_there_is_read_by_nobody(site: Site) -> None:
+def test_what_names_a_fabric_that_is_not_there_is_read_by_none(site: Site) -> None:
     assert [m.id for m in asking(site, to="pod-3")] == [ASKED, "router@dcn-0/1"]
 
 
@@ -220,7 +220,7 @@ def test_a_roots_time_is_after_now_and_within_clock_and_the_earliest_due(
     assert root.at_us == max(now_us + 1, min(clock_us, due_us))
 
 
-def test_what_nobody_reads_does_not_advance_time(site: Site) -> None:
+def test_what_none_reads_does_not_advance_time(site: Site) -> None:
     asking(site, clock_us=20)
     unread = request_to(site, ToyAsked(to=FOR_ALL), 2, clock_us=30, fabric=POD_2)
     assert unread.at_us == 30
@@ -269,7 +269,7 @@ def test_a_fabric_is_commissioned_once(site: Site) -> None:
     assert site.now_us == 0
 
 
-def test_the_lab_lets_a_fabric_join_when_it_is_asked_to() -> None:
+def test_the_lab_lets_a_fabric_join_when_it_is_requested_to() -> None:
     lines: list[bytes] = []
     lab = Lab(SITE, FABRICS, services_of, lambda data: lines.extend(data.splitlines()))
     join = LabRequest(PERIOD_US + 3, "dcn-1", commissioned(ToynetConfig(), SITE), 4)
@@ -316,7 +316,7 @@ def test_a_sites_record_folds_without_a_difference(record: list[Envelope]) -> No
     assert {m.fabric for m in record} == {NET, POD_2, "pod-3", POD_10}
 
 
-def test_the_tail_of_a_sites_record_folds_from_any_quiet_moment(record: list[Envelope]) -> None:
+def test_the_tail_of_a_sites_record_folds_from_any_quiet_time(record: list[Envelope]) -> None:
     _, whole = fold(record)
     for start in range(1, len(record)):
         _, before = fold(record[:start])

@@ -117,7 +117,7 @@ def test_a_decoded_array_shares_no_memory_with_what_was_stored() -> None:
     assert decode_array(stored).tolist() == [0, 0, 0]
 
 
-def test_rows_are_stored_one_by_one_and_their_order_beside_them() -> None:
+def test_rows_are_stored_one_by_one_and_their_order_next_to_them() -> None:
     state = some_state()
     state.causes = {9: "b", 1: "a"}
     stored = encode_state(state)

@@ -28,7 +28,7 @@ def test_table_c1(row: str) -> None:
     assert found.source == "[LF] Table C.1"
 
 
-def test_palomar_stands_beside_the_five() -> None:
+def test_palomar_stands_next_to_the_five() -> None:
     assert len(TECHNOLOGIES) == len(TABLE) + 1
     palomar = ocs_technology("palomar")
     assert (palomar.ports, palomar.switching_time, palomar.latching) == (136, "milliseconds", False)
@@ -42,7 +42,7 @@ def test_what_does_not_exist() -> None:
         ocs_technology("magic")
 
 
-def test_connections_take_what_the_table_says() -> None:
+def test_connections_take_what_the_table_shows() -> None:
     """Of one circuit, and of 64 of which 16 are of one OCS."""
     found = {name: switching_speed(technology) for name, technology in TECHNOLOGIES.items()}
     one = {name: pace.expected_us(1, 1) for name, pace in found.items()}

@@ -91,7 +91,7 @@ def test_a_rule_names_what_is_measured(rule: dict[str, Any], measured: dict[str,
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
-def test_a_rule_says_whom_it_calls_and_what_is_wrong(rule: dict[str, Any]) -> None:
+def test_a_rule_shows_whom_it_calls_and_what_is_wrong(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in ("page", "ticket")
     assert rule["annotations"]["summary"].endswith(".")
     assert re.fullmatch(r"[0-9]+[mh]", rule.get("for", "0m"))

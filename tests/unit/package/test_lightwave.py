@@ -69,7 +69,7 @@ def test_a_module_shows_what_it_offers_and_nothing_else(module: object) -> None:
     assert [name for name in names if not (getattr(module, name).__doc__ or "").strip()] == []
 
 
-def test_nobody_waits_long_for_it(tmp_path: Path) -> None:
+def test_none_waits_long_for_it(tmp_path: Path) -> None:
     slow = ["distributed", "matplotlib", "pandas", "polars"]
     code = f"import sys, lightwave; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
@@ -260,13 +260,13 @@ def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
             call()
 
 
-def test_without_pandas_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_it_shows_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(lightwave.OperationFailed, match=r"pip install 'lightwave-twin\[frames\]'"):
         lightwave.read_runs(tmp_path)
 
 
-def test_where_no_twin_is_that_is_said() -> None:
+def test_where_no_twin_is_that_is_reported() -> None:
     with pytest.raises(lightwave.TwinUnreachable, match=r"no twin answers at .*; .* or give another url"):
         lightwave.connect("http://127.0.0.1:1")
 

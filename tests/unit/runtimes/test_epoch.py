@@ -16,7 +16,7 @@ RUNNING = Epoch(100, WALL_US, 60.0, paused=False)
 MOMENT = 2 * US_PER_HOUR
 
 
-def test_it_runs_to_a_moment_and_stands_still_there_to_the_microsecond() -> None:
+def test_it_runs_to_a_time_and_stands_still_there_to_the_microsecond() -> None:
     run = RUNNING.changed(ClockChange(until_us=MOMENT, run_speed=10.0), 160, WALL_US + 1)
     assert run.clock_us(WALL_US + 1) == 160
     assert run.clock_us(WALL_US + 101) == 160 + 1_000
@@ -27,7 +27,7 @@ def test_it_runs_to_a_moment_and_stands_still_there_to_the_microsecond() -> None
     assert run.wall_s_until(160 + 10 * US_PER_S, WALL_US + 1) == pytest.approx(1.0)
 
 
-def test_without_a_speed_it_asks_for_the_moment_at_once_and_lags_not() -> None:
+def test_without_a_speed_it_requests_the_time_at_once_and_lags_not() -> None:
     run = RUNNING.changed(ClockChange(until_us=MOMENT), 160, WALL_US)
     assert run.clock_us(WALL_US) == MOMENT
     assert run.lag_us(160, WALL_US) == 0
@@ -60,13 +60,13 @@ def test_who_pauses_or_resumes_ends_a_run(asked: ClockChange) -> None:
     assert run.changed(asked, 500, WALL_US) == Epoch(500, WALL_US, 60.0, bool(asked.paused))
 
 
-def test_a_sequencer_that_starts_and_a_new_speed_leave_the_moment() -> None:
+def test_a_sequencer_that_starts_and_a_new_speed_leave_the_time() -> None:
     run = RUNNING.changed(ClockChange(until_us=MOMENT, run_speed=5.0), 160, WALL_US)
     assert run.changed(ClockChange(), 500, WALL_US) == Epoch(500, WALL_US, 60.0, True, MOMENT, 5.0)
     assert run.changed(ClockChange(speed=9.0), 500, WALL_US) == Epoch(500, WALL_US, 9.0, True, MOMENT, 9.0)
 
 
-def test_a_moment_that_has_passed_is_one_sentence() -> None:
+def test_a_time_that_has_passed_is_one_sentence() -> None:
     now_us = 33 * US_PER_HOUR + 462_100
     said = r"until: 0d01:00:00.000 \(3600000000 us\) is not allowed; must be between now, 1d09:00:00.462 \("
     with pytest.raises(InvalidInput, match=said):
@@ -81,7 +81,7 @@ def test_a_moment_that_has_passed_is_one_sentence() -> None:
     st.integers(0, 10**12),
     st.integers(0, 10**12),
 )
-def test_a_clock_never_goes_back_nor_beyond_its_moment(
+def test_a_clock_never_goes_back_nor_beyond_its_time(
     anchor_us: int, speed: float, paused: bool, ahead_us: int | None, first_us: int, more_us: int
 ) -> None:
     until_us = None if ahead_us is None else anchor_us + ahead_us
@@ -91,7 +91,7 @@ def test_a_clock_never_goes_back_nor_beyond_its_moment(
     assert until_us is None or after <= until_us
 
 
-def test_a_fabric_that_is_ahead_goes_on_with_the_others_and_stands_still_with_them() -> None:
+def test_a_fabric_that_is_ahead_continues_with_the_others_and_stands_still_with_them() -> None:
     """One has come to 160, another to 900."""
     for asked in (ClockChange(), ClockChange(speed=2.0), ClockChange(paused=False)):
         assert RUNNING.changed(asked, 160, WALL_US, 900).anchor_us == 900

@@ -10,13 +10,13 @@ from shared.runtimes.poll import poll_until
 from shared.storage.files.atomic_files import write_private_text
 
 
-def test_the_first_true_answer_is_told() -> None:
+def test_the_first_true_answer_is_reported() -> None:
     answers: Iterator[int] = iter((0, 0, 7, 8))
     assert poll_until(lambda: next(answers), 5.0, 0.001) == 7
     assert next(answers) == 8
 
 
-def test_the_last_answer_is_told_when_the_time_is_over() -> None:
+def test_the_last_answer_is_reported_when_the_time_is_over() -> None:
     began_s = time.monotonic()
     assert poll_until(lambda: "", 0.05, 0.001) == ""
     assert 0.05 <= time.monotonic() - began_s < 5.0
@@ -27,7 +27,7 @@ def test_there_is_always_one_question() -> None:
     assert poll_until(lambda: None, -1.0) is None
 
 
-def test_what_is_asked_may_raise() -> None:
+def test_what_is_requested_may_raise() -> None:
     with pytest.raises(ZeroDivisionError):
         poll_until(lambda: 1 // 0, 1.0)
 

@@ -56,7 +56,7 @@ def test_one_is_this_process_and_more_are_others() -> None:
     assert all(map(has_ended, pids))
 
 
-def test_one_that_is_killed_is_told_of() -> None:
+def test_one_that_is_killed_is_reported() -> None:
     with (
         WorkerPool(2, HERE) as workers,
         pytest.raises(OperationFailed, match="--jobs: a worker process was killed"),
@@ -69,7 +69,7 @@ def test_what_one_raises_is_raised() -> None:
         list(workers.each(refused, range(4)))
 
 
-def test_closing_waits_for_workers_that_were_told_to_stop() -> None:
+def test_closing_waits_for_workers_that_were_reported_to_stop() -> None:
     with WorkerPool(2, HERE) as workers:
         pids = {*workers.each(own_pid, range(4))}
         workers.stop()

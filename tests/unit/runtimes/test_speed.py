@@ -8,7 +8,7 @@ from shared.basics.units import US_PER_S
 from shared.runtimes.simulated_clock import SPEED_WINDOW_S, SpeedMeter
 
 
-def test_no_speed_is_told_over_no_time() -> None:
+def test_no_speed_is_reported_over_no_time() -> None:
     meter = SpeedMeter()
     assert meter.last is None
     assert meter.measure(10.0, 0) is None
@@ -41,7 +41,7 @@ def test_what_was_before_the_window_is_forgotten() -> None:
     assert meter.measure(19 + 3 * SPEED_WINDOW_S, 16 * US_PER_S) == 0.0
 
 
-def test_a_cleared_meter_begins_anew() -> None:
+def test_a_cleared_meter_begins_again() -> None:
     meter = SpeedMeter()
     meter.measure(0.0, 0)
     meter.measure(1.0, 60 * US_PER_S)
@@ -51,7 +51,7 @@ def test_a_cleared_meter_begins_anew() -> None:
     assert meter.measure(3.0, US_PER_S) == 1.0
 
 
-def test_time_that_was_set_back_is_measured_anew() -> None:
+def test_time_that_was_set_back_is_measured_again() -> None:
     meter = SpeedMeter()
     meter.measure(0.0, 9 * US_PER_S)
     assert meter.measure(1.0, 2 * US_PER_S) is None

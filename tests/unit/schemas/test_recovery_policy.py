@@ -46,6 +46,6 @@ def test_a_tolerance_is_a_share_of_a_step() -> None:
         ("x" * 5_000, f"'{'x' * 40}' is not allowed"),
     ],
 )
-def test_a_text_that_says_nothing_is_told_what_is_allowed(text: str, problem: str) -> None:
+def test_a_text_that_shows_nothing_is_reported_what_is_allowed(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}"):
         parse_recovery_policy(text)

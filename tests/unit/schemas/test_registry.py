@@ -316,6 +316,6 @@ def test_every_request_but_a_commissioning_has_one_type_that_refuses_it() -> Non
 
 
 @pytest.mark.parametrize("refusal", dict.fromkeys(REFUSALS.values()))
-def test_a_refusal_says_what_is_refused_and_why(refusal: type[Body]) -> None:
+def test_a_refusal_shows_what_is_refused_and_why(refusal: type[Body]) -> None:
     assert len(refusal.field_names) == 2
     assert refusal.field_names[-1] == "reason"

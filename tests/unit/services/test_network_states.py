@@ -96,7 +96,7 @@ def store_and_restore(bench: Bench) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(walk=st.lists(STEPS, max_size=14))
-def test_states_that_are_stored_after_any_walk_go_on_as_if_nothing_had_happened(
+def test_states_that_are_stored_after_any_walk_continue_as_if_nothing_had_happened(
     walk: list[tuple[int, Body]],
 ) -> None:
     undisturbed, restored = Bench(services_of("dcn"), CONFIG), Bench(services_of("dcn"), CONFIG)

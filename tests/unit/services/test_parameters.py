@@ -83,7 +83,7 @@ def test_what_keeps_to_a_budget_follows_too() -> None:
     assert bench.state("workload").streams[0].next_us == pytest.approx(5 + 2 * (before_us - 5), abs=2)
 
 
-def test_after_it_as_many_are_asked_for_as_the_new_rate_says() -> None:
+def test_after_it_as_many_are_requested_as_the_new_rate_shows() -> None:
     """Campaigns of one job; counts of 20 days are within 4 standard deviations of a Poisson law."""
     bench = Bench([WORKLOAD], only_small(campaign_jobs=1.0, balk_above_h=1e6))
     for rate, until_us in ((40.0, 14 * DAY), (160.0, 28 * DAY), (20.0, 42 * DAY)):
@@ -141,7 +141,7 @@ def test_more_technicians_begin_at_once_and_one_too_many_finishes() -> None:
 
 
 def test_frames_and_looks_come_at_the_new_pace() -> None:
-    config = pod(transceivers=TransceiversConfig(telemetry_interval_s=0, look_interval_s=0))
+    config = pod(transceivers=TransceiversConfig(telemetry_interval_s=0, inspection_interval_s=0))
     bench = Bench([DIAGNOSIS, OCS, TRANSCEIVERS], config)
     assert bench.due_us() is None
     now_us = 100 * US_PER_S
@@ -171,7 +171,7 @@ def test_jobs_notice_by_the_new_times() -> None:
 # --- who has cubes ------------------------------------------------------------------------------------------
 
 
-def test_the_scheduler_keeps_as_many_cubes_warm_as_it_is_told() -> None:
+def test_the_scheduler_keeps_as_many_cubes_warm_as_it_is_reported() -> None:
     bench = Bench([SCHEDULER], pod(scheduler=SchedulerConfig()))
     for many in (3, 1, 0, 2):
         bench.say(changed(scheduler__hot_spares=many), bench.now_us + 1)

@@ -72,7 +72,7 @@ def test_faults_are_counted_on() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_rates_go_on_from_where_they_stand() -> None:
+def test_rates_continue_from_where_they_stand() -> None:
     """Whoever asks on a later day finds the level that a day-by-day walk gives: by the old draws up to the
     rekeying, and by the new ones from there."""
     first, twice = failures_of(FIELD, 7, at_us=60 * DAY), failures_of(FIELD, 7, 9, at_us=60 * DAY)
@@ -125,7 +125,7 @@ def asked_for(seed: int, salt: int | None) -> tuple[int, ...]:
 
 
 @pytest.mark.slow("hundreds of futures of a pod")
-def test_who_asks_is_drawn_anew_and_as_often() -> None:
+def test_who_requests_is_drawn_again_and_as_often() -> None:
     futures = [asked_for(3, salt) for salt in range(16)]
     others = [asked_for(seed, None) for seed in range(100, 116)]
     assert len({future[:50] for future in futures}) == len(futures)
@@ -133,7 +133,7 @@ def test_who_asks_is_drawn_anew_and_as_often() -> None:
 
 
 @pytest.mark.slow("many futures of a pod")
-def test_planned_work_is_drawn_anew() -> None:
+def test_planned_work_is_drawn_again() -> None:
     config = SuperpodConfig(seed=3, cubes=CubesConfig(maintenance_per_day=0.01))
     gaps = []
     for salt in range(SALTS):

@@ -18,11 +18,11 @@ from schemas.config.fabric_kinds import CONFIGS, config_model
 from schemas.config.pods import SuperpodConfig
 from schemas.fabric_names import can_have, default_fabric_name
 from schemas.files.site_plan import SitePlan
-from schemas.kinds import find_kind
 from schemas.messages.failures import FaultBegan
 from schemas.messages.operator import InjectFault
 from schemas.names import FAULT_KINDS
 from schemas.registry import TYPES, Unreadable, decode
+from schemas.resource_kinds import find_kind
 from services.failures.service import SERVICE as FAILURES
 from services.failures.state import FailuresState
 from services.fleet import FABRIC_KINDS, FLEET, fabric_views, register

@@ -264,7 +264,7 @@ def test_one_that_stands_under_the_key_of_another_is_found(case: Case) -> None:
 
 
 @pytest.mark.parametrize("key", ["nobody's", ""])
-def test_what_nobody_asked_for_is_found(case: Case, key: str) -> None:
+def test_what_none_requested_is_found(case: Case, key: str) -> None:
     body = {"cube": f"{POD}/cube-3"}
     name = case.log.root("UndrainCube", 500, body, key=key)
     case.log.say("cubes", "DrainRefused", name, {"target": f"{POD}/cube-3", "reason": "is not drained"})
@@ -290,7 +290,7 @@ def test_a_request_that_came_out_differently_is_found(case: Case) -> None:
         expect(case, word)
 
 
-def test_one_number_told_to_two_clients_is_found(case: Case) -> None:
+def test_one_number_reported_to_two_clients_is_found(case: Case) -> None:
     first = case.book.accepted[0]
     twice = dataclasses.replace(first, key="another")
     case.book = dataclasses.replace(case.book, accepted=(*case.book.accepted, twice))

@@ -15,7 +15,7 @@ def test_what_strikes_did_and_what_processes_say_themselves_is_no_problem() -> N
     assert [*check_exits(exits, sent)] == []
 
 
-def test_an_end_that_nobody_brought_about_is_found() -> None:
+def test_an_end_that_none_brought_about_is_found() -> None:
     exits = {"ocs-a": [-9, -9, 0], "gateway": [-11, 3], "cubes-a": [143]}
     assert [*check_exits(exits, {("ocs-a", KILL): 1, ("gateway", KILL): 1})] == [
         "ocs-a ended in good order 1 times, and was asked to 0 times",
@@ -26,7 +26,7 @@ def test_an_end_that_nobody_brought_about_is_found() -> None:
     ]
 
 
-def test_a_process_that_says_its_use_is_wrong_is_named() -> None:
+def test_a_process_that_shows_its_use_is_wrong_is_named() -> None:
     assert wrong_usage_exits({"ocs-a": [2, 1], "gateway": [1, 2], "sequencer": []}) == ["gateway"]
 
 

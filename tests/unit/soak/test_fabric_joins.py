@@ -68,12 +68,12 @@ def test_names_are_new_whatever_the_others_are_called() -> None:
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
-def test_what_is_asked_for_is_a_configuration(kind: str) -> None:
+def test_what_is_requested_is_a_configuration(kind: str) -> None:
     config = config_model(kind).model_validate_json(json.dumps(JOIN_SETTINGS[kind]))
     assert config.kind == kind
 
 
-def test_a_soak_of_sites_says_so_when_it_is_repeated(tmp_path: Path) -> None:
+def test_a_soak_of_sites_reports_it_when_it_is_repeated(tmp_path: Path) -> None:
     file = tmp_path / "two halls.yaml"
     file.write_text("{site: campus, fabrics: [{name: pod-0}, {name: pod-1, kind: static-pod}]}")
     soak = Soak(minutes=2.0, site_files=(file,), joins=1, faults=3)
@@ -127,7 +127,7 @@ def commission(gateway: Gateway, joins: int = 1) -> tuple[Commissioner, list[Pla
     return found, welcomed
 
 
-def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
+def test_a_lost_answer_is_requested_again_under_the_same_key() -> None:
     gateway = Gateway(ConnectionResetError(), "received", "accepted", "accepted", "accepted")
     found, welcomed = commission(gateway, joins=2)
     assert found.unexpected_answer is None
@@ -229,7 +229,7 @@ def test_all_is_well() -> None:
         ([*WHOLE[:2], begins("pod-2", "pod-0", kind="static-pod", seed=4), WHOLE[3]], "pod-2: requested"),
     ],
 )
-def test_a_fabric_that_is_not_what_was_asked_for_is_found(lines: list[LogRecord], sentence: str) -> None:
+def test_a_fabric_that_is_not_what_was_requested_is_found(lines: list[LogRecord], sentence: str) -> None:
     (problem,) = problems(lines)
     assert problem.startswith(sentence)
 

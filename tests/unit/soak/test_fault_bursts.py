@@ -131,5 +131,5 @@ def until_second_time(wait: Callable[[float], None]) -> Callable[[float], None]:
     return found
 
 
-def test_a_fault_is_told_in_a_few_words() -> None:
+def test_a_fault_is_reported_in_a_few_words() -> None:
     assert describe(fault(3, 1, lambda *_: None)) == "3: kill, ocs-a"

@@ -25,7 +25,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another() -> None:
 
 
 @given(seed=st.integers(0, 2**32), faults=st.integers(0, 200))
-def test_as_many_as_asked_for_in_volleys(seed: int, faults: int) -> None:
+def test_as_many_as_requested_in_volleys(seed: int, faults: int) -> None:
     plan = plan_of(seed, faults)
     assert [fault.number for fault in plan] == [*range(faults)]
     for number, burst in enumerate(bursts_of(plan)):

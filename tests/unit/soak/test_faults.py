@@ -194,7 +194,7 @@ def test_a_half_made_twin_is_found(
     assert cleared == ["soak-fresh-7-0.log redis://127.0.0.1:1/1"]
 
 
-def test_what_ended_before_it_was_killed_is_tried_again_and_told(
+def test_what_ended_before_it_was_killed_is_tried_again_and_reported(
     context: FaultContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuilds, "_clear", lambda *_: None)
@@ -294,7 +294,9 @@ def test_a_rebuild_that_never_ends_well_is_the_twin_s(
 # --- what they do -------------------------------------------------------------------------------------------
 
 
-def test_what_is_paused_or_held_down_goes_on_even_if_the_soak_ends(context: FaultContext, twin: Any) -> None:
+def test_what_is_paused_or_held_down_continues_even_if_the_soak_ends(
+    context: FaultContext, twin: Any
+) -> None:
     context.ended.set()
     for fault_action, fault in (
         (processes.pause, fault_at("ocs-a", duration_s=9.0)),

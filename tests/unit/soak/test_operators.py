@@ -93,7 +93,7 @@ def test_every_wish_is_one_that_the_twin_takes(seed: int, kind: str) -> None:
     }
 
 
-def test_an_operator_of_a_network_breaks_and_mends_all_that_it_has_and_asks_for_no_slice() -> None:
+def test_an_operator_of_a_network_breaks_and_mends_all_that_it_has_and_requests_no_slice() -> None:
     plant = plant_of("dcn", NetworkConfig())
     asker = OperatorScript(3, "dcn-0", plant)
     asker.record_outcome([{"type": "FaultBegan", "body": {"fault": "dcn-0/fault-1"}}])
@@ -167,7 +167,7 @@ def run_operator(gateway: Gateway, requests: int) -> Operator:
     return operator
 
 
-def test_a_request_is_asked_for_under_one_key_until_it_is_accepted() -> None:
+def test_a_request_is_requested_under_one_key_until_it_is_accepted() -> None:
     script = (ConnectionRefusedError(), http_error(503), "received", ValueError("half"), http_error(429))
     gateway = Gateway(*script, "accepted")
     operator = run_operator(gateway, 2)
@@ -221,7 +221,7 @@ def test_an_answer_that_none_should_get_ends_it(code: int) -> None:
     assert f": {code} " in operator.unexpected_answer
 
 
-def test_one_that_gives_up_says_so() -> None:
+def test_one_that_gives_up_reports_it() -> None:
     operator = Operator(wishes_of(1), Gateway(*[http_error(503)] * 1_000).posts, threading.Lock())
     operator.start()
     operator.give_up()
@@ -247,7 +247,7 @@ class Sides:
         return {"id": "operator@pod-1/1", "status": "accepted", "at_us": 5, "outcome": []}
 
 
-def test_what_is_unsure_at_one_gateway_is_asked_at_the_other_under_the_same_key() -> None:
+def test_what_is_unsure_at_one_gateway_is_requested_at_the_other_under_the_same_key() -> None:
     sides = Sides()
     client = SoakClient("asker", sides.posts)
     before_s = time.monotonic()
@@ -282,7 +282,7 @@ def test_the_book_has_what_all_clients_know() -> None:
     assert book.unsure == {"unsure", "drowned"}
 
 
-def test_a_flooder_tells_of_an_answer_that_nobody_should_get() -> None:
+def test_a_flooder_shows_of_an_answer_that_none_should_get() -> None:
     gateway = Gateway(http_error(429), http_error(500))
     flooder = FloodClient("one", gateway.posts, FABRIC, 3, 100.0)
     flooder.start()

@@ -75,7 +75,7 @@ def struck_now(meter: RecoveryMeter) -> InjectedFault:
     return injected
 
 
-def test_every_pod_must_go_on_and_every_gateway_answer(twin: Twin, meter: RecoveryMeter) -> None:
+def test_every_pod_must_continue_and_every_gateway_answer(twin: Twin, meter: RecoveryMeter) -> None:
     injected = struck_now(meter)
     twin.advance("pod-0")
     time.sleep(0.25)
@@ -102,7 +102,7 @@ def test_one_silent_gateway_is_enough_not_to_live(twin: Twin, meter: RecoveryMet
     assert poll_until(lambda: not meter.waiting(), WAIT_S_MAX)
 
 
-def test_an_answer_to_what_was_asked_before_tells_nothing(twin: Twin, meter: RecoveryMeter) -> None:
+def test_an_answer_to_what_was_requested_before_shows_nothing(twin: Twin, meter: RecoveryMeter) -> None:
     twin.answer("gateway", "gateway-b")
     injected = struck_now(meter)
     twin.advance("pod-0", "pod-1")
@@ -136,7 +136,7 @@ def test_a_pod_that_retired_is_not_waited_for(twin: Twin, meter: RecoveryMeter) 
     assert poll_until(lambda: meter.stalled_s() < 0.2, WAIT_S_MAX)
 
 
-def test_it_tells_how_long_time_stands(twin: Twin, meter: RecoveryMeter) -> None:
+def test_it_shows_how_long_time_stands(twin: Twin, meter: RecoveryMeter) -> None:
     assert poll_until(lambda: meter.stalled_s() > 0.4, WAIT_S_MAX)
     twin.advance("pod-0", "pod-1")
     assert poll_until(lambda: meter.stalled_s() < 0.2, WAIT_S_MAX)
@@ -152,7 +152,7 @@ def test_a_twin_that_lives_too_late_or_never_is_named_with_its_fault() -> None:
     ]
 
 
-def test_summary_tells_least_median_and_most_of_every_strike() -> None:
+def test_summary_shows_least_median_and_most_of_every_strike() -> None:
     rows = [InjectedFault(fault("kill", "worker"), 0, recovery_s=seconds) for seconds in (3.0, 1.0, 9.0)]
     rows += [
         InjectedFault(fault("pause", "redis"), 0, recovery_s=0.5),

@@ -57,7 +57,7 @@ SIGHTS = TwinAccess(
         ("/healthz", 200, b"{}", 61.0, "reports healthy, but time has stalled for more than 60 s"),
     ],
 )
-def test_a_probe_that_says_what_is_not_so_is_found(
+def test_a_probe_that_shows_what_is_not_so_is_found(
     probe: str, status: int, body: bytes, stalled_s: float, wrong: str | None
 ) -> None:
     assert [*probe_problems(probe, status, body, stalled_s, healthy_stall_s_max=60.0)] == (
@@ -65,7 +65,7 @@ def test_a_probe_that_says_what_is_not_so_is_found(
     )
 
 
-def test_every_probe_of_every_process_is_asked_and_a_problem_told_once() -> None:
+def test_every_probe_of_every_process_is_requested_and_a_problem_reported_once() -> None:
     asked: list[str] = []
 
     def ask(url: str) -> tuple[int, bytes]:
@@ -136,7 +136,7 @@ def test_what_processes_take_is_seen_and_too_much_is_found() -> None:
     assert resources_of(2**22 + 1) is None
 
 
-def test_a_twin_that_does_not_say_that_it_is_well_is_told_with_its_reasons() -> None:
+def test_a_twin_that_does_not_say_that_it_is_well_is_reported_with_its_reasons() -> None:
     def ask(url: str) -> tuple[int, bytes]:
         if url.startswith("http://gone"):
             raise ConnectionRefusedError("refused")
@@ -159,7 +159,7 @@ class Unwell(BaseHTTPRequestHandler):
         """Quietly."""
 
 
-def test_an_answer_is_told_whatever_it_is() -> None:
+def test_an_answer_is_reported_whatever_it_is() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Unwell) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}"

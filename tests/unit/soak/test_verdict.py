@@ -100,13 +100,13 @@ def test_a_process_that_cannot_be_started_is_the_soak_s_own_failure(run: Any) ->
         run.wait(0.0)
 
 
-def test_a_process_that_ran_and_says_its_use_is_wrong_is_the_twin_s(run: Any) -> None:
+def test_a_process_that_ran_and_shows_its_use_is_wrong_is_the_twin_s(run: Any) -> None:
     run.twin.supervisor.given_up = "gateway: exit code 2 after 0.3 s, will not restart it"
     with pytest.raises(TwinDeviated, match=r"^a process was given up: gateway: exit code 2 .* last words$"):
         run.wait(0.0)
 
 
-def test_every_watcher_s_problems_are_told(run: Any, tmp_path: Path) -> None:
+def test_every_watcher_s_problems_are_reported(run: Any, tmp_path: Path) -> None:
     run.context.problems.append("a clock change was lost")
     run.context.sent["ocs-a", signal.SIGKILL] = 1
     (tmp_path / "cubes-a.log").write_text("Traceback (most recent call last):\n  here\nKeyError: 1\n")
@@ -178,7 +178,7 @@ def test_a_clean_soak_is_exit_code_0(run: Any, command: Callable[[Any], tuple[in
     assert clean["verdict"] == "clean"
 
 
-def test_a_soak_that_broke_is_exit_code_1_and_says_why(
+def test_a_soak_that_broke_is_exit_code_1_and_explains_why(
     command: Callable[[Any], tuple[int, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, report = command(OperationFailed("Java is not installed"))

@@ -245,7 +245,7 @@ def test_killed_at_any_step_it_is_read_as_before_and_archived_again(
 
 
 @pytest.mark.parametrize("at", range(1, FORCED + 2))
-def test_a_full_disk_at_any_step_is_said_and_leaves_the_log_as_it_was(
+def test_a_full_disk_at_any_step_is_reported_and_leaves_the_log_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     log = archived(tmp_path, 5_000)
@@ -339,7 +339,7 @@ HARMS: dict[str, Callable[[LogBytes, Path], object]] = {
 
 @pytest.mark.parametrize("index", ["kept", "gone"])
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_lost_stretch_is_named_by_who_reads_it_and_stops_nobody_else(
+def test_a_lost_stretch_is_named_by_who_reads_it_and_stops_no_other(
     tmp_path: Path, harm: str, index: str
 ) -> None:
     log = written(tmp_path)
@@ -377,8 +377,10 @@ def test_a_lost_stretch_is_named_by_who_reads_it_and_stops_nobody_else(
     again.close()
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"form":99,"stretches":[]}', '{"form":1,"stretches":[]}', None])
-def test_a_lost_manifest_is_named_and_stops_nobody_else(tmp_path: Path, text: str | None) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"format":99,"stretches":[]}', '{"format":1,"stretches":[]}', None]
+)
+def test_a_lost_manifest_is_named_and_stops_no_other(tmp_path: Path, text: str | None) -> None:
     log = archived(tmp_path, 8_000, 20_000)
     path = log.archive / MANIFEST
     path.unlink()
@@ -397,7 +399,7 @@ def test_a_lost_manifest_is_named_and_stops_nobody_else(tmp_path: Path, text: st
     assert log.path.read_bytes() == before
 
 
-def test_a_first_line_that_says_nothing_is_named(tmp_path: Path) -> None:
+def test_a_first_line_that_shows_nothing_is_named(tmp_path: Path) -> None:
     log = archived(tmp_path, 8_000)
     log.path.write_bytes(log.path.read_bytes().replace(b'"offset"', b'"offsot"', 1))
     for read in (lambda: content(log), lambda: IndexedLog(log.path), lambda: ReadOnlyLog(log)):

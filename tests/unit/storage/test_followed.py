@@ -80,7 +80,7 @@ def quiet_positions() -> Iterator[int]:
     return iter([*roots[1:], len(lived())])
 
 
-def test_at_quiet_moments_every_state_is_compared_and_none_differs(tmp_path: Path) -> None:
+def test_at_quiet_times_every_state_is_compared_and_none_differs(tmp_path: Path) -> None:
     follower = Follower(tmp_path)
     for position in quiet_positions():
         compared = follower.compare(all_at(position))
@@ -89,7 +89,7 @@ def test_at_quiet_moments_every_state_is_compared_and_none_differs(tmp_path: Pat
         assert follower.site.position == position
 
 
-def test_snapshots_are_taken_on_the_way_and_know_where_the_log_goes_on(tmp_path: Path) -> None:
+def test_snapshots_are_taken_on_the_way_and_know_where_the_log_continues(tmp_path: Path) -> None:
     follower = Follower(tmp_path)
     follower.compare(all_at(len(lived())))
     taken = [*follower.folder.good()]
@@ -142,7 +142,9 @@ def test_a_field_too_few_or_too_many_is_named(tmp_path: Path, change: str) -> No
     assert (found.field, found.expected, found.found) == wanted
 
 
-def test_a_log_that_is_not_what_its_services_say_is_told_once_and_folded_no_further(tmp_path: Path) -> None:
+def test_a_log_that_is_not_what_its_services_say_is_reported_once_and_folded_no_further(
+    tmp_path: Path,
+) -> None:
     lines = [*lived()]
     at = next(n for n, line in enumerate(lines) if n > 100 and decode(line).cause is not None)
     row = orjson.loads(lines[at])

@@ -14,7 +14,7 @@ FULL = "No space left on device"
 
 
 @pytest.mark.parametrize("place", [" script: 5de1, on @user_script:30.", ""])
-def test_a_redis_whose_disk_is_full_is_told_without_our_script(place: str) -> None:
+def test_a_redis_whose_disk_is_full_is_reported_without_our_script(place: str) -> None:
     client = RedisClient("redis://127.0.0.1:1/0")
     with pytest.raises(OperationFailed) as refused, client.translated_errors():
         raise ResponseError(f"MISCONF Errors writing to the AOF file: {FULL}{place}")

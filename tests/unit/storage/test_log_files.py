@@ -124,7 +124,7 @@ TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=60).map(sorted)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 @given(times=TIMES, at_us=st.integers(-1, 55), stride=st.integers(1, 9))
-def test_a_moment_and_an_id_are_found_as_by_reading_everything(
+def test_a_time_and_an_id_are_found_as_by_reading_everything(
     tmp_path_factory: pytest.TempPathFactory, times: list[int], at_us: int, stride: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -312,7 +312,7 @@ def test_a_full_disk_leaves_whole_lines_only(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_pipe_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+def test_a_pipe_that_none_reads_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OperationFailed, match="pipe"):
         LineWriter(tmp_path / "pipe")
@@ -332,7 +332,7 @@ def test_a_log_is_read_from_any_offset_and_sought_by_offsets_of_it(tmp_path: Pat
         assert [*content.lines(offset)] == [line.rstrip(b"\n") for line in lines[number:]]
 
 
-def test_nobody_else_knows_in_which_files_a_log_lies() -> None:
+def test_no_other_knows_in_which_files_a_log_lies() -> None:
     """What reads a log opens it by `LogBytes`, so that it may lie elsewhere one day."""
     root = Path(__file__).parents[3]
     sources = [path for room in ("shared", "services", "ops") for path in (root / room).rglob("*.py")]

@@ -103,7 +103,7 @@ def some_snapshot() -> SiteSnapshot:
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_any_moment_is_what_the_fold_from_the_beginning_gives(kept: Path, data: st.DataObject) -> None:
+def test_any_time_is_what_the_fold_from_the_beginning_gives(kept: Path, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(lived())))
     moment = history(kept).at(position)
     assert moment.position == min(quiet for quiet in from_zero() if quiet >= position)
@@ -111,7 +111,7 @@ def test_any_moment_is_what_the_fold_from_the_beginning_gives(kept: Path, data: 
     assert moment.folded < EVERY + 2 * max(b - a for a, b in pairwise(sorted(from_zero())))
 
 
-def test_what_is_restored_goes_on_as_the_original_did(kept: Path) -> None:
+def test_what_is_restored_continues_as_the_original_did(kept: Path) -> None:
     """From every snapshot, the rest of the log message for message, and the states at its end."""
     for snapshot in folder(kept).good():
         site = snapshot.restored(services_of)
@@ -122,7 +122,7 @@ def test_what_is_restored_goes_on_as_the_original_did(kept: Path) -> None:
         assert digest(site) == from_zero()[len(lived())]
 
 
-def test_snapshots_stand_at_quiet_moments_so_many_messages_apart_and_are_made_once(kept: Path) -> None:
+def test_snapshots_stand_at_quiet_times_this_many_messages_apart_and_are_made_once(kept: Path) -> None:
     positions = folder(kept).positions()
     assert set(positions) <= from_zero().keys()
     gaps = [b - a for a, b in pairwise([0, *positions])]
@@ -153,13 +153,13 @@ def test_a_torn_one_is_found_and_a_whole_one_is_as_it_was(length: float) -> None
         from_bytes(data[: int(length * len(data))])
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"{}\n", b"[]\nx", b"null\n", b'{"form":2,"sha256":""}\n'])
+@pytest.mark.parametrize("data", [b"", b"\n", b"{}\n", b"[]\nx", b"null\n", b'{"format":2,"sha256":""}\n'])
 def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
     with pytest.raises(SnapshotRefused):
         from_bytes(data)
 
 
-def test_a_damaged_one_is_told_of_and_an_older_one_is_used(
+def test_a_damaged_one_is_reported_and_an_older_one_is_used(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     history(tmp_path).take_due_snapshots(EVERY)
@@ -225,13 +225,13 @@ def test_lines_that_are_no_messages_count_and_are_passed_over(tmp_path: Path) ->
     assert digest(moment.site) == from_zero()[len(lived())]
 
 
-def test_a_log_that_is_not_the_folds_is_told_of(tmp_path: Path) -> None:
+def test_a_log_that_is_not_the_folds_is_reported(tmp_path: Path) -> None:
     log = Recorded([*lived()[:200], *lived()[201:]])
     with pytest.raises(LogDamaged, match="position 200: expected"):
         history(tmp_path, log).at(log.end)
 
 
-def test_of_a_log_that_ends_within_a_cascade_the_rest_is_said_too(tmp_path: Path) -> None:
+def test_of_a_log_that_ends_within_a_cascade_the_rest_is_reported_too(tmp_path: Path) -> None:
     quiet = sorted(from_zero())
     before, after = next(pair for pair in pairwise(quiet) if pair[1] > pair[0] + 2)
     log = Recorded([*lived()[: before + 1]])
@@ -272,10 +272,10 @@ def test_one_of_another_build_of_the_same_rules_is_used(kept: Path) -> None:
 
 
 def test_one_stored_in_another_form_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    forms = {**_snapshot().forms, "cubes": "another"}
-    folder(tmp_path).put(replace(_snapshot(), forms=forms))
+    layouts = {**_snapshot().layouts, "cubes": "another"}
+    folder(tmp_path).put(replace(_snapshot(), layouts=layouts))
     assert history(tmp_path).at(350).folded >= 350
-    assert "are of 1.0+test: cubes: no migration leads from states of form another" in caplog.text
+    assert "are of 1.0+test: cubes: no migration leads from states of layout another" in caplog.text
 
 
 def test_where_another_build_folded_otherwise_its_snapshot_is_passed_over(

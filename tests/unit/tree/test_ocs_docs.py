@@ -59,7 +59,7 @@ def test_the_drift_is_computed() -> None:
     ("others", "bad", "said"),
     [(500, 0, "500 of 500 aligned, 4 misses"), (20, 0, "of 20 it takes 7,"), (100, 50, "camera, 23.")],
 )
-def test_a_mirror_is_given_up_after_as_many_misses_as_it_says(others: int, bad: int, said: str) -> None:
+def test_a_mirror_is_given_up_after_as_many_misses_as_it_shows(others: int, bad: int, said: str) -> None:
     assert said in TEXT
     needed = next(n for n in range(1, 100) if chance_of_misses(n, others, bad) <= assumed("stray_chance"))
     least = round(assumed("stray_misses_least"))

@@ -53,7 +53,7 @@ def test_every_assumption_has_a_reason_and_its_unit_last_in_its_name() -> None:
         assert name.endswith(SUFFIXES.get(assumption.unit, "")), name
 
 
-def test_what_is_calibrated_gives_what_the_documentation_says() -> None:
+def test_what_is_calibrated_gives_what_the_documentation_shows() -> None:
     plain, mitigated, coded, both = (
         sensitivity_dbm("50G-PAM4", -32.0, mitigation=mitigation, soft_fec=soft_fec)
         for soft_fec in (False, True)
@@ -72,7 +72,7 @@ def test_what_is_calibrated_gives_what_the_documentation_says() -> None:
 
 
 @pytest.mark.slow("qualifies a pod with every pairing of parts")
-def test_every_pairing_is_as_the_documentation_says() -> None:
+def test_every_pairing_is_as_the_documentation_shows() -> None:
     conditions = (
         Conditions(7),
         Conditions(7, design=LinkDesign(mitigation=False)),

@@ -8,7 +8,7 @@ from tests.unit.tree.tidy import Check, Source
 
 PURE = [source for source in tidy.sources() if purity.is_pure(source)]
 LOGIC = "services/ocs/logic.py"
-KERNEL = "shared/models/optics/ber_kernel.py"
+KERNEL = "shared/models/optics/fast_lane_ber.py"
 
 
 @pytest.mark.parametrize("check", EVERY_PURE_MODULE, ids=lambda check: check.__name__)

@@ -11,11 +11,11 @@ side, circuits are reversed first. One of these is always possible, so all links
 import numpy as np
 
 from shared.models.dcn.rewiring.matchings import check_links, links_of
-from shared.models.dcn.rewiring.port_book import (
+from shared.models.dcn.rewiring.port_assignment import (
     NORTH,
     SOUTH,
     Circuit,
-    PortBook,
+    PortAssignment,
     exchange,
     lowest,
     places,
@@ -45,21 +45,21 @@ def rewired(
     failures. Links that then find no port are not made either.
     """
     check_links(plant, links)
-    book = PortBook(plant.ports if ports is None else ports, now, links - links_of(now))
-    exchange(book)
-    for one, other in book.missing():
+    assignment = PortAssignment(plant.ports if ports is None else ports, now, links - links_of(now))
+    exchange(assignment)
+    for one, other in assignment.missing():
         ways = [(one, other), (other, one)]
-        made_it = _place(book, ways, chain_max)
+        made_it = _place(assignment, ways, chain_max)
         if not made_it and chain_max is None and ports is None:
-            _turn_round(book, one, other)
-            made_it = _place(book, ways)
+            _turn_round(assignment, one, other)
+            made_it = _place(assignment, ways)
             if not made_it:
                 raise AssertionError(f"no ports for a link between blocks {one} and {other}")
         if made_it:
-            book.count(one, other)
+            assignment.count(one, other)
     if chain_max is None:
-        book.drop_rest()
-    return book.circuits()
+        assignment.drop_rest()
+    return assignment.circuits()
 
 
 def circuits_made(now: IntArray, then: IntArray) -> int:
@@ -72,59 +72,61 @@ def fewest_circuits_made(now: IntArray, links: IntArray) -> int:
     return int(np.maximum(links - links_of(now), 0).sum()) // 2
 
 
-def _place(book: PortBook, ways: list[tuple[int, int]], chain_max: int | None = None) -> bool:
+def _place(assignment: PortAssignment, ways: list[tuple[int, int]], chain_max: int | None = None) -> bool:
     """Makes a circuit in one of these directions with the fewest other changes; False if impossible."""
-    return _on_one_switch(book, ways) or _by_a_chain(book, ways, chain_max)
+    return _on_one_switch(assignment, ways) or _by_a_chain(assignment, ways, chain_max)
 
 
-def _on_one_switch(book: PortBook, ways: list[tuple[int, int]]) -> bool:
+def _on_one_switch(assignment: PortAssignment, ways: list[tuple[int, int]]) -> bool:
     """Uses an OCS where both ports are free or can be freed, with the fewest links given up."""
-    spare = [(book.spare(NORTH, tail), book.spare(SOUTH, head)) for tail, head in ways]
+    spare = [(assignment.spare(NORTH, tail), assignment.spare(SOUTH, head)) for tail, head in ways]
     for given_up in range(3):
         for (tail, head), (north, south) in zip(ways, spare, strict=True):
-            free = book.free[NORTH][tail], book.free[SOUTH][head]
+            free = assignment.free[NORTH][tail], assignment.free[SOUTH][head]
             found = (free[0] & free[1], free[0] & south | north & free[1], north & south)[given_up]
             if found:
                 switch = lowest(found)
-                book.release(NORTH, tail, switch)
-                book.release(SOUTH, head, switch)
-                book.add(switch, tail, head)
+                assignment.release(NORTH, tail, switch)
+                assignment.release(SOUTH, head, switch)
+                assignment.add(switch, tail, head)
                 return True
     return False
 
 
-def _by_a_chain(book: PortBook, ways: list[tuple[int, int]], chain_max: int | None) -> bool:
+def _by_a_chain(assignment: PortAssignment, ways: list[tuple[int, int]], chain_max: int | None) -> bool:
     """Uses an OCS with the North port and another with the South port, with the shortest chain of moves."""
     best: tuple[int, int, int, int] | None = None
     longest = None if chain_max is None else chain_max + 1
     for tail, head in ways:
-        norths = places(book.free[NORTH][tail] | book.spare(NORTH, tail))
-        souths = places(book.free[SOUTH][head] | book.spare(SOUTH, head))
+        norths = places(assignment.free[NORTH][tail] | assignment.spare(NORTH, tail))
+        souths = places(assignment.free[SOUTH][head] | assignment.spare(SOUTH, head))
         pairs = [(first, second) for first in norths for second in souths]
         for first, second in pairs[:: max(1, len(pairs) // TRIED_MAX)]:
-            chain = _chain(book, first, second, head, longest)
+            chain = _chain(assignment, first, second, head, longest)
             if chain is not None:
                 best, longest = (tail, head, first, second), len(chain)
     if best is None:
         return False
     tail, head, first, second = best
-    book.release(NORTH, tail, first)
-    book.release(SOUTH, head, second)
+    assignment.release(NORTH, tail, first)
+    assignment.release(SOUTH, head, second)
     # What was given up is no longer spare, so the chain is computed again.
-    chain = _chain(book, first, second, head, None)
+    chain = _chain(assignment, first, second, head, None)
     if chain is None:
         return False
     for source, a, b in chain:
-        book.remove(source, a, b)
+        assignment.remove(source, a, b)
         target = second if source == first else first
-        book.release(*((NORTH, a) if source == first else (SOUTH, b)), target)
-        book.add(target, a, b)
-    book.release(SOUTH, head, first)
-    book.add(first, tail, head)
+        assignment.release(*((NORTH, a) if source == first else (SOUTH, b)), target)
+        assignment.add(target, a, b)
+    assignment.release(SOUTH, head, first)
+    assignment.add(first, tail, head)
     return True
 
 
-def _chain(book: PortBook, first: int, second: int, head: int, longest: int | None) -> list[Circuit] | None:
+def _chain(
+    assignment: PortAssignment, first: int, second: int, head: int, longest: int | None
+) -> list[Circuit] | None:
     """The circuits that change their OCS, in order, so that a block gets a South port on the first OCS for
     one on the second.
 
@@ -134,36 +136,36 @@ def _chain(book: PortBook, first: int, second: int, head: int, longest: int | No
     """
     chain: list[Circuit] = []
     moved: set[tuple[int, int, int, int]] = set()
-    if book.has_port(SOUTH, head, first):
+    if assignment.has_port(SOUTH, head, first):
         return chain
     while longest is None or len(chain) + 1 < longest:
-        found = _unmoved(book, moved, first, SOUTH, head)
+        found = _unmoved(assignment, moved, first, SOUTH, head)
         if found is None:
             return None
         chain.append((first, *found))
         tail = found[0]
-        if book.has_port(NORTH, tail, second):
+        if assignment.has_port(NORTH, tail, second):
             return chain
         if longest is not None and len(chain) + 1 >= longest:
             return None
-        found = _unmoved(book, moved, second, NORTH, tail)
+        found = _unmoved(assignment, moved, second, NORTH, tail)
         if found is None:
             return None
         chain.append((second, *found))
         head = found[1]
-        if book.has_port(SOUTH, head, first):
+        if assignment.has_port(SOUTH, head, first):
             return chain
     return None
 
 
 def _unmoved(
-    book: PortBook, moved: set[tuple[int, int, int, int]], switch: int, side: int, block: int
+    assignment: PortAssignment, moved: set[tuple[int, int, int, int]], switch: int, side: int, block: int
 ) -> tuple[int, int] | None:
     """(tail, head) of a block's circuit on an OCS that the chain has not moved yet, which is then marked.
 
     None if there is none, because ports have failed.
     """
-    others = book.others[side][switch][block]
+    others = assignment.others[side][switch][block]
     for place, other in enumerate(others):
         tail, head = (block, other) if side == NORTH else (other, block)
         nth = others[:place].count(other)
@@ -173,18 +175,18 @@ def _unmoved(
     return None
 
 
-def _turn_round(book: PortBook, one: int, other: int) -> None:
+def _turn_round(assignment: PortAssignment, one: int, other: int) -> None:
     """Reverses a chain of circuits when two blocks only have ports of the same side.
 
     The chain goes from one of the two to a block that has a port of the other side.
     """
-    side = SOUTH if book.free[NORTH][one] | book.spare(NORTH, one) else NORTH
+    side = SOUTH if assignment.free[NORTH][one] | assignment.spare(NORTH, one) else NORTH
     came = {one: one, other: other}
     waiting = [one, other]
     for block in waiting:
-        if book.free[side][block] | book.spare(side, block):
+        if assignment.free[side][block] | assignment.spare(side, block):
             break
-        for after in book.partners(side, block):
+        for after in assignment.partners(side, block):
             if after not in came:
                 came[after] = block
                 waiting.append(after)
@@ -193,7 +195,7 @@ def _turn_round(book: PortBook, one: int, other: int) -> None:
         chain.append((came[block], block) if side == NORTH else (block, came[block]))
         block = came[block]
     for tail, head in chain:
-        book.remove(lowest(book.held[tail][head]), tail, head)
+        assignment.remove(lowest(assignment.held[tail][head]), tail, head)
     for tail, head in chain:
-        if not _place(book, [(head, tail)]):
+        if not _place(assignment, [(head, tail)]):
             raise AssertionError(f"no ports to reverse a circuit between blocks {tail} and {head}")

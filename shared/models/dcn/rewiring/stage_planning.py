@@ -2,7 +2,7 @@
 every block's capacity.
 
 The changes on one OCS fall into parts that share no port and are therefore independent. A stage takes as many
-parts as the promise allows, all in one control domain, so a mistake affects only that domain (Jupiter
+parts as the capacity floor allows, all in one control domain, so a mistake affects only that domain (Jupiter
 Evolving, second-hand: domain by domain). Its circuits are drained. Then mirrors move, the new circuits are
 qualified by their optics, and traffic returns. Unchanged circuits keep carrying traffic.
 """
@@ -58,16 +58,16 @@ class Stage:
 
 
 def plan_stages(
-    plant: NetworkLayout, now: IntArray, then: IntArray, promise: float, timing: Timing | None = None
+    plant: NetworkLayout, now: IntArray, then: IntArray, capacity_floor: float, timing: Timing | None = None
 ) -> list[Stage]:
-    """The stages from circuits (K, B, B) to others, each keeping at least `promise` (0 … 1) of every block's
-    capacity.
+    """The stages from circuits (K, B, B) to others, each keeping at least `capacity_floor` (0 … 1) of every
+    block's capacity.
 
     InvalidInput names a block for which not even one part can be changed.
     """
-    if not 0.0 <= promise <= 1.0:
-        raise InvalidInput(f"promise: {promise} is not allowed; must be between 0 and 1")
-    plan = _Plan(plant, now, then, promise, timing or Timing())
+    if not 0.0 <= capacity_floor <= 1.0:
+        raise InvalidInput(f"capacity_floor: {capacity_floor} is not allowed; must be between 0 and 1")
+    plan = _Plan(plant, now, then, capacity_floor, timing or Timing())
     stages = []
     while plan.waiting:
         stages.append(plan.next_stage())
@@ -97,16 +97,16 @@ class _Plan:
     """The current capacity of every block, and the waiting parts."""
 
     def __init__(
-        self, plant: NetworkLayout, now: IntArray, then: IntArray, promise: float, timing: Timing
+        self, plant: NetworkLayout, now: IntArray, then: IntArray, capacity_floor: float, timing: Timing
     ) -> None:
-        self.plant, self.promise, self.timing = plant, promise, timing
+        self.plant, self.capacity_floor, self.timing = plant, capacity_floor, timing
         before, after = block_capacity(plant, now), block_capacity(plant, then)
         self.carried = before.tolist()
         self.least = np.minimum(before, after).tolist()
         self.waiting = _parts(plant, now, then)
 
     def next_stage(self) -> Stage:
-        """As many waiting parts as the promise allows, of the first domain that has any."""
+        """As many waiting parts as the capacity floor allows, of the first domain that has any."""
         for domain in sorted({part.domain for part in self.waiting}):
             taken, others, left = self._fill(domain)
             if taken:
@@ -129,11 +129,11 @@ class _Plan:
         return taken, others, left
 
     def _too_much(self, part: _Part, left: list[float]) -> list[int]:
-        """The blocks that would fall below the promise without a part."""
+        """The blocks that would fall below the capacity floor without a part."""
         return [
             block
             for block, lost in part.lost.items()
-            if left[block] - lost < self.promise * self.least[block] - ROUNDING
+            if left[block] - lost < self.capacity_floor * self.least[block] - ROUNDING
         ]
 
     def _close(self, domain: int, taken: list[_Part], left: list[float]) -> Stage:
@@ -161,7 +161,8 @@ class _Plan:
         share = (self.carried[block] - part.lost[block]) / self.least[block]
         name = self.plant.blocks[block].name
         return (
-            f"promise: {self.promise} is not allowed; block {name} has {len(part.removed)} circuits on OCS "
+            f"capacity_floor: {self.capacity_floor} is not allowed; block {name} has "
+            f"{len(part.removed)} circuits on OCS "
             f"{part.switch} that can only change together, which leaves {share:.4f} of its capacity; "
             "must be low enough for them"
         )

@@ -92,7 +92,7 @@ def test_the_binomial_is_a_distribution_at_any_size(trials: int, success: float)
     ("kind", "ocs", "stated"),
     [("cwdm4-duplex", 96, 0.90), ("cwdm4-bidi", 48, 0.95), ("cwdm8-bidi", 24, 0.98)],
 )
-def test_fabrics_are_as_available_as_figure_15a_says(kind: str, ocs: int, stated: float) -> None:
+def test_fabrics_are_as_available_as_figure_15a_shows(kind: str, ocs: int, stated: float) -> None:
     assert fabric_ocs(kind) == ocs
     found = fabric_availability(0.999, ocs)
     assert found == pytest.approx(float(at_least(ocs, 0.999)[ocs]), rel=1e-12)
@@ -304,7 +304,7 @@ PROBABILITY = "must be a probability from 0 to 1"
         ),
     ],
 )
-def test_goodput_says_what_is_allowed(wrong: dict[str, Any], sentence: str) -> None:
+def test_goodput_shows_what_is_allowed(wrong: dict[str, Any], sentence: str) -> None:
     asked: dict[str, Any] = {"host_availability": 0.99, "slice_chips": 1024, "fabric": "reconfigurable"}
     with pytest.raises(InvalidInput) as error:
         promised_goodput(**(asked | wrong))
@@ -329,7 +329,7 @@ def test_a_fabric_has_no_fewer_than_no_ocses() -> None:
         ({"kind": "cwdm"}, "kind: 'cwdm' is not a known kind of module"),
     ],
 )
-def test_placement_says_what_is_allowed(wrong: dict[str, Any], sentence: str) -> None:
+def test_placement_shows_what_is_allowed(wrong: dict[str, Any], sentence: str) -> None:
     asked: dict[str, Any] = {"cube_availability": 0.9, "ocs_availability": 0.999}
     with pytest.raises(InvalidInput) as error:
         placement_curve(**(asked | wrong))

@@ -95,7 +95,7 @@ def test_no_rack_is_of_use_before_it_came_or_later_than_its_block(rollout: Rollo
 
 @settings(max_examples=40, deadline=None)
 @given(rollout=ROLLOUTS, seed=st.integers(0, 100))
-def test_more_crews_never_make_anybody_wait_longer(rollout: Rollout, seed: int) -> None:
+def test_more_crews_never_make_any_wait_longer(rollout: Rollout, seed: int) -> None:
     found, more = deployed(rollout, seed), deployed(replace(rollout, crews=rollout.crews + 1), seed)
     assert all(a <= b + 1e-9 for a, b in zip(more.by_rack, found.by_rack, strict=True))
 

@@ -129,7 +129,7 @@ def test_limits(up: float, down: float) -> None:
         ((1, 1, 1.0, math.inf), "repair-rate inf: must be a finite number above 0"),
     ],
 )
-def test_machine_repair_says_what_is_allowed(values: tuple[int, int, float, float], sentence: str) -> None:
+def test_machine_repair_shows_what_is_allowed(values: tuple[int, int, float, float], sentence: str) -> None:
     with pytest.raises(InvalidInput) as error:
         machine_repair(*values)
     assert sentence in str(error.value)
@@ -140,7 +140,7 @@ def test_rates_at_the_ends_of_floating_point_overflow_nothing() -> None:
     assert (idle.availability, idle.mean_wait) == (1.0, 0.0)
 
 
-def test_alternating_renewal_says_what_is_allowed() -> None:
+def test_alternating_renewal_shows_what_is_allowed() -> None:
     with pytest.raises(InvalidInput, match=r"mean-up -1\.0: must be a finite number above 0"):
         AlternatingRenewal(-1.0, 1.0)
     with pytest.raises(InvalidInput, match="mean-down nan: must be a finite number above 0"):

@@ -123,7 +123,7 @@ def test_a_kind_that_there_is_not_is_named() -> None:
         names_of(ALIKE, "fan")
 
 
-def test_shares_go_on_over_what_is_left() -> None:
+def test_shares_continue_over_what_is_left() -> None:
     carries = np.array([[0.0, 10.0, 10.0], [10.0, 0.0, 10.0], [10.0, 10.0, 0.0]])
     demand = np.array([[0, 4, 0], [0, 0, 0], [0, 0, 0]])
     direct = direct_shares(3)
@@ -158,7 +158,7 @@ def test_no_plan_uses_what_is_gone_nor_touches_what_is_held(
     loss = remaining_after(found, parts)
     if not survivors(circuits, loss).any():
         return
-    done = replan_after_failure(found, demand, circuits, loss, promise=0.0)
+    done = replan_after_failure(found, demand, circuits, loss, capacity_floor=0.0)
     assert (done.circuits.sum(axis=2) <= loss.ports).all()
     assert (done.circuits.sum(axis=1) <= loss.ports).all()
     left = survivors(circuits, loss)
@@ -178,7 +178,7 @@ def test_no_plan_uses_what_is_gone_nor_touches_what_is_held(
     assert done.topology.bound <= done.topology.split.use <= done.rerouted.use
 
 
-def test_weights_solved_anew_are_near_the_optimum_and_better_than_at_once() -> None:
+def test_weights_solved_again_are_near_the_optimum_and_better_than_at_once() -> None:
     demand = demand_at(MIXED, DemandModel(seed=1), 9)
     first = plan(MIXED, demand)
     share = first.topology.split.shares(trunk_capacity(MIXED, first.topology.links))

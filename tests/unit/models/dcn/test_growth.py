@@ -1,4 +1,5 @@
-"""Growth: every step is a network, keeps its promise, and disturbs what it says; mistakes are sentences."""
+"""Growth: every step is a network, keeps its capacity floor, and disturbs what it says; mistakes are
+sentences."""
 
 import re
 from dataclasses import replace
@@ -29,7 +30,7 @@ def demand(found: NetworkLayout) -> IntArray:
 
 def steps_of(now: NetworkLayout, later: NetworkLayout) -> tuple[IntArray, list[GrowthStep]]:
     circuits = plan(now, demand(now)).circuits
-    return circuits, list(growth_steps(now, later, circuits, demand, promise=0.7))
+    return circuits, list(growth_steps(now, later, circuits, demand, capacity_floor=0.7))
 
 
 def test_racks_newer_blocks_and_more_of_them_come_one_at_a_time() -> None:
@@ -56,7 +57,7 @@ def test_a_block_that_only_gets_more_uplinks_is_larger_and_not_newer() -> None:
     assert (step.what, step.change, step.laid, step.by_hand) == ("ab-0", "larger block", 256, 0)
 
 
-def test_what_a_step_says_is_what_it_does() -> None:
+def test_what_a_step_shows_is_what_it_does() -> None:
     now, later = layout_of(SMALL, racks=8), layout_of(LARGE, racks=8)
     circuits, steps = steps_of(now, later)
     for step in steps:

@@ -27,7 +27,7 @@ def running(found: NetworkLayout, gone: int) -> tuple[IntArray, IntArray]:
 
 @pytest.mark.parametrize("gone", [0, 3, 5])
 @pytest.mark.parametrize("generations", [(100,), (100, 400)])
-def test_its_circuits_go_to_the_others_in_stages_that_keep_the_promise(
+def test_its_circuits_go_to_the_others_in_stages_that_keep_the_capacity_floor(
     gone: int, generations: tuple[int, ...]
 ) -> None:
     found = plant(6, generations)

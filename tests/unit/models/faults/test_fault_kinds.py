@@ -109,7 +109,7 @@ def test_rates_and_repair_times_are_parameters(kind: FaultKind) -> None:
     }
     per_day, repair_h, rank = expected[kind]
     assert rate_per_day(kind, failures, POD) == pytest.approx(per_day)
-    assert (mean_repair_h(kind, repairs), row.rank) == (repair_h, rank)
+    assert (mean_repair_h(kind, repairs), row.repair_priority) == (repair_h, rank)
 
 
 def test_the_parts_of_a_chassis_share_out_its_faults_and_a_networks_ocs_fails_as_a_whole() -> None:

@@ -26,7 +26,7 @@ def drawn_multipliers(by: Variation, weeks: int, runs: int, seed: int) -> npt.ND
 
 
 @pytest.mark.parametrize("by", [Variation(0.336, 9.94), Variation(0.45, 25.0), Variation(0.8, 3.0)])
-def test_weeks_vary_and_remember_as_the_closed_form_says(by: Variation) -> None:
+def test_weeks_vary_and_remember_as_the_closed_form_shows(by: Variation) -> None:
     weekly = drawn_multipliers(by, 40, 20_000, seed=5)
     assert weekly.mean() == pytest.approx(1.0, abs=0.01)
     variance = weekly_covariance(by, 0)

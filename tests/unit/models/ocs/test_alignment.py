@@ -74,7 +74,7 @@ def test_every_try_is_that_of_a_scalar_loop(loop: AlignmentLoop, seed: int) -> N
         assert found.time_us[number] == 4_000 + 1_000 * frames
 
 
-def test_a_slew_misses_what_the_camera_looks_at_as_often_as_rayleigh_says() -> None:
+def test_a_slew_misses_what_the_camera_looks_at_as_often_as_rayleigh_shows() -> None:
     found = simulate_tries(LOOP, 5, 200_000)
     miss = math.exp(-(LOOP.capture_urad**2) / (2 * LOOP.pointing_urad**2))
     share = 1 - (1 - miss) ** 2
@@ -83,7 +83,7 @@ def test_a_slew_misses_what_the_camera_looks_at_as_often_as_rayleigh_says() -> N
 
 
 @pytest.mark.parametrize("gain", [0.2, 0.6, 1.0, 1.6])
-def test_a_loop_that_goes_on_keeps_its_jitter(gain: float) -> None:
+def test_a_loop_that_continues_keeps_its_jitter(gain: float) -> None:
     """Var = g σ² ÷ (2 − g) of either tilt: what drift between commands is held to."""
     loop = replace(LOOP, gain=gain, tolerance_urad=1e-6, frames=80.0, capture_urad=1e6)
     square = np.square(simulate_tries(loop, 1, 20_000).error_urad).mean() / 2

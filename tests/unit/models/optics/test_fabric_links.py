@@ -31,7 +31,7 @@ def whole(table: LinkTable) -> bytes:
     asked=st.tuples(st.integers(0, 2), st.integers(0, CUBES - 1)),
     later=st.integers(0, ENDS - 1),
 )
-def test_what_shares_the_first_table_is_what_all_computed_anew_is(
+def test_what_shares_the_first_table_is_what_all_computed_again_is(
     replaced: list[int], asked: tuple[int, int], later: int
 ) -> None:
     """To the last bit, whatever was asked for before, and whatever is replaced later."""

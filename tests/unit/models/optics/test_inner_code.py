@@ -23,7 +23,7 @@ def columns(bits: int) -> np.ndarray:
     return np.concatenate([(numbers[None, :] >> np.arange(bits)[:, None]) & 1, np.ones((1, 2**bits), int)])
 
 
-def test_its_words_of_weight_four_are_as_many_as_is_said() -> None:
+def test_its_words_of_weight_four_are_as_many_as_is_reported() -> None:
     """All sets of four columns of a code of 16 bits that add up to nothing; the formula for any length."""
     checks = columns(4)
     found = sum(
@@ -84,7 +84,7 @@ def test_what_cannot_be_mended_stays_as_it_is(log10_ber: float) -> None:
     assert found == pytest.approx(log10_ber, abs=1e-12)
 
 
-def test_a_decoder_that_loses_needs_so_much_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decoder_that_loses_needs_this_much_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """By 0.5 dB of Q: NRZ, whose Q follows from its rate."""
     q, loss_db = 3.0, 0.5
     after = []

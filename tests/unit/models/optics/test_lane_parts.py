@@ -6,7 +6,7 @@ import pytest
 from schemas.config.transceivers import TransceiversConfig
 from shared.models.assumptions import assumed
 from shared.models.optics.fabric_links import lanes_of, strand_log10_bers
-from shared.models.optics.lane_ber import log10_ber
+from shared.models.optics.lane_ber import lane_log10_ber
 from shared.models.optics.link import DIRECT, LinkDesign, Strands
 from shared.models.optics.link_design import design_of
 from shared.models.optics.ocs_strands import strands_of
@@ -45,15 +45,15 @@ def test_a_directly_modulated_laser_is_brighter_chirps_and_cannot_be_mitigated()
 
 
 @pytest.mark.parametrize("design", [USUAL, OUTSIDE, DIRECTLY])
-def test_a_whole_pod_at_once_says_what_the_plain_chain_says(design: LinkDesign) -> None:
+def test_a_whole_pod_at_once_shows_what_the_plain_chain_shows(design: LinkDesign) -> None:
     ends = np.arange(32) * 96
     peers = np.roll(ends, 1) + 16
     strands, lanes = Strands(strands_of(5, "pod-0", ends, peers)), lanes_of(5, "pod-0", 64, ends, peers)
-    exact = log10_ber(design, strands, lanes)
+    exact = lane_log10_ber(design, strands, lanes)
     assert np.abs(strand_log10_bers(design, strands, lanes) - exact).max() < 0.003
 
 
-def test_a_configuration_says_which_parts_modules_have() -> None:
+def test_a_configuration_shows_which_parts_modules_have() -> None:
     assert design_of(TransceiversConfig()) == USUAL
     asked = design_of(TransceiversConfig(circulator="external", laser="DML"))
     assert (asked.circulator, asked.laser) == ("external", "DML")

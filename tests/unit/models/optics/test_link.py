@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput
 from shared.models.assumptions import ASSUMPTIONS, Assumption, assumed
-from shared.models.optics.lane_ber import arriving, evaluate, log10_ber
+from shared.models.optics.lane_ber import evaluate, lane_log10_ber, received_light
 from shared.models.optics.link import (
     FloatArray,
     LinkDesign,
@@ -62,12 +62,12 @@ def arrives(
     design: LinkDesign, ocs: OcsPath, near_excess_db: float = 0.0, far_excess_db: float = 0.0
 ) -> tuple[float, float]:
     """(power in dBm, interference over it in dB) of the first lane."""
-    arrival = arriving(design, strand(ocs, near_excess_db, far_excess_db))
-    return float(arrival.received_dbm[0]), float(arrival.interference_db[0])
+    light = received_light(design, strand(ocs, near_excess_db, far_excess_db))
+    return float(light.received_dbm[0]), float(light.interference_db[0])
 
 
 def worst(design: LinkDesign, ocs: OcsPath, near_excess_db: float = 0.0, far_excess_db: float = 0.0) -> float:
-    return float(log10_ber(design, strand(ocs, near_excess_db, far_excess_db)).max())
+    return float(lane_log10_ber(design, strand(ocs, near_excess_db, far_excess_db)).max())
 
 
 # --- by hand ------------------------------------------------------------------------------------------------
@@ -97,14 +97,14 @@ def test_a_link_worked_by_hand(by_hand: LinkDesign) -> None:
         "far circulator port": 2 - 2 * 7.5 - 51,
     }
     assert {name: float(dbm) for name, dbm in reflections(path, 2.0)} == pytest.approx(expected)
-    arrival = arriving(by_hand, there)
+    light = received_light(by_hand, there)
     # Each further lane bounces once more off the filters of both multiplexers.
-    assert arrival.received_dbm.tolist() == pytest.approx([-8.0, -8.5, -9.0, -9.5])
+    assert light.received_dbm.tolist() == pytest.approx([-8.0, -8.5, -9.0, -9.5])
     total_mw = math.fsum(10 ** (dbm / 10) for dbm in expected.values())
-    assert arrival.interference_db.tolist() == pytest.approx([10 * math.log10(total_mw) + 8.0] * 4)
+    assert light.interference_db.tolist() == pytest.approx([10 * math.log10(total_mw) + 8.0] * 4)
     strongest_mw = 10 ** (max(expected.values()) / 10)
-    assert arrival.strongest_db.tolist() == pytest.approx([max(expected.values()) + 8.0] * 4)
-    assert arrival.rest_db[0] == pytest.approx(10 * math.log10(total_mw - strongest_mw) + 8.0)
+    assert light.strongest_db.tolist() == pytest.approx([max(expected.values()) + 8.0] * 4)
+    assert light.rest_db[0] == pytest.approx(10 * math.log10(total_mw - strongest_mw) + 8.0)
 
 
 def test_modules_as_made_shift_what_they_launch(by_hand: LinkDesign) -> None:
@@ -113,7 +113,7 @@ def test_modules_as_made_shift_what_they_launch(by_hand: LinkDesign) -> None:
     there = strand(switched(3.0, -40.0, -45.0), 1.0)
     ones = np.ones(4)
     made = Lanes(1.0 * ones, 0.4 * ones, 0.3 * ones, 0.1 * ones, None, None)
-    found, usual = arriving(by_hand, there, made), arriving(by_hand, there)
+    found, usual = received_light(by_hand, there, made), received_light(by_hand, there)
     assert found.received_dbm == pytest.approx(usual.received_dbm + 1.0)
     assert found.interference_db == pytest.approx(usual.interference_db - 0.6)
     direct = by_hand.receiver.log10_ber(
@@ -122,7 +122,7 @@ def test_modules_as_made_shift_what_they_launch(by_hand: LinkDesign) -> None:
         found.rest_db + by_hand.penalties_db,
     )
     bursts = assumed("burst_error_ber") * 10**0.1
-    assert log10_ber(by_hand, there, made) == pytest.approx(np.log10(10**direct + bursts))
+    assert lane_log10_ber(by_hand, there, made) == pytest.approx(np.log10(10**direct + bursts))
 
 
 def test_one_reflection_is_launch_and_return_over_what_is_received() -> None:
@@ -187,7 +187,7 @@ def test_a_duplex_link_has_no_reflections(ocs: tuple[float, float, float]) -> No
     assert [*reflections(design.path(strand(switched(*ocs))), design.launched_dbm)] == []
     assert np.all(found.interference_db == -math.inf)
     assert np.all(np.isfinite(found.log10_ber))
-    assert np.all(found.log10_ber <= log10_ber(LinkDesign(), strand(switched(*ocs))))
+    assert np.all(found.log10_ber <= lane_log10_ber(LinkDesign(), strand(switched(*ocs))))
 
 
 def test_lanes_are_on_the_grid_of_their_kind() -> None:

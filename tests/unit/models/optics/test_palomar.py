@@ -151,7 +151,7 @@ def test_a_larger_switch_has_mirrors_in_proportion() -> None:
     assert return_losses_db(made).max() <= RETURN_LOSS_SPECIFIED_DB
 
 
-def test_nobody_can_change_what_all_share() -> None:
+def test_none_can_change_what_all_share() -> None:
     made = manufactured_ocses(1, FABRIC)
     with pytest.raises(ValueError, match="read-only"):
         made.north_loss_db[0, 0] = 0.0

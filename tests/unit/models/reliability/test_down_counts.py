@@ -13,7 +13,7 @@ from shared.models.reliability.down_counts import count_down
     ("machines", "crews", "failing", "begin"),
     [(1, 1, 0.5, 0), (4, 4, 1.0, 0), (48, 2, 0.02, 1), (1_024, 12, 0.008, 8), (100, 3, 0.5, 90)],
 )
-def test_as_many_are_down_as_the_chain_says(machines: int, crews: int, failing: float, begin: int) -> None:
+def test_as_many_are_down_as_the_chain_shows(machines: int, crews: int, failing: float, begin: int) -> None:
     found = count_down(
         machines, crews, failing, 1.0, seed=3, replications=1_001, events=400, warm_up=200, begin=begin
     )

@@ -24,10 +24,10 @@ from shared.models.reliability.repair_shop import PartClass, Shop, machine_shop
 ONE = machine_shop(24, 2, 0.2, 1.0)
 MANY = Shop(
     (
-        PartClass("host", 16, 0.2, 1.0, rank=1),
-        PartClass("module", 30, 0.1, 0.7, rank=1, special=True),
-        PartClass("ocs", 4, 0.3, 2.0, rank=0),
-        PartClass("never", 5, 0.0, 1.0, rank=3),
+        PartClass("host", 16, 0.2, 1.0, repair_priority=1),
+        PartClass("module", 30, 0.1, 0.7, repair_priority=1, special=True),
+        PartClass("ocs", 4, 0.3, 2.0, repair_priority=0),
+        PartClass("never", 5, 0.0, 1.0, repair_priority=3),
     ),
     crews=2,
     specialists=1,
@@ -78,7 +78,7 @@ def told(shop: Shop, pieces: list[FaultPiece], end: float) -> list[tuple[float, 
             if fit:
                 who, chosen = "special", min(fit, key=lambda n: rows[n]["order"])
             elif "crew" in crews:
-                who, chosen = "crew", min(waiting, key=lambda n: (kind(n).rank, rows[n]["order"]))
+                who, chosen = "crew", min(waiting, key=lambda n: (kind(n).repair_priority, rows[n]["order"]))
             else:
                 break
             waiting.remove(chosen)
@@ -131,7 +131,7 @@ def test_no_fault_depends_on_who_repairs() -> None:
     assert len(common) > 0.9 * len(few.failed)
 
 
-def test_a_history_tells_how_many_were_down_and_how_long_they_waited() -> None:
+def test_a_history_shows_how_many_were_down_and_how_long_they_waited() -> None:
     shop = machine_shop(3, 1, 1.0, 1.0)
     piece = FaultPiece(10.0, np.array([1.0, 2.0, 9.0]), np.array([0, 1, 2]), np.empty(0))
     found = replay(shop, [piece], lambda _first, many: np.array([2.0, 4.0, 4.0])[:many])
@@ -150,7 +150,7 @@ def test_a_part_that_is_down_does_not_fail_again() -> None:
     assert found.failed.tolist() == [1.0, 4.0]
 
 
-def test_without_numba_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numba_one_sentence_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.models.reliability.compiled.njit", None)
     compiled.cache_clear()
     with pytest.raises(InvalidInput, match="numba is not installed"):
@@ -166,7 +166,10 @@ def test_without_numba_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> 
         (lambda: machine_shop(1, 0, 1.0, 1.0), "crews 0: must be between 1 and 100,000"),
         (lambda: machine_shop(1, 1, 0.0, 1.0), "failure-rate 0.0: must be a finite number above 0"),
         (lambda: machine_shop(1, 1, 1.0, -1.0), "repair-rate -1.0: must be a finite number above 0"),
-        (lambda: PartClass("a", 1, 1.0, 1.0, rank=16), "rank 16: must be between 0 and 15"),
+        (
+            lambda: PartClass("a", 1, 1.0, 1.0, repair_priority=16),
+            "repair_priority 16: must be between 0 and 15",
+        ),
         (lambda: simulate(ONE, 1, 0.0), "until 0.0: must be a finite number above 0"),
     ],
 )

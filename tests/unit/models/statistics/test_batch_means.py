@@ -31,7 +31,7 @@ def test_a_process_with_more_memory_has_longer_batches() -> None:
     assert lengths[0] < lengths[1] < lengths[2]
 
 
-def test_a_run_too_short_for_its_memory_says_so() -> None:
+def test_a_run_too_short_for_its_memory_reports_it() -> None:
     ramp = batch_means(np.arange(100.0))
     assert not ramp.is_sound
     assert ramp.correlation > 0.2

@@ -30,7 +30,7 @@ def test_of_normal_runs_nineteen_of_twenty_intervals_hold_the_mean() -> None:
     assert stats.binomtest(held, 4000, 0.95).pvalue > 0.001
 
 
-def test_a_single_run_tells_nothing_of_its_bounds() -> None:
+def test_a_single_run_shows_nothing_of_its_bounds() -> None:
     found = mean_interval([0.3])
     assert (found.value, found.low, found.high, found.runs) == (0.3, -math.inf, math.inf, 1)
 
@@ -50,7 +50,7 @@ def test_without_runs_there_is_no_mean() -> None:
         mean_interval([])
 
 
-def test_a_share_of_the_unknown_mean_is_asked_for_more_narrowly_of_the_known_one() -> None:
+def test_a_share_of_the_unknown_mean_is_requested_more_narrowly_of_the_known_one() -> None:
     precision = Precision(relative_half_width=0.25)
     assert precision.wanted(10.0) == pytest.approx(2.0)
     assert precision.is_met(Interval(-10.0, -12.0, -8.0, 0.95, 10))
@@ -86,7 +86,7 @@ def test_whoever_stops_when_it_is_narrow_enough_still_holds_the_mean(half: float
 
 
 @given(st.floats(0.01, 100), st.floats(0.01, 10), CONFIDENCES)
-def test_so_many_runs_are_enough_and_one_fewer_is_not(
+def test_this_many_runs_are_enough_and_one_fewer_is_not(
     deviation: float, half: float, confidence: float
 ) -> None:
     def width(n: int) -> float:

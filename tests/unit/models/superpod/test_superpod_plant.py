@@ -76,7 +76,7 @@ def test_a_full_pod_has_what_the_papers_say() -> None:
         ("pod-7/cube-12/+y/7", 12 * 96 + 39, {"cube": 12, "face": 2, "index": 7}),
     ],
 )
-def test_a_name_says_kind_number_and_place(name: str, number: int, at: dict[str, int]) -> None:
+def test_a_name_shows_kind_number_and_place(name: str, number: int, at: dict[str, int]) -> None:
     part = POD.parse(name)
     assert (part.name, part.number, dict(part.at)) == (name, number, at)
     assert part.fabric == name.split("/", 1)[0]
@@ -143,7 +143,7 @@ def test_a_name_of_nothing_is_refused_with_what_is_allowed(name: str, sentence: 
         ),
     ],
 )
-def test_the_absence_of_a_part_is_told_with_the_nearest(word: str, name: str, said: str) -> None:
+def test_the_absence_of_a_part_is_reported_with_the_nearest(word: str, name: str, said: str) -> None:
     assert POD.absence(word, name, "pod-0") == f"{POD.kind(word).noun} {name!r}: {said}"
 
 
@@ -179,7 +179,7 @@ def test_a_number_beyond_the_last_part_is_no_part() -> None:
 
 
 @given(st.integers(0, 6143))
-def test_the_strands_of_a_link_end_reach_the_ports_that_the_wiring_says(number: int) -> None:
+def test_the_strands_of_a_link_end_reach_the_ports_that_the_wiring_shows(number: int) -> None:
     end, part = link_end(number), POD.part("end", number, "pod-0")
     assert part.name == end.name("pod-0")
     ports = POD.joined(part)

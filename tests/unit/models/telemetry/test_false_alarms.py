@@ -30,7 +30,7 @@ def plainly(off: ExpectationOffsets) -> np.ndarray:
     return may_false_alarm(replace(part, rx_db=part.rx_db + off_db(ENDS, PEERS)))
 
 
-def test_it_says_of_each_circuit_what_asking_of_it_alone_says() -> None:
+def test_it_shows_of_each_circuit_what_requesting_of_it_alone_shows() -> None:
     off = acceptance(SEED, FABRIC, COUNT)
     doubts, want = FalseAlarms(off), plainly(off)
     assert 0 < want.sum() < len(want)
@@ -39,7 +39,7 @@ def test_it_says_of_each_circuit_what_asking_of_it_alone_says() -> None:
         assert (doubts.of(ENDS[part], PEERS[part], off_db) == want[part]).all()
 
 
-def test_an_end_is_asked_once() -> None:
+def test_an_end_is_requested_once() -> None:
     asked: list[int] = []
 
     def counting(ends: np.ndarray, peers: np.ndarray) -> FloatArray:
@@ -52,7 +52,7 @@ def test_an_end_is_asked_once() -> None:
     assert asked == np.unique(ENDS[:40]).tolist()
 
 
-def test_another_module_at_an_end_is_asked_anew_and_no_other() -> None:
+def test_another_module_at_an_end_is_requested_again_and_no_other() -> None:
     first = acceptance(SEED, FABRIC, COUNT)
     doubts = FalseAlarms(first)
     doubts.of(ENDS, PEERS, off_db)

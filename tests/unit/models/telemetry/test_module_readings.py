@@ -58,7 +58,7 @@ def same(one: Readings, other: Readings) -> bool:
 # --- sound modules ------------------------------------------------------------------------------------------
 
 
-def test_a_reading_is_a_function_of_seed_end_and_moment() -> None:
+def test_a_reading_is_a_function_of_seed_end_and_time() -> None:
     first = readings(light())
     assert same(first, readings(light()))
     assert not same(first, readings(light(), AT_US + 1))
@@ -97,7 +97,7 @@ def test_many_errors_are_counted_nearly_exactly_and_one_in_years_not_at_all() ->
     assert (said.raw_ber > 0).mean() < 1e-3
 
 
-def test_bias_tells_of_wear_and_of_warmth() -> None:
+def test_bias_shows_of_wear_and_of_warmth() -> None:
     new, worn, warm = (readings(light(**at)) for at in ({}, {"wear": 0.4}, {"temperature_c": 60.0}))
     assert (worn.bias_ma / new.bias_ma).mean() == pytest.approx(1.4, rel=1e-3)
     assert (warm.bias_ma / new.bias_ma).mean() == pytest.approx(
@@ -105,7 +105,7 @@ def test_bias_tells_of_wear_and_of_warmth() -> None:
     )
 
 
-def test_a_dead_module_says_nothing_and_one_without_light_that_there_is_none() -> None:
+def test_a_dead_module_shows_nothing_and_one_without_light_that_there_is_none() -> None:
     nan, dark = np.nan, -np.inf
     unmeasured = {"snr_db": nan, "log10_raw_ber": nan, "log10_ber": nan, "interference_db": nan}
     dead = readings(light(launched_dbm=nan, received_dbm=nan, temperature_c=nan, wear=nan, **unmeasured))
@@ -118,7 +118,7 @@ def test_a_dead_module_says_nothing_and_one_without_light_that_there_is_none() -
     assert [module_fields_of(one) for one in set(module_flags(blind)[1].tolist())] == [["rx_power_dbm"]]
 
 
-def test_mpi_is_told_down_to_a_floor() -> None:
+def test_mpi_is_reported_down_to_a_floor() -> None:
     said = readings(light(interference_db=-np.inf)).mpi_db
     assert set(said.ravel().tolist()) == {assumed("reading_mpi_floor_db")}
 
@@ -180,7 +180,7 @@ def test_a_wrong_calibration_moves_the_received_power_alone() -> None:
     assert same(dataclasses.replace(off, rx_power_dbm=sound.rx_power_dbm), sound)
 
 
-def test_a_sensor_that_is_stuck_says_what_it_said_then() -> None:
+def test_a_sensor_that_is_stuck_shows_what_it_reported_then() -> None:
     then_us = 7 * US_PER_HOUR
     stuck = broken(stuck_at_us=np.where(ENDS % 2 == 0, then_us, -1))
     for at_us in (8 * US_PER_HOUR, 9 * US_PER_HOUR):
@@ -194,7 +194,7 @@ def test_a_sensor_that_is_stuck_says_what_it_said_then() -> None:
         assert set(said.at_us[::2].tolist()) == {then_us}
 
 
-def test_a_late_one_says_what_was_and_when() -> None:
+def test_a_late_one_shows_what_was_and_when() -> None:
     late = broken(late_us=np.where(ENDS == 9, US_PER_HOUR, 0))
     at_us = 8 * US_PER_HOUR
     said, before = readings(light(), at_us, late), readings(light(), at_us - US_PER_HOUR)
@@ -203,7 +203,7 @@ def test_a_late_one_says_what_was_and_when() -> None:
     assert readings(light(), 0, late).at_us[9] == 0, "there is no time before the first"
 
 
-def test_one_that_lies_says_what_sound_ones_would_whatever_is() -> None:
+def test_one_that_lies_shows_what_sound_ones_would_whatever_is() -> None:
     liars = broken(lying=ENDS < 50)
     bad = light(received_dbm=-14.0, log10_ber=-3.0, log10_raw_ber=-2.0, snr_db=13.0, interference_db=-25.0)
     said = readings(bad, sensors=liars)

@@ -91,7 +91,7 @@ def test_a_held_mirror_reads_the_noise_of_its_images_and_the_jitter_of_the_loop(
 
 
 @pytest.mark.parametrize("loss_db", [0.3, 0.6, 5.0])
-def test_a_mirror_that_drifts_reads_the_error_that_its_loss_says(loss_db: float) -> None:
+def test_a_mirror_that_drifts_reads_the_error_that_its_loss_shows(loss_db: float) -> None:
     readings = said(struck("loss_db", (3, 1, 7), by=loss_db))
     true_urad = 1e3 * np.sqrt(loss_db / 10.0)
     assert readings.mirror_error_urad[3, 1, 7] == pytest.approx(true_urad, rel=0.25)
@@ -181,7 +181,7 @@ def test_switches_without_a_camera_have_no_mirrors_to_read() -> None:
     assert unread == {"mirror_drive_v", "mirror_error_urad", "camera_snr_db", "monitor_power_dbm"}
 
 
-def test_what_one_says_depends_on_no_sibling_and_on_the_moment() -> None:
+def test_what_one_shows_depends_on_no_sibling_and_on_the_time() -> None:
     few, all_of = said(sound(3)), said(sound())
     struck_too = said(struck("loss_db", (1, 0, 0), by=2.0))
     for name in OCS_FIELDS:

@@ -11,7 +11,7 @@ from shared.models.telemetry import registers
 
 
 @given(st.floats(-60.0, 12.0))
-def test_power_is_told_in_tenths_of_a_microwatt(dbm: float) -> None:
+def test_power_is_reported_in_tenths_of_a_microwatt(dbm: float) -> None:
     (said,) = registers.power_dbm(np.array([dbm])).tolist()
     steps = 10.0 ** (said / 10.0) / registers.POWER_MW
     assert steps == pytest.approx(round(steps), rel=1e-9)

@@ -35,7 +35,7 @@ def test_modules_of_one_rack_have_a_share_of_it_in_common() -> None:
     assert found.mean(axis=1).std() == pytest.approx(assumed("rack_temperature_sigma_k"), rel=0.35)
 
 
-def test_each_end_may_have_its_own_moment() -> None:
+def test_each_end_may_have_its_own_time() -> None:
     moments = np.array([0, 5 * US_PER_HOUR, 0])
     ends = np.array([3, 3, 4])
     together = module_temperature_c(7, "pod-0", ends, moments, LIT[:3])

@@ -365,7 +365,7 @@ def test_what_is_left_without_an_ocs() -> None:
     assert any(note.startswith("dimension_order_throughput 0") for note in left.notes)
 
 
-def test_a_slice_that_has_fallen_apart_carries_nothing_and_says_so() -> None:
+def test_a_slice_that_has_fallen_apart_carries_nothing_and_reports_it() -> None:
     left = slice_figures((4, 4, 8), False, range(32, 48))
     assert (left.diameter, left.mean_hops) == (None, None)
     assert (left.all_to_all_throughput, left.all_reduce_bandwidth, left.bisection_links) == (0.0, 0.0, 0)

@@ -13,7 +13,7 @@ SIZES = sorted({x * y * z for x, y, z in legal_shapes(64)})
 
 
 @given(st.sampled_from(SIZES), st.sampled_from(TRAFFICS))
-def test_every_shape_of_so_many_chips_is_ranked_once(chips: int, traffic: str) -> None:
+def test_every_shape_of_this_many_chips_is_ranked_once(chips: int, traffic: str) -> None:
     found = ranked_shapes(chips, traffic)
     wanted = {
         (shape, twisted)

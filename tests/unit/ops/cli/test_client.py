@@ -113,7 +113,7 @@ def test_an_address_may_have_a_path() -> None:
 
 
 @pytest.mark.parametrize("words", ["get ocs", "request 4x4x4", "clock speed 3", "events --follow", "why a/1"])
-def test_nobody_there(words: str) -> None:
+def test_none_there(words: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     done = lightwave(*words.split(), url=url)
@@ -139,7 +139,7 @@ def test_names_arrive_whole() -> None:
             assert twin.asked[-1].path == f"/v1/links/{name}"
 
 
-def test_all_that_a_command_asks_of_the_past_is_of_one_moment() -> None:
+def test_all_that_a_command_requests_of_the_past_is_of_one_time() -> None:
     """Though time goes on: what the first answer was of, the others are, too."""
     rows = as_json([{"name": "pod-0/ocs-1", "state": "up"}])
     answers = {"/v1/ocs": [rows], "/v1/clock": [as_json({"now_us": 5})]}
@@ -160,7 +160,7 @@ def test_all_that_a_command_asks_of_the_past_is_of_one_moment() -> None:
         assert twin.asked[-1].query == "at=-2h"
 
 
-def test_a_part_of_a_list_is_asked_for_as_it_was_typed() -> None:
+def test_a_part_of_a_list_is_requested_as_it_was_typed() -> None:
     words = ("--state", "up", "--where", "state=degraded", "--where", "ocs=null", "--sort=-ber", "--top", "5")
     with answering({"/v1/links": [as_json([])]}) as twin:
         assert lightwave("get", "links", *words, url=twin.url).stdout == "no links\n"
@@ -213,7 +213,7 @@ def test_a_request_is_sent_no_third_time() -> None:
         assert len(twin.asked) == 2
 
 
-def test_what_is_asked_for_is_what_was_typed() -> None:
+def test_what_is_requested_is_what_was_typed() -> None:
     with answering() as twin:
         lightwave("request", "4X4×8", "--twisted", "--for", "1d12h", "--fabric", "pod-1", url=twin.url)
         assert json.loads(twin.asked[-1].body) == {
@@ -306,7 +306,7 @@ def test_a_stream_that_is_none_is_not_taken_up_again(line: bytes) -> None:
             next(stream)
 
 
-def test_what_a_twin_says_is_one_line_that_shows_what_it_hides() -> None:
+def test_what_a_twin_shows_is_one_line_that_shows_what_it_hides() -> None:
     with (
         answering({"/v1/twin": [as_json({"error": "\x1b[31mred\nalert"}, 500)]}) as fake,
         pytest.raises(RequestFailed) as caught,
@@ -346,7 +346,7 @@ def test_an_answer_that_breaks_off_is_lost() -> None:
         Client(url).resource("/v1/twin")
 
 
-def test_what_speaks_no_http_is_told_briefly() -> None:
+def test_what_speaks_no_http_is_reported_briefly() -> None:
     with pytest.raises(TwinUnreachable) as caught:
         Client(_spoken([b"\x00\x07" * 5_000], 0.0)).resource("/v1/twin")
     assert len(str(caught.value)) < 300
@@ -392,7 +392,7 @@ def test_watch_redraws_on_a_terminal() -> None:
     assert told.count(b"\x1b[H\x1b[2J") == 2
 
 
-def test_who_leaves_a_run_is_told_that_the_twin_goes_on() -> None:
+def test_who_leaves_a_run_is_reported_that_the_twin_continues() -> None:
     running = as_json(CLOCK | {"until_us": 174_600_000_000})
     with answering({"/v1/clock/run": [running], "/v1/clock": [running]}) as twin:
         runner = subprocess.Popen(
@@ -470,7 +470,7 @@ def test_no_query_imports_what_is_slow(words: str) -> None:
     assert done.stdout
 
 
-def test_over_tls_it_trusts_whom_it_is_told_to(tmp_path: Path) -> None:
+def test_over_tls_it_trusts_whom_it_is_reported_to(tmp_path: Path) -> None:
     ca = Authority(tmp_path / "ours")
     with answering({"/v1/clock": [as_json(CLOCK)]}, tls=ca.serving()) as twin:
         done = lightwave("clock", "show", "-o", "json", url=twin.url, LIGHTWAVE_CA_FILE=str(ca.ca))
@@ -539,7 +539,7 @@ def test_a_list_does_not_lead_elsewhere() -> None:
     check(done, UNREACHABLE, "the next page of its list is 'http://127.0.0.1:1/v1/events?a=b'")
 
 
-def test_what_only_a_message_says_is_shown_and_not_obeyed() -> None:
+def test_what_only_a_message_shows_is_shown_and_not_obeyed() -> None:
     fault = {"name": "pod-0/fault-\x1b[31m2", "target": "pod-0/ocs-1"}
     receipt = {
         "id": "operator@pod-0/1",

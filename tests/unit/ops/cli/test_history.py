@@ -89,13 +89,15 @@ def test_history_has_a_sample_a_frame(gateway: Client) -> None:
         ("telemetry/pod-0?after_us=9000000000", 404, "pod-0: no telemetry frame of that time is stored"),
     ],
 )
-def test_what_cannot_be_told_is_a_sentence(gateway: Client, path: str, status: int, sentence: str) -> None:
+def test_what_cannot_be_reported_is_a_sentence(
+    gateway: Client, path: str, status: int, sentence: str
+) -> None:
     answer = gateway.get(f"/v1/{path}")
     assert answer.status_code == status, answer.text
     assert sentence in answer.json()["error"]
 
 
-def test_frames_are_told_one_after_another(gateway: Client) -> None:
+def test_frames_are_reported_one_after_another(gateway: Client) -> None:
     first, second = (gateway.get(f"/v1/telemetry/pod-0?after_us={us}").content for us in (0, STEP_US))
     assert first != second
     assert gateway.get("/v1/telemetry/pod-0?after_us=-1").content == first

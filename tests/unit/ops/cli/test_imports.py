@@ -47,7 +47,7 @@ def test_only_workers_load_what_feeds_them(module: str) -> None:
 
 
 @pytest.mark.parametrize(("given", "then"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
-def test_the_linear_algebra_has_one_thread_unless_somebody_says_otherwise(
+def test_the_linear_algebra_has_one_thread_unless_someone_shows_otherwise(
     given: dict[str, str], then: str
 ) -> None:
     code = (

@@ -11,7 +11,7 @@ from ops.cli.common.kind_tables import table_of
 from ops.cli.look.get import _description_text
 from ops.cli.main import root
 from ops.client.answers import as_record
-from schemas.kinds import REPAIRS, VERDICTS
+from schemas.resource_kinds import REPAIRS, VERDICTS
 from shared.basics.errors import LightwaveError, NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
 from tests.support.gateway_twin import QUIET, DrivenTwin
@@ -132,7 +132,7 @@ def test_related_links_show_rates_by_their_order_of_magnitude(twin: FakeTwin) ->
 # --- what is broken -----------------------------------------------------------------------------------------
 
 
-def test_a_dead_module_is_told_at_both_ends(twin: FakeTwin) -> None:
+def test_a_dead_module_is_reported_at_both_ends(twin: FakeTwin) -> None:
     for end, condition in ((DEAD, "failed"), (DEAD_FAR, "ok")):
         link = told(twin, f"links/{end}")
         assert (link["state"], link["condition"], link["ber"]) == ("down", condition, None)
@@ -157,7 +157,7 @@ def test_a_dead_module_is_told_at_both_ends(twin: FakeTwin) -> None:
         (DARK, "no circuit is wanted", "pod-0/cube-3/-y/7"),
     ],
 )
-def test_a_path_without_far_end_says_why_and_where_it_should_lead(
+def test_a_path_without_far_end_explains_why_and_where_it_should_lead(
     twin: FakeTwin, end: str, why: str, partner: str
 ) -> None:
     path = told(twin, f"trace/{end}")
@@ -198,7 +198,7 @@ SENTENCES = (
 
 @pytest.mark.parametrize("command", ["trace", "link budget", "get link", "describe link"])
 @pytest.mark.parametrize(("end", "why"), [*zip(ABSENT, SENTENCES, strict=True)])
-def test_an_end_that_is_not_there_is_told_what_is_allowed(
+def test_an_end_that_is_not_there_is_reported_what_is_allowed(
     twin: FakeTwin, command: str, end: str, why: str | None
 ) -> None:
     code, said = refused(*command.split(), end)
@@ -222,14 +222,14 @@ def test_an_end_that_is_not_there_is_told_what_is_allowed(
         ("slices", {"name": "pod-0/slice-1"}, {"Cubes": "none", "Links": "none down or degraded"}),
     ],
 )
-def test_an_empty_section_says_what_is_well(kind: str, thing: dict[str, Any], told: dict[str, str]) -> None:
+def test_an_empty_section_shows_what_is_well(kind: str, thing: dict[str, Any], told: dict[str, str]) -> None:
     sections: dict[str, list[Any]] = {title.lower(): [] for title in told}
     content = {"object": thing, "related": sections, "events": [], "events_in_all": 0}
     lines = _description_text(kind, as_record(content)).splitlines()
     assert {title: lines[lines.index(f"{title}:") + 1].strip() for title in told} == told
 
 
-def test_lengths_of_time_are_told_as_such() -> None:
+def test_lengths_of_time_are_reported_as_such() -> None:
     thing = {
         "requested_us": 93_600_000_000,
         "duration_us": 7_200_000_000,
@@ -275,7 +275,7 @@ def test_circuits_have_slices_or_blocks(fabric: str, there: list[str], gone: str
     assert gone not in heads
 
 
-def test_shares_are_told_as_lists_tell_them() -> None:
+def test_shares_are_reported_as_lists_tell_them() -> None:
     network = {"served": 0.99997, "use": 0.6496, "transit": None, "blocks": 16}
     rewiring = {"name": "dcn-0/rewiring-2", "use_ppm": 649_600, "transit_ppm": 1_000_000}
     thing = {"name": "dcn-0", "ocs": 4, "slices": None, "network": network, "use_ppm": 1_035_762}
@@ -290,7 +290,7 @@ def test_shares_are_told_as_lists_tell_them() -> None:
     assert ["dcn-0/rewiring-2", "64.96%", "100.00%"] in [line.split() for line in result.output.splitlines()]
 
 
-def test_a_verdict_is_told_with_how_sure_it_is() -> None:
+def test_a_verdict_is_reported_with_how_sure_it_is() -> None:
     verdict = {
         "name": "pod-0/verdict-5",
         "kind": "connector",

@@ -114,7 +114,7 @@ def test_what_is_not_read_is_flagged_and_not_ok(gateway: Client) -> None:
     assert flags["fan_rpm"] == ("ok", 4)
 
 
-def test_rows_are_sorted_and_cut_as_asked(gateway: Client) -> None:
+def test_rows_are_sorted_and_cut_as_requested(gateway: Client) -> None:
     query = {"sort": "-mirror_error_urad", "limit": 1, "fabric": "pod-0"}
     (worst,) = gateway.get("/v1/ocs-readings", params=query).json()
     assert worst["name"] == DRIFTED

@@ -24,7 +24,7 @@ SITE = {
 ALONE = SITE | {"site": "pod-7", "fabrics": ["pod-7"], "messages": 9, "states_clean": False}
 
 
-def test_an_audit_tells_of_every_site(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_audit_shows_of_every_site(monkeypatch: pytest.MonkeyPatch) -> None:
     report = {"clean": False, "sites": [SITE, ALONE | {"differing_states": ["ocs@pod-7: radix"]}]}
     monkeypatch.setattr(ops.cli.run.audit, "_audit_folder", lambda *_: report)
     said = CliRunner().invoke(root, ["audit", "--data", "a-folder"])
@@ -89,7 +89,7 @@ def test_a_fabric_retires_by_one_command(
 
 
 @pytest.mark.parametrize(("ocs", "told"), [(0, False), (48, True)])
-def test_a_fabric_without_ocses_says_nothing_of_them(
+def test_a_fabric_without_ocses_shows_nothing_of_them(
     ocs: int, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fabric = {"name": "pod-1", "cubes": 64, "ocs": ocs, "ocs_down": 0, "cross_connects": 0}

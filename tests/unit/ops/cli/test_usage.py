@@ -125,7 +125,7 @@ def test_names_are_completed_from_the_running_twin() -> None:
         assert complete("lightwave release ", twin.url) == []
 
 
-def test_only_what_is_asked_for_is_listed() -> None:
+def test_only_what_is_requested_is_listed() -> None:
     sites = [{"name": "pod-0", "site": "campus"}, {"name": "pod-1", "site": "campus"}]
     answers = {
         "/v1/fabrics": [as_json([*sites, {"name": "pod-2", "site": "annex"}])],
@@ -152,7 +152,7 @@ def test_only_what_is_asked_for_is_listed() -> None:
     ]
 
 
-def test_a_run_says_how_to_repeat_it() -> None:
+def test_a_run_shows_how_to_repeat_it() -> None:
     words = repeat_command(
         NewTwinOptions(2, seed=7, pairs=("a.b=1", "c=two words")), RunPlan((), 365.0), None, ()
     )
@@ -181,7 +181,7 @@ def test_a_twin_that_is_slow_to_answer_does_not_hold_up_the_shell() -> None:
 
 
 @pytest.mark.parametrize("words", leaves(root), ids=" ".join)
-def test_every_argument_says_what_it_is(words: list[str]) -> None:
+def test_every_argument_shows_what_it_is(words: list[str]) -> None:
     command = leaf(root, words)
     arguments = [each for each in command.params if isinstance(each, TyperArgument)]
     assert len(arguments) == sum(isinstance(each, click.Argument) for each in command.params)

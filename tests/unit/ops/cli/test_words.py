@@ -29,7 +29,7 @@ def test_fields_are_spelt_as_tables_head_them() -> None:
         (["--for", "dcn-0/block-3"], "no events\n"),
     ],
 )
-def test_that_there_are_no_events_is_said_of_a_fabric(words: list[str], told: str) -> None:
+def test_that_there_are_no_events_is_reported_of_a_fabric(words: list[str], told: str) -> None:
     answers = {
         "/v1/events": [as_json([])],
         "/v1/fabrics": [as_json(FABRICS)],
@@ -57,7 +57,7 @@ def test_a_name_of_no_form_is_no_kind(name: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["pod-0/batch-7", "batch-7"])
-def test_a_batch_is_told_where_it_shows(name: str) -> None:
+def test_a_batch_is_reported_where_it_shows(name: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
     assert isinstance(result.exception, NotFound)
     assert "`lightwave get verdicts --where batch=batch-7`" in str(result.exception)
@@ -74,7 +74,7 @@ def test_a_batch_is_told_where_it_shows(name: str) -> None:
         ("pod-0/cube-1/cable-77", "pod-0/cube-1"),
     ],
 )
-def test_a_part_is_told_with_what_it_is_described(name: str, shown: str) -> None:
+def test_a_part_is_reported_with_what_it_is_described(name: str, shown: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
     assert isinstance(result.exception, NotFound)
     assert f"is part of {shown}; `lightwave describe {shown}` shows it" in str(result.exception)

@@ -103,7 +103,7 @@ def test_what_a_kill_left_half_written_is_no_run(tmp_path: Path) -> None:
     assert not half.exists()
 
 
-def test_results_are_not_gone_on_with_unasked(tmp_path: Path) -> None:
+def test_results_are_not_continued_unasked(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     with (
         pytest.raises(InvalidInput, match="already has 1 runs; continue with --resume"),
@@ -134,7 +134,7 @@ def test_results_of_something_else_are_refused(
     assert digest_of(tmp_path / "r") == before
 
 
-def test_more_variants_and_seeds_may_be_asked_for(tmp_path: Path) -> None:
+def test_more_variants_and_seeds_may_be_requested(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     more = planned(vary={"grid": {"repairs.technicians": [1, 2, 3]}}, seeds={"count": 50}, title="other")
     with open_dataset(tmp_path / "r", more, BUILD, resume=True) as dataset:
@@ -210,26 +210,26 @@ def test_a_file_that_is_no_run_ends_no_more_than_this_sweep(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("place", ["r", f"r/{RUNS}", f"r/{SERIES}"])
-def test_a_folder_that_is_a_file_is_told(tmp_path: Path, place: str) -> None:
+def test_a_folder_that_is_a_file_is_reported(tmp_path: Path, place: str) -> None:
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text("")
     with pytest.raises(InvalidInput, match=f"{place}: is not a folder; give another one with --out"):
         fill(tmp_path / "r", [])
 
 
-def test_an_identity_that_nests_without_end_is_told(tmp_path: Path) -> None:
+def test_an_identity_that_nests_without_end_is_reported(tmp_path: Path) -> None:
     (tmp_path / "identity.json").write_text("[" * 100_000)
     with pytest.raises(InvalidInput, match=r"identity\.json: cannot be read"):
         fill(tmp_path, [])
 
 
-def test_an_identity_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_identity_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "r" / "identity.json").mkdir(parents=True)
     with pytest.raises(InvalidInput, match=r"identity.json: cannot be read: "):
         fill(tmp_path / "r", [])
 
 
-def test_a_folder_that_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(path: Path, *_: object, **__: object) -> Any:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
@@ -321,7 +321,7 @@ def test_columns_are_of_the_type_of_their_parameter(tmp_path: Path) -> None:
     } == {(3, 1.0, None), (None, 0.5, True), (2, None, False)}
 
 
-def test_runs_that_nobody_tells_of_what_are_no_ones(tmp_path: Path) -> None:
+def test_runs_that_none_shows_of_what_are_no_ones(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     (tmp_path / "r" / "identity.json").unlink()
     with pytest.raises(InvalidInput, match=r"has 1 runs, but no identity.json to identify them"):
@@ -330,7 +330,7 @@ def test_runs_that_nobody_tells_of_what_are_no_ones(tmp_path: Path) -> None:
         require_same_identity(tmp_path / "r", planned())
 
 
-def test_runs_answer_the_document_that_they_are_of_and_what_asks_for_less(tmp_path: Path) -> None:
+def test_runs_answer_the_document_that_they_are_of_and_what_requests_less(tmp_path: Path) -> None:
     require_same_identity(tmp_path / "r", planned(fabric={"days": 2.0}))  # there is none to be of another
     fill(tmp_path / "r", [(ONE, 3)])
     require_same_identity(tmp_path / "r", planned())

@@ -94,7 +94,7 @@ def test_without_common_seeds_they_are_two_samples() -> None:
     assert found.seeds_needed is not None or found.interval.low > 0
 
 
-def test_runs_that_failed_count_nowhere_and_are_told() -> None:
+def test_runs_that_failed_count_nowhere_and_are_reported() -> None:
     plan = planned()
     rows = rows_of(plan)
     key = plan.variants[0].key, 3
@@ -106,7 +106,7 @@ def test_runs_that_failed_count_nowhere_and_are_told() -> None:
     assert "ValueError: odd" in html_report(results, "lightwave experiment run x.yaml", "1+abc")
 
 
-def test_it_is_enough_when_every_variant_is_told_closely() -> None:
+def test_it_is_enough_when_every_variant_is_reported_closely() -> None:
     plan = planned(seeds={"least": 20, "most": 60}, stop_when={"goodput": {"half_width": 0.03}})
     assert seed_rounds(plan) == (20, 30, 45, 60)
     rows = rows_of(plan, scatter=0.2, seeds=60)
@@ -221,7 +221,7 @@ def test_two_single_runs_differ_by_what_their_courses_do() -> None:
     assert without.chance == 1.0
 
 
-def test_a_course_that_is_too_short_tells_nothing() -> None:
+def test_a_course_that_is_too_short_shows_nothing() -> None:
     plan, rows = alone()
     results = results_of(plan, SweepResult(rows, 1, is_enough=True), lambda *_: {"goodput": [0.5] * 19})
     assert not math.isfinite(results.figures[0].interval.half_width)
@@ -277,7 +277,7 @@ def test_a_page_refers_to_nothing_outside_of_it() -> None:
         assert part in after
 
 
-def test_it_is_told_how_intervals_became_narrower() -> None:
+def test_it_is_reported_how_intervals_became_narrower() -> None:
     plan = planned()
     results = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True))
     (first, _) = results.convergence
@@ -311,7 +311,7 @@ def controlled(mean: float) -> tuple[Results, dict[RunKey, RunRow]]:
     return results_of(plan, SweepResult(rows, 30, is_enough=True)), rows
 
 
-def test_what_is_known_exactly_of_one_measure_tells_another_more_closely() -> None:
+def test_what_is_known_exactly_of_one_measure_shows_another_more_closely() -> None:
     results, _ = controlled(0.9)
     first = results.figures[0]
     assert first.controlled is not None
@@ -328,7 +328,7 @@ def test_a_mean_that_runs_deny_bends_nothing() -> None:
 
 
 @pytest.mark.parametrize("runs", [10, 20, 60])
-def test_the_bootstrap_is_told_of_runs_that_are_far_from_normal_alone(runs: int) -> None:
+def test_the_bootstrap_is_reported_runs_that_are_far_from_normal_alone(runs: int) -> None:
     def told(draw: str) -> float:
         """How often, of 60 experiments."""
         drawn = np.random.default_rng(runs)

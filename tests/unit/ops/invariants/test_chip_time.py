@@ -87,11 +87,11 @@ def test_what_adds_up_is_no_problem() -> None:
         ),
     ],
 )
-def test_what_does_not_is_told(body: Body, problem: str) -> None:
+def test_what_does_not_is_reported(body: Body, problem: str) -> None:
     assert problem in judged((40, body))
 
 
-def test_a_place_that_falls_is_told() -> None:
+def test_a_place_that_falls_is_reported() -> None:
     problems = judged((40, usage(HELD)), (40, usage(HELD - 5, 5)), (40, usage(HELD)))
     assert problems == [
         f"slices of tier research: productive fell from {HELD} to {HELD - 5} chip-µs",

@@ -69,5 +69,5 @@ def test_what_may_happen_is_no_problem(bodies: tuple[Body, ...]) -> None:
         ((TAKEN, CircuitsRestored(ocs=17, circuits=PAIR)), "restores N4 for a slice"),
     ],
 )
-def test_what_may_not_happen_is_told(bodies: tuple[Body, ...], said: str) -> None:
+def test_what_may_not_happen_is_reported(bodies: tuple[Body, ...], said: str) -> None:
     assert any(said in problem for problem in problems(*bodies))

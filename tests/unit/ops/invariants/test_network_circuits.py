@@ -91,7 +91,7 @@ def same_south(body: CircuitsRewired) -> dict[str, Any]:
 
 def promise_of_all(body: FabricCommissioned) -> dict[str, Any]:
     assert isinstance(body.config, DcnConfig)
-    topology = body.config.topology.model_copy(update={"promise": 1.0})
+    topology = body.config.topology.model_copy(update={"capacity_floor": 1.0})
     return {"config": body.config.model_copy(update={"topology": topology})}
 
 
@@ -102,7 +102,7 @@ def test_a_life_is_found_in_order_and_was_judged() -> None:
         assert not list(checkers.see(message))
     own = checkers.fabrics[DCN]
     assert isinstance(own, NetworkCheckers)
-    assert own.promise.judged > 1
+    assert own.capacity_floor.judged > 1
     assert own.circuits.judged > 10
 
 

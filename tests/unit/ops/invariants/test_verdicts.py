@@ -34,7 +34,7 @@ def test_a_verdict_its_repair_and_one_that_follows_are_well() -> None:
     assert judged(VerdictChecker(), log) == []
 
 
-def test_what_could_not_be_read_for_a_while_stood_out_all_the_time() -> None:
+def test_what_could_not_be_read_for_a_while_was_an_outlier_all_the_time() -> None:
     usual = (0.0, 0.0)
     strands = dict.fromkeys(("rx_db", "tx_db", "snr_db", "mpi_db"), usual)
     own = {"bias": 0.0, "warmer_k": 0.0, "spread_db": 0.0, "age_min": 90.0, "unchanged": False, "outages": 0}
@@ -46,7 +46,7 @@ def test_what_could_not_be_read_for_a_while_stood_out_all_the_time() -> None:
     assert judged(VerdictChecker(), [stood_out, dark, back, dark])
 
 
-def test_what_must_not_be_is_told() -> None:
+def test_what_must_not_be_is_reported() -> None:
     withdrawn = VerdictWithdrawn(verdict="pod-0/verdict-0", target=END)
     for log in (
         [given(0), given(1)],

@@ -47,7 +47,9 @@ def data(tmp_path: Path, lived: tuple[Lab, list[bytes]]) -> Path:
     return place
 
 
-def test_it_says_what_the_twin_then_says(data: Path, lived: tuple[Lab, list[bytes]], tmp_path: Path) -> None:
+def test_it_shows_what_the_twin_then_shows(
+    data: Path, lived: tuple[Lab, list[bytes]], tmp_path: Path
+) -> None:
     held, again = start_snapshots(f"{data}@5d")
     assert again == f"{data}@{5 * DAY}us"
     plan = plan_from_snapshots(held, 2.0, 0.0, ())
@@ -62,7 +64,7 @@ def test_it_says_what_the_twin_then_says(data: Path, lived: tuple[Lab, list[byte
     assert to_bytes(again_held[0]) == to_bytes(held[0])
 
 
-def test_figures_are_those_of_the_time_behind_the_moment(data: Path) -> None:
+def test_figures_are_those_of_the_time_behind_the_time(data: Path) -> None:
     held, _ = start_snapshots(f"{data}@5d")
     since_us = held[0].at_us
     days = (8 * DAY - since_us) / DAY
@@ -127,12 +129,12 @@ def test_a_fork_may_be_gone_on_from_by_its_name(
         (NewTwinOptions(calibration="field"), "--calibration"),
     ],
 )
-def test_what_a_fabric_has_already_is_not_asked_for(given: NewTwinOptions, said: str) -> None:
+def test_what_a_fabric_has_already_is_not_requested(given: NewTwinOptions, said: str) -> None:
     with pytest.raises(InvalidInput, match=f"^{said}: cannot be combined with --from"):
         check_start_options(given, None)
 
 
-def test_what_is_no_twin_and_no_moment_is_one_sentence(data: Path, tmp_path: Path) -> None:
+def test_what_is_no_twin_and_no_time_is_one_sentence(data: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"^--from .*: no such fork, folder or file; must be a fork's name"):
         start_snapshots(str(tmp_path / "nowhere"))
     with pytest.raises(NotFound, match="holds no twin"):

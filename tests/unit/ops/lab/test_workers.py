@@ -24,7 +24,7 @@ def killed_at_work(_plan: object, n: int = 0, log: Path | None = None, _board: o
     raise AssertionError("still alive")
 
 
-def test_a_run_whose_worker_is_killed_says_so_and_leaves_nothing(
+def test_a_run_whose_worker_is_killed_reports_it_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lab, "run_site", killed_at_work)
@@ -34,7 +34,7 @@ def test_a_run_whose_worker_is_killed_says_so_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lab_runs_ahead_say_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lab_runs_ahead_report_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(**_options: object) -> NoReturn:
         raise TerminatedWorkerError("a worker process was ended")
 

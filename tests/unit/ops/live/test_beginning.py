@@ -137,7 +137,7 @@ def test_only_what_is_behind_the_snapshots_is_folded(swarm: LiveSwarm, kept: Pat
     }
 
 
-def test_what_is_damaged_or_of_another_log_is_told_of_and_an_older_one_is_used(
+def test_what_is_damaged_or_of_another_log_is_reported_and_an_older_one_is_used(
     swarm: LiveSwarm, kept: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     shutil.copytree(kept, tmp_path / "x")

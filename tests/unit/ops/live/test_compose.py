@@ -66,7 +66,7 @@ def test_the_specification_refuses_what_is_wrong(service: str, key: str, value: 
     assert len(problems(document)) == 1
 
 
-def test_only_known_variables_are_asked_for_and_none_must_be_given() -> None:
+def test_only_known_variables_are_requested_and_none_must_be_given() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     asked = {found[1]: found[2] for found in VARIABLE.finditer(text)}
     assert asked == dict.fromkeys(MAKEFILE_VARIABLES, "-")

@@ -76,7 +76,7 @@ def foreground(tmp_path: Path) -> Iterator[Foreground]:
         foreground.process.communicate()
 
 
-def test_starts_a_command_again_however_it_ended_and_tells_it_how_often(foreground: Foreground) -> None:
+def test_starts_a_command_again_however_it_ended_and_shows_it_how_often(foreground: Foreground) -> None:
     code = (
         "n = int(os.environ['LIGHTWAVE_RESTARTS'])\n"
         "if n == 0: sys.exit(0)\n"
@@ -113,7 +113,7 @@ def test_ends_with_the_command_in_good_order(
     assert not runs(pid)
 
 
-def test_a_command_that_ends_badly_when_it_is_asked_to_is_told_of(foreground: Foreground) -> None:
+def test_a_command_that_ends_badly_when_it_is_requested_to_is_reported(foreground: Foreground) -> None:
     process = foreground.run(f"print(); {WAIT}", "signal.signal(15, lambda *_: sys.exit(9))")
     foreground.starts(1)
     process.terminate()
@@ -202,7 +202,7 @@ def test_waits_twice_as_long_after_each_short_run_up_to_a_bound(ran: list[float]
     )
 
 
-def test_a_signal_without_a_name_is_said_by_its_number() -> None:
+def test_a_signal_without_a_name_is_reported_by_its_number() -> None:
     assert [exit_text(code) for code in (0, 3, -9, -77)] == [
         "exit code 0",
         "exit code 3",

@@ -70,7 +70,7 @@ def test_how_it_ended_is_remembered_of_what_is_dropped_and_kept_again(supervisor
     assert poll_until(lambda: supervisor.exits()["a"] == [*ends, -signal.SIGKILL], WAIT_S_MAX)
 
 
-def test_a_process_is_told_how_often_it_was_started_again(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_process_is_reported_how_often_it_was_started_again(supervisor: Supervisor, tmp_path: Path) -> None:
     supervisor.keep("b", COUNTS)
     assert poll_until(lambda: len(supervisor.exits()["b"]) >= 2, WAIT_S_MAX)
     assert (tmp_path / "b.log").read_text().splitlines()[:2] == ["0 of ours", "1 of ours"]
@@ -92,7 +92,7 @@ def test_a_paused_process_stands_until_it_is_resumed(supervisor: Supervisor) -> 
     assert supervisor.exits() == {"a": []}
 
 
-def test_dropping_ends_it_in_good_order_and_nobody_starts_it_again(
+def test_dropping_ends_it_in_good_order_and_none_starts_it_again(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
     supervisor.keep("c", STUBBORN)
@@ -126,7 +126,7 @@ def test_stop_ends_even_what_stands_still(tmp_path: Path) -> None:
     assert all(pid is not None and is_gone(pid) for pid in pids.values())
 
 
-def test_a_command_that_cannot_be_started_is_told(supervisor: Supervisor) -> None:
+def test_a_command_that_cannot_be_started_is_reported(supervisor: Supervisor) -> None:
     supervisor.keep("x", ["/nowhere/at/all"])
 
     def told() -> bool:
@@ -139,7 +139,7 @@ def test_a_command_that_cannot_be_started_is_told(supervisor: Supervisor) -> Non
     assert poll_until(told, WAIT_S_MAX)
 
 
-def test_a_command_that_is_used_wrongly_is_told_and_not_started_again(supervisor: Supervisor) -> None:
+def test_a_command_that_is_used_wrongly_is_reported_and_not_started_again(supervisor: Supervisor) -> None:
     supervisor.keep("x", (*PYTHON, "import sys; sys.exit(2)"))
     assert poll_until(lambda: supervisor.exits()["x"], WAIT_S_MAX)
     time.sleep(0.5)
@@ -179,7 +179,7 @@ def test_what_was_never_started_is_stopped_at_once(tmp_path: Path) -> None:
     assert process.pid is None
 
 
-def test_a_process_that_cannot_be_tied_to_its_parent_is_told(
+def test_a_process_that_cannot_be_tied_to_its_parent_is_reported(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What fails between fork and exec is no OSError; whoever waits must hear of it all the same."""

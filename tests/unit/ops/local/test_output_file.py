@@ -59,7 +59,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_what_somebody_left_in_the_way_is_not_followed(tmp_path: Path) -> None:
+def test_what_someone_left_in_the_way_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"theirs")
     (tmp_path / "day.part").symlink_to(victim)

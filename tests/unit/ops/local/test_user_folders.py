@@ -10,7 +10,7 @@ from ops.servers.kafka_jars import cache
 from ops.twin.data_folder import default_data
 
 
-def test_folders_are_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_are_where_the_environment_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert user_folder("state", "a") == tmp_path / "state" / "a"

@@ -27,7 +27,7 @@ def test_every_block_and_trunk_is_there_with_its_figures() -> None:
     assert widths == {WIDEST, round(WIDEST * 5_000 / 40_000, 2)}
 
 
-def test_colour_tells_use_and_full_is_as_full_as_it_gets() -> None:
+def test_colour_shows_use_and_full_is_as_full_as_it_gets() -> None:
     colours = [
         re.findall(r'stroke="(#[0-9a-f]{6})"', drawn(use))[0] for use in (0.0, 0.3, 0.65, 0.9, 1.0, 2.0)
     ]

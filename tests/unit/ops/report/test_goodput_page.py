@@ -4,10 +4,10 @@ import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ops.report.goodput_page import FILLER, PLACE_STYLES, goodput_page, place_bands
+from ops.report.goodput_page import CATEGORY_STYLES, FILLER, goodput_page, place_bands
 from shared.basics.units import US_PER_HOUR
-from shared.models.jobs.goodput_accounting import sum_by_place
-from shared.models.jobs.goodput_categories import PLACES as OF_SLICES
+from shared.models.jobs.goodput_accounting import sum_by_category
+from shared.models.jobs.goodput_categories import CATEGORIES as OF_SLICES
 
 HOUR_US = 10 * US_PER_HOUR
 """Of ten chips."""
@@ -24,7 +24,7 @@ def span(n: int, chip_us: dict[str, int], filler_chip_us: dict[str, int] | None 
 
 
 def whole(spans: list[dict[str, Any]]) -> str:
-    every = {name: sum_by_place([one[name] for one in spans]) for name in ("chip_us", "filler_chip_us")}
+    every = {name: sum_by_category([one[name] for one in spans]) for name in ("chip_us", "filler_chip_us")}
     all_of_it = every | {"total_chip_us": sum(one["total_chip_us"] for one in spans)}
     return goodput_page("Where <time> went", "A note.", [("pod-0", all_of_it, spans)])
 
@@ -44,18 +44,18 @@ def test_every_column_is_full_and_filler_stands_apart() -> None:
 
 
 def test_what_slices_did_lies_below_filler_and_the_rest_above() -> None:
-    all_us = dict.fromkeys(PLACE_STYLES, US_PER_HOUR)
+    all_us = dict.fromkeys(CATEGORY_STYLES, US_PER_HOUR)
     words = [band.words for band in place_bands([span(0, all_us, {"startup": 1})])]
     place = words.index(FILLER[0])
-    assert words[:place] == [PLACE_STYLES[name][0] for name in PLACE_STYLES if name in OF_SLICES]
-    assert len(words) == len(PLACE_STYLES) + 1
+    assert words[:place] == [CATEGORY_STYLES[name][0] for name in CATEGORY_STYLES if name in OF_SLICES]
+    assert len(words) == len(CATEGORY_STYLES) + 1
 
 
 def test_a_place_that_has_no_colour_yet_is_drawn_all_the_same() -> None:
     assert [band.words for band in place_bands([span(0, {"on_loan": HOUR_US})])] == ["on loan"]
 
 
-def test_the_page_needs_no_network_and_tells_what_it_draws() -> None:
+def test_the_page_needs_no_network_and_shows_what_it_draws() -> None:
     text = whole([FIRST, SECOND])
     assert "http" not in text
     assert "<script" not in text
@@ -69,7 +69,7 @@ def test_the_page_needs_no_network_and_tells_what_it_draws() -> None:
     assert legend == ["idle while none waits", FILLER[0], "lost", "productive"]
 
 
-def test_no_time_is_said_and_not_drawn() -> None:
+def test_no_time_is_reported_and_not_drawn() -> None:
     text = whole([span(0, {"productive": 0})])
     assert "No time has passed" in text
     assert "<svg" not in text

@@ -12,7 +12,7 @@ def test_what_is_not_known_is_null_in_json() -> None:
     assert json.loads(json.dumps(alone, allow_nan=False)) == alone
 
 
-def test_what_is_known_is_told() -> None:
+def test_what_is_known_is_reported() -> None:
     found = interval_json(mean_interval([3.0, 5.0]))
     assert found["value"] == 4.0
     assert found["runs"] == 2

@@ -38,7 +38,7 @@ def test_every_form_of_output_is_harmless(form: str) -> None:
         assert json.loads(text) == [{"name": HOSTILE}]
 
 
-def test_yaml_says_the_same() -> None:
+def test_yaml_shows_the_same() -> None:
     kept = HOSTILE.replace("\ud800", "")  # half a pair is no text
     assert yaml.safe_load(yaml_text({"name": kept})) == {"name": kept}
 
@@ -52,7 +52,7 @@ def test_a_log_line_is_harmless() -> None:
     assert is_harmless(TextFormatter().format(record))
 
 
-def test_what_a_hostile_twin_says_is_shown() -> None:
+def test_what_a_hostile_twin_shows_is_shown() -> None:
     message = {"id": HOSTILE, "type": HOSTILE, "at_us": 1, "cause": None, "text": HOSTILE}
     with answering() as twin:
         twin.answers["/v1/events"] = [as_json([message])]

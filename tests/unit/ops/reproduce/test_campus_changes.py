@@ -116,7 +116,7 @@ def test_a_cluster_up_or_down_takes_a_fifteenth_from_the_others_and_little_at_a_
 
 
 @pytest.mark.slow("a study of clusters, once more")
-def test_what_links_that_follow_gain_is_told_as_it_is() -> None:
+def test_what_links_that_follow_gain_is_reported_as_it_is() -> None:
     """What docs/results/papers.md says: more than either, by less than a tenth, and flows end sooner."""
     rows = {claim.name: claim.row() for claim in select_claims(("clusters",))}
     for other in ("fixed", "mesh"):

@@ -119,7 +119,7 @@ def test_a_row_has_every_field_in_order() -> None:
     }
 
 
-def test_a_row_that_does_not_hold_says_why() -> None:
+def test_a_row_that_does_not_hold_explains_why() -> None:
     assert claim(3, Stated(4, "x"), "as expected").row().note == "as expected"
     assert claim(3, Stated(4, "x")).row().note == UNEXPLAINED
     assert claim(Measured(3, note="seen"), Stated(4, "x"), "known").row().note == "seen; known"
@@ -181,7 +181,7 @@ def row(name: str) -> ClaimRow:
     return one.row()
 
 
-def test_every_row_says_what_it_is_evidence_of() -> None:
+def test_every_row_shows_what_it_is_evidence_of() -> None:
     """Fits and constructions are named, figures of our own are told, and nothing second-hand counts."""
     for one in CLAIMS:
         kind, basis = one.evidence.kind, one.evidence.basis
@@ -201,7 +201,7 @@ def test_every_row_says_what_it_is_evidence_of() -> None:
     assert set(EVIDENCE_MEANING) == {one.evidence.kind for one in CLAIMS} == set(EvidenceKind)
 
 
-def test_a_claim_that_reads_lab_runs_says_which_and_several_seeds_decide_it() -> None:
+def test_a_claim_that_reads_lab_runs_shows_which_and_several_seeds_decide_it() -> None:
     for one in CLAIMS:
         assert bool(one.runs) is (one.how == "lab run"), one.name
         if one.runs:
@@ -239,7 +239,7 @@ def test_what_no_target_of_goodput_predicts_is_fitted() -> None:
 
 
 @pytest.mark.parametrize(("kind", "fewest", "most"), [("cwdm4-bidi", 47, 56), ("cwdm8-bidi", 16, 25)])
-def test_a_fabric_says_how_many_ocses_would_do(kind: str, fewest: int, most: int) -> None:
+def test_a_fabric_shows_how_many_ocses_would_do(kind: str, fewest: int, most: int) -> None:
     found = row(f"fabric/{kind}")
     assert f"; {fewest} to {most} would do as well" in found.basis
     assert found.kind == "between papers"
@@ -258,7 +258,7 @@ def test_a_quick_claim_holds_or_is_known_not_to(quick: PaperClaim) -> None:
 # --- lab runs -----------------------------------------------------------------------------------------------
 
 
-def test_a_lab_run_is_run_once_and_keeps_what_is_asked_for() -> None:
+def test_a_lab_run_is_run_once_and_keeps_what_is_requested() -> None:
     plan = lab_runs.ClaimRunPlan(0.5, seed=3)
     first = lab_runs.lab_run(plan)
     assert lab_runs.lab_run(plan) is first
@@ -334,7 +334,7 @@ def test_the_table_counts_predictions_and_every_other_kind_apart() -> None:
     assert claim_table(rows[2:3]).splitlines()[-1] == "1 of 1 predictions hold"
 
 
-def test_the_page_escapes_what_it_shows_says_every_kind_and_needs_no_network() -> None:
+def test_the_page_escapes_what_it_shows_shows_every_kind_and_needs_no_network() -> None:
     row = claim(1, Stated(1, "<b>"), "a & b", calibrated("x < y to z")).row()
     text = claims_page([row], [])
     assert "&lt;b&gt;" in text

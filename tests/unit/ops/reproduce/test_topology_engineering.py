@@ -149,7 +149,7 @@ def test_a_mesh_that_spreads_more_of_its_traffic_is_bettered_by_more() -> None:
     assert below < 30.0 <= above
 
 
-def test_the_hedge_of_the_note_gives_the_mean_path_it_is_said_to_give() -> None:
+def test_the_hedge_of_the_note_gives_the_mean_path_it_is_reported_to_give() -> None:
     plant = VERDICT.plant
     hour, before = hour_and_before(VERDICT, plant, 0)
     links = engineer(plant, before).links
@@ -195,7 +195,7 @@ def test_caps_lengthen_paths_and_what_engineered_links_gain_then() -> None:
     assert all(engineered.path < mesh.path for mesh, engineered in pairs)
 
 
-def test_transit_is_told_against_the_least_there_is() -> None:
+def test_transit_is_reported_against_the_least_there_is() -> None:
     (claim,) = select_claims(("dcn/needless-transit",))
     row = claim.row()
     ours, least, mesh, mesh_least = map(float, re.findall(r"\b1\.\d{3}\b", row.note.partition("; ")[2]))

@@ -10,7 +10,7 @@ PODS = {"pod-0": "superpod", "pod-1": "superpod"}
 HOUR = 3_600.0
 
 
-def test_each_word_says_what_when_and_for_how_long() -> None:
+def test_each_word_shows_what_when_and_for_how_long() -> None:
     words = [
         ("drain", "pod-0/cube-12@3h"),
         ("undrain", "pod-1/cube-2"),
@@ -96,7 +96,7 @@ def test_what_is_no_finite_number_is_refused(text: str) -> None:
         parse_changes([("set", f"failures.host_per_day={text}")], PODS)
 
 
-def test_a_parameter_is_set_once_at_a_moment() -> None:
+def test_a_parameter_is_set_once_at_a_time() -> None:
     words = [("set", "failures.host_per_day=0.02"), ("set", "failures.host_per_day=0.03,fabric=pod-1")]
     later = ("set", "failures.host_per_day=0.04@3h")
     assert len(parse_changes([*words, later], PODS)) == 3

@@ -35,13 +35,13 @@ def test_each_line_is_a_token_with_its_name_and_role(tmp_path: Path) -> None:
         assert known.caller_of(wrong) is None
 
 
-def test_of_a_token_that_the_file_has_too_the_file_says_whose_it_is(tmp_path: Path) -> None:
+def test_of_a_token_that_the_file_has_too_the_file_shows_whose_it_is(tmp_path: Path) -> None:
     known = known_tokens(SECOND, written(tmp_path / "tokens", f"mia reader {FIRST}\nmax operator {SECOND}\n"))
     assert known.caller_of(f"Bearer {SECOND}") == Caller("max", Role.OPERATOR)
     assert known.caller_of(f"Bearer {FIRST}") == Caller("mia", Role.READER)
 
 
-def test_without_any_everybody_here_is_let_in() -> None:
+def test_without_any_all_here_is_let_in() -> None:
     assert known_tokens(None, None).caller_of(None) is NAMELESS
 
 
@@ -100,7 +100,7 @@ def test_root_may_let_a_group_read_a_file_as_kubernetes_does(
     assert known_tokens(None, path).caller_of(f"Bearer {FIRST}") == Caller("mia", Role.READER)
 
 
-def test_a_file_that_cannot_be_opened_now_is_not_said_to_be_wrong(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_opened_now_is_not_reported_to_be_wrong(tmp_path: Path) -> None:
     """Or a process would end for good, though only all descriptors were taken."""
     path = written(tmp_path / "tokens", f"mia reader {FIRST}")
     with (

@@ -139,7 +139,7 @@ def test_bytes_that_come_one_by_one_win_no_time(served: Served, monkeypatch: pyt
             pytest.fail("it was never dropped")
 
 
-def test_a_flood_of_silent_connections_keeps_nobody_out(served: Served) -> None:
+def test_a_flood_of_silent_connections_keeps_none_out(served: Served) -> None:
     with contextlib.ExitStack() as stack:
         flood = [stack.enter_context(served.open(HEAD[: n % 20])) for n in range(10 * ROOM)]
         with served.open(HEAD) as connection:

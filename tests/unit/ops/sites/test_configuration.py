@@ -43,11 +43,13 @@ def test_two_values_that_do_not_go_together_are_named() -> None:
     for pair in ("transceivers.degraded_above_ber=0.001", "transceivers.down_above_ber=1e-5"):
         with pytest.raises(InvalidInput, match=r"degraded_above_ber: .* at most down_above_ber, "):
             superpod_config([pair])
-    with pytest.raises(InvalidInput, match=r"look_interval_s: 59 is not allowed; .* the nearest is 60"):
-        superpod_config(["transceivers.look_interval_s=59"])
+    with pytest.raises(InvalidInput, match=r"inspection_interval_s: 59 is not allowed; .* the nearest is 60"):
+        superpod_config(["transceivers.inspection_interval_s=59"])
     for seconds in (0, 60):
         assert (
-            superpod_config([f"transceivers.look_interval_s={seconds}"]).transceivers.look_interval_s
+            superpod_config(
+                [f"transceivers.inspection_interval_s={seconds}"]
+            ).transceivers.inspection_interval_s
             == seconds
         )
     both = superpod_config(["transceivers.degraded_above_ber=0.001", "transceivers.down_above_ber=0.01"])
@@ -96,7 +98,7 @@ def test_a_list_is_for_a_site_file(name: str) -> None:
     )
 
 
-def test_the_defaults_of_lists_are_told_as_a_file_says_them() -> None:
+def test_the_defaults_of_lists_are_reported_as_a_file_shows_them() -> None:
     defaults = {one.name: one.default for one in parameters("dcn")}
     assert (defaults["network.blocks"], defaults["demand.storage"]) == ([{"count": 16}], [])
     sections = {

@@ -231,7 +231,7 @@ def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path
     ("kind", "names"),
     [("superpod", ["pod-0", "pod-1"]), ("static-pod", ["pod-0", "pod-1"]), ("dcn", ["dcn-0", "dcn-1"])],
 )
-def test_fabrics_that_nobody_named_are_called_after_their_kind(kind: str, names: list[str]) -> None:
+def test_fabrics_that_none_named_are_called_after_their_kind(kind: str, names: list[str]) -> None:
     assert [(plan.site, *plan.fabrics) for plan in NewTwinOptions(2, kind).sites()] == [
         (name, name) for name in names
     ]

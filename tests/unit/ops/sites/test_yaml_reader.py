@@ -73,7 +73,7 @@ def test_what_is_read(text: str, content: object, file: Path) -> None:
     ],
     ids=range(22),
 )
-def test_what_is_not_read_is_said_with_its_line(text: str, sentence: str, file: Path) -> None:
+def test_what_is_not_read_is_reported_with_its_line(text: str, sentence: str, file: Path) -> None:
     file.write_text(text)
     with pytest.raises(InvalidInput) as raised:
         read_yaml(file)
@@ -87,7 +87,7 @@ def test_an_alias_bomb_is_refused_where_it_begins(file: Path) -> None:
         read_yaml(file)
 
 
-def test_a_path_that_no_file_can_have_is_told() -> None:
+def test_a_path_that_no_file_can_have_is_reported() -> None:
     with pytest.raises(InvalidInput, match=r"^not a valid path: it contains a NUL character$"):
         read_yaml(Path("a\0b"))
 

@@ -100,7 +100,7 @@ def commands(data: Path, tmp_path: Path) -> dict[str, Callable[[], Any]]:
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_a_full_disk_at_any_moment_leaves_nothing(
+def test_a_full_disk_at_any_time_leaves_nothing(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     run, sync, moments = commands(data, tmp_path)[command], os.fsync, 0
@@ -132,7 +132,7 @@ def test_a_full_disk_at_any_moment_leaves_nothing(
 
 @pytest.mark.integration
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_killed_at_any_moment_it_is_done_again(data: Path, tmp_path: Path, command: str) -> None:
+def test_killed_at_any_time_it_is_done_again(data: Path, tmp_path: Path, command: str) -> None:
     run, sync = commands(data, tmp_path)[command], os.fsync
     run()
     wanted = files_in(tmp_path / "made").keys()
@@ -239,7 +239,7 @@ def test_every_change_of_a_backup_is_found_and_named(data: Path, tmp_path: Path)
     [
         (b"{}", "manifest.json is not a valid manifest"),
         (b"[]", "manifest.json is not a valid manifest"),
-        (b'{"form": 2, "sha256": ""}', "manifest.json has format 2; must be 1"),
+        (b'{"format": 2, "sha256": ""}', "manifest.json has format 2; must be 1"),
     ],
 )
 def test_a_foreign_folder_is_no_backup(tmp_path: Path, text: bytes, said: str) -> None:
@@ -266,7 +266,7 @@ def test_a_log_that_is_not_what_the_twin_wrote_is_not_backed_up(data: Path, tmp_
     assert not (tmp_path / "b").exists()
 
 
-def test_a_log_that_cannot_be_read_is_told_by_its_data_folder(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_read_is_reported_by_its_data_folder(tmp_path: Path) -> None:
     """Of backups and of forks."""
     (tmp_path / "log" / "pod-0.jsonl").mkdir(parents=True)
     log = site_log(tmp_path / "log", "pod-0")
@@ -275,7 +275,7 @@ def test_a_log_that_cannot_be_read_is_told_by_its_data_folder(tmp_path: Path) ->
     assert [*log_chunks(tmp_path, site_log(tmp_path / "log", "pod-1"), 0)] == []
 
 
-def test_a_build_that_reads_the_log_otherwise_says_so(
+def test_a_build_that_reads_the_log_otherwise_reports_it(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_backup(tmp_path / "b", data)

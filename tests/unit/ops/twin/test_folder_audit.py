@@ -13,7 +13,7 @@ from tests.support.pods import POD, pod_lab
 
 
 @pytest.mark.parametrize("at_us", [None, 7])
-def test_a_line_that_repeats_a_number_with_other_contents_is_told(at_us: int | None) -> None:
+def test_a_line_that_repeats_a_number_with_other_contents_is_reported(at_us: int | None) -> None:
     """Readers drop it: no state is another one by it."""
     lines: list[bytes] = []
     lab = pod_lab(SuperpodConfig(seed=4), sink=lambda data: lines.extend(data.splitlines()))

@@ -183,7 +183,7 @@ def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_
 
 
 @pytest.mark.slow("audits the logs of a twin and of its fork")
-def test_an_audit_covers_both_parts_and_says_of_what_it_is_a_fork(parent: Path) -> None:
+def test_an_audit_covers_both_parts_and_shows_of_what_it_is_a_fork(parent: Path) -> None:
     origin = run_fork(ForkOptions("calm", "5d"), parent)
     assert run_audit(data=fork_folder("calm"))["clean"]  # the states that it was made with
     end = len(driven("calm", FORKED_AT + DAY))

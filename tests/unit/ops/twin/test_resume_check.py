@@ -104,7 +104,7 @@ def change(folder: DataFolder, site: str, fabric: str, name: str, was: float, va
         file.write(line + b"\n")
 
 
-def test_of_what_was_changed_since_both_values_are_said(
+def test_of_what_was_changed_since_both_values_are_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder, name = DataFolder(tmp_path), "failures.host_per_day"
@@ -123,7 +123,7 @@ def test_of_what_was_changed_since_both_values_are_said(
     )
 
 
-def test_of_what_was_changed_since_a_file_is_told_both_values(files: Files) -> None:
+def test_of_what_was_changed_since_a_file_is_reported_both_values(files: Files) -> None:
     requested = NewTwinOptions(site_files=(files.campus, files.annex))
     files.folder.open_or_create(requested)
     change(files.folder, "campus", "pod-0", "repairs.technicians", 2, 5)
@@ -175,7 +175,7 @@ def test_other_options_than_those_of_the_files_are_refused(
         ),
     ],
 )
-def test_a_file_that_says_something_else_by_now_is_refused(
+def test_a_file_that_shows_something_else_by_now_is_refused(
     before: str, after: str, said: str, files: Files
 ) -> None:
     requested = NewTwinOptions(site_files=(files.campus, files.annex))

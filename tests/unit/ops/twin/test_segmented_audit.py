@@ -107,7 +107,7 @@ def test_a_clean_log_is_clean_in_parts(kept: Path, jobs: int) -> None:
 
 @given(part=st.floats(0, 1, exclude_max=True), how=st.sampled_from(["later", "gone", "twice", "no message"]))
 @settings(max_examples=25, deadline=None)
-def test_a_log_that_is_another_is_told_of_as_by_one_fold(
+def test_a_log_that_is_another_is_reported_as_by_one_fold(
     kept: Path, tmp_path_factory: pytest.TempPathFactory, part: float, how: str
 ) -> None:
     folder = tmp_path_factory.mktemp("other")
@@ -156,7 +156,7 @@ def without(snapshot: SiteSnapshot) -> SiteSnapshot:
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3, -1])
 @pytest.mark.parametrize("change", [other_book, without])
-def test_a_snapshot_that_is_wrong_is_told_of_and_the_log_is_not(
+def test_a_snapshot_that_is_wrong_is_reported_and_the_log_is_not(
     kept: Path, tmp_path: Path, place: int, change: Callable[[SiteSnapshot], SiteSnapshot]
 ) -> None:
     """Whether a part begins there or only passes it."""
@@ -179,7 +179,7 @@ def test_where_all_are_wrong_the_log_is_folded_as_one(kept: Path, tmp_path: Path
     assert told_of(found) == told_of(audit_segment(site, whole_log(site)))
 
 
-def test_states_that_are_others_are_told_of_in_parts_too(kept: Path) -> None:
+def test_states_that_are_others_are_reported_in_parts_too(kept: Path) -> None:
     site = audited(kept)
     other = {key: dict(stored) for key, stored in site.states.items()} | {
         ("cubes", POD): {"_counters": b"{}"}
@@ -190,7 +190,7 @@ def test_states_that_are_others_are_told_of_in_parts_too(kept: Path) -> None:
     assert told_of(found) == told_of(audit_segment(site, whole_log(site)))
 
 
-def test_what_cannot_be_used_is_passed_over_and_told(kept: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_passed_over_and_reported(kept: Path, tmp_path: Path) -> None:
     shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
     first, second, third, *rest = snapshots(tmp_path).positions()
     path = tmp_path / "snapshots" / f"{first:012d}.snapshot"

@@ -64,7 +64,7 @@ def answers(client: Client) -> list[tuple[int, Any]]:
     return [(one.status_code, one.json()) for one in found]
 
 
-def test_a_running_twin_goes_on_in_a_shorter_file_and_answers_as_before(twin: DrivenTwin) -> None:
+def test_a_running_twin_continues_in_a_shorter_file_and_answers_as_before(twin: DrivenTwin) -> None:
     archive = LogArchiver(twin.logs, twin.twin, twin.operations)
     client = twin.client(archive=archive.take)
     log = content(twin)
@@ -88,7 +88,7 @@ def test_a_running_twin_goes_on_in_a_shorter_file_and_answers_as_before(twin: Dr
     twin.twin.sites[0].check_log()
 
 
-def test_what_no_archive_says_is_refused(twin: DrivenTwin) -> None:
+def test_what_no_archive_shows_is_refused(twin: DrivenTwin) -> None:
     archive, log = LogArchiver(twin.logs, twin.twin, twin.operations), content(twin)
     client, before = twin.client(archive=archive.take), read(log)
     with pytest.raises(NotFound, match="site pod-7: no such site"):
@@ -105,7 +105,7 @@ def test_what_no_archive_says_is_refused(twin: DrivenTwin) -> None:
     assert (read(log), truncated_path(log).exists()) == (before, False)
 
 
-def test_a_full_disk_is_its_asker_s_and_the_twin_goes_on(
+def test_a_full_disk_is_its_asker_s_and_the_twin_continues(
     twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, sync, calls = content(twin), os.fsync, 0

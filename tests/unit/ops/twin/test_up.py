@@ -36,7 +36,7 @@ SLIPS = [
 
 
 @pytest.mark.parametrize("requested", SLIPS)
-def test_a_slip_beside_fresh_loses_nothing(requested: NewTwinOptions, tmp_path: Path) -> None:
+def test_a_slip_next_to_fresh_loses_nothing(requested: NewTwinOptions, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.open_or_create(NewTwinOptions())
     folder.logs.mkdir()
@@ -47,7 +47,7 @@ def test_a_slip_beside_fresh_loses_nothing(requested: NewTwinOptions, tmp_path: 
     assert (tmp_path / IDENTITY_FILE).exists()
 
 
-def test_a_redis_that_does_not_answer_beside_fresh_loses_nothing(tmp_path: Path) -> None:
+def test_a_redis_that_does_not_answer_next_to_fresh_loses_nothing(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.open_or_create(NewTwinOptions())
     with pytest.raises(StoreUnreachable):
@@ -55,7 +55,7 @@ def test_a_redis_that_does_not_answer_beside_fresh_loses_nothing(tmp_path: Path)
     assert (tmp_path / IDENTITY_FILE).exists()
 
 
-def test_who_begins_a_twin_twice_hears_of_its_folder_first_and_then_of_the_port(tmp_path: Path) -> None:
+def test_who_begins_a_twin_twice_receives_its_folder_first_and_then_of_the_port(tmp_path: Path) -> None:
     here, elsewhere = DataFolder(tmp_path / "here"), tmp_path / "elsewhere"
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -101,7 +101,7 @@ def test_a_redis_that_does_not_answer_leaves_no_twin_behind(tmp_path: Path) -> N
     ],
     ids=lambda text: text[:20],
 )
-def test_a_clock_that_nobody_wrote_is_as_none(text: str, tmp_path: Path) -> None:
+def test_a_clock_that_none_wrote_is_as_none(text: str, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.clock.write_text(text)
     assert folder.stored_clock() == SavedClock()
@@ -181,7 +181,7 @@ def test_what_a_twin_keeps_is_its_user_s_alone(tmp_path: Path) -> None:
     folder.release()
 
 
-def test_a_new_folder_is_its_user_s_alone_from_the_first_moment(tmp_path: Path) -> None:
+def test_a_new_folder_is_its_user_s_alone_from_the_first_time(tmp_path: Path) -> None:
     place = tmp_path / "twin"
     place.mkdir()
     place.chmod(0o777)
@@ -192,7 +192,7 @@ def test_a_new_folder_is_its_user_s_alone_from_the_first_moment(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("mode", "allowed"), [(0o755, True), (0o777, False), (0o775, False)])
-def test_a_folder_of_other_things_stays_as_it_is_if_nobody_else_writes_there(
+def test_a_folder_of_other_things_stays_as_it_is_if_no_other_writes_there(
     tmp_path: Path, mode: int, allowed: bool
 ) -> None:
     (tmp_path / "letter.txt").write_text("dear Mia")
@@ -242,7 +242,7 @@ def test_a_twin_is_resumed_with_the_options_that_found_it(options: UpOptions, to
         ),
     ],
 )
-def test_what_up_tells_has_names_and_a_time(body: Body, said: str) -> None:
+def test_what_up_shows_has_names_and_a_time(body: Body, said: str) -> None:
     message = Envelope(
         id="x@pod-0/1",
         type=type(body).__name__,

@@ -290,7 +290,7 @@ def test_cut_off_at_any_step_it_is_done_again(
     goes_on(data)
 
 
-def test_until_the_log_is_told_the_version_before_goes_on(
+def test_until_the_log_is_reported_the_version_before_continues(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the upgrade had kept is of no log then, and nobody's base."""
@@ -331,7 +331,7 @@ def failing(*_: object) -> None:
     raise OperationFailed("log file: No space left on device")
 
 
-def test_the_version_before_says_who_has_begun(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_version_before_shows_who_has_begun(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(RedisStore, "stage", cut)
         with pytest.raises(Killed):
@@ -382,7 +382,7 @@ def test_what_another_version_began_only_that_one_ends(data: Path) -> None:
         (
             {f"{LAYOUT_VALUE}cubes": FORM},
             UpgradeNeeded,
-            "cubes: no migration leads from states of form of then",
+            "cubes: no migration leads from states of layout of then",
         ),
         ({f"{LAYOUT_VALUE}cubes": None}, UpgradeNeeded, "cubes: is new in this version"),
     ],
@@ -441,7 +441,7 @@ def test_states_of_another_form_are_migrated_and_the_past_stays(of_another_form:
     goes_on(data)
 
 
-def test_what_this_version_would_have_said_and_held_is_told_before(data: Path) -> None:
+def test_what_this_version_would_have_reported_and_held_is_reported_before(data: Path) -> None:
     told: list[int] = []
     (row, other) = check_upgrade(data, report_progress=lambda _site, done, _whole: told.append(done))
     assert (row["since"], row["first_difference"], row["differing_states"]) == (0, None, [])

@@ -44,7 +44,7 @@ def test_simulated_time_is_wall_time_times_speed_from_where_it_stopped() -> None
     assert wall.clock.show().lag_us == 0
 
 
-def test_it_stands_still_while_paused_and_goes_on_from_there() -> None:
+def test_it_stands_still_while_paused_and_continues_from_there() -> None:
     wall = Wall(speed=10.0)
     wall.pass_s(1)
     wall.clock.pause()
@@ -158,7 +158,7 @@ def test_the_speed_held_is_what_was_processed_over_the_last_seconds() -> None:
     assert wall.clock.show().achieved_speed == 0.0
 
 
-def test_it_says_how_long_to_wait_for_a_simulated_time() -> None:
+def test_it_shows_how_long_to_wait_for_a_simulated_time() -> None:
     wall = Wall(speed=10.0)
     assert wall.clock.wall_s_until(50 * US_PER_S) == pytest.approx(5.0)
     wall.pass_s(2)

@@ -157,7 +157,7 @@ def test_only_the_log_behind_the_newest_snapshot_is_folded(lived: Path, tmp_path
     assert held["fabrics"]["pod-1"].retired_us > 0
 
 
-def test_a_twin_made_anew_lives_on_as_the_other_does(lived: Path, tmp_path: Path) -> None:
+def test_a_twin_made_again_lives_on_as_the_other_does(lived: Path, tmp_path: Path) -> None:
     logs = []
     for by_snapshot in (True, False):
         folder = tmp_path / f"by-{by_snapshot}"
@@ -173,7 +173,7 @@ def test_a_twin_made_anew_lives_on_as_the_other_does(lived: Path, tmp_path: Path
     assert logs[0] == logs[1]
 
 
-def test_a_snapshot_that_does_not_lead_to_the_log_is_told_of_and_all_is_folded(
+def test_a_snapshot_that_does_not_lead_to_the_log_is_reported_and_all_is_folded(
     lived: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One that is wrong in itself, as no digest can tell."""
@@ -192,7 +192,7 @@ def test_a_snapshot_that_does_not_lead_to_the_log_is_told_of_and_all_is_folded(
     assert ", folding the whole log: pod-0: " in told
 
 
-def test_a_snapshot_with_a_field_that_cannot_be_read_is_told_of_and_all_is_folded(
+def test_a_snapshot_with_a_field_that_cannot_be_read_is_reported_and_all_is_folded(
     lived: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def emptied(found: list[SiteSnapshot]) -> SiteSnapshot:

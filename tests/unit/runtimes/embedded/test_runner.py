@@ -194,7 +194,7 @@ def test_requests_and_due_ticks_take_turns_whoever_is_started_again(tmp_path: Pa
     assert roots == ["DrainCube", "Tick"] * 11 + ["DrainCube"]
 
 
-def test_every_message_is_told_once_committed(tmp_path: Path) -> None:
+def test_every_message_is_reported_once_committed(tmp_path: Path) -> None:
     twin = Twin(tmp_path)
     told: list[str] = []
     twin.start(on_append=lambda messages: told.extend(m.id for m in messages))
@@ -361,7 +361,7 @@ def test_requests_that_wait_survive_a_rebuild(tmp_path: Path) -> None:
 # --- log and states that do not belong together -------------------------------------------------------------
 
 
-def test_a_log_that_is_shorter_than_the_states_is_told(tmp_path: Path) -> None:
+def test_a_log_that_is_shorter_than_the_states_is_reported(tmp_path: Path) -> None:
     twin = run(tmp_path, 5)
     twin.stop()
     lines = twin.log.splitlines(keepends=True)
@@ -378,7 +378,7 @@ def test_a_log_that_is_shorter_than_the_states_is_told(tmp_path: Path) -> None:
     check_whole(twin)
 
 
-def test_a_tail_that_its_services_do_not_say_is_told(tmp_path: Path) -> None:
+def test_a_tail_that_its_services_do_not_say_is_reported(tmp_path: Path) -> None:
     twin = run(tmp_path, 6)
     before = copied(twin.store)
     twin.step()
@@ -395,7 +395,7 @@ def test_a_tail_that_its_services_do_not_say_is_told(tmp_path: Path) -> None:
         twin.start()
 
 
-def test_services_that_stand_at_different_positions_are_told(tmp_path: Path) -> None:
+def test_services_that_stand_at_different_positions_are_reported(tmp_path: Path) -> None:
     twin = run(tmp_path, 6)
     twin.stop()
     position = twin.runner.position
@@ -406,7 +406,7 @@ def test_services_that_stand_at_different_positions_are_told(tmp_path: Path) -> 
         twin.start()
 
 
-def test_a_state_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_state_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     twin = run(tmp_path, 6)
     twin.stop()
     twin.store._partitions[0].states["ocs", "pod-0"]["readings"] = b"rubbish"
@@ -548,7 +548,7 @@ def test_only_the_newest_telemetry_frames_are_kept(tmp_path: Path) -> None:
     assert folder.latest("pod-0") == b"again"
 
 
-def test_what_is_no_frame_in_the_folder_is_nobody_s(tmp_path: Path) -> None:
+def test_what_is_no_frame_in_the_folder_is_none_s(tmp_path: Path) -> None:
     folder = TelemetryFolder(tmp_path, share_max=math.inf)
     folder.put("pod-0", 1, b"frame")
     for name in ("foreign.arrows", f"{7:020d}.part", "٣" * 20 + ".arrows"):
@@ -592,7 +592,7 @@ def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Pa
     assert folder.latest("pod-0") == b"cubes 10000000 1"
 
 
-def test_a_service_may_render_a_frame_at_the_tick_of_another_beside_that_one_s(tmp_path: Path) -> None:
+def test_a_service_may_render_a_frame_at_the_tick_of_another_next_to_that_one_s(tmp_path: Path) -> None:
     cubes, ocs, *others = TOYS
     beside = replace(ocs, frames_on_ticks_of=("cubes",), frames_suffix="ocs")
     twin = Twin(tmp_path, (cubes, beside, *others))
@@ -642,7 +642,7 @@ def test_frames_that_would_hold_up_the_twin_are_passed_over_and_counted(
     assert (folder.not_rendered, folder.latest("pod-0")) == (2, b"cheap")
 
 
-def test_a_frame_that_cannot_be_written_is_told_and_counted_and_the_twin_goes_on(
+def test_a_frame_that_cannot_be_written_is_reported_and_counted_and_the_twin_continues(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     twin = Twin(tmp_path)
@@ -665,7 +665,7 @@ def test_a_frame_that_cannot_be_written_is_told_and_counted_and_the_twin_goes_on
     assert (folder.latest("pod-0") or b"").startswith(b"cubes ")
 
 
-def test_a_tick_is_due_until_what_it_said_is_committed(tmp_path: Path) -> None:
+def test_a_tick_is_due_until_what_it_reported_is_committed(tmp_path: Path) -> None:
     """Who waits for the clock must not read the documents of before."""
 
     class Watching(MemoryStore):
@@ -691,7 +691,7 @@ def test_a_tick_is_due_until_what_it_said_is_committed(tmp_path: Path) -> None:
 # --- which code made the states -----------------------------------------------------------------------------
 
 
-def test_states_of_another_build_of_the_same_rules_are_gone_on_with(tmp_path: Path) -> None:
+def test_states_of_another_build_of_the_same_rules_are_continued(tmp_path: Path) -> None:
     twin = Twin(tmp_path)
     twin.start(software="1.0+one")
     twin.runner.take(first_message(CONFIG))
@@ -711,7 +711,10 @@ def test_states_of_another_build_of_the_same_rules_are_gone_on_with(tmp_path: Pa
     [
         ({"rules": str(RULES - 1)}, f"are of rules {RULES - 1}, by 1.0+one, and this is 1.0+two of rules"),
         ({"rules": str(RULES + 1)}, "which are older: start it with that version"),
-        ({"form:cubes": "another"}, "1.0+two stores those of cubes in another form: run `lightwave upgrade`"),
+        (
+            {"layout:cubes": "another"},
+            "1.0+two stores those of cubes in another layout: run `lightwave upgrade`",
+        ),
         ({"rules": None}, "were written before rules had a number"),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_twin_that_begins_again_takes_the_next_where_it_would_have(tmp_path: P
     assert before + EVERY <= kept[1] < before + 2 * EVERY
 
 
-def test_where_none_can_be_written_the_twin_goes_on_and_says_so_once(
+def test_where_none_can_be_written_the_twin_continues_and_reports_it_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "snapshots").write_text("in the way")
@@ -94,7 +94,7 @@ def test_where_none_can_be_written_the_twin_goes_on_and_says_so_once(
     assert len([record for record in caplog.records if "no snapshot" in record.message]) == 1
 
 
-def test_of_a_log_that_is_shorter_than_the_newest_they_are_taken_anew(tmp_path: Path) -> None:
+def test_of_a_log_that_is_shorter_than_the_newest_they_are_taken_again(tmp_path: Path) -> None:
     first = Living(tmp_path)
     first.live(300)
     first.end()

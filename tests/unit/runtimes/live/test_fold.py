@@ -185,7 +185,7 @@ def test_a_store_that_went_back_ends_it(store: MemoryStore) -> None:
         fold.take([as_root(4, drain(4, 4))])
 
 
-def test_a_service_that_raises_stops_before_the_message_and_says_so(store: MemoryStore) -> None:
+def test_a_service_that_raises_stops_before_the_message_and_reports_it(store: MemoryStore) -> None:
     fold = fold_of(store, raising(seq=2))
     assert fold.take(RECORDS)
     assert store.positions(0) == {"cubes": 2}
@@ -204,7 +204,7 @@ def skip_record(offset: int, message: str = "operator@pod-0/2") -> Record:
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_skip_on_the_log_lets_it_go_on(store: MemoryStore, together: bool) -> None:
+def test_a_skip_on_the_log_lets_it_continue(store: MemoryStore, together: bool) -> None:
     fold = fold_of(store, raising(seq=2))
     if together:  # as after a restart: the skip is on the log already
         assert fold.take([*RECORDS, skip_record(4)])

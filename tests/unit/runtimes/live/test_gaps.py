@@ -111,7 +111,7 @@ def test_a_gap_before_the_end_gets_nothing(store: Store, log: FakeLog) -> None:
     assert found.end == WRITTEN
 
 
-def test_a_log_that_begins_later_without_a_root_message_is_told(store: Store, log: FakeLog) -> None:
+def test_a_log_that_begins_later_without_a_root_message_is_reported(store: Store, log: FakeLog) -> None:
     class Shortened(FakeLog):
         async def begin(self, partition: int) -> int:
             return 1

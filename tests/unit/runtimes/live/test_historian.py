@@ -65,7 +65,7 @@ def test_a_field_that_is_missing_is_nothing(expected: bytes | None, found: bytes
     assert shown in difference_text(difference(expected, found), 0, 1)
 
 
-def test_a_wrong_state_is_told_once_as_it_was_found_and_until_it_is_right(
+def test_a_wrong_state_is_reported_once_as_it_was_found_and_until_it_is_right(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = historian(tmp_path)
@@ -88,7 +88,7 @@ def test_a_wrong_state_is_told_once_as_it_was_found_and_until_it_is_right(
     ]
 
 
-def test_a_snapshot_that_cannot_be_written_is_told_and_the_next_may_be(tmp_path: Path) -> None:
+def test_a_snapshot_that_cannot_be_written_is_reported_and_the_next_may_be(tmp_path: Path) -> None:
     folder = tmp_path / "snapshots"
     folder.write_text("no folder")
     one = historian(folder)

@@ -87,7 +87,7 @@ def test_one_that_waits_joins_as_soon_as_there_is_a_twin(
     assert slept == [0.01] * 3
 
 
-def test_what_is_missing_is_said_when_the_wait_is_over(
+def test_what_is_missing_is_reported_when_the_wait_is_over(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Kafka(monkeypatch, away=1_000)
@@ -99,7 +99,7 @@ def test_what_is_missing_is_said_when_the_wait_is_over(
         join(store, 0)
 
 
-def test_a_redis_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redis_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     Kafka(monkeypatch)
     with pytest.raises(StoreUnreachable, match=r"^Redis at .*does not answer"):
         join(RedisStore(f"redis://127.0.0.1:{free_port()}/0"), 0.05)
@@ -120,7 +120,7 @@ def test_a_log_of_another_twin_is_not_waited_for(store: RedisStore, monkeypatch:
         (StateCodeVersion(RULES + 1, {"ocs": "form"}, "2"), "which are older: start it with that version"),
         (
             StateCodeVersion(RULES, {"ocs": "another"}, "2"),
-            "stores those of ocs in another form: run `lightwave live up",
+            "stores those of ocs in another layout: run `lightwave live up",
         ),
     ],
 )

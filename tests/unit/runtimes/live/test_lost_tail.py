@@ -74,13 +74,13 @@ def sequencer(store: Store, log: FakeLog) -> PartitionSequencer:
     return PartitionSequencer(0, TWIN, SERVICES_OF, store, log)
 
 
-def test_a_whole_log_is_gone_on_with(store: Store, log: FakeLog) -> None:
+def test_a_whole_log_is_continued(store: Store, log: FakeLog) -> None:
     found = sequencer(store, log)
     assert asyncio.run(found.step(EPOCH)) is False
     assert found.end == WRITTEN
 
 
-def test_what_nobody_has_read_yet_is_missed(store: Store, log: FakeLog) -> None:
+def test_what_none_has_read_yet_is_missed(store: Store, log: FakeLog) -> None:
     del log.records[0][WRITTEN - 1 :]
     with pytest.raises(LogDamaged, match="partition 0: 5 messages were written, but the log has only 4"):
         asyncio.run(sequencer(store, log).step(EPOCH))

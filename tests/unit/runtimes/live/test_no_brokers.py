@@ -22,7 +22,7 @@ async def look() -> None:
         made._closed = True
 
 
-def test_no_broker_is_an_answer_after_which_it_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_broker_is_an_answer_after_which_it_requests_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumer, "AIOKafkaClient", AIOKafkaClient)
     with pytest.raises(
         AssertionError

@@ -49,7 +49,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_whoever_would_ask_kafka_says_so(deaf: Brokers) -> None:
+def test_whoever_would_ask_kafka_reports_it(deaf: Brokers) -> None:
     operations = KafkaOperations(Endpoints(deaf, "redis://unused", Topics("t")))
     rebuilt = new_operation(RebuildBegun(software="any"), "me", 1)
     asks: tuple[Callable[[], Any], ...] = (
@@ -77,7 +77,7 @@ with no_descriptor_left() as most:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_a_client_that_came_nowhere_is_not_asked_why_by_one_more(loop: str) -> None:
+def test_a_client_that_came_nowhere_is_not_requested_why_by_one_more(loop: str) -> None:
     """Its module is loaded already; asyncio would write tracebacks, and uvloop end the process."""
     done = subprocess.run([sys.executable, "-c", NOWHERE, loop], capture_output=True, text=True, timeout=60)
     (line,) = done.stderr.splitlines()
@@ -94,7 +94,7 @@ def test_a_consumer_that_does_not_reach_kafka_leaves_nothing_behind(deaf: Broker
     assert threading.active_count() == before
 
 
-def test_the_copy_of_a_log_says_it_once_and_goes_on(
+def test_the_copy_of_a_log_shows_it_once_and_continues(
     deaf: Brokers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(mirrors, "RETRY_S", 0.01)

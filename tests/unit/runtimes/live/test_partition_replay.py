@@ -92,7 +92,7 @@ def outputs(records: list[Record]) -> list[int]:
     return found
 
 
-def test_a_service_that_says_more_is_refused_by_name(swarm: LiveSwarm) -> None:
+def test_a_service_that_shows_more_is_refused_by_name(swarm: LiveSwarm) -> None:
     """As if an older version, that did not say it, had written the log."""
     read = {rule.body.__name__ for service in FLEET["superpod"] for rule in service.rules}
     records = list(swarm.log.records[0])
@@ -113,7 +113,7 @@ def test_a_service_that_says_more_is_refused_by_name(swarm: LiveSwarm) -> None:
         refolded(gone).image()
 
 
-def test_a_service_that_says_less_or_otherwise_is_refused_by_name(swarm: LiveSwarm) -> None:
+def test_a_service_that_shows_less_or_otherwise_is_refused_by_name(swarm: LiveSwarm) -> None:
     records = list(swarm.log.records[0])
     place = outputs(records)[20]
     fields = json.loads(records[place].value)

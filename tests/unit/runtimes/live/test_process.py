@@ -103,7 +103,7 @@ def metrics(server: HealthServer, path: str = "/metrics") -> str:
     return text
 
 
-def test_a_beat_goes_on_after_a_report_that_raised(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_beat_continues_after_a_report_that_raised(caplog: pytest.LogCaptureFixture) -> None:
     """Such as one that reads what another thread changes: without its beat a process would be lost to sight,
     and without its guard never end."""
     store = Notes()
@@ -126,7 +126,7 @@ def test_a_beat_goes_on_after_a_report_that_raised(caplog: pytest.LogCaptureFixt
     assert [record.getMessage() for record in caplog.records] == ["report: KeyError('partition')"]
 
 
-def test_a_guard_that_raised_is_a_problem_and_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_guard_that_raised_is_a_problem_and_is_requested_again(caplog: pytest.LogCaptureFixture) -> None:
     asked: list[int] = []
 
     def guard() -> None:
@@ -219,7 +219,7 @@ def test_metrics_take_a_query_and_a_client_that_goes_away(capfd: pytest.CaptureF
 
 
 @pytest.mark.parametrize(("said", "count"), [("3", 3), ("", 0), ("many", 0), (None, 0)])
-def test_restarts_are_what_the_supervisor_says(
+def test_restarts_are_what_the_supervisor_shows(
     said: str | None, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if said is None:
@@ -271,7 +271,7 @@ def test_the_guard_ends_a_process_whose_work_is_stuck() -> None:
     assert (said["replica"], said["service"]) == ("ocs-a", "ocs")
 
 
-def test_a_process_that_is_told_to_end_is_not_ended_by_its_guard() -> None:
+def test_a_process_that_is_reported_to_end_is_not_ended_by_its_guard() -> None:
     done = guarded("stops")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -288,7 +288,7 @@ def test_a_beat_that_stopped_does_not_come_back() -> None:
     assert store.rows[-1] is None
 
 
-def test_a_frame_that_kafka_does_not_take_says_where_it_was_looked_for(
+def test_a_frame_that_kafka_does_not_take_shows_where_it_was_looked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Deaf:

@@ -92,7 +92,7 @@ def test_a_batch_that_has_filled_for_long_is_whole(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("patient")
-def test_what_came_before_partitions_were_given_out_anew_is_left_to_be_read_again() -> None:
+def test_what_came_before_partitions_were_given_out_again_is_left_to_be_read_again() -> None:
     async def run() -> list[list[int]]:
         stream = FakeStream()
         stream.arrive(1, range(2))

@@ -50,7 +50,7 @@ def test_messages_come_back_as_they_were() -> None:
     assert open_record(root(message=first), TWIN) == first
 
 
-def test_a_root_message_that_missed_its_offset_is_void_whatever_it_says() -> None:
+def test_a_root_message_that_missed_its_offset_is_void_whatever_it_shows() -> None:
     assert open_record(root(offset=10), TWIN) is None
     assert open_record(replace(root(offset=10), value=b"not even JSON"), TWIN) is None
 
@@ -149,6 +149,6 @@ def test_a_dead_letter_is_small_whatever_the_record_is() -> None:
     assert "line_bytes" not in whole
 
 
-def test_a_dead_letter_says_where_it_comes_from() -> None:
+def test_a_dead_letter_shows_where_it_comes_from() -> None:
     letter = dead_letter_line(replace(saying(), value=b"\xff{"), "cubes", "not JSON")
     assert letter == b'{"origin":"1:10","error":"not JSON","line":"\\\\xff{","service":"cubes"}'

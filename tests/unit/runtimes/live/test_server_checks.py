@@ -81,7 +81,7 @@ def around(store: Store) -> ServerChecks:
         (RedisServer("Redis at x", appends=True, bytes_max=9, policy="noeviction"), None),
     ],
 )
-def test_settings_of_redis_that_lose_a_twin_are_told(told: RedisServer, words: str | None) -> None:
+def test_settings_of_redis_that_lose_a_twin_are_reported(told: RedisServer, words: str | None) -> None:
     store = Store()
     store.told = [told]
     found = redis_problems(as_any(store))
@@ -109,7 +109,7 @@ def test_a_redis_that_does_not_tell_its_settings_is_noted_once_and_no_problem(
         (NOTED | {"id": "../x"}, r"twin '../x' of '4' partitions is not valid; must be 32 digits"),
     ],
 )
-def test_a_redis_that_holds_the_twin_no_more_is_told(noted: dict[str, str], words: str | None) -> None:
+def test_a_redis_that_holds_the_twin_no_more_is_reported(noted: dict[str, str], words: str | None) -> None:
     store = Store()
     store.globals["twin"] = noted
     looked = around(store)
@@ -125,7 +125,7 @@ def test_a_redis_that_holds_the_twin_no_more_is_told(noted: dict[str, str], word
 # --- clocks -------------------------------------------------------------------------------------------------
 
 
-def test_a_clock_of_redis_that_goes_back_is_told_until_it_has_caught_up() -> None:
+def test_a_clock_of_redis_that_goes_back_is_reported_until_it_has_caught_up() -> None:
     store, now_s = Store(), [HOUR_S]
     clock = RedisClockCheck(lambda: now_s[0])
 
@@ -142,7 +142,7 @@ def test_a_clock_of_redis_that_goes_back_is_told_until_it_has_caught_up() -> Non
 
 
 @pytest.mark.parametrize(("apart_s", "is_told"), [(0, False), (4, False), (-4, False), (9, True), (-9, True)])
-def test_clocks_of_two_machines_that_differ_are_told(apart_s: float, is_told: bool) -> None:
+def test_clocks_of_two_machines_that_differ_are_reported(apart_s: float, is_told: bool) -> None:
     store = Store()
     store.wall_s = HOUR_S + apart_s
     sentence = RedisClockCheck(lambda: HOUR_S).problem(as_any(store))
@@ -221,7 +221,7 @@ def test_of_two_processes_of_one_name_each_sees_the_other_and_the_first_has_it()
     )
 
 
-def test_a_name_is_free_where_nobody_beats_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_free_where_none_beats_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_registry, "CLAIM_S_MAX", 0.05)
     monkeypatch.setattr(process_registry, "CLAIM_POLL_S", 0.01)
     store = Store()
@@ -251,7 +251,7 @@ def test_a_name_whose_process_ended_is_free(monkeypatch: pytest.MonkeyPatch, on:
     assert bool(looked) == (on == "another"), "only where it can be told by nothing else"
 
 
-def test_a_name_that_somebody_beats_under_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_someone_beats_under_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store()
     alive = row(store)
     left_behind(store, host="elsewhere", pid=os.getpid())

@@ -62,7 +62,7 @@ class TestStall:
         stall = next_stall(quiet, self.HERE, 10, 11, 3_601.0)
         assert restart_reason("ocs", 3, self.HERE, 10, stall) is None
 
-    def test_a_worker_that_another_overtook_ends_once_the_other_does_not_go_on_either(self) -> None:
+    def test_a_worker_that_another_overtook_ends_once_the_other_does_not_continue_either(self) -> None:
         """It may hold the partition again without knowing it; whoever starts anew asks."""
         stall = None
         for now_s in range(100):
@@ -75,7 +75,7 @@ class TestStall:
         fold_progress = replace(self.HERE, stopped=STOPPED)
         assert seen(fold_progress, 10, 100, [float(n) for n in range(100)]) is None
 
-    def test_a_fresh_assignment_begins_anew(self) -> None:
+    def test_a_fresh_assignment_begins_again(self) -> None:
         stall = seen(self.HERE, 10, 11, [float(n) for n in range(29)])
         taken_up = PartitionPosition(10, 28.5, None)
         for n in range(29, 59):
@@ -83,14 +83,14 @@ class TestStall:
             assert restart_reason("ocs", 3, taken_up, 10, stall) is None
         assert restart_reason("ocs", 3, taken_up, 10, next_stall(stall, taken_up, 10, 11, 60.0)) is not None
 
-    def test_time_in_which_nobody_could_look_does_not_count(self) -> None:
+    def test_time_in_which_none_could_look_does_not_count(self) -> None:
         """The process was stopped by a signal, or the store did not answer: then nobody could commit."""
         stall = seen(self.HERE, 10, 11, [float(n) for n in range(20)])
         stall = next_stall(stall, self.HERE, 10, 11, 20.0 + UNSEEN_S_MAX)
         assert stall is not None
         assert stall.since_s == 20.0 + UNSEEN_S_MAX
 
-    def test_an_end_that_the_sequencer_asks_for_just_now_does_not_begin_anew(self) -> None:
+    def test_an_end_that_the_sequencer_requests_just_now_does_not_begin_again(self) -> None:
         """It asks every few seconds while something is left unread, and knows none meanwhile."""
         stall = None
         for n in range(32):
@@ -166,7 +166,7 @@ class TestWorkerWatch:
                 return found
         return None
 
-    def test_all_is_well_and_kafka_is_asked_now_and_then(self) -> None:
+    def test_all_is_well_and_kafka_is_requested_now_and_then(self) -> None:
         assert self.looks(self.watch(), 100) is None
         assert self.asked == 100 / TOPIC_EVERY_S
 
@@ -235,7 +235,7 @@ class TestWorkerWatch:
         assert self.looks(watch, 30) is None
         assert "committed nothing" in (self.looks(watch, 2) or "")
 
-    def test_a_partition_that_went_to_somebody_else_and_came_back_begins_anew(self) -> None:
+    def test_a_partition_that_went_to_another_and_came_back_begins_again(self) -> None:
         watch = self.watch()
         self.store.commit(Commit(0, {}, {}, fields={"end": "9"}))
         assert self.looks(watch, 25) is None

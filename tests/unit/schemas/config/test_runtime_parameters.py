@@ -25,7 +25,7 @@ def test_all_of_them_are_parameters_of_some_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
-def test_somebody_goes_by_every_one_of_a_kind(kind: str) -> None:
+def test_someone_goes_by_every_one_of_a_kind(kind: str) -> None:
     readers = {s.name for s in FLEET[kind] if "ParametersChanged" in {r.body.__name__ for r in s.rules}}
     assert "failures" not in readers  # it is the one that says so
     for one in runtime_parameters(kind):
@@ -76,7 +76,7 @@ def test_a_recorded_trace_stays() -> None:
         (
             SuperpodConfig(),
             {"transceivers__look_interval_s": 5},
-            "transceivers.look_interval_s: 5 is not allowed; must be 0, or between 60 and 31536000",
+            "transceivers.inspection_interval_s: 5 is not allowed; must be 0, or between 60 and 31536000",
         ),
         (SuperpodConfig(), {"scheduler__hot_spares": 64}, "scheduler.hot_spares 64 and scheduler.hold_back"),
         (
@@ -103,7 +103,9 @@ def test_a_recorded_trace_stays() -> None:
         ),
     ],
 )
-def test_what_may_not_be_is_said(config: FabricConfig, values: dict[str, ParameterValue], words: str) -> None:
+def test_what_may_not_be_is_reported(
+    config: FabricConfig, values: dict[str, ParameterValue], words: str
+) -> None:
     with pytest.raises(ValueError) as refusal:  # noqa: PT011 -- the words are looked at below
         with_settings(config, settings(**values))
     assert words in str(refusal.value)

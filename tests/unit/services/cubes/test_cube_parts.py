@@ -35,7 +35,7 @@ def asked(bench: Bench) -> set[tuple[str, str]]:
     return {(kind, target) for target, kind in found.items()}
 
 
-def test_a_cable_is_asked_for_when_the_hosts_at_both_its_ends_miss_it() -> None:
+def test_a_cable_is_requested_when_the_hosts_at_both_its_ends_miss_it() -> None:
     bench = monitored()
     bench.say(began(CABLE), 1)
     fault = bench.log[-1]
@@ -84,7 +84,7 @@ def test_a_cube_without_power_is_one_repair_and_not_sixteen() -> None:
     bench.assert_documents_hold()
 
 
-def test_a_host_that_stays_silent_when_the_power_is_back_is_asked_for() -> None:
+def test_a_host_that_stays_silent_when_the_power_is_back_is_requested() -> None:
     bench = monitored()
     bench.say(began(CUBE, 0), 1)
     bench.say(began(HOST, 1), 2)
@@ -96,7 +96,7 @@ def test_a_host_that_stays_silent_when_the_power_is_back_is_asked_for() -> None:
     assert bench.documents["cubes", CUBE].reasons == (HOST,)
 
 
-def test_two_hosts_that_fall_silent_together_are_both_asked_for_within_two_heartbeats() -> None:
+def test_two_hosts_that_fall_silent_together_are_both_requested_within_two_heartbeats() -> None:
     bench = monitored()
     other = f"{CUBE}/host-4"
     bench.say(began(HOST, 0), 1)
@@ -108,7 +108,7 @@ def test_two_hosts_that_fall_silent_together_are_both_asked_for_within_two_heart
     assert bodies(bench.log, CubePowerLost) == []
 
 
-def test_a_cube_that_is_too_hot_stays_in_use_and_is_asked_for_at_the_first_heartbeat() -> None:
+def test_a_cube_that_is_too_hot_stays_in_use_and_is_requested_at_the_first_heartbeat() -> None:
     bench = monitored()
     bench.say(began(CUBE, kind="cooling"), 1)
     assert bodies(bench.step()) == [CubeOverheated(cube=2), RepairRequested(kind="cooling", target=CUBE)]
@@ -143,7 +143,7 @@ def of_building(number: int, kind: FaultKind = "cooling") -> FaultBegan:
 
 
 @pytest.mark.parametrize("kind", ["cooling", "cube-power"])
-def test_nobody_is_asked_to_mend_what_the_building_brings_back(kind: FaultKind) -> None:
+def test_none_is_requested_to_mend_what_the_building_brings_back(kind: FaultKind) -> None:
     bench = monitored()
     bench.say(of_building(0, kind), 1)
     bench.run(3 * HEARTBEAT_US)

@@ -134,7 +134,7 @@ def test_a_host_works_again_when_its_last_fault_has_ended() -> None:
     assert len(bodies(bench.log, RepairRequested)) == 1
 
 
-def test_a_part_that_breaks_anew_between_two_heartbeats_is_asked_for_again() -> None:
+def test_a_part_that_breaks_again_between_two_heartbeats_is_requested_again() -> None:
     """Its repair may just have been completed: without a second request it would stay broken for ever."""
     bench = monitored()
     bench.say(began(HOST, 0), 1)
@@ -162,7 +162,7 @@ def test_a_dead_chip_is_reported_by_its_host_and_repaired_by_its_own_name() -> N
     bench.assert_documents_hold()
 
 
-def test_a_silent_host_tells_nothing_of_its_chips() -> None:
+def test_a_silent_host_shows_nothing_of_its_chips() -> None:
     bench = monitored()
     chip = f"{HOST}/chip-0"
     bench.say(began(HOST, 0), 1)
@@ -179,7 +179,7 @@ def test_a_silent_host_tells_nothing_of_its_chips() -> None:
     assert bodies(bench.step()) == [HostUp(cube=2, host=3), CubeHealthy(cube=2), RepairWithdrawn(target=chip)]
 
 
-def test_a_dead_module_is_heard_at_once_and_makes_its_cube_unhealthy() -> None:
+def test_a_dead_module_is_received_at_once_and_makes_its_cube_unhealthy() -> None:
     bench = monitored()
     end = link_end(1 * 96 + 2 * 16 + 7)
     name = end.name("pod-0")

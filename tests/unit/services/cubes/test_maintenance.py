@@ -83,7 +83,7 @@ def test_what_an_operator_has_drained_is_left_to_him() -> None:
 
 
 @pytest.mark.parametrize("act", [DrainCube, UndrainCube])
-def test_a_roll_out_goes_on_when_an_operator_takes_its_cube(
+def test_a_roll_out_continues_when_an_operator_takes_its_cube(
     act: type[DrainCube] | type[UndrainCube],
 ) -> None:
     bench = pod(rollout_every_days=10.0, rollout_cubes=1, rollout_h=2.0)

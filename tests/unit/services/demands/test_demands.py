@@ -115,7 +115,7 @@ def test_pods_that_hang_on_no_block_are_joined_by_another_network(pods: tuple[st
     assert bench.say(parted()) == []
 
 
-def test_a_job_that_joins_between_two_moves_is_a_demand_of_the_hour_that_was_told() -> None:
+def test_a_job_that_joins_between_two_moves_is_a_demand_of_the_hour_that_was_reported() -> None:
     bench = network(interval_s=4 * 3_600)
     bench.run(0)
     assert moved(bench.say(joined("pod-1", "pod-2"), 3 * US_PER_HOUR)).hour == 0
@@ -124,13 +124,13 @@ def test_a_job_that_joins_between_two_moves_is_a_demand_of_the_hour_that_was_tol
     assert (later.hour, len(later.rings)) == (4, 1)
 
 
-def test_a_job_that_is_there_before_the_first_hour_is_told_with_it() -> None:
+def test_a_job_that_is_there_before_the_first_hour_is_reported_with_it() -> None:
     bench = network()
     assert bench.say(joined("pod-1", "pod-2"), 0) == []
     assert moved(bench.run(0)).rings == ((JOB, (0, 2), MBPS[2]),)
 
 
-def test_a_job_that_ran_before_the_network_was_there_is_told_with_the_first_hour() -> None:
+def test_a_job_that_ran_before_the_network_was_there_is_reported_with_the_first_hour() -> None:
     bench = network()
     slices = ("pod-3/slice-3", "pod-1/slice-3")
     ran = PodsRunning(dcn="pod-0", job=JOB, slices=slices, gradient_bytes=GRADIENTS, step_us=STEP_US)
@@ -138,7 +138,7 @@ def test_a_job_that_ran_before_the_network_was_there_is_told_with_the_first_hour
     assert moved(bench.run(0)).rings == ((JOB, (3, 0), MBPS[2]),)
 
 
-def test_what_is_told_to_another_network_is_nothing_to_this_one() -> None:
+def test_what_is_reported_to_another_network_is_nothing_to_this_one() -> None:
     bench = network()
     slices = ("pod-3/slice-3", "pod-1/slice-3")
     ran = PodsRunning(dcn="dcn-7", job=JOB, slices=slices, gradient_bytes=GRADIENTS, step_us=STEP_US)

@@ -113,7 +113,7 @@ def test_what_is_lost_is_what_both_ends_say() -> None:
     assert (found.kind, found.strand, found.lost_db) == ("mirror", 0, 1.5)
 
 
-def test_here_is_the_end_of_which_the_evidence_is_told() -> None:
+def test_here_is_the_end_of_which_the_evidence_is_reported() -> None:
     dirty = {"rx_db": LOW, "mpi_db": (9.0, 9.4), "snr_db": (-2.4, -2.4)}
     [found] = both(dirty, {"rx_db": LOW, "mpi_db": (6.5, 6.1), "snr_db": (-2.4, -2.4)})
     assert (
@@ -163,7 +163,7 @@ LOOKS = st.fixed_dictionaries(
 
 
 @given(LOOKS, LOOKS)
-def test_whatever_stands_out_one_matter_is_held_of_an_end_at_most(
+def test_whatever_is_an_outlier_one_matter_is_held_of_an_end_at_most(
     near: dict[str, object], far: dict[str, object]
 ) -> None:
     found = both(near, far)

@@ -71,7 +71,7 @@ def test_the_verdict_names_the_mirror_that_its_camera_sees_off_and_it_is_aligned
     bench.assert_documents_hold()
 
 
-def test_one_that_drifts_slowly_is_told_of_once_at_the_step_that_takes_it_beyond() -> None:
+def test_one_that_drifts_slowly_is_reported_once_at_the_step_that_takes_it_beyond() -> None:
     bench = bench_of()
     inject(bench, "mirror", SOUTH, 0.2, onset_h=8)
     began_us = bench.now_us
@@ -86,7 +86,7 @@ def test_one_that_drifts_slowly_is_told_of_once_at_the_step_that_takes_it_beyond
     assert misaligned_mirrors.error_urad > 60.0
 
 
-def test_a_dead_camera_tells_of_none_and_leaves_either_mirror() -> None:
+def test_a_dead_camera_shows_of_none_and_leaves_either_mirror() -> None:
     bench = bench_of()
     inject(bench, "camera", "pod-0/ocs-7/camera-S")
     inject(bench, "mirror", SOUTH, 12.0)  # far more than mirrors of a blind array drift
@@ -95,7 +95,7 @@ def test_a_dead_camera_tells_of_none_and_leaves_either_mirror() -> None:
     assert {verdict.confidence for verdict in verdicts(bench) if verdict.kind == "mirror"} == {0.5}
 
 
-def test_mirrors_that_all_tremble_do_not_stand_out_and_one_that_drifts_besides_does() -> None:
+def test_mirrors_that_all_tremble_do_not_are_outliers_and_one_that_drifts_besides_does() -> None:
     bench = bench_of()
     inject(bench, "shake", "pod-0/ocs-7", 1.0)
     bench.run(bench.now_us + US_PER_HOUR)
@@ -128,7 +128,7 @@ def test_after_a_patch_the_verdict_names_the_spare_where_the_mirror_is() -> None
     assert (misaligned_mirrors.port, misaligned_mirrors.spare) == (2, 128)
 
 
-def test_without_cameras_nothing_is_told() -> None:
+def test_without_cameras_nothing_is_reported() -> None:
     bench = bench_of(technology="robotic")
     inject(bench, "mirror", NORTH, 2.0)
     bench.run(bench.now_us + US_PER_DAY)

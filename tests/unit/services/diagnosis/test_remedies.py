@@ -36,7 +36,7 @@ def turns(one: Suspicion) -> list[tuple[int, RepairWork]]:
     return [(ENDS[option.target], option.work) for option in in_turn(one)]
 
 
-def test_where_the_end_is_sure_more_is_done_there_before_anybody_goes_to_the_other() -> None:
+def test_where_the_end_is_sure_more_is_done_there_before_any_goes_to_the_other() -> None:
     assert turns(DIRT)[:3] == [(NEAR, "clean"), (NEAR, "reseat"), (NEAR, "replace")]
     assert turns(DIRT)[3:] == [(FAR, "clean"), (FAR, "reseat"), (FAR, "replace")]
 
@@ -47,13 +47,13 @@ def test_where_either_may_be_it_they_take_turns() -> None:
 
 
 @pytest.mark.parametrize("sure", [0.5, 0.7, 0.9, CONFIDENCE_MAX])
-def test_nobody_is_sent_to_the_less_likely_end(sure: float) -> None:
+def test_none_is_sent_to_the_less_likely_end(sure: float) -> None:
     found = in_turn(Suspicion("connector", NEAR, sure, "", FAR))
     assert len(found) == 6
     assert all(0.5 <= option.confidence <= CONFIDENCE_MAX for option in found)
 
 
-def test_the_evidence_is_told_of_the_end_that_is_suspected() -> None:
+def test_the_evidence_is_reported_the_end_that_is_suspected() -> None:
     assert [option.evidence for option in in_turn(DIRT)][:4] == [
         "more comes back here",
         "more comes back here; less work there did not help",
@@ -62,7 +62,7 @@ def test_the_evidence_is_told_of_the_end_that_is_suspected() -> None:
     ]
 
 
-def test_what_helped_for_a_while_was_in_vain_if_it_is_the_same_end_again() -> None:
+def test_what_helped_for_a_while_was_without_effect_if_it_is_the_same_end_again() -> None:
     flap = Suspicion("flap", NEAR, CONFIDENCE_MAX, "")
     lately = RepairAttempt("flap", NAMES[NEAR], "reseat", "pod-0/repair-3", 3, read_normal_since=True)
     found = remedy("pod-0", flap, [lately])
@@ -70,7 +70,7 @@ def test_what_helped_for_a_while_was_in_vain_if_it_is_the_same_end_again() -> No
     assert (found.work, found.after) == ("replace", "pod-0/repair-3")
 
 
-def test_what_helped_at_one_end_is_not_in_vain_when_the_other_is_bad() -> None:
+def test_what_helped_at_one_end_is_not_without_effect_when_the_other_is_bad() -> None:
     lately = done("clean", NEAR, read_normal_since=True)
     found = remedy("pod-0", Suspicion("connector", FAR, CONFIDENCE_MAX, "", NEAR), [lately])
     assert found is not None

@@ -23,7 +23,7 @@ from tests.support.rig import Bench, bodies
 TARGET = "pod-0/cube-1/+x/7"
 JOINS = tuple((0, cube, cube + 1) for cube in range(6))
 CONFIG = SuperpodConfig.model_validate({"failures": {"enabled": False}, "repairs": {"technicians": 100}})
-PLACES = {"mirror": "pod-0/ocs-7/N2", "shake": "pod-0/ocs-7", "batch": "pod-0/batch-7"}
+CATEGORIES = {"mirror": "pod-0/ocs-7/N2", "shake": "pod-0/ocs-7", "batch": "pod-0/batch-7"}
 HELD_FOR: dict[str, str] = {"batch": "laser"}
 SLICE = "pod-0/slice-0"
 
@@ -36,7 +36,7 @@ def bench() -> Bench:
 
 
 def inject(bench: Bench, kind: FaultKind, severity: float | None = None, target: str | None = None) -> None:
-    where = target or PLACES.get(kind, TARGET)
+    where = target or CATEGORIES.get(kind, TARGET)
     bench.say(InjectFault(kind=kind, target=where, severity=severity), US_PER_DAY)
 
 
@@ -51,10 +51,10 @@ def test_every_fault_is_seen_named_and_mended(bench: Bench, kind: FaultKind) -> 
     found = verdicts(bench)
     assert {verdict.kind for verdict in found} == {HELD_FOR.get(kind, kind)}
     if kind != "batch":
-        assert {verdict.target for verdict in found} == {PLACES.get(kind, TARGET)}
+        assert {verdict.target for verdict in found} == {CATEGORIES.get(kind, TARGET)}
     ended = [body for body in bodies(bench.log) if isinstance(body, FaultEnded)]
     lit = {"pod-0/batch-7"} if kind == "batch" else set()  # some of its modules carry no link
-    assert {fault.target for fault in ended} | lit == {PLACES.get(kind, TARGET)}
+    assert {fault.target for fault in ended} | lit == {CATEGORIES.get(kind, TARGET)}
     state = bench.state("diagnosis")
     assert not state.outliers
     assert not state.verdicts
@@ -95,7 +95,7 @@ def works(bench: Bench) -> list[str]:
     return [body.work for body in bodies(bench.log) if isinstance(body, RepairCompleted)]
 
 
-def test_work_that_does_not_help_is_in_vain_and_more_is_tried() -> None:
+def test_work_that_does_not_help_is_without_effect_and_more_is_tried() -> None:
     """By many faults: some cleanings fail, each is told of as such, and in the end all is mended."""
     bench = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], CONFIG)
     joins = tuple((0, cube, (cube + 1) % 64) for cube in range(64))
@@ -120,7 +120,7 @@ def test_work_that_does_not_help_is_in_vain_and_more_is_tried() -> None:
     assert (diagnosis.ineffective, diagnosis.repaired) == (len(ineffective), len(ended))
 
 
-def test_a_link_that_flaps_again_soon_was_mended_in_vain_and_more_is_done() -> None:
+def test_a_link_that_flaps_again_soon_was_mended_without_effect_and_more_is_done() -> None:
     """Whoever was there has set the counters back: until it flaps again it reads as it should."""
     bench = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], CONFIG)
     joins = tuple((0, cube, (cube + 1) % 64) for cube in range(64))
@@ -201,7 +201,7 @@ def test_what_can_be_read_again_and_reads_as_it_should_is_withdrawn(by_hand: Ben
     assert not state.unseen
 
 
-def test_what_a_link_test_found_is_not_withdrawn_for_what_is_said_of_others() -> None:
+def test_what_a_link_test_found_is_not_withdrawn_for_what_is_reported_of_others() -> None:
     bench = Bench([DIAGNOSIS, REPAIRS], CONFIG)
     lossy = LinkTested(end=20 * 96 + 3, verdict="lossy", loss_db=8.0, expected_db=4.0, log10_ber=-6.0)
     bench.say(lossy, US_PER_DAY)
@@ -213,7 +213,7 @@ def test_what_a_link_test_found_is_not_withdrawn_for_what_is_said_of_others() ->
     assert [(one.work, one.after) for one in verdicts(bench)][1:] == [("reseat", "pod-0/repair-0")]
 
 
-def test_a_verdict_outlives_the_link_and_a_test_tells_whether_the_repair_helped(bench: Bench) -> None:
+def test_a_verdict_outlives_the_link_and_a_test_shows_whether_the_repair_helped(bench: Bench) -> None:
     inject(bench, "connector", 5.0)
     bench.run(US_PER_DAY + 2 * US_PER_MIN)
     bench.say(DisconnectCircuits(slice=SLICE, joins=JOINS))

@@ -67,7 +67,9 @@ def sampled(by: Variation, seed: int, runs: int = 4000) -> np.ndarray:
 
 @pytest.mark.slow("a hundred weeks of failures")
 @pytest.mark.parametrize(("kind", "group"), [("host", "host"), ("link", "link"), ("fan", "ocs")])
-def test_a_fleet_varies_as_was_asked_within_the_error_of_a_hundred_weeks(kind: FaultKind, group: str) -> None:
+def test_a_fleet_varies_as_was_requested_within_the_error_of_a_hundred_weeks(
+    kind: FaultKind, group: str
+) -> None:
     """Every figure of the fleet is one that a sample of 100 weeks of the process may have (99.8 % of them);
     and none of a fleet with constant hazards is."""
     by = Variation(getattr(FIELD, f"{group}_variation"), getattr(FIELD, f"{group}_memory_days"))

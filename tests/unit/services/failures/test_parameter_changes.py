@@ -66,7 +66,7 @@ def test_what_is_left_is_stretched_by_the_ratio_of_the_rates() -> None:
     assert next_us(bench) == pytest.approx(before_us, abs=10)  # undone, it is where it was
 
 
-def test_a_rate_of_0_lets_nothing_come_and_from_0_it_is_drawn_anew() -> None:
+def test_a_rate_of_0_lets_nothing_come_and_from_0_it_is_drawn_again() -> None:
     bench = Bench([SERVICE], ONLY_HOSTS)
     before_us = next_us(bench)
     drawn = bench.state("failures").hazards["host"].drawn
@@ -144,7 +144,7 @@ def test_one_value_that_may_not_be_refuses_all_of_them() -> None:
     assert replace(bench.state("failures"), changed_documents=set(), now_us=0) == before
 
 
-def test_values_that_are_asked_for_one_by_one_must_go_together() -> None:
+def test_values_that_are_requested_one_by_one_must_go_together() -> None:
     bench = Bench([SERVICE], ONLY_HOSTS)
     bench.say(asked(scheduler__hold_back="fixed", scheduler__hold_back_cubes=5), 5)
     (said,) = bodies(bench.say(asked(scheduler__hot_spares=3), 6))

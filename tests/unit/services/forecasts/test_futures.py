@@ -117,7 +117,7 @@ def test_a_difference_is_that_of_the_same_futures(lived: Lived) -> None:
     assert found.worst_value == pytest.approx(min(apart))
 
 
-def test_without_anything_asked_there_is_no_difference(lived: Lived) -> None:
+def test_without_anything_requested_there_is_no_difference(lived: Lived) -> None:
     found = run_forecast(lived.case(DAY, ()), 2, HERE)
     assert all(row.requested is None and row.difference is None for row in found.rows)
     assert found.worst in (1, 2)
@@ -150,7 +150,7 @@ def test_a_parameter_may_be_another_and_what_it_may_not_be_is_refused(lived: Liv
         run_forecast(lived.case(US_PER_HOUR, (TimedRequest(0, POD, never),)), 2, HERE)
 
 
-def test_asks_come_at_their_times(lived: Lived) -> None:
+def test_requests_come_at_their_times(lived: Lived) -> None:
     later = TimedRequest(5 * US_PER_HOUR, POD, UndrainCube(cube="pod-0/cube-3"))
     found = lived.future(DAY, (later, DRAIN), salt=1, events=True)
     assert found.refused == ()
@@ -161,7 +161,7 @@ def test_asks_come_at_their_times(lived: Lived) -> None:
     assert drains[2][1] - at_us == 5 * US_PER_HOUR
 
 
-def test_it_begins_at_the_clock_and_not_at_what_the_site_said_last(lived: Lived) -> None:
+def test_it_begins_at_the_clock_and_not_at_what_the_site_reported_last(lived: Lived) -> None:
     """Nothing has happened since, and so no draw may say that something did."""
     calm = next(
         (one.at_us, other.at_us)

@@ -32,7 +32,7 @@ def lost(lived: Lived, after_us: int, about: str = CUBE) -> PastEvent:
     return PastEvent(lived.held.at_us + after_us, POD, "CubePowerLost", about)
 
 
-def test_what_somebody_did_meanwhile_is_done_again(lived: Lived) -> None:
+def test_what_someone_did_meanwhile_is_done_again(lived: Lived) -> None:
     event = lost(lived, 2 * US_PER_HOUR)
     done = StartPoint(
         2 * US_PER_HOUR, lived.bytes, lived.held.at_us, (TimedRequest(US_PER_HOUR, POD, POWER),)
@@ -59,7 +59,7 @@ def test_what_comes_too_late_did_not_come(lived: Lived) -> None:
     assert recurs(event, start, lived.held.at_us + 4 * US_PER_HOUR, 1) == (True, True)
 
 
-def test_moments_come_closer_and_closer() -> None:
+def test_times_come_closer_and_closer() -> None:
     spans = start_spans_us(3 * US_PER_DAY, 8)
     assert (spans[0], spans[-1]) == (3 * US_PER_DAY, US_PER_MIN)
     assert spans == sorted(spans, reverse=True)
@@ -73,7 +73,7 @@ def row(before_us: int, same: int) -> StartPointResult:
     return StartPointResult(before_us, 20, same, same, share, share)
 
 
-def test_it_is_inevitable_from_where_all_later_moments_lead_to_it() -> None:
+def test_it_is_inevitable_from_where_all_later_times_lead_to_it() -> None:
     rows = [row(50, 20), row(40, 3), row(30, 19), row(20, 20), row(10, 20)]
     first = earliest_inevitable(rows)
     assert first is not None

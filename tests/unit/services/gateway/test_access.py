@@ -167,7 +167,7 @@ def test_who_may_do_what() -> None:
     assert right_needed("POST", "/v1/slicesque") is right_needed("DELETE", "/") is Right.ADMINISTER
 
 
-def test_what_is_wrong_is_told_to_those_who_may_read(twin: DrivenTwin) -> None:
+def test_what_is_wrong_is_reported_to_those_who_may_read(twin: DrivenTwin) -> None:
     known = Tokens([(TOKENS[Role.READER], Caller("mia", Role.READER))])
     twin.problems.append("Redis at unix:///secret/place does not answer")
     ports = replace(twin.ports, notes=lambda: ["snapshots /secret/place: Permission denied"])
@@ -184,7 +184,7 @@ def test_what_is_wrong_is_told_to_those_who_may_read(twin: DrivenTwin) -> None:
 @pytest.mark.parametrize(
     "token", ["short", "x" * 15, "x" * 513, "with a blank in the middle", "ümlaut-of-some-length"]
 )
-def test_a_token_that_can_be_guessed_or_sent_by_nobody_is_refused(token: str) -> None:
+def test_a_token_that_can_be_guessed_or_sent_by_none_is_refused(token: str) -> None:
     with pytest.raises(
         InvalidInput, match=r"token of mia: .*must (have 16 to 512|consist of visible ASCII characters)"
     ) as caught:
@@ -200,7 +200,7 @@ def test_two_may_not_have_one_token() -> None:
 # --- not too often, and not too much ------------------------------------------------------------------------
 
 
-def test_a_rate_lets_a_burst_pass_and_then_so_many_a_second() -> None:
+def test_a_rate_lets_a_burst_pass_and_then_this_many_a_second() -> None:
     now_s = 100.0
     rate = RateLimit(per_s=2, burst=3, monotonic_s=lambda: now_s)
     assert [rate.wait_s("a") for _ in range(5)] == [0, 0, 0, 1, 1]
@@ -211,7 +211,7 @@ def test_a_rate_lets_a_burst_pass_and_then_so_many_a_second() -> None:
     assert [rate.wait_s("a") for _ in range(4)] == [0, 0, 0, 1]
 
 
-def test_who_writes_too_often_is_told_when_to_ask_again(guarded: Client) -> None:
+def test_who_writes_too_often_is_reported_when_to_ask_again(guarded: Client) -> None:
     headers = bearer(Role.ADMINISTRATOR)
     answers = [guarded.post("/v1/none", headers=headers) for _ in range(guard.WRITES_BURST + 100)]
     late = next(answer for answer in answers if answer.status_code == 429)
@@ -247,7 +247,7 @@ def test_wrong_tokens_are_slowed_and_right_ones_are_not(guarded: Client) -> None
         ),
     ],
 )
-def test_who_sends_a_wrong_token_is_not_told_that_it_is_missing(
+def test_who_sends_a_wrong_token_is_not_reported_that_it_is_missing(
     guarded: Client, headers: dict[str, str], said: str
 ) -> None:
     answer = guarded.get("/v1/clock", headers=headers)
@@ -293,7 +293,7 @@ def test_the_length_alone_is_enough_to_refuse_a_body(client: Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/clock", "/v1/nothing", "/metrics", "/healthz", "/docs", "/docs/begin.js"]
 )
-def test_browsers_are_told_to_be_careful(client: Client, path: str) -> None:
+def test_browsers_are_reported_to_be_careful(client: Client, path: str) -> None:
     headers = client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in headers["content-security-policy"]

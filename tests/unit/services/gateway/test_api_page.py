@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from schemas.config.fabric_kinds import CONFIGS
-from schemas.kinds import KINDS
+from schemas.resource_kinds import KINDS
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
@@ -136,7 +136,7 @@ def test_every_route_is_built_once(twin: DrivenTwin, monkeypatch: pytest.MonkeyP
     assert len(built) == len(app.routes)
 
 
-def test_an_app_that_nobody_holds_is_gone(twin: DrivenTwin) -> None:
+def test_an_app_that_none_holds_is_gone(twin: DrivenTwin) -> None:
     app = create_app(twin.ports, tokens=Tokens())
     Client(app).get("/v1/clock")
     held = weakref.ref(app)
@@ -163,7 +163,7 @@ def check_answer(page: Page, client: Client, method: str, route: str, path: str,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_and_descriptions_are_as_the_page_says(client: Client, page: Page, kind: str) -> None:
+def test_rows_and_descriptions_are_as_the_page_shows(client: Client, page: Page, kind: str) -> None:
     check_answer(page, client, "get", f"/v1/{kind}", f"/v1/{kind}")
     for row in client.get(f"/v1/{kind}").json()[:60:6]:
         name = row["name"]
@@ -203,14 +203,14 @@ def test_rows_and_descriptions_are_as_the_page_says(client: Client, page: Page, 
         ("get", "/healthz", "/healthz", None),
     ],
 )
-def test_every_answer_is_as_the_page_says(
+def test_every_answer_is_as_the_page_shows(
     client: Client, page: Page, method: str, route: str, path: str, body: object
 ) -> None:
     check_answer(page, client, method, route, path, body)
 
 
 @pytest.mark.parametrize("path", ["/v1/telemetry/pod-0", "/metrics"])
-def test_what_is_no_json_has_the_type_that_the_page_says(client: Client, page: Page, path: str) -> None:
+def test_what_is_no_json_has_the_type_that_the_page_shows(client: Client, page: Page, path: str) -> None:
     said = client.get(path)
     route = path.replace("pod-0", "{fabric}")
     assert said.status_code == 200
@@ -231,7 +231,7 @@ def test_every_error_is_json(page: Page) -> None:
     assert types == {"application/json"}
 
 
-def test_a_method_that_a_path_does_not_have_is_answered_as_the_page_says(client: Client, page: Page) -> None:
+def test_a_method_that_a_path_does_not_have_is_answered_as_the_page_shows(client: Client, page: Page) -> None:
     for path, routes in page["paths"].items():
         schema = next(iter(routes.values()))["responses"]["405"]["content"]["application/json"]["schema"]
         validator = Draft202012Validator({"components": page["components"], **schema})
@@ -241,7 +241,7 @@ def test_a_method_that_a_path_does_not_have_is_answered_as_the_page_says(client:
         assert list(validator.iter_errors(said.json())) == []
 
 
-def test_with_a_token_the_page_says_who_needs_it(twin: DrivenTwin, page: Page) -> None:
+def test_with_a_token_the_page_shows_who_needs_it(twin: DrivenTwin, page: Page) -> None:
     client = twin.client("a-secret-of-ours-alone")
     guarded = client.get("/openapi.json").json()
     scheme = guarded["components"]["securitySchemes"]["token"]
@@ -258,7 +258,7 @@ def test_with_a_token_the_page_says_who_needs_it(twin: DrivenTwin, page: Page) -
     assert "401" not in page["paths"]["/v1/clock"]["get"]["responses"]
 
 
-def test_the_page_has_the_bounds_of_what_is_asked(client: Client, page: Page) -> None:
+def test_the_page_has_the_bounds_of_what_is_requested(client: Client, page: Page) -> None:
     (wait,) = [p for p in page["paths"]["/v1/slices"]["post"]["parameters"] if p["name"] == "wait"]
     assert (wait["schema"]["minimum"], wait["schema"]["maximum"]) == (0, 30)
     for seconds, is_allowed in (("0", True), ("30", True), ("-0.1", False), ("30.1", False), ("nan", False)):
@@ -271,7 +271,7 @@ def test_the_page_names_the_kinds_of_fabrics(page: Page, model: str) -> None:
     assert page["components"]["schemas"][model]["properties"]["kind"]["enum"] == [*CONFIGS]
 
 
-def test_a_twin_that_is_not_well_says_so_as_the_page_says(twin: DrivenTwin, page: Page) -> None:
+def test_a_twin_that_is_not_well_reports_it_as_the_page_shows(twin: DrivenTwin, page: Page) -> None:
     client = twin.client(health=lambda: ["disk full"])
     assert client.get("/healthz").status_code == 503
     check_answer(page, client, "get", "/healthz", "/healthz")

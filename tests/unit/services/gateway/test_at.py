@@ -11,7 +11,7 @@ import pytest
 from ops.cli.past.diff import differences
 from ops.sites.configuration import config_from_pairs
 from schemas.files.site_plan import SitePlan
-from schemas.kinds import KINDS
+from schemas.resource_kinds import KINDS
 from shared.basics.units import US_PER_HOUR
 from tests.support.gateway_twin import Client, DrivenTwin
 
@@ -125,7 +125,7 @@ def events(lived: Lived, **asked: Any) -> list[dict[str, Any]]:
         ("-9d", 0),
     ],
 )
-def test_a_moment_is_written_as_people_write_it(lived: Lived, at: str, now_us: int) -> None:
+def test_a_time_is_written_as_people_write_it(lived: Lived, at: str, now_us: int) -> None:
     answer = lived.client.get("/v1/clock", params={"at": at})
     assert answer.json() == {
         **lived.client.get("/v1/clock").json(),
@@ -181,7 +181,7 @@ def test_a_moment_is_written_as_people_write_it(lived: Lived, at: str, now_us: i
         ("fabrics?colour=red", "-1h", 422, "query 'colour': no such parameter"),
     ],
 )
-def test_what_is_no_moment_is_one_sentence(
+def test_what_is_no_time_is_one_sentence(
     lived: Lived, path: str, at: str, status: int, sentence: str
 ) -> None:
     answer = told(lived.client, f"/v1/{path}", at)
@@ -189,7 +189,7 @@ def test_what_is_no_moment_is_one_sentence(
     assert sentence in answer[1]["error"]
 
 
-def test_the_past_does_not_change_and_the_present_does_not_by_asking(lived: Lived) -> None:
+def test_the_past_does_not_change_and_the_present_does_not_by_requesting(lived: Lived) -> None:
     end, now = lived.twin.logs.end("campus"), told(lived.client, "/v1/slices")
     for method, path in (
         ("POST", "/v1/slices"),
@@ -224,7 +224,7 @@ def test_time_alone_makes_no_difference_and_what_happened_does(lived: Lived) -> 
     assert f"pod-0/cube-{failed['body']['cube']}" in {one.name for one in found}
 
 
-def test_the_next_page_is_of_the_same_moment(lived: Lived) -> None:
+def test_the_next_page_is_of_the_same_time(lived: Lived) -> None:
     first = lived.client.get("/v1/slices", params={"at": "20h", "limit": 2})
     address = first.headers["link"].partition(">")[0].removeprefix("<")
     second = lived.client.get(address)
@@ -233,13 +233,13 @@ def test_the_next_page_is_of_the_same_moment(lived: Lived) -> None:
     assert [*first.json(), *second.json()] == whole[:4]
 
 
-def test_a_twin_that_keeps_no_past_says_so(lived: Lived) -> None:
+def test_a_twin_that_keeps_no_past_reports_it(lived: Lived) -> None:
     answer = lived.twin.client(past=None).get("/v1/fabrics", params={"at": "-1h"})
     assert answer.status_code == 422
     assert answer.json()["error"] == "at: must not be used; this twin keeps no snapshots of the past"
 
 
-def test_now_has_all_that_was_asked_while_the_clock_stood_still(tmp_path: Path) -> None:
+def test_now_has_all_that_was_requested_while_the_clock_stood_still(tmp_path: Path) -> None:
     """Requests come a microsecond behind one another, and so after the clock's now."""
     twin = DrivenTwin(tmp_path, ["pod.cubes=8"])
     client = twin.client()

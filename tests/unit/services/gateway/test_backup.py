@@ -32,7 +32,7 @@ def test_the_point_comes_whole_and_is_of_the_running_twin(twin: DrivenTwin) -> N
     assert (past.status_code, "about the running twin" in past.text) == (422, True)
 
 
-def test_a_twin_without_a_folder_says_what_keeps_it(client: Client) -> None:
+def test_a_twin_without_a_folder_shows_what_keeps_it(client: Client) -> None:
     answer = client.get("/v1/backup")
     assert answer.status_code == 404
     assert "backup: this twin has no data folder; back up its Kafka and Redis instead" in answer.text

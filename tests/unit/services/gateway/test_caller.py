@@ -32,7 +32,7 @@ def told(token: str | None, **request: object) -> httpx.Response:
     return Client(app).get("/who", **request)
 
 
-def test_without_tokens_everybody_here_is_a_nameless_administrator() -> None:
+def test_without_tokens_all_here_is_a_nameless_administrator() -> None:
     assert told(None).json() == {"name": None, "role": "administrator"}
 
 

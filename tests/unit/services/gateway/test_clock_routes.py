@@ -11,7 +11,7 @@ from tests.support.gateway_twin import DrivenTwin
 pytestmark = pytest.mark.integration
 
 
-def test_time_runs_to_a_moment_and_stands_still_there(tmp_path: Path) -> None:
+def test_time_runs_to_a_time_and_stands_still_there(tmp_path: Path) -> None:
     """Though the wall clock stands still: as fast as it can, and to the microsecond."""
     twin = DrivenTwin(tmp_path, ["pod.cubes=8"])
     client = twin.client()

@@ -7,7 +7,7 @@ import pytest
 
 from ops.cli.common.kind_tables import table_of
 from ops.client.answers import as_record
-from schemas.kinds import SLICES as SLICE_KIND
+from schemas.resource_kinds import SLICES as SLICE_KIND
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.joined_twin import JOB, NETWORK, SLICES, WAIT, joined_twin
 
@@ -136,7 +136,7 @@ def nothing_of(described: Any) -> bool:
     }
 
 
-def test_what_has_no_light_says_so(campus: DrivenTwin) -> None:
+def test_what_has_no_light_reports_it(campus: DrivenTwin) -> None:
     """A bundle at a dark rack is lost with it; an OCS there names the fault and the repair of its rack."""
     bundle, ocs = f"{NETWORK}/block-3/bundle-1", f"{NETWORK}/ocs-5"
     whole = asked(campus, f"bundles/{bundle}")
@@ -166,7 +166,7 @@ def test_what_has_no_light_says_so(campus: DrivenTwin) -> None:
         ("bundle", "block-2/bundle-1", "up", None),
     ],
 )
-def test_a_bundle_says_what_is_the_matter(
+def test_a_bundle_shows_what_is_the_matter(
     campus: DrivenTwin, kind: str, part: str, state: str, reason: str | None
 ) -> None:
     """Of its faults those that take its light, of another bundle or of control none."""
@@ -179,7 +179,7 @@ def test_a_bundle_says_what_is_the_matter(
     mended(campus, fault)
 
 
-def test_a_circuit_of_a_network_says_which_blocks_it_joins(campus: DrivenTwin) -> None:
+def test_a_circuit_of_a_network_shows_which_blocks_it_joins(campus: DrivenTwin) -> None:
     trunk = asked(campus, f"trace/{NETWORK}/block-2/trunk-5")
     assert trunk["circuits"]
     for one in trunk["circuits"]:
@@ -193,7 +193,7 @@ def test_a_circuit_of_a_network_says_which_blocks_it_joins(campus: DrivenTwin) -
 
 
 @pytest.mark.parametrize("name", SLICES)
-def test_what_is_in_the_way_of_a_job_in_the_network_is_told(campus: DrivenTwin, name: str) -> None:
+def test_what_is_in_the_way_of_a_job_in_the_network_is_reported(campus: DrivenTwin, name: str) -> None:
     """The trunk that gives it least; what is broken; and that there is no path."""
 
     def obstacles() -> list[dict[str, str]]:

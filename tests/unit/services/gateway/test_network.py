@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ops.cli.common.kind_tables import table_of
 from ops.cli.look.trace import TRUNK_FIELDS, _trunk
 from ops.client.answers import as_record
-from schemas import kinds
+from schemas import resource_kinds
 from shared.models.network.blocks import network_of
 from tests.support.gateway_twin import NETWORK, Client, DrivenTwin, get, pod_and_network
 from tests.unit.services.gateway.test_api_page import check_answer
@@ -24,8 +24,15 @@ PLANT = network_of(NETWORK.network)
 OF_NETWORKS = tuple(
     kind.word
     for kind in (
-        *(kinds.FABRICS, kinds.OCS, kinds.BLOCKS, kinds.TRUNKS, kinds.DEMANDS, kinds.REWIRINGS),
-        *(kinds.RACKS, kinds.BUNDLES, kinds.DOMAINS, kinds.FAULTS),
+        *(
+            resource_kinds.FABRICS,
+            resource_kinds.OCS,
+            resource_kinds.BLOCKS,
+            resource_kinds.TRUNKS,
+            resource_kinds.DEMANDS,
+            resource_kinds.REWIRINGS,
+        ),
+        *(resource_kinds.RACKS, resource_kinds.BUNDLES, resource_kinds.DOMAINS, resource_kinds.FAULTS),
     )
 )
 OF_PODS_ALONE = (
@@ -71,7 +78,7 @@ def by_name(client: Client, kind: str) -> dict[str, dict[str, Any]]:
 # --- the whole network --------------------------------------------------------------------------------------
 
 
-def test_a_network_stands_beside_pods_without_what_only_they_have(client: Client) -> None:
+def test_a_network_stands_next_to_pods_without_what_only_they_have(client: Client) -> None:
     rows = {row["name"]: row for row in get(client, "fabrics")}
     assert {field: rows["dcn-0"][field] for field in OF_PODS_ALONE} == dict.fromkeys(OF_PODS_ALONE)
     assert rows["pod-0"]["network"] is None
@@ -91,7 +98,7 @@ def test_a_network_stands_beside_pods_without_what_only_they_have(client: Client
     assert "stray" in rows["pod-0"]["faults_begun"]
 
 
-def test_what_is_wrong_with_a_network_is_told(client: Client) -> None:
+def test_what_is_wrong_with_a_network_is_reported(client: Client) -> None:
     related = get(client, "describe/fabrics/dcn-0")["related"]
     assert related["cubes"] is related["slices"] is None
     assert [row["name"] for row in related["ocs"]] == [DARK]
@@ -171,19 +178,19 @@ def test_a_listing_is_its_things_one_by_one_each_described(client: Client, kind:
 @pytest.mark.parametrize("kind", OF_NETWORKS)
 def test_every_row_has_a_cell_under_every_header(client: Client, kind: str) -> None:
     for fabric in ("", "?fabric=dcn-0", "?fabric=pod-0"):
-        headers, cells = table_of(kinds.KINDS[kind], as_record(get(client, f"{kind}{fabric}")), 0)
+        headers, cells = table_of(resource_kinds.KINDS[kind], as_record(get(client, f"{kind}{fabric}")), 0)
         assert {len(row) for row in cells} <= {len(headers)}
-    alone = set(table_of(kinds.FABRICS, as_record(get(client, "fabrics?fabric=pod-0")), 0)[0])
-    both = set(table_of(kinds.FABRICS, as_record(get(client, "fabrics")), 0)[0])
-    network = set(table_of(kinds.FABRICS, as_record(get(client, "fabrics?fabric=dcn-0")), 0)[0])
-    assert both == alone | network == {column.heading for column in kinds.FABRICS.columns}
+    alone = set(table_of(resource_kinds.FABRICS, as_record(get(client, "fabrics?fabric=pod-0")), 0)[0])
+    both = set(table_of(resource_kinds.FABRICS, as_record(get(client, "fabrics")), 0)[0])
+    network = set(table_of(resource_kinds.FABRICS, as_record(get(client, "fabrics?fabric=dcn-0")), 0)[0])
+    assert both == alone | network == {column.heading for column in resource_kinds.FABRICS.columns}
     assert {"CUBES", "QUEUED"} <= alone - network
     assert {"BLOCKS", "SERVED", "USE"} <= network - alone
 
 
-def test_a_rewiring_says_what_it_changed_and_the_first_one_that_nothing_was_before(client: Client) -> None:
+def test_a_rewiring_shows_what_it_changed_and_the_first_one_that_nothing_was_before(client: Client) -> None:
     rows = get(client, "rewirings")
-    headers, cells = table_of(kinds.REWIRINGS, as_record(rows), 0)
+    headers, cells = table_of(resource_kinds.REWIRINGS, as_record(rows), 0)
     shown = {
         row["name"]: dict(zip(headers, line, strict=True)) for row, line in zip(rows, cells, strict=True)
     }
@@ -199,7 +206,7 @@ def test_a_rewiring_says_what_it_changed_and_the_first_one_that_nothing_was_befo
         assert shown[row["name"]]["USE"] == f"{before} → {then}"
 
 
-def test_blocks_are_what_the_configuration_says_and_know_what_is_broken(client: Client) -> None:
+def test_blocks_are_what_the_configuration_shows_and_know_what_is_broken(client: Client) -> None:
     blocks = by_name(client, "blocks")
     assert [row["generation_gbps"] for row in blocks.values()] == [400, 400, 200, 200, 100, 100]
     assert {name for name, row in blocks.items() if row["state"] == "down"} == {DOWN}

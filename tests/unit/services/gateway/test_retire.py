@@ -55,7 +55,7 @@ def assert_all_agree(twin: DrivenTwin, site: str = "campus", partition: int = 0)
     assert twin.store.fabrics() == places
 
 
-def test_it_says_nothing_more_and_its_site_lives_on(twin: DrivenTwin) -> None:
+def test_it_shows_nothing_more_and_its_site_lives_on(twin: DrivenTwin) -> None:
     client = twin.client()
     said = retire(client)
     assert said.status_code == 200
@@ -76,7 +76,7 @@ def test_it_says_nothing_more_and_its_site_lives_on(twin: DrivenTwin) -> None:
     assert_all_agree(twin)
 
 
-def test_what_is_asked_of_it_is_refused_with_one_sentence(twin: DrivenTwin) -> None:
+def test_what_is_requested_of_it_is_refused_with_one_sentence(twin: DrivenTwin) -> None:
     client = twin.client()
     drain = {"params": {"wait": 20}, "headers": {"Idempotency-Key": "before"}}
     drained = client.post("/v1/cubes/pod-1/cube-1/drain", **drain)
@@ -105,7 +105,7 @@ def test_what_is_asked_of_it_is_refused_with_one_sentence(twin: DrivenTwin) -> N
     assert twin.store.size(0) == 0
 
 
-def test_what_waits_behind_the_end_is_dropped_and_its_asker_is_told(twin: DrivenTwin) -> None:
+def test_what_waits_behind_the_end_is_dropped_and_its_asker_is_reported(twin: DrivenTwin) -> None:
     """Both were put into the inbox before the gateways could know of the end."""
     twin.store.wake = None
     twin.store.put(0, "pod-1", FabricRetired())
@@ -134,7 +134,7 @@ def test_a_request_that_waited_before_it_has_its_place(twin: DrivenTwin) -> None
     assert twin.store.size(0) == 0
 
 
-def test_lists_are_of_what_lives_and_what_stood_there_is_told_to_who_names_it(twin: DrivenTwin) -> None:
+def test_lists_are_of_what_lives_and_what_stood_there_is_reported_to_who_names_it(twin: DrivenTwin) -> None:
     client = twin.client()
     lived = client.get("/v1/slices?fabric=pod-1&fields=name,state,changed_us").json()
     assert lived

@@ -105,7 +105,7 @@ async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[
     return [await anext(stream) for _ in range(count)]
 
 
-def test_a_stream_of_a_fabric_goes_on_where_its_reader_stopped(twin: DrivenTwin) -> None:
+def test_a_stream_of_a_fabric_continues_where_its_reader_stopped(twin: DrivenTwin) -> None:
     own = [m["id"] for m in twin.messages("campus") if m["fabric"] == FIXED]
     seen: list[str] = []
     site, query = history.log_query(twin.ports, LogFilter(FIXED))
@@ -198,7 +198,7 @@ def cube_of(end: str) -> str:
         ("cubes/pod-3/cube-4", None, "fabric 'pod-3': no such fabric; must be one of pod-1, pod-2, pod-7"),
     ],
 )
-def test_what_cannot_be_is_said_by_the_kinds_own_rules(
+def test_what_cannot_be_is_reported_by_the_kinds_own_rules(
     client: Client, path: str, body: object, sentence: str
 ) -> None:
     assert sentence in refusal(client, path, body)
@@ -256,7 +256,7 @@ def test_no_fabric_is_denied_by_a_store_that_was_emptied(twin: DrivenTwin) -> No
 
 
 @pytest.mark.parametrize(("behind_us", "status"), [(10**15, 503), (0, 404)])
-def test_what_the_log_tells_of_is_denied_only_by_a_store_that_has_come_as_far(
+def test_what_the_log_shows_of_is_denied_only_by_a_store_that_has_come_as_far(
     twin: DrivenTwin, behind_us: int, status: int
 ) -> None:
     """A Redis that lost its last while knows nothing of a fault of then, until the services have read on."""

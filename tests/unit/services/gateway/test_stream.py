@@ -120,7 +120,7 @@ def test_a_stream_begins_at_the_end_and_gives_what_comes(twin: DrivenTwin, serve
         assert found == [(f"pod-0:{start + n}", message) for n, message in enumerate(messages)]
 
 
-def test_a_stream_goes_on_after_the_last_event_that_was_seen(twin: DrivenTwin, served: Served) -> None:
+def test_a_stream_continues_after_the_last_event_that_was_seen(twin: DrivenTwin, served: Served) -> None:
     messages = twin.messages()
     with served.stream("?since=1000d") as answer:
         seen = events(answer, 3)
@@ -227,7 +227,7 @@ def test_the_log_is_not_read_any_more_for_a_client_that_went_away(
     wait_for(has_ended)
 
 
-def test_a_name_has_so_many_streams_and_no_more(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_has_this_many_streams_and_no_more(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "STREAMS_MAX", 3)
 
     def refusal() -> str | None:

@@ -57,7 +57,7 @@ def test_a_verdict_is_listed_as_its_document_is(client: Client) -> None:
     assert get(client, "verdicts?state=withdrawn") == []
 
 
-def test_a_repair_says_on_which_verdict_it_acts(client: Client) -> None:
+def test_a_repair_shows_on_which_verdict_it_acts(client: Client) -> None:
     (row,) = get(client, f"repairs?verdict={VERDICT}")
     assert (row["name"], row["work"], row["ineffective"]) == (REPAIR, "clean", False)
 
@@ -116,7 +116,7 @@ def test_why_a_verdict_was_given(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", [END, OTHER])
-def test_what_the_diagnosis_said_is_found_under_the_ends(client: Client, name: str) -> None:
+def test_what_the_diagnosis_reported_is_found_under_the_ends(client: Client, name: str) -> None:
     types = [message["type"] for message in get(client, f"events?for={quote(name)}&ticks=false")]
     assert [kind for kind in types if kind in ("EndsStoodOut", "VerdictGiven")] == [
         "EndsStoodOut",
@@ -130,7 +130,7 @@ def test_what_the_diagnosis_said_is_found_under_the_ends(client: Client, name: s
     assert said.startswith(f"ends=(2 of them) {name} (received -1.")
 
 
-def test_what_the_diagnosis_said_is_not_found_under_other_ends(client: Client) -> None:
+def test_what_the_diagnosis_reported_is_not_found_under_other_ends(client: Client) -> None:
     types = {message["type"] for message in get(client, "events?for=pod-0/cube-0/%2Bx/4&ticks=false")}
     assert "EndsStoodOut" not in types
 
@@ -142,7 +142,7 @@ def test_verdicts_are_counted_for_prometheus(client: Client) -> None:
     assert 'lightwave_repairs_ineffective_total{fabric="pod-0"} 0.0' in text
 
 
-def test_modules_of_one_batch_that_stand_out_alike_are_told_together(tmp_path: Path) -> None:
+def test_modules_of_one_batch_that_are_outliers_alike_are_reported_together(tmp_path: Path) -> None:
     """By what their inventory says: a fault is looked for nowhere."""
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", "repairs.link_repair_h=5000", LONG, *QUIET])
     client = twin.client()

@@ -37,7 +37,7 @@ def slices(twin: DrivenTwin) -> dict[str, Any]:
     return {row["name"].partition("/")[2]: row for row in twin.client().get("/v1/slices").json()}
 
 
-def test_the_first_in_line_is_told_what_has_become_of_all_cubes(twin: DrivenTwin) -> None:
+def test_the_first_in_line_is_reported_what_has_become_of_all_cubes(twin: DrivenTwin) -> None:
     twin.advance(0.5)
     head = slices(twin)["slice-2"]
     assert head["reason"] == "first in line; needs 8 healthy idle cubes: of 8 cubes, 6 idle and 2 used"
@@ -74,7 +74,7 @@ def test_times_of_a_slice_are_those_of_now(twin: DrivenTwin) -> None:
     assert (ended["ran_us"], ended["left_us"]) == (ended["ended_us"] - ended["started_us"], None)
 
 
-def test_a_slice_tells_when_it_came_into_each_of_its_states(twin: DrivenTwin) -> None:
+def test_a_slice_shows_when_it_came_into_each_of_its_states(twin: DrivenTwin) -> None:
     twin.advance(2)
     found = slices(twin)
     waits, ended = found["slice-2"], found["slice-0"]
@@ -86,7 +86,7 @@ def test_a_slice_tells_when_it_came_into_each_of_its_states(twin: DrivenTwin) ->
     assert (since_us["queued"], since_us["completed"]) == (ended["requested_us"], ended["ended_us"])
 
 
-def test_a_fabric_tells_the_values_of_now_beside_the_means(twin: DrivenTwin) -> None:
+def test_a_fabric_shows_the_values_of_now_next_to_the_means(twin: DrivenTwin) -> None:
     twin.advance(1.5)
     row = twin.client().get("/v1/fabrics/pod-0").json()
     assert (row["chips"], row["chips_used"], row["utilisation_now"]) == (512, 64, 0.125)

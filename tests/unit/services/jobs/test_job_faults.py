@@ -35,7 +35,7 @@ def ended(target: str = HOST, kind: str = "host", fault: int = 1) -> FaultEnded:
     )
 
 
-def test_a_job_on_a_dead_host_hangs_and_says_so_when_it_gives_up() -> None:
+def test_a_job_on_a_dead_host_hangs_and_reports_it_when_it_gives_up() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     assert driver.feed(began(), 1_027) == []
@@ -64,7 +64,7 @@ def test_an_error_is_noticed_in_seconds() -> None:
     assert said.body == JobFailed(slice=NAME, part="pod-0/cube-0/host-15/chip-3", seen_as="error")
 
 
-def test_who_hears_of_it_first_from_its_slice_says_nothing() -> None:
+def test_who_receives_it_first_from_its_slice_shows_nothing() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     driver.feed(began(), 1_027)
@@ -76,7 +76,7 @@ def test_who_hears_of_it_first_from_its_slice_says_nothing() -> None:
     assert driver.phase() == "starting"
 
 
-def test_who_goes_on_with_a_dead_host_hangs_again() -> None:
+def test_who_continues_with_a_dead_host_hangs_again() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     driver.feed(began(), 1_027)
@@ -101,7 +101,7 @@ def test_a_host_that_died_before_the_start_is_felt_at_the_start() -> None:
     assert driver.used(20) == {"startup": 10}
 
 
-def test_one_that_hangs_leaves_at_once_when_it_is_told_to() -> None:
+def test_one_that_hangs_leaves_at_once_when_it_is_reported_to() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     driver.feed(began(), 1_027)

@@ -94,14 +94,17 @@ class Driver:
         """What the chips were used for, without what they were not, in microseconds of the slice."""
         rows = [SERVICE.document(self.state, key) for key in SERVICE.document_keys(self.state)]
         uses = [job_use(row) for row in rows if isinstance(row, JobDocument)]
-        ended = {(book.owner, book.tier): book.used for book in self.state.books.values()}
+        ended = {
+            (owner_usage.owner, owner_usage.tier): owner_usage.used
+            for owner_usage in self.state.usage_by_owner.values()
+        }
         living = [(use.group, use.used(at_us)) for use in uses if not use.ended]
         used = sum_by_group([*ended.items(), *living])["team", "research"]
-        assert all(chip_us % CHIPS == 0 for chip_us in used.by_place().values())
-        return {place: chip_us // CHIPS for place, chip_us in used.by_place().items() if chip_us}
+        assert all(chip_us % CHIPS == 0 for chip_us in used.by_category().values())
+        return {place: chip_us // CHIPS for place, chip_us in used.by_category().items() if chip_us}
 
 
-def test_a_job_says_that_it_is_done_when_its_work_is() -> None:
+def test_a_job_shows_that_it_is_done_when_its_work_is() -> None:
     driver = Driver()
     driver.start()
     started = f"scheduler@pod-0/{driver.seq}"
@@ -178,7 +181,7 @@ def test_a_cube_that_goes_before_the_start_costs_nothing_but_time() -> None:
     assert early.used(20) == {"startup": 20}
 
 
-def test_one_that_is_told_to_leave_keeps_what_it_did_and_says_so() -> None:
+def test_one_that_is_reported_to_leave_keeps_what_it_did_and_reports_it() -> None:
     driver = Driver()
     driver.start()
     assert driver.feed(NOTICED, 70) == []
@@ -195,7 +198,7 @@ def test_one_that_is_told_to_leave_keeps_what_it_did_and_says_so() -> None:
     assert driver.state.jobs[0].progress.starts == 2
 
 
-def test_one_that_loses_its_cubes_before_it_has_kept_goes_on_from_the_checkpoint_before() -> None:
+def test_one_that_loses_its_cubes_before_it_has_kept_continues_from_the_checkpoint_before() -> None:
     driver = Driver()
     driver.start()
     driver.feed(NOTICED, 70)
@@ -207,7 +210,7 @@ def test_one_that_loses_its_cubes_before_it_has_kept_goes_on_from_the_checkpoint
     assert driver.held.due_us == 100 + 7 + 35 + 35 + 15
 
 
-def test_one_with_nothing_to_keep_says_so_at_once() -> None:
+def test_one_with_nothing_to_keep_reports_it_at_once() -> None:
     early, held = Driver(), Driver()
     early.start()
     assert [said.body for said in early.feed(NOTICED, 22)] == [JobCheckpointed(slice=NAME)]
@@ -217,7 +220,7 @@ def test_one_with_nothing_to_keep_says_so_at_once() -> None:
     assert held.used(510) == {"startup": 10, "productive": 480, "recovering": 10}
 
 
-def test_whatever_comes_in_the_moment_in_which_it_is_done_its_end_is_said() -> None:
+def test_whatever_comes_in_the_time_in_which_it_is_done_its_end_is_reported() -> None:
     for body in (SWAPPED, NOTICED, REQUEUED, SliceDegraded(slice=NAME, links_down=1, links_degraded=0)):
         driver = Driver()
         driver.start()
@@ -243,7 +246,7 @@ def test_a_slice_without_a_job_is_productive_from_its_start_and_never_done() -> 
     assert driver.used(1_020) == {"startup": 10, "productive": 1_000}
 
 
-def test_its_document_tells_how_it_stands() -> None:
+def test_its_document_shows_how_it_stands() -> None:
     driver = Driver()
     driver.start()
     assert ("jobs", NAME) in driver.state.changed_documents
@@ -257,9 +260,9 @@ def test_its_document_tells_how_it_stands() -> None:
     assert {place: us for place, us in ended.used_us.items() if us} == {"startup": 17, "lost": 3}
     summary = SERVICE.document(driver.state, ("summaries", "pod-0/jobs"))
     assert isinstance(summary, JobsSummary)
-    (book,) = summary.ended
-    assert (book.owner, book.tier) == ("team", "research")
-    assert dict(book.chip_us) == {
+    (owner_usage,) = summary.ended
+    assert (owner_usage.owner, owner_usage.tier) == ("team", "research")
+    assert dict(owner_usage.chip_us) == {
         "startup": 17 * CHIPS,
         "lost": 3 * CHIPS,
     }
@@ -285,7 +288,7 @@ def test_owners_without_a_book_of_their_own_share_one() -> None:
     assert owners == [*(f"u{number}" for number in range(OWNERS_MAX)), OTHER_OWNERS, OTHER_OWNERS]
     driver.feed(requested(None).model_copy(update={"owner": "u3", "slice": "pod-0/slice-999"}), 0)
     assert driver.state.jobs[999].owner == "u3"
-    assert len(driver.state.books) == OWNERS_MAX + 1
+    assert len(driver.state.usage_by_owner) == OWNERS_MAX + 1
 
 
 def test_a_decoded_state_behaves_as_the_original() -> None:

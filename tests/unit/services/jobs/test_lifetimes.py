@@ -16,7 +16,7 @@ from schemas.messages.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from shared.models.jobs.goodput_categories import Ledger
+from shared.models.jobs.goodput_categories import UsageByCategory
 from tests.unit.services.jobs.test_job_faults import began, ended
 from tests.unit.services.jobs.test_jobs import NAME, RECOVERING, Driver, requested
 
@@ -75,12 +75,12 @@ def test_ten_thousand_lifetimes_leave_nothing_behind() -> None:
     had_us = sum(live(driver, draw) for _ in range(LIFETIMES))
     assert driver.state.jobs == {}
     assert driver.state.broken == {}
-    used = sum((book.used.total for book in driver.state.books.values()), 0)
+    used = sum((owner_usage.used.total for owner_usage in driver.state.usage_by_owner.values()), 0)
     assert used == 128 * had_us
-    total = Ledger()
-    for book in driver.state.books.values():
-        total = total.plus(**book.used.by_place())
+    total = UsageByCategory()
+    for owner_usage in driver.state.usage_by_owner.values():
+        total = total.plus(**owner_usage.used.by_category())
     assert total.uncommitted == 0
-    assert min(total.by_place().values()) == 0 < total.productive
+    assert min(total.by_category().values()) == 0 < total.productive
     assert total.lost > 0
     assert total.degraded > 0

@@ -13,7 +13,7 @@ from services.fleet import services_of
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_S
 from shared.engine.cascades import LabRequest
-from shared.models.jobs.progress import Progress
+from shared.models.jobs.checkpoint_progress import Progress
 from shared.runtimes.lab import Lab
 from tests.support.several_pods import disagreements
 
@@ -65,7 +65,7 @@ def reason(lab: Lab, pod: str) -> str | None:
     return document.reason
 
 
-def test_a_job_that_gets_nothing_is_said_to_take_no_steps(lab: Lab) -> None:
+def test_a_job_that_gets_nothing_is_reported_to_take_no_steps(lab: Lab) -> None:
     say(lab, JobBandwidthSet(job=JOB, mbps=0), "dcn-0", "traffic", 1)
     assert progress(lab).speed_ppm == 1
     assert [reason(lab, pod) for pod in PODS] == 2 * [
@@ -84,7 +84,7 @@ def test_all_slices_of_a_job_say_which_one_is_slow(lab: Lab) -> None:
     )
 
 
-def test_the_scheduler_knows_how_far_a_job_is_that_was_told_its_share_before_it_began() -> None:
+def test_the_scheduler_knows_how_far_a_job_is_that_was_reported_its_share_before_it_began() -> None:
     """And after it stood: whom to preempt and what work is left are decided by that."""
     config = superpod_config(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
     lab = Lab("campus", dict.fromkeys(PODS, config), services_of)
@@ -99,7 +99,7 @@ def test_the_scheduler_knows_how_far_a_job_is_that_was_told_its_share_before_it_
     assert progress(lab).speed_ppm == STEP_US * 1_000_000 // (STEP_US + 10_000_000)
 
 
-def test_of_another_job_nobody_takes_notice(lab: Lab) -> None:
+def test_of_another_job_none_takes_notice(lab: Lab) -> None:
     say(lab, JobBandwidthSet(job="pod-1/slice-9", mbps=1), "dcn-0", "traffic", 1)
     assert progress(lab).speed_ppm == 1_000_000
 

@@ -10,7 +10,7 @@ def reports(driver: Driver, hours: int) -> list[UsageReported]:
     return [body for body in found if isinstance(body, UsageReported)]
 
 
-def test_tiers_are_told_every_hour_and_all_once_a_day() -> None:
+def test_tiers_are_reported_every_hour_and_all_once_a_day() -> None:
     driver = Driver()
     driver.start(None)
     told = reports(driver, 24)

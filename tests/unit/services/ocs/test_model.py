@@ -203,7 +203,7 @@ def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(WAITS, ACTS), min_size=2, max_size=16))
-def test_so_it_is_where_an_ocs_could_not_be_told_what_was_given_up(
+def test_so_it_is_where_an_ocs_could_not_be_reported_what_was_given_up(
     acts: list[tuple[int, tuple[Any, Any, Any]]],
 ) -> None:
     before = [(SWITCHING_US + 1, ("cpu", "pod-0/ocs-0/cpu", None)), (1, ("leave", "pod-0/slice-0", 0))]

@@ -218,7 +218,7 @@ def test_what_comes_back_together_is_restored_once(made: Bench) -> None:
 
 
 @pytest.mark.parametrize("fault", [CHASSIS, NORTH_PORT, SOUTH_PORT])
-def test_what_is_back_at_the_moment_of_the_command_is_not_missing(bench: Bench, fault: FaultBegan) -> None:
+def test_what_is_back_now_of_the_command_is_not_missing(bench: Bench, fault: FaultBegan) -> None:
     bench.say(fault, 100)
     bench.say(connect(JOIN), 200)
     bench.say(fault_ended(fault), 200)
@@ -257,7 +257,7 @@ def test_what_came_back_while_the_mirrors_turned_takes_its_own_time(bench: Bench
 
 @pytest.mark.parametrize("second", [CHASSIS, NORTH_PORT, SOUTH_PORT])
 @pytest.mark.parametrize("first", [CHASSIS, NORTH_PORT, SOUTH_PORT])
-def test_what_fails_again_before_it_is_restored_starts_anew(
+def test_what_fails_again_before_it_is_restored_starts_again(
     made: Bench, first: FaultBegan, second: FaultBegan
 ) -> None:
     start_us = made.now_us
@@ -281,7 +281,7 @@ def test_a_port_takes_one_circuit_with_it(made: Bench, side_and_port: str) -> No
     assert after(made, LONG_US) == [CircuitsRestored(ocs=17, circuits=((4, 7),))]
 
 
-def test_a_port_that_nobody_wants_comes_and_goes_without_more(made: Bench) -> None:
+def test_a_port_that_none_wants_comes_and_goes_without_more(made: Bench) -> None:
     fault = fault_began("pod-0/fault-1", "port", "pod-0/ocs-17/N130")
     assert bodies(made.say(fault)) == [PortDown(ocs=17, side="N", port=130)]
     assert bodies(made.say(fault_ended(fault))) == [PortUp(ocs=17, side="N", port=130)]
@@ -356,7 +356,7 @@ def test_the_last_cube_of_a_pod_of_any_size_has_working_ports(cubes: int) -> Non
         assert (refused.ocs, refused.port) == (32, f"N{spare}")
 
 
-def test_what_settles_together_is_said_in_order_of_the_commands(bench: Bench) -> None:
+def test_what_settles_together_is_reported_in_order_of_the_commands(bench: Bench) -> None:
     joins: list[Join] = [(0, 0, 1), (0, 1, 0), (1, 1, 1)]
     for join in joins:
         bench.say(connect(join), 100)

@@ -160,7 +160,9 @@ def test_circuits_hold_and_none_can_be_made_until_it_is_back(made: Bench, part: 
 
 
 @pytest.mark.parametrize("part", CONTROLLERS)
-def test_what_is_given_up_stays_on_the_mirrors_of_an_ocs_that_cannot_be_told(made: Bench, part: str) -> None:
+def test_what_is_given_up_stays_on_the_mirrors_of_an_ocs_that_cannot_be_reported(
+    made: Bench, part: str
+) -> None:
     made.say(fault(part))
     assert bodies(made.say(disconnect(JOIN))) == [CircuitsDisconnected(slice="pod-0/slice-0", joins=(JOIN,))]
     assert made_on_17(made) == [], "they are nobody's"
@@ -187,7 +189,7 @@ def test_without_a_camera_mirrors_can_still_be_parked(made: Bench) -> None:
     assert after(made) == []
 
 
-def test_who_wants_what_the_mirrors_hold_for_nobody_has_it(made: Bench) -> None:
+def test_who_wants_what_the_mirrors_hold_for_none_has_it(made: Bench) -> None:
     made.say(fault("cpu"))
     made.say(disconnect(JOIN))
     before = made.state("ocs").cross_connects
@@ -202,7 +204,7 @@ def test_who_wants_what_the_mirrors_hold_for_nobody_has_it(made: Bench) -> None:
     assert after(made) == []
 
 
-def test_what_is_half_held_is_told_by_port(made: Bench) -> None:
+def test_what_is_half_held_is_reported_by_port(made: Bench) -> None:
     made.say(fault_began("pod-0/fault-5", "port", f"{OCS}/N4"))
     made.say(fault("cpu"))
     made.say(disconnect(JOIN))
@@ -212,7 +214,7 @@ def test_what_is_half_held_is_told_by_port(made: Bench) -> None:
     assert (connected.missing_ocs, connected.missing_ports) == ((), ((17, 4),))
 
 
-def test_circuits_that_stand_for_nobody_are_taken_over_while_held(made: Bench) -> None:
+def test_circuits_that_stand_for_none_are_taken_over_while_held(made: Bench) -> None:
     made.say(LeaveCircuits(slice="pod-0/slice-0", joins=(JOIN,)))
     made.say(fault("fpga"))
     made.say(connect(JOIN, "slice-1"))
@@ -307,7 +309,7 @@ def test_a_south_board_takes_the_circuits_that_end_there(made: Bench) -> None:
     assert 4 not in made_on_17(made)
 
 
-def test_a_port_has_news_of_its_own_beside_its_board(made: Bench) -> None:
+def test_a_port_has_news_of_its_own_next_to_its_board(made: Bench) -> None:
     board, port = fault(f"driver-{board_of((17, 'N', 4))}"), fault_began("pod-0/fault-1", "port", f"{OCS}/N4")
     made.say(board)
     assert bodies(made.say(port)) == [PortDown(ocs=17, side="N", port=4)]

@@ -73,7 +73,7 @@ def test_a_patched_fibre_is_at_the_first_spare_and_its_circuit_made_again(made: 
     assert document.losses_db[4] == pytest.approx(float(loss_db))
 
 
-def test_the_dead_mirror_stays_dead_whatever_is_said_of_its_fault(made: Bench) -> None:
+def test_the_dead_mirror_stays_dead_whatever_is_reported_of_its_fault(made: Bench) -> None:
     made.say(dead("N4"))
     made.say(patch())
     assert bodies(made.say(fault_ended(dead("N4")))) == []
@@ -112,7 +112,7 @@ def test_a_driver_board_takes_the_fibres_that_are_before_its_mirrors_now(made: B
         ("N20", 20, "N20 is a spare: it has no fibre, and mirrors cannot be repaired in the field"),
     ],
 )
-def test_what_cannot_be_patched_is_said_with_the_reason(
+def test_what_cannot_be_patched_is_reported_with_the_reason(
     made: Bench, label: str | None, port: int, reason: str
 ) -> None:
     if label:
@@ -122,7 +122,7 @@ def test_what_cannot_be_patched_is_said_with_the_reason(
 
 
 @pytest.mark.slow("days of a pod until a repair fails")
-def test_without_a_spare_the_repair_is_in_vain_and_clearing_the_fault_is_not() -> None:
+def test_without_a_spare_the_repair_is_without_effect_and_clearing_the_fault_is_not() -> None:
     config = CONFIG.model_copy(update={"ocs": PodOcsConfig(technology="guided-wave")})
     bench = Bench(ALL, config)
     for number in range(9):
@@ -245,5 +245,5 @@ def _patched(state: OcsState) -> list[tuple[int, int, int, int]]:
 
 
 @given(st.integers(0, 1), st.integers(0, 16_383), st.integers(0, 767))
-def test_a_place_tells_its_port(side: int, ocs: int, port: int) -> None:
+def test_a_place_shows_its_port(side: int, ocs: int, port: int) -> None:
     assert port_at(place_of(side, ocs, port)) == (side, ocs, port)

@@ -52,7 +52,7 @@ def made(bench: Bench) -> int:
     return int(bench.state("ocs").made[17].sum())
 
 
-def test_circuits_stand_and_what_it_is_told_waits() -> None:
+def test_circuits_stand_and_what_it_is_reported_waits() -> None:
     bench = bench_with()
     assert bodies(bench.say(RestartOcs(ocs=OCS))) == [OcsRestarting(ocs=17, keeps=True), OcsHeld(ocs=17)]
     assert made(bench) == 2
@@ -82,7 +82,7 @@ def test_what_was_given_up_meanwhile_is_taken_away_when_it_runs() -> None:
     assert bench.documents["ocs", OCS].circuits_stale == 0
 
 
-def test_software_that_sets_mirrors_anew_loses_them_until_it_runs() -> None:
+def test_software_that_sets_mirrors_again_loses_them_until_it_runs() -> None:
     bench = bench_with(keeps=False)
     assert bodies(bench.say(RestartOcs(ocs=OCS))) == [
         OcsRestarting(ocs=17, keeps=False),

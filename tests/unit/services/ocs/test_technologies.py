@@ -62,7 +62,7 @@ def test_a_time_that_is_set_is_of_one_connection() -> None:
     assert due_in_us(bench) == 2 * 5_000
 
 
-def test_a_robot_does_one_command_after_another_and_others_work_beside_it() -> None:
+def test_a_robot_does_one_command_after_another_and_others_work_next_to_it() -> None:
     bench = bench_of("robotic")
     bench.say(connect((1, 0, 1)), 100)
     assert due_in_us(bench) == 2 * MINUTE_US

@@ -70,7 +70,7 @@ def mirror(batch: Any, name: str, side: int, port: int) -> float | None:
     return each[side * (len(each) // 2) + port]
 
 
-def test_a_frame_has_a_row_an_ocs_and_all_of_every_field_beside_the_worst() -> None:
+def test_a_frame_has_a_row_an_ocs_and_all_of_every_field_next_to_the_worst() -> None:
     batch = at_next_frame(bench())
     assert batch.column("ocs").to_pylist() == list(range(48))
     assert set(batch.column("state").to_pylist()) == {"up"}
@@ -167,7 +167,7 @@ def test_a_part_that_is_out_raises_the_alarm_of_its_field(kind: FaultKind, part:
 
 
 @pytest.mark.parametrize(("kind", "target"), [("ocs", OCS), ("cpu", f"{OCS}/cpu")])
-def test_nobody_answers_without_power_or_controller(kind: FaultKind, target: str) -> None:
+def test_none_answers_without_power_or_controller(kind: FaultKind, target: str) -> None:
     made = bench()
     begin(made, kind, target)
     found = row(at_next_frame(made))

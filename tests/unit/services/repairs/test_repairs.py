@@ -101,7 +101,7 @@ def test_work_shorter_than_it_takes_at_the_part_is_in_hand_from_its_beginning() 
     assert completed.at_us == 100 + US_PER_HOUR // 10
 
 
-def test_more_thorough_work_puts_off_the_moment_at_the_part_unless_it_is_in_hand() -> None:
+def test_more_thorough_work_puts_off_the_time_at_the_part_unless_it_is_in_hand() -> None:
     bench = shop(RepairsConfig(repair_sigma=0.0))
     bench.say(ask(5, "connector"), 100)
     bench.say(ask(5, "link"), 200)
@@ -116,7 +116,7 @@ def test_more_thorough_work_puts_off_the_moment_at_the_part_unless_it_is_in_hand
     assert not bodies(rest, HandsOnBegun)
 
 
-def test_a_repair_is_opened_begun_and_completed_because_it_was_asked_for() -> None:
+def test_a_repair_is_opened_begun_and_completed_because_it_was_requested() -> None:
     bench = shop()
     opened, begun = bench.say(ask(5), 100)
     asked = bench.log[-3]
@@ -234,7 +234,7 @@ def test_fibre_technicians_touch_nothing_but_link_ends() -> None:
     assert [body.technician for body in bodies(bench.log, RepairBegun)] == [0, 1, 2, 3]
 
 
-def test_a_cancelled_repair_frees_its_technician_for_the_next_because_that_was_asked_for() -> None:
+def test_a_cancelled_repair_frees_its_technician_for_the_next_because_that_was_requested() -> None:
     bench = shop(RepairsConfig(technicians=2))
     for n in range(3):
         bench.say(ask(n), n + 1)

@@ -53,7 +53,7 @@ def assert_sound(bench: Bench) -> None:
     bench.assert_documents_hold()
 
 
-def test_nobody_begins_at_night_and_work_goes_on_in_the_morning() -> None:
+def test_none_begins_at_night_and_work_continues_in_the_morning() -> None:
     bench = shop(technicians=2, off_hours_technicians=0, host_repair_h=3.0)
     bench.say(ask(0), 16 * US_PER_HOUR)  # Monday: until 18:00, and an hour on Tuesday
     bench.say(ask(1), 20 * US_PER_HOUR)
@@ -72,7 +72,7 @@ def test_news_in_the_microsecond_in_which_a_shift_begins_does_not_keep_it_from_i
     assert times(bench, RepairCompleted) == [11.0]
 
 
-def test_somebody_is_there_at_night() -> None:
+def test_someone_is_there_at_night() -> None:
     bench = shop(technicians=2, off_hours_technicians=1, host_repair_h=30.0)
     for n in range(3):
         bench.say(ask(n), 5 * US_PER_DAY + n)  # Saturday
@@ -147,7 +147,7 @@ def test_a_host_is_burnt_in_without_a_technician() -> None:
     assert_sound(bench)
 
 
-def test_a_test_that_nobody_needs_any_more_is_over() -> None:
+def test_a_test_that_none_needs_any_more_is_over() -> None:
     bench = shop(host_repair_h=4.0, burn_in_h=12.0)
     bench.say(ask(0))
     bench.run(5 * US_PER_HOUR)
@@ -164,7 +164,7 @@ def test_an_ocs_is_not_burnt_in() -> None:
     assert times(bench, RepairCompleted) == [5.0]
 
 
-def test_the_wrong_thing_is_mended_as_often_as_asked_and_done_again() -> None:
+def test_the_wrong_thing_is_mended_as_often_as_requested_and_done_again() -> None:
     share, repairs = 0.3, 3000
     bench = shop(technicians=1000, misdiagnosed=share, host_repair_h=2.0, burn_in_h=1.0, repair_sigma=0.5)
     for n in range(repairs):
@@ -196,7 +196,7 @@ def test_work_at_fibres_is_not_drawn_for() -> None:
 
 
 @given(data=st.data())
-def test_whatever_is_asked_in_whatever_shop_ends(data: st.DataObject) -> None:
+def test_whatever_is_requested_in_whatever_shop_ends(data: st.DataObject) -> None:
     """Any mix of hours, shelves, tests and errors: nobody is in two places, nothing is lost, all ends."""
     many = data.draw(st.integers(1, 3), "technicians")
     bench = shop(

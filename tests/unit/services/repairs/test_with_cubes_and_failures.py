@@ -63,7 +63,7 @@ def test_the_chain_of_causes_leads_from_the_healthy_cube_to_the_injection() -> N
     ],
 )
 @pytest.mark.parametrize("pod", [SuperpodConfig, StaticPodConfig])
-def test_what_breaks_in_a_cube_is_seen_asked_for_and_repaired(
+def test_what_breaks_in_a_cube_is_seen_requested_and_repaired(
     kind: FaultKind, target: str, pod: type[SuperpodConfig | StaticPodConfig]
 ) -> None:
     bench = Bench(SERVICES, pod.model_validate({"seed": 3, "failures": {"enabled": False}}))
@@ -150,7 +150,7 @@ def test_a_host_that_breaks_right_after_its_repair_is_repaired_again() -> None:
     assert bench.state("failures").active == {}
 
 
-def test_a_reloaded_state_goes_on_exactly_as_the_original() -> None:
+def test_a_reloaded_state_continues_exactly_as_the_original() -> None:
     logs = []
     for reloads in (0, 40):
         bench = Bench(SERVICES, config(9, FailuresConfig(host_per_day=2.0)))

@@ -139,7 +139,7 @@ def test_the_queue_goes_by_priority_then_number() -> None:
     assert order == [names[i] for i in (1, 3, 0, 2, 4)]
 
 
-def test_nobody_crowds_out_another_owner() -> None:
+def test_none_crowds_out_another_owner() -> None:
     world = World(cubes=4, policy=SchedulerConfig(queue_max=2))
     running = world.start((4, 8, 8))
     world.request((4, 8, 8))

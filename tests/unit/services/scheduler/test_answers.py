@@ -133,7 +133,7 @@ def test_a_request_comes_out_as_planned() -> None:
     assert min(happened[decision] for decision in ("placed", "claims", "waits", "refused")) > 5, happened
 
 
-def test_what_a_recovery_is_said_to_come_to_is_what_is_decided() -> None:
+def test_what_a_recovery_is_reported_to_come_to_is_what_is_decided() -> None:
     decided: Counter[str] = Counter()
     for seed in range(60):
         life, policy = long_life(seed, 80)
@@ -166,7 +166,7 @@ def test_what_a_recovery_is_said_to_come_to_is_what_is_decided() -> None:
 
 
 @pytest.mark.slow("tries every shape at many times")
-def test_no_larger_shape_would_fit_than_the_largest_that_is_told() -> None:
+def test_no_larger_shape_would_fit_than_the_largest_that_is_reported() -> None:
     found: Counter[bool] = Counter()
     for world, _ in moments(8, every=25):
         told = plan_request(asked(world), wanted(world, (4, 4, 4), estimate_us=600_000_000))

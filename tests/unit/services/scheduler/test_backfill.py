@@ -76,7 +76,7 @@ def test_of_those_that_fit_the_first_in_order_passes() -> None:
     world.check()
 
 
-def test_nobody_holds_up_a_pod_for_ever_even_where_nobody_passes() -> None:
+def test_none_holds_up_a_pod_for_ever_even_where_none_passes() -> None:
     world = World(cubes=4, policy=SchedulerConfig(backfill="none"))
     world.start(PAIR)  # without an estimate: nobody knows when it ends
     world.request(WHOLE)
@@ -85,7 +85,7 @@ def test_nobody_holds_up_a_pod_for_ever_even_where_nobody_passes() -> None:
     world.check()
 
 
-def test_without_back_filling_nobody_passes() -> None:
+def test_without_backfilling_none_passes() -> None:
     world = World(cubes=4, policy=SchedulerConfig(backfill="none"))
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     head, _ = world.request(WHOLE)
@@ -95,7 +95,7 @@ def test_without_back_filling_nobody_passes() -> None:
     assert world.status(short).reason == reason
 
 
-def test_conservative_back_filling_delays_no_promise() -> None:
+def test_conservative_backfilling_delays_no_promise() -> None:
     """A pair runs for two hours and one cube for five; the first in line starts after two hours on the pair
     and the idle cube, the next one on what is left then."""
     world = World(cubes=4, policy=SchedulerConfig(backfill="conservative"))

@@ -101,7 +101,7 @@ ROWS = st.lists(st.tuples(st.sampled_from([HALF, HALF, QUARTER]), st.booleans())
 
 @settings(deadline=None, max_examples=100)
 @given(ROWS, st.integers(1, 2))
-def test_no_fewer_meshes_would_have_done_and_none_move_in_vain(
+def test_no_fewer_meshes_would_have_done_and_none_move_without_effect(
     rows: list[tuple[Shape, bool]], wanted: int
 ) -> None:
     """Against every choice of cubes to be emptied, and every way to lay their meshes elsewhere."""

@@ -202,7 +202,7 @@ def test_links_wrap_around_only_a_slice_that_spans_the_grid() -> None:
         assert bodies(running(shape).say(changed(down=wrap), 10), SliceDegraded) == degraded
 
 
-def test_bad_links_are_remembered_while_nobody_uses_them() -> None:
+def test_bad_links_are_remembered_while_none_uses_them() -> None:
     bench = grid_bench()
     bench.say(changed(down=face(0, 4)[:1], degraded=face(1, 5)[:2]), 10)
     emitted = bodies(bench.say(requested(0, (4, 4, 8)), 20))

@@ -22,7 +22,7 @@ def admitted(emitted: list[Said]) -> list[str]:
     return [body.slice for body in emitted if isinstance(body, SliceAdmitted)]
 
 
-def test_firm_slices_leave_so_many_cubes_and_filler_may_stand_on_them() -> None:
+def test_firm_slices_leave_this_many_cubes_and_filler_may_stand_on_them() -> None:
     world = World(cubes=4, policy=TWO)
     world.start(PAIR)
     waits, emitted = world.request(CUBE, tier="production")
@@ -63,7 +63,7 @@ def test_a_failed_cube_is_swapped_for_one_that_is_held_back() -> None:
 
 
 @pytest.mark.parametrize("slice_cubes", [1, 4])
-def test_what_is_promised_leaves_what_the_closed_form_says_less_what_is_missing(slice_cubes: int) -> None:
+def test_what_is_promised_leaves_what_the_closed_form_shows_less_what_is_missing(slice_cubes: int) -> None:
     policy = SchedulerConfig(hold_back="availability", hold_back_slice_cubes=slice_cubes)
     world = World(cubes=64, policy=policy)
     promised = promised_goodput(0.999, 64 * slice_cubes, "reconfigurable", target=0.97, cubes=64)

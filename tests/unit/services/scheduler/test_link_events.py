@@ -111,7 +111,7 @@ def test_a_link_that_fails_during_the_preflight_is_found_at_its_end() -> None:
     world.check()
 
 
-def test_a_cube_that_fails_during_the_preflight_begins_it_anew() -> None:
+def test_a_cube_that_fails_during_the_preflight_begins_it_again() -> None:
     world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
     name, _ = world.request((4, 4, 4))
     world.train()
@@ -139,7 +139,7 @@ def test_who_was_hit_before_its_preflight_was_over_starts_after_one() -> None:
         world.check()
 
 
-def test_who_waited_for_a_repair_is_checked_before_it_goes_on() -> None:
+def test_who_waited_for_a_repair_is_checked_before_it_continues() -> None:
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=120))
     name = world.start((4, 8, 8))
     world.fail(3)
@@ -178,7 +178,7 @@ def test_cubes_behind_a_broken_driver_board_are_chosen_last_until_it_is_swapped(
     world.check()
 
 
-def test_a_slice_that_a_driver_board_hits_says_so_whichever_end_of_its_links_comes_first() -> None:
+def test_a_slice_that_a_driver_board_hits_reports_it_whichever_end_of_its_links_comes_first() -> None:
     world = World(cubes=4)
     name = world.start((4, 4, 8))
     world.feed(PortsDown(part="pod-0/ocs-39/driver-1", ocs=39, side="N", ports=(2,)))
@@ -188,7 +188,7 @@ def test_a_slice_that_a_driver_board_hits_says_so_whichever_end_of_its_links_com
     world.check()
 
 
-def test_an_ocs_that_is_held_keeps_who_would_need_new_circuits_waiting_and_nobody_who_has_them() -> None:
+def test_an_ocs_that_is_held_keeps_who_would_need_new_circuits_waiting_and_none_who_has_them() -> None:
     world = World(cubes=8, policy=STAYS_OFF)
     running = world.start((4, 4, 8))
     world.feed(OcsHeld(ocs=7))
@@ -251,7 +251,7 @@ def test_who_does_not_let_its_traffic_go_around_waits_for_the_ocs_without_cubes(
     world.check()
 
 
-def test_whoever_asks_while_an_ocs_is_down_is_passed_by_those_who_can_use_cubes() -> None:
+def test_whoever_requests_while_an_ocs_is_down_is_passed_by_those_who_can_use_cubes() -> None:
     world = World(cubes=4, policy=STAYS_OFF.model_copy(update={"queue_max": 1}))
     world.feed(OcsDown(ocs=7))
     name, emitted = world.request((4, 4, 4))
@@ -309,7 +309,7 @@ def test_who_finds_a_bad_link_on_every_cube_stays_leaves_backs_off_and_not_for_e
     world.check()
 
 
-def test_who_backs_off_says_so_and_comes_back_after_that() -> None:
+def test_who_backs_off_reports_it_and_comes_back_after_that() -> None:
     world = World(policy=STAYS_OFF.model_copy(update={"preflight_s": 120, "preflight_tries": 0}))
     name, _ = world.request((4, 4, 4))
     (hit,) = [*world.train(down=(0, 16)), *world.tick()][-1:]
@@ -363,7 +363,7 @@ def test_the_cubes_of_both_ends_of_a_bad_link_have_their_turns() -> None:
     world.check()
 
 
-def test_who_may_not_start_anew_waits_where_its_link_fails_every_preflight() -> None:
+def test_who_may_not_start_again_waits_where_its_link_fails_every_preflight() -> None:
     world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
     stays = RecoveryPolicy(choices=("swap", "wait"))
     name, _ = world.request((4, 4, 4), recovery=stays)
@@ -396,7 +396,7 @@ def test_circuits_of_a_slice_that_ended_stand_until_their_ports_are_wanted_diffe
     world.check()
 
 
-def test_a_mesh_has_no_circuit_to_another_cube_beside_it() -> None:
+def test_a_mesh_has_no_circuit_to_another_cube_next_to_it() -> None:
     world = World(cubes=4)
     world.release(world.start((4, 4, 8)))
     mesh, emitted = world.request((2, 2, 2))
@@ -426,7 +426,7 @@ def test_links_of_cubes_that_no_torus_holds_are_none_of_its_business() -> None:
     assert world.state.bad_ends == {}
 
 
-def test_links_that_change_while_it_connects_are_told_once_it_starts() -> None:
+def test_links_that_change_while_it_connects_are_reported_once_it_starts() -> None:
     world = World()
     name = world.start((4, 4, 12))
     world.fail(1)
@@ -438,7 +438,7 @@ def test_links_that_change_while_it_connects_are_told_once_it_starts() -> None:
     world.check()
 
 
-def test_a_recovering_slice_is_not_said_to_be_degraded_until_it_goes_on() -> None:
+def test_a_recovering_slice_is_not_reported_to_be_degraded_until_it_continues() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(0)
@@ -450,7 +450,7 @@ def test_a_recovering_slice_is_not_said_to_be_degraded_until_it_goes_on() -> Non
     world.check()
 
 
-def test_training_that_was_already_told_adds_to_what_is_known() -> None:
+def test_training_that_was_already_reported_adds_to_what_is_known() -> None:
     world, (name, *_) = full((4, 4, 4), (4, 4, 12))
     late = LinksTrained(slice=name, up=95, degraded=(), down=(8, 24))
     assert without_plan(world.feed(late)) == [

@@ -88,7 +88,7 @@ def test_a_row_of_cubes_loses_its_power_and_comes_back() -> None:
     assert {world.status(name).state for name in names} == {"running"}
 
 
-def test_three_ocses_take_links_of_everybody_and_each_slice_goes_its_own_way() -> None:
+def test_three_ocses_take_links_of_all_and_each_slice_goes_its_own_way() -> None:
     world = World(cubes=8, policy=AT_ONCE)
     around = world.start((4, 4, 8))
     strict = world.start(

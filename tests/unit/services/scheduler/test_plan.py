@@ -14,13 +14,13 @@ BOOKINGS = st.lists(
 
 
 @given(st.lists(st.sampled_from(TIMES), min_size=4, max_size=4), BOOKINGS, st.sampled_from(TIMES[1:]))
-def test_free_is_what_nobody_has_at_any_moment(
+def test_free_is_what_none_has_at_any_time(
     ends: list[int], bookings: list[tuple[int, int, int]], until_us: int
 ) -> None:
     plan = ReservationTable(NOW_US, ends)
     kept = [(cubes, start, end) for cubes, start, end in bookings if start < end]
     for cubes, start, end in kept:
-        plan.book(cubes, start, end)
+        plan.reserve(cubes, start, end)
     assert plan.times == sorted(set(plan.times))
     for at, at_us in enumerate(plan.times):
         for cube in range(4):

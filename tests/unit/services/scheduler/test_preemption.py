@@ -84,7 +84,7 @@ def test_research_that_has_waited_takes_the_cubes_of_younger_research() -> None:
     world.check()
 
 
-def test_one_that_had_to_leave_drives_out_nobody_of_its_kind() -> None:
+def test_one_that_had_to_leave_drives_out_none_of_its_kind() -> None:
     """Or that one would drive out the next, and so on through the whole pod."""
     world = World(cubes=4)
     runs = [world.start(CUBE, estimate_us=100 * US_PER_HOUR) for _ in range(4)]
@@ -100,7 +100,7 @@ def test_one_that_had_to_leave_drives_out_nobody_of_its_kind() -> None:
     world.check()
 
 
-def test_nobody_leaves_who_has_only_just_got_its_cubes() -> None:
+def test_none_leaves_who_has_only_just_got_its_cubes() -> None:
     world = World(cubes=4)
     world.start((4, 4, 12), tier="production")
     blocker = world.start(CUBE)
@@ -152,7 +152,7 @@ def test_when_the_grace_is_over_the_cubes_are_taken() -> None:
     world.check()
 
 
-def test_who_comes_back_is_said_to_have_lost_what_it_did_not_keep() -> None:
+def test_who_comes_back_is_reported_to_have_lost_what_it_did_not_keep() -> None:
     for keeps in (True, False):
         world = World(cubes=4)
         victim = world.start(WHOLE, tier="filler", job=SLOW_TO_WRITE)
@@ -175,7 +175,7 @@ def test_a_claim_goes_with_its_slice_and_leaves_nothing_behind() -> None:
     world.check()
 
 
-def test_nobody_else_gets_the_cubes_of_a_claim() -> None:
+def test_no_other_gets_the_cubes_of_a_claim() -> None:
     world = World(cubes=4)
     first = world.start(PAIR, tier="filler", job=JOB)
     second = world.start(PAIR, tier="filler", job=JOB)
@@ -189,7 +189,7 @@ def test_nobody_else_gets_the_cubes_of_a_claim() -> None:
     assert admitted(world.checkpoint(second)) == [preemptor]
 
 
-def test_a_claim_on_a_cube_that_fails_is_given_up_and_made_anew() -> None:
+def test_a_claim_on_a_cube_that_fails_is_given_up_and_made_again() -> None:
     world = World(cubes=4)
     filler = [world.start(CUBE, tier="filler", job=JOB) for _ in range(4)]
     preemptor, emitted = world.request(PAIR)

@@ -43,7 +43,7 @@ def bits(mask: int) -> set[int]:
 
 
 @given(CUBES, st.sampled_from(SHAPES), st.integers(0, 2))
-def test_a_start_is_the_first_moment_at_which_the_slice_fits(
+def test_a_start_is_the_first_time_at_which_the_slice_fits(
     cubes: list[tuple[BusyInterval, ...]], shape: Shape, held_back: int
 ) -> None:
     found = PLACEMENTS["superpod"].start_us(timeline(cubes), shape, held_back)

@@ -92,7 +92,7 @@ def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
     world.check()
 
 
-def test_a_recovering_slice_goes_on_where_it_is_if_its_cube_returns() -> None:
+def test_a_recovering_slice_continues_where_it_is_if_its_cube_returns() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(3)
@@ -169,7 +169,7 @@ def test_a_row_of_cubes_is_replaced_in_one_plan() -> None:
     world.check()
 
 
-def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_anew() -> None:
+def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_again() -> None:
     """Three healthy cubes would stand still for an hour; in the queue it lends them, for half of that time
     and but for the grace of who leaves them again. If nobody waited for them they would be lent to nobody."""
     world = World(cubes=8)
@@ -326,7 +326,7 @@ def test_who_does_not_write_a_checkpoint_leaves_a_drained_cube_all_the_same() ->
     world.check()
 
 
-def test_who_is_told_to_leave_a_cube_that_is_used_again_stays() -> None:
+def test_who_is_reported_to_leave_a_cube_that_is_used_again_stays() -> None:
     world = World(cubes=4)
     name = world.start((4, 4, 8))
     world.drain(0)

@@ -117,7 +117,7 @@ hits = st.builds(
 
 
 @given(st.lists(hits, max_size=8, unique_by=lambda hit: hit.slice), st.integers(0, 6), st.integers(0, 3))
-def test_everybody_gets_the_cheapest_that_is_left_and_no_cube_is_given_twice(
+def test_all_gets_the_cheapest_that_is_left_and_no_cube_is_given_twice(
     hit: list[RecoveryInput], spares: int, warm_cubes: int
 ) -> None:
     plan = recovery_plan(hit, spares, warm_cubes, DELAYS)

@@ -82,7 +82,7 @@ def test_who_tolerates_less_than_the_tax_waits_in_the_queue_with_when_the_ocs_is
     world.check()
 
 
-def test_around_all_sixteen_ocses_of_a_dimension_no_way_leads_for_anybody() -> None:
+def test_around_all_sixteen_ocses_of_a_dimension_no_way_leads_for_any() -> None:
     world = World(cubes=4)
     for ocs in range(16):
         world.feed(OcsDown(ocs=ocs))
@@ -115,7 +115,7 @@ def test_who_lost_a_cube_makes_others_leave_as_the_first_in_line_would(tier: str
     world.check()
 
 
-def test_who_leaves_for_a_slice_that_lost_a_cube_leaves_for_nobody_else() -> None:
+def test_who_leaves_for_a_slice_that_lost_a_cube_leaves_for_no_other() -> None:
     """A request of the same moment, first in line, is not given what others are told to leave."""
     world = World(cubes=4, policy=OLD)
     hit = world.start((4, 4, 12), tier="production")
@@ -131,7 +131,7 @@ def test_who_leaves_for_a_slice_that_lost_a_cube_leaves_for_nobody_else() -> Non
     world.check()
 
 
-def test_who_was_told_leaves_for_others_when_the_slice_that_waited_is_gone() -> None:
+def test_who_was_reported_leaves_for_others_when_the_slice_that_waited_is_gone() -> None:
     world = World(cubes=4, policy=OLD)
     hit = world.start((4, 4, 12), tier="production")
     victim = world.start((4, 4, 4))
@@ -145,7 +145,7 @@ def test_who_was_told_leaves_for_others_when_the_slice_that_waited_is_gone() -> 
     world.check()
 
 
-def test_nobody_leaves_for_filler_or_for_who_waits_for_the_repair_even_so() -> None:
+def test_none_leaves_for_filler_or_for_who_waits_for_the_repair_even_so() -> None:
     for tier, recovery in (("filler", None), ("production", RecoveryPolicy(choices=("wait",)))):
         world = World(cubes=4, policy=OLD)
         world.start((4, 4, 12), tier="filler" if tier == "filler" else "production", recovery=recovery)

@@ -67,7 +67,7 @@ def test_only_who_runs_for_a_while_begins_as_at_first() -> None:
     assert after_stop(running, CONFIG, 100 + reset_us) is None
 
 
-def test_it_tells_the_ocses_with_most_links_and_stays_once_on_the_same_cubes() -> None:
+def test_it_shows_the_ocses_with_most_links_and_stays_once_on_the_same_cubes() -> None:
     config = SchedulerConfig(preflight_tries=0)
     links = {ocs: 1 + ocs % 3 for ocs in range(OCSES_REPORTED_MAX + 4)}
     failures = after_failure(PreflightFailures(), config, 0, links)

@@ -56,7 +56,7 @@ def test_the_largest_shape_is_what_that_very_slice_would_get() -> None:
     assert 0 < waiting < 16
 
 
-def test_the_first_in_line_without_a_promise_hears_from_when_on_research_leaves_for_it() -> None:
+def test_the_first_in_line_without_a_promise_receives_from_when_on_research_leaves_for_it() -> None:
     world = World(cubes=4)
     world.start(PAIR, tier="production")
     world.start(PAIR)
@@ -70,7 +70,7 @@ def test_the_first_in_line_without_a_promise_hears_from_when_on_research_leaves_
     )
 
 
-def test_one_with_a_promise_hears_it_too() -> None:
+def test_one_with_a_promise_receives_it_too() -> None:
     world = World(cubes=4)
     world.start(PAIR, estimate_us=5 * US_PER_HOUR)
     name, _ = world.request(WHOLE, tier="production")
@@ -99,7 +99,7 @@ def test_who_needs_cubes_of_filler_then_starts_within_its_grace_of_what_was_prom
         ("research", 9.0, "scheduler.research_runs_h 9"),
     ],
 )
-def test_the_rule_is_named_from_which_the_moment_comes(tier: Tier, runs_h: float, rule: str) -> None:
+def test_the_rule_is_named_from_which_the_time_comes(tier: Tier, runs_h: float, rule: str) -> None:
     """A younger slice of research has its cubes for as long as the older one waits."""
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, research_runs_h=runs_h))
     world.start(TRIPLE, tier="production")
@@ -112,7 +112,7 @@ def test_the_rule_is_named_from_which_the_moment_comes(tier: Tier, runs_h: float
     assert why == f"it may preempt more slices from {format_time(world.held.due_us)}"
 
 
-def test_who_is_behind_one_that_research_makes_room_for_is_not_told_to_start_now() -> None:
+def test_who_is_behind_one_that_research_makes_room_for_is_not_reported_to_start_now() -> None:
     """The first in line takes the cube of research when the others end; the plan of who starts when does not
     know that."""
     world = World(cubes=4)
@@ -130,7 +130,7 @@ def test_who_is_behind_one_that_research_makes_room_for_is_not_told_to_start_now
     assert start.reason == f"cubes are free now, but it {rule}"
 
 
-def test_where_nobody_passes_nobody_is_told_to_start_before_those_before_it() -> None:
+def test_where_none_passes_none_is_reported_to_start_before_those_before_it() -> None:
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, backfill="none"))
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     head, _ = world.request(WHOLE, estimate_us=US_PER_HOUR)
@@ -152,7 +152,7 @@ def test_who_lacks_cubes_that_are_out_of_order_does_not_hear_of_slices() -> None
     )
 
 
-def test_who_comes_after_one_without_an_estimate_hears_of_that_one() -> None:
+def test_who_comes_after_one_without_an_estimate_receives_that_one() -> None:
     world = World(cubes=4)
     world.start(WHOLE, estimate_us=2 * US_PER_HOUR)
     world.request(WHOLE)
@@ -176,7 +176,7 @@ def test_a_single_cube_is_held_back_in_the_singular() -> None:
     assert str(found.reason).endswith("; 1 is held back (scheduler.hold_back fixed)")
 
 
-def test_nobody_who_waits_is_told_to_start_now() -> None:
+def test_none_who_waits_is_reported_to_start_now() -> None:
     """For if it could, it would have."""
     told = 0
     for seed in range(12):

@@ -93,7 +93,7 @@ POLICIES = st.builds(
 TABLES = (
     "slices promises suspects unhealthy "
     "module_failed_cubes ocs_down drained ocs_down_causes "
-    "driver_boards_down bad_ends tickets queued chips_allocated wakes_us"
+    "driver_boards_down bad_ends tickets queued chips_allocated next_preemption_us"
 )
 """What a scheduler has of slices, and of what is out of order."""
 

@@ -29,7 +29,7 @@ def test_no_choice_loses_less_or_takes_fewer(rows: list[tuple[int, int]], needed
 
 
 @given(rows, st.integers(1, 16))
-def test_nobody_leaves_whose_cubes_are_not_needed(rows: list[tuple[int, int]], needed: int) -> None:
+def test_none_leaves_whose_cubes_are_not_needed(rows: list[tuple[int, int]], needed: int) -> None:
     found = cheapest_groups(leavers_of(rows), needed) or ()
     for one in found:
         assert sum(other.cubes for other in found if other is not one) < needed

@@ -127,7 +127,7 @@ def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
 
 
 @pytest.mark.slow("drawn lives of a scheduler, each changed and run again")
-def test_what_a_slice_is_said_to_wait_for_is_true() -> None:
+def test_what_a_slice_is_reported_to_wait_for_is_true() -> None:
     happened: Counter[str] = Counter()
     for seed in range(60):
         life, policy = long_life(seed, 160)
@@ -143,7 +143,7 @@ def test_what_a_slice_is_said_to_wait_for_is_true() -> None:
     assert min(happened[reason] for reason in ("claim", "ocs", "lacks", "would delay")) > 20, happened
 
 
-def test_who_is_said_to_delay_the_first_in_line_would() -> None:
+def test_who_is_reported_to_delay_the_first_in_line_would() -> None:
     """Whole cubes only: for those, any cubes that are free now are as good as others."""
     links_checked = 0
     for seed in range(120):

@@ -209,7 +209,7 @@ def test_its_document_has_every_stage_and_when_it_ends(planned: Bench) -> None:
 
 def test_what_did_not_qualify_is_not_tried_again_where_others_are(planned: Bench) -> None:
     topology = planned.state("topology")
-    topology.config = topology.config.model_copy(update={"promise": 0.0})
+    topology.config = topology.config.model_copy(update={"capacity_floor": 0.0})
     approve(planned)
     all_are_unfit(planned)
     wait(planned, DRAINED_S + QUALIFIED_S + 1)
@@ -252,7 +252,7 @@ def test_what_is_aborted_within_a_stage_ends_with_it(planned: Bench, after_s: in
     assert [body.stage for body in bodies(planned.log, StageUndrained) if body.rewiring == SECOND] == [0]
 
 
-def test_a_stage_waits_for_control_says_so_once_and_begins_with_it(planned: Bench) -> None:
+def test_a_stage_waits_for_control_reports_it_once_and_begins_with_it(planned: Bench) -> None:
     lose_control(planned, 0)
     approve(planned)
     wait(planned, 600)
@@ -279,8 +279,10 @@ def test_control_that_is_lost_while_traffic_drains_ends_it_and_traffic_comes_bac
 
 def test_a_stage_that_does_not_qualify_is_taken_back(planned: Bench) -> None:
     before, links = stand(planned), planned.state("trunks").links.copy()
-    planned.state("topology").config = planned.state("topology").config.model_copy(update={"promise": 0.999})
-    approve_without_promise(planned)
+    planned.state("topology").config = planned.state("topology").config.model_copy(
+        update={"capacity_floor": 0.999}
+    )
+    approve_without_capacity_floor(planned)
     all_are_unfit(planned)
     wait(planned, DRAINED_S + QUALIFIED_S + 1)
     all_are_unfit(planned, unfit=False)
@@ -291,11 +293,11 @@ def test_a_stage_that_does_not_qualify_is_taken_back(planned: Bench) -> None:
     assert (planned.state("trunks").links == links).all()
 
 
-def approve_without_promise(bench: Bench) -> None:
-    """Begin its first stage whatever it takes, and promise much again after that."""
+def approve_without_capacity_floor(bench: Bench) -> None:
+    """Begin its first stage whatever it takes, and capacity_floor much again after that."""
     topology = bench.state("topology")
     promised = topology.config
-    topology.config = promised.model_copy(update={"promise": 0.0})
+    topology.config = promised.model_copy(update={"capacity_floor": 0.0})
     approve(bench)
     topology.config = promised
 
@@ -311,7 +313,7 @@ def test_a_block_that_is_down_is_planned_for_as_if_it_were_back(planned: Bench) 
 
 
 def test_what_is_dark_already_is_not_lost_once_more(planned: Bench) -> None:
-    """A stage that goes on no OCS with light takes nothing from the promise."""
+    """A stage that goes on no OCS with light takes nothing from the capacity floor."""
     topology = planned.state("topology")
     (rewiring,) = topology.current.values()
     for ocs in sorted({ocs for ocs, _, _ in rewiring.stages[0].removed}):
@@ -319,23 +321,23 @@ def test_what_is_dark_already_is_not_lost_once_more(planned: Bench) -> None:
     carries = (topology.links * topology.plant.rates).sum(axis=1)
     kept = float((carries / np.asarray(rewiring.least_gbps)).min())
     assert 0.0 < kept < 0.9
-    topology.config = topology.config.model_copy(update={"promise": kept - 1e-9})
+    topology.config = topology.config.model_copy(update={"capacity_floor": kept - 1e-9})
     approve(planned)
     assert [b.stage for b in bodies(planned.log, StageBegun) if b.rewiring == SECOND] == [0]
     assert bodies(planned.log, StageWaits) == []
-    topology.config = topology.config.model_copy(update={"promise": 0.0})
+    topology.config = topology.config.model_copy(update={"capacity_floor": 0.0})
     wait(planned, 200 * 3_600)
     assert planned.state("failures").active == {}
     assert outcome(planned)[0] == "completed"
 
 
-@pytest.mark.parametrize("promise", [0.999, 0.0])
-def test_what_is_to_be_undone_waits_for_control(planned: Bench, promise: float) -> None:
+@pytest.mark.parametrize("capacity_floor", [0.999, 0.0])
+def test_what_is_to_be_undone_waits_for_control(planned: Bench, capacity_floor: float) -> None:
     """A stage that is taken back, and circuits that are parked since they did not qualify."""
     topology = planned.state("topology")
-    topology.config = topology.config.model_copy(update={"promise": promise})
+    topology.config = topology.config.model_copy(update={"capacity_floor": capacity_floor})
     before = stand(planned)
-    approve_without_promise(planned)
+    approve_without_capacity_floor(planned)
     all_are_unfit(planned)
     wait(planned, DRAINED_S + 1)
     lose_control(planned, 0)
@@ -349,7 +351,7 @@ def test_what_is_to_be_undone_waits_for_control(planned: Bench, promise: float) 
     regain_control(planned, 0)
     wait(planned, 600)
     made = {circuit for body in bodies(planned.log, RewireCircuits)[1:2] for circuit in body.made}
-    if promise:
+    if capacity_floor:
         assert outcome(planned)[0] == "taken-back"
         assert stand(planned) == before
     else:
@@ -381,7 +383,7 @@ def test_what_has_waited_for_too_long_is_given_up() -> None:
     bench = living(wait_h=2.0)
     bench.say(PlanTopology(dcn=POD))
     topology = bench.state("topology")
-    topology.config = topology.config.model_copy(update={"promise": 1.0})
+    topology.config = topology.config.model_copy(update={"capacity_floor": 1.0})
     approve(bench)
     (waits,) = bodies(bench.log, StageWaits)
     assert "of its capacity; must be at least 100.0%" in waits.reason
@@ -395,7 +397,7 @@ def test_what_has_waited_for_too_long_is_given_up() -> None:
 
 def test_circuits_that_are_gone_meanwhile_overtake_a_plan(planned: Bench) -> None:
     planned.state("topology").south_of[0] = -1
-    approve_without_promise(planned)
+    approve_without_capacity_floor(planned)
     assert outcome(planned)[0] == "overtaken"
     assert "no circuit from block" in outcome(planned)[1]
     planned.state("topology").south_of[0] = planned.state("ocs").wanted[0]

@@ -32,7 +32,7 @@ def ports(kind: type[PortsDown | PortsUp], board: int) -> Body:
         max_size=40,
     ),
 )
-def test_it_is_what_counting_every_microsecond_says(
+def test_it_is_what_counting_every_microsecond_shows(
     since_us: int, toggles: list[tuple[int, str, int]]
 ) -> None:
     standing = AvailabilityTime(CUBES, since_us)

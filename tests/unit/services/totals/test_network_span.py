@@ -22,7 +22,7 @@ NETWORK = {
 
 
 @pytest.mark.parametrize("since_us", [None, WARM_UP_US])
-def test_shares_are_means_over_all_that_was_asked(since_us: int | None) -> None:
+def test_shares_are_means_over_all_that_was_requested(since_us: int | None) -> None:
     log: list[Envelope] = []
     lab = Lab(
         "dcn-0",

@@ -50,7 +50,7 @@ def started(at_us: int, number: int) -> bytes:
     return line(at_us, SliceStarted(slice=f"pod-0/slice-{number}", speed_ppm=1_000_000))
 
 
-def test_waits_are_told_by_tier_and_size() -> None:
+def test_waits_are_reported_by_tier_and_size() -> None:
     waits = Heard(-1)
     for number in range(20):
         waits.hear(requested(0, number) + started(number, number))
@@ -72,7 +72,7 @@ def test_who_still_waits_counts_with_the_time_so_far_and_who_was_refused_does_no
     assert (row["started"], row["waiting"], row["most_us"]) == (0, 1, 50)
 
 
-def test_what_was_asked_for_in_the_warm_up_is_none_of_it() -> None:
+def test_what_was_requested_in_the_warm_up_is_none_of_it() -> None:
     waits = Heard(10)
     waits.hear(requested(10, 0) + requested(11, 1) + started(12, 0) + started(13, 1))
     (row,) = waits.rows("pod-0", 20)

@@ -102,7 +102,7 @@ def test_weights_stay_while_all_want_more_alike() -> None:
 
 
 @pytest.mark.parametrize("slack", [0.0, 0.05, 0.3, 1.0])
-def test_weights_are_solved_anew_just_where_the_use_is_nearer_to_full_by_more_than_the_slack(
+def test_weights_are_solved_again_just_where_the_use_is_nearer_to_full_by_more_than_the_slack(
     slack: float,
 ) -> None:
     """The use by the old weights is that of a network that never solves anew, and so it is until weights are
@@ -129,7 +129,7 @@ def test_weights_are_solved_anew_just_where_the_use_is_nearer_to_full_by_more_th
     assert seen == {False, True}
 
 
-def test_weights_are_solved_anew_wherever_trunks_changed() -> None:
+def test_weights_are_solved_again_wherever_trunks_changed() -> None:
     bench = network(NEVER)
     want(bench, EVEN)
     for weights, links in enumerate((79, 81, 81), 1):
@@ -197,7 +197,7 @@ def test_who_has_no_path_is_cut_off_and_not_served() -> None:
     assert carried(wire(bench, LINKS, block=3)).cut_off == 0
 
 
-def test_what_is_asked_and_served_is_summed_over_time() -> None:
+def test_what_is_requested_and_served_is_summed_over_time() -> None:
     bench = network()
     times_us = [US_PER_HOUR * hour for hour in (1, 2, 5)]
     bodies_ = [
@@ -213,7 +213,7 @@ def test_what_is_asked_and_served_is_summed_over_time() -> None:
     bench.assert_documents_hold()
 
 
-def test_a_job_is_told_what_it_gets_where_that_is_news() -> None:
+def test_a_job_is_reported_what_it_gets_where_that_is_news() -> None:
     bench = network(NEVER)
     (first,) = reported(want(bench, EVEN, rings=(RING,)))
     assert reported(want(bench, 1.02 * EVEN, rings=(RING,))) == [], "within a twentieth"
@@ -224,7 +224,7 @@ def test_a_job_is_told_what_it_gets_where_that_is_news() -> None:
     assert first > news[0] > 0.9 * first
 
 
-def test_a_job_that_is_cut_off_gets_nothing_and_hears_so_once() -> None:
+def test_a_job_that_is_cut_off_gets_nothing_and_receives_so_once() -> None:
     bench = network()
     want(bench, EVEN, rings=(RING,))
     assert reported(wire(bench, 0, block=1)) == [0]
@@ -233,7 +233,7 @@ def test_a_job_that_is_cut_off_gets_nothing_and_hears_so_once() -> None:
     assert back > 0
 
 
-def test_a_job_that_comes_again_is_told_again() -> None:
+def test_a_job_that_comes_again_is_reported_again() -> None:
     bench = network()
     (first,) = reported(want(bench, EVEN, rings=(RING,)))
     assert reported(want(bench, EVEN)) == []

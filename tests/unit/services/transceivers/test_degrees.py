@@ -108,10 +108,10 @@ def test_a_mirror_that_drifts_costs_one_strand_both_ways(bench: Bench) -> None:
 
 
 def test_a_chassis_that_shakes_costs_every_circuit_twice(bench: Bench) -> None:
-    bers = state_of(bench).log10_ber.copy()
+    bers = state_of(bench).worst_lane_log10_ber.copy()
     seen = change(bench, "shake", 2.0, "pod-0/ocs-7")
     assert [seen("rx_power_dbm", place) for place in (0, 1)] == [near(-4.0), near(-4.0)]
-    worse = np.flatnonzero(state_of(bench).log10_ber > bers)
+    worse = np.flatnonzero(state_of(bench).worst_lane_log10_ber > bers)
     assert set((worse % 16).tolist()) == {7}
     assert len(worse) > 1
 
@@ -148,7 +148,7 @@ def test_a_leaking_circulator_shows_as_interference_of_its_own_end(bench: Bench)
     assert seen("mpi_db", 1) == near(0.0)
 
 
-def test_a_hot_module_says_so_and_launches_less(bench: Bench) -> None:
+def test_a_hot_module_reports_it_and_launches_less(bench: Bench) -> None:
     seen = change(bench, "heat", 20.0)
     assert seen("temperature_c", 0) == near(20.0)
     assert seen("temperature_c", 1) == near(0.0)
@@ -163,7 +163,7 @@ def test_a_wrong_calibration_shows_in_one_reading_only(bench: Bench) -> None:
     assert seen("rx_power_dbm", 1) == 0.0
 
 
-def test_a_stuck_module_says_the_same_for_ever_and_a_late_one_what_was(bench: Bench) -> None:
+def test_a_stuck_module_shows_the_same_for_ever_and_a_late_one_what_was(bench: Bench) -> None:
     bench.say(began("stuck"), DAY)
     once, later = (said(bench, at_us) for at_us in (DAY + US_PER_HOUR, DAY + 9 * US_PER_HOUR))
     assert (once.rx_power_dbm[0] == later.rx_power_dbm[0]).all()
@@ -174,7 +174,7 @@ def test_a_stuck_module_says_the_same_for_ever_and_a_late_one_what_was(bench: Be
     assert late.at_us.tolist() == [DAY + 10 * US_PER_HOUR + US_PER_HOUR // 2, DAY + 12 * US_PER_HOUR]
 
 
-def test_a_lying_module_says_what_has_nothing_to_do_with_the_light(bench: Bench) -> None:
+def test_a_lying_module_shows_what_has_nothing_to_do_with_the_light(bench: Bench) -> None:
     bench.say(began("lying"), DAY)
     lies = said(bench, DAY + US_PER_HOUR)
     bench.say(began("fibre", 6.0).model_copy(update={"fault": "pod-0/fault-4"}), DAY + 2 * US_PER_HOUR)
@@ -251,7 +251,7 @@ def test_what_has_ended_leaves_nothing_behind(
 ) -> None:
     def held() -> list[object]:
         state, document = state_of(bench), bench.documents["links", "pod-0/cube-1"]
-        arrays = [array.tobytes() for array in (state.log10_ber, state.code, state.excess_db)]
+        arrays = [array.tobytes() for array in (state.worst_lane_log10_ber, state.code, state.excess_db)]
         return [*arrays, dict(state.impaired), document.conditions, document.losses_db]
 
     before = held()

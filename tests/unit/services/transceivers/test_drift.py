@@ -86,7 +86,7 @@ def test_each_mirror_of_the_blind_array_costs_its_strand_more_by_the_hour() -> N
 @pytest.mark.slow("days of a pod that drifts")
 def test_readings_and_errors_tell_and_nothing_is_left_when_the_camera_is_back() -> None:
     bench = made()
-    ber, code = state_of(bench).log10_ber.copy(), state_of(bench).code.copy()
+    ber, code = state_of(bench).worst_lane_log10_ber.copy(), state_of(bench).code.copy()
     ends, at_us = np.array([NEAR, FAR]), BEGAN_US + 20 * US_PER_DAY
     sound = readings_of(state_of(bench), ends, at_us).field("rx_power_dbm")
     begin(bench, "injector-S")
@@ -98,11 +98,11 @@ def test_readings_and_errors_tell_and_nothing_is_left_when_the_camera_is_back() 
     both = np.add(lost[NEAR], lost[FAR])
     assert (both > 0.5).all()  # after so long
     assert by_strand == pytest.approx(np.stack([both, both]), abs=0.05)  # both ways
-    assert (state.log10_ber[ends] > ber[ends] + 0.5).all()
+    assert (state.worst_lane_log10_ber[ends] > ber[ends] + 0.5).all()
     end(bench, "injector-S", 0, at_us + 1)
     assert not state.impaired
     assert not state.drifting
-    np.testing.assert_array_equal(state.log10_ber, ber)
+    np.testing.assert_array_equal(state.worst_lane_log10_ber, ber)
     np.testing.assert_array_equal(state.code, code)
     bench.assert_documents_hold()
 
@@ -158,7 +158,7 @@ def test_links_that_come_meanwhile_lose_as_much() -> None:
     early, late = made(), state_of(bench)
     early.say(CircuitsConnected(slice="pod-0/slice-1", joins=joins, missing_ocs=(), missing_ports=()), 200)
     number = end_at(OCS, 18).number
-    assert late.log10_ber[number] > state_of(early).log10_ber[number]
+    assert late.worst_lane_log10_ber[number] > state_of(early).worst_lane_log10_ber[number]
 
 
 def test_all_ends_of_a_large_pod_drift() -> None:

@@ -75,7 +75,7 @@ def log10_ber(design: LinkDesign, end: int, peer: int, excess_db: float = 0.0) -
     return float(np.log10(10**found + bursts).max())
 
 
-def test_every_end_is_lit_and_up_from_the_beginning_and_nobody_is_told() -> None:
+def test_every_end_is_lit_and_up_from_the_beginning_and_none_is_reported() -> None:
     bench = bench_with(TransceiversConfig(telemetry_interval_s=0))
     state = bench.state("transceivers")
     assert (state.peer == neighbour_end(np.arange(ENDS))).all()
@@ -95,7 +95,7 @@ def test_what_an_end_receives_has_gone_through_fibre_alone(rate: str, fibre_db: 
     state = bench_with(config).state("transceivers")
     for end in (0, NEAR, FAR, ENDS - 1):
         expected = log10_ber(design_of(config), end, int(neighbour_end(end)))
-        assert state.log10_ber[end] == pytest.approx(expected, abs=0.002)
+        assert state.worst_lane_log10_ber[end] == pytest.approx(expected, abs=0.002)
 
 
 def test_a_dead_module_takes_down_both_ends_and_no_other() -> None:
@@ -117,14 +117,14 @@ def test_dirt_on_a_connector_shows_at_both_ends_as_the_plain_chain_has_it() -> N
     bench.say(DIRTY, 100)
     state = bench.state("transceivers")
     expected = log10_ber(design_of(config), NEAR, FAR, DIRT_DB)
-    assert state.log10_ber[NEAR] == pytest.approx(expected, abs=0.01)
-    assert state.log10_ber[FAR] > log10_ber(design_of(config), FAR, NEAR)
+    assert state.worst_lane_log10_ber[NEAR] == pytest.approx(expected, abs=0.01)
+    assert state.worst_lane_log10_ber[FAR] > log10_ber(design_of(config), FAR, NEAR)
     assert bench.documents["links", "pod-0/cube-12"].losses_db[NEAR % 96] == pytest.approx(
         4.0 + DIRT_DB, abs=0.01
     )
 
 
-def test_links_that_are_bad_by_configuration_are_told_of_once() -> None:
+def test_links_that_are_bad_by_configuration_are_reported_once() -> None:
     bench = bench_with(TransceiversConfig(fibre_loss_db=20.0))
     assert bench.due_us() == 0
     (changed,) = bodies(bench.step())
@@ -147,7 +147,7 @@ def test_telemetry_has_a_row_for_every_end() -> None:
     assert [end for end, row in rows.items() if row["ber"] is None] == sorted((NEAR, FAR))
     clean = rows[0]
     assert clean["ber"] == max(clean["lane_bers"])
-    kept = bench.state("transceivers").log10_ber[0]
+    kept = bench.state("transceivers").worst_lane_log10_ber[0]
     assert np.log10(clean["ber"]) == pytest.approx(kept, abs=0.02), "as many errors as a second counts"
 
 

@@ -100,7 +100,7 @@ def test_dirt_is_met_twice_and_a_dead_module_sees_nothing(bench: Bench) -> None:
     assert (found.verdict, found.loss_db, found.log10_ber) == ("dark", None, None)
 
 
-def test_too_many_errors_are_told_where_light_comes() -> None:
+def test_too_many_errors_are_reported_where_light_comes() -> None:
     few = CONFIG.transceivers.model_copy(update={"degraded_above_ber": 1e-14})
     bench = Bench([OCS, TRANSCEIVERS], CONFIG.model_copy(update={"transceivers": few}))
     found = asked(bench)

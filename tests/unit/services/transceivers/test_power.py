@@ -51,7 +51,7 @@ def test_modules_without_power_read_nothing_and_their_far_ends_see_no_light() ->
     assert (said.rx_power_dbm[1] <= -40.0).all()
 
 
-def test_no_module_says_that_it_has_failed() -> None:
+def test_no_module_shows_that_it_has_failed() -> None:
     bench = trained()
     bench.say(OUTAGE, 200)
     assert bodies(bench.log, ModuleReported) == []

@@ -53,7 +53,7 @@ def another(kind: FaultKind, severity: float | None, number: int, target: str = 
 
 
 @pytest.mark.parametrize("reload", [False, True])
-def test_a_stuck_module_says_what_was_when_it_stuck_though_its_laser_dims(reload: bool) -> None:
+def test_a_stuck_module_shows_what_was_when_it_stuck_though_its_laser_dims(reload: bool) -> None:
     bench = lit_bench()
     then = said(bench, DAY)
     bench.say(began("stuck"), DAY)
@@ -69,7 +69,7 @@ def test_a_stuck_module_says_what_was_when_it_stuck_though_its_laser_dims(reload
     assert float(mended.tx_power_dbm.mean()) == pytest.approx(np.mean(then[1]) - 6.0, abs=0.02)
 
 
-def test_one_that_stuck_in_the_dark_goes_on_saying_dark_and_one_that_stuck_in_light_light() -> None:
+def test_one_that_stuck_in_the_dark_continues_saying_dark_and_one_that_stuck_in_light_light() -> None:
     bench = lit_bench()
     disconnect(bench, DAY)
     bench.say(began("stuck"), DAY + 1)
@@ -83,14 +83,14 @@ def test_one_that_stuck_in_the_dark_goes_on_saying_dark_and_one_that_stuck_in_li
     assert said(bench, DAY + 5 * US_PER_HOUR) == then
 
 
-def test_a_stuck_module_that_is_dead_says_nothing() -> None:
+def test_a_stuck_module_that_is_dead_shows_nothing() -> None:
     bench = lit_bench()
     bench.say(began("stuck"), DAY)
     bench.say(another("link", None, 4), DAY + 1)
     assert np.isnan(rx_dbm(bench, DAY + 2))
 
 
-def test_a_late_module_says_an_hour_later_what_a_sound_one_says_with_its_time() -> None:
+def test_a_late_module_shows_an_hour_later_what_a_sound_one_shows_with_its_time() -> None:
     """A dip of ten minutes, and a circuit that goes and comes: to the last digit."""
     late, sound = lit_bench(), lit_bench()
     late.say(began("late", 60.0), DAY)
@@ -122,7 +122,7 @@ def test_a_late_module_says_an_hour_later_what_a_sound_one_says_with_its_time() 
 
 @pytest.mark.parametrize("target", [TARGET, "pod-0/cube-2/-x/7"])
 @pytest.mark.parametrize("reload", [False, True])
-def test_a_replaced_module_changes_nothing_of_what_is_told_of_before(target: str, reload: bool) -> None:
+def test_a_replaced_module_changes_nothing_of_what_is_reported_before(target: str, reload: bool) -> None:
     """Neither its lasers, receivers and calibration, nor the age of them; an hour later a late one says what
     is said of the new one."""
     late, sound = lit_bench(), lit_bench()
@@ -144,7 +144,7 @@ def test_a_replaced_module_changes_nothing_of_what_is_told_of_before(target: str
     ]
 
 
-def test_a_stuck_module_says_for_ever_what_the_module_was_that_stuck() -> None:
+def test_a_stuck_module_shows_for_ever_what_the_module_was_that_stuck() -> None:
     """A second replacement of the far module as well, long after."""
     bench = lit_bench()
     bench.say(done("replace", "pod-0/cube-2/-x/7"), DAY)

@@ -31,7 +31,7 @@ from tests.support.rig import Bench, bodies
 NAME = "pod-0/slice-0"
 NORTH, SOUTH = 96 * 2, 96 * 3 + 16
 """Link ends cube-2/+x/0 and cube-3/−x/0."""
-BUDGET = TransceiversConfig(telemetry_interval_s=900, look_interval_s=0)
+BUDGET = TransceiversConfig(telemetry_interval_s=900, inspection_interval_s=0)
 
 
 def bench_with(config: TransceiversConfig, seed: int = 7, technology: str = "palomar") -> Bench:
@@ -76,7 +76,7 @@ def test_a_link_over_a_patched_port_loses_what_the_spare_mirror_does(trained: Be
     assert state.loss_db[NORTH] == pytest.approx(lost_db.max() + BUDGET.fibre_loss_db)
     alone = np.array([NORTH, SOUTH])
     said = lane_log10_bers(state, alone).max(axis=1)
-    assert state.log10_ber[alone] == pytest.approx(said, abs=1e-3)
+    assert state.worst_lane_log10_ber[alone] == pytest.approx(said, abs=1e-3)
 
 
 def test_taking_links_away_is_no_news(trained: Bench) -> None:
@@ -86,7 +86,7 @@ def test_taking_links_away_is_no_news(trained: Bench) -> None:
 
 
 def test_a_bit_error_rate_at_a_threshold_is_not_above_it(trained: Bench) -> None:
-    log10_ber = trained.state("transceivers").log10_ber
+    log10_ber = trained.state("transceivers").worst_lane_log10_ber
     worst = float(np.nanmax(log10_ber))
     (end,) = np.flatnonzero(log10_ber == worst).tolist()
     ends = tuple(sorted((end, int(trained.state("transceivers").peer[end]))))
@@ -115,7 +115,7 @@ def test_documents_show_what_lit_links_carry_and_no_others() -> None:
     for document, first, place in ((near, NORTH, 0), (far, SOUTH, 16)):
         for index, light in enumerate(lit):
             ber = document.bers[place + index]
-            measured = bench.state("transceivers").log10_ber[first + index]
+            measured = bench.state("transceivers").worst_lane_log10_ber[first + index]
             assert ber == (pytest.approx(10.0**measured, rel=0.005) if light else None)
     assert near.bers[:16] != far.bers[16:32], "each end receives its own"
     summary = bench.documents["summaries", "pod-0/transceivers"]
@@ -150,13 +150,13 @@ def test_a_dead_module_takes_both_ends_down_and_reports_itself(trained: Bench) -
 @pytest.mark.parametrize(("excess_db", "state"), [(0.1, "up"), (2.8, "degraded"), (4.5, "down")])
 def test_a_dirty_connector_costs_both_directions(trained: Bench, excess_db: float, state: str) -> None:
     before = trained.state("transceivers")
-    clean_db, clean = before.loss_db[NORTH], before.log10_ber[[NORTH, SOUTH]].copy()
+    clean_db, clean = before.loss_db[NORTH], before.worst_lane_log10_ber[[NORTH, SOUTH]].copy()
     target = "pod-0/cube-2/+x/0"
     fault = fault_began("pod-0/fault-0", "connector", target, excess_db)
     said = bodies(trained.say(fault, 200))
     assert [getattr(changed, state) for changed in said] == [(NORTH, SOUTH)] * (state != "up")
     trained.assert_documents_hold()
-    after = trained.state("transceivers").log10_ber[[NORTH, SOUTH]]
+    after = trained.state("transceivers").worst_lane_log10_ber[[NORTH, SOUTH]]
     assert (after >= clean).all()
     for (cube, place), measured in zip(((2, 0), (3, 16)), after.tolist(), strict=True):
         document = trained.documents["links", f"pod-0/cube-{cube}"]
@@ -164,7 +164,7 @@ def test_a_dirty_connector_costs_both_directions(trained: Bench, excess_db: floa
         assert document.losses_db[place] == pytest.approx(clean_db + excess_db, abs=5e-4)
         assert document.bers[place] == pytest.approx(10.0**measured, rel=0.005)
     trained.say(fault_ended(fault), 300)
-    assert trained.state("transceivers").log10_ber[[NORTH, SOUTH]].tolist() == clean.tolist(), (
+    assert trained.state("transceivers").worst_lane_log10_ber[[NORTH, SOUTH]].tolist() == clean.tolist(), (
         "to the last bit"
     )
 
@@ -246,7 +246,7 @@ def test_an_end_measures_what_the_elements_of_its_link_leave(
                 lanes = lanes_between(modules, here, there, 2).part(strand)
                 worst[way].append(evaluate(LinkDesign(), Strands(switched), lanes).log10_ber.max())
         assert state.loss_db[list(ends)] == pytest.approx(max(loss_db) + 1.0)
-        assert state.log10_ber[list(ends)] == pytest.approx([max(way) for way in worst], abs=2e-3)
+        assert state.worst_lane_log10_ber[list(ends)] == pytest.approx([max(way) for way in worst], abs=2e-3)
 
 
 def test_other_seeds_and_fabrics_have_other_losses() -> None:
@@ -314,7 +314,7 @@ def test_a_frame_has_a_row_for_every_connected_end() -> None:
             assert usual_dbm - 0.6 - 1.1 - off_db < row["rx_power_dbm"] < usual_dbm + 0.5 + off_db
             assert len(row["lane_bers"]) == 8
             assert row["ber"] == max(row["lane_bers"])
-            kept = 10.0 ** state.log10_ber[end]
+            kept = 10.0 ** state.worst_lane_log10_ber[end]
             assert row["ber"] == pytest.approx(kept, rel=0.05), "as many errors as a second counts"
             assert len(set(row["lane_bers"])) > 4, "no two lanes are alike"
             assert row["at_us"] == 900 * US_PER_S

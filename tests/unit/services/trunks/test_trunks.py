@@ -168,7 +168,7 @@ def test_what_loses_its_light_carries_nothing_until_it_is_restored(
 @pytest.mark.parametrize(
     "quiet", [PortDown(ocs=3, side="N", port=0), PortDown(ocs=1, side="S", port=1), OcsDown(ocs=3)]
 )
-def test_where_no_circuit_was_nothing_is_told(wired: Bench, quiet: Body) -> None:
+def test_where_no_circuit_was_nothing_is_reported(wired: Bench, quiet: Body) -> None:
     assert bodies(wired.say(quiet)) == []
 
 

@@ -10,7 +10,7 @@ from services.fleet import services_of
 from services.jobs.service import SERVICE as JOBS
 from services.what_if.job_speeds import JobSpeed, SpeedSample, job_effects, traffic_effects
 from shared.basics.units import US_PER_S
-from shared.models.jobs.progress import FULL_SPEED
+from shared.models.jobs.checkpoint_progress import FULL_SPEED
 from shared.storage.store.state_copies import StateCopies
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.joined_twin import JOB, NETWORK, SLICES, WAIT, joined_twin
@@ -57,7 +57,7 @@ def mended(twin: DrivenTwin, fault: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "part"), [("bundle", "block-0/bundle-1"), ("rack", "rack-2")])
-def test_a_job_that_is_said_to_get_slower_does(campus: DrivenTwin, kind: str, part: str) -> None:
+def test_a_job_that_is_reported_to_get_slower_does(campus: DrivenTwin, kind: str, part: str) -> None:
     campus.advance((REACT_S + 1) / 3_600)
     speed, gbps = pace(campus)
     target = f"{NETWORK}/{part}"
@@ -102,7 +102,7 @@ def test_who_is_away_from_it_all_is_not_named(campus: DrivenTwin) -> None:
     assert (told["jobs"], told["traffic"]) == ([], [])
 
 
-def test_a_job_that_goes_on_after_a_repair_is_told(campus: DrivenTwin) -> None:
+def test_a_job_that_continues_after_a_repair_is_reported(campus: DrivenTwin) -> None:
     target = f"{NETWORK}/block-0"
     fault = broken(campus, "block", target)
     (row,) = asked(campus, f"what-if/repair?target={target}")["jobs"]
@@ -112,7 +112,7 @@ def test_a_job_that_goes_on_after_a_repair_is_told(campus: DrivenTwin) -> None:
     assert pace(campus)[0] == pytest.approx(row["after"]["speed"], abs=0.001)
 
 
-def test_what_breaks_in_one_pod_is_told_of_the_job_in_all(campus: DrivenTwin) -> None:
+def test_what_breaks_in_one_pod_is_reported_the_job_in_all(campus: DrivenTwin) -> None:
     """An OCS of one pod: the slice there is degraded, the job is slower in both."""
     told = asked(campus, "what-if/inject?kind=ocs&target=pod-1/ocs-3&duration_s=1200")
     assert [row["slice"] for row in told["slices"]] == ["pod-1/slice-0"]
@@ -156,7 +156,7 @@ def moments(*speeds: tuple[int, int | None]) -> list[SpeedSample]:
         (moments((0, HALF)), moments((0, HALF), (3, NOTHING), (4, None)), ("goes", 0.0, 0.5, 3, None)),
     ],
 )
-def test_what_most_comes_of_is_told(
+def test_what_most_comes_of_is_reported(
     done: Sequence[SpeedSample],
     left: Sequence[SpeedSample],
     expected: tuple[str, float, float, int, int | None] | None,

@@ -85,7 +85,7 @@ def impact(twin: DrivenTwin, target: str) -> dict[str, Any]:
         *(("power", "power-1"), ("control", "control-2")),
     ],
 )
-def test_what_is_said_to_be_lost_is_lost(net: DrivenTwin, kind: str, part: str) -> None:
+def test_what_is_reported_as_lost_is_lost(net: DrivenTwin, kind: str, part: str) -> None:
     client, target = net.client(), f"{NETWORK}/{part}"
     links, gbps, carried = links_of(net), gbps_of(net), traffic_of(net)
     messages = len(net.messages("campus"))
@@ -135,7 +135,7 @@ def of_domain(twin: DrivenTwin, name: str) -> int:
         ("control", "control-0", [], ["rack-0", "ocs-1", "power-0"]),
     ],
 )
-def test_what_is_down_with_something_else_says_so(
+def test_what_is_down_with_something_else_reports_it(
     net: DrivenTwin, kind: str, part: str, inside: list[str], beside: list[str]
 ) -> None:
     body = {"kind": kind, "target": f"{NETWORK}/{part}"}
@@ -152,7 +152,7 @@ def test_what_is_down_with_something_else_says_so(
 
 
 @pytest.mark.parametrize("rack", [0, 7])
-def test_a_rack_costs_everybody_its_share(net: DrivenTwin, rack: int) -> None:
+def test_a_rack_costs_all_its_share(net: DrivenTwin, rack: int) -> None:
     """One of 16 racks is a sixteenth of every block, but for what no whole link of its OCSes makes."""
     told = impact(net, f"rack-{rack}")
     assert len(told["blocks"]) == 8
@@ -161,8 +161,8 @@ def test_a_rack_costs_everybody_its_share(net: DrivenTwin, rack: int) -> None:
     assert told["lost"] == pytest.approx(1 / RACKS, rel=0.02)
 
 
-def test_what_becomes_of_a_rewiring_is_told(net: DrivenTwin) -> None:
-    """A plan that waits: without control its stages wait, without a block the promise is broken."""
+def test_what_becomes_of_a_rewiring_is_reported(net: DrivenTwin) -> None:
+    """A plan that waits: without control its stages wait, without a block the capacity floor is broken."""
     client = net.client()
     assert impact(net, "control-2")["rewiring"] is None
     (plan,) = client.post("/v1/rewirings", json={}, params=WAIT).json()["outcome"]
@@ -194,7 +194,7 @@ def test_what_becomes_of_a_rewiring_is_told(net: DrivenTwin) -> None:
         ("dcn-9/rack-1", 404, "no such fabric"),
     ],
 )
-def test_what_is_no_part_is_said_in_a_sentence(
+def test_what_is_no_part_is_reported_in_a_sentence(
     net: DrivenTwin, target: str, status: int, sentence: str
 ) -> None:
     found = net.client().get(f"/v1/impact/{target}")
@@ -212,7 +212,7 @@ def test_what_follows_from_a_fault_is_foreseen_of_a_network_too(net: DrivenTwin)
 @pytest.mark.parametrize(
     "fault", ["rack:rack-4", "ocs:ocs-30", "block:block-1", "bundle:block-5/bundle-9", "power:power-3"]
 )
-def test_what_is_said_to_be_lost_is_what_a_lab_loses(tmp_path: Path, fault: str) -> None:
+def test_what_is_reported_as_lost_is_what_a_lab_loses(tmp_path: Path, fault: str) -> None:
     """One lab is asked, the other one is told of the fault by `--inject`, and its log read."""
     plan = network_site(tmp_path)
     kind, _, part = fault.partition(":")

@@ -84,7 +84,7 @@ def test_the_load_is_the_one_that_is_offered(offered: float) -> None:
 
 @pytest.mark.slow("weeks of arrivals")
 @pytest.mark.parametrize("order", [1, 4])
-def test_the_budget_holds_the_load_together_as_its_order_says(order: int) -> None:
+def test_the_budget_holds_the_load_together_as_its_order_shows(order: int) -> None:
     """Of work X that is followed by a gap of X ÷ load · E the sum over a long time has the variance
     time · E[X²] · Var(E) ÷ E[gap] (renewal-reward); Var(E) is 1 ÷ order, 1 by chance alone."""
     config = WorkloadConfig(budget_order=order)
@@ -123,7 +123,7 @@ def test_jobs_a_day_are_as_many_as_each_shape_is_wanted() -> None:
         assert fmean(found) == pytest.approx(asked.per_day, abs=4 * spread), asked.kind
 
 
-def test_campaigns_have_jobs_of_one_owner_tier_and_shape_in_the_mean_as_many_as_asked_for() -> None:
+def test_campaigns_have_jobs_of_one_owner_tier_and_shape_in_the_mean_as_many_as_requested() -> None:
     config = WorkloadConfig(campaign_jobs=6.0, campaign_falloff=0.7)
     for shape, mean in (((2, 2, 2), 6.0), ((4, 4, 8), 1 + 5 * 2**-0.7), ((12, 16, 16), 1 + 5 * 48**-0.7)):
         of_campaign: dict[tuple[int, int], list[Job]] = defaultdict(list)
@@ -188,7 +188,7 @@ def test_what_is_drawn_depends_on_nothing_but_seed_name_and_configuration() -> N
     assert other != every(config, 1, 60)
 
 
-def test_a_pod_that_joins_later_is_asked_for_as_much() -> None:
+def test_a_pod_that_joins_later_is_requested_as_much() -> None:
     at_us = 1_000 * US_PER_DAY
     found = [
         load(

@@ -19,7 +19,7 @@ from services.workload.run_times import (
     run_mean_h,
 )
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.models.jobs.progress import Progress, next_change_us, placed, ready
+from shared.models.jobs.checkpoint_progress import Progress, next_change_us, placed, ready
 
 DRAWS = 20_000
 
@@ -29,7 +29,7 @@ def test_mean_run_times_grow_with_the_slice() -> None:
     assert [run_mean_h(config, cubes) for cubes in (1, 16, 81)] == pytest.approx([2.0, 4.0, 6.0])
 
 
-def test_run_times_are_log_normal_with_the_mean_that_is_asked_for() -> None:
+def test_run_times_are_log_normal_with_the_mean_that_is_requested() -> None:
     hours = [draw_run_us(3, "x", n, 2.0 * US_PER_HOUR, 0.5) / US_PER_HOUR for n in range(DRAWS)]
     logs = [math.log(h) for h in hours]
     assert fmean(hours) == pytest.approx(2.0, rel=0.02)
@@ -43,7 +43,7 @@ def test_a_run_time_is_at_most_a_century() -> None:
     assert min(drawn) >= 1
 
 
-def test_estimates_are_wrong_on_both_sides_by_the_factor_that_is_asked_for() -> None:
+def test_estimates_are_wrong_on_both_sides_by_the_factor_that_is_requested() -> None:
     config = WorkloadConfig(estimate_median=1.5, estimate_sigma=0.8)
     factors = [draw_estimate_us(5, "x", n, US_PER_HOUR, config) / US_PER_HOUR for n in range(DRAWS)]
     logs = [math.log(factor) for factor in factors]

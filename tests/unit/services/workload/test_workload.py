@@ -260,7 +260,7 @@ def test_the_next_filler_takes_the_place_of_one_that_is_placed() -> None:
     assert driver.state.fillers_waiting == filler_backlog(FILLED.workload, 64)
 
 
-def test_filler_that_is_refused_is_asked_for_again_after_an_hour() -> None:
+def test_filler_that_is_refused_is_requested_again_after_an_hour() -> None:
     driver = Driver(FILLED)
     first = filler_in(driver.tick())
     for body in (first[0], first[-1]):
@@ -282,7 +282,7 @@ def test_filler_changes_nothing_about_what_arrives() -> None:
 
 
 @pytest.mark.parametrize("config", [SuperpodConfig(trace=()), QUIET])
-def test_there_is_no_filler_beside_a_trace_nor_where_nothing_arrives(config: SuperpodConfig) -> None:
+def test_there_is_no_filler_next_to_a_trace_nor_where_nothing_arrives(config: SuperpodConfig) -> None:
     workload = config.workload.model_copy(update={"filler": True})
     assert Driver(config.model_copy(update={"workload": workload})).held.due_us is None
 
@@ -363,7 +363,7 @@ def test_rows_beyond_the_bound_come_a_microsecond_later() -> None:
     assert times == [(50, ROWS_PER_TICK_MAX), (51, ROWS_PER_TICK_MAX), (52, 1)]
 
 
-def test_a_request_at_the_moment_of_a_row_does_not_put_it_off() -> None:
+def test_a_request_now_of_a_row_does_not_put_it_off() -> None:
     driver = Driver(SuperpodConfig(trace=(row(50),)))
     driver.feed(RequestSlice(shape=(4, 4, 4)), at_us=50)
     assert driver.held.due_us == 50

@@ -41,7 +41,7 @@ def test_errors_that_led_to_each_other_come_to_an_end() -> None:
 
 
 @pytest.mark.parametrize("is_cluster", [False, True])
-def test_a_redis_is_not_asked_while_nothing_can_be_opened(is_cluster: bool) -> None:
+def test_a_redis_is_not_requested_while_nothing_can_be_opened(is_cluster: bool) -> None:
     """Nor is a file that says the client's version."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"redis://127.0.0.1:{server.getsockname()[1]}"
@@ -52,7 +52,7 @@ def test_a_redis_is_not_asked_while_nothing_can_be_opened(is_cluster: bool) -> N
     assert str(refused.value).startswith(f"Redis at {url} does not answer: {MINE.format(most)}")
 
 
-def test_files_of_a_log_are_to_be_had_again(tmp_path: Path) -> None:
+def test_files_of_a_log_are_available_again(tmp_path: Path) -> None:
     folder, logs = TelemetryFolder(tmp_path / "frames"), IndexedLogs(tmp_path / "log")
     folder.put("pod-0", 7, b"frame")
     place = tmp_path / "frames" / "pod-0"

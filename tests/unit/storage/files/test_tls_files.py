@@ -96,7 +96,7 @@ def test_a_url_of_redis_names_files(authority: Authority, tmp_path: Path) -> Non
         RedisClient(f"redis://twin@127.0.0.1:1/0?password_file={secret}")
 
 
-def test_a_file_that_cannot_be_opened_now_is_not_said_to_be_wrong(authority: Authority) -> None:
+def test_a_file_that_cannot_be_opened_now_is_not_reported_to_be_wrong(authority: Authority) -> None:
     """Or a process would end for good, though only all descriptors were taken."""
     for what, files in (
         (f"CA file {authority.ca}", TlsFiles(authority.ca)),

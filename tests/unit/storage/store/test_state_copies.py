@@ -40,13 +40,13 @@ def moment(
     return PartitionSnapshot({"ocs": ocs, "scheduler": scheduler}, values or {}, {}, {}, outbox)
 
 
-def test_a_copy_waits_until_all_have_read_all_and_said_all() -> None:
+def test_a_copy_waits_until_all_have_read_all_and_reported_all() -> None:
     quiet = moment(7, 7, values={"end": "7"})
     busy = [moment(6, 7), moment(7, 7, outbox=1), moment(7, 7, values={"end": "8"})]
     assert quiet_snapshot(Looks([*busy, quiet]), 0, READERS, wait_s=5.0) is quiet
 
 
-def test_where_no_quiet_moment_comes_that_is_said() -> None:
+def test_where_no_quiet_time_comes_that_is_reported() -> None:
     with pytest.raises(OperationFailed, match=r"partition 0: not quiet within 0 s, ocs is at 6 of 7"):
         quiet_snapshot(Looks([moment(6, 7)]), 0, READERS, wait_s=0.0)
 
@@ -61,7 +61,7 @@ def test_there_is_no_copy_of_what_is_not_there() -> None:
         copies.state("pod-0", SCHEDULER)
 
 
-def test_what_is_done_to_a_copy_is_done_to_nobody_else(tmp_path: Path) -> None:
+def test_what_is_done_to_a_copy_is_done_to_no_other(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
     twin.advance(1)
     one, other = StateCopies(twin.store, services_of).sites("pod-0", 2)

@@ -22,7 +22,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, *, quick: bool) -> dict[str, Bench
     return {figure.name: figure for figure in dcn_planning.measure_dcn(quick)}
 
 
-def test_every_goal_is_measured_beside_its_peer_in_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_goal_is_measured_next_to_its_peer_in_the_same_run(monkeypatch: pytest.MonkeyPatch) -> None:
     found = measured(monkeypatch, quick=False)
     goals = {name: figure.goal for name, figure in found.items()}
     assert goals["dcn one-hop topology"] == "at most 5"
@@ -59,7 +59,7 @@ def test_peers_place_every_link_of_a_full_mesh_and_say_what_is_left_where_they_c
     assert loop(alike, 2 * full) == 9 * 512 // 2
 
 
-def test_times_of_another_answer_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_of_another_answer_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dcn_planning, "_networkx_loop", lambda *_: 1)
     with pytest.raises(OperationFailed, match="networkx leaves links over"):
         measured(monkeypatch, quick=False)

@@ -22,7 +22,7 @@ def test_a_plain_scheduler_starts_the_same_slices_and_promises_the_same(cubes: i
     assert passed > 5
 
 
-def test_a_full_pod_has_as_many_waiting_as_it_was_asked_for() -> None:
+def test_a_full_pod_has_as_many_waiting_as_it_was_requested() -> None:
     pod = FullPod(8, 30, LONG_QUEUE, tiers=("research",))
     pod.live(50)
     assert 20 < pod.state.queued < 40

@@ -39,7 +39,7 @@ def test_as_many_are_up_at_any_time_as_assumed() -> None:
         assert 10 < np.var(up) < 50
 
 
-def test_turn_ups_come_at_the_pace_that_keeps_them_so_many() -> None:
+def test_turn_ups_come_at_the_pace_that_keeps_them_this_many() -> None:
     turned_up = [
         sum(one.up_h > 0.0 for one in services_of(plant(8), Campus(seed), 16 * WEEK_H)) for seed in SEEDS
     ]

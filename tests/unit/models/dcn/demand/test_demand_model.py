@@ -46,7 +46,7 @@ def test_a_hot_pair_lives_for_days() -> None:
     assert 10 <= changes <= 45  # of 60 days, lives of 1.5 to 4.5 days
 
 
-def test_the_day_swings_as_it_is_asked() -> None:
+def test_the_day_swings_as_it_is_requested() -> None:
     model = DemandModel(block_sigma=0.0, noise_sigma=0.0, hot_pairs=0, swing=0.5)
     total = np.array([demand_at(plant(6), model, hour).sum() for hour in range(DAY_H)], dtype=np.float64)
     assert 0.4 <= (total.max() - total.min()) / 2 / total.mean() <= 0.5

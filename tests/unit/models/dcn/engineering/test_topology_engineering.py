@@ -187,7 +187,7 @@ def test_the_bound_for_several_is_below_the_linear_program_for_all(data: st.Data
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_the_least_demand_has_a_path_beside_the_largest(data: st.DataObject) -> None:
+def test_the_least_demand_has_a_path_next_to_the_largest(data: st.DataObject) -> None:
     """However many times larger another is, whose pair would take all uplinks."""
     found = data.draw(plants(5))
     blocks = len(found.blocks)

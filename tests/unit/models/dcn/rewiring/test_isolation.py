@@ -46,12 +46,12 @@ def mixed(seed: int, blocks: int = 9) -> NetworkLayout:
 @given(seed=st.integers(0, 10**6))
 def test_every_plan_keeps_customers_and_grids_apart(seed: int) -> None:
     found = mixed(seed)
-    first = plan(found, demand_at(found, DemandModel(seed=seed), 0), promise=0.5)
-    second = plan(found, demand_at(found, DemandModel(seed=seed), 168), first.circuits, promise=0.5)
+    first = plan(found, demand_at(found, DemandModel(seed=seed), 0), capacity_floor=0.5)
+    second = plan(found, demand_at(found, DemandModel(seed=seed), 168), first.circuits, capacity_floor=0.5)
     assert check_isolation(found, first.circuits, second.stages, second.circuits, second.tables) > 0
     loss = remaining_after(found, ["rack-1", "ab-3"])
     demand = demand_at(found, DemandModel(seed=seed), 168)
-    done = replan_after_failure(found, demand, second.circuits, loss, promise=0.0)
+    done = replan_after_failure(found, demand, second.circuits, loss, capacity_floor=0.0)
     assert check_isolation(found, survivors(second.circuits, loss), done.stages, done.circuits) > 0
 
 

@@ -99,7 +99,7 @@ def test_any_trunks_can_be_rewired_to_any_others(
 
 @settings(max_examples=40, deadline=None)
 @given(found=st.sampled_from(PLANTS), seed=st.integers(0, 10**6), chain_max=st.integers(0, 4))
-def test_with_short_chains_only_what_runs_is_between_now_and_what_is_asked(
+def test_with_short_chains_only_what_runs_is_between_now_and_what_is_requested(
     found: NetworkLayout, seed: int, chain_max: int
 ) -> None:
     before, links = packed_links(found, seed), packed_links(found, seed + 1)
@@ -113,7 +113,7 @@ def test_with_short_chains_only_what_runs_is_between_now_and_what_is_asked(
 
 
 @pytest.mark.parametrize("found", PLANTS)
-def test_nothing_changes_where_nothing_is_asked(found: NetworkLayout) -> None:
+def test_nothing_changes_where_nothing_is_requested(found: NetworkLayout) -> None:
     links = packed_links(found, 5)
     now = circuits_of(found, links)
     assert (rewired(found, now, links) == now).all()

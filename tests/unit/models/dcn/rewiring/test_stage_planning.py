@@ -1,5 +1,5 @@
-"""Staged rewiring: never below the promise, never two circuits on a port, all of it done, in the time it
-takes."""
+"""Staged rewiring: never below the capacity floor, never two circuits on a port, all of it done, in the time
+it takes."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ PLANTS = [plant(6, (100, 400), (256,)), plant(7, uplinks=(512, 256)), plant(5, r
 
 
 def walk(
-    found: NetworkLayout, now: IntArray, stages: list[Stage], promise: float, least: IntArray
+    found: NetworkLayout, now: IntArray, stages: list[Stage], capacity_floor: float, least: IntArray
 ) -> IntArray:
     """The circuits after all stages, each of them checked on the way."""
     circuits = now.copy()
@@ -32,7 +32,7 @@ def walk(
             circuits[switch, tail, head] -= 1
         assert (circuits >= 0).all()
         drained = block_capacity(found, circuits)
-        assert (drained >= promise * least - 1e-6).all()
+        assert (drained >= capacity_floor * least - 1e-6).all()
         assert stage.kept == pytest.approx(float((drained / np.where(least > 0, least, 1))[least > 0].min()))
         for switch, tail, head in stage.made.tolist():
             circuits[switch, tail, head] += 1
@@ -46,32 +46,32 @@ def walk(
 @given(
     found=st.sampled_from(PLANTS),
     seed=st.integers(0, 10**6),
-    promise=st.sampled_from((0.0, 0.5, 0.75, 0.9)),
+    capacity_floor=st.sampled_from((0.0, 0.5, 0.75, 0.9)),
     left=st.sampled_from((0.0, 0.3)),
 )
 def test_no_stage_breaks_the_promise_and_all_is_done(
-    found: NetworkLayout, seed: int, promise: float, left: float
+    found: NetworkLayout, seed: int, capacity_floor: float, left: float
 ) -> None:
     now = circuits_of(found, packed_links(found, seed, left))
     then = rewired(found, now, packed_links(found, seed + 1, left))
     refusal, stages = "", []
     try:
-        stages = plan_stages(found, now, then, promise)
+        stages = plan_stages(found, now, then, capacity_floor)
     except InvalidInput as error:
         refusal = str(error)
     if refusal:  # many ports on few OCSes: what changes together may be too much
-        assert promise >= 0.75
+        assert capacity_floor >= 0.75
         assert "that can only change together" in refusal
         return
     least = np.minimum(block_capacity(found, now), block_capacity(found, then))
-    assert (walk(found, now, stages, promise, least) == then).all()
+    assert (walk(found, now, stages, capacity_floor, least) == then).all()
 
 
 def test_a_higher_promise_takes_more_stages() -> None:
     found = plant(8)
     now = circuits_of(found, packed_links(found, 1))
     then = rewired(found, now, packed_links(found, 2))
-    numbers = [len(plan_stages(found, now, then, promise)) for promise in (0.0, 0.75, 0.95)]
+    numbers = [len(plan_stages(found, now, then, capacity_floor)) for capacity_floor in (0.0, 0.75, 0.95)]
     assert numbers[0] == 4  # a domain at a time
     assert numbers[0] <= numbers[1] < numbers[2]
 
@@ -87,10 +87,10 @@ def test_a_promise_of_everything_names_the_block_that_must_lose_something() -> N
     now = circuits_of(found, packed_links(found, 1))
     then = rewired(found, now, packed_links(found, 2))
     with pytest.raises(
-        InvalidInput, match=r"promise: 1\.0 is not allowed; block ab-\d has \d+ circuits on OCS"
+        InvalidInput, match=r"capacity_floor: 1\.0 is not allowed; block ab-\d has \d+ circuits on OCS"
     ):
         plan_stages(found, now, then, 1.0)
-    with pytest.raises(InvalidInput, match=r"promise: 1\.5 is not allowed"):
+    with pytest.raises(InvalidInput, match=r"capacity_floor: 1\.5 is not allowed"):
         plan_stages(found, now, then, 1.5)
 
 

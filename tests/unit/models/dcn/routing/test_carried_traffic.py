@@ -111,7 +111,7 @@ def test_no_demand_is_served_in_full() -> None:
     assert (found.use, found.served, found.direct, found.path) == (0.0, 1.0, 1.0, 1.0)
 
 
-def test_jobs_add_to_what_is_drawn_and_no_pair_wants_more_than_can_be_told() -> None:
+def test_jobs_add_to_what_is_drawn_and_no_pair_wants_more_than_can_be_reported() -> None:
     row = BlockGroupConfig(count=3, generation=800)
     network = NetworkConfig(blocks=(row,))
     model = NetworkDemand(1, network, DemandConfig())

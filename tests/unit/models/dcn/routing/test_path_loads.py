@@ -302,7 +302,7 @@ def test_fitted_tables_lose_little_where_plain_ones_fill_small_trunks(entries: i
 
 @settings(max_examples=50, deadline=None)
 @given(carries=trunks(), demand=demands(BLOCKS))
-def test_fair_shares_fit_and_nobody_can_have_more_without_taking_it_from_a_poorer(
+def test_fair_shares_fit_and_none_can_have_more_without_taking_it_from_a_poorer(
     carries: FloatArray, demand: IntArray
 ) -> None:
     share = capacity_shares(carries)
@@ -323,7 +323,7 @@ def test_fair_shares_fit_and_nobody_can_have_more_without_taking_it_from_a_poore
 
 @settings(max_examples=50, deadline=None)
 @given(carries=trunks(), demand=demands(BLOCKS, 10**5))
-def test_endless_flows_rise_until_each_meets_a_full_trunk_where_nobody_gets_more(
+def test_endless_flows_rise_until_each_meets_a_full_trunk_where_none_gets_more(
     carries: FloatArray, demand: IntArray
 ) -> None:
     share = capacity_shares(carries)

@@ -49,7 +49,7 @@ def test_json_lines_carry_every_field_that_is_given(capsys: pytest.CaptureFixtur
     assert plain["logger"] == "lightwave.live"
 
 
-def test_people_read_who_says_it_how_bad_it_is_and_of_what(capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_read_who_shows_it_how_bad_it_is_and_of_what(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging(as_json=False, replica="ocs-a")
     log.info("holds %s", "partition 3")
     log.error("it stands", extra={"message_id": "operator@pod-0/7"})
@@ -65,7 +65,7 @@ def test_a_process_alone_is_not_named(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_an_unexpected_error_is_told_with_where_it_came_from(
+def test_an_unexpected_error_is_reported_with_where_it_came_from(
     capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
     configure_logging(as_json=as_json)
@@ -81,7 +81,7 @@ def test_an_unexpected_error_is_told_with_where_it_came_from(
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_where_no_file_descriptor_is_left_anybody_s_traceback_is_a_sentence(
+def test_where_no_file_descriptor_is_left_any_s_traceback_is_a_sentence(
     capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
     configure_logging(as_json=as_json, replica="gateway-b")
@@ -106,7 +106,7 @@ def test_where_no_file_descriptor_is_left_anybody_s_traceback_is_a_sentence(
 
 
 @pytest.mark.parametrize(("library", "least"), LIBRARY_LEVELS.items())
-def test_libraries_are_heard_only_when_it_matters(
+def test_libraries_are_received_only_when_it_matters(
     capsys: pytest.CaptureFixture[str], library: str, least: int
 ) -> None:
     configure_logging(as_json=False)
@@ -116,7 +116,7 @@ def test_libraries_are_heard_only_when_it_matters(
     assert [line.endswith("it matters") for line in written(capsys)] == [True]
 
 
-def test_a_library_says_the_same_once_in_a_while_and_the_twin_as_often_as_it_likes(
+def test_a_library_shows_the_same_once_in_a_while_and_the_twin_as_often_as_it_likes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure_logging(as_json=False)

@@ -15,8 +15,8 @@ from ops.cli.common.param_types import (
     ShapeParam,
     unknown_word_text,
 )
-from schemas.kinds import KINDS
 from schemas.names import Tier
+from schemas.resource_kinds import KINDS
 from shared.basics.units import US_PER_S
 
 
@@ -37,12 +37,12 @@ def test_what_is_no_duration(text: str) -> None:
     ("text", "seconds"),
     [("3d", 259_200), ("1d12h", 129_600), ("1d09:00", 118_800), ("1d09:00:00.5", 118_800.5), ("0d00:00", 0)],
 )
-def test_moments_ahead(text: str, seconds: float) -> None:
+def test_times_ahead(text: str, seconds: float) -> None:
     assert FutureMomentParam().convert(text, None, None) == seconds * US_PER_S
 
 
 @pytest.mark.parametrize("text", ["", "3", "1d25:00", "-1h", "0s", "yesterday"])
-def test_what_is_no_moment(text: str) -> None:
+def test_what_is_no_time(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"not a valid time; must be a time since the twin"):
         FutureMomentParam().convert(text, None, None)
 

@@ -35,7 +35,7 @@ def test_a_line_has_share_pace_and_time_left(samples: list[tuple[float, float]],
     assert progress_line(deque(samples), 200.0, said) == line
 
 
-def test_a_terminal_is_told_and_cleared_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_is_reported_and_cleared_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     with ProgressLine(said, 4.0) as progress:
@@ -44,7 +44,7 @@ def test_a_terminal_is_told_and_cleared_in_the_end(monkeypatch: pytest.MonkeyPat
     assert terminal.getvalue() == f"{CLEAR_LINE}1 at 0/s, 25%{CLEAR_LINE}"
 
 
-def test_a_pipe_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_reported_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = io.StringIO()
     monkeypatch.setattr(sys, "stderr", pipe)
     with ProgressLine(said, 4.0) as progress:

@@ -22,7 +22,7 @@ def run(*words: str) -> Result:
 
 
 @pytest.mark.parametrize("kind", ["superpod", "static-pod"])
-def test_a_run_of_every_kind_is_told_in_a_table_and_repeats_itself(kind: str) -> None:
+def test_a_run_of_every_kind_is_reported_in_a_table_and_repeats_itself(kind: str) -> None:
     words = ("run", "--kind", kind, "--days", "0.2", "--seed", "7")
     table = run(*words)
     assert table.exit_code == 0, (table.output, table.exception)
@@ -60,7 +60,7 @@ def test_what_is_no_file_is_no_log(path: str) -> None:
     )
 
 
-def test_a_run_of_a_site_says_of_each_fabric_what_it_is(tmp_path: Path) -> None:
+def test_a_run_of_a_site_shows_of_each_fabric_what_it_is(tmp_path: Path) -> None:
     site = tmp_path / "campus.yaml"
     site.write_text(SITE.replace("  - name: pod-1", "    config: {seed: 3}\n  - name: pod-1"))
     words = ("run", "--site", str(site), "--days", "0.05", "--seed", "5")
@@ -186,7 +186,7 @@ def test_what_a_pod_cannot_hold_of_a_trace_is_named_by_its_line(
     assert str(said.exception).startswith(f"trace {trace}, {sentence}")
 
 
-def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
+def test_a_recorded_trace_has_this_many_rows_at_most(tmp_path: Path) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text("submit_s,duration_s,chips\n" + "0,60,64\n" * (TRACE_ROWS_MAX + 1))
     said = run("run", "--trace", str(trace), "--days", "0.1")
@@ -194,7 +194,7 @@ def test_a_recorded_trace_has_so_many_rows_at_most(tmp_path: Path) -> None:
     assert str(said.exception).endswith(": 29,001 rows; must be at most 29,000")
 
 
-def test_the_summary_of_an_interrupted_run_says_what_it_covers() -> None:
+def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
     command = "lightwave lab run --days 0.05"
     whole = LabReport(
         fabric_days=0.05,
@@ -266,7 +266,7 @@ def test_a_run_that_cannot_be_meant_is_refused_in_a_sentence(words: str, said: s
     assert said in str(done.exception)
 
 
-def test_a_seed_may_be_set_as_a_parameter_and_the_run_says_how_to_repeat_it() -> None:
+def test_a_seed_may_be_set_as_a_parameter_and_the_run_shows_how_to_repeat_it() -> None:
     content = json.loads(run("run", "--days", "0.2", "--set", "seed=3", "-o", "json").stdout)
     other = json.loads(run("run", "--days", "0.2", "--seed", "3", "-o", "json").stdout)
     assert content["log_sha256"] == other["log_sha256"]
@@ -274,7 +274,7 @@ def test_a_seed_may_be_set_as_a_parameter_and_the_run_says_how_to_repeat_it() ->
     assert again["log_sha256"] == content["log_sha256"]
 
 
-def test_a_run_with_warm_up_and_faults_says_how_to_repeat_it() -> None:
+def test_a_run_with_warm_up_and_faults_shows_how_to_repeat_it() -> None:
     words = (
         "--warmup",
         "0.1",
@@ -299,7 +299,9 @@ def test_a_log_that_is_cut_off_is_not_clean(tmp_path: Path) -> None:
     assert "clean" not in said.stdout
 
 
-def test_a_small_file_that_unpacks_to_more_than_the_memory_is_told_in_bounded_space(tmp_path: Path) -> None:
+def test_a_small_file_that_unpacks_to_more_than_the_memory_is_reported_in_bounded_space(
+    tmp_path: Path,
+) -> None:
     """One line of 256 MB, a million empty lines: what is kept of them is bounded."""
     for content, said in (
         (b"[" * (256 << 20), "dead letter, line 1: "),

@@ -45,7 +45,7 @@ def ran(answer: httpx.Response, *words: str) -> Result:
 
 
 @pytest.mark.parametrize("word", ["slice", "request"])
-def test_why_it_waits_is_told_in_lines(answers: Answers, word: str) -> None:
+def test_why_it_waits_is_reported_in_lines(answers: Answers, word: str) -> None:
     result = ran(answers["explain/slices/pod-0/slice-2"], "explain", word, "pod-0/slice-2")
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
@@ -73,7 +73,7 @@ def test_of_a_long_history_the_newest_is_shown(answers: Answers) -> None:
     assert lines[-1] == "... and 281 before (-o json has all)"
 
 
-def test_a_plan_is_told_in_lines(answers: Answers) -> None:
+def test_a_plan_is_reported_in_lines(answers: Answers) -> None:
     lines = ran(answers["plan/slices?shape=4x4x4"], "what-if", "request", "4x4x4").output.splitlines()
     assert lines[0].startswith("4x4x4 for operator (production) at 0d00:")
     assert lines[0].endswith(": would be placed as soon as others have left")
@@ -83,7 +83,7 @@ def test_a_plan_is_told_in_lines(answers: Answers) -> None:
     assert lines[-1] == "... and 76 more (-o json has all)"
 
 
-def test_who_would_wait_is_told_why(answers: Answers) -> None:
+def test_who_would_wait_is_reported_why(answers: Answers) -> None:
     words = ("what-if", "request", "4x4x4", "--tier", "filler")
     lines = ran(answers["plan/slices?shape=4x4x4&tier=filler"], *words).output.splitlines()
     assert lines[0].endswith(": would wait")
@@ -108,13 +108,13 @@ def test_programs_get_all_of_it(answers: Answers) -> None:
         (["explain", "slice"], "Missing argument 'SLICE'"),
     ],
 )
-def test_what_cannot_be_asked_is_said_in_a_sentence(words: list[str], sentence: str) -> None:
+def test_what_cannot_be_requested_is_reported_in_a_sentence(words: list[str], sentence: str) -> None:
     result = CliRunner().invoke(root, words)
     assert result.exit_code != 0
     assert sentence in f"{result.output} {result.exception}"
 
 
-def test_a_past_choice_is_told_with_what_the_others_would_have_cost(tmp_path: Path) -> None:
+def test_a_past_choice_is_reported_with_what_the_others_would_have_cost(tmp_path: Path) -> None:
     driven = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
     client = driven.client()
     client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
@@ -137,6 +137,6 @@ def test_a_past_choice_is_told_with_what_the_others_would_have_cost(tmp_path: Pa
         ("links_down=12 links_degraded=0 speed=96.2%", False),
     ],
 )
-def test_a_slice_that_links_down_cost_nothing_is_told_with_the_reason(text: str, is_told: bool) -> None:
+def test_a_slice_that_links_down_cost_nothing_is_reported_with_the_reason(text: str, is_told: bool) -> None:
     row = {"type": "SliceDegraded", "text": text, "costs_chip_us": None, "lost_chip_us": None}
     assert _history_text(as_record(row)) == (f"{text} ({SPARE_LINKS_TEXT})" if is_told else text)

@@ -48,7 +48,7 @@ def ran(answer: httpx.Response, *words: str) -> Result:
         return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["goodput", *words])
 
 
-def test_a_pod_is_told_as_shares_of_its_chip_hours(answers: Answers) -> None:
+def test_a_pod_is_reported_as_shares_of_its_chip_hours(answers: Answers) -> None:
     lines = said(answers, "by=pod").splitlines()
     assert lines[0] == "0d00:00:00 to 0d04:00:00: 1,024.0 chip-hours"
     assert lines[1].startswith("utilisation 12.50 % of the chips in order (production ")
@@ -81,7 +81,7 @@ def test_a_page_is_drawn(answers: Answers, tmp_path: Path) -> None:
     assert "<h2>pod-0</h2>" in page.read_text(encoding="utf-8")
 
 
-def test_what_is_not_there_is_told(answers: Answers) -> None:
+def test_what_is_not_there_is_reported(answers: Answers) -> None:
     result = ran(answers["by=tier&fabric=pod-9"], "--by", "tier", "--fabric", "pod-9")
     assert isinstance(result.exception, NotFound)
     assert str(result.exception) == "fabric 'pod-9': no such fabric; must be one of pod-0"
@@ -99,7 +99,7 @@ def test_what_is_not_there_is_told(answers: Answers) -> None:
         (["--out", "x.html"], "--out x.html: ends in .html; use -o html to write a page"),
     ],
 )
-def test_what_cannot_be_asked_is_one_sentence(words: list[str], sentence: str) -> None:
+def test_what_cannot_be_requested_is_one_sentence(words: list[str], sentence: str) -> None:
     result = CliRunner().invoke(root, ["goodput", *words], standalone_mode=False)
     assert isinstance(result.exception, click.UsageError)
     assert sentence in result.exception.format_message()

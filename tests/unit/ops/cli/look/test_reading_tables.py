@@ -106,7 +106,7 @@ def test_readings_can_be_sorted_and_cut(gateway: Client) -> None:
     assert "sort 'power': no such column" in wrong.json()["error"]
 
 
-def test_one_end_is_told_lane_by_lane_with_its_thresholds(gateway: Client) -> None:
+def test_one_end_is_reported_lane_by_lane_with_its_thresholds(gateway: Client) -> None:
     by_end = {
         end: {
             field["field"]: field
@@ -136,7 +136,7 @@ def test_one_end_is_told_lane_by_lane_with_its_thresholds(gateway: Client) -> No
     )
 
 
-def test_metrics_have_what_stands_out_and_no_series_a_lane(gateway: Client) -> None:
+def test_metrics_have_what_is_an_outlier_and_no_series_a_lane(gateway: Client) -> None:
     text = gateway.get("/metrics").text
     rows = gateway.get("/v1/readings").json()
     lines = [
@@ -229,7 +229,7 @@ def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
         (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: cannot be combined with module readings"),
     ],
 )
-def test_what_wide_lists_cannot_be_sorted_by_is_told(words: tuple[str, ...], sentence: str) -> None:
+def test_what_wide_lists_cannot_be_sorted_by_is_reported(words: tuple[str, ...], sentence: str) -> None:
     done = CliRunner().invoke(root, ["get", "links", *words])
     assert done.exit_code == 2
     assert sentence in " ".join(done.output.split())

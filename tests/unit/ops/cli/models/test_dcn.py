@@ -60,7 +60,7 @@ def planned(network: str, tmp_path: Path, *words: str) -> Path:
     return path
 
 
-def test_check_says_what_a_file_describes(network: str) -> None:
+def test_check_shows_what_a_file_describes(network: str) -> None:
     assert run("check", network).stdout == f"{network}: dcn-0: 6 blocks on 8 racks of 4 OCSes (palomar)\n"
     told = answer("check", network)
     assert told == {
@@ -81,7 +81,7 @@ def test_a_plan_leads_from_the_plan_before(network: str, tmp_path: Path) -> None
     state = planned(network, tmp_path)
     first = json.loads(state.read_text())
     assert (first["changes"], first["stages"]) == (None, [])
-    second = answer("plan", network, "--from", str(state), "--hour", "168", "--promise", "0.8")
+    second = answer("plan", network, "--from", str(state), "--hour", "168", "--capacity-floor", "0.8")
     changes = second["changes"]
     assert changes["circuits_made"] >= changes["at_least_made"] > 0
     assert changes["circuits_made"] == sum(len(stage["made"]) for stage in second["stages"])
@@ -95,12 +95,14 @@ def test_a_plan_leads_from_the_plan_before(network: str, tmp_path: Path) -> None
     assert sorted(now) == sorted(circuits(second))
 
 
-def test_what_is_not_asked_for_is_as_the_living_network_plans(network: str, tmp_path: Path) -> None:
+def test_what_is_not_requested_is_as_the_living_network_plans(network: str, tmp_path: Path) -> None:
     state = str(planned(network, tmp_path))
     other = tmp_path / "other.yaml"
-    own = "topology: {promise: 0.97, chain_max: 0, drain_s: 0, qualify_s: 100, undrain_s: 0}"
+    own = "topology: {capacity_floor: 0.97, chain_max: 0, drain_s: 0, qualify_s: 100, undrain_s: 0}"
     other.write_text(NETWORK.replace("demand:", f"{own}\n      demand:"))
-    asked = answer("plan", network, "--from", state, "--hour", "168", "--promise", "0.97", "--chain", "0")
+    asked = answer(
+        "plan", network, "--from", state, "--hour", "168", "--capacity-floor", "0.97", "--chain", "0"
+    )
     told = answer("plan", str(other), "--from", state, "--hour", "168")
     assert told["circuits"] == asked["circuits"]
     assert [stage["made"] for stage in told["stages"]] == [stage["made"] for stage in asked["stages"]]
@@ -170,7 +172,7 @@ def test_forms(network: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["plan", "--promise", "1.5"], "1.5 is not in the range 0.0<=x<=1.0"),
+        (["plan", "--capacity-floor", "1.5"], "1.5 is not in the range 0.0<=x<=1.0"),
         (["plan", "--hour", "-1"], "--hour"),
         (["te", "--factor", "0.5"], "0.5 is not in the range 1.0<=x<=100.0"),
         (["show", "--html", "."], "is a folder, not a file"),
@@ -223,7 +225,7 @@ def test_weights_are_hedged_as_the_file_has_it(network: str, tmp_path: Path) -> 
     assert answer("te", str(path), "--hedge", "0") == answer("te", network) != asked
 
 
-def test_nothing_demanded_is_said_so(network: str, tmp_path: Path) -> None:
+def test_nothing_demanded_is_reported_so(network: str, tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
     path.write_text("from,to,mbps\n")
     for command in ("show", "plan", "te"):
@@ -231,7 +233,7 @@ def test_nothing_demanded_is_said_so(network: str, tmp_path: Path) -> None:
         assert str(done.exception) == "demand (none.csv): no demand; must have at least one"
 
 
-def test_blocks_that_may_not_be_joined_are_said_so(tmp_path: Path) -> None:
+def test_blocks_that_may_not_be_joined_are_reported_so(tmp_path: Path) -> None:
     path = tmp_path / "apart.yaml"
     path.write_text(site_of("{blocks: [{customer: team-1}, {customer: team-2}]}"))
     for words in (["show"], ["plan"], ["te"], ["fail", "rack-1"]):
@@ -280,7 +282,7 @@ def test_a_failure_is_answered_in_three_ways(network: str, tmp_path: Path) -> No
         (["--each", "rack", "--html", "x.html"], "--html cannot be combined with --each"),
     ],
 )
-def test_what_fails_is_said_once(network: str, words: list[str], told: str) -> None:
+def test_what_fails_is_reported_once(network: str, words: list[str], told: str) -> None:
     done = run("fail", network, *words)
     assert done.exit_code == 2
     assert told in done.output
@@ -328,7 +330,7 @@ def test_growth_is_steps_with_what_they_disturb(network: str, tmp_path: Path) ->
         .replace("      demand:", "          - {generation: 400, uplinks: 512}\n      demand:")
         .replace("generation: 100", "generation: 200")
     )
-    rows = answer("grow", network, str(later), "--promise", "0.5")
+    rows = answer("grow", network, str(later), "--capacity-floor", "0.5")
     assert [row["step"] for row in rows] == [f"rack-{2 * n + 1}" for n in range(8)] + [
         "block-3",
         "block-4",
@@ -339,17 +341,17 @@ def test_growth_is_steps_with_what_they_disturb(network: str, tmp_path: Path) ->
     assert [row["strands_laid"] for row in rows] == [0] * 11 + [512]
     assert rows[-1]["spine_prebuilt_by_hand"] == 0
     assert rows[0]["spine_grown_by_hand"] is None
-    assert all(row["capacity_kept"] >= 0.5 and row["keeps_promise"] for row in rows)
+    assert all(row["capacity_kept"] >= 0.5 and row["keeps_capacity_floor"] for row in rows)
     recorded = tmp_path / "d.csv"
     recorded.write_text("from,to,mbps\nblock-0,block-1,8000000\nblock-2,block-6,3000000\n")
-    told = run("grow", network, str(later), "--promise", "0.5", "--demand", str(recorded)).stdout
+    told = run("grow", network, str(later), "--capacity-floor", "0.5", "--demand", str(recorded)).stdout
     assert told.startswith("STEP ")
-    assert "less than the promise" not in told
-    promised = answer("grow", network, str(later), "--promise", "0.9")
-    short = [row["step"] for row in promised if not row["keeps_promise"]]
+    assert "less than the capacity floor" not in told
+    promised = answer("grow", network, str(later), "--capacity-floor", "0.9")
+    short = [row["step"] for row in promised if not row["keeps_capacity_floor"]]
     assert short == ["block-3", "block-4", "block-5"], "modules are changed a quarter at a time"
-    told = run("grow", network, str(later), "--promise", "0.9").stdout
-    assert "block-3, block-4, block-5 keep less than the promise of 0.9, by hand: " in told
+    told = run("grow", network, str(later), "--capacity-floor", "0.9").stdout
+    assert "block-3, block-4, block-5 keep less than the capacity floor of 0.9, by hand: " in told
     assert run("grow", network, network).stdout == "nothing to do: the networks are the same\n"
     done = run("grow", str(later), network)
     assert str(done.exception).startswith("racks: 8 of 32 is not allowed after 16 of 32")

@@ -100,14 +100,14 @@ def test_a_duplex_link_has_no_interference() -> None:
     assert "interference over signal (MPI): none" in run(*words).stdout
 
 
-def test_too_much_reflection_is_said() -> None:
+def test_too_much_reflection_is_reported() -> None:
     words = ("link", "budget", "--loss-db", "2.5", "--return-loss-db", "-22", "--no-mitigation")
     assert printed(*words)["worst"]["margin_orders"] < 0
     assert ", ABOVE 0.0002 by " in run(*words).stdout
 
 
 @pytest.mark.parametrize("aids", [(), ("--mitigation",), ("--soft-fec",), ("--mitigation", "--soft-fec")])
-def test_sensitivity_is_said_with_what_was_asked(aids: tuple[str, ...]) -> None:
+def test_sensitivity_is_reported_with_what_was_requested(aids: tuple[str, ...]) -> None:
     found = printed("link", "sensitivity", "--rate", "50G-PAM4", "--mpi-db", "-32", "--ber", "2e-4", *aids)
     on = {"mitigation": "--mitigation" in aids, "soft_fec": "--soft-fec" in aids}
     asked = {"rate": "50G-PAM4", "mpi_db": -32.0, "ber": 2e-4} | on
@@ -265,7 +265,7 @@ def test_fibres_at_spare_ports_lose_what_is_lost_there(twin: FakeTwin) -> None:
     assert losses[0] == round(float(moved), 4) != round(float(kept), 4)
 
 
-def test_whatever_is_wrong_with_the_light_is_counted_and_named(twin: FakeTwin) -> None:
+def test_any_error_with_the_light_is_counted_and_named(twin: FakeTwin) -> None:
     for end, said in (
         (WORN, "it launches 3.00 dB less"),
         (
@@ -286,7 +286,7 @@ def test_whatever_is_wrong_with_the_light_is_counted_and_named(twin: FakeTwin) -
     assert clean["near_impairment"] is clean["far_impairment"] is clean["note"] is None
 
 
-def test_the_budget_of_a_cube_without_power_says_so() -> None:
+def test_the_budget_of_a_cube_without_power_reports_it() -> None:
     sound = EndImpairment(
         end=7,
         unpowered=False,
@@ -318,7 +318,7 @@ def test_the_budget_of_a_cube_without_power_says_so() -> None:
     assert note == "a cube is without power: this is what the link would receive"
 
 
-def test_both_directions_are_told_by_either_end(twin: FakeTwin) -> None:
+def test_both_directions_are_reported_by_either_end(twin: FakeTwin) -> None:
     far_end = told(twin, f"trace/{BOTH_DIRTY}")["far_end"]
     here, there = printed("link", "budget", BOTH_DIRTY), printed("link", "budget", far_end)
     assert (here.pop("reverse"), there.pop("reverse")) == (there, here)

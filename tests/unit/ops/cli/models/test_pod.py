@@ -39,7 +39,7 @@ def test_switches_take_margin_away() -> None:
     assert [content["soft_fec"] for content in contents] == [True, True, False]
 
 
-def test_parts_and_rate_of_the_modules_are_taken_and_said() -> None:
+def test_parts_and_rate_of_the_modules_are_taken_and_reported() -> None:
     words = ["--rate", "100G-PAM4", "--launch-dbm", "2", "--circulator", "external", "--laser", "DML"]
     done = run(*SMALL, *words, "-o", "json")
     content = json.loads(done.stdout)

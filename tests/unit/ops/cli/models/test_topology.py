@@ -61,7 +61,7 @@ def test_failed_ocses_may_be_written_as_they_come(words: list[str]) -> None:
     assert found["links"] == 384 - 2 * 2
 
 
-def test_one_chip_has_no_rates_and_the_table_says_so() -> None:
+def test_one_chip_has_no_rates_and_the_table_reports_it() -> None:
     assert as_json("show", "1x1x1")["all_to_all_throughput"] is None
     assert "one chip: it has no other chip to send to" in called("show", "1x1x1").output
 
@@ -150,7 +150,7 @@ def test_a_file_in_no_folder_is_refused_before_the_slice_is_looked_at(tmp_path: 
     assert "there is no folder" in done.output
 
 
-def test_throughput_says_that_it_counts_a_chips_own_share() -> None:
+def test_throughput_shows_that_it_counts_a_chips_own_share() -> None:
     """1x1x2: two chips with one link, which carries half of what each is said to send."""
     found = as_json("show", "1x1x2")
     assert found["all_to_all_throughput"] == 2.0

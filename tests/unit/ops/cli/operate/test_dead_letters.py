@@ -44,7 +44,7 @@ def test_an_empty_list_is_a_sentence(words: str, told: str) -> None:
         assert lightwave(*words.split(), url=twin.url).stdout == told
 
 
-def test_a_replay_says_what_became_of_it() -> None:
+def test_a_replay_shows_what_became_of_it() -> None:
     path = f"{URL}/0:41/replay"
     done = {"id": "operator@pod-0/9", "status": "accepted", "repeated": True}
     said_no = as_json(

@@ -72,14 +72,14 @@ def test_csv_and_parquet_have_a_row_for_each_pair(content: dict[str, Any], tmp_p
     assert [{name: str(value) for name, value in one.items()} for one in found] == rows
 
 
-def test_the_table_tells_how_losses_are_spread() -> None:
+def test_the_table_shows_how_losses_are_spread() -> None:
     text = run(*CALL).stdout
     assert "136 of 176 mirrors of each die serve" in text
     assert "within 0.1 dB" in text
     assert text.count("spare mirrors") == 2
 
 
-def test_what_has_no_mirrors_tells_of_none() -> None:
+def test_what_has_no_mirrors_shows_of_none() -> None:
     call = (*CALL, "--technology", "robotic")
     found = json.loads(run(*call, "-o", "json").stdout)
     assert found["mirrors_a_die"] is None

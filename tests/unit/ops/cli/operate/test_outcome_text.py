@@ -146,7 +146,7 @@ def test_what_was_refused() -> None:
     assert refusal_of(said) == "pod-0/slice-42: queue full (operator@pod-0/17)"
 
 
-def test_what_is_only_received_and_what_was_asked_before() -> None:
+def test_what_is_only_received_and_what_was_requested_before() -> None:
     assert outcome_text("drain", answer(status="received")).startswith("received; it will be taken when")
     unknown = outcome_text("drain", answer(complete=False))
     assert unknown == "accepted; what comes of it is not known yet (operator@pod-0/17)"

@@ -46,7 +46,7 @@ def cube(*slices: str) -> Answer:
         ([BESIDE, fault(FAULT)], ""),
     ],
 )
-def test_a_fault_upon_a_fault_is_told_where_it_is_injected(active: list[Any], told: str) -> None:
+def test_a_fault_upon_a_fault_is_reported_where_it_is_injected(active: list[Any], told: str) -> None:
     with answering({"/v1/faults": [receipt(BEGAN), as_json(active)]}) as twin:
         done = lightwave("inject", "ocs", OCS, url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
@@ -54,7 +54,7 @@ def test_a_fault_upon_a_fault_is_told_where_it_is_injected(active: list[Any], to
         assert twin.asked[-1].query == "fabric=pod-0&state=active"
 
 
-def test_what_stays_faulty_is_told_where_a_fault_is_cleared() -> None:
+def test_what_stays_faulty_is_reported_where_a_fault_is_cleared() -> None:
     answers = {f"/v1/faults/{FAULT}/clear": [receipt(ENDED)], "/v1/faults": [as_json([HERE, BESIDE])]}
     with answering(answers) as twin:
         done = lightwave("clear", FAULT, url=twin.url)
@@ -104,7 +104,7 @@ def test_faults_of_what_is_not_there_are_not_cleared_as_if_all_were_well(name: s
         assert unquote(twin.asked[-1].query) == f"for={asked}&limit=1"
 
 
-def test_a_drain_tells_who_still_runs_there() -> None:
+def test_a_drain_shows_who_still_runs_there() -> None:
     with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE)]}) as twin:
         done = lightwave("drain", "pod-0/cube-59", url=twin.url)
         still = f"pod-0/cube-59 takes nothing new; {SLICE} still runs there, no spare ({ID})\n"
@@ -127,7 +127,7 @@ def test_a_drain_that_takes_too_long_fails_with_who_is_there() -> None:
         assert done.stderr == f"lightwave: {sentence}\n"
 
 
-def test_a_slice_is_asked_for_by_an_owner_and_a_tier() -> None:
+def test_a_slice_is_requested_by_an_owner_and_a_tier() -> None:
     requested = ("SliceRequested", {"slice": SLICE})
     with answering({"/v1/slices": [receipt(requested)]}) as twin:
         done = lightwave("request", "4x4x8", "--owner", "team-7", "--tier", "Filler", url=twin.url)
@@ -246,7 +246,7 @@ LOOPED = {"end": 1191, "expected_db": 2.4, "loss_db": 2.4, "log10_ber": -6.0, "v
         ),
     ],
 )
-def test_a_link_test_is_told_in_a_line(measured: dict[str, Any], told: str) -> None:
+def test_a_link_test_is_reported_in_a_line(measured: dict[str, Any], told: str) -> None:
     end = "pod-0/cube-12/+y/7"
     message = {"id": "s/0", "cause": ID, "type": "LinkTested", "body": LOOPED | measured, "about": [end]}
     said = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [message]}
@@ -277,7 +277,7 @@ def test_an_ocs_is_shown_as_a_device() -> None:
         assert only.split() == ["1A-5B", "failed", "1.2500", "0.1000", SLICE, "1A", "down"]
 
 
-def test_a_cross_connect_by_hand_is_shown_with_who_asked_for_it() -> None:
+def test_a_cross_connect_by_hand_is_shown_with_who_requested_it() -> None:
     row = {"key": "1A-5B", "a_side": "1A", "b_side": "5B", "oper_status": "tuned", "reason": None}
     more = {"factory_insertion_loss_db": 1.25, "accuracy_db": 0.1, "slice": None, "made_by": ID}
     said = {"name": OCS, "oper_status": "up", "ports_a_side": 136, "ports": []}
@@ -297,7 +297,7 @@ def test_a_cross_connect_by_hand_is_shown_with_who_asked_for_it() -> None:
         ("disconnect", "CrossConnectsRemoved", [], [], 0, "1A-5B removed"),
     ],
 )
-def test_what_became_of_cross_connects_is_told_in_a_line(
+def test_what_became_of_cross_connects_is_reported_in_a_line(
     verb: str, kind: str, refused: Any, not_tried: Any, code: int, told: str
 ) -> None:
     body = {"ocs": 17, "circuits": [[0, 4]], "refused": refused, "not_tried": not_tried}

@@ -57,7 +57,7 @@ def ended(outcome: str, reason: str) -> Answer:
         (("TopologyKept", KEPT), f"all stays as it is: the largest use would rise ({GAIN})"),
     ],
 )
-def test_a_plan_says_what_comes_or_why_all_stays(outcome: tuple[str, dict[str, Any]], told: str) -> None:
+def test_a_plan_shows_what_comes_or_why_all_stays(outcome: tuple[str, dict[str, Any]], told: str) -> None:
     with answering({"/v1/rewirings": [receipt(outcome)]}) as twin:
         done = lightwave("dcn", "plan", "--live", "--key", "spring", url=twin.url)
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{told} ({ID})\n", "")
@@ -87,7 +87,7 @@ def test_a_plan_waits_until_it_is_carried_out() -> None:
         ({"/v1/events": [as_json([])]}, f"{NAME}: has not ended after 1 s; it continues"),
     ],
 )
-def test_a_plan_that_comes_to_nothing_is_a_failure(answers: dict[str, list[Answer]], sentence: str) -> None:
+def test_a_plan_that_has_no_effect_is_a_failure(answers: dict[str, list[Answer]], sentence: str) -> None:
     with answering({"/v1/rewirings": [receipt(("RewiringPlanned", PLAN))], **answers}) as twin:
         done = lightwave("dcn", "plan", "--live", "--wait", "--timeout", "1s", url=twin.url)
         assert (done.returncode, done.stderr) == (REFUSED, f"lightwave: {sentence}\n")
@@ -121,7 +121,7 @@ def test_a_refused_plan_is_a_failure() -> None:
         ("abort", [], "it ends after the stage that it is in"),
     ],
 )
-def test_what_is_asked_of_a_rewiring_is_told(
+def test_what_is_requested_of_a_rewiring_is_reported(
     verb: str, outcome: list[tuple[str, dict[str, Any]]], told: str
 ) -> None:
     answers = {f"/v1/rewirings/{NAME}/{verb}": [receipt(*outcome)]}
@@ -144,8 +144,8 @@ def test_an_unknown_rewiring_is_not_found() -> None:
         (["net.yaml", "--live"], "FILE 'net.yaml' cannot be combined with --live"),
         (["--live", "dcn-0", "--demand", "m.csv"], "--demand cannot be combined with --live"),
         (
-            ["--live", "--promise", "0.8"],
-            "--promise cannot be combined with --live; a network of the twin has its own demand",
+            ["--live", "--capacity-floor", "0.8"],
+            "--capacity-floor cannot be combined with --live; a network of the twin has its own demand",
         ),
         (
             ["--live", "dcn-0", "--fabric", "dcn-1"],
@@ -157,7 +157,7 @@ def test_an_unknown_rewiring_is_not_found() -> None:
         ([], "Missing argument 'FILE'; --live plans for a network of the running twin"),
     ],
 )
-def test_what_does_not_go_together_is_said(tmp_path: Path, words: list[str], sentence: str) -> None:
+def test_what_does_not_go_together_is_reported(tmp_path: Path, words: list[str], sentence: str) -> None:
     for name in ("net.yaml", "m.csv"):
         (tmp_path / name).write_text("racks: 8\n")
     words = [str(tmp_path / word) if word == "m.csv" else word for word in words]
@@ -206,7 +206,7 @@ def impacted(**more: Any) -> str:
         return done.stdout
 
 
-def test_a_loss_is_told_in_sentences_and_by_block() -> None:
+def test_a_loss_is_reported_in_sentences_and_by_block() -> None:
     first, at_once, carried, rewiring, _, heads, row = impacted().splitlines()
     assert first == "dcn-0/rack-5 breaks (rack): 96 of 1,536 links lost, 6.25% of all capacity, at 1 block"
     assert at_once == (

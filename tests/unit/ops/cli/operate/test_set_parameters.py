@@ -60,7 +60,7 @@ def test_all_pairs_are_one_request_of_typed_values() -> None:
         (receipt([], status="refused", reason="no room", error="no room"), REFUSED, f"no room ({ID})\n"),
     ],
 )
-def test_what_came_of_it_is_told(answer: Answer, code: int, words: str) -> None:
+def test_what_came_of_it_is_reported(answer: Answer, code: int, words: str) -> None:
     status = 409 if code == REFUSED else answer[0]
     with answering({POD: [KIND], PATH: [(status, *answer[1:])]}) as twin:
         done = lightwave("set", "pod-0", f"{RATE}=0.002", url=twin.url)
@@ -82,7 +82,7 @@ def test_what_came_of_it_is_told(answer: Answer, code: int, words: str) -> None:
         (("pod-0", f"{RATE}=1", "--list"), "--list changes nothing"),
     ],
 )
-def test_what_cannot_be_read_is_wrong_usage_and_asks_for_nothing(
+def test_what_cannot_be_read_is_wrong_usage_and_requests_nothing(
     words: tuple[str, ...], sentence: str
 ) -> None:
     with answering({POD: [KIND], PATH: [receipt([])]}) as twin:

@@ -48,7 +48,7 @@ def test_parts_are_put_together() -> None:
     ]
 
 
-def test_the_first_is_told_with_its_causes_and_nothing_is_asked_beyond() -> None:
+def test_the_first_is_reported_with_its_causes_and_nothing_is_requested_beyond() -> None:
     code, told, twin = bisected(part(cursor="pod-0:5:9:0:0:0"), part(True))
     assert code == 0
     assert told.splitlines() == [
@@ -63,7 +63,7 @@ def test_never_is_code_1() -> None:
     assert (code, told) == (1, "never held from 0d00:00:00 to 0d02:30:00 (5 messages)\n")
 
 
-def test_who_asks_while_another_does_waits() -> None:
+def test_who_requests_while_another_does_waits() -> None:
     busy = as_json(
         {"error": "such a question is being worked out, and no more may be at once; ask again"}, 429
     )

@@ -42,7 +42,7 @@ def twin_of(before: object, after: object) -> FakeTwin:
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_it_is_told_with_the_exit_code_of_diff(form: str) -> None:
+def test_it_is_reported_with_the_exit_code_of_diff(form: str) -> None:
     with answering(answers=twin_of(BEFORE, AFTER).answers) as twin:
         done = lightwave("diff", "-2h", "now", "cubes", "-o", form, url=twin.url)
         assert [asked.query for asked in twin.asked] == ["at=-2h", ""]

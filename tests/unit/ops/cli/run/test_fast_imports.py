@@ -7,7 +7,7 @@ import pytest
 from ops.cli.run.fast_imports import gc_paused
 
 
-def test_what_is_loaded_is_no_garbage_to_anybody() -> None:
+def test_what_is_loaded_is_no_garbage_to_any() -> None:
     before = gc.get_freeze_count()
     try:
         with gc_paused():

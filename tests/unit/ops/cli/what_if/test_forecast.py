@@ -25,7 +25,7 @@ def row(without: Interval | None, requested: Interval | None, difference: Interv
     )
 
 
-def test_a_figure_says_how_many_futures_have_it_where_not_all_do() -> None:
+def test_a_figure_shows_how_many_futures_have_it_where_not_all_do() -> None:
     without, requested = mean_interval([3.0, 5.0, 4.0, 4.0]), mean_interval([10.0, 12.0])
     told = forecast_cells(row(without, requested, mean_interval([7.0, 7.5])), 4, requested=True)
     assert told == ("recovery, min", "4.0 ± 1.3", "11.0 ± 12.7 (2 of 4)", "+7.2 ± 3.2 (2 of 4)")

@@ -44,7 +44,7 @@ def ran(answers: Answers, path: str, *words: str) -> Result:
         return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, [*words])
 
 
-def test_a_fault_is_told_with_its_choice_and_what_others_would_cost(answers: Answers) -> None:
+def test_a_fault_is_reported_with_its_choice_and_what_others_would_cost(answers: Answers) -> None:
     result = ran(answers, f"what-if/inject?kind=host&target={HOST}", "what-if", "inject", "host", HOST)
     lines = result.output.splitlines()
     assert lines[0].startswith(f"inject host {HOST} at 0d01:00:00, looked at until 0d02:00:00: ")
@@ -58,7 +58,7 @@ def test_a_fault_is_told_with_its_choice_and_what_others_would_cost(answers: Ans
     assert ["pod-0/slice-0", CUBE, "pod-0/cube-2", "failed"] in rows
 
 
-def test_a_drain_is_told_by_who_takes_whose_place(answers: Answers) -> None:
+def test_a_drain_is_reported_by_who_takes_whose_place(answers: Answers) -> None:
     lines = ran(answers, f"what-if/drain?target={CUBE}", "what-if", "drain", CUBE).output.splitlines()
     assert f"{CUBE}: CubeDrained" in lines
     assert ["pod-0/slice-0", CUBE, "pod-0/cube-2", "drained"] in [line.split() for line in lines]
@@ -98,7 +98,7 @@ def test_an_impossible_change_is_refused_in_a_sentence(
     assert sentence in f"{result.output} {result.exception}"
 
 
-def test_a_job_over_pods_is_told_from_what_to_what() -> None:
+def test_a_job_over_pods_is_reported_from_what_to_what() -> None:
     """Of a fault, with how its network carries traffic meanwhile; of a loss without a time."""
     carried = {"bound": 0.7, "transit": 0.1, "path": 1.1, "cut_off": 0}
     before, after = carried | {"use": 0.781, "served": 1.0}, carried | {"use": 1.032, "served": 0.753}
@@ -171,7 +171,7 @@ NO_LINKS = "0 of 9 links lost, 0.00% of all capacity, at 0 blocks"
         ),
     ],
 )
-def test_a_loss_without_links_says_what_it_is(more: dict[str, Any], said: str) -> None:
+def test_a_loss_without_links_shows_what_it_is(more: dict[str, Any], said: str) -> None:
     carried = {"use": 0.7, "served": 1.0, "bound": 0.7, "transit": 0.1, "path": 1.1, "cut_off": 0}
     lost = {
         "target": "dcn-0/control-1",

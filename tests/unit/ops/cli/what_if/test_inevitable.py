@@ -22,13 +22,13 @@ EVENT = PastEvent(5 * US_PER_HOUR, "pod-0", "SliceRequeued", "pod-0/slice-4")
         (0, 20, "at none of these moments was it more likely than not"),
     ],
 )
-def test_it_says_no_more_than_the_interval_does(same: int, futures: int, sentence: str) -> None:
+def test_it_shows_no_more_than_the_interval_does(same: int, futures: int, sentence: str) -> None:
     share = wilson_share(same, futures)
     rows = [StartPointResult(US_PER_HOUR, futures, same, same, share, share)]
     assert _table("told", EVENT, rows, earliest_inevitable(rows)).splitlines()[-1] == sentence
 
 
-def test_of_what_the_twin_began_with_there_is_no_moment_before() -> None:
+def test_of_what_the_twin_began_with_there_is_no_time_before() -> None:
     with pytest.raises(InvalidInput, match="happened in the twin's first 1m"):
         _spans(FIRST, US_PER_HOUR, 8)
     assert _spans(EVENT, US_PER_HOUR, 1) == [US_PER_HOUR]

@@ -38,7 +38,7 @@ def origins(client: Client, query: str = "") -> list[str]:
     return [row["origin"] for row in client.get(f"{URL}{query}").json()]
 
 
-def test_a_letter_is_told_with_what_can_be_made_of_it(twin: DrivenTwin, client: Client) -> None:
+def test_a_letter_is_reported_with_what_can_be_made_of_it(twin: DrivenTwin, client: Client) -> None:
     twin.dead_letters.put("pod-0:7", "not JSON", b"\xff" * 5_000)
     twin.dead_letters.put("pod-0:9", FOREIGN, stray(DrainCube(cube="pod-0/cube-1")))
     cut, request = client.get(URL).json()
@@ -61,7 +61,7 @@ def test_an_origin_may_hold_a_slash(twin: DrivenTwin, client: Client) -> None:
     assert client.request("DELETE", f"{URL}/{origin}").json() == {"dropped": []}
 
 
-def test_a_replay_is_one_new_request_however_often_it_is_asked_for(twin: DrivenTwin, client: Client) -> None:
+def test_a_replay_is_one_new_request_however_often_it_is_requested(twin: DrivenTwin, client: Client) -> None:
     twin.dead_letters.put("pod-0:9", FOREIGN, stray(DrainCube(cube="pod-0/cube-1", asked_by="root")))
     first, again = [client.post(f"{URL}/pod-0:9/replay?wait=20&comment=lost").json() for _ in range(2)]
     assert (first["status"], first["repeated"], again["repeated"]) == ("accepted", False, True)
@@ -166,7 +166,7 @@ def test_only_an_administrator_replays_and_drops(twin: DrivenTwin) -> None:
     assert [row.who for _, row in twin.operations.read()] == ["the-administrator"]
 
 
-def test_cross_connects_are_asked_for_again_as_they_were(twin: DrivenTwin, client: Client) -> None:
+def test_cross_connects_are_requested_again_as_they_were(twin: DrivenTwin, client: Client) -> None:
     asked = CreateCrossConnects(ocs="pod-0/ocs-3", cross_connects=("1A-5B",), error_mode="ignore-error")
     twin.dead_letters.put("pod-0:9", FOREIGN, stray(asked))
     twin.dead_letters.put("pod-0:10", FOREIGN, stray(asked.model_copy(update={"ocs": "pod-0/ocs-99"})))

@@ -72,7 +72,7 @@ def test_a_host_takes_its_cube_and_the_slice_there(client: Client) -> None:
     assert {f"{cube}/host-3/chip-{n}" for n in range(4)} <= {*found["chips"]}
 
 
-def test_what_nobody_uses_takes_no_slice(client: Client) -> None:
+def test_what_none_uses_takes_no_slice(client: Client) -> None:
     free = client.get("/v1/slices/pod-0/slice-2").json()["cubes"] or ["pod-0/cube-3"]
     found = impact(client, free[0])
     assert (found["links"], found["slices"]) == ([], [])
@@ -104,7 +104,7 @@ def test_a_name_that_no_part_has_is_not_found(client: Client, target: str, sente
     assert sentence in answer.json()["error"]
 
 
-def test_the_command_says_it_in_words_and_as_data(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_shows_it_in_words_and_as_data(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     found, clock = impact(client, "pod-0/ocs-17"), client.get("/v1/clock").json()
     with answering({"/v1/impact/pod-0/ocs-17": [as_json(found)], "/v1/clock": [as_json(clock)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
@@ -167,7 +167,7 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
         twin.close()
 
 
-def test_a_part_of_an_ocs_is_asked_for_by_a_fault_of_it(client: Client) -> None:
+def test_a_part_of_an_ocs_is_requested_by_a_fault_of_it(client: Client) -> None:
     answer = client.get("/v1/impact/pod-0/ocs-5/camera-N")
     assert answer.status_code == 422
     assert answer.json()["error"].endswith("`lightwave what-if inject camera pod-0/ocs-5/camera-N`")

@@ -31,7 +31,7 @@ def test_a_plan_is_what_happens_then(client: Client) -> None:
     assert client.get(f"/v1/slices/{name}").json()["cubes"] == told["cubes"]
 
 
-def test_nothing_happens_by_asking(client: Client, twin: DrivenTwin) -> None:
+def test_nothing_happens_by_requesting(client: Client, twin: DrivenTwin) -> None:
     before = twin.messages()
     assert client.get("/v1/plan/slices?shape=4x8x8").status_code == 200
     assert twin.messages() == before
@@ -47,7 +47,9 @@ def test_victims_are_named_with_what_they_lose(client: Client, twin: DrivenTwin)
     assert told["start"]["basis"] == "claim"
 
 
-def test_a_slice_on_a_hot_cube_is_told_of_it_and_the_cube_says_why(client: Client, twin: DrivenTwin) -> None:
+def test_a_slice_on_a_hot_cube_is_reported_it_and_the_cube_explains_why(
+    client: Client, twin: DrivenTwin
+) -> None:
     name = ask_for(client, "4x4x8")
     twin.advance(1)
     cube = client.get(f"/v1/slices/{name}").json()["cubes"][0]
@@ -61,7 +63,7 @@ def test_a_slice_on_a_hot_cube_is_told_of_it_and_the_cube_says_why(client: Clien
     assert chain == ["CubeOverheated", "FaultBegan", "InjectFault"]
 
 
-def test_who_waits_is_told_what_is_in_its_way_and_when_it_starts(client: Client) -> None:
+def test_who_waits_is_reported_what_is_in_its_way_and_when_it_starts(client: Client) -> None:
     holder = ask_for(client, "4x4x16", duration_s=7_200)
     first = ask_for(client, "4x4x16", duration_s=3_600)
     second = ask_for(client, "4x4x12", duration_s=60)
@@ -120,7 +122,7 @@ def test_a_request_leads_to_its_slice_by_key_and_by_id(client: Client) -> None:
         assert client.get(f"/v1/explain/requests/{way}").json()["name"] == name, way
 
 
-def test_what_cannot_be_explained_is_said_in_a_sentence(client: Client) -> None:
+def test_what_cannot_be_explained_is_reported_in_a_sentence(client: Client) -> None:
     drained = client.post("/v1/cubes/pod-0/cube-1/drain", params=WAIT).json()["id"]
     for path, status, begins in (
         ("explain/slices/pod-0/slice-7", 404, "slice 'pod-0/slice-7': no such slice in pod-0"),

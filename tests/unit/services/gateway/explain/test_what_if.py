@@ -81,7 +81,7 @@ def test_a_whole_site_is_looked_ahead_for_as_one_pod_is(campus: DrivenTwin) -> N
     assert client.get(f"{question}&within_s=86400").status_code == 200, "one fabric is left"
 
 
-def test_what_cannot_be_foreseen_is_said_in_a_sentence(campus: DrivenTwin) -> None:
+def test_what_cannot_be_foreseen_is_reported_in_a_sentence(campus: DrivenTwin) -> None:
     client = campus.client()
     client.post(f"/v1/fabrics/{FIXED}/retire", params=WAIT)
     for question, status, begins in (

@@ -212,7 +212,7 @@ def test_what_followed_from_a_message(twin: TwinPorts, messages: list[Envelope])
         assert twin.log.count(site, query) == len(about)
 
 
-def test_why_of_a_thing_begins_with_what_last_told_its_state(
+def test_why_of_a_thing_begins_with_what_last_reported_its_state(
     twin: TwinPorts, messages: list[Envelope]
 ) -> None:
     for name, types in (("pod-0/ocs-1", ("OcsDown", "OcsUp")), ("pod-0/slice-2", ("SliceRestored",))):
@@ -271,7 +271,7 @@ async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[
     return [await anext(stream) for _ in range(count)]
 
 
-def test_a_stream_goes_on_where_a_reader_stopped(twin: TwinPorts, messages: list[Envelope]) -> None:
+def test_a_stream_continues_where_a_reader_stopped(twin: TwinPorts, messages: list[Envelope]) -> None:
     seen: list[str] = []
     start = COUNT - 1_200
     expected = [m.id for m in messages[start:] if m.type == "SliceRestored"]
@@ -286,11 +286,11 @@ def test_a_stream_goes_on_where_a_reader_stopped(twin: TwinPorts, messages: list
 
 
 @pytest.mark.parametrize(("text", "place"), [("pod-0:-1", -1), ("pod-0:7", 7), ("pod-0:999999", 999_999)])
-def test_the_place_that_an_id_of_an_event_tells(twin: TwinPorts, text: str, place: int) -> None:
+def test_the_place_that_an_id_of_an_event_shows(twin: TwinPorts, text: str, place: int) -> None:
     assert event_stream.parse_place(twin, "cursor", text, FABRIC) == place
 
 
 @pytest.mark.parametrize("text", ["pod-0:-2", "pod-0:x", "", "xx", ":", ":7", "pod-0:" + "9" * 5_000])
-def test_what_tells_no_place_is_one_sentence(twin: TwinPorts, text: str) -> None:
+def test_what_shows_no_place_is_one_sentence(twin: TwinPorts, text: str) -> None:
     with pytest.raises(InvalidInput, match="must be a log position like pod-0:4207"):
         event_stream.parse_place(twin, "Last-Event-ID", text, FABRIC)

@@ -100,7 +100,7 @@ def test_spans_are_whole_hours_and_sum_to_the_whole(client: Client) -> None:
     assert sum(span["total_chip_us"] for span in spans) == found["total_chip_us"]
 
 
-def test_more_spans_than_hours_are_so_many_hours(client: Client) -> None:
+def test_more_spans_than_hours_are_this_many_hours(client: Client) -> None:
     assert len(get(client, fabric="pod-0", since="5h", spans=200)["spans"]) == 6
 
 
@@ -118,7 +118,9 @@ def test_more_spans_than_hours_are_so_many_hours(client: Client) -> None:
         ({"owner": "me"}, "query 'owner': no such parameter; must be one of by, fabric, since, spans"),
     ],
 )
-def test_what_cannot_be_asked_is_one_sentence(client: Client, query: dict[str, Any], sentence: str) -> None:
+def test_what_cannot_be_requested_is_one_sentence(
+    client: Client, query: dict[str, Any], sentence: str
+) -> None:
     answer = client.get("/v1/goodput", params=query)
     assert answer.status_code in (404, 422)
     assert answer.json()["error"].startswith(sentence)

@@ -163,7 +163,7 @@ def test_a_pod_that_is_not_there_is_not_found(twin: DrivenTwin) -> None:
     assert (answer.status_code, answer.json()["error"][:33]) == (404, "fabric 'pod-12': no such fabric; ")
 
 
-def test_a_pod_that_joins_may_want_such_jobs_only_where_they_can_be_had(twin: DrivenTwin) -> None:
+def test_a_pod_that_joins_may_want_such_jobs_only_where_they_is_available(twin: DrivenTwin) -> None:
     wants = {"name": "pod-20", "site": "yard", "settings": {"workload": {"multipod_share": 0.1}}}
     answer = twin.client().post("/v1/fabrics", json=wants)
     assert answer.json()["error"] == (

@@ -78,7 +78,7 @@ def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
     assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
 
 
-def test_a_slice_is_asked_for_in_the_name_of_its_owner(client: Client) -> None:
+def test_a_slice_is_requested_in_the_name_of_its_owner(client: Client) -> None:
     said = ask(client, "slices", {"shape": "2x4x4", "owner": "team-7", "tier": "filler"})
     name = said["outcome"][0]["body"]["slice"]
     row = client.get(f"/v1/slices/{name}").json()
@@ -89,7 +89,7 @@ def test_a_slice_is_asked_for_in_the_name_of_its_owner(client: Client) -> None:
     ask(client, f"slices/{name}/release")
 
 
-def test_a_slice_says_what_may_be_done_when_hardware_fails(client: Client) -> None:
+def test_a_slice_shows_what_may_be_done_when_hardware_fails(client: Client) -> None:
     said = ask(client, "slices", {"shape": "4x4x4", "recovery": "swap,route:2%,wait"})
     name = said["outcome"][0]["body"]["slice"]
     assert client.get(f"/v1/slices/{name}").json()["recovery"] == "swap,route:2%,wait"
@@ -198,7 +198,7 @@ def test_a_slice_that_is_refused_when_it_comes_is_listed_with_all_others(tmp_pat
     twin.close()
 
 
-def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_says_so(tmp_path: Path) -> None:
+def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_reports_it(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", "scheduler.queue_max=1", *QUIET])
     client = twin.client()
     for _ in range(2):
@@ -257,7 +257,7 @@ def test_what_is_on_the_log_but_not_yet_quiet_is_answered_with_where_to_look(twi
     assert "location" in answer.headers
 
 
-def test_a_request_whose_moment_does_not_come_is_received_after_the_wait(twin: DrivenTwin) -> None:
+def test_a_request_whose_time_does_not_come_is_received_after_the_wait(twin: DrivenTwin) -> None:
     class Lost:
         def size(self, partition: int) -> int:
             return 0
@@ -292,7 +292,7 @@ def test_one_key_is_one_request(twin: DrivenTwin, client: Client) -> None:
         assert other.json()["error"].startswith("Idempotency-Key 'cutover ⟂ / 7': was used for another")
 
 
-def test_who_asks_and_why_stands_on_the_log(twin: DrivenTwin, client: Client) -> None:
+def test_who_requests_and_why_stands_on_the_log(twin: DrivenTwin, client: Client) -> None:
     headers, why = {"Idempotency-Key": "why-1"}, {"wait": 20, "comment": "spare for ⟂ & co"}
     first = client.post("/v1/cubes/pod-0/cube-5/drain", params=why, headers=headers).json()
     again = client.post("/v1/cubes/pod-0/cube-5/drain", params={"wait": 20}, headers=headers).json()
@@ -535,7 +535,7 @@ def test_a_full_inbox_turns_requests_away(twin: DrivenTwin) -> None:
     check_sentence(answer.json(), "try again later")
 
 
-def test_who_has_taken_its_allowance_is_told_when_to_ask_again(twin: DrivenTwin) -> None:
+def test_who_has_taken_its_allowance_is_reported_when_to_ask_again(twin: DrivenTwin) -> None:
     class Used:
         def size(self, partition: int) -> int:
             return 0
@@ -578,7 +578,7 @@ def test_a_bad_speed_is_refused(client: Client, speed: bytes) -> None:
 # --- the gateway itself -------------------------------------------------------------------------------------
 
 
-def test_a_store_that_does_not_answer_is_said_so(twin: DrivenTwin) -> None:
+def test_a_store_that_does_not_answer_is_reported_so(twin: DrivenTwin) -> None:
     sentence = "Redis at nowhere does not answer: gone"
 
     class Gone:
@@ -630,7 +630,7 @@ def test_what_only_helps_and_fails_is_noted_and_the_twin_is_well(twin: DrivenTwi
 @pytest.mark.parametrize(
     ("path", "statuses"), [("/livez", [200, 200]), ("/readyz", [503, 200]), ("/healthz", [200, 503])]
 )
-def test_each_probe_tells_what_it_is_for(twin: DrivenTwin, path: str, statuses: list[int]) -> None:
+def test_each_probe_shows_what_it_is_for(twin: DrivenTwin, path: str, statuses: list[int]) -> None:
     unready = twin.client(unready=lambda: ["the copy of the log still lacks 7 records"]).get(path)
     unwell = twin.client(health=lambda: ["no worker of ocs holds pod-0"]).get(path)
     assert [unready.status_code, unwell.status_code] == statuses
@@ -736,7 +736,7 @@ ASKED: list[tuple[str, str]] = [
         {"host": "twin/open"},
     ],
 )
-def test_without_the_token_nothing_is_told(twin: DrivenTwin, headers: dict[str, Any]) -> None:
+def test_without_the_token_nothing_is_reported(twin: DrivenTwin, headers: dict[str, Any]) -> None:
     client = twin.client(TOKEN)
     for method, path in ASKED:
         answer = client.request(method, path, headers=headers)
@@ -746,7 +746,7 @@ def test_without_the_token_nothing_is_told(twin: DrivenTwin, headers: dict[str, 
 
 
 @pytest.mark.parametrize("given", [BEARER, b"bearer " + TOKEN.encode()])
-def test_with_the_token_all_is_told(twin: DrivenTwin, given: bytes) -> None:
+def test_with_the_token_all_is_reported(twin: DrivenTwin, given: bytes) -> None:
     client = twin.client(TOKEN)
     for path in ("/v1/cubes", "/v1/clock", "/metrics"):
         assert client.get(path, headers={"authorization": given}).status_code == 200

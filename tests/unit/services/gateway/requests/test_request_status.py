@@ -26,7 +26,7 @@ def ask(client: Client, path: str, key: str, **params: Any) -> Any:
     return client.post(path, params=params, headers={"Idempotency-Key": key.encode()}).json()
 
 
-def test_what_became_of_a_request_is_told_by_key_and_by_message(client: Client) -> None:
+def test_what_became_of_a_request_is_reported_by_key_and_by_message(client: Client) -> None:
     said = ask(client, DRAIN, "a/key ⟂", wait=20, comment="cutover")
     for name in ("a/key ⟂", said["id"]):
         report = client.get(f"/v1/requests/{name}").json()
@@ -50,14 +50,14 @@ def test_what_became_of_a_request_is_told_by_key_and_by_message(client: Client) 
 
 
 @pytest.mark.parametrize("name", ["none", "operator@pod-0/1", "operator@pod-9/1", "sequencer@pod-9/1", "a/b"])
-def test_what_nobody_asked_for_is_not_found(client: Client, name: str) -> None:
+def test_what_none_requested_is_not_found(client: Client, name: str) -> None:
     for method in ("GET", "DELETE"):
         answer = client.request(method, f"/v1/requests/{name}")
         assert answer.status_code == 404
         assert answer.json() == {"error": f"request {name!r}: no request has this key or message id"}
 
 
-def test_a_fabric_is_told_by_its_first_message(client: Client) -> None:
+def test_a_fabric_is_reported_by_its_first_message(client: Client) -> None:
     report = client.get("/v1/requests/sequencer@pod-1/1").json()
     assert (report["type"], report["fabric"], report["status"]) == ("FabricCommissioned", "pod-1", "accepted")
 

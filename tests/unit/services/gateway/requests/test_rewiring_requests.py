@@ -115,7 +115,7 @@ def test_one_at_a_time_and_the_same_key_is_the_same_request(net: DrivenTwin) -> 
         (f"{URL}/pod-0/rewiring-1/abort", None, 404, "pod-0 is not a datacenter network"),
     ],
 )
-def test_what_is_not_there_is_said_in_a_sentence(
+def test_what_is_not_there_is_reported_in_a_sentence(
     net: DrivenTwin, path: str, body: dict[str, str] | None, status: int, sentence: str
 ) -> None:
     found = net.client().post(path, json=body)
@@ -146,7 +146,7 @@ def test_operators_rewire_and_trainees_do_not(verb: str) -> None:
     assert able == {Role.OPERATOR, Role.ADMINISTRATOR}
 
 
-def test_a_lost_request_to_the_topology_is_asked_for_again(net: DrivenTwin) -> None:
+def test_a_lost_request_to_the_topology_is_requested_again(net: DrivenTwin) -> None:
     client = net.client()
 
     def lost(number: int, body: PlanTopology | AbortRewiring, fabric: str) -> Any:

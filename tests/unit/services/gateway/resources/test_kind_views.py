@@ -10,7 +10,7 @@ import pytest
 from ops.cli.common.kind_tables import FORMATS
 from schemas.documents.dcn import NETWORK_DOCUMENTS
 from schemas.documents.pods import POD_DOCUMENTS
-from schemas.kinds import KINDS, CellFormat, ResourceKind, find_kind, kind_by_name_form
+from schemas.resource_kinds import KINDS, CellFormat, ResourceKind, find_kind, kind_by_name_form
 from services.gateway.ports import TwinPorts
 from services.gateway.resources.kind_views import views_of
 from shared.models.network.network_plant import network_plant
@@ -61,7 +61,7 @@ class Watched:
 
 
 def test_the_table_is_fast_to_import() -> None:
-    code = f"import sys, schemas.kinds; print([m for m in {SLOW!r} if m in sys.modules])"
+    code = f"import sys, schemas.resource_kinds; print([m for m in {SLOW!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -125,7 +125,7 @@ def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kin
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_name_tells_of_which_kind_its_thing_is(twin: DrivenTwin, kind: ResourceKind[Any]) -> None:
+def test_a_name_shows_of_which_kind_its_thing_is(twin: DrivenTwin, kind: ResourceKind[Any]) -> None:
     rows = twin.client().get(f"/v1/{kind.word}").json()
     assert {kind_by_name_form(row["name"]) for row in rows} == {kind}
 

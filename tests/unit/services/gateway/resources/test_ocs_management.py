@@ -66,7 +66,7 @@ def test_cross_connects_are_the_circuits_that_are_wanted(twin: DrivenTwin, clien
     assert {row["accuracy_db"] for row in rows} == {assumed("ocs_matrix_accuracy_db")}
 
 
-def test_what_hinders_a_cross_connect_is_told(twin: DrivenTwin, client: Client) -> None:
+def test_what_hinders_a_cross_connect_is_reported(twin: DrivenTwin, client: Client) -> None:
     first = taken(twin, client)
     target = f"{OCS}/N{int(first['a_side'][:-1]) - 1}"
     client.post("/v1/faults", json={"kind": "port", "target": target}, params={"wait": 20})

@@ -43,7 +43,7 @@ def assert_clean(twin: DrivenTwin, site: str) -> None:
     assert (audit["log_clean"], audit["states_clean"]) == (True, True), audit
 
 
-def test_what_is_set_is_told_wherever_the_configuration_is(twin: DrivenTwin) -> None:
+def test_what_is_set_is_reported_wherever_the_configuration_is(twin: DrivenTwin) -> None:
     client = twin.client()
     status, said = change(client, "pod-0", failures__host_per_day=0.002, scheduler__hot_spares=1)
     assert (status, said["status"], said["complete"]) == (200, "accepted", True)
@@ -150,7 +150,7 @@ def test_the_past_has_what_was_so_then(twin: DrivenTwin) -> None:
     assert "parameters" not in get(client, f"describe/fabrics/pod-0?at={before}us")["related"]
 
 
-def test_the_log_says_what_the_services_do(twin: DrivenTwin) -> None:
+def test_the_log_shows_what_the_services_do(twin: DrivenTwin) -> None:
     client = twin.client()
     change(client, "pod-1", failures__enabled=True, failures__host_per_day=5.0, workload__offered_load=0.5)
     twin.advance(6)
@@ -161,7 +161,7 @@ def test_the_log_says_what_the_services_do(twin: DrivenTwin) -> None:
     assert_clean(twin, "pod-1")
 
 
-def test_one_that_was_written_past_the_gateway_is_asked_for_again(twin: DrivenTwin) -> None:
+def test_one_that_was_written_past_the_gateway_is_requested_again(twin: DrivenTwin) -> None:
     client = twin.client()
     for number, value in ((1, 0.002), (2, 200.0)):
         body = SetParameters(settings=(ParameterSetting(name=RATE, value=value),))

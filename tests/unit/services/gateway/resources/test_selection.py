@@ -66,7 +66,7 @@ def names(client: Client, path: str) -> list[str]:
         ("fabrics?kind=superpod&sort=-name", ["pod-1", "pod-0"]),
     ],
 )
-def test_rows_are_those_asked_for_in_the_order_asked_for(
+def test_rows_are_those_requested_in_the_order_requested(
     client: Client, path: str, expected: list[str]
 ) -> None:
     assert names(client, path) == expected
@@ -135,7 +135,7 @@ def test_a_value_that_no_row_can_have_is_refused(client: Client, path: str, sent
     assert answer.json()["error"].startswith(sentence)
 
 
-def test_only_the_fields_asked_for_are_told(client: Client) -> None:
+def test_only_the_fields_requested_are_reported(client: Client) -> None:
     answer = client.get("/v1/ocs?fields=name,state&state=down")
     assert answer.json() == [{"name": f"pod-0/ocs-{n}", "state": "down"} for n in (3, 17)]
 
@@ -182,7 +182,7 @@ def test_a_cursor_goes_with_its_order(client: Client) -> None:
         ("name", "[" * 5_000),
     ],
 )
-def test_a_cursor_that_somebody_made_up_is_refused(client: Client, sort: str, mark: str) -> None:
+def test_a_cursor_that_someone_made_up_is_refused(client: Client, sort: str, mark: str) -> None:
     answer = client.get("/v1/ocs", params={"sort": sort, "cursor": cursor_of(mark)})
     assert answer.status_code == 422
     assert "must be a cursor returned for this list and sort order" in answer.json()["error"]
@@ -196,7 +196,7 @@ def test_what_no_number_is_is_no_value(client: Client, value: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["cubes/NAME", "cubes/pod-0/NAME", "events?for=pod-0/NAME", "why/NAME"])
-def test_a_long_name_is_cut_where_it_is_told(client: Client, path: str) -> None:
+def test_a_long_name_is_cut_where_it_is_reported(client: Client, path: str) -> None:
     said = client.get(f"/v1/{path.replace('NAME', 'x' * 3_000)}")
     assert said.status_code == 404
     assert "xxx…: " in said.json()["error"]
@@ -204,7 +204,7 @@ def test_a_long_name_is_cut_where_it_is_told(client: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("shape", ["7" * 3_000, f"4x4x{'7' * 3_000}", f"4x4x{'7' * 5_000}"])
-def test_a_long_shape_is_cut_where_it_is_told(client: Client, shape: str) -> None:
+def test_a_long_shape_is_cut_where_it_is_reported(client: Client, shape: str) -> None:
     said = client.get("/v1/plan/slices", params={"shape": shape})
     assert said.status_code == 422
     assert f"shape: '{shape[:119]}… is not three sides in chips" in said.json()["error"]
@@ -236,7 +236,7 @@ def test_names_are_read_once_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(read) <= 3 * len(rows) + 2
 
 
-def test_fields_asked_for_often_are_told_once() -> None:
+def test_fields_requested_often_are_reported_once() -> None:
     assert chosen_fields(HostRow, "state,name,state,state") == ("state", "name")
 
 

@@ -81,7 +81,7 @@ def text(body: Body, thing: str | None = None) -> str:
         ),
     ],
 )
-def test_a_line_says_names_shapes_spans_and_moments(body: Body, said: str) -> None:
+def test_a_line_shows_names_shapes_spans_and_times(body: Body, said: str) -> None:
     assert text(body) == said
 
 
@@ -132,7 +132,7 @@ DIRTY = look(0, rx_db=(-1.41, -1.38), mpi_db=(12.35, 11.8))
         ((look(3, mpi_db=(-9.0, -9.0), rx_db=(None, None)),), None, "pod-0/cube-0/+x/3"),
     ],
 )
-def test_of_ends_that_stand_out_a_line_says_by_what(
+def test_of_ends_that_are_outliers_a_line_shows_by_what(
     looks: tuple[LinkEndInspection, ...], thing: str | None, said: str
 ) -> None:
     assert (
@@ -141,7 +141,7 @@ def test_of_ends_that_stand_out_a_line_says_by_what(
     )
 
 
-def test_a_verdict_says_why_before_it_lists_the_ends() -> None:
+def test_a_verdict_explains_why_before_it_lists_the_ends() -> None:
     given = VerdictGiven(
         verdict="pod-0/verdict-5",
         kind="laser",
@@ -163,7 +163,7 @@ def test_a_line_is_short() -> None:
     assert len(text(FaultRefused(subject="pod-0/fault-2", reason="x" * 500))) == LINE_MAX
 
 
-def test_what_stands_out_is_told_by_the_bounds_of_those_who_look() -> None:
+def test_what_is_an_outlier_is_reported_by_the_bounds_of_those_who_look() -> None:
     assert {name: one.beyond for name, one in THRESHOLDS.items()} == BOUNDS
     assert {name for name, one in THRESHOLDS.items() if not one.upwards} == TWO_SIDED
     assert FIELD_TEXTS.keys() == BOUNDS.keys()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.models.optics.ber_kernel import LOG10_BER_MIN, RECEIVED_DBM, LaneKernel, ber_table
-from shared.models.optics.lane_ber import log10_ber
+from shared.models.optics.fast_lane_ber import LOG10_BER_MIN, RECEIVED_DBM, LaneKernel, ber_table
+from shared.models.optics.lane_ber import lane_log10_ber
 from shared.models.optics.link import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import (
     AS_DESIGNED,
@@ -55,7 +55,7 @@ def test_a_grid_off_the_entries(receiver: Receiver) -> None:
     received, ratios = np.linspace(*RECEIVED_DBM, 3_613), np.array(extinctions_db())[:, None]
     pairs = (np.array(array) for array in np.broadcast_arrays(received, ratios))
     exact = receiver.log10_ber(received, NONE, extinction_db=ratios)
-    found = ber_table(receiver, extinctions_db()).log10_ber(*pairs)
+    found = ber_table(receiver, extinctions_db()).interpolated_log10_ber(*pairs)
     expect_close(found, np.maximum(exact, LOG10_BER_MIN))
     assert (exact > COUNTS_ABOVE).mean() > 0.3
 
@@ -63,7 +63,10 @@ def test_a_grid_off_the_entries(receiver: Receiver) -> None:
 def test_beyond_the_grid_its_edge_counts() -> None:
     table = ber_table(RECEIVERS[0], (5.0,))
     beyond = np.array([-90.0, 60.0, -np.inf, np.inf])
-    assert (table.log10_ber(beyond, None) == table.log10_ber(np.clip(beyond, *RECEIVED_DBM), None)).all()
+    assert (
+        table.interpolated_log10_ber(beyond, None)
+        == table.interpolated_log10_ber(np.clip(beyond, *RECEIVED_DBM), None)
+    ).all()
 
 
 def random_links(seed: int, count: int, loss_db: float = 25.0, return_db: float = -15.0) -> Strands:
@@ -88,7 +91,7 @@ def modules_of(design: LinkDesign, count: int) -> Lanes:
 def test_links_of_every_design(design: LinkDesign, alike: bool) -> None:
     links = random_links(1, 2_000)
     lanes = AS_DESIGNED if alike else modules_of(design, 2_000)
-    found, exact = LaneKernel(design).log10_ber(links, lanes), log10_ber(design, links, lanes)
+    found, exact = LaneKernel(design).lane_log10_ber(links, lanes), lane_log10_ber(design, links, lanes)
     assert exact.shape == (2_000, design.kind.lanes_per_strand)
     expect_close(found, np.maximum(exact, LOG10_BER_MIN))
     received_dbm = LaneKernel(design).received_dbm(links, lanes)
@@ -123,8 +126,8 @@ def test_any_link(
     shape = (1, design.kind.lanes_per_strand)
     zeros = np.zeros(shape)
     lanes = Lanes(zeros, zeros, zeros, zeros + bursts, np.full(shape, 4.75), np.full(shape, offset))
-    exact = np.maximum(log10_ber(design, link, lanes), LOG10_BER_MIN)
-    expect_close(LaneKernel(design).log10_ber(link, lanes), exact)
+    exact = np.maximum(lane_log10_ber(design, link, lanes), LOG10_BER_MIN)
+    expect_close(LaneKernel(design).lane_log10_ber(link, lanes), exact)
 
 
 @settings(max_examples=30, deadline=None)
@@ -133,8 +136,8 @@ def test_a_part_is_evaluated_as_in_the_whole(seed: int, share: float, name: str)
     count, kernel = 300, LaneKernel(DESIGNS[name])
     whole, lanes = random_links(seed, count), modules_of(DESIGNS[name], count)
     numbers = np.flatnonzero(np.random.default_rng(seed).random(count) < share)
-    part = kernel.log10_ber(whole.part(numbers), lanes.part(numbers))
-    assert part == pytest.approx(kernel.log10_ber(whole, lanes)[numbers], abs=1e-12)
+    part = kernel.lane_log10_ber(whole.part(numbers), lanes.part(numbers))
+    assert part == pytest.approx(kernel.lane_log10_ber(whole, lanes)[numbers], abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +154,6 @@ def test_worse_is_never_better(name: str, change: Callable[[Strands], np.ndarray
     links = random_links(4, 1_000, loss_db=4.0, return_db=RETURN_LOSS_SPECIFIED_DB)
     design = LinkDesign()
     kernel, lanes = LaneKernel(design), modules_of(design, 1_000)
-    before = kernel.log10_ber(links, lanes)
+    before = kernel.lane_log10_ber(links, lanes)
     change(links)[:] += 1.0
-    assert (kernel.log10_ber(links, lanes) >= before - 0.003).all(), name
+    assert (kernel.lane_log10_ber(links, lanes) >= before - 0.003).all(), name

@@ -11,7 +11,7 @@ from typing import Literal
 
 from schemas.messages.jobs import JobTerms
 from shared.basics.fast_replace import replace
-from shared.models.jobs.goodput_categories import Ledger
+from shared.models.jobs.goodput_categories import UsageByCategory
 
 FULL_SPEED = 1_000_000
 """Parts per million."""
@@ -47,7 +47,7 @@ class Progress:
     uncommitted_us: int = 0
     leaving: bool = False
     starts: int = 0
-    ledger: Ledger = field(default_factory=Ledger)
+    usage: UsageByCategory = field(default_factory=UsageByCategory)
 
 
 # --- events of a job ------------------------------------------------------------------------------------
@@ -142,8 +142,8 @@ def _held(job: Progress, phase: Phase) -> Progress:
 
 def _stopped(job: Progress, phase: Phase) -> Progress:
     lost_us = job.uncommitted_us
-    ledger = job.ledger.plus(lost=lost_us, uncommitted=-lost_us)
-    return replace(job, phase=phase, spent_us=0, uncommitted_us=0, leaving=False, ledger=ledger)
+    usage = job.usage.plus(lost=lost_us, uncommitted=-lost_us)
+    return replace(job, phase=phase, spent_us=0, uncommitted_us=0, leaving=False, usage=usage)
 
 
 # --- progress over time ---------------------------------------------------------------------------------
@@ -217,30 +217,30 @@ def _after(job: Progress, span_us: int) -> Progress:
 
     A finished job still has its slice until this is noticed; that time counts as part of its last write.
     """
-    since_us, ledger, phase = job.since_us + span_us, job.ledger, job.phase
+    since_us, usage, phase = job.since_us + span_us, job.usage, job.phase
     if phase == "queued":
         return replace(job, since_us=since_us)
     if phase == "preparing":
-        return replace(job, since_us=since_us, ledger=ledger.plus(startup=span_us))
+        return replace(job, since_us=since_us, usage=usage.plus(startup=span_us))
     if phase == "standing":
-        return replace(job, since_us=since_us, ledger=ledger.plus(recovering=span_us))
+        return replace(job, since_us=since_us, usage=usage.plus(recovering=span_us))
     if phase == "hung":
-        return replace(job, since_us=since_us, ledger=ledger.plus(lost=span_us))
+        return replace(job, since_us=since_us, usage=usage.plus(lost=span_us))
     # Counted from the start of the present speed, so intermediate queries cause no rounding.
     spent_us, uncommitted_us = job.spent_us + span_us, job.uncommitted_us
     if phase == "starting":
-        ledger = ledger.plus(startup=span_us)
+        usage = usage.plus(startup=span_us)
     elif phase != "stepping":
-        ledger = ledger.plus(checkpointing=span_us)
+        usage = usage.plus(checkpointing=span_us)
     else:
         work_us = _work_us(spent_us, job.speed_ppm) - _work_us(job.spent_us, job.speed_ppm)
         degraded_us = span_us - work_us
         if job.terms is None:
-            ledger = ledger.plus(productive=work_us, degraded=degraded_us)
+            usage = usage.plus(productive=work_us, degraded=degraded_us)
         else:
             uncommitted_us += work_us
-            ledger = ledger.plus(uncommitted=work_us, degraded=degraded_us)
-    return replace(job, since_us=since_us, spent_us=spent_us, uncommitted_us=uncommitted_us, ledger=ledger)
+            usage = usage.plus(uncommitted=work_us, degraded=degraded_us)
+    return replace(job, since_us=since_us, spent_us=spent_us, uncommitted_us=uncommitted_us, usage=usage)
 
 
 def _next_stretch(job: Progress) -> Progress:
@@ -252,9 +252,9 @@ def _next_stretch(job: Progress) -> Progress:
     kept_us = job.kept_us + job.uncommitted_us
     done = job.terms is not None and kept_us == job.terms.work_us
     phase: Phase = "finished" if done else "standing" if job.leaving else "stepping"
-    ledger = job.ledger.plus(productive=job.uncommitted_us, uncommitted=-job.uncommitted_us)
+    usage = job.usage.plus(productive=job.uncommitted_us, uncommitted=-job.uncommitted_us)
     return replace(
-        job, phase=phase, spent_us=0, kept_us=kept_us, uncommitted_us=0, leaving=False, ledger=ledger
+        job, phase=phase, spent_us=0, kept_us=kept_us, uncommitted_us=0, leaving=False, usage=usage
     )
 
 
@@ -269,8 +269,8 @@ def _whole_cycles(job: Progress, span_us: int) -> Progress:
     if not cycles:
         return job
     work_us = cycles * terms.checkpoint_every_us
-    ledger = job.ledger.plus(
+    usage = job.usage.plus(
         productive=work_us, degraded=cycles * steps_us - work_us, checkpointing=cycles * terms.write_us
     )
     since_us, kept_us = job.since_us + cycles * cycle_us, job.kept_us + work_us
-    return replace(job, since_us=since_us, kept_us=kept_us, ledger=ledger)
+    return replace(job, since_us=since_us, kept_us=kept_us, usage=usage)

@@ -68,7 +68,7 @@ def test_a_link_that_is_not_well_is_looked_at_soon_and_all_else_at_the_hour(benc
     assert told_of(hourly) == DIM
 
 
-def test_what_is_asked_for_within_a_minute_is_looked_at_once(bench: Bench) -> None:
+def test_what_is_requested_within_a_minute_is_looked_at_once(bench: Bench) -> None:
     bench.say(began(3, "connector", 12.0, "pod-0/cube-1/+x/7"), BEGAN_US)
     bench.say(began(4, "connector", 12.0, "pod-0/cube-3/+x/9"), BEGAN_US + 40_000_000)
     early_ends = bodies(bench.run(BEGAN_US + US_PER_MIN), EndsStoodOut)
@@ -82,7 +82,7 @@ def test_links_that_are_gone_by_then_are_not_looked_at(bench: Bench) -> None:
     assert not bodies(bench.run(BEGAN_US + 2 * US_PER_MIN), EndsStoodOut)
 
 
-def test_a_look_at_all_takes_those_with_it_that_were_asked_for_soon(bench: Bench) -> None:
+def test_a_look_at_all_takes_those_with_it_that_were_requested_soon(bench: Bench) -> None:
     just_before = US_PER_DAY + US_PER_HOUR - 1_000_000
     bench.say(began(3, "connector", 12.0, "pod-0/cube-1/+x/7"), just_before)
     bench.say(began(4, "fibre", 0.8, "pod-0/cube-3/+x/9"), just_before + 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas import kinds
+from schemas import resource_kinds
 from services.gateway.ports import TwinPorts
 from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
@@ -17,8 +17,15 @@ CUBES = 8
 OF_PODS = tuple(
     kind.word
     for kind in (
-        *(kinds.FABRICS, kinds.OCS, kinds.CUBES, kinds.HOSTS, kinds.LINKS, kinds.SLICES),
-        *(kinds.FAULTS, kinds.REPAIRS),
+        *(
+            resource_kinds.FABRICS,
+            resource_kinds.OCS,
+            resource_kinds.CUBES,
+            resource_kinds.HOSTS,
+            resource_kinds.LINKS,
+            resource_kinds.SLICES,
+        ),
+        *(resource_kinds.FAULTS, resource_kinds.REPAIRS),
     )
 )
 """Kinds of things that pods have."""
@@ -162,7 +169,7 @@ def test_what_does_not_exist_is_named(client: Client, path: str) -> None:
     assert 5 < len(answer.json()["error"]) < 400
 
 
-def test_any_name_that_exists_can_be_asked_for_by_any_spelling_of_its_path(client: Client) -> None:
+def test_any_name_that_exists_can_be_requested_by_any_spelling_of_its_path(client: Client) -> None:
     plain, escaped = get(client, "trace/pod-0/cube-1/+y/7"), get(client, "trace/pod-0%2Fcube-1%2F%2By%2F7")
     assert plain == escaped
 

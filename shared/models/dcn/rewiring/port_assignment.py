@@ -16,7 +16,7 @@ Circuit = tuple[int, int, int]
 """(OCS, block of the North port, block of the South port)."""
 
 
-class PortBook:
+class PortAssignment:
     """The current circuits, the free ports, and the number of surplus links between two blocks."""
 
     def __init__(self, ports: IntArray, circuits: IntArray, change: IntArray) -> None:
@@ -175,22 +175,22 @@ MOVE_DISCOUNT = 0.95
 """Value of a circuit that stays: only whole rings, or very long chains, are worth giving up."""
 
 
-def exchange(book: PortBook) -> None:
+def exchange(assignment: PortAssignment) -> None:
     """Makes missing links where no other circuit moves, in rings on every OCS."""
-    for switch in range(book.switches):
-        _exchange_on(book, switch)
+    for switch in range(assignment.switches):
+        _exchange_on(assignment, switch)
 
 
-def _exchange_on(book: PortBook, switch: int) -> None:
-    tails, heads = _spare_circuits(book, switch)
+def _exchange_on(assignment: PortAssignment, switch: int) -> None:
+    tails, heads = _spare_circuits(assignment, switch)
     circuits = len(tails)
-    for block, rooms in enumerate(book.room[NORTH]):
+    for block, rooms in enumerate(assignment.room[NORTH]):
         tails += [block] * rooms[switch]
-    for block, rooms in enumerate(book.room[SOUTH]):
+    for block, rooms in enumerate(assignment.room[SOUTH]):
         heads += [block] * rooms[switch]
     if not tails or not heads:
         return
-    worth = book.lacking[tails][:, heads].astype(np.float64)
+    worth = assignment.lacking[tails][:, heads].astype(np.float64)
     if not worth.any():
         return
     worth[range(circuits), range(circuits)] = MOVE_DISCOUNT
@@ -203,21 +203,21 @@ def _exchange_on(book: PortBook, switch: int) -> None:
     for ring in _rings(joined, circuits):
         given_up = [(tails[n], heads[n]) for n in sorted({n for pair in ring for n in pair if n < circuits})]
         made = [(tails[row], heads[column]) for row, column in ring]
-        if _may(book, given_up, made):
+        if _may(assignment, given_up, made):
             for tail, head in given_up:
-                book.give_up(switch, tail, head)
+                assignment.give_up(switch, tail, head)
             for tail, head in made:
-                book.add(switch, tail, head)
-                book.count(tail, head)
+                assignment.add(switch, tail, head)
+                assignment.count(tail, head)
 
 
-def _spare_circuits(book: PortBook, switch: int) -> tuple[list[int], list[int]]:
+def _spare_circuits(assignment: PortAssignment, switch: int) -> tuple[list[int], list[int]]:
     """The North and South blocks of all circuits of surplus links on an OCS."""
     tails: list[int] = []
     heads: list[int] = []
-    for tail, others in enumerate(book.others[NORTH][switch]):
+    for tail, others in enumerate(assignment.others[NORTH][switch]):
         for head in others:
-            if head in book.over[tail]:
+            if head in assignment.over[tail]:
                 tails.append(tail)
                 heads.append(head)
     return tails, heads
@@ -246,10 +246,10 @@ def _rings(joined: dict[int, int], circuits: int) -> list[list[tuple[int, int]]]
     return rings
 
 
-def _may(book: PortBook, given_up: list[tuple[int, int]], made: list[tuple[int, int]]) -> bool:
+def _may(assignment: PortAssignment, given_up: list[tuple[int, int]], made: list[tuple[int, int]]) -> bool:
     """Whether each pair has this many surplus or missing links; a pair may occur in both directions."""
     return all(
         book_of[one].get(other, 0) >= times
-        for book_of, links in ((book.over, given_up), (book.under, made))
+        for book_of, links in ((assignment.over, given_up), (assignment.under, made))
         for (one, other), times in Counter((min(pair), max(pair)) for pair in links).items()
     )

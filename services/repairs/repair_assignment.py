@@ -114,7 +114,7 @@ def _next_assignment(state: RepairsState) -> tuple[int, int] | None:
     technician = _free_technician(state, range(general), "off_hours_technicians")
     if technician is None or not waiting:
         return None
-    return min(waiting, key=lambda n: (FAULTS[state.queued[n].kind].rank, n)), technician
+    return min(waiting, key=lambda n: (FAULTS[state.queued[n].kind].repair_priority, n)), technician
 
 
 def _free_technician(state: RepairsState, trade: range, off_hours: str) -> int | None:

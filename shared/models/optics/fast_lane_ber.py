@@ -2,8 +2,8 @@
 
 In nearly all lanes the two lasers are so far apart that no beat is in band. Their errors depend only on
 received power, for each of the few extinction ratios of lasers. The logarithm is tabulated once with the
-reference chain (`lane_ber.log10_ber`, also the test oracle) and interpolated linearly. The few lanes whose
-lasers are close and whose beat can matter use the reference chain.
+reference chain (`lane_ber.lane_log10_ber`, also the test oracle) and interpolated linearly. The few lanes
+whose lasers are close and whose beat can matter use the reference chain.
 """
 
 import math
@@ -16,7 +16,13 @@ import scipy  # which loads scipy.special when it is first used
 
 from shared.models.optics.beat import has_a_tone, in_reach, products
 from shared.models.optics.fec import decoded_log10
-from shared.models.optics.lane_ber import Arrival, along, log10_ber, received_log10_ber, with_bursts
+from shared.models.optics.lane_ber import (
+    ReceivedLight,
+    lane_log10_ber,
+    light_along_path,
+    receiver_log10_ber,
+    with_bursts,
+)
 from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands
 from shared.models.optics.manufactured_modules import EXTINCTION_STEP_DB, Lanes
 from shared.models.optics.path import loss_db
@@ -49,7 +55,9 @@ class BerTable:
     entries: int
     first_db: float
 
-    def log10_ber(self, received_dbm: FloatArray, extinction_db: FloatArray | None) -> FloatArray:
+    def interpolated_log10_ber(
+        self, received_dbm: FloatArray, extinction_db: FloatArray | None
+    ) -> FloatArray:
         """For lanes, in their shape. Values outside the grid use its edge."""
         position = (received_dbm - RECEIVED_DBM[0]) * (1.0 / STEP_DB)
         # The last entry has no successor: such values are read just before it.
@@ -94,16 +102,16 @@ class LaneKernel:
         self._raw_as_set = ber_table(self._raw_receiver, design.extinctions_db)
         self._closes = _closes(design, notched=False), _closes(design, notched=True)
 
-    def log10_ber(self, strands: Strands, lanes: Lanes) -> FloatArray:
+    def lane_log10_ber(self, strands: Strands, lanes: Lanes) -> FloatArray:
         """log10 of the bit error rate before the outer code, of shape (strands, lanes).
 
         `strands` has one value for each strand, and `lanes` one row for each strand or one for all.
         """
         if self.design.kind.bidi and lanes.offset_ghz is None:
-            return log10_ber(self.design, strands, lanes)
+            return lane_log10_ber(self.design, strands, lanes)
         reads_dbm = self.received_dbm(strands, lanes) - (self._penalties_db + lanes.sensitivity_db)
         table = self._set_alike if lanes.extinction_db is None else self._as_set
-        found = with_bursts(table.log10_ber(reads_dbm, self.design.extinction_of(lanes)), lanes)
+        found = with_bursts(table.interpolated_log10_ber(reads_dbm, self.design.extinction_of(lanes)), lanes)
         if lanes.offset_ghz is None or not self.design.kind.bidi:
             return found
         beating = in_reach(lanes.offset_ghz, self._bandwidth_ghz)
@@ -113,22 +121,22 @@ class LaneKernel:
         # Each of these lanes becomes a strand of its own.
         single = lanes.single(strand, lane)
         path = self.design.path(strands.part(strand).per_lane())
-        arrival = along(path, self._launched_dbm, self._lane_losses_db, single)
+        light = light_along_path(path, self._launched_dbm, self._lane_losses_db, single)
         # Lanes where bursts dominate any beat are skipped.
-        most = self._at_most(arrival, single, reads_dbm.take(places)[:, None])[:, 0]
+        most = self._at_most(light, single, reads_dbm.take(places)[:, None])[:, 0]
         few = np.flatnonzero(most > found.take(places) + math.log10(HIDDEN))
         if len(few):
-            arrival, single = arrival.part(few), single.part(few)
-            exact = self._exact(self._receiver, arrival, single)
+            light, single = light.part(few), single.part(few)
+            exact = self._exact(self._receiver, light, single)
             found.put(places.take(few), with_bursts(exact, single))
         return found
 
-    def _exact(self, receiver: Receiver, arrival: Arrival, lanes: Lanes) -> FloatArray:
+    def _exact(self, receiver: Receiver, light: ReceivedLight, lanes: Lanes) -> FloatArray:
         """The reference chain, without bursts."""
         extinction_db = self.design.extinction_of(lanes)
-        return received_log10_ber(receiver, arrival, lanes, extinction_db, self._penalties_db)
+        return receiver_log10_ber(receiver, light, lanes, extinction_db, self._penalties_db)
 
-    def _at_most(self, arrival: Arrival, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
+    def _at_most(self, light: ReceivedLight, lanes: Lanes, reads_dbm: FloatArray) -> FloatArray:
         """An upper bound of the rate with any beat.
 
         Every decision has the smallest Q of the worst one, in an eye that is closed by the largest swing of
@@ -138,35 +146,35 @@ class LaneKernel:
         table = self._raw_alike if lanes.extinction_db is None else self._raw_as_set
         decisions, ln10 = 2.0 * (receiver.levels - 1), math.log(10.0)
         share = receiver.errors_per_decision
-        worst = table.log10_ber(reads_dbm, self.design.extinction_of(lanes)) * ln10
+        worst = table.interpolated_log10_ber(reads_dbm, self.design.extinction_of(lanes)) * ln10
         worst = worst + math.log(decisions / share)
         q = -scipy.special.ndtri_exp(np.minimum(worst, math.log(0.5)))
         notched = has_a_tone(np.asarray(lanes.offset_ghz)) & receiver.mitigation
         closes = np.where(notched, self._closes[1], self._closes[0])
-        closed = CAUTION * closes * 10.0 ** (arrival.strongest_db / 20.0)
-        noise = closes * 10.0 ** (arrival.rest_db / 20.0) / math.sqrt(2.0)
+        closed = CAUTION * closes * 10.0 ** (light.strongest_db / 20.0)
+        noise = closes * 10.0 ** (light.rest_db / 20.0) / math.sqrt(2.0)
         left = q * np.maximum(1.0 - closed, 0.0) / np.hypot(1.0, q * noise)
         raw = (scipy.special.log_ndtr(-left) + math.log(share)) / ln10
         found: FloatArray = decoded_log10(raw, share) if receiver.soft_fec else raw
         return found
 
-    def raw_log10_ber(self, arrival: Arrival, lanes: Lanes) -> FloatArray:
+    def raw_log10_ber(self, light: ReceivedLight, lanes: Lanes) -> FloatArray:
         """log10 of the decision errors before the inner code, from noise and interference only, without
         bursts.
 
-        Of the arrival's shape (strands, lanes), with `lanes` as in `log10_ber`.
+        Of the light's shape (strands, lanes), with `lanes` as in `log10_ber`.
         """
         if self.design.kind.bidi and lanes.offset_ghz is None:
-            return self._exact(self._raw_receiver, arrival, lanes)
-        reads_dbm = arrival.received_dbm - (self._penalties_db + lanes.sensitivity_db)
+            return self._exact(self._raw_receiver, light, lanes)
+        reads_dbm = light.received_dbm - (self._penalties_db + lanes.sensitivity_db)
         table = self._raw_alike if lanes.extinction_db is None else self._raw_as_set
-        found = table.log10_ber(reads_dbm, self.design.extinction_of(lanes))
+        found = table.interpolated_log10_ber(reads_dbm, self.design.extinction_of(lanes))
         if lanes.offset_ghz is None or not self.design.kind.bidi:
             return found
         beating = in_reach(lanes.offset_ghz, self._bandwidth_ghz)
         places, strand, lane = _places(beating, found.shape)
         if len(places):
-            single = arrival.single(strand, lane), lanes.single(strand, lane)
+            single = light.single(strand, lane), lanes.single(strand, lane)
             found.put(places, self._exact(self._raw_receiver, *single))
         return found
 

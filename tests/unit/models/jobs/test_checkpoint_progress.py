@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.messages.jobs import JobTerms
-from shared.models.jobs.goodput_categories import PLACES, Ledger
-from shared.models.jobs.progress import (
+from shared.models.jobs.checkpoint_progress import (
     FULL_SPEED,
     Progress,
     given_notice,
@@ -23,6 +22,7 @@ from shared.models.jobs.progress import (
     struck,
     unplaced,
 )
+from shared.models.jobs.goodput_categories import CATEGORIES, UsageByCategory
 
 TERMS = JobTerms(work_us=100, checkpoint_every_us=30, write_us=5, startup_us=7)
 
@@ -38,90 +38,92 @@ def stepping(terms: JobTerms | None = TERMS, speed_ppm: int = FULL_SPEED) -> Pro
 
 
 @pytest.mark.parametrize(
-    ("now_us", "phase", "ledger"),
+    ("now_us", "phase", "usage"),
     [
-        (1_003, "starting", Ledger(startup=3)),
-        (1_009, "starting", Ledger(startup=9)),
-        (1_010, "stepping", Ledger(startup=10)),
-        (1_039, "stepping", Ledger(startup=10, uncommitted=29)),
-        (1_040, "writing", Ledger(startup=10, uncommitted=30)),
-        (1_044, "writing", Ledger(startup=10, uncommitted=30, checkpointing=4)),
-        (1_045, "stepping", Ledger(startup=10, productive=30, checkpointing=5)),
-        (1_120, "stepping", Ledger(startup=10, productive=90, uncommitted=5, checkpointing=15)),
-        (1_129, "writing", Ledger(startup=10, productive=90, uncommitted=10, checkpointing=19)),
-        (1_130, "finished", Ledger(startup=10, productive=100, checkpointing=20)),
-        (1_132, "finished", Ledger(startup=10, productive=100, checkpointing=22)),
+        (1_003, "starting", UsageByCategory(startup=3)),
+        (1_009, "starting", UsageByCategory(startup=9)),
+        (1_010, "stepping", UsageByCategory(startup=10)),
+        (1_039, "stepping", UsageByCategory(startup=10, uncommitted=29)),
+        (1_040, "writing", UsageByCategory(startup=10, uncommitted=30)),
+        (1_044, "writing", UsageByCategory(startup=10, uncommitted=30, checkpointing=4)),
+        (1_045, "stepping", UsageByCategory(startup=10, productive=30, checkpointing=5)),
+        (1_120, "stepping", UsageByCategory(startup=10, productive=90, uncommitted=5, checkpointing=15)),
+        (1_129, "writing", UsageByCategory(startup=10, productive=90, uncommitted=10, checkpointing=19)),
+        (1_130, "finished", UsageByCategory(startup=10, productive=100, checkpointing=20)),
+        (1_132, "finished", UsageByCategory(startup=10, productive=100, checkpointing=22)),
     ],
 )
 def test_it_starts_steps_and_writes_by_turns_until_its_work_is_done(
-    now_us: int, phase: str, ledger: Ledger
+    now_us: int, phase: str, usage: UsageByCategory
 ) -> None:
     job = progress_at(stepping(), now_us)
-    assert (job.phase, job.ledger) == (phase, ledger)
+    assert (job.phase, job.usage) == (phase, usage)
     assert next_change_us(stepping()) == 1_130
 
 
-def test_a_fault_takes_what_no_checkpoint_keeps_and_it_goes_on_from_there() -> None:
+def test_a_fault_takes_what_no_checkpoint_keeps_and_it_continues_from_there() -> None:
     job = struck(stepping(), 1_060)
-    assert job.ledger == Ledger(startup=10, productive=30, checkpointing=5, lost=15)
+    assert job.usage == UsageByCategory(startup=10, productive=30, checkpointing=5, lost=15)
     assert (job.phase, job.kept_us, next_change_us(job)) == ("standing", 30, None)
     again = ready(job, 1_100)
-    assert again.ledger.recovering == 40
+    assert again.usage.recovering == 40
     assert next_change_us(again) == 1_100 + 7 + (30 + 5) * 2 + 10 + 5
 
 
 def test_a_fault_in_the_midst_of_a_write_takes_what_it_was_to_keep() -> None:
     job = struck(stepping(), 1_043)
-    assert job.ledger == Ledger(startup=10, lost=30, checkpointing=3)
+    assert job.usage == UsageByCategory(startup=10, lost=30, checkpointing=3)
 
 
 def test_the_time_until_a_fault_is_noticed_is_lost_too() -> None:
     job = hung(stepping(), 1_060)
     assert (job.phase, next_change_us(job), given_notice(job, 1_061).phase) == ("hung", None, "standing")
     noticed = struck(job, 1_075)
-    assert noticed.ledger == Ledger(startup=10, productive=30, checkpointing=5, lost=30)
-    assert progress_at(noticed, 1_080).ledger.recovering == 5
+    assert noticed.usage == UsageByCategory(startup=10, productive=30, checkpointing=5, lost=30)
+    assert progress_at(noticed, 1_080).usage.recovering == 5
     assert hung(noticed, 1_080).phase == "standing"
 
 
 REPLICATES = TERMS.model_copy(update={"replicates": True})
 
 
-def test_one_that_replicates_goes_on_from_where_it_was_until_its_memory_is_given_up() -> None:
+def test_one_that_replicates_continues_from_where_it_was_until_its_memory_is_given_up() -> None:
     job = halted(stepping(REPLICATES), 1_060)
-    assert job.ledger == Ledger(startup=10, productive=30, checkpointing=5, uncommitted=15)
+    assert job.usage == UsageByCategory(startup=10, productive=30, checkpointing=5, uncommitted=15)
     again = ready(job, 1_100)
     assert next_change_us(again) == 1_100 + 7 + 15 + 5 + (30 + 5) + 10 + 5
     assert progress_at(again, 1_107 + 15 + 5).kept_us == 60
-    assert struck(job, 1_100).ledger.lost == 15
+    assert struck(job, 1_100).usage.lost == 15
     assert halted(stepping(), 1_060) == struck(stepping(), 1_060)
 
 
 def test_one_that_replicates_loses_only_the_time_until_a_fault_is_noticed() -> None:
     noticed = halted(hung(stepping(REPLICATES), 1_060), 1_075)
-    assert noticed.ledger == Ledger(startup=10, productive=30, checkpointing=5, uncommitted=15, lost=15)
+    assert noticed.usage == UsageByCategory(
+        startup=10, productive=30, checkpointing=5, uncommitted=15, lost=15
+    )
 
 
-def test_what_replicas_kept_is_written_by_one_that_is_asked_to_leave_as_it_starts() -> None:
+def test_what_replicas_kept_is_written_by_one_that_is_requested_to_leave_as_it_starts() -> None:
     again = ready(halted(stepping(REPLICATES), 1_060), 1_100)
     left = progress_at(given_notice(again, 1_102), 1_107)
     assert (left.phase, left.kept_us, left.uncommitted_us) == ("standing", 45, 0)
 
 
-def test_half_the_speed_takes_twice_the_steps_and_says_what_the_other_half_cost() -> None:
+def test_half_the_speed_takes_twice_the_steps_and_shows_what_the_other_half_cost() -> None:
     job = stepping(speed_ppm=500_000)
     assert next_change_us(job) == 1_010 + 200 + 20
-    assert progress_at(job, 1_230).ledger == Ledger(
+    assert progress_at(job, 1_230).usage == UsageByCategory(
         startup=10, productive=100, degraded=100, checkpointing=20
     )
 
 
-def test_one_that_is_asked_to_leave_writes_first_and_loses_nothing() -> None:
+def test_one_that_is_requested_to_leave_writes_first_and_loses_nothing() -> None:
     job = given_notice(stepping(), 1_052)
     assert (job.phase, next_change_us(job)) == ("writing", 1_057)
     left = progress_at(job, 1_060)
     assert (left.phase, left.kept_us) == ("standing", 37)
-    assert left.ledger == Ledger(startup=10, productive=37, checkpointing=10, recovering=3)
+    assert left.usage == UsageByCategory(startup=10, productive=37, checkpointing=10, recovering=3)
     assert next_change_us(ready(left, 1_060)) == 1_060 + 7 + 35 + 35 + 8
 
 
@@ -140,15 +142,17 @@ def test_one_that_has_not_begun_or_is_done_need_not_leave() -> None:
 def test_one_that_is_writing_anyway_leaves_after_it() -> None:
     job = given_notice(stepping(), 1_041)
     assert next_change_us(job) == 1_045
-    assert progress_at(job, 1_050).ledger == Ledger(startup=10, productive=30, checkpointing=5, recovering=5)
+    assert progress_at(job, 1_050).usage == UsageByCategory(
+        startup=10, productive=30, checkpointing=5, recovering=5
+    )
 
 
 def test_without_its_cubes_its_time_counts_nowhere() -> None:
     job = unplaced(stepping(), 1_060)
     assert (
-        progress_at(job, 9_000).ledger
-        == job.ledger
-        == Ledger(startup=10, productive=30, checkpointing=5, lost=15)
+        progress_at(job, 9_000).usage
+        == job.usage
+        == UsageByCategory(startup=10, productive=30, checkpointing=5, lost=15)
     )
     again = ready(placed(job, 9_000), 9_002)
     assert next_change_us(again) == 9_002 + 7 + (30 + 5) * 2 + 10 + 5
@@ -156,7 +160,7 @@ def test_without_its_cubes_its_time_counts_nowhere() -> None:
 
 def test_without_terms_all_that_it_does_is_kept_and_it_has_no_end() -> None:
     job = struck(slowed(stepping(None), 1_103, 250_000), 1_203)
-    assert job.ledger == Ledger(startup=3, productive=125, degraded=75)
+    assert job.usage == UsageByCategory(startup=3, productive=125, degraded=75)
     assert next_change_us(stepping(None)) is None
 
 
@@ -188,14 +192,14 @@ def test_every_microsecond_is_in_one_place_and_only_what_is_uncommitted_falls(
     job, now_us = placed_at(terms, 0), 0
     for span_us, event, ppm in history:
         now_us += span_us
-        before = job.ledger
+        before = job.usage
         job = EVENTS[event](job, now_us, ppm)
-        assert job.ledger.total == now_us
-        for place in PLACES:
-            assert place == "uncommitted" or getattr(job.ledger, place) >= getattr(before, place)
+        assert job.usage.total == now_us
+        for category in CATEGORIES:
+            assert category == "uncommitted" or getattr(job.usage, category) >= getattr(before, category)
         if terms is not None:
-            assert job.ledger.productive == job.kept_us <= terms.work_us
-            assert job.ledger.uncommitted == job.uncommitted_us <= terms.checkpoint_every_us
+            assert job.usage.productive == job.kept_us <= terms.work_us
+            assert job.usage.uncommitted == job.uncommitted_us <= terms.checkpoint_every_us
         if job.phase == "finished":
             break
 
@@ -226,7 +230,7 @@ def test_a_glance_on_the_way_changes_nothing(
 
 
 @given(terms, speeds, st.integers(0, 300))
-def test_it_turns_when_it_says_and_not_before(terms: JobTerms, ppm: int, span_us: int) -> None:
+def test_it_turns_when_it_shows_and_not_before(terms: JobTerms, ppm: int, span_us: int) -> None:
     job = ready(placed_at(terms, 0), 4, ppm)
     seen = progress_at(job, 4 + span_us)
     for one in (job, seen, given_notice(job, 4 + span_us)):
@@ -243,21 +247,21 @@ def test_it_turns_when_it_says_and_not_before(terms: JobTerms, ppm: int, span_us
 def test_it_is_where_a_walk_of_single_steps_comes_to(terms: JobTerms, span_us: int) -> None:
     """At full speed, against an oracle that knows nothing of cycles."""
     kept = fresh = wrote = done = 0
-    ledger = dict.fromkeys(PLACES, 0)
+    usage = dict.fromkeys(CATEGORIES, 0)
     for n in range(span_us):
         if n < terms.startup_us:
-            ledger["startup"] += 1
+            usage["startup"] += 1
             continue
         if done or (fresh and fresh in (terms.checkpoint_every_us, terms.work_us - kept) and terms.write_us):
-            ledger["checkpointing"] += 1
+            usage["checkpointing"] += 1
             wrote += 1
         else:
             fresh += 1
         if fresh in (terms.checkpoint_every_us, terms.work_us - kept) and wrote == terms.write_us:
             kept, fresh, wrote = kept + fresh, 0, 0
             done = kept == terms.work_us
-    ledger |= {"productive": kept, "uncommitted": fresh}
-    assert progress_at(ready(placed_at(terms, 0), 0), span_us).ledger == Ledger(**ledger)
+    usage |= {"productive": kept, "uncommitted": fresh}
+    assert progress_at(ready(placed_at(terms, 0), 0), span_us).usage == UsageByCategory(**usage)
 
 
 def test_a_year_of_checkpoints_is_no_longer_a_walk_than_one() -> None:

@@ -47,7 +47,7 @@ DECIMALS = 2
 def schedule_inspection(state: TransceiversState) -> None:
     """Schedule an inspection of all ends at the next full interval; none if the interval is 0."""
     if state.next_inspection_us is None:
-        state.next_inspection_us = next_frame_due_us(state.config.look_interval_s, state.now_us)
+        state.next_inspection_us = next_frame_due_us(state.config.inspection_interval_s, state.now_us)
 
 
 def reschedule_inspections(state: TransceiversState) -> None:
@@ -245,7 +245,7 @@ def _inspect_group(state: TransceiversState, ends: IntArray, *, is_linked: bool)
 
 def _inspection_of(state: TransceiversState, end: int, place: int, deviation: Deviations) -> Inspection:
     wrong = state.impaired.get(end)
-    since_us = state.now_us - (next_frame_due_us(state.config.look_interval_s, 0) or 0)
+    since_us = state.now_us - (next_frame_due_us(state.config.inspection_interval_s, 0) or 0)
     far = int(state.peer[end])
     return Inspection(
         end=end,

@@ -95,7 +95,7 @@ def failed_mirrors() -> tuple[Bench, FaultBegan, PortDown]:
     return bench, began, down
 
 
-def test_it_is_given_up_when_its_misses_stand_out_and_its_fibre_is_moved() -> None:
+def test_it_is_given_up_when_its_misses_are_outliers_and_its_fibre_is_moved() -> None:
     bench, _, down = failed_mirrors()
     assert (down.ocs, down.side, down.port, down.spare) == (OCS, "N", PORT, None)
     assert down.reason is not None
@@ -122,7 +122,7 @@ def test_one_that_is_cleared_is_in_use_again_and_a_dead_one_is_not() -> None:
 
 
 @pytest.mark.parametrize("label", ["N4", "S7"])
-def test_the_camera_tells_which_of_both_mirrors_it_is(label: str) -> None:
+def test_the_camera_shows_which_of_both_mirrors_it_is(label: str) -> None:
     bench = bench_of()
     bench.say(stray(label))
     (down,) = downs(connect(bench, *JOINS, wait_s=86_400))
@@ -151,7 +151,7 @@ def test_a_bad_camera_has_no_mirror_given_up(noise_urad: float) -> None:
         assert not bench.state("ocs").failed_mirrors
 
 
-def test_a_stray_is_told_from_a_camera_that_fails_every_eighth_circuit() -> None:
+def test_a_stray_is_reported_from_a_camera_that_fails_every_eighth_circuit() -> None:
     bench = bench_of(50.0)
     bench.say(stray())
     found: list[PortDown] = []

@@ -39,7 +39,7 @@ def test_nothing_moves_while_it_is_looked_at(tmp_path: Path) -> None:
     twin.close()
 
 
-def test_what_the_question_raises_is_its_asker_s_and_the_loop_goes_on(tmp_path: Path) -> None:
+def test_what_the_question_raises_is_its_asker_s_and_the_loop_continues(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
 
     def raises() -> None:
@@ -51,7 +51,7 @@ def test_what_the_question_raises_is_its_asker_s_and_the_loop_goes_on(tmp_path: 
     twin.close()
 
 
-def test_a_loop_that_stands_still_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_stands_still_explains_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
     twin.close()
     asked: list[int] = []
