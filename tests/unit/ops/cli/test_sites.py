@@ -92,7 +92,7 @@ def test_a_fabric_retires_by_one_command(
 def test_a_fabric_without_ocses_shows_nothing_of_them(
     ocs: int, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fabric = {"name": "pod-1", "cubes": 64, "ocs": ocs, "ocs_down": 0, "cross_connects": 0}
+    fabric = {"name": "pod-1", "cubes": 64, "ocs": ocs, "ocs_down": 0, "cross_connects": 0, "slices": {}}
     whole = {"object": fabric, "related": {}, "events": [], "events_in_all": 0}
     with answering({"/v1/describe/fabrics/pod-1": [as_json(whole)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
