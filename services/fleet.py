@@ -59,7 +59,7 @@ from shared.models.superpod.shapes import check_shape
 from shared.models.superpod.superpod_plant import plant_of_superpod
 
 if TYPE_CHECKING:
-    from services.gateway.ports import FabricView
+    from services.gateway.runtime_ports import FabricView
 
 ValueT = TypeVar("ValueT")
 

@@ -20,7 +20,7 @@ from services.forecasts.jobs import ForecastJobs
 from services.gateway.http.access.loopback import check_bind
 from services.gateway.http.app import create_app
 from services.gateway.log.subjects import SiteSubjects
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.kafka.dead_letter_topic import KafkaDeadLetters

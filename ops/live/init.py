@@ -22,7 +22,7 @@ from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import Unreadable
 from services.fleet import services_of
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
-from shared.engine.roots import commissioning_message
+from shared.engine.message_order import commissioning_message
 from shared.runtimes.live.kafka.appender import Appender, KafkaAppender
 from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.operations_topic import KafkaOperations

@@ -8,7 +8,7 @@ from ops.twin.data_folder import DataFolder, TwinIdentity
 from ops.twin.snapshots import check_records, site_history
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.roots import operator_source, upgrade_source
+from shared.engine.message_order import operator_source, upgrade_source
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey

@@ -8,7 +8,7 @@ from ops.local.software_version import software_version
 from ops.twin.data_folder import DataFolder
 from services.fleet import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.roots import upgrade_source
+from shared.engine.message_order import upgrade_source
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.snapshots.rules_upgrade import SiteLog, lost_upgrade_snapshots

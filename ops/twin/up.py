@@ -37,12 +37,12 @@ from services.gateway.admin.dead_letters import letter_states
 from services.gateway.http.access.loopback import check_bind
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.log.subjects import SiteSubjects
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.notable_messages import NOTABLE, notable_text
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreUnreachable
 from shared.basics.time_format import format_time
-from shared.engine.roots import commissioning_message, operator_source
+from shared.engine.message_order import commissioning_message, operator_source
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.operations_file import OperationsFile

@@ -29,7 +29,7 @@ from ops.twin.upgrade_steps import (
 from schemas.registry import encode
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged, NotFound
-from shared.engine.roots import operator_source
+from shared.engine.message_order import operator_source
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import REBUILD_COMMAND, UPGRADE_COMMAND, SiteRunner
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey

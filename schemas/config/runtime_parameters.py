@@ -3,6 +3,8 @@ values are applied to a configuration.
 
 All other parameters are fixed at commissioning: they define the simulated hardware, seeds and mix, or have
 already been used for draws.
+
+The meaning of each parameter is its description in its section of the configuration (`schemas/config`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -17,7 +17,7 @@ from shared.models.ocs.alignment import drift_loss_db
 from shared.models.ocs.drift import array_of
 from shared.models.ocs_technologies import DRIFTING
 from shared.models.superpod.wiring import link_end
-from shared.models.telemetry.outlier_thresholds import THRESHOLDS
+from shared.models.telemetry.outliers import THRESHOLDS
 
 DRIFT_TAIL = 1e-6
 """Probability of the largest drift that counts as possible. Two tilts in a random walk lose an

@@ -32,7 +32,7 @@ from shared.engine.ended_rows import add_ended
 from shared.engine.service import Output
 from shared.models.faults.repair_work import WORK_DEFINITIONS
 from shared.models.superpod.wiring import join_ends, link_end
-from shared.models.telemetry.outlier_thresholds import Inspection
+from shared.models.telemetry.outliers import Inspection
 
 PARTNERS_KEPT_MAX = 8
 SHAKEN_LINKS_MIN = 3

@@ -1,8 +1,9 @@
 """Times and targets of spontaneous faults: a Poisson process for each class of parts.
 
-FailureRates may vary slowly and with the age of parts (NSDI 2024). `shared.models.faults.fault_kinds` has
-the classes and their rates, `shared.models.faults.hazards` the variation. Assumption: the rate of cables is
-for each link end (96 a cube), because technicians replace module, cable and connector of one end together.
+Rates may vary slowly and with the age of parts (NSDI 2024). `shared.models.faults.fault_kinds` has
+the classes and their rates, `shared.models.faults.hazard_variation` the variation. Assumption: the rate of
+cables is for each link end (96 a cube), because technicians replace module, cable and connector of one end
+together.
 
 A varying rate is modelled as a clock that runs faster and slower. Gaps are drawn in the time of a constant
 rate, and converted to the time at which the clock has advanced by the gap. Ages are handled by rejection:
@@ -18,7 +19,7 @@ from schemas.names import FaultKind
 from shared.basics.keyed_random import draw_exponential, draw_index, draw_normal, draw_uniform, rekeyed_seed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
 from shared.models.faults.fault_kinds import FAULTS, hazard_group, rate_per_day
-from shared.models.faults.hazards import Ageing, Variation
+from shared.models.faults.hazard_variation import Ageing, Variation
 from shared.models.plant.plant import Plant
 
 HORIZON_DAYS = 36_500

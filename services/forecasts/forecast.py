@@ -8,7 +8,7 @@ from functools import partial
 from schemas.api.changes import TimedRequest
 from schemas.api.forecast import ForecastResult, FutureMeasures, FuturePair, MeasureName, RefusedFutures
 from services.forecasts.futures import run_future
-from services.what_if.measures import compare_measures
+from services.what_if.measure_recorder import compare_measures
 from shared.basics.errors import InvalidInput
 from shared.runtimes.process_pool import WorkerPool, stop_requested
 from shared.storage.snapshots.site_snapshot import from_bytes

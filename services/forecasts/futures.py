@@ -11,9 +11,9 @@ from services.fleet import services_of
 from services.gateway.text.messages import message_line
 from services.gateway.text.notable_messages import NOTABLE
 from services.what_if.drive import Observer, drive, plant_of_fabric, timed_requests
-from services.what_if.measures import MeasureRecorder
+from services.what_if.measure_recorder import MeasureRecorder
 from shared.basics.errors import Interrupted
-from shared.engine.roots import operator_source
+from shared.engine.message_order import operator_source
 from shared.engine.site import Site
 from shared.models.plant.naming import mentions_by_field
 from shared.storage.snapshots.site_snapshot import SiteSnapshot

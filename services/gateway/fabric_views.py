@@ -6,8 +6,8 @@ from prometheus_client.core import Metric
 
 from services.gateway.explain.impact import impact_of, loss_of
 from services.gateway.metrics.network_metrics import network_metrics
-from services.gateway.ports import FabricView, TwinPorts
 from services.gateway.resources import fabric_rows, kind_views, lookup, related
+from services.gateway.runtime_ports import FabricView, TwinPorts
 
 
 def no_metrics(_twin: TwinPorts, _fabrics: Sequence[str]) -> Iterable[Metric]:

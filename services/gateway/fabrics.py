@@ -8,7 +8,7 @@ from schemas.config.pods import FabricConfig
 from schemas.fabric_names import default_fabric_name
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import ResourceKind
-from services.gateway.ports import FabricView, TwinPorts
+from services.gateway.runtime_ports import FabricView, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.spelling import truncated
 from shared.models.fabric_plants import plant_of

@@ -15,7 +15,7 @@ from services.jobs.transitions import change_job, signals, store_job
 from shared.basics.keyed_random import draw_exponential, draw_uniform
 from shared.basics.units import US_PER_S, to_whole_us
 from shared.engine.service import Output
-from shared.models.jobs.checkpoint_progress import TAKES_STEPS, hung, progress_at
+from shared.models.jobs.job_progress import TAKES_STEPS, hung, progress_at
 from shared.models.plant.plant import Part
 from shared.models.superpod.cables import cable_chips
 from shared.models.superpod.superpod_plant import superpod_plant

@@ -35,7 +35,7 @@ from services.jobs.usage_reports import usage_report
 from shared.basics.fast_replace import replace
 from shared.engine.ended_rows import add_ended
 from shared.engine.service import Output
-from shared.models.jobs.checkpoint_progress import (
+from shared.models.jobs.job_progress import (
     Progress,
     given_notice,
     halted,

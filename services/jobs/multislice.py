@@ -16,7 +16,7 @@ from services.jobs.state import JobsState, MultisliceJob
 from services.jobs.transitions import change_job, checkpoint_without_write
 from shared.basics.fast_replace import replace
 from shared.engine.service import Output
-from shared.models.jobs.checkpoint_progress import slowed
+from shared.models.jobs.job_progress import slowed
 from shared.models.jobs.multislice_jobs import after_signal, all_stopped, job_speed_ppm, speeds_after
 
 

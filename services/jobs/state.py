@@ -8,9 +8,9 @@ from schemas.config.pods import AnyPodConfig
 from schemas.names import Shape, Tier
 from shared.basics.units import US_PER_HOUR
 from shared.engine.state import State
-from shared.models.jobs.checkpoint_progress import FULL_SPEED, Progress
 from shared.models.jobs.goodput_accounting import OTHER_OWNERS, OWNERS_MAX
 from shared.models.jobs.goodput_categories import UsageByCategory
+from shared.models.jobs.job_progress import FULL_SPEED, Progress
 from shared.models.superpod.shapes import chips_of
 
 

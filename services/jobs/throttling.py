@@ -9,7 +9,7 @@ from services.jobs.transitions import change_job, signals
 from shared.basics.fast_replace import replace
 from shared.engine.service import Output
 from shared.models.assumptions import assumed
-from shared.models.jobs.checkpoint_progress import FULL_SPEED, slowed
+from shared.models.jobs.job_progress import FULL_SPEED, slowed
 from shared.models.superpod.superpod_plant import superpod_plant
 
 

@@ -6,7 +6,7 @@ from schemas.messages.jobs import JobCheckpointed, JobFailed, JobFinished, PodSi
 from services.jobs.state import Job, JobsState, Symptom
 from shared.basics.fast_replace import replace
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.checkpoint_progress import Progress, halted, next_change_us, progress_at
+from shared.models.jobs.job_progress import Progress, halted, next_change_us, progress_at
 
 
 def change_job(

@@ -10,7 +10,6 @@ from schemas.messages.topology import RewireCircuits
 from services.ocs import (
     chassis,
     documents,
-    logic,
     loopbacks,
     manual_cross_connects,
     network_commands,
@@ -18,6 +17,7 @@ from services.ocs import (
     ports,
     superpod_commands,
     telemetry,
+    timers,
 )
 from services.ocs.state import OcsState, commission
 from shared.engine.service import Service, on
@@ -27,7 +27,7 @@ SERVICE: Service[OcsState] = Service(
     state=OcsState,
     commission=commission,
     rules=(
-        on(Tick, logic.on_tick),
+        on(Tick, timers.on_tick),
         on(ConnectCircuits, superpod_commands.on_connect),
         on(DisconnectCircuits, superpod_commands.on_disconnect),
         on(LeaveCircuits, superpod_commands.on_leave),
@@ -42,7 +42,7 @@ SERVICE: Service[OcsState] = Service(
         on(FaultBegan, ocs_faults.on_fault_began),
         on(FaultEnded, ocs_faults.on_fault_ended),
     ),
-    due=logic.due,
+    due=timers.due,
     document_keys=documents.document_keys,
     document=documents.document,
     telemetry=telemetry.frame,

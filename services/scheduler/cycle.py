@@ -2,6 +2,7 @@
 
 A cycle runs whenever capacity or demand may have changed. It depends only on the current state, so a second
 run right after the first changes nothing.
+`timers.py` says when the scheduler acts by itself, `service.py` which messages it reacts to.
 """
 
 from dataclasses import dataclass

@@ -40,7 +40,7 @@ from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.ended_rows import add_ended
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.checkpoint_progress import Progress, placed, ready, unplaced
+from shared.models.jobs.job_progress import Progress, placed, ready, unplaced
 from shared.models.jobs.multislice_jobs import all_stopped
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 

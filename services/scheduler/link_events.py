@@ -30,7 +30,7 @@ from services.scheduler.state import SchedulerState, occupancy_of, put_slice, sl
 from services.scheduler.structures.slice_record import Slice, condition_of
 from shared.basics.fast_replace import replace
 from shared.engine.service import Output
-from shared.models.jobs.checkpoint_progress import slowed
+from shared.models.jobs.job_progress import slowed
 
 Condition = Literal["down", "degraded"]
 Changes = dict[int, tuple[int, int]]

@@ -33,7 +33,7 @@ from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
 from shared.models.jobs import multislice_jobs
-from shared.models.jobs.checkpoint_progress import Progress, hung, slowed
+from shared.models.jobs.job_progress import Progress, hung, slowed
 
 RETRY_AFTER_HOLD_US = US_PER_S
 """Delay until a slice in backoff is back in line after another pod of its job holds cubes. It is longer than

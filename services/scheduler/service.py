@@ -24,9 +24,9 @@ from services.scheduler import (
     cube_events,
     documents,
     link_events,
-    logic,
     multislice_events,
     parameter_changes,
+    timers,
 )
 from services.scheduler.chip_accounting import on_usage_reported, update_chip_accounting
 from services.scheduler.placement import cube_ranking
@@ -38,7 +38,7 @@ SERVICE: Service[SchedulerState] = Service(
     state=SchedulerState,
     commission=commission,
     rules=(
-        on(Tick, logic.on_tick),
+        on(Tick, timers.on_tick),
         on(SliceRequested, admission.on_slice_requested),
         on(SliceReleased, admission.on_slice_released),
         on(JobCheckpointed, admission.on_job_checkpointed),
@@ -76,7 +76,7 @@ SERVICE: Service[SchedulerState] = Service(
     ),
     # Rows with `runs_after=False` change the use of no chip.
     after=update_chip_accounting,
-    due=logic.due,
+    due=timers.due,
     document_keys=documents.document_keys,
     document=documents.document,
 )

@@ -23,7 +23,7 @@ from shared.models.optics.module_kinds import LANES_PER_LINK
 from shared.models.optics.ocs_strands import strands_of
 from shared.models.optics.palomar import DECIMALS
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, end_at, ocs_radix
-from shared.models.telemetry.outlier_thresholds import matrix_off_db
+from shared.models.telemetry.outliers import matrix_off_db
 
 BoolArray = npt.NDArray[np.bool_]
 

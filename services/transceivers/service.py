@@ -14,7 +14,7 @@ from schemas.messages.ocs import (
 from schemas.messages.operator import RekeyDraws
 from schemas.messages.repairs import HandsOnBegun, RepairCancelled, RepairCompleted, RepairFailed
 from schemas.messages.sequencer import Tick
-from services.transceivers import documents, end_faults, link_repairs, link_tests, links, logic
+from services.transceivers import documents, end_faults, link_repairs, link_tests, links, timers
 from services.transceivers.sensor_history import update_history
 from services.transceivers.state import TransceiversState, commission
 from shared.engine.service import Service, on
@@ -24,7 +24,7 @@ SERVICE: Service[TransceiversState] = Service(
     state=TransceiversState,
     commission=commission,
     rules=(
-        on(Tick, logic.on_tick),
+        on(Tick, timers.on_tick),
         on(CircuitsConnected, links.on_connected),
         on(CircuitsDisconnected, links.on_disconnected),
         on(CircuitsRestored, links.on_restored),
@@ -34,7 +34,7 @@ SERVICE: Service[TransceiversState] = Service(
         on(RekeyDraws, end_faults.on_rekey, runs_after=False),
         on(LinkLooped, link_tests.on_looped, runs_after=False),
         on(PortsDown, links.on_ports_down),
-        on(ParametersChanged, logic.on_parameters_changed, runs_after=False),
+        on(ParametersChanged, timers.on_parameters_changed, runs_after=False),
         on(FaultBegan, end_faults.on_fault_began),
         on(FaultEnded, end_faults.on_fault_ended),
         on(HandsOnBegun, link_repairs.on_hands_on_begun),
@@ -44,8 +44,8 @@ SERVICE: Service[TransceiversState] = Service(
     ),
     # Rows with `runs_after=False` change no light.
     after=update_history,
-    due=logic.due,
+    due=timers.due,
     document_keys=documents.document_keys,
     document=documents.document,
-    telemetry=logic.frame,
+    telemetry=timers.frame,
 )

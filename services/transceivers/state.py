@@ -17,7 +17,7 @@ from shared.models.optics.link_design import design_of
 from shared.models.optics.manufactured_modules import manufactured_modules
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 from shared.models.telemetry.installed_modules import InstalledModules
-from shared.models.telemetry.outlier_thresholds import Inspection
+from shared.models.telemetry.outliers import Inspection
 
 NO_END = -1
 BOTH_STRANDS = 3

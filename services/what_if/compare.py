@@ -37,8 +37,8 @@ from services.what_if.job_speeds import (
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
 from shared.engine.site import Site
-from shared.models.jobs.checkpoint_progress import progress_at
 from shared.models.jobs.goodput_categories import CATEGORIES
+from shared.models.jobs.job_progress import progress_at
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import FACE_LINKS, STRANDS
 

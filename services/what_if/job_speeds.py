@@ -12,7 +12,7 @@ from services.jobs.state import Job, JobsState, MultisliceJob
 from services.traffic.state import TrafficState
 from shared.engine.site import Site
 from shared.models.dcn.routing.carried_traffic import PPM
-from shared.models.jobs.checkpoint_progress import FULL_SPEED, TAKES_STEPS
+from shared.models.jobs.job_progress import FULL_SPEED, TAKES_STEPS
 from shared.models.jobs.multislice_jobs import ring_bytes
 
 FactT = TypeVar("FactT")

@@ -21,12 +21,12 @@ from services.scheduler.service import SERVICE as SCHEDULER
 from services.scheduler.state import SchedulerState
 from services.traffic.service import SERVICE as TRAFFIC
 from services.what_if.compare import DrivenSite, WhatIfComparison, circuits_made, drive_now
-from services.what_if.measures import MeasureRecorder, compare_measures
+from services.what_if.measure_recorder import MeasureRecorder, compare_measures
 from services.what_if.network_impact import assess_network_impact
 from services.what_if.network_impediments import network_impediments
 from services.workload.logic import on_request_slice
 from services.workload.service import SERVICE as WORKLOAD
-from shared.engine.roots import Request, request_message, request_time_us
+from shared.engine.message_order import Request, request_message, request_time_us
 from shared.engine.service import Service
 from shared.engine.site import Site
 from shared.engine.state import StateT

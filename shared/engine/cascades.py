@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import Tick
-from shared.engine.roots import Request
+from shared.engine.message_order import Request
 from shared.engine.site import Site
 from shared.engine.state import IgnoredDocumentKeys
 

@@ -4,6 +4,7 @@ states from code that may not.
 `RULES` is raised with every change after which some log would be folded to another message or another value
 of a state; golden logs (`tests/golden`) hold it to that. The layout follows from the classes of the states.
 Builds of the same rules and the same layout may take each other's states and snapshots.
+An older layout is accepted if `migrations` has steps from it to the present one.
 """
 
 import hashlib

@@ -10,7 +10,7 @@ from schemas.body import Body
 from schemas.envelope import Envelope, enclose
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import ServiceFailed
-from shared.engine.roots import RETIREMENT_SEQ, ReaderOrder, reader_order, sequencer_source
+from shared.engine.message_order import RETIREMENT_SEQ, ReaderOrder, reader_order, sequencer_source
 from shared.engine.service import AnyService, CausedBy, RuleRow
 from shared.engine.state import State
 

@@ -17,7 +17,7 @@ from schemas.messages.upgrade import Upgraded
 from schemas.registry import encode
 from shared.engine.compatibility import RULES
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.roots import (
+from shared.engine.message_order import (
     RETIREMENT_SEQ,
     Request,
     commissioning_message,

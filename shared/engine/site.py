@@ -12,7 +12,7 @@ from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import ServiceFailed
 from shared.engine.dispatch import ServiceInstance, deliver, skip_message
-from shared.engine.roots import Request, earliest_due, next_root, operator_source
+from shared.engine.message_order import Request, earliest_due, next_root, operator_source
 from shared.engine.service import AnyService
 
 CASCADE_MAX = 100_000

@@ -14,7 +14,7 @@ from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import fabric_order
 from schemas.registry import encode
 from shared.engine.cascades import LabRequest, cascades, stop_tracking_documents
-from shared.engine.roots import commissioning_message
+from shared.engine.message_order import commissioning_message
 from shared.engine.site import ServicesOf, Site
 
 Sink = Callable[[bytes], None]

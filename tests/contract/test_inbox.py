@@ -16,7 +16,7 @@ from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.messages.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.request_metadata import RequestBody
 from shared.basics.errors import InvalidInput, OperationFailed, RateLimited, StoreUnreachable
-from shared.engine.roots import Request
+from shared.engine.message_order import Request
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.storage.inbox.redis_inbox import PUT
 from shared.storage.inbox.request_inbox import (

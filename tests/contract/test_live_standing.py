@@ -23,7 +23,7 @@ from services.fleet import FLEET, services_of
 from services.service_names import SERVICE_NAMES
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.engine.roots import ServiceProgress
+from shared.engine.message_order import ServiceProgress
 from shared.runtimes.live import live_status as status
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.layout import Endpoints, Topics

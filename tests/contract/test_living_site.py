@@ -15,7 +15,7 @@ from schemas.files.site_plan import SitePlan
 from schemas.messages.operator import InjectFault
 from schemas.registry import encode
 from shared.basics.errors import LogDamaged, NotFound, StoreDamaged, StoreUnreachable
-from shared.engine.roots import Request, request_message
+from shared.engine.message_order import Request, request_message
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import QUIET

@@ -12,7 +12,7 @@ import redis
 
 from ops.servers.redis_server import APPEND_ONLY, TRANSACTION_BEGIN, LocalRedis, cut_torn_transaction
 from shared.basics.errors import LogDamaged
-from shared.engine.roots import ServiceProgress
+from shared.engine.message_order import ServiceProgress
 from shared.runtimes.poll import poll_until
 from shared.storage.store import redis_layout as form
 from shared.storage.store.redis_store import RedisStore

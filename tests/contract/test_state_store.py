@@ -18,7 +18,7 @@ from shared.engine.compatibility import (
     unfinished_upgrade,
     upgrade_begun_value,
 )
-from shared.engine.roots import Request, ServiceProgress
+from shared.engine.message_order import Request, ServiceProgress
 from shared.engine.state_codec import encode_instance, restore_instance
 from shared.storage.log.telemetry_frames import TelemetryFolder
 from shared.storage.store.memory_store import MemoryStore

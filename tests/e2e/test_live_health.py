@@ -17,7 +17,7 @@ import pytest
 from ops.servers.local_servers import LocalKafka
 from schemas.envelope import Envelope
 from schemas.messages.operator import DrainCube
-from shared.engine.roots import is_root
+from shared.engine.message_order import is_root
 from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.kafka.records import open_record
 from shared.runtimes.live.process.process_registry import processes

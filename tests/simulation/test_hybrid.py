@@ -22,7 +22,7 @@ from services.scheduler.structures.slice_record import member_of
 from services.traffic.state import TrafficState
 from shared.basics.units import US_PER_HOUR
 from shared.engine.cascades import LabRequest
-from shared.models.jobs.checkpoint_progress import FULL_SPEED
+from shared.models.jobs.job_progress import FULL_SPEED
 from shared.models.jobs.multislice_jobs import joint_speed_ppm
 from shared.runtimes.lab import Lab
 from tests.support.several_pods import disagreements

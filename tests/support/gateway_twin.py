@@ -30,7 +30,7 @@ from services.forecasts.jobs import ForecastJobs
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
 from services.gateway.log.subjects import SiteSubjects
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.what_if.queries import WhatIfQueries
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock

@@ -15,7 +15,7 @@ from services.scheduler.state import SchedulerState, members_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
-from shared.models.jobs.checkpoint_progress import progress_at
+from shared.models.jobs.job_progress import progress_at
 from tests.support.policies import drawn_policies, drawn_slice
 
 SITE = "campus"

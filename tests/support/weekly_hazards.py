@@ -2,7 +2,7 @@
 
 import math
 
-from shared.models.faults.hazards import Variation
+from shared.models.faults.hazard_variation import Variation
 
 
 def weekly_covariance(by: Variation, weeks: int) -> float:

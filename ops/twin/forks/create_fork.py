@@ -38,7 +38,7 @@ from schemas.messages.operator import OperatorBody, SetParameters
 from schemas.messages.sequencer import Tick
 from services.what_if.drive import timed_requests
 from shared.basics.errors import InvalidInput, LogDamaged, OperationFailed
-from shared.engine.roots import Request
+from shared.engine.message_order import Request
 from shared.runtimes.dead_letter import parse_dead_letter
 from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.runtimes.embedded.site_runner import SiteRunner

@@ -13,17 +13,17 @@ from schemas.config.pods import FabricConfig
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import FABRIC_PATTERN, fabric_order
 from services.gateway.fabrics import site_fabrics
-from services.gateway.ports import TwinPorts
 from services.gateway.requests.operator_requests import (
     INBOX_MAX,
     RequestTerms,
     check_inbox_room,
     wait_for_outcome,
 )
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.spelling import truncated
-from shared.engine.roots import commissioning_id
+from shared.engine.message_order import commissioning_id
 from shared.models.fabric_plants import check_demand
 from shared.models.network.attachments import check_attachments, check_multipod_jobs
 from shared.storage.inbox.request_inbox import InboxReceipt, name_taken_error

@@ -32,7 +32,6 @@ from schemas.messages.operator import (
 from schemas.registry import Unreadable, decode
 from schemas.request_metadata import RequestBody
 from services.gateway.fabrics import config_of, fabric_of, fabric_plant
-from services.gateway.ports import TwinPorts
 from services.gateway.requests.multislice_pods import check_pods
 from services.gateway.requests.operator_requests import (
     REPLAY_KEY_PREFIX,
@@ -49,6 +48,7 @@ from services.gateway.requests.rewiring_requests import (
     plan_request,
 )
 from services.gateway.resources.parameters import check_settings
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound
 from shared.basics.spelling import truncated
 from shared.models.fabric_plants import check_slice

@@ -15,9 +15,9 @@ from schemas.resource_kinds import FABRICS, KINDS
 from services.gateway.explain.conditions import Condition, Row, read_condition
 from services.gateway.fabrics import default_fabric, fabric_plant, site_of, sites
 from services.gateway.log.history import STATE_MESSAGES
-from services.gateway.ports import PastPort, TwinPorts
 from services.gateway.resources import lookup
 from services.gateway.resources.kind_views import views_of
+from services.gateway.runtime_ports import PastPort, TwinPorts
 from services.gateway.text.messages import log_message
 from services.gateway.text.not_found import missing_error
 from shared.basics.errors import InvalidInput, NotFound

@@ -16,9 +16,9 @@ from schemas.config.parameter import ParameterSetting
 from schemas.messages.operator import ClearFault
 from schemas.request_metadata import RequestBody
 from services.gateway.fabrics import default_living_fabric, part_of, retired_us
-from services.gateway.ports import TwinPorts
 from services.gateway.requests.operator_requests import drain_request, fault_request, slice_request
 from services.gateway.resources.parameters import check_settings, parameters_request
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S, to_whole_us

@@ -23,7 +23,6 @@ from pydantic import TypeAdapter
 from schemas.body import Model
 from schemas.names import FAULT_KINDS, FaultKind
 from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS, find_kind
-from services.gateway.ports import KindView
 from services.gateway.resources.selection import (
     FINITE,
     columns,
@@ -33,6 +32,7 @@ from services.gateway.resources.selection import (
     value_of,
     values_of,
 )
+from services.gateway.runtime_ports import KindView
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 

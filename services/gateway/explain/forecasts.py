@@ -8,7 +8,7 @@ from schemas.limits import IDEMPOTENCY_KEY_MAX
 from services.gateway.explain.changes import timed_changes
 from services.gateway.fabrics import living_fabrics, site_of, sites
 from services.gateway.log.time_travel import NOW, REQUESTED_TIME, PointInTime, parse_point_in_time
-from services.gateway.ports import ForecastsPort, TwinPorts
+from services.gateway.runtime_ports import ForecastsPort, TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 from shared.basics.units import US_PER_DAY, US_PER_S

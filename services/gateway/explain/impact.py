@@ -7,9 +7,9 @@ from schemas.api.rows import ImpactLink, ImpactReport
 from schemas.api.whatif import LossReport
 from schemas.documents.pods import LinkGroupDocument, OcsDocument
 from services.gateway.fabrics import config_of, fabric_graph, fabric_plant, part_of, retired_us
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.pod_rows import slice_rows
 from services.gateway.resources.status_documents import dead_port_text, read_all, read_one
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_time
 from shared.models.faults.fault_kinds import FAULTS

@@ -4,8 +4,8 @@ from schemas.api.changes import Change
 from schemas.api.whatif import EffectEvent, PartEffect, WhatIfReport
 from services.gateway.explain.changes import change_requests
 from services.gateway.fabrics import living_fabrics, site_of
-from services.gateway.ports import TwinPorts
 from services.gateway.requests.receipts import receipt_of
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_S

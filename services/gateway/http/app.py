@@ -35,7 +35,7 @@ from services.gateway.http.routes import (
 )
 from services.gateway.http.time_travel import TimeTravel
 from services.gateway.log.time_travel import with_time_travel
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 

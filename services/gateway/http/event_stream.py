@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from services.gateway.fabrics import site_of
 from services.gateway.log.tail import POLL_S, LogTail
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, RateLimited
 from shared.basics.spelling import truncated
 from shared.storage.log.log_reader import LogQuery

@@ -10,7 +10,7 @@ from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.guard import bearer_dependency
 from services.gateway.http.responses import MetricsResponse, error_docs, non_json_doc
 from services.gateway.metrics.prometheus import TwinCollector
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 """Other methods count as `other`, so that clients cannot create labels."""

@@ -9,7 +9,7 @@ from services.gateway.http.access.caller import caller_or_none
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.responses import error_docs, json_response
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 
 PROBE_PATHS = ("/livez", "/readyz", "/healthz")
 """Paths of the probes; they need no token."""

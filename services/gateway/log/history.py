@@ -11,7 +11,7 @@ from schemas.names import SEGMENT
 from schemas.registry import TYPES
 from services.gateway.fabrics import fabric_graph, fabric_network, fabric_of, fabric_plant, site_of, sites
 from services.gateway.log.time_travel import find_message
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.parsing import parse_duration_s
 from shared.basics.spelling import truncated

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import anyio
 
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message_json
 from shared.storage.log.log_reader import LogQuery
 

@@ -15,7 +15,7 @@ from schemas.envelope import Envelope
 from schemas.messages.operator import RequestSlice
 from schemas.names import FaultKind
 from schemas.request_metadata import RequestBody
-from services.gateway.ports import FrameReader, PastPort, PastSitePort, QueriesPort, TwinPorts
+from services.gateway.runtime_ports import FrameReader, PastPort, PastSitePort, QueriesPort, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.parsing import parse_duration_s
 from shared.basics.spelling import truncated

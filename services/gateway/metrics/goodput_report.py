@@ -19,9 +19,9 @@ from services.gateway.fabrics import (
     site_of,
 )
 from services.gateway.log.history import parse_time
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.service_summaries import pod_summaries
 from services.gateway.resources.status_documents import natural_sort_key, read_all
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.models.jobs.goodput_accounting import (
     TIERS,

@@ -10,10 +10,10 @@ from schemas.documents.dcn import RewiringDocument, RewiringState, TrafficSummar
 from schemas.documents.pods import JobDocument
 from schemas.name_parts import fabric_part
 from services.gateway.fabrics import now_us
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_all, read_one
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.units import US_PER_S
-from shared.models.jobs.checkpoint_progress import FULL_SPEED
+from shared.models.jobs.job_progress import FULL_SPEED
 
 BITS_PER_MBIT = 1e6
 OPEN_REWIRING_STATES = ("approval", *[state for state in get_args(RewiringState) if state != "ended"])

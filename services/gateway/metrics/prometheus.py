@@ -11,8 +11,8 @@ from schemas.api.rows import FabricRow, RepairCounts, SliceCounts, WaitTimes
 from services.gateway.fabrics import living_fabrics
 from services.gateway.metrics.goodput_report import chip_time_now
 from services.gateway.metrics.telemetry_metrics import reading_metrics
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.fabric_rows import fabric_row
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import LightwaveError
 from shared.basics.units import US_PER_S
 from shared.models.jobs.goodput_accounting import TIERS, ChipTime

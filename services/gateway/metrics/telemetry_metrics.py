@@ -10,7 +10,7 @@ import numpy.typing as npt
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from services.gateway.fabrics import living_fabrics
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.telemetry.module_readings import newest_module_frame, rounded_reading
 from services.gateway.telemetry.ocs_readings import newest_ocs_frame, rounded_ocs_reading
 from shared.basics.units import US_PER_S

@@ -6,7 +6,7 @@ from schemas.config.pods import AnyPodConfig, pod_config
 from schemas.multislice import parse_pods
 from schemas.names import Shape
 from services.gateway.fabrics import config_of, living_fabrics, retired_us, site_fabrics, site_of
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated
 from shared.basics.time_format import format_time

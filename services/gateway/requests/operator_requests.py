@@ -43,11 +43,11 @@ from services.gateway.fabrics import (
     retired_us,
     site_of,
 )
-from services.gateway.ports import TwinPorts
 from services.gateway.requests.multislice_pods import pods_of_request
 from services.gateway.requests.receipts import receipt_of
 from services.gateway.resources.parameters import check_settings
 from services.gateway.resources.status_documents import dead_port_text, read_all
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message
 from services.gateway.text.not_found import missing_error
 from services.gateway.text.validation_errors import invalid_sentence
@@ -56,7 +56,7 @@ from shared.basics.parsing import OWNERS_ALLOWED, is_owner_name
 from shared.basics.spelling import closest_match, truncated
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S, to_whole_us
-from shared.engine.roots import request_id, retirement_id
+from shared.engine.message_order import request_id, retirement_id
 from shared.models.fabric_plants import check_slice
 from shared.models.faults.fault_kinds import FAULTS as FAULT_ROWS
 from shared.models.faults.fault_kinds import check_severity, fault_target

@@ -8,11 +8,11 @@ from schemas.api.requests import RequestReport
 from schemas.body import Body
 from schemas.request_metadata import METADATA_FIELDS, RequestBody
 from services.gateway.fabrics import site_of, sites
-from services.gateway.ports import TwinPorts
 from services.gateway.requests.operator_requests import INBOX_MAX, MESSAGE_ID, receipt_at
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import NotFound, TooLate
 from shared.basics.spelling import truncated
-from shared.engine.roots import request_id
+from shared.engine.message_order import request_id
 from shared.storage.inbox.request_inbox import CancelOutcome
 
 

@@ -7,8 +7,8 @@ from schemas.messages.operator import AbortRewiring, ApproveRewiring, PlanTopolo
 from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.request_metadata import RequestBody
 from services.gateway.fabrics import accepts, config_of, fabric_of, living_fabrics
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_all
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated
 

@@ -4,9 +4,9 @@ from schemas.api.descriptions import Description
 from schemas.api.rows import RelatedT, RowT
 from services.gateway.fabrics import fabric_of
 from services.gateway.log import history
-from services.gateway.ports import KindView, TwinPorts
 from services.gateway.resources import lookup
 from services.gateway.resources.selection import name_of
+from services.gateway.runtime_ports import KindView, TwinPorts
 from services.gateway.text.messages import log_message
 
 EVENTS_MAX = 20

@@ -6,13 +6,13 @@ from schemas.documents.dcn import TrafficSummary
 from schemas.documents.pods import OcsSummary
 from schemas.documents.repairs import DiagnosisSummary, RepairsSummary
 from services.gateway.fabrics import config_of, fabric_plant, fabric_view, now_us, retired_us, site_of
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.service_summaries import (
     NetworkSummaries,
     PodSummaries,
     network_summaries_of,
     pod_summaries,
 )
+from services.gateway.runtime_ports import TwinPorts
 from shared.models.jobs.goodput_accounting import ALLOCATED, allocated_share, integral
 
 MBPS_PER_GBPS = 1_000

@@ -43,8 +43,8 @@ from schemas.api.rows import (
     SliceRow,
     VerdictRow,
 )
-from services.gateway.ports import KindView, TwinPorts
 from services.gateway.resources import fabric_rows, network_rows, pod_rows, related
+from services.gateway.runtime_ports import KindView, TwinPorts
 
 FABRICS = KindView(
     resource_kinds.FABRICS,

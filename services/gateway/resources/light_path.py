@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from schemas.api.rows import ChipLocation, LightPath, LinkRow, StrandPath
 from schemas.documents.pods import EndImpairment, LinkGroupDocument, OcsDocument
 from services.gateway.fabrics import fabric_graph
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.pod_rows import find_link
 from services.gateway.resources.status_documents import read_one
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import OperationFailed
 from shared.models.plant.plant import IntArray, Part, Plant
 from shared.models.superpod.superpod_plant import circuits_of

@@ -19,10 +19,10 @@ from services.gateway.fabrics import (
     is_commissioned,
     living_fabrics,
 )
-from services.gateway.ports import KindView, TwinPorts
 from services.gateway.resources import kind_views
 from services.gateway.resources.light_path import light_path
 from services.gateway.resources.trunk_path import trunk_path
+from services.gateway.runtime_ports import KindView, TwinPorts
 from services.gateway.text.not_found import missing_error, no_such_name_error
 
 

@@ -23,8 +23,8 @@ from schemas.documents.pods import OcsDocument
 from schemas.name_parts import fabric_part
 from schemas.names import FABRIC_PATTERN, NUMBER, number_of
 from services.gateway.fabrics import fabric_network, fabric_plant
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_all, read_one
+from services.gateway.runtime_ports import TwinPorts
 from shared.models.network.blocks import DOMAINS, NetworkLayout
 from shared.models.network.network_plant import ocses_of
 from shared.models.network.wiring import NO_PORT, circuit_counts, wiring_of

@@ -8,8 +8,8 @@ from schemas.documents.pods import ParameterRow, ParametersDocument
 from schemas.messages.operator import SetParameters
 from schemas.request_metadata import RequestBody
 from services.gateway.fabrics import config_of
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_one
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
 
 

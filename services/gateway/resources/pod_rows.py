@@ -25,8 +25,8 @@ from schemas.documents.pods import (
 from schemas.documents.repairs import VerdictDocument
 from schemas.names import number_of
 from services.gateway.fabrics import fabric_network, fabric_plant, now_us
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_all, read_one
+from services.gateway.runtime_ports import TwinPorts
 from shared.models.network.wiring import NO_BLOCK, wiring_of
 from shared.models.plant.plant import IntArray
 from shared.models.superpod.shapes import shape_text

@@ -51,12 +51,12 @@ from services.gateway.fabrics import (
     has_resource,
     part_of,
 )
-from services.gateway.ports import TwinPorts
 from services.gateway.resources import network_rows, pod_rows
 from services.gateway.resources.light_path import light_path
 from services.gateway.resources.parameters import changed_parameters
 from services.gateway.resources.pod_rows import verdict_rows
 from services.gateway.resources.status_documents import natural_sort_key
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.telemetry.module_readings import field_readings
 from services.gateway.telemetry.ocs_readings import ocs_field_readings
 

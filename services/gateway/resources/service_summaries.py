@@ -15,8 +15,8 @@ from schemas.documents.pods import (
 )
 from schemas.documents.repairs import DiagnosisSummary, RepairsSummary
 from services.gateway.fabrics import fabric_plant
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import DocumentT, parse_document
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import OperationFailed
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from schemas.body import Model
 from schemas.documents.pods import OcsDocument
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.errors import OperationFailed
 

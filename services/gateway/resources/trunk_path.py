@@ -7,8 +7,8 @@ from schemas.documents.dcn import BlockDocument
 from schemas.documents.pods import OcsDocument
 from schemas.names import number_of
 from services.gateway.fabrics import fabric_network
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.status_documents import read_all
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import OperationFailed
 from shared.models.network.blocks import NetworkLayout
 from shared.models.network.wiring import wiring_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from schemas.api.sensor_readings import FieldReading, ReadingRow, ReadingSample
 from services.gateway.fabrics import fabric_plant
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.telemetry.frames import FrameRow, open_frame
 from shared.basics.errors import InvalidInput
 from shared.models.superpod.wiring import IntArray, link_end

@@ -9,7 +9,7 @@ from typing import Any
 
 from schemas.api.sensor_readings import OcsFieldReading, OcsReadingRow, ReadingSample
 from services.gateway.fabrics import fabric_plant
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.telemetry.frames import FrameRow, open_frame
 from shared.basics.errors import InvalidInput
 from shared.models.telemetry.ocs_fields import OCS_FIELDS, OcsField, ocs_fields_of

@@ -13,7 +13,7 @@ from schemas.name_parts import is_within
 from schemas.registry import encode
 from schemas.request_metadata import METADATA_FIELDS
 from services.gateway.fabrics import fabric_plant
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.field_text import LIST_ITEMS_MAX, field_text, one_line
 from shared.models.plant.naming import Fields, Mention, mentioned_names, mentions_by_field
 
@@ -42,7 +42,7 @@ BOUNDS = {
     "age_min": 10.0,
     "outages": 2.5,
 }
-"""Thresholds of anomalies, as in `shared.models.telemetry.outlier_thresholds`. The gateway does not import
+"""Thresholds of anomalies, as in `shared.models.telemetry.outliers`. The gateway does not import
 that physics; a test checks that both are equal."""
 TWO_SIDED = frozenset({"rx_db", "tx_db", "snr_db"})
 """Fields that are also anomalous below the negative threshold."""

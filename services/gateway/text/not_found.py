@@ -7,7 +7,7 @@ from typing import Any
 from schemas.names import number_of
 from schemas.resource_kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind
 from services.gateway.fabrics import fabric_plant, site_of
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed
 from shared.basics.spelling import truncated
 from shared.models.plant.plant import Plant

@@ -21,7 +21,7 @@ from services.scheduler.state import SchedulerState, job_chips, placed_slices, q
 from services.scheduler.structures.pod_placement import RESEARCH_COST_SHIFT
 from services.scheduler.structures.slice_record import Slice
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.models.jobs.checkpoint_progress import progress_at
+from shared.models.jobs.job_progress import progress_at
 
 Rule = Literal["production_waits_h", "research_waits_h", "research_runs_h"]
 """The scheduler parameter that delays a preemption."""

@@ -24,7 +24,7 @@ from services.scheduler.structures.slice_record import CubeClaim, LeaveNotice, M
 from shared.basics.fast_replace import replace
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.checkpoint_progress import given_notice, progress_at
+from shared.models.jobs.job_progress import given_notice, progress_at
 
 
 def claim_cubes(

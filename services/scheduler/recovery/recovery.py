@@ -42,7 +42,7 @@ from shared.basics.fast_replace import replace
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.jobs.checkpoint_progress import halted, progress_at, struck
+from shared.models.jobs.job_progress import halted, progress_at, struck
 
 RECHECK_US = 60 * US_PER_S
 """Minimum time until a decision to wait is reconsidered if nothing else happens."""

@@ -6,7 +6,7 @@ from typing import Literal
 from schemas.messages.jobs import PodSignal
 from shared.basics.fast_replace import replace
 from shared.models.jobs import multislice_jobs
-from shared.models.jobs.checkpoint_progress import Progress
+from shared.models.jobs.job_progress import Progress
 from shared.models.jobs.multislice_jobs import Speeds, speeds_after
 
 MemberStatus = Literal["nothing", "waits", "holds", "joined", "stands"]

@@ -16,7 +16,7 @@ from schemas.recovery_policy import Choice, RecoveryPolicy
 from services.scheduler.structures.multislice_member import MultisliceMember
 from services.scheduler.structures.preflight_failures import PreflightFailures
 from shared.basics.fast_replace import replace
-from shared.models.jobs.checkpoint_progress import Progress
+from shared.models.jobs.job_progress import Progress
 
 Phase = Literal[
     "queued",

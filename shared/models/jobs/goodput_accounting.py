@@ -2,6 +2,8 @@
 
 All figures are chip-microseconds, each in exactly one category, and sum to chips × time. Both parts have a
 closed form between events, so they are available for any time.
+`job_progress` determines which work is lost or not yet in a checkpoint; `goodput_categories` lists the
+categories.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +17,8 @@ from schemas.messages.jobs import UsageReported
 from schemas.messages.scheduler import CapacityReported
 from schemas.names import Tier
 from shared.basics.fast_replace import replace
-from shared.models.jobs.checkpoint_progress import Progress, progress_at
 from shared.models.jobs.goodput_categories import UsageByCategory
+from shared.models.jobs.job_progress import Progress, progress_at
 
 ALLOCATED = "allocated"
 """The scheduler's category of chips in slices; jobs report what they did with them."""

@@ -21,7 +21,7 @@ from functools import partial
 from schemas.messages.jobs import PodSignal
 from shared.basics.checks import check_not_negative, check_positive, check_range
 from shared.basics.errors import InvalidInput
-from shared.models.jobs.checkpoint_progress import (
+from shared.models.jobs.job_progress import (
     FULL_SPEED,
     Progress,
     given_notice,

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # which loads scipy.special when it is first used
 
-from shared.models.optics.beat import has_a_tone, in_reach, products
 from shared.models.optics.fec import decoded_log10
 from shared.models.optics.lane_ber import (
     ReceivedLight,
@@ -25,6 +24,7 @@ from shared.models.optics.lane_ber import (
 )
 from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands
 from shared.models.optics.manufactured_modules import EXTINCTION_STEP_DB, Lanes
+from shared.models.optics.multipath_interference import has_a_tone, in_reach, products
 from shared.models.optics.path import loss_db
 from shared.models.optics.receiver import NONE, Receiver
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from shared.basics.units import US_PER_MIN
 from shared.models.assumptions import assumed
-from shared.models.optics.beat import GHZ_PER_NM
 from shared.models.optics.manufactured_modules import Lanes
+from shared.models.optics.multipath_interference import GHZ_PER_NM
 from shared.models.superpod.wiring import STRANDS
 
 DARK_DB = 60.0

@@ -18,8 +18,8 @@ import scipy  # which loads scipy.special when it is first used
 
 from shared.basics.keyed_random import draw_uniform_array
 from shared.models.assumptions import assumed
-from shared.models.optics.beat import GHZ_PER_NM
 from shared.models.optics.module_kinds import LANES_PER_LINK
+from shared.models.optics.multipath_interference import GHZ_PER_NM
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import scipy  # which loads scipy.special when it is first used: a quarter of a second
 
 from shared.models.assumptions import assumed
-from shared.models.optics.beat import has_a_tone, is_steady, passed, products
 from shared.models.optics.fec import OVERHEAD, decoded_log10
 from shared.models.optics.lane_parts import LaneParts, parts_of
 from shared.models.optics.module_kinds import LaneRate
+from shared.models.optics.multipath_interference import has_a_tone, is_steady, passed, products
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -19,7 +19,7 @@ from shared.models.optics.manufactured_modules import (
 from shared.models.superpod.wiring import IntArray
 from shared.models.telemetry.false_alarms import FalseAlarms
 from shared.models.telemetry.module_readings import ModuleCalibration, calibrate_modules, module_calibration
-from shared.models.telemetry.outlier_thresholds import ExpectationOffsets, acceptance, accepted
+from shared.models.telemetry.outliers import ExpectationOffsets, acceptance, accepted
 
 ArraysT = TypeVar("ArraysT", ManufacturedModules, ModuleCalibration, ExpectationOffsets)
 

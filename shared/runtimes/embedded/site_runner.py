@@ -23,8 +23,8 @@ from shared.engine.compatibility import (
     recorded_code_version,
 )
 from shared.engine.dispatch import ServiceInstance
+from shared.engine.message_order import Request, is_root, operator_source
 from shared.engine.replay import Replay
-from shared.engine.roots import Request, is_root, operator_source
 from shared.engine.site import ServicesOf, Site
 from shared.engine.state_codec import encode_instance, restore_instance, state_digest
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile

@@ -17,7 +17,7 @@ from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import TYPES
 from schemas.request_metadata import idempotency_key
 from shared.basics.errors import OperationFailed
-from shared.engine.roots import Request
+from shared.engine.message_order import Request
 from shared.storage.inbox.request_inbox import (
     CLAIM_EXPIRES_S,
     WAITING_MAX,

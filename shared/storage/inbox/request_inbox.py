@@ -16,7 +16,7 @@ from schemas.envelope import Envelope
 from schemas.messages.sequencer import SequencerBody
 from schemas.request_metadata import METADATA_FIELDS, RequestBody, idempotency_key
 from shared.basics.errors import InvalidInput, RateLimited
-from shared.engine.roots import Request, request_id
+from shared.engine.message_order import Request, request_id
 from shared.storage.store.state_store import StateStore
 
 CLAIM_EXPIRES_S = 86_400

@@ -8,7 +8,7 @@ from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope
 from schemas.limits import COUNT_MAX
 from schemas.messages.sequencer import FabricCommissioned
-from shared.engine.roots import commissioning_id
+from shared.engine.message_order import commissioning_id
 
 LineFilter = Callable[[bytes], bool]
 """A quick check of an encoded message; if it returns False, the message is skipped without decoding."""

@@ -15,7 +15,7 @@ from schemas.registry import Unreadable, decode
 from shared.basics.errors import OperationFailed, SnapshotRefused, UpgradeNeeded
 from shared.basics.time_format import format_time
 from shared.engine.compatibility import RULES
-from shared.engine.roots import upgrade_source
+from shared.engine.message_order import upgrade_source
 from shared.storage.log.indexed_log import IndexedLog
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder

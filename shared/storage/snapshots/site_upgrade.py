@@ -13,8 +13,8 @@ from schemas.messages.upgrade import CodeVersion, Upgraded
 from schemas.registry import encode
 from shared.basics.errors import OperationFailed, UpgradeNeeded
 from shared.engine.compatibility import RULES, StateCodeVersion, check_compatible
+from shared.engine.message_order import upgrade_message, upgrade_source
 from shared.engine.migrations import services_to_migrate
-from shared.engine.roots import upgrade_message, upgrade_source
 from shared.engine.site import ServicesOf
 from shared.engine.state_codec import encode_instance, state_digest
 from shared.storage.snapshots.rules_upgrade import RulesVersion, SiteLog, message_or_none

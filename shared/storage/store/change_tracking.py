@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.roots import ServiceProgress
+from shared.engine.message_order import ServiceProgress
 from shared.engine.state_codec import (
     COUNTERS,
     FieldCodec,

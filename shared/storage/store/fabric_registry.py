@@ -9,7 +9,7 @@ from typing import Protocol
 
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired
-from shared.engine.roots import ServiceProgress, earliest_due
+from shared.engine.message_order import ServiceProgress, earliest_due
 from shared.storage.store.state_store import FabricPlace
 
 REGISTRATION_PREFIX = "fabric:"

@@ -10,7 +10,7 @@ from schemas.body import Body
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import fabric_order
 from schemas.request_metadata import idempotency_key
-from shared.engine.roots import Request, ServiceProgress
+from shared.engine.message_order import Request, ServiceProgress
 from shared.storage.inbox.request_inbox import (
     CLAIM_EXPIRES_S,
     WAITING_MAX,

@@ -10,7 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from shared.basics.errors import LogDamaged
-from shared.engine.roots import ServiceProgress
+from shared.engine.message_order import ServiceProgress
 from shared.engine.state_codec import COUNTERS
 from shared.storage.store.state_store import Commit, OutboxEntry
 

@@ -20,7 +20,7 @@ from redis.exceptions import ResponseError
 
 from schemas.names import fabric_order
 from shared.basics.errors import OperationFailed
-from shared.engine.roots import ServiceProgress
+from shared.engine.message_order import ServiceProgress
 from shared.storage.inbox.redis_inbox import RedisInbox
 from shared.storage.store import redis_layout as layout
 from shared.storage.store.redis_client import RedisClient

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from shared.basics.errors import OperationFailed
-from shared.engine.roots import ReaderOrder, Request, ServiceProgress, reader_order
+from shared.engine.message_order import ReaderOrder, Request, ServiceProgress, reader_order
 
 ORDER_PREFIX = "skip:"
 """Prefix of the fields for operators' orders that are not on the log yet."""

@@ -11,10 +11,10 @@ from schemas.body import Model
 from schemas.documents.pods import FailuresSummary
 from schemas.resource_kinds import Column, ResourceKind
 from services.gateway.fabrics import fabric_plant, now_us, part_of, retired_us, site_of
-from services.gateway.ports import FabricView, KindView, TwinPorts
 from services.gateway.resources import kind_views, related
 from services.gateway.resources.lookup import find_resource
 from services.gateway.resources.status_documents import read_all, read_one
+from services.gateway.runtime_ports import FabricView, KindView, TwinPorts
 from tests.support.toy_fabric.services import FieldSummary, LampDocument
 
 LAMPS: "ResourceKind[LampRow]" = ResourceKind(

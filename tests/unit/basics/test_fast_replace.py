@@ -7,8 +7,8 @@ import pytest
 
 from schemas.messages.jobs import JobTerms
 from shared.basics.fast_replace import replace
-from shared.models.jobs.checkpoint_progress import Progress
 from shared.models.jobs.goodput_categories import UsageByCategory
+from shared.models.jobs.job_progress import Progress
 
 JOB = Progress(
     JobTerms(work_us=9, checkpoint_every_us=4, write_us=1, startup_us=2), 5, usage=UsageByCategory(lost=3)

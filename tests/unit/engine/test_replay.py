@@ -15,8 +15,8 @@ from schemas.registry import decode, encode
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine import replay
 from shared.engine.cascades import LabRequest
+from shared.engine.message_order import upgrade_message
 from shared.engine.replay import Replay, ReplayMismatch
-from shared.engine.roots import upgrade_message
 from shared.engine.service import AnyService
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance, restore_instance

@@ -15,7 +15,7 @@ from shared.basics.errors import ServiceFailed
 from shared.engine import site as site_module
 from shared.engine.cascades import LabRequest
 from shared.engine.dispatch import ServiceInstance
-from shared.engine.roots import is_root, tick_message
+from shared.engine.message_order import is_root, tick_message
 from shared.engine.service import AnyService, RuleRow, on
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance

@@ -12,7 +12,7 @@ from ops.sites.calibration import CONFIDENCE_LEVELS, calibration_names, calibrat
 from ops.sites.site_plans import NewTwinOptions, read_site, single_fabric_sites
 from schemas.config.pods import SuperpodConfig
 from shared.basics.errors import InvalidInput
-from shared.models.faults.hazards import Variation
+from shared.models.faults.hazard_variation import Variation
 
 ROW = '{value: 0.001, source: "here", sure: assumed}'
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from services.service_names import services_by_name
-from shared.engine.roots import ServiceProgress
+from shared.engine.message_order import ServiceProgress
 from shared.storage.store.state_store import FabricPlace
 from tests.soak.whole_twin import TwinOptions, WholeTwin
 

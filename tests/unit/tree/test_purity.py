@@ -7,7 +7,7 @@ from tests.unit.tree.purity import EVERY_PURE_MODULE, PURE_NAMES
 from tests.unit.tree.tidy import Check, Source
 
 PURE = [source for source in tidy.sources() if purity.is_pure(source)]
-LOGIC = "services/ocs/logic.py"
+LOGIC = "services/ocs/timers.py"
 KERNEL = "shared/models/optics/fast_lane_ber.py"
 
 

@@ -8,7 +8,7 @@ from tests.unit.tree import tidy, words
 from tests.unit.tree.tidy import Check, Source
 
 SOURCES = tidy.sources()
-LOGIC = "services/ocs/logic.py"
+LOGIC = "services/ocs/timers.py"
 
 
 def test_public_classes_have_names_of_their_own() -> None:

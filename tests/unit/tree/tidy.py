@@ -41,9 +41,10 @@ ROLES_BY_FILE = {
     "documents.py": ("document_keys", "document"),
 }
 """Modules that every service has beside its table, and the functions that stand there and nowhere else."""
+LOGIC = ("logic", "timers")
+"""`logic.py` is called `timers.py` if it has no other rules than those of the service's Ticks."""
 TABLE = {
     "commission": "commission",
-    "due": "logic.due",
     "document_keys": "documents.document_keys",
     "document": "documents.document",
 }
@@ -297,7 +298,9 @@ def service_tables(source: Source) -> Iterator[Problem]:
     for role, place in {"name": repr(match[1]), **TABLE}.items():
         if given.get(role) != place:
             yield 1, f"{role} is {given.get(role)}, not {place}"
-    if not re.search(r"on\(Tick, (\w+\()?logic\.on_tick\)", given.get("rules", "")):
+    if given.get("due") not in [f"{module}.due" for module in LOGIC]:
+        yield 1, f"due is {given.get('due')}, not logic.due"
+    if not re.search(rf"on\(Tick, (\w+\()?({'|'.join(LOGIC)})\.on_tick\)", given.get("rules", "")):
         yield 1, "the rule of Tick is not logic.on_tick"
 
 
@@ -307,11 +310,12 @@ def service_roles(source: Source) -> Iterator[Problem]:
     if match is None or source.path.startswith(GATEWAY):
         return
     defined = {node.name: node.lineno for node in source.tree.body if isinstance(node, Function)}
+    this_file = "logic.py" if match[1] in [f"{module}.py" for module in LOGIC] else match[1]
     for file, roles in ROLES_BY_FILE.items():
         for role in roles:
-            if file == match[1] and role not in defined:
+            if file == this_file and role not in defined:
                 yield 1, f"{role} is missing"
-            if file != match[1] and role in defined:
+            if file != this_file and role in defined:
                 yield defined[role], f"{role} belongs in {file}"
 
 

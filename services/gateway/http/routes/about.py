@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from schemas.api.rows import TwinInfo
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:

@@ -9,7 +9,7 @@ from services.gateway.admin.dead_letters import ANONYMOUS
 from services.gateway.http.access.caller import CurrentCaller
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions, StrictJsonRoute
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import NotFound
 
 

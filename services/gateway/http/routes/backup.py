@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from schemas.files.backup_manifest import BackupPoint
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import NotFound
 
 

@@ -10,7 +10,7 @@ from services.gateway.http.concurrency_limit import ConcurrencyLimit
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.http.time_travel import requested_point
-from services.gateway.ports import PastPort, TwinPorts
+from services.gateway.runtime_ports import PastPort, TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 

@@ -9,7 +9,7 @@ from schemas.api.rows import ClockReport
 from services.gateway.http.access.caller import Caller, CurrentCaller
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions, StrictJsonRoute
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_S
 from shared.runtimes.simulated_clock import DEFAULT_OPERATOR, ClockChange

@@ -11,8 +11,8 @@ from services.gateway.http.access.caller import CurrentCaller
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.http.routes.requests import OUTCOMES, Comment, Wait, receipt_response
-from services.gateway.ports import TwinPorts
 from services.gateway.requests.operator_requests import RequestTerms
+from services.gateway.runtime_ports import TwinPorts
 from shared.runtimes.dead_letter import LETTERS_MAX
 
 Every = Annotated[bool, Query(description="include letters that were replayed or dropped")]

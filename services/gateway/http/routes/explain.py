@@ -12,7 +12,7 @@ from services.gateway.explain import slice_answers
 from services.gateway.http.concurrency_limit import ConcurrencyLimit
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 
 
 def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptions]) -> APIRouter:

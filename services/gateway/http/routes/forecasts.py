@@ -10,7 +10,7 @@ from services.gateway.explain.forecasts import forecasts_of, start_forecast
 from services.gateway.http.access.caller import CurrentCaller, removal_denial
 from services.gateway.http.responses import error_response, json_response
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions, StrictJsonRoute
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 
 Key = Annotated[
     str | None, Header(alias="Idempotency-Key", description="forecasts with the same key start once")

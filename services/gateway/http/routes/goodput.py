@@ -8,7 +8,7 @@ from schemas.api.goodput_report import GoodputReport, GroupBy
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.metrics.goodput_report import SPANS_MAX, goodput_report
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 
 Fabric = Annotated[
     str | None,

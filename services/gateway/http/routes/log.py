@@ -20,7 +20,7 @@ from services.gateway.http.route_options import ResponseDoc, ResponseDocs, Route
 from services.gateway.log import history
 from services.gateway.log.history import LogFilter, LogPage
 from services.gateway.log.tail import LogTail
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message_json
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from schemas.files.operations_log import NumberedOperation, encode_numbered_operation
 from schemas.limits import COUNT_MAX
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 
 OPERATIONS_MAX = 1_000
 OPERATIONS_DEFAULT = 100

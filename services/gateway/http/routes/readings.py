@@ -9,8 +9,8 @@ from services.gateway.fabrics import fabric_of, living_fabrics, part_of
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.log.history import parse_time
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.selection import PAGE_MAX, Selection, select
+from services.gateway.runtime_ports import TwinPorts
 from services.gateway.telemetry.module_readings import module_samples, reading_rows
 from services.gateway.telemetry.ocs_readings import ocs_reading_rows, ocs_samples
 from shared.basics.errors import InvalidInput

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Response
 from schemas.api.requests import RequestReport
 from services.gateway.http.responses import error_doc, json_response
 from services.gateway.http.route_options import ResponseDocs, RouteOptions
-from services.gateway.ports import TwinPorts
 from services.gateway.requests import request_status
+from services.gateway.runtime_ports import TwinPorts
 
 TOO_LATE_DOC = ResponseDocs({409: error_doc("the request is already on the log, or about to be appended")})
 

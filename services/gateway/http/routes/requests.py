@@ -22,9 +22,9 @@ from services.gateway.admin.commission import commission_fabric
 from services.gateway.http.access.caller import CurrentCaller
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions, StrictJsonRoute
-from services.gateway.ports import TwinPorts
 from services.gateway.requests import operator_requests, rewiring_requests
 from services.gateway.resources.parameters import parameters_request
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 

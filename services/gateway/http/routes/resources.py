@@ -14,13 +14,13 @@ from schemas.config.fabric_kinds import AnyConfig
 from services.gateway.fabrics import config_of
 from services.gateway.http.responses import ArrowFrame, json_response, non_json_doc
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions
-from services.gateway.ports import KindView, TwinPorts
 from services.gateway.resources import lookup
 from services.gateway.resources.describe import describe
 from services.gateway.resources.kind_views import views_of
 from services.gateway.resources.ocs_management import ocs_management
 from services.gateway.resources.parameters import current_config
 from services.gateway.resources.selection import PAGE_MAX, Selection, chosen_fields, columns, select
+from services.gateway.runtime_ports import KindView, TwinPorts
 from services.gateway.telemetry.ocs_readings import ocs_frames_name
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Response
 from services.gateway.fabrics import sites
 from services.gateway.http.responses import StatesFile, non_json_doc
 from services.gateway.http.route_options import RouteOptions
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated
 

@@ -15,7 +15,7 @@ from services.gateway.fabrics import fabric_of, fabric_view
 from services.gateway.http.concurrency_limit import ConcurrencyLimit
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 
 Within = Annotated[
     int,

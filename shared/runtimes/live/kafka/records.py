@@ -8,7 +8,7 @@ import orjson
 
 from schemas.envelope import Envelope
 from schemas.registry import TYPES, Unreadable, decode, writer_of
-from shared.engine.roots import is_root
+from shared.engine.message_order import is_root
 from shared.runtimes.dead_letter import dead_letter_fields
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE
 

@@ -20,7 +20,7 @@ from schemas.messages.sequencer import FabricCommissioned, MessageSkipped, Tick
 from schemas.registry import Unreadable, encode
 from shared.basics.errors import LogDamaged
 from shared.engine.compatibility import RULES, StateCodeVersion
-from shared.engine.roots import Request, next_root
+from shared.engine.message_order import Request, next_root
 from shared.engine.site import CASCADE_MAX
 from shared.runtimes.live.kafka.appender import Appender, Entry
 from shared.runtimes.live.kafka.records import (

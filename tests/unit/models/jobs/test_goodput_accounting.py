@@ -11,7 +11,6 @@ from schemas.config.pods import SuperpodConfig
 from schemas.documents.pods import SchedulerSummary
 from schemas.messages.jobs import JobTerms
 from services.scheduler import state as scheduler
-from shared.models.jobs.checkpoint_progress import Progress, placed, ready, struck
 from shared.models.jobs.goodput_accounting import (
     ALLOCATED,
     ChipTime,
@@ -25,6 +24,7 @@ from shared.models.jobs.goodput_accounting import (
 )
 from shared.models.jobs.goodput_categories import CATEGORIES as LEDGER
 from shared.models.jobs.goodput_categories import UsageByCategory
+from shared.models.jobs.job_progress import Progress, placed, ready, struck
 
 CHIPS = 64
 TERMS = JobTerms(work_us=1_000, checkpoint_every_us=70, write_us=9, startup_us=20)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
-from shared.models.jobs.checkpoint_progress import FULL_SPEED
+from shared.models.jobs.job_progress import FULL_SPEED
 from shared.models.jobs.multislice_jobs import exchange_us, joint_speed_ppm, joint_step_us, ring_bytes
 
 PODS = st.integers(2, 64)

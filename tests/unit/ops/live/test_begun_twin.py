@@ -4,7 +4,7 @@ from ops.live.rebuild import _twin_of_record
 from schemas.config.pods import SuperpodConfig
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import encode
-from shared.engine.roots import commissioning_message
+from shared.engine.message_order import commissioning_message
 from shared.runtimes.live.kafka.layout import TWIN
 from shared.runtimes.live.kafka.records import Record, root_headers
 

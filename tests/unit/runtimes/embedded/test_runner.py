@@ -23,7 +23,7 @@ from schemas.registry import decode, encode
 from services.fleet import services_of
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed, UpgradeNeeded
 from shared.engine.compatibility import RULES, StateCodeVersion, recorded_code_version, state_layouts
-from shared.engine.roots import is_root
+from shared.engine.message_order import is_root
 from shared.engine.service import AnyService, Output, on
 from shared.engine.state_codec import encode_instance
 from shared.runtimes.embedded import site_runner as runner_module

@@ -13,8 +13,8 @@ from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired
 from schemas.registry import decode
 from shared.engine.cascades import LabRequest
+from shared.engine.message_order import is_root
 from shared.engine.replay import Replay
-from shared.engine.roots import is_root
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance
 from shared.runtimes.lab import Lab

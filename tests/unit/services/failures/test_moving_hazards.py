@@ -15,7 +15,7 @@ from schemas.names import FaultKind
 from services.failures.hazards import Hazard, first_hazard, next_hazard, seeds_of
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.models.faults.hazards import Variation
+from shared.models.faults.hazard_variation import Variation
 from shared.models.superpod.superpod_plant import superpod_plant
 from tests.support.rig import Bench, bodies
 from tests.support.weekly_hazards import weekly_covariance

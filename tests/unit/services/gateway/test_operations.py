@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from schemas.files.operations_log import VersionStarted
 from services.gateway.http.routes.operations import routes
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.runtimes.operations_log import new_operation
 from tests.support.gateway_twin import Client
 from tests.support.memory_operations import MemoryOperations

@@ -12,8 +12,8 @@ from schemas.envelope import Envelope, enclose
 from schemas.messages.cubes import CubeDrained, CubeUnhealthy
 from schemas.messages.operator import DrainCube
 from services.fleet import fabric_views, services_of
-from services.gateway.ports import TwinPorts
 from services.gateway.requests.operator_requests import RequestTerms, submit
+from services.gateway.runtime_ports import TwinPorts
 from services.what_if.queries import WhatIfQueries
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.storage.inbox.request_inbox import InboxReceipt

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from schemas import resource_kinds
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
 from tests.support.light_paths import circuits, light_path

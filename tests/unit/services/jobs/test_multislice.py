@@ -13,7 +13,7 @@ from services.fleet import services_of
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_S
 from shared.engine.cascades import LabRequest
-from shared.models.jobs.checkpoint_progress import Progress
+from shared.models.jobs.job_progress import Progress
 from shared.runtimes.lab import Lab
 from tests.support.several_pods import disagreements
 

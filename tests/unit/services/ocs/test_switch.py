@@ -12,7 +12,7 @@ from schemas.envelope import Envelope, enclose
 from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.ocs import CircuitsRestored, OcsDown, OcsPartDown, OcsUp, PortDown, PortUp
 from schemas.messages.sequencer import Tick
-from services.ocs import documents, logic, ocs_faults
+from services.ocs import documents, ocs_faults, timers
 from services.ocs.mirror_alignment import start_alignment
 from services.ocs.state import NO_OWNER, NO_PORT, Circuits, OcsState, circuits_of
 from services.ocs.switch import (
@@ -87,11 +87,11 @@ def ended(state: OcsState, fault: FaultBegan) -> list[object]:
 
 def tick(state: OcsState) -> list[object]:
     """What is said when the next mirrors have settled."""
-    due_us = logic.due(state)
+    due_us = timers.due(state)
     assert due_us is not None
     state.now_us = due_us
     body = Tick(service="ocs", due_us=due_us, count=1)
-    return [*logic.on_tick(state, body, about(body))]
+    return [*timers.on_tick(state, body, about(body))]
 
 
 def test_circuits_are_wanted_then_made_then_dropped(state: OcsState) -> None:

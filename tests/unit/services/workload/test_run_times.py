@@ -19,7 +19,7 @@ from services.workload.run_times import (
     run_mean_h,
 )
 from shared.basics.units import US_PER_HOUR, US_PER_S
-from shared.models.jobs.checkpoint_progress import Progress, next_change_us, placed, ready
+from shared.models.jobs.job_progress import Progress, next_change_us, placed, ready
 
 DRAWS = 20_000
 

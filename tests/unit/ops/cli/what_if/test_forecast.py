@@ -9,7 +9,7 @@ import pytest
 from ops.cli.what_if.forecast import _await_end, forecast_cells
 from ops.client.http_client import Client
 from schemas.api.forecast import ForecastReport, MeasureRow
-from services.what_if.measures import interval_report
+from services.what_if.measure_recorder import interval_report
 from shared.models.statistics.means import Interval, mean_interval
 
 

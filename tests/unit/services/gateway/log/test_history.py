@@ -23,7 +23,7 @@ from services.gateway.log import history
 from services.gateway.log.history import STATE_MESSAGES, LogFilter, LogPage
 from services.gateway.log.subjects import SiteSubjects
 from services.gateway.log.tail import LogTail
-from services.gateway.ports import TwinPorts
+from services.gateway.runtime_ports import TwinPorts
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import InvalidInput, NotFound
 from shared.models.superpod.superpod_plant import superpod_plant

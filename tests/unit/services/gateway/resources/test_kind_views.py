@@ -11,8 +11,8 @@ from ops.cli.common.kind_tables import FORMATS
 from schemas.documents.dcn import NETWORK_DOCUMENTS
 from schemas.documents.pods import POD_DOCUMENTS
 from schemas.resource_kinds import KINDS, CellFormat, ResourceKind, find_kind, kind_by_name_form
-from services.gateway.ports import TwinPorts
 from services.gateway.resources.kind_views import views_of
+from services.gateway.runtime_ports import TwinPorts
 from shared.models.network.network_plant import network_plant
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.storage.store.state_store import FabricPlace

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.api.forecast import MeasureRow, MeasureValues
 from services.totals.measures import FORECAST_MEASURES
-from services.what_if.measures import compare_measures, interval_report
+from services.what_if.measure_recorder import compare_measures, interval_report
 from shared.models.statistics.means import mean_interval
 
 Pair = tuple[MeasureValues, MeasureValues | None]

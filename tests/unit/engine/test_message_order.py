@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from schemas.config.pods import SuperpodConfig
 from schemas.messages.operator import DrainCube
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
-from shared.engine.roots import (
+from shared.engine.message_order import (
     Request,
     ServiceProgress,
     commissioning_message,

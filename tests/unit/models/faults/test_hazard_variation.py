@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from shared.models.faults.hazards import WEAR_MOST, Ageing, Variation
+from shared.models.faults.hazard_variation import WEAR_MOST, Ageing, Variation
 from tests.support.weekly_hazards import weekly_covariance
 
 PUBLISHED = {"host": (0.30, 0.63), "link": (0.39, 0.82), "ocs": (0.43, 0.82)}

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.messages.jobs import JobTerms
-from shared.models.jobs.checkpoint_progress import (
+from shared.models.jobs.goodput_categories import CATEGORIES, UsageByCategory
+from shared.models.jobs.job_progress import (
     FULL_SPEED,
     Progress,
     given_notice,
@@ -22,7 +23,6 @@ from shared.models.jobs.checkpoint_progress import (
     struck,
     unplaced,
 )
-from shared.models.jobs.goodput_categories import CATEGORIES, UsageByCategory
 
 TERMS = JobTerms(work_us=100, checkpoint_every_us=30, write_us=5, startup_us=7)
 

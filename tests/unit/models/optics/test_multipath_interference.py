@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.special import erfcx
 
 from shared.models.assumptions import assumed
-from shared.models.optics.beat import REACH, in_reach, is_steady, passed
 from shared.models.optics.module_kinds import LANE_RATES
+from shared.models.optics.multipath_interference import REACH, in_reach, is_steady, passed
 from shared.models.optics.receiver import Receiver
 from shared.models.optics.sensitivity import sensitivity_dbm
 
