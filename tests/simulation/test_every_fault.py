@@ -467,9 +467,9 @@ def assert_as_before(one: OneFault, *, patched: bool) -> None:
     changed_documents = Seen.of(one).changed_documents()
     assert changed_documents - other == moved  # by the losses of the spare port
     assert changed_documents >= {end for end in renewed if now.peer[end] != NO_END}
-    for name in ("lit", "failed", "code", "excess_db", "loss_db", "log10_ber"):
+    for name in ("lit", "failed", "code", "excess_db", "loss_db", "worst_lane_log10_ber"):
         differs = np.flatnonzero(getattr(was, name) != getattr(now, name)).tolist()
-        assert set(differs) <= (moved | other if name == "log10_ber" else moved), name
+        assert set(differs) <= (moved | other if name == "worst_lane_log10_ber" else moved), name
     elsewhere = {("ocs", f"{POD}/{OCS}"), ("links", f"{POD}/cube-1"), ("links", f"{POD}/cube-5")}
     documents = one.documents()
     changed = {key for key, document in documents.items() if document != one.documents_before[key]}

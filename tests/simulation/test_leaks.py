@@ -166,7 +166,7 @@ def check_nothing_is_left(site: Site) -> None:
     tables = (
         "slices promises tickets unhealthy suspects "
         "module_failed_cubes ocs_down "
-        "drained bad_ends queued chips_allocated wakes_us"
+        "drained bad_ends queued chips_allocated next_preemption_us"
     )
     assert left_over(scheduler, tables) == {}
     occupancy = occupancy_of(scheduler)

@@ -145,14 +145,18 @@ def test_frames_and_looks_come_at_the_new_pace() -> None:
     bench = Bench([DIAGNOSIS, OCS, TRANSCEIVERS], config)
     assert bench.due_us() is None
     now_us = 100 * US_PER_S
-    bench.say(changed(transceivers__telemetry_interval_s=900, transceivers__look_interval_s=600), now_us)
+    bench.say(
+        changed(transceivers__telemetry_interval_s=900, transceivers__inspection_interval_s=600), now_us
+    )
     state = bench.state("transceivers")
     assert (state.next_frame_us, state.next_inspection_us) == (900 * US_PER_S, 600 * US_PER_S)
     assert bench.state("ocs").telemetry_interval_s == 900
     assert bench.state("diagnosis").recheck_after_s == 1_200
     bench.run(US_PER_HOUR)
     assert state.next_inspection_us is None  # nothing is wrong, and nothing to look at
-    bench.say(changed(transceivers__telemetry_interval_s=0, transceivers__look_interval_s=0), US_PER_HOUR + 1)
+    bench.say(
+        changed(transceivers__telemetry_interval_s=0, transceivers__inspection_interval_s=0), US_PER_HOUR + 1
+    )
     assert (state.next_frame_us, state.next_inspection_us, state.early_inspection_us, bench.due_us()) == (
         None,
         None,

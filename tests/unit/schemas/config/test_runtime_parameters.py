@@ -75,7 +75,7 @@ def test_a_recorded_trace_stays() -> None:
         ),
         (
             SuperpodConfig(),
-            {"transceivers__look_interval_s": 5},
+            {"transceivers__inspection_interval_s": 5},
             "transceivers.inspection_interval_s: 5 is not allowed; must be 0, or between 60 and 31536000",
         ),
         (SuperpodConfig(), {"scheduler__hot_spares": 64}, "scheduler.hot_spares 64 and scheduler.hold_back"),

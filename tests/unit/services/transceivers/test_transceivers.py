@@ -177,9 +177,9 @@ def test_a_link_that_trains_with_a_dirty_connector_is_measured_with_it(trained: 
         if first:
             said = bodies(bench.say(connected(), 300))
             assert said == [LinksTrained(slice=NAME, up=30, degraded=(), down=(NORTH, SOUTH))]
-    for name in ("log10_ber", "code"):
+    for name in ("worst_lane_log10_ber", "code"):
         one, other = (getattr(bench.state("transceivers"), name) for bench in (late, trained))
-        assert np.array_equal(one, other, equal_nan=name == "log10_ber")
+        assert np.array_equal(one, other, equal_nan=name == "worst_lane_log10_ber")
 
 
 def test_a_dark_module_reports_as_well() -> None:

@@ -154,7 +154,7 @@ def test_the_log_shows_what_the_services_do(twin: DrivenTwin) -> None:
     client = twin.client()
     change(client, "pod-1", failures__enabled=True, failures__host_per_day=5.0, workload__offered_load=0.5)
     twin.advance(6)
-    change(client, "pod-1", failures__host_per_day=1.0, transceivers__look_interval_s=600)
+    change(client, "pod-1", failures__host_per_day=1.0, transceivers__inspection_interval_s=600)
     change(client, "pod-1", repairs__technicians=1, cubes__maintenance_per_day=1.0, scheduler__preflight_s=0)
     twin.advance(12)
     assert any(m["type"] == "FaultBegan" for m in twin.messages("pod-1"))
