@@ -54,7 +54,7 @@ def read_manifest(backup: Path) -> BackupManifest:
         own = fields.pop(OWN_DIGEST)
         if fields["format"] != BACKUP_FORMAT:
             raise OperationFailed(
-                f"{where}: {MANIFEST} has format {fields['form']!r}; must be {BACKUP_FORMAT}"
+                f"{where}: {MANIFEST} has format {fields['format']!r}; must be {BACKUP_FORMAT}"
             )
         if own != _digest(fields):
             raise OperationFailed(f"{where}: {MANIFEST} was changed: its digest differs")
