@@ -60,7 +60,7 @@ def start_from_snapshots(
     None if the fold must start at the beginning of the log. If a site was upgraded to other rules, its fold
     starts at the snapshot in `upgrades`/SITE or later. `line_before` returns the line before an offset of the
     partition, empty if the partition is shorter. `sites` are the offsets at which the sites begin. Snapshots
-    that are damaged, of another log or of another form are logged and skipped.
+    that are damaged, of another log or of another layout are logged and skipped.
     """
     commits: list[Commit] = []
     emitted: dict[str, int] = {}

@@ -15,7 +15,7 @@ class CodeVersion(Model):
 
 
 class Upgraded(Body):
-    """Another version continues the site from here, with other rules or with states in another form. No
+    """Another version continues the site from here, with other rules or with states in another layout. No
     service reads it. `state_sha256` is the digest of all states of the site after their conversion, which are
     kept as a snapshot."""
 

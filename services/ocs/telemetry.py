@@ -53,7 +53,7 @@ def frame(state: OcsState, message: Envelope) -> bytes | None:
     """
     if next_frame_due_us(state.telemetry_interval_s, message.at_us - 1) != message.at_us:
         return None
-    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/telemetry_frames.py
 
     chassis = chassis_of(state, message.at_us)
     readings = _read(state, chassis, message.at_us)
@@ -81,7 +81,7 @@ def on_parameters_changed(state: OcsState, body: ParametersChanged, _message: En
 
 def _fields(readings: OcsReadings) -> "dict[str, pa.Array]":
     """The columns of all fields."""
-    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/telemetry_frames.py
 
     def floats(values: FloatArray) -> Any:
         return pa.array(values.astype(np.float32), mask=np.isnan(values))

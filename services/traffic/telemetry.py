@@ -16,7 +16,7 @@ def frame(state: TrafficState, message: Envelope) -> bytes:
     - `links` that carry traffic between them
     - `load_mbps` and `carries_mbps` (capacity) from `tail` to `head`
     """
-    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/telemetry_frames.py
 
     tails, heads = np.nonzero(state.links)
     carries = trunk_capacity(state.plant, state.links.astype(np.int64))

@@ -51,7 +51,7 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
 
     Values that a module cannot measure are null: all if it is dead, and error counts if a lane has no light.
     """
-    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/telemetry_frames.py
 
     ends = np.flatnonzero(state.peer != NO_END)
     readings = readings_of(state, ends, message.at_us)
@@ -70,7 +70,7 @@ def frame(state: TransceiversState, message: Envelope) -> bytes:
 
 
 def _fields(readings: Readings) -> "dict[str, pa.Array]":
-    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/telemetry_frames.py
 
     def floats(values: FloatArray) -> Any:
         return pa.array(values.astype(np.float32), mask=np.isnan(values))

@@ -73,7 +73,7 @@ class LogDamaged(LightwaveError):
 
 
 class UpgradeNeeded(LightwaveError):
-    """The states have other rules or another form than this code; an upgrade must convert them first."""
+    """The states have other rules or another layout than this code; an upgrade must convert them first."""
 
 
 class ServiceFailed(LightwaveError):

@@ -1,5 +1,5 @@
-"""Another version of the twin's software: a copy of its sources with other rules, and a state in another form
-that a migration leads to."""
+"""Another version of the twin's software: a copy of its sources with other rules, and a state in another
+layout that a migration leads to."""
 
 import os
 import shutil

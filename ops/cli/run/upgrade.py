@@ -83,7 +83,7 @@ def _check_lines(rows: "list[UpgradeCheckRow]") -> list[str]:
 
 def _line(row: "UpgradeRow") -> str:
     before, after, migrated = row["before"], row["after"], row["migrated"]
-    how = f"states of {', '.join(migrated)} in another form" if migrated else "states as they are"
+    how = f"states of {', '.join(migrated)} in another layout" if migrated else "states as they are"
     return (
         f"{row['site']}: at {row['position']:,} messages from rules {before['rules']} ({before['software']}) "
         f"to rules {after['rules']} ({after['software']}), {how}"

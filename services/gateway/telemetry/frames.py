@@ -40,7 +40,7 @@ def open_frame(
     It must have `state`, the integer columns `whose`, INTEGER_COLUMNS and `flags`, the float columns
     `fields`, and the columns `lists` with lists of floats.
     """
-    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/frames.py
+    import pyarrow as pa  # noqa: PLC0415 -- as in shared/basics/telemetry_frames.py
 
     try:
         with pa.ipc.open_stream(frame) as reader:

@@ -68,9 +68,8 @@ def logged_roots_before(log: IndexedLog, position: int) -> Iterator[tuple[int, E
 
 
 UPGRADE_COMMAND = "lightwave upgrade"
-"""The commands for states of other rules or forms, and for states of unknown code."""
 REBUILD_COMMAND = "lightwave up --rebuild-all"
-"""The commands for states of other rules, or of another form, and for those of which nobody knows."""
+"""The commands for states of other rules or of another layout, and for states of unknown code."""
 
 REBUILD_STRIDE = 2_000
 """Log messages that a recovery folds between two commits."""

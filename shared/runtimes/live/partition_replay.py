@@ -68,9 +68,9 @@ class PartitionReplay:
         self._store = MemoryStore()
         self._last_seqs: dict[str, int] = dict(start.emitted) if start is not None else {}
         """Source of a service → its last seq on the log; readers drop repeats."""
-        forms = state_layouts(service for one in served for service in one.by_kind.values())
+        layouts = state_layouts(service for one in served for service in one.by_kind.values())
         note = code_version_values(
-            StateCodeVersion(RULES, forms, "")
+            StateCodeVersion(RULES, layouts, "")
         )  # as the folds record it with their first commits
         for commit in start.commits if start is not None else ():
             positions = {service.name: self.end for service in served}

@@ -134,8 +134,8 @@ class PartitionFold:
         """Fabric → this service there, in the order of reading."""
         self._trackers: dict[str, StateTracker] = {}
         self._is_stop_stored = False
-        forms = state_layouts(served.by_kind.values())
-        self._code = StateCodeVersion(RULES, forms, software)
+        layouts = state_layouts(served.by_kind.values())
+        self._code = StateCodeVersion(RULES, layouts, software)
         self._code_note: dict[str, str] = code_version_values(self._code)
         """What the next commit records of the code; empty if the store already has it."""
         self._required_values = shared_code_values(self._code)

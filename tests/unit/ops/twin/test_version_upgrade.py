@@ -1,4 +1,4 @@
-"""A twin that another version left, taken over: by other rules, or with states in another form; cut off
+"""A twin that another version left, taken over: by other rules, or with states in another layout; cut off
 behind each of its steps, without room at each, and refused where it cannot be."""
 
 import contextlib
@@ -53,7 +53,7 @@ CONFIG = SuperpodConfig(seed=5, pod=PodConfig(cubes=4), failures=FailuresConfig(
 SITES = ("pod-0", "pod-1")
 LIVED = 12 * US_PER_HOUR
 THEN = "1.0+then"
-FORM = "of then"
+LAYOUT = "of then"
 
 
 class Killed(BaseException):
@@ -380,7 +380,7 @@ def test_what_another_version_began_only_that_one_ends(data: Path) -> None:
         ({RULES_VALUE: str(RULES + 1)}, UpgradeNeeded, "which are older: start it with that version"),
         ({RULES_VALUE: None}, UpgradeNeeded, "whose rules had no number; `lightwave up --rebuild-all`"),
         (
-            {f"{LAYOUT_VALUE}cubes": FORM},
+            {f"{LAYOUT_VALUE}cubes": LAYOUT},
             UpgradeNeeded,
             "cubes: no migration leads from states of layout of then",
         ),
@@ -407,18 +407,18 @@ def test_a_folder_without_a_twin_and_one_that_is_in_use_are_refused(data: Path, 
     folder.release()
 
 
-# --- states in another form ---------------------------------------------------------------------------------
+# --- states in another layout -------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def of_another_form(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same rules, and states of cubes whose form has another digest, which a migration leads from."""
-    noted(data, {RULES_VALUE: str(RULES), f"{LAYOUT_VALUE}cubes": FORM})
-    step = Migration(FORM, state_layout(CUBES.state), dict)
+    """The same rules, and states of cubes whose layout has another digest, which a migration leads from."""
+    noted(data, {RULES_VALUE: str(RULES), f"{LAYOUT_VALUE}cubes": LAYOUT})
+    step = Migration(LAYOUT, state_layout(CUBES.state), dict)
     real = migrations._steps
 
-    def steps(service: Any, form: str | None) -> list[Migration]:
-        return [step] if service.name == "cubes" and form == FORM else real(service, form)
+    def steps(service: Any, layout: str | None) -> list[Migration]:
+        return [step] if service.name == "cubes" and layout == LAYOUT else real(service, layout)
 
     monkeypatch.setattr(migrations, "_steps", steps)
     return data
