@@ -8,12 +8,10 @@ from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 
 def answer_text(results: Results) -> str:
     """The answer to the question in a sentence; a quick form says that it answers nothing."""
-    chosen = _answer(results)
-    return (
-        f"Quick form: it shows that the experiment runs, and answers nothing. {chosen}"
-        if results.planned.is_quick
-        else chosen
-    )
+    sentence = _answer(results)
+    if results.planned.is_quick:
+        return f"Quick form: it shows that the experiment runs, and answers nothing. {sentence}"
+    return sentence
 
 
 def _answer(results: Results) -> str:

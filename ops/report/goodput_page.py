@@ -56,7 +56,7 @@ def goodput_page(
     return html_page(title, [paragraph(explained), *sections], style=STYLE)
 
 
-def place_bands(spans: Sequence[GoodputSpan]) -> list[CategoryBand]:
+def category_bands(spans: Sequence[GoodputSpan]) -> list[CategoryBand]:
     """Those that are anything in any span, the lowest first."""
     categories = dict.fromkeys(
         [*CATEGORY_STYLES, *(category for span in spans for category in span["chip_us"])]
@@ -84,7 +84,7 @@ def _section(name: str, whole: GoodputSpan, spans: Sequence[GoodputSpan]) -> str
     spans = [span for span in spans if span["total_chip_us"]]
     if not spans:
         return f"<h2>{escape(name)}</h2><p>No time has passed.</p>"
-    drawn = place_bands(spans)
+    drawn = category_bands(spans)
     colours = legend((band.colour, band.words) for band in reversed(drawn))
     return f"<h2>{escape(name)}</h2>\n{_chart(name, spans, drawn)}\n{colours}\n{_table(whole)}"
 
@@ -138,7 +138,7 @@ def _table(whole: GoodputSpan) -> str:
     """All of the time in words and numbers."""
     total = whole["total_chip_us"]
     rows = []
-    for band in reversed(place_bands([whole])):
+    for band in reversed(category_bands([whole])):
         (share,) = band.shares
         cells = (escape(band.words), format_chip_hours(share * total), f"{100 * share:.2f} %")
         rows.append(table_row(cells, (CHIP_HOURS, SHARE)))

@@ -294,8 +294,7 @@ class TopologyConfig(Model):
     )
     wait_h: float = parameter(
         24.0,
-        "maximum time that a stage waits until it can keep the promised capacity; then the rewiring "
-        "is aborted",
+        "maximum time that a stage waits until it can keep the capacity floor; then the rewiring is aborted",
         unit="hours",
         source="choice",
         ge=0,

@@ -55,5 +55,5 @@ def _slices(uses: Mapping[int, JobUse], used: Mapping[int, UsageByCategory]) -> 
 
 
 def chip_time(used: UsageByCategory) -> ChipTime:
-    """The non-zero entries of a usage, as messages and documents have them."""
-    return tuple([(place, us) for place, us in used.by_category().items() if us])
+    """The categories with usage, as messages and documents have them."""
+    return tuple([(category, us) for category, us in used.by_category().items() if us])

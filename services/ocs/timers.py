@@ -12,7 +12,7 @@ from shared.engine.service import Output
 
 
 def on_tick(state: OcsState, _tick: Tick, _message: Envelope) -> list[Output]:
-    """Settle mirrors whose time has come: commands first, then restored circuits, then retries."""
+    """Complete what is due: commands first, then restored circuits, then retries."""
     emitted = (
         complete_restarts(state)
         + complete_connects(state)

@@ -102,7 +102,7 @@ def _lost_control(state: TopologyState, ocses: Iterable[int]) -> str | None:
 
 
 def _below_capacity_floor(state: TopologyState, rewiring: Rewiring, left: FloatArray) -> str | None:
-    """Which block would keep less capacity than promised, in a sentence; None if none. Blocks that are
+    """Which block would keep less than the capacity floor, in a sentence; None if none. Blocks that are
     down do not count."""
     least = np.asarray(rewiring.least_gbps)
     # A dark port or bundle is subtracted twice, so limit the result to 0.

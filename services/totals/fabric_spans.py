@@ -39,7 +39,9 @@ class PodSpan:
     @property
     def usable_chip_us(self) -> float:
         """Chip-time that was healthy and not drained."""
-        return float(self.total_chip_us) - sum([float(self.chip_us.get(place, 0)) for place in UNUSABLE])
+        return float(self.total_chip_us) - sum(
+            [float(self.chip_us.get(category, 0)) for category in UNUSABLE]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,14 +101,15 @@ def _network_mean(of: NetworkFigure, scale: int = 1) -> Compute:
     return compute
 
 
-def _chip_hours(place: str) -> PodFigure:
-    return lambda pod: float(pod.chip_us.get(place, 0)) / US_PER_HOUR
+def _chip_hours(category: str) -> PodFigure:
+    return lambda pod: float(pod.chip_us.get(category, 0)) / US_PER_HOUR
 
 
-def _total_chip_hours(*places: str) -> Compute:
+def _total_chip_hours(*categories: str) -> Compute:
     def compute(spans: Sequence[FabricSpan]) -> float:
         return (
-            float(sum([pod.chip_us.get(place, 0) for pod in _pods(spans) for place in places])) / US_PER_HOUR
+            float(sum([pod.chip_us.get(category, 0) for pod in _pods(spans) for category in categories]))
+            / US_PER_HOUR
         )
 
     return compute
@@ -205,13 +206,13 @@ _TABLE = (
     ),
     *[
         Measure(
-            f"chip_hours_{place}_a_day",
+            f"chip_hours_{category}_a_day",
             "chip-hours",
             f"chip-hours a pod and day: {words}",
-            _a_day(_chip_hours(place)),
+            _a_day(_chip_hours(category)),
             better="less",
         )
-        for place, words in {
+        for category, words in {
             "lost": "work that faults took, and what went by before they were noticed",
             "recovering": "from a fault until the slice was ready again",
             "startup": "from the admission to the first step",
@@ -336,7 +337,7 @@ _TABLE = (
     Measure(
         "served",
         "share",
-        "traffic that was served, of what was asked",
+        "traffic that was served, of the demand",
         _network_mean(lambda network: network.served),
         kinds=NETWORKS,
         better="more",

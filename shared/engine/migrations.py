@@ -17,8 +17,8 @@ def migrate_fields(service: AnyService, layout: str | None, stored: StoredFields
 
 
 def services_to_migrate(layouts: Mapping[str, str], services: Iterable[AnyService]) -> list[str]:
-    """The services whose states, stored in these layouts, must be migrated; UpgradeNeeded where one
-    cannot."""
+    """The services whose states, stored in these layouts, must be migrated; UpgradeNeeded if one
+    cannot be."""
     found = {service.name for service in services if _steps(service, layouts.get(service.name))}
     return sorted(found)
 

@@ -93,7 +93,7 @@ class NetworkStudy:
         return Timing(self.config.drain_s, self.config.qualify_s, self.config.undrain_s)
 
     def capacity_floor(self, given: float | None) -> float:
-        """The given capacity_floor, or else that of the site file."""
+        """The given capacity floor, or else that of the site file."""
         return self.config.capacity_floor if given is None else given
 
     def plant_content(self) -> PlantContent:

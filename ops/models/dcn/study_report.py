@@ -272,9 +272,8 @@ def growth_table(rows: Sequence[GrowthRow], capacity_floor: float) -> str:
     one = len(short) == 1
     return (
         f"{rows_table(rows)}\n\n{', '.join(short)} {'keeps' if one else 'keep'} less than the capacity "
-        "floor of "
-        f"{capacity_floor:g}, because racks and modules are changed by hand; the capacity floor applies "
-        "only to the stages in which circuits move"
+        f"floor of {capacity_floor:g}, because racks and modules are changed by hand; the capacity floor "
+        "applies only to the stages in which circuits move"
     )
 
 

@@ -241,8 +241,9 @@ def _campus_changes() -> Measured:
     ups, downs = zip(*found, strict=True)
     return Measured(
         least("each", (*ups, *downs)),
-        note=f"{said('up', ups)}; {said('down', downs)} ({FEW} campuses); where {100.0 * STRICT:.0f} % are "
-        f"promised, of the lesser of before and after, {least('each', chain(*strict)):.1f} % of before",
+        note=f"{said('up', ups)}; {said('down', downs)} ({FEW} campuses); with a floor of "
+        f"{100.0 * STRICT:.0f} %, of the lesser of before and after, "
+        f"{least('each', chain(*strict)):.1f} % of before",
     )
 
 
@@ -273,7 +274,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         Stated(100.0 * CAPACITY_FLOOR, "%", "at least"),
         derived(
             "the paper states that patterns shift as services are turned up and down; clusters, and what is "
-            "kept, are ours: plans guarantee it of the lesser of before and after, the row asks it of before"
+            "kept, are ours: plans keep it of the lesser of before and after, the row requires it of before"
         ),
         "model",
         _campus_changes,

@@ -276,8 +276,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         Stated(100.0 * CAPACITY_FLOOR, "%", "at least"),
         derived(
             "the paper states that blocks are added as needed; the share to keep is our capacity "
-            "floor, which plans "
-            "are made to hold"
+            "floor, which plans keep"
         ),
         "model",
         _kept_by_blocks,

@@ -153,7 +153,7 @@ def _jobs_disrupted() -> Measured:
 def _of_all_chips(run: ClaimRun) -> float:
     """The share of all chip-time that slices had, of chips out of order too."""
     pod = run.pod
-    unusable = sum(pod.chip_us[place] for place in UNUSABLE)
+    unusable = sum(pod.chip_us[category] for category in UNUSABLE)
     return float(pod.utilisation * (1.0 - unusable / pod.total_chip_us))
 
 

@@ -249,7 +249,7 @@ def _rings(joined: dict[int, int], circuits: int) -> list[list[tuple[int, int]]]
 def _may(assignment: PortAssignment, given_up: list[tuple[int, int]], made: list[tuple[int, int]]) -> bool:
     """Whether each pair has this many surplus or missing links; a pair may occur in both directions."""
     return all(
-        book_of[one].get(other, 0) >= times
-        for book_of, links in ((assignment.over, given_up), (assignment.under, made))
+        counts[one].get(other, 0) >= times
+        for counts, links in ((assignment.over, given_up), (assignment.under, made))
         for (one, other), times in Counter((min(pair), max(pair)) for pair in links).items()
     )

@@ -162,9 +162,8 @@ class _Plan:
         name = self.plant.blocks[block].name
         return (
             f"capacity_floor: {self.capacity_floor} is not allowed; block {name} has "
-            f"{len(part.removed)} circuits on OCS "
-            f"{part.switch} that can only change together, which leaves {share:.4f} of its capacity; "
-            "must be low enough for them"
+            f"{len(part.removed)} circuits on OCS {part.switch} that can only change together, which leaves "
+            f"{share:.4f} of its capacity; must be low enough for them"
         )
 
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ops.report.goodput_page import CATEGORY_STYLES, FILLER, goodput_page, place_bands
+from ops.report.goodput_page import CATEGORY_STYLES, FILLER, category_bands, goodput_page
 from shared.basics.units import US_PER_HOUR
 from shared.models.jobs.goodput_accounting import sum_by_category
 from shared.models.jobs.goodput_categories import CATEGORIES as OF_SLICES
@@ -34,7 +34,7 @@ SECOND = span(1, {"productive": HOUR_US // 2, "idle_unwanted": HOUR_US // 2})
 
 
 def test_every_column_is_full_and_filler_stands_apart() -> None:
-    drawn = {band.words: list(band.shares) for band in place_bands([FIRST, SECOND])}
+    drawn = {band.words: list(band.shares) for band in category_bands([FIRST, SECOND])}
     assert drawn == {
         "productive": [0.5, 0.5],
         "lost": [0.25, 0],
@@ -45,14 +45,14 @@ def test_every_column_is_full_and_filler_stands_apart() -> None:
 
 def test_what_slices_did_lies_below_filler_and_the_rest_above() -> None:
     all_us = dict.fromkeys(CATEGORY_STYLES, US_PER_HOUR)
-    words = [band.words for band in place_bands([span(0, all_us, {"startup": 1})])]
+    words = [band.words for band in category_bands([span(0, all_us, {"startup": 1})])]
     place = words.index(FILLER[0])
     assert words[:place] == [CATEGORY_STYLES[name][0] for name in CATEGORY_STYLES if name in OF_SLICES]
     assert len(words) == len(CATEGORY_STYLES) + 1
 
 
 def test_a_place_that_has_no_colour_yet_is_drawn_all_the_same() -> None:
-    assert [band.words for band in place_bands([span(0, {"on_loan": HOUR_US})])] == ["on loan"]
+    assert [band.words for band in category_bands([span(0, {"on_loan": HOUR_US})])] == ["on loan"]
 
 
 def test_the_page_needs_no_network_and_shows_what_it_draws() -> None:
