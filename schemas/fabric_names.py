@@ -8,9 +8,9 @@ from dataclasses import dataclass
 class FabricNaming:
     """How fabrics of one kind, and their resources, are named.
 
-    `prefix`: that of fabrics that nobody named, `pod` of `pod-0`; kinds with the same prefix count as one
-    where a request names no fabric. `first_words`: the words with which names of resources begin after the
-    fabric, `cube` of `pod-0/cube-12/host-3`.
+    `prefix`: that of default names, `pod` of `pod-0`; kinds with the same prefix count as one when a request
+    names no fabric. `first_words`: the words with which names of resources begin after the fabric, `cube` of
+    `pod-0/cube-12/host-3`.
     """
 
     prefix: str

@@ -38,7 +38,7 @@ OnProgress = Callable[[float], None]
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STEPS_MIN = 200
 STEP_US_MAX = US_PER_DAY
-"""A run is done in so many steps at least, of a simulated day at most: after each it tells how far it is."""
+"""A run has at least `STEPS_MIN` steps of at most a simulated day, and reports its progress after each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,8 @@ def repeat_command(
     inject: Sequence[str],
     from_time: str | None = None,
 ) -> list[str]:
-    """The command that repeats a run, from any folder; `begun` is the time that it continues from, if any."""
+    """The command that repeats a run, from any folder; `from_time` is the time that it continues from, if
+    any."""
     arguments = ["lightwave", "lab", "run"]
     if from_time is not None:
         arguments += ["--from", from_time]

@@ -26,11 +26,10 @@ def _number_as_text(value: object) -> object:
 
 
 class SliceRequest(Model):
-    """Request a slice. Without a duration it runs until it is released. Without a fabric it is one of the
-    first pod. Quotas count for `owner`. `recovery` lists the allowed
-    recoveries, the one preferred at equal cost first; `route:2%` allows routes that slow steps by at most 2%.
-    With `pods` it is a multislice job, one slice in each pod, all or none: the number of pods, or their names
-    in ring order."""
+    """Request a slice. Without a duration it runs until it is released. Without `fabric` it is for the first
+    pod. Quotas count for `owner`. `recovery` lists the allowed recoveries, the one preferred at equal cost
+    first; `route:2%` allows routes that slow steps by at most 2%. With `pods` it is a multislice job, one
+    slice in each pod, all or none: the number of pods, or their names in ring order."""
 
     fabric: str | None = None
     shape: str = Field(examples=["4x4x8"])

@@ -115,8 +115,8 @@ class PlantGraph:
         """The parts of these kinds without which this part cannot be used, in order of `words` and of
         number.
 
-        A part with many fibres, or one that supplies many parts, survives the loss of some of them. So of
-        what these depend on, only that counts which all of them have in common.
+        A part with many fibres, or one that supplies many parts, survives the loss of some of them. So only
+        parts on which all of them depend count.
         """
         graph, key = self.dependence, (part.kind, part.number)
         if part.kind == self.plant.ends.kind:

@@ -98,7 +98,7 @@ def between(since: SiteTotals, end: SiteTotals) -> FabricSpan:
 
 
 def ended(read_totals: SiteTotals) -> list[str]:
-    """Slices that ended and have a slice_time of their own."""
+    """Slices that ended and have accounting of their own."""
     totals = read_totals[POD]
     assert isinstance(totals, PodTotals)
     return [name for name, slice_time in totals.chip_time.slices.items() if slice_time.ended_us is not None]

@@ -5,8 +5,8 @@ One source for both forms: plain Python on lists, or compiled on arrays.
 Arguments, in groups:
 
     faults    `at` in order of time, `of` the parts, and when `noticed` (empty: at once)
-    shop      by part its class; by class the mean repair time, and its queue, which is twice the rank, plus
-              one if specialists do it, too
+    shop      by part its class; by class the mean repair time, and its queue, which is twice the
+              repair priority, plus one if specialists do it, too
     units     repair times of mean 1 for the repairs from a number on, and that number
     table     by record: which part failed when, the number of its repair request (−1: not noticed yet), when
               the repair began and ended (−1.0: not yet), its duration, who does it (0 crews, 1 specialists),
@@ -32,7 +32,7 @@ NOT_YET = -1.0
 def next_queue(crew_kind: int, heads: Any, requested: Any) -> int:
     """The queue whose first repair is next for crews (0) or specialists (1); −1 if none waits for them.
 
-    Crews take the lowest rank first, specialists the oldest request first.
+    Crews take the lowest priority number first, specialists the oldest request first.
     """
     chosen = -1
     for queue in range(crew_kind, len(heads), 1 + crew_kind):

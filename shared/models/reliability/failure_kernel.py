@@ -142,7 +142,7 @@ class _LoopState:
         self._make: Callable[[npt.NDArray[Any]], Any] = _as_list if loop is plain else np.asarray
         self._loop = loop
         classes = shop.classes
-        ranks = 1 + max(one.repair_priority for one in classes)
+        priorities = 1 + max(one.repair_priority for one in classes)
         whole, real = np.int64, np.float64
         make = self._make
         self._by_shop = (
@@ -152,7 +152,7 @@ class _LoopState:
         )
         self._down = make(np.zeros(shop.parts, dtype=np.int8))
         self._records: list[Any] = [make(np.empty(0, dtype=kind)) for kind, _ in _COLUMNS]
-        self._queues = (make(np.full(2 * ranks, -1)), make(np.full(2 * ranks, -1)))
+        self._queues = (make(np.full(2 * priorities, -1)), make(np.full(2 * priorities, -1)))
         # Each part is noticed or repaired only once at a time.
         self._work = (make(np.zeros(shop.parts)), make(np.zeros(shop.parts, dtype=whole)))
         first = np.zeros(COUNTS, dtype=whole)

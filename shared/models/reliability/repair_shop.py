@@ -6,7 +6,7 @@ from shared.basics.checks import check_count, check_not_negative, check_positive
 from shared.basics.errors import InvalidInput
 
 PARTS_MAX = 1_000_000
-RANKS_MAX = 16
+PRIORITIES_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class PartClass:
 
     Each works for an exponential time with `failure_rate`, and its repair has mean `repair_time`, in the same
     unit of time. Repairs of a lower `repair_priority` start first, and in order of request within a
-    repair_priority. `special`: specialists do them, too.
+    priority. `special`: specialists do them, too.
     """
 
     name: str
@@ -29,7 +29,7 @@ class PartClass:
         check_count("number", self.number, 0, PARTS_MAX)
         check_not_negative("failure-rate", self.failure_rate)
         check_positive("repair-time", self.repair_time)
-        check_count("repair_priority", self.repair_priority, 0, RANKS_MAX - 1)
+        check_count("repair_priority", self.repair_priority, 0, PRIORITIES_MAX - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The chip_time of a fabric: exact sums at any moment, and what a span between two moments comes to."""
+"""The chip-time of a fabric: exact sums at any moment, and what a span between two moments comes to."""
 
 from dataclasses import replace
 

@@ -294,12 +294,12 @@ def test_a_stage_that_does_not_qualify_is_taken_back(planned: Bench) -> None:
 
 
 def approve_without_capacity_floor(bench: Bench) -> None:
-    """Begin its first stage whatever it takes, and capacity_floor much again after that."""
+    """Begin its first stage without a capacity floor, and restore the floor after that."""
     topology = bench.state("topology")
-    promised = topology.config
-    topology.config = promised.model_copy(update={"capacity_floor": 0.0})
+    with_floor = topology.config
+    topology.config = with_floor.model_copy(update={"capacity_floor": 0.0})
     approve(bench)
-    topology.config = promised
+    topology.config = with_floor
 
 
 def test_a_block_that_is_down_is_planned_for_as_if_it_were_back(planned: Bench) -> None:
