@@ -11,8 +11,8 @@ from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
 from schemas.files.site_plan import SitePlan
 from services.fleet import services_of
-from services.service_names import kinds_with
 from services.totals.fabric_spans import FabricSpan, FabricTotals, fabric_span
+from services.totals.measures import NETWORKS
 from services.totals.network_totals import network_totals
 from services.totals.pod_totals import ChipTimeReader, pod_totals
 from services.totals.slice_log import SliceLogRecorder
@@ -24,8 +24,6 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 SiteTotals = dict[str, FabricTotals]
 """Counters of each pod and network of a site at one time; other fabrics have none."""
-NETWORKS = kinds_with("traffic")
-"""Kinds of fabrics with traffic."""
 UNTIL_COMMISSIONED = -1
 
 

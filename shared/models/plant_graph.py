@@ -137,23 +137,6 @@ class PlantGraph:
     def _supplied_by(self, word: str) -> set[str]:
         return {supply.served for supply in self.plant.supplies if supply.word == word}
 
-    def failure_domain(self, part: Part) -> Part:
-        """The part that goes out of use as a whole when this part fails."""
-        word = self.plant.kind(part.kind).domain
-        found = self.enclosing_whole(part, word) if word is not None else None
-        return part if found is None else found
-
-    def enclosing_whole(self, part: Part, word: str) -> Part | None:
-        """The part of kind `word` that this one is a piece of; None if there is none."""
-        node = (part.kind, part.number)
-        while node[0] != word:
-            parent = self.plant.kind(node[0]).parent
-            owners = [owner for owner in self.dependence.predecessors(node) if owner[0] == parent]
-            if not owners:
-                return None
-            (node,) = owners
-        return self.plant.part(*node, part.fabric)
-
     # --- light ------------------------------------------------------------------------------------------
 
     def light_path(self, end: Part, circuits: IntArray | None) -> tuple[tuple[Part, ...], ...]:
@@ -201,7 +184,7 @@ class PlantGraph:
         cubes) of each slice. `own` are the link ends of the part, if the plant alone does not determine them.
         """
         plant, ends = self.plant, self.plant.ends
-        domain = self.failure_domain(target)
+        domain = plant.failure_domain(target)
         own = self.dependents(target, ends.kind) if own is None else own
         links = sorted(
             {(min(end, far), max(end, far)) for end in own if (far := int(far_ends[end])) != NO_END}

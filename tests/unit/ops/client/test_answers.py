@@ -2,11 +2,15 @@
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pkgutil import walk_packages
+from types import ModuleType
 
 import pytest
 from pydantic import BaseModel
 
+import schemas
 from ops.client.answers import DEFAULTS, JsonRecord, as_record
 from schemas.api import descriptions, explain, ocs_management, rows, sensor_readings, whatif
 from schemas.api import network_rows as networks
@@ -15,9 +19,9 @@ from schemas.documents import pods, repairs
 MODULES = (descriptions, explain, ocs_management, rows, sensor_readings, whatif, networks, pods, repairs)
 
 
-def models() -> Iterator[type[BaseModel]]:
-    """All models of answers and of the documents that are rows."""
-    for module in MODULES:
+def models(modules: Iterable[ModuleType] = MODULES) -> Iterator[type[BaseModel]]:
+    """All models of these modules; the default is those of answers and of the documents that are rows."""
+    for module in modules:
         for found in vars(module).values():
             if isinstance(found, type) and issubclass(found, BaseModel):
                 yield found
@@ -50,4 +54,5 @@ def test_fields_are_attributes_and_json_stays_json() -> None:
 
 def test_no_model_has_a_field_that_a_dict_has_too() -> None:
     """The attribute of a JsonRecord would be the method."""
-    assert not {name for model in models() for name in model.model_fields} & set(dir(dict))
+    every = [import_module(found.name) for found in walk_packages(schemas.__path__, "schemas.")]
+    assert not {name for model in models(every) for name in model.model_fields} & set(dir(dict))
