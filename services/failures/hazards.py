@@ -1,8 +1,9 @@
 """Times and targets of spontaneous faults: a Poisson process for each class of parts.
 
 Failure rates may vary slowly and with the age of parts (NSDI 2024). `shared.models.faults.fault_kinds` has
-the classes and their rates, `shared.models.faults.hazard_variation` the variation. Assumption: the rate of cables is
-for each link end (96 a cube), because technicians replace module, cable and connector of one end together.
+the classes and their rates, `shared.models.faults.hazard_variation` the variation. Assumption: the rate of
+cables is for each link end (96 a cube), because technicians replace module, cable and connector of one end
+together.
 
 A varying rate is modelled as a clock that runs faster and slower. Gaps are drawn in the time of a constant
 rate, and converted to the time at which the clock has advanced by the gap. Ages are handled by rejection:
