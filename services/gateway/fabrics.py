@@ -9,7 +9,7 @@ from schemas.fabric_names import default_fabric_name
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import ResourceKind
 from services.gateway.runtime_ports import FabricView, TwinPorts
-from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.spelling import truncated
 from shared.models.fabric_plants import plant_of
 from shared.models.network.blocks import NetworkLayout as Network
@@ -146,9 +146,16 @@ def site_fabrics(twin: TwinPorts, site: str) -> dict[str, FabricConfig]:
 
 def default_fabric(twin: TwinPorts, fabric: str | None) -> str:
     """The given fabric, or the default of all that were commissioned (`default_fabric_name`). Raise NotFound
-    if there is no such fabric."""
+    if there is no such fabric.
+
+    The log can be read while the store does not answer; the default is then the fabric that is named like the
+    first pod.
+    """
     if fabric is None:
-        fabric = _default_of(twin, commissioned_fabrics(twin))
+        try:
+            fabric = _default_of(twin, commissioned_fabrics(twin))
+        except StoreUnreachable:
+            fabric = _default_of(twin, ())
     config_of(twin, fabric)
     return fabric
 
