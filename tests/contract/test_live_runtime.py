@@ -75,13 +75,17 @@ class DrivenLive:
             time.sleep(0.01)
 
     def ask(self, at_us: int, fabric: str, body: Body) -> None:
-        """Put a request into the inbox at this simulated time, before the Ticks of that time: no sequencer
-        runs while the clock is moved."""
+        """Put a request into the inbox at this simulated time, before the Ticks of that time: if there are
+        any, no sequencer runs while the clock is moved. To start one takes seconds."""
         self.advance(at_us - 1)
-        self.twin.supervisor.drop("sequencer")
+        moment = self.store.view(0, 1)
+        has_ticks = any(row.due_us == at_us for row in moment.progress.values())
+        if has_ticks:
+            self.twin.supervisor.drop("sequencer")
         write_epoch(self.store, Epoch(at_us, self.store.wall_us(), 1.0, paused=True))
         self.store.put(0, fabric, body)
-        self.twin.start_sequencer("sequencer")
+        if has_ticks:
+            self.twin.start_sequencer("sequencer")
         self.advance(at_us)
 
     def driven(self) -> Driven:

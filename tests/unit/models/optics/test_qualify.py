@@ -124,8 +124,15 @@ def one_pairing(conditions: Conditions, end: LinkEnd, partner: int) -> tuple[flo
 
 @pytest.mark.parametrize(
     "conditions",
-    [Conditions(3), Conditions(5, "pod-9", 12, BARE), Conditions(1, cubes=100, return_loss_db=-33.0)],
-    ids=["full", "small and bare", "large and reflecting"],
+    [
+        pytest.param(Conditions(3), id="full"),
+        pytest.param(Conditions(5, "pod-9", 12, BARE), id="small and bare"),
+        pytest.param(
+            Conditions(1, cubes=100, return_loss_db=-33.0),
+            id="large and reflecting",
+            marks=pytest.mark.slow("qualifies each of 92 million pairings of ports"),
+        ),
+    ],
 )
 def test_every_pairing_is_what_its_ports_make_it(conditions: Conditions) -> None:
     result = qualified(conditions)
