@@ -73,6 +73,7 @@ mutations: ## faults are planted into the code, and the gate's tests catch each 
 
 contract live-test simulation e2e integration secure browser: .venv/servers
 secure: nginx
+ratios: SLOW = 1 # all of its tests are slow
 browser: chromium
 $(STAGES) secure browser ratios mutations: .venv/installed-test
 	@exec $(BIN)/python -m tests.stages $@ $(if $(SLOW),--slow)

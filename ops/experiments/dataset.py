@@ -207,8 +207,8 @@ class Dataset:
             spans = [end - begin for begin, end in zip(rows["from_us"], rows["to_us"], strict=True)]
             whole = len(spans) - (spans[-1] < spans[0])
             found = {name: [*map(figure_value, rows[name][:whole])] for name in self._over_time}
-        told = {name: [one for one in values if one is not None] for name, values in found.items()}
-        return {name: values for name, values in told.items() if len(values) == whole}
+        known = {name: [one for one in values if one is not None] for name, values in found.items()}
+        return {name: values for name, values in known.items() if len(values) == whole}
 
     def cpu_s(self) -> float | None:
         """What all runs took of the machines that they ran on; None where that was not kept of every one. A
@@ -253,7 +253,7 @@ class Dataset:
         error: str | None,
         cpu_s: float,
     ) -> RunRow:
-        told: Columns = {name: [figures[name]] for name in self._measures}
+        measured: Columns = {name: [figures[name]] for name in self._measures}
         last: Columns = {
             "messages": [messages],
             "log_sha256": [digest],
@@ -263,7 +263,7 @@ class Dataset:
         key: Columns = {name: [value] for name, value in self._key(variant, seed).items()}
         with _named(self.folder), (self.folder / COSTS).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"variant": variant.key, "seed": seed, "cpu_s": round(cpu_s, 3)}) + "\n")
-        self._write(RUNS, variant, seed, key | told | last)
+        self._write(RUNS, variant, seed, key | measured | last)
         return RunRow(variant.key, seed, figures, messages, digest, error)
 
     def _key(self, variant: Variant, seed: int) -> dict[str, Scalar]:
@@ -349,13 +349,13 @@ def require_same_identity(folder: Path, planned: PlannedExperiment) -> None:
     runs = len(list((folder / RUNS).glob("*.parquet")))
     if not runs:
         return
-    known, asked = _known_parameters(folder, runs), identity_of(planned, "")
+    known, identity = _known_parameters(folder, runs), identity_of(planned, "")
     for name in ("fabric", "site", "method"):
-        if known.get(name) != asked[name]:
-            raise _other(folder, runs, name, known.get(name), asked[name])
+        if known.get(name) != identity[name]:
+            raise _other(folder, runs, name, known.get(name), identity[name])
     measured, wanted = known.get("measure"), planned.experiment.measure
     if not isinstance(measured, list) or not {*wanted} <= {*map(str, measured)}:
-        raise _other(folder, runs, "measure", measured, asked["measure"])
+        raise _other(folder, runs, "measure", measured, identity["measure"])
 
 
 def _known_parameters(folder: Path, runs: int) -> Identity:
@@ -368,13 +368,13 @@ def _known_parameters(folder: Path, runs: int) -> Identity:
     return read_identity(path)
 
 
-def _other(folder: Path, runs: int, name: str, known: object, asked: object) -> InvalidInput:
+def _other(folder: Path, runs: int, name: str, known: object, wanted: object) -> InvalidInput:
     """Of the fields of a fabric those that differ alone."""
-    if isinstance(known, dict) and isinstance(asked, dict):
-        names = [one for one in {**known, **asked} if known.get(one) != asked.get(one)]
-        known, asked = ({one: of[one] for one in names if one in of} for of in (known, asked))
+    if isinstance(known, dict) and isinstance(wanted, dict):
+        names = [one for one in {**known, **wanted} if known.get(one) != wanted.get(one)]
+        known, wanted = ({one: of[one] for one in names if one in of} for of in (known, wanted))
     return InvalidInput(
-        f"{folder}: its {runs} runs have another {name}, {quoted(known)} instead of {quoted(asked)}; give "
+        f"{folder}: its {runs} runs have another {name}, {quoted(known)} instead of {quoted(wanted)}; give "
         "another folder with --out"
     )
 

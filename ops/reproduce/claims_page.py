@@ -36,7 +36,7 @@ def _table(kind: EvidenceKind, rows: list[ClaimRow]) -> str:
 
 def _row(row: ClaimRow) -> str:
     name, *others = (escape(cell) for cell in claim_cells(row))
-    notes = "".join(f'<div class="note">{escape(said)}</div>' for said in (row.basis, row.note) if said)
+    notes = "".join(f'<div class="note">{escape(note)}</div>' for note in (row.basis, row.note) if note)
     claim = f'{escape(row.claim)}<div class="note">{name}</div>{notes}'
     attributes = f' id="{name}" class="{"yes" if row.holds else "no"}"'
     return table_row([claim, *others], (PAPER_VALUE, MEASURED), attributes)

@@ -127,12 +127,12 @@ class FabricConfig(Model):
 
     @property
     def failure_rates(self) -> FailureRates:
-        """The section `failures`, with rate 0 for parts that only other fabrics of its sort have."""
+        """The section `failures`, with rate 0 for parts that this kind of fabric does not have."""
         return self.failures
 
     @property
     def repair_times(self) -> "RepairsConfig | NetworkRepairsConfig":
-        """The section `repairs`, with default times for parts that only other fabrics of its sort have."""
+        """The section `repairs`, with default times for parts that this kind of fabric does not have."""
         raise NotImplementedError(f"a {self.kind} has no repairs")
 
     @property

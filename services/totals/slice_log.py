@@ -1,4 +1,4 @@
-"""What the messages of a run tell of single slices and cubes of its pods, which totals do not keep."""
+"""Waits and disruptions of single slices, and availability of cubes, from the messages of a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

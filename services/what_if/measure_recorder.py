@@ -45,7 +45,7 @@ class SliceRecord:
                 self._see_refusal(message)
 
     def log(self, pod: str, at_us: int) -> PodLog:
-        """What the recorded messages tell of a pod up to `at_us`."""
+        """Waits and disruptions of a pod's slices up to `at_us`."""
         return PodLog(
             lengths=self.waits.lengths(pod, at_us),
             degraded=_count_of(pod, self.degraded),
