@@ -183,8 +183,11 @@ class TestTopics:
         assert set(threading.enumerate()) <= before
 
     def test_one_broker_of_several_is_enough(self, endpoints: Endpoints) -> None:
-        several = Brokers(f"{NOWHERE},{endpoints.kafka}")
-        assert topic_id(several, endpoints.topics.log) == topic_id(endpoints.kafka, endpoints.topics.log)
+        """Several times: the client chooses one of its brokers at random."""
+        several = Brokers(f"{NOWHERE},{NOWHERE},{NOWHERE},{endpoints.kafka}")
+        for _ in range(3):
+            assert topic_id(several, endpoints.topics.log) == topic_id(endpoints.kafka, endpoints.topics.log)
+            assert [len(batch) for batch in read_partition(several, endpoints.topics.log, 0)] == []
 
     def test_a_topic_that_is_requested_is_not_made(self, endpoints: Endpoints) -> None:
         for _ in range(2):

@@ -1,14 +1,12 @@
 """The topics of a twin on Kafka: creation, checks of their settings, and their identity."""
 
 import contextlib
-import socket
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
 from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic, OffsetSpec
-from kafka.cluster import collect_hosts
 from kafka.errors import (
     InvalidReplicationFactorError,
     KafkaError,
@@ -190,12 +188,15 @@ def _check_version(brokers: Brokers, admin: Any) -> None:
 @contextlib.contextmanager
 def _admin(brokers: Brokers) -> Iterator[Any]:
     """An admin client of a supported Kafka. Retries errors shortly after Kafka's start."""
+    answer_ms = int(ANSWER_S_MAX * 1_000)
     until_s = time.monotonic() + ANSWER_S_MAX
     while True:
         try:
-            admin = _connect(brokers)
+            admin = make_client(
+                KafkaAdminClient, brokers, bootstrap_timeout_ms=answer_ms, request_timeout_ms=answer_ms
+            )
             break
-        except (KafkaError, OSError, ValueError, OverflowError) as error:
+        except (KafkaError, OSError, ValueError) as error:
             if time.monotonic() > until_s:
                 raise kafka_unreachable(brokers, error) from None
             time.sleep(POLL_S)
@@ -207,25 +208,3 @@ def _admin(brokers: Brokers) -> Iterator[Any]:
     finally:
         with contextlib.suppress(KafkaError, OSError):
             admin.close()
-
-
-def _connect(brokers: Brokers) -> Any:
-    """Connects only if a broker listens: the client itself would retry until its timeout."""
-    _check_listens(brokers)
-    answer_ms = int(ANSWER_S_MAX * 1_000)
-    return make_client(
-        KafkaAdminClient, brokers, bootstrap_timeout_ms=answer_ms, request_timeout_ms=answer_ms
-    )
-
-
-def _check_listens(brokers: Brokers) -> None:
-    """OSError unless one of the brokers accepts a connection."""
-    refused: Exception = ValueError("no broker is named")
-    for host, port, _ in collect_hosts(brokers.bootstrap):
-        try:
-            socket.create_connection((host, port), timeout=ANSWER_S_MAX).close()
-        except (OSError, OverflowError) as error:
-            refused = error
-        else:
-            return
-    raise refused
