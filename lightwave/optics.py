@@ -10,7 +10,7 @@ import numpy as np
 from lightwave._arguments import check_argument_types
 from shared.basics.checks import check_count
 from shared.models.optics.budget import Budget, check_ranges, link_budget
-from shared.models.optics.link import LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import LinkDesign, OcsPath, Strands
 from shared.models.optics.module_kinds import Agreement, lane_rate, module_kind, parse_module
 from shared.models.optics.module_kinds import agree as _agree
 from shared.models.optics.palomar import RETURN_LOSS_TYPICAL_DB

@@ -1,7 +1,7 @@
 """The parts of names such as `pod-0/cube-12/+y/7`. It is fast to import, because the command line needs it.
 
 Names are checked elsewhere: their form by `schemas.names`, and whether there is such a part by the fabric's
-plant (`shared.models.plant.plant`).
+plant (`shared.models.plant.plant_format`).
 """
 
 

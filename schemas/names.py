@@ -1,7 +1,7 @@
 """Patterns of names: `pod-0/ocs-17`, `pod-0/cube-12/host-3`, `pod-0/cube-12/+y/7`, `pod-0/slice-42`.
 
-Patterns check only the form. The fabric's plant (`shared.models.plant.plant`) knows which objects exist; each
-kind of fabric has its own.
+Patterns check only the form. The fabric's plant (`shared.models.plant.plant_format`) knows which objects
+exist; each kind of fabric has its own.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -101,7 +101,7 @@ FAULT_KINDS: dict[str, None] = dict.fromkeys(
     )
 )
 """The kinds of faults, in the order of their definitions (`shared.models.faults.fault_kinds`). A kind of
-fabric can add its own (`services/fleet.py`)."""
+fabric can add its own (`services/fabric_kinds.py`)."""
 
 if TYPE_CHECKING:
     FaultKind = str

@@ -1,7 +1,7 @@
 """Names of the services of each kind of fabric.
 
-A process that serves one service needs the names of the others, but need not import them. `services/fleet.py`
-has the services themselves.
+A process that serves one service needs the names of the others, but need not import them.
+`services/fabric_kinds.py` has the services themselves.
 """
 
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ops.client.http_client import Client, escape_path
 from ops.local.software_version import software_version
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed, SnapshotRefused
 from shared.engine.compatibility import RULES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes

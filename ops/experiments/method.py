@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from ops.experiments.reliability_run import part_classes
 from ops.experiments.schema import Experiment
-from schemas.config.fabric_kinds import config_model
+from schemas.config.fabric_configs import config_model
 from schemas.config.pods import AnyPodConfig
 from schemas.config.repairs import RepairsConfig
 from schemas.files.site_plan import SitePlan

@@ -18,7 +18,7 @@ from ops.sites.configuration import (
     value_type,
 )
 from ops.sites.site_plans import read_site, single_fabric_sites
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.files.site_plan import SitePlan
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput

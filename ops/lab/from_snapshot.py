@@ -7,9 +7,9 @@ from ops.lab.injections import injections
 from ops.lab.run import RunPlan
 from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
+from services.fabric_kinds import services_of
 from services.failures.state import FailuresState
-from services.fleet import services_of
-from services.what_if.drive import live_fabrics
+from services.what_if.run_copy import live_fabrics
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site
 from shared.storage.snapshots.site_snapshot import SiteSnapshot

@@ -10,7 +10,7 @@ from ops.invariants import AllCheckers
 from ops.lab.run import combined_digest, site_digest
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import Unreadable, decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import InvalidInput
 from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import Site

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
 from schemas.files.site_plan import SitePlan
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.totals.fabric_spans import FabricSpan, FabricTotals, fabric_span
 from services.totals.measures import NETWORKS
 from services.totals.network_totals import network_totals
 from services.totals.pod_totals import ChipTimeReader, pod_totals
 from services.totals.slice_log import SliceLogRecorder
-from services.what_if.drive import Observer
+from services.what_if.run_copy import Observer
 from shared.engine.cascades import LabRequest
 from shared.engine.service import AnyService
 from shared.runtimes.lab import Lab, Sink

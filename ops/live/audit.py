@@ -9,13 +9,13 @@ from ops.twin.site_audit import AuditReport, SiteAudit, SiteAuditReport, readers
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import MessageSkipped
 from schemas.registry import Unreadable
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site, Skip
 from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.kafka.records import SKIP_TYPE, Record, open_record
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
-from shared.storage.snapshots.rules_upgrade import RulesChange, rules_upgrade_in
+from shared.storage.snapshots.fold_start import RulesChange, rules_upgrade_in
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_copies import quiet_snapshot
 from shared.storage.store.state_store import FabricPlace, PartitionSnapshot

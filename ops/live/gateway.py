@@ -15,7 +15,7 @@ from ops.serving.query_deadline import query_deadline
 from schemas.api.rows import TwinInfo
 from schemas.limits import COUNT_MAX
 from schemas.messages.sequencer import MessageSkipped
-from services.fleet import fabric_views, services_of
+from services.fabric_kinds import fabric_views, services_of
 from services.forecasts.jobs import ForecastJobs
 from services.gateway.http.access.loopback import check_bind
 from services.gateway.http.app import create_app

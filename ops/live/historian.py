@@ -6,7 +6,7 @@ import signal
 
 from ops.live.settings import LiveSettings
 from ops.live.state_code import fleet_state_code
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.runtimes.live.historian import Historian
 from shared.runtimes.live.kafka.log_mirror import LogMirror
 from shared.runtimes.live.live_status import HISTORIAN

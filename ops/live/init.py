@@ -20,7 +20,7 @@ from schemas.files.operations_log import TwinPlanned
 from schemas.files.site_plan import SitePlan
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import Unreadable
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import InvalidInput, OperationFailed, StoreUnreachable
 from shared.engine.message_order import commissioning_message
 from shared.runtimes.live.kafka.appender import Appender, KafkaAppender

@@ -19,7 +19,7 @@ from ops.local.software_version import code_sha256, software_version
 from schemas.body import Model
 from schemas.envelope import Envelope
 from schemas.registry import Unreadable, decode
-from services.fleet import by_kind, services_of
+from services.fabric_kinds import by_kind, services_of
 from services.service_names import service_names
 from shared.basics.errors import LogDamaged, SnapshotRefused
 from shared.engine.state_codec import state_digest
@@ -36,7 +36,7 @@ from shared.runtimes.live.partition_replay import (
 )
 from shared.runtimes.live.worker.partition_fold import ServedService
 from shared.storage.inbox.request_inbox import logged_requests
-from shared.storage.snapshots.rules_upgrade import LOST_ADVICE, rules_upgrade_in
+from shared.storage.snapshots.fold_start import LOST_ADVICE, rules_upgrade_in
 from shared.storage.snapshots.site_history import snapshots_of_log
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_commit import site_commit

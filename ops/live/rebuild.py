@@ -20,7 +20,7 @@ from schemas.files.operations_log import OperationBody, RebuildBegun, RebuildEnd
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import fabric_order
 from schemas.registry import Unreadable
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.compatibility import RULES, unfinished_upgrade
 from shared.engine.state_codec import state_digest

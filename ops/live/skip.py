@@ -6,7 +6,7 @@ import json
 
 from ops.live.settings import LiveSettings
 from schemas.files.operations_log import SkipOrdered
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import NotFound, OperationFailed
 from shared.runtimes.live.twin_record import read_twin
 from shared.runtimes.operations_log import OperationsLog, local_person, new_operation

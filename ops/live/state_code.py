@@ -1,7 +1,7 @@
 """The code version that states record."""
 
 from ops.local.software_version import software_version
-from services.fleet import FLEET
+from services.fabric_kinds import FLEET
 from shared.engine.compatibility import RULES, StateCodeVersion, state_layouts
 
 

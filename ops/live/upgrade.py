@@ -31,7 +31,7 @@ from ops.twin.upgrade_steps import (
 from schemas.envelope import Envelope
 from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.compatibility import (
     RULES,

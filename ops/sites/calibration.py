@@ -11,7 +11,7 @@ from pathlib import Path
 from ops.report.safe_text import quoted
 from ops.sites.configuration import config_from_sections, parameters, to_sections
 from ops.sites.yaml_reader import read_yaml
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from ops.report.safe_text import QUOTED_MAX, dotted, quoted
-from schemas.config.fabric_kinds import CONFIGS, config_model
+from schemas.config.fabric_configs import CONFIGS, config_model
 from schemas.config.parameter import (
     allowed_text,
     literal_values,

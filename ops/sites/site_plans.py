@@ -16,7 +16,7 @@ from ops.sites.configuration import (
     to_sections,
 )
 from ops.sites.yaml_reader import read_yaml
-from schemas.config.fabric_kinds import config_model
+from schemas.config.fabric_configs import config_model
 from schemas.config.pods import FabricConfig
 from schemas.config.workload import TraceRow
 from schemas.fabric_names import FABRIC_NAMING

@@ -24,7 +24,7 @@ from shared.runtimes.operations_log import last_clock
 from shared.storage.files.atomic_files import write_private_text
 from shared.storage.files.folder_lock import LOCK, FolderLocked, is_locked, lock_folder
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX, site_log
-from shared.storage.snapshots.rules_upgrade import message_or_none
+from shared.storage.snapshots.fold_start import message_or_none
 
 log = logging.getLogger("lightwave.up")
 IDENTITY_FILE = "lightwave-twin.json"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from ops.local.software_version import software_version
 from ops.twin.data_folder import DataFolder, TwinIdentity
 from ops.twin.snapshots import check_records, site_history
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.message_order import operator_source, upgrade_source
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile

@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 
 from ops.twin.site_audit import SiteAudit
 from schemas.registry import Unreadable, decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, ServiceFailed
 from shared.engine.replay import ReplayMismatch
 from shared.engine.site import Site

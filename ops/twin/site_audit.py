@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 from schemas.envelope import Envelope
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import Site, Skip
 from shared.engine.state_codec import encode_instance, state_digest
-from shared.storage.snapshots.rules_upgrade import RulesChange, SiteLog, message_or_none
+from shared.storage.snapshots.fold_start import RulesChange, SiteLog, message_or_none
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
-from shared.storage.snapshots.site_upgrade import SiteUpgrade
+from shared.storage.snapshots.upgrade_plan import SiteUpgrade
 from shared.storage.store.state_store import FabricPlace
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from ops.local.software_version import software_version
 from ops.twin.data_folder import DataFolder
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.message_order import upgrade_source
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.storage.log.indexed_log import IndexedLogs
-from shared.storage.snapshots.rules_upgrade import SiteLog, lost_upgrade_snapshots
+from shared.storage.snapshots.fold_start import SiteLog, lost_upgrade_snapshots
 from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SNAPSHOT_SUFFIX, SnapshotFolder

@@ -31,7 +31,7 @@ from schemas.envelope import Envelope
 from schemas.files.backup_manifest import BackupPoint
 from schemas.files.site_plan import SitePlan
 from schemas.messages.sequencer import FabricCommissioned
-from services.fleet import fabric_views, services_of
+from services.fabric_kinds import fabric_views, services_of
 from services.forecasts.jobs import ForecastJobs
 from services.gateway.admin.dead_letters import letter_states
 from services.gateway.http.access.loopback import check_bind

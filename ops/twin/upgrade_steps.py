@@ -5,7 +5,7 @@ upgraded states, append the messages to the log, replace the states. Planning wr
 can be repeated, so an upgrade that was interrupted anywhere is finished by running it again. The previous
 version can continue with the twin until the messages are on the log; afterwards only this version can.
 
-`shared/storage/snapshots/site_upgrade.py` plans the states and the message of one site. A `StoppedTwin` has
+`shared/storage/snapshots/upgrade_plan.py` plans the states and the message of one site. A `StoppedTwin` has
 the operations that differ: `ops/twin/version_upgrade.py` writes a log file per site and its store,
 `ops/live/upgrade.py` a Kafka partition of several sites and an image of its states.
 """
@@ -16,12 +16,13 @@ from typing import TypedDict
 
 from ops.local.software_version import software_version
 from ops.twin.site_audit import ReportUpgradeProgress, UpgradeDifferences, upgrade_differences
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import UpgradeNeeded
 from shared.engine.compatibility import StateCodeVersion, current_code_version, recorded_code_version
 from shared.engine.site import Skip
 from shared.storage.snapshots.site_history import SiteHistory
-from shared.storage.snapshots.site_upgrade import (
+from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.snapshots.upgrade_plan import (
     SiteUpgrade,
     SiteUpgradeReport,
     UpgradeLog,
@@ -29,7 +30,6 @@ from shared.storage.snapshots.site_upgrade import (
     plan_upgrade,
     stored_states,
 )
-from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.state_store import StateStore
 
 

@@ -27,14 +27,14 @@ from ops.twin.upgrade_steps import (
     upgrade_partitions,
 )
 from schemas.registry import encode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import LogDamaged, NotFound
 from shared.engine.message_order import operator_source
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import REBUILD_COMMAND, UPGRADE_COMMAND, SiteRunner
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.storage.log.indexed_log import IndexedLogs
-from shared.storage.snapshots.site_upgrade import SiteUpgrade
+from shared.storage.snapshots.upgrade_plan import SiteUpgrade
 from shared.storage.store.fabric_registry import registered_fabrics
 from shared.storage.store.redis_store import RedisStore
 

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 
 from schemas.api.rows import LogMessage
 from schemas.body import Model
-from schemas.config.fabric_kinds import FabricKindName
+from schemas.config.fabric_configs import FabricKindName
 from schemas.config.parameter import SETTINGS_MAX, ParameterName, ParameterValue
 from schemas.limits import COUNT_MAX, DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
 from schemas.messages.operator import CrossConnectKeys, ErrorMode, FaultSeverity, Priority

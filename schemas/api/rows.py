@@ -12,7 +12,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from schemas.api.network_rows import NetworkFigures
 from schemas.body import Body, Model, is_none
-from schemas.config.fabric_kinds import FabricKindName
+from schemas.config.fabric_configs import FabricKindName
 from schemas.documents.pods import (
     EndImpairment,
     FaultDocument,

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 from pydantic import ValidationError
 
 from schemas.body import Model
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.config.parameter import (
     ParameterChange,
     ParameterSetting,

@@ -3,7 +3,7 @@
 from pydantic import field_validator
 
 from schemas.body import Model
-from schemas.config.fabric_kinds import AnyConfig
+from schemas.config.fabric_configs import AnyConfig
 from schemas.names import FabricName, SiteName, fabric_order
 
 

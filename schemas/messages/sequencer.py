@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.body import Body
-from schemas.config.fabric_kinds import AnyConfig
+from schemas.config.fabric_configs import AnyConfig
 from schemas.names import SiteName
 from schemas.request_metadata import RequestBody
 

@@ -37,7 +37,7 @@ from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_index
 from shared.basics.units import US_PER_S
 from shared.engine.service import CausedBy, Output
-from shared.models.plant.plant import Part
+from shared.models.plant.plant_format import Part
 from shared.models.superpod.cables import cable_hosts
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import HOSTS_PER_CUBE, link_end

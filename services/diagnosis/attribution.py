@@ -5,7 +5,7 @@ at one end alone. Next is what is lost between two ends, whose launch and recept
 receiver that errs with normal light. A departure that is explained gives no second suspicion: light that was
 never launched was not lost on the way.
 
-`shared.models.telemetry.outliers.is_outlier` decides which ends are outliers.
+`shared.models.telemetry.outlier_thresholds.is_outlier` decides which ends are outliers.
 """
 
 import math
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from schemas.names import FaultKind
 from shared.models.assumptions import assumed
-from shared.models.telemetry.outliers import LANES, READINGS_PER_INSPECTION, THRESHOLDS, Inspection
+from shared.models.telemetry.outlier_thresholds import LANES, READINGS_PER_INSPECTION, THRESHOLDS, Inspection
 
 MISREAD_DB = 1.0
 """Minimum error of the received power in dB, at one end alone, that counts as a misreading."""

@@ -14,8 +14,8 @@ from schemas.messages.sequencer import Tick
 from schemas.messages.transceivers import EndsStoodOut, LinkTested
 from schemas.names import FaultKind
 from services.diagnosis.attribution import CONFIDENCE_MAX, Suspicion, suspicions
-from services.diagnosis.blind_ocses import is_blind, is_explained_by_drift
 from services.diagnosis.camera_evidence import with_camera_evidence
+from services.diagnosis.failed_cameras import is_blind, is_explained_by_drift
 from services.diagnosis.remedies import Remedy, ends_of, is_last_resort, remedy, shake_remedy
 from services.diagnosis.state import (
     NO_END,
@@ -32,7 +32,7 @@ from shared.engine.ended_rows import add_ended
 from shared.engine.service import Output
 from shared.models.faults.repair_work import WORK_DEFINITIONS
 from shared.models.superpod.wiring import join_ends, link_end
-from shared.models.telemetry.outliers import Inspection
+from shared.models.telemetry.outlier_thresholds import Inspection
 
 PARTNERS_KEPT_MAX = 8
 SHAKEN_LINKS_MIN = 3

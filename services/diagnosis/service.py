@@ -14,7 +14,7 @@ from schemas.messages.ocs import (
 from schemas.messages.repairs import RepairCompleted
 from schemas.messages.sequencer import Tick
 from schemas.messages.transceivers import EndsStoodOut, LinkTested
-from services.diagnosis import blind_ocses, camera_evidence, documents, logic
+from services.diagnosis import camera_evidence, documents, failed_cameras, logic
 from services.diagnosis.state import DiagnosisState, commission
 from shared.engine.service import Service, on
 
@@ -27,8 +27,8 @@ SERVICE: Service[DiagnosisState] = Service(
         on(CircuitsConnected, logic.on_connected),
         on(CircuitsDisconnected, logic.on_disconnected),
         on(EndsStoodOut, logic.on_stood_out),
-        on(OcsPartDown, blind_ocses.on_part_down),
-        on(OcsPartUp, blind_ocses.on_part_up),
+        on(OcsPartDown, failed_cameras.on_part_down),
+        on(OcsPartUp, failed_cameras.on_part_up),
         on(MirrorStoodOut, camera_evidence.on_mirror_stood_out),
         on(MirrorSteady, camera_evidence.on_mirror_steady),
         on(PortPatched, camera_evidence.on_mirror_steady),

@@ -12,7 +12,7 @@ from schemas.names import FaultKind
 from shared.basics.units import US_PER_DAY
 from shared.engine.state import State
 from shared.models.fabric_plants import plant_of
-from shared.models.telemetry.outliers import Inspection
+from shared.models.telemetry.outlier_thresholds import Inspection
 
 NO_END = -1
 VerdictEnd = Literal["repaired", "ineffective", "withdrawn"]

@@ -13,7 +13,7 @@ from services.failures.hazards import Hazard
 from shared.basics.interarrival import reschedule_at_rate
 from shared.basics.keyed_random import draw_exponential, draw_index, draw_lognormal
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 
 OUTAGE_SIGMA = 0.5
 """Standard deviation of the logarithm of an outage; the same as for repairs."""

@@ -20,7 +20,7 @@ from shared.basics.keyed_random import draw_exponential, draw_index, draw_normal
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
 from shared.models.faults.fault_kinds import FAULTS, hazard_group, rate_per_day
 from shared.models.faults.hazard_variation import Ageing, Variation
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 
 HORIZON_DAYS = 36_500
 """Days for which a varying rate is followed to find the next fault. After them the mean rate is used; no

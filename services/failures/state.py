@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from schemas.config.fabric_kinds import AnyConfig
+from schemas.config.fabric_configs import AnyConfig
 from schemas.config.failures import FailureRates
 from schemas.config.parameter import ParameterValue
 from schemas.config.pods import FabricConfig
@@ -26,7 +26,7 @@ from shared.basics.units import US_PER_DAY
 from shared.engine.state import TRANSIENT, State
 from shared.models.fabric_plants import plant_of
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 
 ACTIVE_MAX = 10_000
 """Maximum number of active faults for injections. Spontaneous faults are limited by the number of parts."""

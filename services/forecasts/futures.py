@@ -7,11 +7,11 @@ from schemas.api.changes import TimedRequest
 from schemas.api.forecast import FutureReport, NotableMessage
 from schemas.envelope import Envelope
 from schemas.registry import encode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.gateway.text.messages import message_line
 from services.gateway.text.notable_messages import NOTABLE
-from services.what_if.drive import Observer, drive, plant_of_fabric, timed_requests
 from services.what_if.measure_recorder import MeasureRecorder
+from services.what_if.run_copy import Observer, drive, plant_of_fabric, timed_requests
 from shared.basics.errors import Interrupted
 from shared.engine.message_order import operator_source
 from shared.engine.site import Site

@@ -7,8 +7,8 @@ from functools import partial
 
 from schemas.api.changes import TimedRequest
 from schemas.envelope import Envelope
-from services.fleet import services_of
-from services.what_if.drive import drive, plant_of_fabric, timed_requests
+from services.fabric_kinds import services_of
+from services.what_if.run_copy import drive, plant_of_fabric, timed_requests
 from shared.basics.units import US_PER_MIN
 from shared.engine.site import Site
 from shared.models.plant.naming import mentioned_names, mentions_by_field

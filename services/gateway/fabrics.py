@@ -14,7 +14,7 @@ from shared.basics.spelling import truncated
 from shared.models.fabric_plants import plant_of
 from shared.models.network.blocks import NetworkLayout as Network
 from shared.models.network.blocks import network_of
-from shared.models.plant.plant import Part, Plant
+from shared.models.plant.plant_format import Part, Plant
 
 if TYPE_CHECKING:
     from shared.models.plant_graph import PlantGraph

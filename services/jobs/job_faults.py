@@ -16,7 +16,7 @@ from shared.basics.keyed_random import draw_exponential, draw_uniform
 from shared.basics.units import US_PER_S, to_whole_us
 from shared.engine.service import Output
 from shared.models.jobs.job_progress import TAKES_STEPS, hung, progress_at
-from shared.models.plant.plant import Part
+from shared.models.plant.plant_format import Part
 from shared.models.superpod.cables import cable_chips
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, CHIPS_PER_HOST, chip_in_cube

@@ -14,7 +14,7 @@ from services.ocs.ports import current_ports, dead_ports, free_spares, patches_o
 from services.ocs.state import NO_OWNER, NO_PORT, SIDES, OcsState
 from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
-from shared.models.ocs.alignment import REASONS
+from shared.models.ocs.camera_alignment import REASONS
 from shared.models.ocs.parts import PART, part_word
 from shared.models.ocs.patches import port_at
 from shared.models.optics.palomar import DECIMALS, manufactured_ocses

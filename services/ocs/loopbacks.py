@@ -14,7 +14,7 @@ from services.ocs.state import MANUAL, NO_OWNER, NO_PORT, SIDES, OcsState
 from services.ocs.switch import Port, north_of
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
-from shared.models.ocs.alignment import REASONS, UNSTEADY
+from shared.models.ocs.camera_alignment import REASONS, UNSTEADY
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end
 

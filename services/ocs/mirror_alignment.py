@@ -25,7 +25,7 @@ from services.ocs.state import (
     IntArray,
     OcsState,
 )
-from shared.models.ocs.alignment import UNSTEADY, align, longest_us
+from shared.models.ocs.camera_alignment import UNSTEADY, align, longest_us
 from shared.models.ocs.ocs_assumptions import assumed
 from shared.models.ocs.patches import physical_ports, place_of, places_of, port_at
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA, SwitchingSpeed, ocs_technology, switching_speed

@@ -20,7 +20,7 @@ from services.ocs.ports import fail_mirror, logical_port, port_of, recover_port
 from services.ocs.state import NO_PORT, SIDES, MirrorDrift, OcsState
 from services.ocs.switch import Port, north_of
 from shared.engine.service import CausedBy, Output
-from shared.models.ocs.alignment import AlignmentLoop, FloatArray
+from shared.models.ocs.camera_alignment import AlignmentLoop, FloatArray
 from shared.models.ocs.patches import place_of, port_at
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 from shared.models.optics.impairments import next_onset_step_us, onset_share

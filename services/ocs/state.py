@@ -32,7 +32,8 @@ SIDES: tuple[Literal["N", "S"], ...] = ("N", "S")
 FailedAlignments = tuple[tuple[int, int, int], ...]
 """Circuits whose alignment fails, as (flat index of (OCS, North port), reason code, missed mirrors).
 
-Reason codes are those of `shared.models.ocs.alignment`. Missed mirrors are `NORTH_MISSED` + `SOUTH_MISSED`.
+Reason codes are those of `shared.models.ocs.camera_alignment`. Missed mirrors are `NORTH_MISSED` +
+`SOUTH_MISSED`.
 """
 NORTH_MISSED, SOUTH_MISSED = 1, 2
 

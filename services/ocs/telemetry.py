@@ -14,7 +14,7 @@ from services.ocs.mirror_faults import mirror_loss_db
 from services.ocs.state import SIDES, BoolArray, OcsState
 from shared.basics.telemetry_frames import arrow_frame, next_frame_due_us
 from shared.engine.service import Output
-from shared.models.ocs.alignment import AlignmentLoop
+from shared.models.ocs.camera_alignment import AlignmentLoop
 from shared.models.ocs.parts import PART, PARTS, part_word
 from shared.models.ocs.patches import physical_ports
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA

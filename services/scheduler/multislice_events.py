@@ -20,7 +20,7 @@ from services.scheduler.lifecycle import admit, evict, refuse, requeue, slice_na
 from services.scheduler.multislice.gang_hold import take_held_cubes, unreachable_pods, yields_to_older_job
 from services.scheduler.recovery.preemption_notices import uncommitted_us
 from services.scheduler.state import SchedulerState, jobs_of, members_of, put_slice
-from services.scheduler.structures.multislice_member import (
+from services.scheduler.structures.gang_member import (
     MemberStatus,
     after_departure,
     after_signal,

@@ -13,7 +13,7 @@ from schemas.config.pods import AnyPodConfig
 from schemas.config.scheduler import SchedulerConfig
 from schemas.recovery_policy import CHOICES, RecoveryPolicy
 from services.scheduler.structures.expected_durations import ExpectedDurations, expected_durations_of
-from services.scheduler.structures.multislice_member import MultisliceMember
+from services.scheduler.structures.gang_member import MultisliceMember
 from services.scheduler.structures.occupancy import Occupancy
 from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
 from services.scheduler.structures.slice_record import (

@@ -31,7 +31,7 @@ from shared.engine.service import CausedBy, Output
 from shared.models.assumptions import assumed
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_reach import ONE_STRAND_KINDS, affected_ends, affected_mirror
-from shared.models.ocs.alignment import TILTS
+from shared.models.ocs.camera_alignment import TILTS
 from shared.models.ocs.drift import STEP_US, array_of, drifted_db, step_nrad
 from shared.models.ocs.patches import SIDES, place_of, port_at
 from shared.models.ocs_technologies import DRIFTING

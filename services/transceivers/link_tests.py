@@ -12,13 +12,12 @@ from services.transceivers.modules import modules_of
 from services.transceivers.state import TransceiversState
 from shared.engine.service import Output
 from shared.models.assumptions import assumed
-from shared.models.optics.fabric_links import rounded, strand_log10_bers
 from shared.models.optics.impairments import DARK_DB, SOUND, ImpairedEnds
-from shared.models.optics.link import Strands
-from shared.models.optics.link_design import design_of
+from shared.models.optics.link_design import Strands, design_of
 from shared.models.optics.manufactured_modules import lanes_looped
 from shared.models.optics.ocs_strands import strands_looped
 from shared.models.optics.palomar import DECIMALS
+from shared.models.optics.pod_links import rounded, strand_log10_bers
 from shared.models.superpod.wiring import STRANDS, ocs_radix
 
 

@@ -11,10 +11,9 @@ from services.transceivers.state import ReplacedModule, TransceiversState
 from shared.basics.units import US_PER_DAY
 from shared.models.assumptions import assumed
 from shared.models.fabric_plants import plant_of
-from shared.models.optics.fabric_links import LinkTable, link_table
-from shared.models.optics.link import LinkDesign
-from shared.models.optics.link_design import design_of
+from shared.models.optics.link_design import LinkDesign, design_of
 from shared.models.optics.manufactured_modules import ManufacturedModules
+from shared.models.optics.pod_links import LinkTable, link_table
 from shared.models.superpod.wiring import IntArray
 from shared.models.telemetry.installed_modules import InstalledModules, installed_modules
 

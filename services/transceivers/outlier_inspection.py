@@ -24,7 +24,7 @@ from shared.models.optics.impairments import SOUND
 from shared.models.superpod.wiring import STRANDS, IntArray, ocs_of
 from shared.models.telemetry.false_alarms import rows_of_ends
 from shared.models.telemetry.module_readings import NOT_STUCK, FloatArray
-from shared.models.telemetry.outliers import (
+from shared.models.telemetry.outlier_thresholds import (
     READINGS_PER_INSPECTION,
     Deviations,
     ExpectationOffsets,

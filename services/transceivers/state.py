@@ -11,13 +11,13 @@ from schemas.config.transceivers import TransceiversConfig
 from shared.basics.telemetry_frames import next_frame_due_us
 from shared.engine.state import TRANSIENT, State
 from shared.models.fabric_plants import plant_of
-from shared.models.optics.fabric_links import direct_log10_bers
 from shared.models.optics.impairments import Impairment
 from shared.models.optics.link_design import design_of
 from shared.models.optics.manufactured_modules import manufactured_modules
+from shared.models.optics.pod_links import direct_log10_bers
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 from shared.models.telemetry.installed_modules import InstalledModules
-from shared.models.telemetry.outliers import Inspection
+from shared.models.telemetry.outlier_thresholds import Inspection
 
 NO_END = -1
 BOTH_STRANDS = 3

@@ -11,11 +11,11 @@ from services.trunks.state import BoolArray, TrunksState
 from services.trunks.trunk_links import CircuitArrays
 from shared.models.network.wiring import wiring_of
 from shared.models.ocs.patches import physical_ports
-from shared.models.optics.fabric_links import rounded, strand_log10_bers
-from shared.models.optics.link import FloatArray, LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import FloatArray, LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import lanes_between, manufacture_modules
 from shared.models.optics.module_kinds import GENERATIONS, LANES_PER_LINK, MODULE_KINDS
 from shared.models.optics.palomar import manufactured_ocses
+from shared.models.optics.pod_links import rounded, strand_log10_bers
 
 
 def worst_lane_log10_bers(state: TrunksState, circuits: CircuitArrays) -> FloatArray:

@@ -26,7 +26,6 @@ from schemas.request_metadata import RequestBody
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState
 from services.scheduler.structures.slice_record import Slice
-from services.what_if.drive import Observer, drive, live_requests
 from services.what_if.job_speeds import (
     SpeedSample,
     job_effects,
@@ -34,6 +33,7 @@ from services.what_if.job_speeds import (
     slices_by_job,
     traffic_effects,
 )
+from services.what_if.run_copy import Observer, drive, live_requests
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
 from shared.engine.site import Site

@@ -13,7 +13,7 @@ from services.totals.network_totals import network_totals
 from services.totals.pod_totals import pod_totals
 from services.totals.slice_log import PodLog
 from services.totals.slice_waits import SliceMessage, SliceWaits
-from services.what_if.drive import kind_of_fabric, live_fabrics
+from services.what_if.run_copy import kind_of_fabric, live_fabrics
 from shared.engine.site import Site
 from shared.models.statistics.means import Interval, mean_interval
 from shared.models.statistics.paired_runs import paired_difference

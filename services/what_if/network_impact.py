@@ -33,7 +33,7 @@ from shared.engine.service import Service
 from shared.engine.site import Site
 from shared.engine.state import StateT
 from shared.models.network.blocks import NetworkLayout, network_of
-from shared.models.plant.plant import Part
+from shared.models.plant.plant_format import Part
 from shared.models.superpod.wiring import IntArray
 
 ENCLOSING_KINDS = {

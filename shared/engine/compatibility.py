@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.config.pods import FabricConfig
 from shared.basics.errors import UpgradeNeeded
 from shared.engine.service import AnyService

@@ -15,7 +15,7 @@ from shared.models.network.blocks import attached_blocks, network_of, why_not_jo
 from shared.models.network.job_rates import PAIR_MAX_MBPS, checkpoint_mbps, input_read_mbps, ring_mbps
 from shared.models.network.network_plant import network_plant
 from shared.models.ocs_technologies import TECHNOLOGIES, ocs_technology
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 from shared.models.static_pod import boxes
 from shared.models.static_pod.static_pod_plant import plant_of_static_pod
 from shared.models.superpod import shapes

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from schemas.config.pods import OcsConfig
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_MS, US_PER_S, to_whole_us
-from shared.models.ocs.alignment import AlignmentLoop, expected_us
+from shared.models.ocs.camera_alignment import AlignmentLoop, expected_us
 from shared.models.ocs.ocs_assumptions import assumed
 from shared.models.superpod.wiring import PALOMAR_RADIX
 

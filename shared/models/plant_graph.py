@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 import networkx as nx
 import numpy as np
 
-from shared.models.plant.plant import NO_END, IntArray, Part, Plant
+from shared.models.plant.plant_format import NO_END, IntArray, Part, Plant
 
 PLANTS_KEPT_MAX = 8
 """Plants whose graphs are cached. Those of a superpod take 45 MB and half a second to build."""

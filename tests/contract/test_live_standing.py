@@ -19,7 +19,7 @@ from ops.live.status import live_status, status_table
 from schemas.files.operations_log import RebuildBegun, SkipOrdered, VersionStarted
 from schemas.limits import SPEED_MAX
 from schemas.messages.operator import DrainCube
-from services.fleet import FLEET, services_of
+from services.fabric_kinds import FLEET, services_of
 from services.service_names import SERVICE_NAMES
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.units import US_PER_HOUR, US_PER_S

@@ -37,7 +37,7 @@ from schemas.messages.traffic import JobBandwidthSet
 from schemas.messages.workload import SliceRequested
 from schemas.names import FaultKind
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.what_if.network_impact import assess_network_impact
 from services.what_if.queries import WhatIfQueries
 from services.workload.filler import filler_backlog

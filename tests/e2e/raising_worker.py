@@ -12,7 +12,7 @@ from schemas.messages.operator import DrainCube
 from services.cubes import logic
 from services.cubes.service import SERVICE
 from services.cubes.state import CubesState
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.engine.service import Output, on
 from shared.runtimes.live.process.startup import ProcessOptions
 from shared.runtimes.live.worker.partition_fold import ServedService

@@ -14,7 +14,7 @@ import redis
 
 from ops.local.software_version import software_version
 from ops.servers.local_servers import LocalKafka
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.runtimes.live.process.process_registry import processes
 from shared.runtimes.live.twin_record import read_twin
 from shared.storage.log.offset_file import OffsetFile

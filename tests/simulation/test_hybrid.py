@@ -13,7 +13,7 @@ from schemas.messages.sequencer import FabricCommissioned, FabricRetired
 from schemas.messages.traffic import JobBandwidthSet, PodsCutOff
 from schemas.names import FaultKind
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.jobs.state import JobsState
 from services.scheduler.multislice.gang_hold import unreachable_pods
 from services.scheduler.multislice.slice_status import pods_wait_reason

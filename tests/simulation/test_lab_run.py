@@ -20,7 +20,7 @@ from ops.sites.site_plans import single_fabric_sites
 from schemas.files.site_plan import SitePlan
 from schemas.messages.failures import FaultBegan
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.totals.fabric_spans import PodSpan
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.lab import Lab

@@ -8,7 +8,7 @@ from ops.sites.configuration import superpod_config
 from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.messages.operator import DrainCube, InjectFault, ReleaseSlice, RequestSlice, UndrainCube
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_HOUR
 from shared.engine.replay import Replay
 from shared.engine.site import Site

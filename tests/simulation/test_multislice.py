@@ -24,7 +24,7 @@ from schemas.messages.scheduler import (
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired
 from schemas.messages.workload import PodAsked, SliceRequested
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState, members_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MS, US_PER_S

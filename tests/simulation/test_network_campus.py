@@ -13,7 +13,7 @@ from ops.lab.replay import replay
 from ops.lab.run import site_digest
 from schemas.messages.trunks import TrunksChanged
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState, members_of
 from services.traffic.state import TrafficState

@@ -11,7 +11,7 @@ from schemas.documents.dcn import TrunksSummary
 from schemas.documents.pods import FailuresSummary
 from schemas.documents.repairs import RepairsSummary
 from schemas.registry import TYPES, decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.topology.state import TopologyState
 from shared.basics.units import US_PER_DAY
 from shared.engine.site import Site

@@ -28,7 +28,7 @@ from schemas.messages.scheduler import SliceRecovering
 from schemas.messages.workload import SliceRequested
 from schemas.names import Shape
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.scheduler.state import SchedulerState, occupancy_of
 from services.scheduler.structures.occupancy import Occupancy
 from services.scheduler.structures.pod_placement import FixedGridPlacement, PodPlacement, SwitchedPlacement

@@ -4,7 +4,7 @@ import json
 import time
 from typing import Any
 
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.state_codec import restore_instance
 from shared.storage.store.fabric_registry import registered_fabrics, services_in_partition

@@ -16,7 +16,7 @@ from schemas.recovery_policy import parse_recovery_policy
 from shared.basics.keyed_random import draw_index, draw_uniform
 from shared.basics.units import US_PER_S
 from shared.models.faults.fault_kinds import FAULTS, kinds_of
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 from tests.soak.checks import AcceptedRequest, ClientRecord
 from tests.soak.clients import (
     RETRY_STATUSES,

@@ -16,7 +16,7 @@ from typing import Any
 import redis
 
 from ops.servers.local_servers import LocalKafka, LocalRedis
-from schemas.config.fabric_kinds import config_model
+from schemas.config.fabric_configs import config_model
 from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
 from shared.basics.errors import OperationFailed

@@ -18,7 +18,7 @@ from ops.live.supervisor import RestartPolicy, Supervisor
 from ops.servers.local_servers import LocalKafka, LocalRedis
 from ops.sites.site_plans import NewTwinOptions, lacks_seed
 from schemas.files.site_plan import SitePlan
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.service_names import SERVICE_NAMES
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.runtimes.live.kafka.layout import Topics

@@ -25,7 +25,7 @@ from schemas.config.network_hardware import BlockGroupConfig, NetworkConfig
 from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
 from schemas.registry import decode
-from services.fleet import fabric_views, services_of
+from services.fabric_kinds import fabric_views, services_of
 from services.forecasts.jobs import ForecastJobs
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from shared.models.plant.plant import NO_END, IntArray, Part, Plant
+from shared.models.plant.plant_format import NO_END, IntArray, Part, Plant
 from shared.models.plant_graph import Impact
 
 

@@ -14,7 +14,7 @@ from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import fabric_order
-from services.fleet import FLEET
+from services.fabric_kinds import FLEET
 from shared.basics.errors import StoreUnreachable
 from shared.engine.service import AnyService
 from shared.runtimes.live.kafka.appender import Entry

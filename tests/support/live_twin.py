@@ -17,7 +17,7 @@ from ops.live.rebuild import states_digest
 from ops.live.settings import LiveSettings
 from ops.live.status import live_status
 from ops.servers.local_servers import LocalKafka, LocalRedis
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import LightwaveError
 from shared.runtimes.live.live_clock import CLOCK_NOTE, PENDING_PREFIX, LiveClock
 from shared.runtimes.tcp_ports import free_port

@@ -16,7 +16,7 @@ from schemas.envelope import Envelope
 from schemas.messages.operator import InjectFault, RequestSlice
 from schemas.names import FaultKind
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.transceivers.state import NO_END, TransceiversState
 from services.transceivers.telemetry import readings_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN

@@ -5,7 +5,7 @@ from typing import Any
 from ops.lab.reports import span_json
 from services.totals.fabric_spans import pod_span
 from services.totals.pod_totals import pod_totals
-from services.what_if.drive import kind_of_fabric
+from services.what_if.run_copy import kind_of_fabric
 from shared.engine.site import Site
 
 

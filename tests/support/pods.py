@@ -9,7 +9,7 @@ from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import decode
 from schemas.request_metadata import RequestBody
-from services.fleet import FLEET
+from services.fabric_kinds import FLEET
 from shared.engine.cascades import LabRequest
 from shared.engine.message_order import (
     Request,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import Unreadable
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.runtimes.live.kafka.records import open_record
 from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder

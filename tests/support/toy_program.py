@@ -7,7 +7,7 @@ import sys
 
 from ops.cli.main import main
 from ops.live.settings import live_settings
-from services.fleet import by_kind
+from services.fabric_kinds import by_kind
 from services.service_names import services_by_name
 from shared.runtimes.live.process.startup import WAIT_S_MAX, ProcessOptions
 from shared.runtimes.live.worker.partition_fold import ServedService

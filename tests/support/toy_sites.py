@@ -13,12 +13,12 @@ from typing import Literal, TypeVar
 
 from schemas import registry
 from schemas.body import Body
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.config.pods import FabricConfig, SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import Tick
 from schemas.names import FabricName
-from services import fleet, service_names
+from services import fabric_kinds, service_names
 from shared.engine.service import AnyService, CausedBy, Output, on
 from shared.models.fabric_plants import CONFIG_CHECKS
 from tests.support.toy_services import PERIOD_US, Owed, ToyState, count, toy
@@ -92,8 +92,8 @@ def toys_registered() -> Iterator[None]:
 def toys_alone() -> Iterator[None]:
     """While it lasts, the toys are the whole fleet: every command of this process knows no other kinds and
     services."""
-    kept = dict(fleet.FLEET), dict(service_names.SERVICE_NAMES)
-    _replace(fleet.FLEET, FLEET)
+    kept = dict(fabric_kinds.FLEET), dict(service_names.SERVICE_NAMES)
+    _replace(fabric_kinds.FLEET, FLEET)
     _replace(
         service_names.SERVICE_NAMES,
         {kind: tuple(s.name for s in services) for kind, services in FLEET.items()},
@@ -102,7 +102,7 @@ def toys_alone() -> Iterator[None]:
         with toys_registered():
             yield
     finally:
-        _replace(fleet.FLEET, kept[0])
+        _replace(fabric_kinds.FLEET, kept[0])
         _replace(service_names.SERVICE_NAMES, kept[1])
 
 

@@ -7,7 +7,7 @@ from ops.sites.site_plans import read_site
 from schemas.config.dcn import DcnConfig
 from schemas.config.network_hardware import BlockGroupConfig, NetworkConfig
 from schemas.config.pods import FabricConfig
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.runtimes.lab import Lab
 from tools.bench.figure import BenchFigure

@@ -15,7 +15,7 @@ from ops.sites.configuration import superpod_config
 from schemas.messages.operator import DrainCube, InjectFault, UndrainCube
 from schemas.names import FaultKind
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
 from shared.engine.cascades import LabRequest
 from shared.models.faults.fault_kinds import FAULTS

@@ -11,7 +11,7 @@ import numpy as np
 
 from shared.models.optics.fast_lane_ber import LaneKernel
 from shared.models.optics.lane_ber import lane_log10_ber
-from shared.models.optics.link import LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import Lanes, lanes_between, manufactured_modules
 from shared.models.optics.palomar import manufacture
 from shared.models.optics.qualification import Conditions, qualify_pod

@@ -10,7 +10,7 @@ from pathlib import Path
 from ops.servers.local_servers import LocalKafka, LocalRedis
 from ops.sites.configuration import superpod_config
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.runtimes.lab import Lab

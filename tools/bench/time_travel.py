@@ -20,7 +20,7 @@ from ops.twin.segmented_audit import (
 )
 from schemas.api.changes import TimedRequest
 from schemas.messages.operator import DrainCube
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.forecasts.forecast import ForecastCase, run_forecast
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY

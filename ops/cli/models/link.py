@@ -190,7 +190,7 @@ def _link(end: str | None, to: str | None, options: LinkOptions) -> "LinkCase":
 
 def _custom_link(loss_db: float, options: LinkOptions) -> "LinkCase":
     from ops.models.optics.link_report import LinkCase, StrandCase
-    from shared.models.optics.link import LinkDesign
+    from shared.models.optics.link_design import LinkDesign
     from shared.models.optics.module_kinds import lane_rate, module_kind
     from shared.models.optics.palomar import RETURN_LOSS_TYPICAL_DB
 

@@ -62,7 +62,7 @@ def qualify(
 
     from ops.models.optics.qualification_report import qualification_report, qualification_table
     from shared.models.optics.budget import check_ranges
-    from shared.models.optics.link import LinkDesign
+    from shared.models.optics.link_design import LinkDesign
     from shared.models.optics.module_kinds import lane_rate
     from shared.models.optics.qualification import Conditions, qualify_pod
 

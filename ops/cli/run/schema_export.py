@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.documents.dcn import NETWORK_DOCUMENTS
 from schemas.documents.pods import POD_DOCUMENTS
 from schemas.envelope import Envelope

@@ -7,7 +7,7 @@ import numpy as np
 from ops.report.tables import text_table
 from shared.models.optics.budget import Budget, BudgetStep, LaneBudget, link_budget
 from shared.models.optics.impairments import SOUND, Impairment
-from shared.models.optics.link import LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import AS_DESIGNED, Lanes
 from shared.models.optics.receiver import BER_THRESHOLD
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ops.report.tables import text_table
 from shared.models.optics.lane_parts import CirculatorName, LaserName
-from shared.models.optics.link import LinkDesign
+from shared.models.optics.link_design import LinkDesign
 from shared.models.optics.qualification import Qualification
 from shared.models.superpod.wiring import LinkEnd, link_end
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from plotly import graph_objects
 
-from shared.models.optics.link import LinkDesign
+from shared.models.optics.link_design import LinkDesign
 from shared.models.optics.palomar import RETURN_LOSS_SPECIFIED_DB, RETURN_LOSS_TYPICAL_DB
 from shared.models.optics.qualification import Conditions, qualify_pod
 from shared.models.optics.receiver import BER_THRESHOLD

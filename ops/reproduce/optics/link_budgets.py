@@ -6,7 +6,7 @@ from functools import lru_cache
 from ops.reproduce.claim import Measured, PaperClaim, Stated, calibrated, derived
 from shared.models.assumptions import assumed
 from shared.models.optics.lane_parts import CirculatorName
-from shared.models.optics.link import LinkDesign
+from shared.models.optics.link_design import LinkDesign
 from shared.models.optics.manufactured_modules import SHIPPED_SIGMAS
 from shared.models.optics.module_kinds import lane_rate
 from shared.models.optics.qualification import Conditions, Qualification, qualify_pod

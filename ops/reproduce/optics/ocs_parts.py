@@ -11,7 +11,7 @@ from schemas.config.failures import FailuresConfig
 from schemas.config.repairs import RepairsConfig
 from schemas.messages.ocs import OcsDown, OcsPartDown, OcsPartUp, OcsUp, PortsDown, PortsUp
 from shared.basics.units import US_PER_DAY, US_PER_S
-from shared.models.ocs.alignment import failure_probability
+from shared.models.ocs.camera_alignment import failure_probability
 from shared.models.ocs.chassis_availability import light_availability, light_loss_by_part, serviceable_share
 from shared.models.ocs.parts import PARTS, POWER_W_MAX, power_w
 from shared.models.ocs_technologies import ocs_technology, switching_speed

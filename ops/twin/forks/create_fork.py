@@ -36,7 +36,7 @@ from schemas.files.fork_origin import ForkOrigin, InheritedLog
 from schemas.files.operations_log import TwinForked, TwinPlanned, encode_operation
 from schemas.messages.operator import OperatorBody, SetParameters
 from schemas.messages.sequencer import Tick
-from services.what_if.drive import timed_requests
+from services.what_if.run_copy import timed_requests
 from shared.basics.errors import InvalidInput, LogDamaged, OperationFailed
 from shared.engine.message_order import Request
 from shared.runtimes.dead_letter import parse_dead_letter

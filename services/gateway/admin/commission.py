@@ -8,7 +8,7 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from schemas.api.requests import FabricRequest, RequestReceipt
-from schemas.config.fabric_kinds import config_model
+from schemas.config.fabric_configs import config_model
 from schemas.config.pods import FabricConfig
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import FABRIC_PATTERN, fabric_order

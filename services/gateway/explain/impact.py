@@ -15,7 +15,7 @@ from shared.basics.time_format import format_time
 from shared.models.faults.fault_kinds import FAULTS
 from shared.models.ocs.parts import PART
 from shared.models.ocs_technologies import ocs_technology
-from shared.models.plant.plant import Part, Plant
+from shared.models.plant.plant_format import Part, Plant
 
 NO_ENDS: tuple[int, ...] = ()
 

@@ -8,7 +8,7 @@ from schemas.config.pods import FabricConfig
 from schemas.registry import TYPES
 from shared.models.fabric_plants import plant_of
 from shared.models.plant.naming import index_names, mentions_by_field
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 
 PLACED = ("SliceAdmitted", "CubeSwapped")
 """Messages that report the cubes of a slice."""

@@ -9,7 +9,7 @@ from services.gateway.resources.pod_rows import find_link
 from services.gateway.resources.status_documents import read_one
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import OperationFailed
-from shared.models.plant.plant import IntArray, Part, Plant
+from shared.models.plant.plant_format import IntArray, Part, Plant
 from shared.models.superpod.superpod_plant import circuits_of
 from shared.models.superpod.wiring import link_end
 

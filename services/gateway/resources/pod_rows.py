@@ -28,7 +28,7 @@ from services.gateway.fabrics import fabric_network, fabric_plant, now_us
 from services.gateway.resources.status_documents import read_all, read_one
 from services.gateway.runtime_ports import TwinPorts
 from shared.models.network.wiring import NO_BLOCK, wiring_of
-from shared.models.plant.plant import IntArray
+from shared.models.plant.plant_format import IntArray
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, link_end
 

@@ -42,7 +42,7 @@ BOUNDS = {
     "age_min": 10.0,
     "outages": 2.5,
 }
-"""Thresholds of anomalies, as in `shared.models.telemetry.outliers`. The gateway does not import
+"""Thresholds of anomalies, as in `shared.models.telemetry.outlier_thresholds`. The gateway does not import
 that physics; a test checks that both are equal."""
 TWO_SIDED = frozenset({"rx_db", "tx_db", "snr_db"})
 """Fields that are also anomalous below the negative threshold."""

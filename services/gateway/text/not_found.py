@@ -10,7 +10,7 @@ from services.gateway.fabrics import fabric_plant, site_of
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed
 from shared.basics.spelling import truncated
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 from shared.storage.log.log_reader import LogQuery
 
 _PAIR = re.compile(r"[^/]+/block-(?P<one>[0-9]{1,6})/(?P<kind>trunk|demand)-(?P<other>[0-9]{1,6})")

@@ -18,7 +18,7 @@ from schemas.messages.scheduler import PodHeld, PodWaits
 from schemas.multislice import Multislice
 from services.scheduler.lifecycle import refuse, release_claim, slice_name, store_slice, withdraw
 from services.scheduler.state import SchedulerState, enqueue, members_of, put_slice, queue_of, slices_in
-from services.scheduler.structures.multislice_member import MemberStatus, MultisliceMember
+from services.scheduler.structures.gang_member import MemberStatus, MultisliceMember
 from services.scheduler.structures.slice_record import CubeClaim, Slice, as_waiting, claim_of, member_of
 from services.scheduler.structures.waiting_lines import TIERS
 from shared.basics.fast_replace import replace

@@ -3,7 +3,7 @@
 from schemas.documents.pods import MultisliceDocument, SliceState
 from services.scheduler.multislice.gang_hold import slices_without_cubes, unreachable_pods
 from services.scheduler.state import SchedulerState
-from services.scheduler.structures.multislice_member import job_speed_ppm
+from services.scheduler.structures.gang_member import job_speed_ppm
 from services.scheduler.structures.slice_record import Slice
 from shared.basics.time_format import format_time
 

@@ -13,7 +13,7 @@ from schemas.messages.jobs import JobTerms
 from schemas.messages.scheduler import FULL_SPEED
 from schemas.names import Join, Shape, Tier
 from schemas.recovery_policy import Choice, RecoveryPolicy
-from services.scheduler.structures.multislice_member import MultisliceMember
+from services.scheduler.structures.gang_member import MultisliceMember
 from services.scheduler.structures.preflight_failures import PreflightFailures
 from shared.basics.fast_replace import replace
 from shared.models.jobs.job_progress import Progress

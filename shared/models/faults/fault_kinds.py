@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from schemas.config.failures import FailureRates
     from schemas.config.repairs import RepairsConfig
     from schemas.names import FaultKind
-    from shared.models.plant.plant import Part, Plant
+    from shared.models.plant.plant_format import Part, Plant
 
 FAULTS: "dict[FaultKind, FaultDefinition]" = {
     "host": FaultDefinition(

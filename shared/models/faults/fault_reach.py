@@ -7,7 +7,7 @@ from shared.models.ocs.patches import SIDES, place_of
 
 if TYPE_CHECKING:
     from schemas.names import FaultKind
-    from shared.models.plant.plant import Plant
+    from shared.models.plant.plant_format import Plant
 
 ONE_STRAND_KINDS = ("transmitter",)
 """Kinds that affect one strand of an end, either one."""

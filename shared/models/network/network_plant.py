@@ -13,7 +13,7 @@ from schemas.config.network_hardware import NetworkConfig
 from shared.models.network.blocks import DOMAINS, network_of
 from shared.models.network.blocks import NetworkLayout as Network
 from shared.models.network.wiring import wiring_of
-from shared.models.plant.plant import NO_END, Axis, LinkEnds, PartKind, Plant, Supply
+from shared.models.plant.plant_format import NO_END, Axis, LinkEnds, PartKind, Plant, Supply
 from shared.models.superpod.superpod_plant import port_number
 from shared.models.superpod.wiring import SIDES, IntArray
 

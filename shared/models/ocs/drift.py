@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from shared.basics.keyed_random import draw_uniform_array
 from shared.basics.units import US_PER_HOUR
-from shared.models.ocs.alignment import DECIMALS, TILTS, FloatArray, pointing_loss_db
+from shared.models.ocs.camera_alignment import DECIMALS, TILTS, FloatArray, pointing_loss_db
 from shared.models.ocs.ocs_assumptions import assumed
 from shared.models.ocs.parts import PART
 from shared.models.ocs.patches import SIDES

@@ -13,9 +13,9 @@ import numpy as np
 from shared.basics.checks import check_not_negative, check_range
 from shared.models.optics.fec import block_loss
 from shared.models.optics.lane_ber import evaluate, received_light
-from shared.models.optics.link import LinkDesign, Strands, dispersion_ps_per_nm, lanes_nm
+from shared.models.optics.link_design import LinkDesign, Strands, dispersion_ps_per_nm, lanes_nm
 from shared.models.optics.manufactured_modules import AS_DESIGNED, Lanes
-from shared.models.optics.path import reflections
+from shared.models.optics.path_losses import reflections
 
 RANGES = {
     "loss_db": (0.0, 30.0, "dB"),

@@ -22,10 +22,10 @@ from shared.models.optics.lane_ber import (
     receiver_log10_ber,
     with_bursts,
 )
-from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands
+from shared.models.optics.link_design import DIRECT, FloatArray, LinkDesign, Strands
 from shared.models.optics.manufactured_modules import EXTINCTION_STEP_DB, Lanes
 from shared.models.optics.multipath_interference import has_a_tone, in_reach, products
-from shared.models.optics.path import loss_db
+from shared.models.optics.path_losses import loss_db
 from shared.models.optics.receiver import NONE, Receiver
 
 IntArray = npt.NDArray[np.intp]

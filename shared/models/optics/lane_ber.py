@@ -1,7 +1,7 @@
 """Bit error rate of every lane of a link, from the losses and reflections on its path.
 
 The chain: launch power less the loss of the path is the received power. Reflections of the end's own light
-are interference relative to it (`link.LinkDesign.path`). The receiver turns both into decision errors
+are interference relative to it (`link_design.LinkDesign.path`). The receiver turns both into decision errors
 (`receiver.Receiver.log10_ber`), to which burst errors are added. `lane_log10_ber` is the whole chain;
 `fast_lane_ber` computes the same for all links of a pod, from tables.
 """
@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from shared.models.assumptions import assumed
 from shared.models.optics.fec import post_fec_ber
-from shared.models.optics.link import FloatArray, LinkDesign, Strands
+from shared.models.optics.link_design import FloatArray, LinkDesign, Strands
 from shared.models.optics.manufactured_modules import AS_DESIGNED, Lanes
-from shared.models.optics.path import Element, loss_db, reflections, strongest_and_rest
+from shared.models.optics.path_losses import Element, loss_db, reflections, strongest_and_rest
 from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 
 

@@ -16,11 +16,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.optics.fabric_links import kernel_of
 from shared.models.optics.lane_ber import received_light, with_bursts
-from shared.models.optics.link import FloatArray, LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import FloatArray, LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import Lanes
 from shared.models.optics.module_kinds import LANES_PER_LINK
+from shared.models.optics.pod_links import kernel_of
 from shared.models.optics.receiver import Receiver
 from shared.models.superpod.wiring import ENDS_PER_CUBE, IntArray
 

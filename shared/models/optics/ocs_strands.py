@@ -8,7 +8,7 @@ import numpy as np
 
 from shared.basics.errors import InvalidInput
 from shared.models.ocs.patches import NOT_PATCHED, Patches, physical_ports
-from shared.models.optics.link import OcsPath
+from shared.models.optics.link_design import OcsPath
 from shared.models.optics.palomar import insertion_loss_db, return_loss_db
 from shared.models.superpod.wiring import (
     ENDS_PER_CUBE,

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.basics.errors import InvalidInput
-from shared.models.optics.fabric_links import lanes_of, strand_log10_bers
 from shared.models.optics.lane_ber import received_light
-from shared.models.optics.link import FloatArray, LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import FloatArray, LinkDesign, OcsPath, Strands
 from shared.models.optics.module_kinds import MODULE_KINDS
 from shared.models.optics.ocs_strands import strands_of
+from shared.models.optics.pod_links import lanes_of, strand_log10_bers
 from shared.models.optics.receiver import BER_THRESHOLD
 from shared.models.superpod.wiring import (
     DIMENSIONS,

@@ -12,7 +12,7 @@ from typing import Any
 from schemas.body import Body
 from schemas.subjects import Subject
 from shared.basics.errors import InvalidInput
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 
 NAMES_KEPT_MAX = 1 << 16
 """Cached names of parts: those of several pods."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.plant.plant import IntArray, LinkEnds, Plant
+from shared.models.plant.plant_format import IntArray, LinkEnds, Plant
 from shared.models.superpod.superpod_plant import CUBE_KINDS, CUBE_SUPPLIES, cube_axes, end_chips
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS
 

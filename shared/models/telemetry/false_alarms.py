@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, IntArray
 from shared.models.telemetry.module_readings import FloatArray
-from shared.models.telemetry.outliers import ExpectationOffsets, may_false_alarm
+from shared.models.telemetry.outlier_thresholds import ExpectationOffsets, may_false_alarm
 
 PairsOffDb = Callable[[IntArray, IntArray], FloatArray]
 """(ends, peers) → error of the expected loss between them, of shape (n, strands)."""

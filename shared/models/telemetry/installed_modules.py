@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shared.models.optics.fabric_links import LinkTable
 from shared.models.optics.manufactured_modules import (
     ManufacturedModules,
     manufacture_modules,
     manufactured_modules,
 )
+from shared.models.optics.pod_links import LinkTable
 from shared.models.superpod.wiring import IntArray
 from shared.models.telemetry.false_alarms import FalseAlarms
 from shared.models.telemetry.module_readings import ModuleCalibration, calibrate_modules, module_calibration
-from shared.models.telemetry.outliers import ExpectationOffsets, acceptance, accepted
+from shared.models.telemetry.outlier_thresholds import ExpectationOffsets, acceptance, accepted
 
 ArraysT = TypeVar("ArraysT", ManufacturedModules, ModuleCalibration, ExpectationOffsets)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shared.basics.keyed_random import draw_bits_array
 from shared.models.assumptions import assumed as assumed_of_modules
-from shared.models.ocs.alignment import TILTS, AlignmentLoop, pointing_error_urad
+from shared.models.ocs.camera_alignment import TILTS, AlignmentLoop, pointing_error_urad
 from shared.models.ocs.ocs_assumptions import assumed
 from shared.models.ocs.parts import PART, power_w
 from shared.models.superpod.wiring import IntArray

@@ -19,7 +19,7 @@ from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import ServicesOf, Skip
 from shared.engine.state_codec import encode_instance
-from shared.storage.snapshots.rules_upgrade import SiteLog, message_or_none
+from shared.storage.snapshots.fold_start import SiteLog, message_or_none
 from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, States
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder

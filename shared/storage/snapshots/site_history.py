@@ -11,7 +11,7 @@ from shared.basics.errors import ArchiveDamaged, LogDamaged, ServiceFailed, Snap
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.site import ServicesOf, Site, Skip
-from shared.storage.snapshots.rules_upgrade import (
+from shared.storage.snapshots.fold_start import (
     RulesUpgrade,
     SiteLog,
     last_rules_upgrade,

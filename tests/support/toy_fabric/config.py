@@ -13,7 +13,7 @@ from schemas.names import TargetName
 from schemas.subjects import SubjectMark
 from shared.basics.errors import InvalidInput
 from shared.models.faults.fault_definition import FaultDefinition
-from shared.models.plant.plant import Axis, LinkEnds, PartKind, Plant
+from shared.models.plant.plant_format import Axis, LinkEnds, PartKind, Plant
 
 MASTS, LAMPS_PER_MAST = 3, 2
 LAMPS = MASTS * LAMPS_PER_MAST

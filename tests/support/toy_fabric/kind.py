@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from schemas import fabric_names, names, registry, resource_kinds
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.fabric_names import FabricNaming
-from services import fleet, service_names
+from services import fabric_kinds, service_names
+from services.fabric_kinds import FabricKind, register
 from services.failures.service import SERVICE as FAILURES
-from services.fleet import FabricKind, register
 from shared.models import fabric_plants
 from shared.models.faults import fault_kinds
 from tests.support.toy_fabric.config import (
@@ -35,7 +35,7 @@ LAMP_FIELD = FabricKind(
     faults={"bulb": BULB},
 )
 TABLES: tuple[dict[str, Any], ...] = (
-    *(fleet.FABRIC_KINDS, fleet.FLEET, service_names.SERVICE_NAMES, CONFIGS, registry.TYPES),
+    *(fabric_kinds.FABRIC_KINDS, fabric_kinds.FLEET, service_names.SERVICE_NAMES, CONFIGS, registry.TYPES),
     *(
         registry.REFUSALS,
         fabric_plants.PLANTS,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from services.fleet import FLEET
+from services.fabric_kinds import FLEET
 from shared.basics.errors import UpgradeNeeded
 from shared.engine.compatibility import (
     StateCodeVersion,
@@ -84,7 +84,7 @@ def test_a_form_is_of_what_is_stored_down_to_the_records() -> None:
 @pytest.mark.integration
 def test_forms_are_the_same_in_every_process() -> None:
     code = (
-        "from services.fleet import FLEET; from shared.engine.compatibility import state_layouts; "
+        "from services.fabric_kinds import FLEET; from shared.engine.compatibility import state_layouts; "
         "print(state_layouts(one for services in FLEET.values() for one in services))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

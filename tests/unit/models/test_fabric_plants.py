@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.config.pods import (
     FabricConfig,
     PodConfig,
@@ -12,7 +12,7 @@ from schemas.config.pods import (
 )
 from schemas.config.workload import TraceRow
 from schemas.names import Shape
-from services.fleet import FLEET
+from services.fabric_kinds import FLEET
 from shared.basics.errors import InvalidInput
 from shared.models.fabric_plants import PLANTS, check_demand, plant_of
 from shared.models.ocs.parts import PART

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ops.live import gateway, sequencer
 from ops.twin.up import EmbeddedTwinProcess
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.runtimes.live.historian import Historian
 from shared.runtimes.live.worker import worker_process
 from tests.support.gateway_twin import QUIET, DrivenTwin

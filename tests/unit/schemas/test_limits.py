@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from schemas.api import requests
 from schemas.body import Body, Model
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.config.pods import SuperpodConfig
 from schemas.config.workload import TraceRow
 from schemas.envelope import Envelope, enclose

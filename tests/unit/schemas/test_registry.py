@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemas.body import Body, Model
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.config.parameter import ParameterSetting
 from schemas.envelope import Envelope, enclose
 from schemas.messages.ocs import OcsDown

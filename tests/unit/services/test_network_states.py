@@ -8,7 +8,7 @@ from schemas.body import Body
 from schemas.config.dcn import DcnConfig
 from schemas.messages.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
 from schemas.messages.scheduler import PodsJoined, PodsParted, PodsRunning
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance, restore_instance

@@ -14,7 +14,7 @@ from ops.invariants.checker import check_all
 from ops.requests.name_expansion import lacks_fabric
 from ops.sites.site_plans import default_names, single_fabric_sites
 from schemas.api.changes import InjectChange
-from schemas.config.fabric_kinds import CONFIGS, config_model
+from schemas.config.fabric_configs import CONFIGS, config_model
 from schemas.config.pods import SuperpodConfig
 from schemas.fabric_names import can_have, default_fabric_name
 from schemas.files.site_plan import SitePlan
@@ -23,9 +23,9 @@ from schemas.messages.operator import InjectFault
 from schemas.names import FAULT_KINDS
 from schemas.registry import TYPES, Unreadable, decode
 from schemas.resource_kinds import find_kind
+from services.fabric_kinds import FABRIC_KINDS, FLEET, fabric_views, register
 from services.failures.service import SERVICE as FAILURES
 from services.failures.state import FailuresState
-from services.fleet import FABRIC_KINDS, FLEET, fabric_views, register
 from services.gateway.explain.changes import timed_changes
 from services.ocs.state import OCS_HARDWARE, hardware_of_network
 from services.scheduler.structures.pod_placement import PLACEMENTS

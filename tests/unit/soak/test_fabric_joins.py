@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ops.sites.site_plans import single_fabric_sites
-from schemas.config.fabric_kinds import CONFIGS, config_model
+from schemas.config.fabric_configs import CONFIGS, config_model
 from schemas.config.pods import SuperpodConfig
 from schemas.files.site_plan import SitePlan
 from tests.soak.checks import (

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.envelope import Envelope
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_DAY
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay

@@ -18,7 +18,7 @@ from schemas.config.failures import FailuresConfig
 from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.messages.operator import DrainCube
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import LogDamaged, OperationFailed, SnapshotRefused
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.cascades import LabRequest

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.ocs.mirror_alignment import chance_of_misses
-from shared.models.ocs.alignment import (
+from shared.models.ocs.camera_alignment import (
     AlignmentLoop,
     drift_loss_db,
     expected_us,

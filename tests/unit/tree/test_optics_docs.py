@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.models.assumptions import ASSUMPTIONS
-from shared.models.optics.link import LinkDesign
+from shared.models.optics.link_design import LinkDesign
 from shared.models.optics.module_kinds import LANE_RATES
 from shared.models.optics.qualification import Conditions
 from shared.models.optics.sensitivity import sensitivity_dbm

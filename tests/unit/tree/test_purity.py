@@ -31,7 +31,7 @@ REFUSED = [
     (purity.impure_imports, "services/workload/slice_mix.py", "from services.gateway import http"),
     (purity.impure_imports, "services/transceivers/telemetry.py", "from shared.storage import memory"),
     (purity.impure_imports, "shared/engine/dispatch.py", "import time"),
-    (purity.impure_imports, "shared/models/optics/link.py", "from datetime import datetime"),
+    (purity.impure_imports, "shared/models/optics/link_design.py", "from datetime import datetime"),
     (purity.impure_imports, "shared/basics/units.py", "import os.path"),
     (purity.impure_imports, "schemas/config/pods.py", "import random"),
     (purity.impure_imports, "schemas/config/pods.py", "from importlib import import_module"),

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from schemas.registry import MODULES, TYPES
-from services.fleet import FLEET
+from services.fabric_kinds import FLEET
 from services.service_names import service_names
 from tests.unit.tree import tidy
 from tests.unit.tree.tidy import EVERY_MODULE, EVERY_TEXT, ROOT, Check, Source

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from schemas.api.network_rows import TrunkPath
 from schemas.api.ocs_management import OcsManagement
 from schemas.api.rows import LightPath
-from schemas.config.fabric_kinds import AnyConfig
+from schemas.config.fabric_configs import AnyConfig
 from services.gateway.fabrics import config_of
 from services.gateway.http.responses import ArrowFrame, json_response, non_json_doc
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions

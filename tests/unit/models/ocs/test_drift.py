@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from shared.models.ocs.alignment import drift_loss_db
+from shared.models.ocs.camera_alignment import drift_loss_db
 from shared.models.ocs.drift import array_of, drifted_db, step_nrad
 from shared.models.ocs.ocs_assumptions import assumed
 

@@ -13,7 +13,7 @@ from shared.models.optics import budget
 from shared.models.optics.budget import LASER, Budget
 from shared.models.optics.fec import block_loss
 from shared.models.optics.lane_ber import evaluate
-from shared.models.optics.link import LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import Lanes
 from shared.models.optics.module_kinds import LANE_RATES, MODULE_KINDS
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.models.optics.fast_lane_ber import LOG10_BER_MIN, RECEIVED_DBM, LaneKernel, ber_table
 from shared.models.optics.lane_ber import lane_log10_ber
-from shared.models.optics.link import LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import (
     AS_DESIGNED,
     Lanes,

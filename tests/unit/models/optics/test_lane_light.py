@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.models.optics.fabric_links import lanes_of
 from shared.models.optics.lane_ber import evaluate
 from shared.models.optics.lane_light import KnownLight, LaneLight, lane_light, slicer_snr_db
-from shared.models.optics.link import LinkDesign, Strands
+from shared.models.optics.link_design import LinkDesign, Strands
 from shared.models.optics.module_kinds import lane_rate
 from shared.models.optics.ocs_strands import strands_of
+from shared.models.optics.pod_links import lanes_of
 from shared.models.optics.receiver import Receiver
 
 DESIGN = LinkDesign()

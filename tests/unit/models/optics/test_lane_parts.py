@@ -5,12 +5,11 @@ import pytest
 
 from schemas.config.transceivers import TransceiversConfig
 from shared.models.assumptions import assumed
-from shared.models.optics.fabric_links import lanes_of, strand_log10_bers
 from shared.models.optics.lane_ber import lane_log10_ber
-from shared.models.optics.link import DIRECT, LinkDesign, Strands
-from shared.models.optics.link_design import design_of
+from shared.models.optics.link_design import DIRECT, LinkDesign, Strands, design_of
 from shared.models.optics.ocs_strands import strands_of
-from shared.models.optics.path import loss_db
+from shared.models.optics.path_losses import loss_db
+from shared.models.optics.pod_links import lanes_of, strand_log10_bers
 
 SOUND = Strands(DIRECT)
 USUAL, OUTSIDE, DIRECTLY = LinkDesign(), LinkDesign(circulator="external"), LinkDesign(laser="DML")

@@ -14,13 +14,13 @@ from ops.models.optics.qualification_report import (
     repeat_command,
 )
 from shared.basics.errors import InvalidInput
-from shared.models.optics.fabric_links import lanes_of, link_table, rounded, strand_log10_bers
 from shared.models.optics.lane_ber import evaluate
-from shared.models.optics.link import LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import lanes_between, manufactured_modules
 from shared.models.optics.module_kinds import MODULE_KINDS, lane_rate
 from shared.models.optics.ocs_strands import strands_of
 from shared.models.optics.palomar import insertion_loss_db, return_loss_db
+from shared.models.optics.pod_links import lanes_of, link_table, rounded, strand_log10_bers
 from shared.models.optics.qualification import Conditions, Qualification
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACES, LinkEnd, join_ends, link_end, ocs_radix
 from tests.support.qualified import qualified

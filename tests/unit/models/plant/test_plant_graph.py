@@ -15,7 +15,7 @@ from schemas.config.network_hardware import NetworkConfig
 from shared.basics.errors import InvalidInput
 from shared.models.network.blocks import DOMAINS, network_of
 from shared.models.network.network_plant import network_plant, ocses_of
-from shared.models.plant.plant import NO_END, Part, Plant
+from shared.models.plant.plant_format import NO_END, Part, Plant
 from shared.models.plant_graph import plant_graph
 from shared.models.static_pod.static_pod_plant import static_pod_plant
 from shared.models.superpod.shapes import slice_joins
@@ -269,6 +269,8 @@ def test_the_graphs_are_built_once_and_cannot_be_changed() -> None:
 
 @pytest.mark.integration
 def test_a_gateway_starts_without_networkx() -> None:
-    program = "import sys, services.fleet, services.gateway.fabric_views; print('networkx' in sys.modules)"
+    program = (
+        "import sys, services.fabric_kinds, services.gateway.fabric_views; print('networkx' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
 from shared.models.ocs.parts import PARTS as PARTS_OF_AN_OCS
-from shared.models.plant.plant import Part
+from shared.models.plant.plant_format import Part
 from shared.models.superpod.cables import CABLES_PER_CUBE
 from shared.models.superpod.superpod_plant import circuits_of, superpod_plant, switched_ports
 from shared.models.superpod.wiring import (
@@ -244,7 +244,7 @@ def test_a_link_needs_both_strands_at_the_same_end() -> None:
 @pytest.mark.integration
 def test_the_plant_is_there_without_networkx() -> None:
     program = (
-        "import sys, shared.models.plant.plant; from "
+        "import sys, shared.models.plant.plant_format; from "
         "shared.models.superpod.superpod_plant import superpod_plant; "
         "superpod_plant(64).parse('pod-0/ocs-1'); "
         "print([m for m in ('networkx', 'scipy', 'pydantic') if m in sys.modules])"

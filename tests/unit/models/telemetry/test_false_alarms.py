@@ -7,7 +7,7 @@ import numpy as np
 from shared.models.superpod.wiring import ENDS_PER_CUBE, LinkEnd
 from shared.models.telemetry.false_alarms import FalseAlarms, opposite_places, rows_of_ends
 from shared.models.telemetry.module_readings import FloatArray
-from shared.models.telemetry.outliers import (
+from shared.models.telemetry.outlier_thresholds import (
     ExpectationOffsets,
     acceptance,
     accepted,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.models.ocs.alignment import AlignmentLoop, pointing_error_urad, pointing_loss_db
+from shared.models.ocs.camera_alignment import AlignmentLoop, pointing_error_urad, pointing_loss_db
 from shared.models.ocs.parts import PART, power_w
 from shared.models.telemetry.ocs_fields import OCS_FIELD_BIT, OCS_FIELDS, ocs_fields_of
 from shared.models.telemetry.ocs_readings import (

@@ -6,7 +6,7 @@ import pytest
 
 from ops.client.http_client import Client
 from ops.client.remote_snapshot import fetch_snapshot
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.compatibility import RULES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot, to_bytes

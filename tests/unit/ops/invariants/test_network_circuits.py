@@ -19,7 +19,7 @@ from schemas.messages.topology import RewireCircuits, RewiringPlanned, StageBegu
 from schemas.messages.traffic import TrafficCarried
 from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, TrunksChanged
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_HOUR
 from shared.engine.cascades import LabRequest
 from shared.runtimes.lab import Lab

@@ -18,7 +18,7 @@ from ops.models.dcn.input_files import SiteNetwork, read_circuits, read_demands,
 from ops.models.dcn.study_report import circuit_rows
 from ops.sites.site_plans import NewTwinOptions
 from schemas.documents.dcn import DemandDocument
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR
 from shared.models.dcn.engineering.baselines import uniform_mesh

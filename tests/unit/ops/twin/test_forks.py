@@ -23,7 +23,7 @@ from schemas.config.failures import FailuresConfig
 from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.files.operations_log import TwinForked
 from schemas.files.site_plan import SitePlan
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.forecasts.futures import run_future
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.units import US_PER_DAY, US_PER_HOUR

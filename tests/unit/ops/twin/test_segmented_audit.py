@@ -25,7 +25,7 @@ from schemas.config.failures import FailuresConfig
 from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.messages.operator import DrainCube
 from schemas.registry import decode, encode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.cascades import LabRequest
 from shared.engine.compatibility import RULES

@@ -9,7 +9,7 @@ from ops.local.software_version import software_version
 from ops.twin.data_folder import DataFolder
 from ops.twin.snapshots import TwinSnapshots
 from schemas.config.pods import SuperpodConfig
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_HOUR
 from shared.engine.site import Site
 from shared.runtimes.poll import poll_until

@@ -31,7 +31,7 @@ from schemas.files.site_plan import SitePlan
 from schemas.messages.upgrade import Upgraded
 from schemas.registry import decode, encode
 from services.cubes.service import SERVICE as CUBES
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed, UpgradeNeeded
 from shared.basics.units import US_PER_HOUR
 from shared.engine import migrations

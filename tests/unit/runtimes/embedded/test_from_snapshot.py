@@ -18,7 +18,7 @@ from schemas.config.failures import FailuresConfig
 from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.messages.operator import DrainCube, InjectFault, RequestSlice
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import LogDamaged
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import SiteRunner

@@ -20,7 +20,7 @@ from schemas.envelope import Envelope
 from schemas.messages.operator import DrainCube, InjectFault, RequestSlice
 from schemas.messages.sequencer import Tick
 from schemas.registry import decode, encode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed, UpgradeNeeded
 from shared.engine.compatibility import RULES, StateCodeVersion, recorded_code_version, state_layouts
 from shared.engine.message_order import is_root

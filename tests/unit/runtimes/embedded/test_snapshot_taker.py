@@ -7,7 +7,7 @@ import pytest
 
 from schemas.config.failures import FailuresConfig
 from schemas.config.pods import PodConfig, SuperpodConfig
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker

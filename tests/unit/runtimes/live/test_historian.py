@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.runtimes.live.historian import Historian, difference_text
 from shared.runtimes.live.live_status import historian_findings
 from shared.runtimes.live.process.process_registry import ProcessState

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.runtimes.live.live_clock import LiveClock, log_pending_operations, read_epoch
 from shared.runtimes.operations_log import last_clock

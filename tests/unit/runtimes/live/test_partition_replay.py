@@ -9,7 +9,7 @@ import pytest
 from ops.live.parallel_fold import served_services
 from schemas.messages.operator import DrainCube, InjectFault
 from schemas.messages.sequencer import FabricRetired
-from services.fleet import FLEET
+from services.fabric_kinds import FLEET
 from shared.basics.units import US_PER_HOUR
 from shared.runtimes.live.kafka.records import Record, output_headers
 from shared.runtimes.live.partition_replay import OutputMismatch, PartitionReplay

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.config.dcn import DcnConfig
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.config.parameter import ParameterChange, ParameterSetting, ParameterValue, parameters_of
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.config.runtime_parameters import (
@@ -12,7 +12,7 @@ from schemas.config.runtime_parameters import (
     runtime_parameters,
     with_settings,
 )
-from services.fleet import FLEET
+from services.fabric_kinds import FLEET
 
 
 def settings(**values: ParameterValue) -> list[ParameterSetting]:

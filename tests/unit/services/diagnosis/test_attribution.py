@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.names import FaultKind
 from services.diagnosis.attribution import Suspicion, farther_off, suspicions
-from shared.models.telemetry.outliers import Inspection
+from shared.models.telemetry.outlier_thresholds import Inspection
 
 NEAR, FAR = 7, 1_200
 USUAL = (0.0, 0.0)

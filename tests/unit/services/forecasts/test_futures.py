@@ -11,7 +11,7 @@ from schemas.config.parameter import ParameterSetting
 from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.messages.operator import DrainCube, InjectFault, RequestSlice, SetParameters, UndrainCube
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.forecasts.forecast import ForecastCase, run_forecast
 from services.forecasts.futures import run_future
 from services.totals.measures import FORECAST_MEASURES

@@ -9,7 +9,7 @@ import fastapi.routing
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.resource_kinds import KINDS
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app

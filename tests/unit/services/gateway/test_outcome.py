@@ -11,7 +11,7 @@ from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from schemas.messages.cubes import CubeDrained, CubeUnhealthy
 from schemas.messages.operator import DrainCube
-from services.fleet import fabric_views, services_of
+from services.fabric_kinds import fabric_views, services_of
 from services.gateway.requests.operator_requests import RequestTerms, submit
 from services.gateway.runtime_ports import TwinPorts
 from services.what_if.queries import WhatIfQueries

@@ -9,7 +9,7 @@ from schemas.envelope import enclose
 from schemas.messages.jobs import PodSignalled
 from schemas.messages.operator import RequestSlice
 from schemas.messages.traffic import JobBandwidthSet
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_S
 from shared.engine.cascades import LabRequest

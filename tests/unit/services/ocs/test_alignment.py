@@ -15,7 +15,7 @@ from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.names import Join
 from services.ocs.service import SERVICE
 from shared.basics.units import US_PER_MS, US_PER_S
-from shared.models.ocs.alignment import REASONS, UNSTEADY, AlignmentLoop, align
+from shared.models.ocs.camera_alignment import REASONS, UNSTEADY, AlignmentLoop, align
 from shared.models.superpod.wiring import join_ports
 from tests.support.ocs_model import CONFIG, fault_began, fault_ended
 from tests.support.rig import Bench, bodies

@@ -7,7 +7,7 @@ import pytest
 from ops.sites.configuration import superpod_config
 from services.scheduler.multislice.gang_hold import backoff_us
 from services.scheduler.state import SchedulerState, commission
-from services.scheduler.structures.multislice_member import (
+from services.scheduler.structures.gang_member import (
     MultisliceMember,
     after_departure,
     with_status,

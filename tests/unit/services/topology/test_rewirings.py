@@ -27,7 +27,7 @@ from schemas.messages.topology import (
 )
 from schemas.messages.trunks import CircuitsQualified, TrunksChanged
 from schemas.names import OcsCircuit
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.topology.documents import document
 from services.topology.state import TopologyState
 from services.trunks.state import TrunksState

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.api.forecast import MeasureName
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from services.totals.availability_time import AvailabilitySpans
 from services.totals.fabric_spans import FabricSpan, NetworkSpan, PodSpan
 from services.totals.measures import FORECAST_MEASURES, MEASURES, NETWORKS, PODS

@@ -8,7 +8,7 @@ from ops.sites.configuration import config_from_sections
 from schemas.envelope import Envelope
 from schemas.messages.traffic import TrafficCarried
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.totals.fabric_spans import network_span
 from services.totals.network_totals import network_totals
 from shared.basics.units import US_PER_DAY, US_PER_HOUR

@@ -14,7 +14,7 @@ from services.transceivers.service import SERVICE
 from services.transceivers.state import TransceiversState
 from services.transceivers.telemetry import readings_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.models.ocs.alignment import drift_loss_db
+from shared.models.ocs.camera_alignment import drift_loss_db
 from shared.models.ocs.drift import drifted_db, step_nrad
 from shared.models.superpod.wiring import end_at, link_end
 from tests.support.rig import Bench

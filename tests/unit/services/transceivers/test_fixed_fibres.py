@@ -14,10 +14,9 @@ from services.transceivers.state import TransceiversState
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.engine.state_codec import decode_state, encode_state
 from shared.models.assumptions import assumed
-from shared.models.optics.link import LinkDesign, connector_return_db
-from shared.models.optics.link_design import design_of
+from shared.models.optics.link_design import LinkDesign, connector_return_db, design_of
 from shared.models.optics.manufactured_modules import manufactured_modules
-from shared.models.optics.path import Element
+from shared.models.optics.path_losses import Element
 from shared.models.static_pod.static_pod_plant import neighbour_end
 from tests.support.ocs_model import fault_began, fault_ended
 from tests.support.rig import Bench, bodies

@@ -16,8 +16,8 @@ from services.transceivers.state import TransceiversState
 from services.transceivers.telemetry import readings_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.models.faults.fault_definition import WorkKind
-from shared.models.optics.fabric_links import link_table
 from shared.models.optics.manufactured_modules import manufacture_modules, manufactured_modules
+from shared.models.optics.pod_links import link_table
 from tests.support.rig import Bench, bodies
 
 NEAR, FAR = 1 * 96 + 7, 2 * 96 + 16 + 7

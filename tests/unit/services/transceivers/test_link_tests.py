@@ -14,7 +14,7 @@ from schemas.names import Join
 from services.ocs.service import SERVICE as OCS
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from shared.models.optics.lane_ber import evaluate
-from shared.models.optics.link import LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import Lanes, manufactured_modules
 from shared.models.optics.palomar import insertion_loss_db, manufactured_ocses
 from shared.models.superpod.superpod_plant import superpod_plant

@@ -19,7 +19,7 @@ from shared.basics.units import US_PER_S
 from shared.models.assumptions import assumed
 from shared.models.ocs_technologies import TECHNOLOGIES
 from shared.models.optics.lane_ber import evaluate
-from shared.models.optics.link import LinkDesign, OcsPath, Strands
+from shared.models.optics.link_design import LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import lanes_between, manufactured_modules
 from shared.models.optics.palomar import insertion_loss_db, manufactured_ocses
 from shared.models.optics.receiver import BER_THRESHOLD

@@ -8,7 +8,7 @@ import pytest
 
 from ops.sites.site_plans import single_fabric_sites
 from schemas.messages.operator import DrainCube
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_HOUR

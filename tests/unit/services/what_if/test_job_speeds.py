@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.messages.traffic import TrafficCarried
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.jobs.service import SERVICE as JOBS
 from services.what_if.job_speeds import JobSpeed, SpeedSample, job_effects, traffic_effects
 from shared.basics.units import US_PER_S

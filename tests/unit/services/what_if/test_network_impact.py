@@ -15,7 +15,7 @@ from schemas.messages.traffic import TrafficCarried
 from schemas.messages.trunks import TrunksChanged
 from schemas.names import FaultKind
 from schemas.registry import decode
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.gateway.resources.status_documents import read_all, read_one
 from services.what_if.network_impact import assess_network_impact
 from shared.basics.units import US_PER_S

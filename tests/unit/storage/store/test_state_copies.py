@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.scheduler.service import SERVICE as SCHEDULER
 from shared.basics.errors import OperationFailed
 from shared.engine.state_codec import encode_instance

@@ -14,9 +14,9 @@ from ops.models.optics.twin_link import _dark_note
 from schemas.api.rows import ChipLocation, LightPath
 from schemas.documents.pods import EndImpairment
 from shared.basics.errors import LightwaveError, NotFound
-from shared.models.optics.fabric_links import link_table
-from shared.models.optics.link import LinkDesign
+from shared.models.optics.link_design import LinkDesign
 from shared.models.optics.palomar import insertion_loss_db
+from shared.models.optics.pod_links import link_table
 from shared.models.optics.sensitivity import sensitivity_dbm
 from shared.models.telemetry.installed_modules import installed_modules
 from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave, told

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from ops.cli.run.live import SERVICES, app
-from services.fleet import FLEET
+from services.fabric_kinds import FLEET
 from services.service_names import SERVICE_NAMES
 
 WITHOUT_FAUST = """

@@ -16,7 +16,7 @@ from ops.local.software_version import software_version
 from ops.sites.configuration import config_from_pairs
 from schemas.files.site_plan import SitePlan
 from schemas.resource_kinds import KINDS, MEAN_FIELDS
-from services.fleet import services_of
+from services.fabric_kinds import services_of
 from services.gateway.explain import bisect
 from shared.basics.units import US_PER_HOUR
 from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState

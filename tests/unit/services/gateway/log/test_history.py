@@ -17,7 +17,7 @@ from schemas.messages.scheduler import SliceRestored
 from schemas.messages.sequencer import Tick
 from schemas.registry import TYPES as TYPES_OF_MESSAGES
 from schemas.registry import encode
-from services.fleet import fabric_views, services_of
+from services.fabric_kinds import fabric_views, services_of
 from services.gateway.http import event_stream
 from services.gateway.log import history
 from services.gateway.log.history import STATE_MESSAGES, LogFilter, LogPage

@@ -18,7 +18,7 @@ from services.gateway.text.messages import BOUNDS, FIELD_TEXTS, TWO_SIDED, messa
 from shared.basics.field_text import LINE_MAX
 from shared.models.plant.naming import mentions_by_field
 from shared.models.superpod.superpod_plant import superpod_plant
-from shared.models.telemetry.outliers import THRESHOLDS
+from shared.models.telemetry.outlier_thresholds import THRESHOLDS
 
 PLANT = superpod_plant(64)
 SLICE = "pod-0/slice-1"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from schemas.body import Body
 from schemas.config.dcn import DcnConfig
-from schemas.config.fabric_kinds import CONFIGS
+from schemas.config.fabric_configs import CONFIGS
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.fabric_names import FABRIC_NAMING, NETWORK_NAMING, POD_NAMING, FabricNaming
 from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects, RestartOcs, TestLink
@@ -53,7 +53,7 @@ from shared.models.fabric_plants import (
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS
 from shared.models.network.network_plant import network_plant
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 from shared.models.static_pod.static_pod_plant import plant_of_static_pod
 from shared.models.superpod.shapes import check_shape
 from shared.models.superpod.superpod_plant import plant_of_superpod

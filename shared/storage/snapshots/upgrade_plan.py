@@ -17,7 +17,7 @@ from shared.engine.message_order import upgrade_message, upgrade_source
 from shared.engine.migrations import services_to_migrate
 from shared.engine.site import ServicesOf
 from shared.engine.state_codec import encode_instance, state_digest
-from shared.storage.snapshots.rules_upgrade import RulesVersion, SiteLog, message_or_none
+from shared.storage.snapshots.fold_start import RulesVersion, SiteLog, message_or_none
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
 from shared.storage.store.state_store import StateStore
 

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.models.optics.fabric_links import LinkTable, link_table
-from shared.models.optics.link import LinkDesign
+from shared.models.optics.link_design import LinkDesign
 from shared.models.optics.manufactured_modules import ManufacturedModules
+from shared.models.optics.pod_links import LinkTable, link_table
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 from shared.models.telemetry.installed_modules import installed_modules
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
-from shared.models.ocs.alignment import (
+from shared.models.ocs.camera_alignment import (
     ALIGNED,
     UNSEEN,
     UNSTEADY,

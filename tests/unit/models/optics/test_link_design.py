@@ -12,7 +12,7 @@ from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput
 from shared.models.assumptions import ASSUMPTIONS, Assumption, assumed
 from shared.models.optics.lane_ber import evaluate, lane_log10_ber, received_light
-from shared.models.optics.link import (
+from shared.models.optics.link_design import (
     FloatArray,
     LinkDesign,
     OcsPath,
@@ -24,7 +24,7 @@ from shared.models.optics.link import (
 )
 from shared.models.optics.manufactured_modules import Lanes
 from shared.models.optics.module_kinds import LANE_RATES, MODULE_KINDS, lane_rate
-from shared.models.optics.path import loss_db, reflections
+from shared.models.optics.path_losses import loss_db, reflections
 from shared.models.optics.sensitivity import sensitivity_dbm
 
 ROUND_NUMBERS = {

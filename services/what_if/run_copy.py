@@ -14,7 +14,7 @@ from schemas.messages.operator import RekeyDraws
 from services.failures.state import FailuresState
 from shared.engine.cascades import LabRequest, cascades, stop_tracking_documents
 from shared.engine.site import Site
-from shared.models.plant.plant import Plant
+from shared.models.plant.plant_format import Plant
 
 
 class Observer(Protocol):

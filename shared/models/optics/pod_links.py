@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shared.models.optics.fast_lane_ber import LaneKernel
-from shared.models.optics.link import DIRECT, FloatArray, LinkDesign, Strands
+from shared.models.optics.link_design import DIRECT, FloatArray, LinkDesign, Strands
 from shared.models.optics.manufactured_modules import (
     Lanes,
     ManufacturedModules,

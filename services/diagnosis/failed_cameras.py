@@ -13,11 +13,11 @@ from services.diagnosis.attribution import Suspicion
 from services.diagnosis.state import DiagnosisState
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.service import Output
-from shared.models.ocs.alignment import drift_loss_db
+from shared.models.ocs.camera_alignment import drift_loss_db
 from shared.models.ocs.drift import array_of
 from shared.models.ocs_technologies import DRIFTING
 from shared.models.superpod.wiring import link_end
-from shared.models.telemetry.outliers import THRESHOLDS
+from shared.models.telemetry.outlier_thresholds import THRESHOLDS
 
 DRIFT_TAIL = 1e-6
 """Probability of the largest drift that counts as possible. Two tilts in a random walk lose an
