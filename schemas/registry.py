@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from schemas.body import Body
 from schemas.envelope import Envelope
+from schemas.message_writers import may_write, writer_of
 from schemas.messages import (
     cubes,
     demands,
@@ -99,13 +100,6 @@ def _is_finite(value: object) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def writer_of(source: str) -> str:
-    """The writing service of a source: `scheduler@pod-0` → scheduler, `operator@pod-0` → operator,
-    `tick.ocs@pod-0` and `skip.ocs@pod-0` → sequencer."""
-    name = source.split("@", 1)[0].split("/", 1)[0]
-    return "sequencer" if name.startswith(("tick.", "skip.")) else name
-
-
 def decode(line: bytes) -> Envelope:
     """The envelope in one line of JSON; Unreadable with one sentence if it is not valid."""
     try:
@@ -136,5 +130,5 @@ def _check_consistent(envelope: Envelope, model: type[Body]) -> None:
         raise Unreadable(f"{envelope.type}: schema version {envelope.v}, this twin reads {model.version}")
     if envelope.id != f"{envelope.source}/{envelope.seq}":
         raise Unreadable(f"{envelope.type}: id {envelope.id!r} is not {envelope.source}/{envelope.seq}")
-    if writer_of(envelope.source) != model.writer:
+    if not may_write(writer_of(envelope.source), model):
         raise Unreadable(f"{envelope.type}: written by {envelope.source!r}, only {model.writer} may")

@@ -6,7 +6,7 @@ from ops.client.http_client import Client, escape_path
 from ops.local.software_version import software_version
 from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed, SnapshotRefused
-from shared.engine.compatibility import RULES
+from shared.engine.code_version import RULES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 
 

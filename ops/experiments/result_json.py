@@ -1,7 +1,7 @@
 """Results for programs, in the units of the measures."""
 
 from ops.experiments.results import MeasureEstimate, Results, VariantDifference
-from ops.experiments.sweep import BOOTSTRAP_MIN
+from ops.experiments.seed_stopping_rule import BOOTSTRAP_MIN
 from ops.report.intervals import ReportFields, finite_or_none, interval_json
 from services.totals.measures import MEASURES
 

@@ -11,7 +11,8 @@ from ops.experiments.dataset import RunKey, RunRow
 from ops.experiments.interval_text import display_unit, interval_text
 from ops.experiments.loader import PlannedExperiment
 from ops.experiments.schema import ExperimentClaim
-from ops.experiments.sweep import SweepResult, exact_interval, interval_of, seed_of, values_of
+from ops.experiments.seed_stopping_rule import exact_interval, interval_of, seed_of, values_of
+from ops.experiments.sweep import SweepResult
 from ops.experiments.variants import Variant, single_variant
 from shared.models.statistics.batch_means import BATCHES_MIN, Batches, batch_means
 from shared.models.statistics.bootstrap import bca_interval

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from schemas.envelope import Envelope
+from schemas.message_writers import writer_of
 from schemas.messages.sequencer import FabricCommissioned, Tick
-from schemas.registry import TYPES, writer_of
+from schemas.registry import TYPES
 
 SITE_WRITERS = ("operator", "upgrade")
 """Writers of root messages whose source is a site, not a fabric."""

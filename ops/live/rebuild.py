@@ -22,7 +22,7 @@ from schemas.names import fabric_order
 from schemas.registry import Unreadable
 from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.compatibility import RULES, unfinished_upgrade
+from shared.engine.code_version import RULES, unfinished_upgrade
 from shared.engine.state_codec import state_digest
 from shared.runtimes.live.kafka.layout import SOURCE, TWIN
 from shared.runtimes.live.kafka.operations_topic import KafkaOperations

@@ -4,7 +4,7 @@ import asyncio
 import signal
 
 from services.service_names import services_by_name
-from shared.engine.compatibility import RULES, StateCodeVersion
+from shared.engine.code_version import RULES, StateCodeVersion
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.live_status import DelayMonitor

@@ -2,7 +2,8 @@
 
 from ops.local.software_version import software_version
 from services.fabric_kinds import FLEET
-from shared.engine.compatibility import RULES, StateCodeVersion, state_layouts
+from shared.engine.code_version import RULES, StateCodeVersion
+from shared.engine.state_layout import state_layouts
 
 
 def fleet_state_code() -> StateCodeVersion:

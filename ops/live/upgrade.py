@@ -33,12 +33,7 @@ from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable
 from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.compatibility import (
-    RULES,
-    StateCodeVersion,
-    code_version_values,
-    upgrade_begun_value,
-)
+from shared.engine.code_version import RULES, StateCodeVersion, code_version_values, upgrade_begun_value
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.log_mirror import LogMirror
 from shared.runtimes.live.kafka.partition_reader import read_partition

@@ -18,7 +18,7 @@ from ops.local.software_version import software_version
 from ops.twin.site_audit import ReportUpgradeProgress, UpgradeDifferences, upgrade_differences
 from services.fabric_kinds import services_of
 from shared.basics.errors import UpgradeNeeded
-from shared.engine.compatibility import StateCodeVersion, current_code_version, recorded_code_version
+from shared.engine.code_version import StateCodeVersion, current_code_version, recorded_code_version
 from shared.engine.site import Skip
 from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder

@@ -9,8 +9,8 @@ from schemas.envelope import Envelope
 from schemas.messages.diagnosis import TestWanted
 from schemas.messages.ocs import LinkLooped, LinkTestRefused
 from schemas.messages.operator import TestLink
-from services.ocs.mirror_alignment import is_stray
 from services.ocs.state import MANUAL, NO_OWNER, NO_PORT, SIDES, OcsState
+from services.ocs.stray_mirrors import is_stray
 from services.ocs.switch import Port, north_of
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output

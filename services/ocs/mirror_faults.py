@@ -8,7 +8,7 @@ chassis shakes, all its mirrors are off and none is an outlier.
 
 The drivers keep a stray mirror where it is, so its circuit stays until it is switched. After that every
 alignment fails and is retried like any other. The OCS has to find out by itself that the mirror is broken
-(`mirror_alignment`). It then gives the mirror up, and the fibre is moved to a spare port.
+(`stray_mirrors`). It then gives the mirror up, and the fibre is moved to a spare port.
 """
 
 import numpy as np

@@ -9,7 +9,7 @@ from schemas.envelope import Envelope
 from schemas.messages.ocs import CircuitsRewired, RewiringRefused
 from schemas.messages.topology import RewireCircuits
 from schemas.names import OcsCircuit
-from services.ocs.mirror_alignment import MIN_REPLY_DELAY_US, start_alignment
+from services.ocs.settling_time import MIN_REPLY_DELAY_US, start_alignment
 from services.ocs.state import (
     NO_OWNER,
     NO_PORT,

@@ -14,7 +14,7 @@ from schemas.messages.ocs import CircuitsConnected, CircuitsDisconnected, Circui
 from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.names import Join, number_of
 from services.ocs.manual_cross_connects import yield_ports_to
-from services.ocs.mirror_alignment import start_alignment
+from services.ocs.settling_time import start_alignment
 from services.ocs.state import NO_OWNER, SIDES, BoolArray, Circuits, OcsState, PendingConnect, circuits_of
 from services.ocs.switch import (
     Port,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.messages.ocs import CircuitsRestored, CrossConnectsMade
-from services.ocs.mirror_alignment import count_attempts, start_alignment
+from services.ocs.settling_time import start_alignment
 from services.ocs.state import (
     MANUAL,
     NO_OWNER,
@@ -28,6 +28,7 @@ from services.ocs.state import (
     Realignment,
     circuits_of,
 )
+from services.ocs.stray_mirrors import count_attempts
 from shared.basics.units import US_PER_S, to_whole_us
 from shared.engine.service import CausedBy, Output
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA

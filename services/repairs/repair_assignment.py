@@ -1,24 +1,20 @@
 """Assignment of repairs to technicians of two trades, round the clock or in shifts.
 
-Technicians take repairs that keep OCSes from working first, then the oldest. Fibre technicians take the
-shortest repair of a link end. Work that is not done at the end of a shift continues in the next.
+`repair_priority` chooses the repair. Work that is not done at the end of a shift continues in the next.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from schemas.config.repairs import RepairsConfig
 from schemas.messages.diagnosis import RepairWork
 from schemas.messages.repairs import HandsOnBegun, RepairBegun
 from services.repairs import spares
 from services.repairs.completion import touch
+from services.repairs.repair_priority import mean_work_h, next_assignment, shift_of
 from services.repairs.state import BegunRepair, Repair, RepairsState, request_fields
 from shared.basics.keyed_random import draw_lognormal
 from shared.basics.units import US_PER_HOUR, to_whole_us
 from shared.engine.service import CausedBy, Output
-from shared.models.faults.fault_kinds import FAULTS, mean_repair_h
-from shared.models.faults.repair_work import WORK_DEFINITIONS, hands_on_us
-from shared.models.faults.shifts import Shift
+from shared.models.faults.repair_work import hands_on_us
 
 
 def start_waiting_repairs(state: RepairsState) -> list[Output]:
@@ -28,7 +24,7 @@ def start_waiting_repairs(state: RepairsState) -> list[Output]:
     """
     spares.receive(state)
     emitted: list[Output] = []
-    while state.queued and (assignment := _next_assignment(state)) is not None:
+    while state.queued and (assignment := next_assignment(state)) is not None:
         number, technician = assignment
         repair = state.queued.pop(number)
         spares.take(state, repair)
@@ -72,12 +68,12 @@ def extend_repair(state: RepairsState, number: int, repair: BegunRepair, more: R
 def next_shift_us(state: RepairsState) -> int | None:
     """The time of the next shift that may start queued repairs; None if nothing is queued or there are no
     shifts."""
-    shift = _shift_of(state)
+    shift = shift_of(state)
     if shift is None or not state.queued:
         return None
     if shift.is_on(state.now_us):
         # A request at the start of a shift may arrive before the rule that assigns it.
-        return None if _next_assignment(state) is None else state.now_us
+        return None if next_assignment(state) is None else state.now_us
     return shift.next_start(state.now_us)
 
 
@@ -93,52 +89,6 @@ def _start_hands_on(state: RepairsState, number: int) -> CausedBy:
     return CausedBy(repair.cause, body)
 
 
-def _next_assignment(state: RepairsState) -> tuple[int, int] | None:
-    """(repair, technician) of the next assignment; None if no technician is free for any queued repair.
-
-    No technician is idle while there is work for the trade. Fibre technicians have the higher numbers. They
-    take the shortest repair, so that an hour of cleaning does not wait for a batch of replacements. The other
-    technicians take the oldest, so that replacements never wait forever.
-    """
-    general, fibre = state.config.technicians, state.fibre_technicians
-    if len(state.begun) >= general + fibre:
-        return None
-    waiting = [number for number, repair in state.queued.items() if spares.is_in_stock(state, repair)]
-    technician = _free_technician(state, range(general, general + fibre), "off_hours_fibre_technicians")
-    if technician is not None:
-        at_link_ends = [
-            number for number in waiting if WORK_DEFINITIONS[state.queued[number].work].at_link_ends
-        ]
-        if at_link_ends:
-            return min(at_link_ends, key=lambda n: (_mean_h(state, state.queued[n]), n)), technician
-    technician = _free_technician(state, range(general), "off_hours_technicians")
-    if technician is None or not waiting:
-        return None
-    return min(waiting, key=lambda n: (FAULTS[state.queued[n].kind].repair_priority, n)), technician
-
-
-def _free_technician(state: RepairsState, trade: range, off_hours: str) -> int | None:
-    """The first technician of a trade who is on duty and free."""
-    busy = {repair.technician for repair in state.begun.values()}
-    return next((number for number in _on_duty(state, trade, off_hours) if number not in busy), None)
-
-
-def _on_duty(state: RepairsState, trade: range, off_hours: str) -> Iterable[int]:
-    on_call = getattr(state.config, off_hours, None)
-    shift = _shift_of(state)
-    return trade if on_call is None or shift is None or shift.is_on(state.now_us) else trade[:on_call]
-
-
-def _shift_of(state: RepairsState) -> Shift | None:
-    """The shift of technicians who do not work round the clock; None if all do."""
-    config = state.config
-    if not isinstance(config, RepairsConfig):
-        return None
-    if config.off_hours_technicians is None and config.off_hours_fibre_technicians is None:
-        return None
-    return Shift(config.shift_begins_h, config.shift_ends_h)
-
-
 def _repair_times(
     state: RepairsState, technician: int, work: RepairWork, work_us: int
 ) -> tuple[int, int | None]:
@@ -149,7 +99,7 @@ def _repair_times(
     """
     last_us = hands_on_us(work)
     hands_us = None if last_us is None else max(0, work_us - last_us)
-    shift = None if _is_round_the_clock(state, technician) else _shift_of(state)
+    shift = None if _is_round_the_clock(state, technician) else shift_of(state)
     if shift is None:
         return state.now_us + work_us, None if hands_us is None else state.now_us + hands_us
     return (
@@ -167,13 +117,8 @@ def _is_round_the_clock(state: RepairsState, technician: int) -> bool:
     return off_hours is None or technician - first < off_hours
 
 
-def _mean_h(state: RepairsState, repair: Repair) -> float:
-    hours = WORK_DEFINITIONS[repair.work].hours
-    return mean_repair_h(repair.kind, state.config) if hours is None else float(getattr(state.config, hours))
-
-
 def _work_us(state: RepairsState, number: int, repair: Repair) -> int:
     """Duration of the work: log-normal, drawn once for each repair and try."""
     purpose = "repair time" if not repair.tries else f"repair time, try {repair.tries}"
-    mean_h, sigma = _mean_h(state, repair), state.config.repair_sigma
+    mean_h, sigma = mean_work_h(state, repair), state.config.repair_sigma
     return to_whole_us(draw_lognormal(state.seed, state.fabric, purpose, number, mean_h, sigma), US_PER_HOUR)

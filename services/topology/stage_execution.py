@@ -20,14 +20,13 @@ from schemas.messages.topology import (
 )
 from schemas.messages.trunks import CircuitsQualified
 from schemas.names import OcsCircuit
+from services.topology.capacity_floor import below_capacity_floor, carrying_gbps, circuits_gbps, lit_circuits
 from services.topology.state import EndedRewiring, Rewiring, StagePlan, StageProgress, TopologyState
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR, US_PER_S, to_whole_us
 from shared.engine.ended_rows import add_ended
 from shared.engine.service import CausedBy, Output
-from shared.models.dcn.rewiring.stage_planning import ROUNDING
-from shared.models.network.blocks import FloatArray
-from shared.models.network.wiring import NO_PORT, assign_ports, wiring_of
+from shared.models.network.wiring import NO_PORT, assign_ports
 
 
 def begin_stage(state: TopologyState, number: int) -> list[Output]:
@@ -87,8 +86,8 @@ def _wait_reason(
     lost = _lost_control(state, [ocs for ocs, _, _ in (*removed, *made)])
     if lost is not None:
         return lost
-    return _below_capacity_floor(
-        state, rewiring, _capacity(state) - _gbps(state, _lit_circuits(state, removed))
+    return below_capacity_floor(
+        state, rewiring, carrying_gbps(state) - circuits_gbps(state, lit_circuits(state, removed))
     )
 
 
@@ -99,49 +98,6 @@ def _lost_control(state: TopologyState, ocses: Iterable[int]) -> str | None:
             power = f" or power-{domain}" if plant.technology.latching else ""
             return f"control-{domain}{power} has failed"
     return None
-
-
-def _below_capacity_floor(state: TopologyState, rewiring: Rewiring, left: FloatArray) -> str | None:
-    """Which block would keep less than the capacity floor, in a sentence; None if none. Blocks that are
-    down do not count."""
-    least = np.asarray(rewiring.least_gbps)
-    # A dark port or bundle is subtracted twice, so limit the result to 0.
-    left = np.maximum(left, 0.0)
-    short = (left < state.config.capacity_floor * least - ROUNDING) & (state.block_faults == 0)
-    if not short.any():
-        return None
-    block = int(np.argmax(short))
-    share = float(left[block] / least[block])
-    return (
-        f"block-{block} would keep {share:.1%} of its capacity; must be at least "
-        f"{state.config.capacity_floor:.1%}"
-    )
-
-
-def _capacity(state: TopologyState) -> FloatArray:
-    """Capacity (B,) in Gb/s of the links that carry traffic now."""
-    capacity: FloatArray = (state.links * state.plant.rates).sum(axis=1).astype(np.float64)
-    return capacity
-
-
-def _lit_circuits(state: TopologyState, circuits: Iterable[OcsCircuit]) -> list[OcsCircuit]:
-    """The circuits that can carry traffic: on an OCS with light, between blocks that are up."""
-    down = (state.block_faults > 0)[wiring_of(state.plant).block_at]
-    return [
-        (ocs, north, south)
-        for ocs, north, south in circuits
-        if not (state.dark[ocs] or down[north] or down[south])
-    ]
-
-
-def _gbps(state: TopologyState, circuits: Iterable[OcsCircuit]) -> FloatArray:
-    """Capacity (B,) in Gb/s of some circuits."""
-    plant, block_at = state.plant, wiring_of(state.plant).block_at
-    gbps = np.zeros(len(plant.blocks))
-    for _, north, south in circuits:
-        tail, head = int(block_at[north]), int(block_at[south])
-        gbps[[tail, head]] += float(plant.rates[tail, head])
-    return gbps
 
 
 def _wait(state: TopologyState, number: int, rewiring: Rewiring, why: str) -> list[Output]:
@@ -193,7 +149,7 @@ def on_qualified(state: TopologyState, number: int, body: CircuitsQualified) -> 
     state.unfit.update(body.unfit)
     fit = [circuit for circuit in stage_progress.made if circuit not in {*body.unfit, *body.dark}]
     if body.unfit and stage_progress.removed and not stage_progress.takes_back:
-        why = _below_capacity_floor(state, rewiring, _capacity(state) + _gbps(state, fit))
+        why = below_capacity_floor(state, rewiring, carrying_gbps(state) + circuits_gbps(state, fit))
         if why is not None:
             return _take_back(state, number, rewiring, why)
     due_us = state.now_us + to_whole_us(state.config.undrain_s, US_PER_S)

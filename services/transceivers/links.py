@@ -1,6 +1,7 @@
-"""State of links as the OCSes make and lose circuits."""
+"""Links as the OCSes make and lose circuits: they train, lose light and report changes of their health.
+`link_health` decides whether a link is up, degraded or down.
+"""
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Literal
@@ -22,6 +23,7 @@ from schemas.messages.ocs import (
 from schemas.messages.transceivers import LinksChanged, LinksTrained
 from schemas.names import Join
 from services.transceivers import link_optics
+from services.transceivers.link_health import state_codes
 from services.transceivers.link_optics import at_either_end, invalidate_masks, masks_of
 from services.transceivers.outlier_inspection import schedule_early_inspection, schedule_for_new_links
 from services.transceivers.state import (
@@ -207,21 +209,6 @@ def evaluate_links(state: TransceiversState, ends: IntArray) -> list[Body]:
 def recompute_ber(state: TransceiversState, ends: IntArray) -> None:
     """Recompute the bit error rate of connected ends, with all impairments of both ends."""
     state.worst_lane_log10_ber[ends] = link_optics.worst_lane_log10_ber(state, ends)
-
-
-def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:
-    """State codes of connected ends.
-
-    A link is down without both strands or with a dead end. Otherwise the bit error rate of the worse
-    direction decides.
-    """
-    peers = state.peer[ends]
-    worse = np.maximum(state.worst_lane_log10_ber[ends], state.worst_lane_log10_ber[peers])
-    dead = state.lit[ends] != BOTH_STRANDS
-    if state.impaired:
-        dead |= state.failed[ends] | state.failed[peers] | at_either_end(masks_of(state).dropped, state, ends)
-    dead |= worse > math.log10(state.config.down_above_ber)
-    return np.where(dead, DOWN, np.where(worse > math.log10(state.config.degraded_above_ber), DEGRADED, UP))
 
 
 def _with_code(state: TransceiversState, ends: IntArray, code: int) -> tuple[int, ...]:

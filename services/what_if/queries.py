@@ -26,7 +26,8 @@ from services.what_if.network_impact import assess_network_impact
 from services.what_if.network_impediments import network_impediments
 from services.workload.logic import on_request_slice
 from services.workload.service import SERVICE as WORKLOAD
-from shared.engine.message_order import Request, request_message, request_time_us
+from shared.engine.message_order import Request, request_message
+from shared.engine.request_time import request_time_us
 from shared.engine.service import Service
 from shared.engine.site import Site
 from shared.engine.state import StateT

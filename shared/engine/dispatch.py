@@ -8,6 +8,7 @@ from typing import Any
 
 from schemas.body import Body
 from schemas.envelope import Envelope, enclose
+from schemas.message_writers import may_write
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from shared.basics.errors import ServiceFailed
 from shared.engine.message_order import RETIREMENT_SEQ, ReaderOrder, reader_order, sequencer_source
@@ -66,7 +67,7 @@ class ServiceInstance:
 
     def has_read(self, message: Envelope) -> bool:
         """Whether a message is a repeat: this service has read it, or it was emitted before the fabric
-        started. A fabric that joins a site starts after all earlier messages (`roots.request_time_us`)."""
+        started. A fabric that joins a site starts after all earlier messages (`request_time_us`)."""
         return message.seq <= self.seen.get(message.source, -1) or message.at_us < self.begun_us
 
 
@@ -143,7 +144,7 @@ def _emit(instance: ServiceInstance, message: Envelope, output: Body | CausedBy,
     cause = message.id
     if isinstance(output, CausedBy):
         cause, output = output.cause, output.body
-    if output.writer != instance.service.name:
+    if not may_write(instance.service.name, type(output)):
         raise ServiceFailed(
             _sentence(
                 instance, message, f"emitted {type(output).__name__}, which only {output.writer} may write"

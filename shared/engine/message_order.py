@@ -15,6 +15,7 @@ from schemas.envelope import Envelope, enclose
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.messages.upgrade import Upgraded
 from schemas.names import fabric_order
+from shared.engine.request_time import request_time_us
 
 RETIREMENT_SEQ = 2
 """The sequencer's second message of a fabric is its end: a reader that has read it has retired."""
@@ -106,13 +107,6 @@ def next_root(
         at_us = request_time_us(now_us, clock_us, due.due_us if due is not None else None)
         return request_message(site, request, at_us)
     return tick_message(due, now_us) if due is not None and ready else None
-
-
-def request_time_us(now_us: int, clock_us: int | None, due_us: int | None) -> int:
-    """The time of a request: later than every message so far, and not later than the earliest due service,
-    max(now + 1, min(clock, earliest due))."""
-    bounds = [at_us for at_us in (clock_us, due_us) if at_us is not None]
-    return max(now_us + 1, min(bounds, default=0))
 
 
 def request_message(site: str, request: Request, at_us: int) -> Envelope:

@@ -15,18 +15,18 @@ from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, MessageSkipped, Tick
 from schemas.messages.upgrade import Upgraded
 from schemas.registry import encode
-from shared.engine.compatibility import RULES
+from shared.engine.code_version import RULES
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.message_order import (
     RETIREMENT_SEQ,
     Request,
     commissioning_message,
     request_message,
-    request_time_us,
     tick_message,
     tick_source,
     upgrade_message,
 )
+from shared.engine.request_time import request_time_us
 from shared.engine.site import Site
 
 NUMBER_BYTES = DIGEST_BYTES = 8

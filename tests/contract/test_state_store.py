@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from schemas.messages.operator import DrainCube
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed, StoreUnreachable
-from shared.engine.compatibility import (
+from shared.engine.code_version import (
     StateCodeVersion,
     shared_code_values,
     unfinished_upgrade,

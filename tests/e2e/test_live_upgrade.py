@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ops.servers.local_servers import LocalKafka
-from shared.engine.compatibility import RULES
+from shared.engine.code_version import RULES
 from shared.storage.snapshots.site_snapshot import from_bytes, to_bytes
 from tests.soak.whole_twin import TwinOptions
 from tests.support.live_twin import BUSY, LiveTwin, live_twin

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.engine.compatibility import RULES
+from shared.engine.code_version import RULES
 from shared.runtimes.poll import poll_until
 from tests.support.living import TAKEN_S_MAX, LivingTwin, cli
 from tests.support.next_version import command, environment, next_version

@@ -11,7 +11,8 @@ from ops.experiments.loader import plan_experiment
 from ops.experiments.result_json import results_json
 from ops.experiments.results import results_of
 from ops.experiments.schema import Experiment
-from ops.experiments.sweep import SweepResult, seed_of
+from ops.experiments.seed_stopping_rule import seed_of
+from ops.experiments.sweep import SweepResult
 
 KEPT = Path(__file__).parent / "experiment.json"
 DIGITS = 9

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ops.lab.run import RunPlan, run_site
 from ops.sites.site_plans import single_fabric_sites
-from shared.engine.compatibility import RULES
+from shared.engine.code_version import RULES
 
 KEPT = Path(__file__).parent / "log.txt"
 RUNS = {
@@ -43,7 +43,7 @@ def test_a_seed_still_gives_what_it_gave() -> None:
     made, kept = _made(), KEPT.read_text().splitlines()
     assert not rules_must_rise(kept, made), (
         "recorded logs no longer fold; if that is wanted, raise "
-        "RULES in shared/engine/compatibility.py and run "
+        "RULES in shared/engine/code_version.py and run "
         f"`make golden`: {made}"
     )
     if os.environ.get("GOLDEN") == "write":

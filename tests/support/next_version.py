@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 from services.cubes.state import CubesState
-from shared.engine.compatibility import RULES, state_layout
+from shared.engine.code_version import RULES
+from shared.engine.state_layout import state_layout
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("ops", "schemas", "services", "shared")
 
 CHANGES = {
-    "shared/engine/compatibility.py": [(f"RULES = {RULES}\n", f"RULES = {RULES + 1}\n")],
+    "shared/engine/code_version.py": [(f"RULES = {RULES}\n", f"RULES = {RULES + 1}\n")],
     "services/cubes/logic.py": [
         ("    state.drained[cube] = True\n", "    state.drained[cube] = True\n    state.drains += 1\n"),
         ('reason=f"cube: {name!r} is already drained"', 'reason=f"cube: {name!r} is already out"'),
@@ -25,7 +26,7 @@ CHANGES = {
         (
             "from shared.engine.service import ",
             (
-                "from shared.engine.compatibility import state_layout\n"
+                "from shared.engine.state_layout import state_layout\n"
                 "from shared.engine.service import Migration, "
             ),
         ),

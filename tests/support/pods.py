@@ -11,13 +11,8 @@ from schemas.registry import decode
 from schemas.request_metadata import RequestBody
 from services.fabric_kinds import FLEET
 from shared.engine.cascades import LabRequest
-from shared.engine.message_order import (
-    Request,
-    commissioning_message,
-    request_message,
-    request_time_us,
-    tick_message,
-)
+from shared.engine.message_order import Request, commissioning_message, request_message, tick_message
+from shared.engine.request_time import request_time_us
 from shared.engine.service import AnyService
 from shared.engine.site import ServicesOf, Site
 from shared.runtimes.lab import Lab, Sink

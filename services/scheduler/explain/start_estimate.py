@@ -9,7 +9,7 @@ from services.scheduler.multislice.slice_status import pods_wait_reason
 from services.scheduler.queue.backfill import conservative_starts
 from services.scheduler.queue.order import fair_share_order
 from services.scheduler.queue.preemption import preemptable_by, strength_of
-from services.scheduler.recovery.recovery_plan import expected_left_us
+from services.scheduler.recovery.recovery_costs import expected_left_us
 from services.scheduler.state import (
     SchedulerState,
     has_notice,

@@ -26,6 +26,7 @@ from services.scheduler.queue.preflight_backoff import (
 )
 from services.scheduler.recovery.cube_swaps import swap_cube
 from services.scheduler.recovery.preemption_notices import give_notice
+from services.scheduler.recovery.recovery_costs import RecoveryInput
 from services.scheduler.recovery.recovery_inputs import (
     cubes_to_leave,
     dead_cubes,
@@ -34,7 +35,7 @@ from services.scheduler.recovery.recovery_inputs import (
     recovery_delays,
     recovery_input_of,
 )
-from services.scheduler.recovery.recovery_plan import RecoveryDecision, RecoveryInput, recovery_plan
+from services.scheduler.recovery.recovery_plan import RecoveryDecision, recovery_plan
 from services.scheduler.state import SchedulerState, occupancy_of, policy_of, put_slice, slices_in
 from services.scheduler.structures.occupancy import Corner
 from services.scheduler.structures.slice_record import Interruption, Slice, interruption_of

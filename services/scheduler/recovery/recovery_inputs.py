@@ -7,7 +7,7 @@ from services.scheduler.placement.degraded_speed import down_ends, rerouted_spee
 from services.scheduler.queue.backfill import timeline_of
 from services.scheduler.queue.preemption import preemptable_by
 from services.scheduler.queue.preflight_backoff import keeps_cubes_until_us, may_rewire, preflight_failures_of
-from services.scheduler.recovery.recovery_plan import RecoveryDelays, RecoveryInput, expected_left_us
+from services.scheduler.recovery.recovery_costs import RecoveryDelays, RecoveryInput, expected_left_us
 from services.scheduler.state import (
     SchedulerState,
     accepts_speed,

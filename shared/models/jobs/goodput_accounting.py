@@ -2,8 +2,7 @@
 
 All figures are chip-microseconds, each in exactly one category, and sum to chips × time. Both parts have a
 closed form between events, so they are available for any time.
-`job_progress` determines which work is lost or not yet in a checkpoint; `goodput_categories` lists the
-categories.
+`goodput_categories` defines which work is lost and which is uncommitted; `job_progress` applies it to a job.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -289,10 +288,7 @@ def _spent(before: UsageByCategory, now: UsageByCategory) -> UsageByCategory:
 
 def with_uncommitted_kept(chip_time: ChipTime) -> ChipTime:
     """The same for a past time: work without a checkpoint counts as kept."""
-    used = {
-        group: usage.plus(productive=usage.uncommitted, uncommitted=-usage.uncommitted)
-        for group, usage in chip_time.used.items()
-    }
+    used = {group: usage.after_checkpoint(usage.uncommitted) for group, usage in chip_time.used.items()}
     return replace(chip_time, used=used)
 
 

@@ -1,4 +1,7 @@
-"""Accounting of every microsecond of a slice with cubes, or every chip-microsecond of several slices."""
+"""Goodput categories: which time of a slice with cubes is productive, uncommitted, lost or overhead.
+
+Work is uncommitted until a checkpoint keeps it. A checkpoint makes it productive; a fault makes it lost.
+"""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -64,6 +67,14 @@ class UsageByCategory:
             self.degraded + degraded,
             self.recovering + recovering,
         )
+
+    def after_checkpoint(self, kept_us: int) -> Self:
+        """A checkpoint keeps this uncommitted work, so it is productive."""
+        return self.plus(productive=kept_us, uncommitted=-kept_us)
+
+    def after_loss(self, lost_us: int) -> Self:
+        """A fault takes this uncommitted work, so it is lost."""
+        return self.plus(lost=lost_us, uncommitted=-lost_us)
 
     def minus(self, other: Self) -> Self:
         """The difference of two usages, by category."""

@@ -141,8 +141,7 @@ def _held(job: Progress, phase: Phase) -> Progress:
 
 
 def _stopped(job: Progress, phase: Phase) -> Progress:
-    lost_us = job.uncommitted_us
-    usage = job.usage.plus(lost=lost_us, uncommitted=-lost_us)
+    usage = job.usage.after_loss(job.uncommitted_us)
     return replace(job, phase=phase, spent_us=0, uncommitted_us=0, leaving=False, usage=usage)
 
 
@@ -252,7 +251,7 @@ def _next_stretch(job: Progress) -> Progress:
     kept_us = job.kept_us + job.uncommitted_us
     done = job.terms is not None and kept_us == job.terms.work_us
     phase: Phase = "finished" if done else "standing" if job.leaving else "stepping"
-    usage = job.usage.plus(productive=job.uncommitted_us, uncommitted=-job.uncommitted_us)
+    usage = job.usage.after_checkpoint(job.uncommitted_us)
     return replace(
         job, phase=phase, spent_us=0, kept_us=kept_us, uncommitted_us=0, leaving=False, usage=usage
     )

@@ -15,9 +15,8 @@ from schemas.messages.sequencer import FabricCommissioned, SequencerBody, Tick
 from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable, decode, encode
 from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused, UpgradeNeeded
-from shared.engine.compatibility import (
+from shared.engine.code_version import (
     StateCodeVersion,
-    check_compatible,
     code_version_values,
     current_code_version,
     recorded_code_version,
@@ -27,6 +26,7 @@ from shared.engine.message_order import Request, is_root, operator_source
 from shared.engine.replay import Replay
 from shared.engine.site import ServicesOf, Site
 from shared.engine.state_codec import encode_instance, restore_instance, state_digest
+from shared.engine.upgrade_refusals import check_compatible
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.storage.inbox.request_inbox import Inbox, RequestStore, logged_requests

@@ -15,8 +15,9 @@ from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Messag
 from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable
 from shared.basics.errors import OperationFailed
-from shared.engine.compatibility import RULES, StateCodeVersion, code_version_values, state_layouts
+from shared.engine.code_version import RULES, StateCodeVersion, code_version_values
 from shared.engine.message_order import is_root
+from shared.engine.state_layout import state_layouts
 from shared.runtimes.dead_letter import SKIPPED
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, TWIN
 from shared.runtimes.live.kafka.records import Record, dead_letter_line, gap_record, open_record

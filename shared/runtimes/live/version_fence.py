@@ -4,12 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from shared.basics.errors import UpgradeNeeded
-from shared.engine.compatibility import (
-    StateCodeVersion,
-    check_compatible,
-    recorded_code_version,
-    unfinished_upgrade,
-)
+from shared.engine.code_version import StateCodeVersion, recorded_code_version, unfinished_upgrade
+from shared.engine.upgrade_refusals import check_compatible
 
 UPGRADE_COMMAND, REBUILD_COMMAND = "lightwave live upgrade", "lightwave live rebuild"
 """The commands for states of other rules or layouts, and for states of unknown code."""

@@ -14,7 +14,7 @@ from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable, decode
 from shared.basics.errors import OperationFailed, SnapshotRefused, UpgradeNeeded
 from shared.basics.time_format import format_time
-from shared.engine.compatibility import RULES
+from shared.engine.code_version import RULES
 from shared.engine.message_order import upgrade_source
 from shared.storage.log.indexed_log import IndexedLog
 from shared.storage.snapshots.site_snapshot import SiteSnapshot

@@ -13,10 +13,11 @@ import orjson
 import zstandard
 
 from shared.basics.errors import SnapshotRefused, UpgradeNeeded
-from shared.engine.compatibility import RULES, StateCodeVersion, state_layouts
-from shared.engine.migrations import migrate_fields, services_to_migrate
+from shared.engine.code_version import RULES, StateCodeVersion
 from shared.engine.site import ServicesOf, Site
 from shared.engine.state_codec import encode_instance, restore_instance, state_digest
+from shared.engine.state_layout import state_layouts
+from shared.engine.upgrade_refusals import migrate_fields, services_to_migrate
 from shared.storage.files.compression import decompress_bounded
 
 HEAD_FIELDS = ("site", "position", "last_sha256", "at_us", "software", "rules", "layouts", "kinds", "offset")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shared.basics.errors import OperationFailed, SnapshotRefused
-from shared.engine.compatibility import RULES
+from shared.engine.code_version import RULES
 from shared.storage.files.atomic_files import PART_SUFFIX, open_regular, write_atomically
 from shared.storage.files.file_errors import file_error
 from shared.storage.snapshots.site_snapshot import SNAPSHOT_BYTES_MAX, SiteSnapshot, from_bytes, to_bytes

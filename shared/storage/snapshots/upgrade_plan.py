@@ -12,11 +12,11 @@ from schemas.envelope import Envelope
 from schemas.messages.upgrade import CodeVersion, Upgraded
 from schemas.registry import encode
 from shared.basics.errors import OperationFailed, UpgradeNeeded
-from shared.engine.compatibility import RULES, StateCodeVersion, check_compatible
+from shared.engine.code_version import RULES, StateCodeVersion
 from shared.engine.message_order import upgrade_message, upgrade_source
-from shared.engine.migrations import services_to_migrate
 from shared.engine.site import ServicesOf
 from shared.engine.state_codec import encode_instance, state_digest
+from shared.engine.upgrade_refusals import check_compatible, services_to_migrate
 from shared.storage.snapshots.fold_start import RulesVersion, SiteLog, message_or_none
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
 from shared.storage.store.state_store import StateStore

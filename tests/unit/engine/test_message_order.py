@@ -18,10 +18,10 @@ from shared.engine.message_order import (
     next_root,
     reader_order,
     request_message,
-    request_time_us,
     retirement_id,
     tick_message,
 )
+from shared.engine.request_time import request_time_us
 
 DRAIN = DrainCube(cube="pod-2/cube-1")
 ASKED = Request(41, "pod-2", DRAIN)

@@ -32,8 +32,8 @@ from services.scheduler.structures.pod_placement import PLACEMENTS
 from services.service_names import SERVICE_NAMES
 from services.transceivers.link_optics import LIGHT_PATHS
 from shared.basics.units import US_PER_DAY
-from shared.engine.compatibility import state_layout
 from shared.engine.state_codec import decode_state, encode_state
+from shared.engine.state_layout import state_layout
 from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS, SLICE_CHECKS
 from shared.models.faults.fault_kinds import FAULTS
 from shared.storage.log.log_lines import read_lines

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.ocs.mirror_alignment import chance_of_misses
+from services.ocs.stray_mirrors import chance_of_misses
 from shared.models.ocs.camera_alignment import (
     AlignmentLoop,
     drift_loss_db,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import orjson
 
 from schemas.envelope import Envelope
-from schemas.registry import TYPES, Unreadable, decode, writer_of
+from schemas.message_writers import may_write, writer_of
+from schemas.registry import TYPES, Unreadable, decode
 from shared.engine.message_order import is_root
 from shared.runtimes.dead_letter import dead_letter_fields
 from shared.runtimes.live.kafka.layout import EXPECTED_OFFSET, LEVEL_AT, SOURCE, TWIN, TYPE
@@ -100,7 +101,7 @@ def has_known_headers(record: Record) -> bool:
     handle it can then skip it without parsing."""
     kind, source = record.header(TYPE), record.header(SOURCE)
     model = TYPES.get(kind) if kind is not None else None
-    return model is not None and source is not None and writer_of(source) == model.writer
+    return model is not None and source is not None and may_write(writer_of(source), model)
 
 
 def open_record(record: Record, twin: str) -> Envelope | None:

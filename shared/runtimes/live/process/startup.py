@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from schemas.files.operations_log import VersionStarted
 from shared.basics.errors import OperationFailed, StoreUnreachable
-from shared.engine.compatibility import StateCodeVersion
+from shared.engine.code_version import StateCodeVersion
 from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.topic_admin import partition_count, topic_id

@@ -19,7 +19,7 @@ from schemas.envelope import Envelope, enclose
 from schemas.messages.sequencer import FabricCommissioned, MessageSkipped, Tick
 from schemas.registry import Unreadable, encode
 from shared.basics.errors import LogDamaged
-from shared.engine.compatibility import RULES, StateCodeVersion
+from shared.engine.code_version import RULES, StateCodeVersion
 from shared.engine.message_order import Request, next_root
 from shared.engine.site import CASCADE_MAX
 from shared.runtimes.live.kafka.appender import Appender, Entry

@@ -13,16 +13,11 @@ from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.registry import Unreadable, encode
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed
-from shared.engine.compatibility import (
-    RULES,
-    StateCodeVersion,
-    code_version_values,
-    shared_code_values,
-    state_layouts,
-)
+from shared.engine.code_version import RULES, StateCodeVersion, code_version_values, shared_code_values
 from shared.engine.dispatch import ServiceInstance, deliver, skip_message
 from shared.engine.service import AnyService
 from shared.engine.state_codec import restore_instance
+from shared.engine.state_layout import state_layouts
 from shared.runtimes.dead_letter import SKIPPED
 from shared.runtimes.live.kafka.layout import SOURCE, TYPE
 from shared.runtimes.live.kafka.records import (

@@ -6,7 +6,8 @@ from importlib import import_module
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from shared.engine.compatibility import RULES, StateCodeVersion, state_layouts
+from shared.engine.code_version import RULES, StateCodeVersion
+from shared.engine.state_layout import state_layouts
 from shared.runtimes.live.kafka.kafka_errors import kafka_unreachable
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.topic_admin import topic_id

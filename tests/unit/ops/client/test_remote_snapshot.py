@@ -8,7 +8,7 @@ from ops.client.http_client import Client
 from ops.client.remote_snapshot import fetch_snapshot
 from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.compatibility import RULES
+from shared.engine.code_version import RULES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot, to_bytes
 from tests.support.pods import POD, pod_lab
 

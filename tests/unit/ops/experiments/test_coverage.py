@@ -20,7 +20,8 @@ from ops.experiments.dataset import RunKey, RunRow
 from ops.experiments.loader import PlannedExperiment, plan_experiment
 from ops.experiments.results import results_of
 from ops.experiments.schema import Experiment
-from ops.experiments.sweep import SweepResult, seed_of
+from ops.experiments.seed_stopping_rule import seed_of
+from ops.experiments.sweep import SweepResult
 from shared.models.availability.alternating_renewal import AlternatingRenewal
 
 SEED = int(os.environ.get("FRESH", "1"))

@@ -34,9 +34,10 @@ from services.cubes.service import SERVICE as CUBES
 from services.fabric_kinds import services_of
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed, UpgradeNeeded
 from shared.basics.units import US_PER_HOUR
-from shared.engine import migrations
-from shared.engine.compatibility import LAYOUT_VALUE, RULES, RULES_VALUE, SOFTWARE_VALUE, state_layout
+from shared.engine import upgrade_refusals
+from shared.engine.code_version import LAYOUT_VALUE, RULES, RULES_VALUE, SOFTWARE_VALUE
 from shared.engine.service import Migration
+from shared.engine.state_layout import state_layout
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
@@ -415,12 +416,12 @@ def of_another_form(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same rules, and states of cubes whose layout has another digest, which a migration leads from."""
     noted(data, {RULES_VALUE: str(RULES), f"{LAYOUT_VALUE}cubes": LAYOUT})
     step = Migration(LAYOUT, state_layout(CUBES.state), dict)
-    real = migrations._steps
+    real = upgrade_refusals._steps
 
     def steps(service: Any, layout: str | None) -> list[Migration]:
         return [step] if service.name == "cubes" and layout == LAYOUT else real(service, layout)
 
-    monkeypatch.setattr(migrations, "_steps", steps)
+    monkeypatch.setattr(upgrade_refusals, "_steps", steps)
     return data
 
 

@@ -22,10 +22,11 @@ from schemas.messages.sequencer import Tick
 from schemas.registry import decode, encode
 from services.fabric_kinds import services_of
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed, UpgradeNeeded
-from shared.engine.compatibility import RULES, StateCodeVersion, recorded_code_version, state_layouts
+from shared.engine.code_version import RULES, StateCodeVersion, recorded_code_version
 from shared.engine.message_order import is_root
 from shared.engine.service import AnyService, Output, on
 from shared.engine.state_codec import encode_instance
+from shared.engine.state_layout import state_layouts
 from shared.runtimes.embedded import site_runner as runner_module
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import Fenced, SiteRunner

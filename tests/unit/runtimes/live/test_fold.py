@@ -16,8 +16,9 @@ from services.cubes.service import SERVICE as CUBES
 from services.cubes.state import CubesState
 from services.ocs.service import SERVICE as OCS
 from shared.basics.errors import LogDamaged, UpgradeNeeded
-from shared.engine.compatibility import RULES, StateCodeVersion, code_version_values, state_layouts
+from shared.engine.code_version import RULES, StateCodeVersion, code_version_values
 from shared.engine.service import AnyService, Output, on
+from shared.engine.state_layout import state_layouts
 from shared.runtimes.live.kafka.records import Record, output_headers, root_headers
 from shared.runtimes.live.worker import partition_fold as fold_module
 from shared.runtimes.live.worker.partition_fold import PartitionFold, StoreRolledBack

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.basics.errors import OperationFailed, StoreUnreachable, UpgradeNeeded
-from shared.engine.compatibility import RULES, StateCodeVersion, code_version_values
+from shared.engine.code_version import RULES, StateCodeVersion, code_version_values
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.kafka_errors import LogUnreachable

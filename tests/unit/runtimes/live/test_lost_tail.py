@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from shared.basics.errors import LogDamaged, UpgradeNeeded
-from shared.engine.compatibility import RULES, StateCodeVersion, code_version_values, upgrade_begun_value
+from shared.engine.code_version import RULES, StateCodeVersion, code_version_values, upgrade_begun_value
 from shared.runtimes.live.kafka.appender import Entry
 from shared.runtimes.live.sequencer import sequencer_loop as relay
 from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequencer, root_entry

@@ -24,8 +24,8 @@ from schemas.messages.operator import TestLink
 from schemas.messages.repairs import PatchPort
 from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.names import Join
-from services.ocs.mirror_alignment import is_beyond_chance
 from services.ocs.service import SERVICE
+from services.ocs.stray_mirrors import is_beyond_chance
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.ocs.patches import place_of
 from tests.support.ocs_model import CONFIG, CUBES, fault_began, fault_ended

@@ -13,7 +13,7 @@ from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.ocs import CircuitsRestored, OcsDown, OcsPartDown, OcsUp, PortDown, PortUp
 from schemas.messages.sequencer import Tick
 from services.ocs import documents, ocs_faults, timers
-from services.ocs.mirror_alignment import start_alignment
+from services.ocs.settling_time import start_alignment
 from services.ocs.state import NO_OWNER, NO_PORT, Circuits, OcsState, circuits_of
 from services.ocs.switch import (
     Port,

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.recovery_policy import CHOICES
-from services.scheduler.recovery.recovery_plan import (
+from services.scheduler.recovery.recovery_costs import (
     RecoveryDelays,
     RecoveryInput,
     expected_costs,
     expected_left_us,
     free_after_us,
-    recovery_plan,
 )
+from services.scheduler.recovery.recovery_plan import recovery_plan
 
 DELAYS = RecoveryDelays(decision_us=30, circuits_us=10, preflight_us=120, grace_us=40)
 DEAD = RecoveryInput(

@@ -12,12 +12,12 @@ from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.config.workload import TraceRow, WorkloadConfig
 from schemas.documents.pods import WorkloadSummary
 from schemas.envelope import Envelope, enclose
+from schemas.message_writers import writer_of
 from schemas.messages.operator import ReleaseSlice, RequestSlice
 from schemas.messages.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.messages.sequencer import FabricCommissioned, Tick
 from schemas.messages.workload import ReleaseRefused, RequestBalked, SliceReleased, SliceRequested
 from schemas.names import Shape, Tier
-from schemas.registry import writer_of
 from services.workload.filler import filler_backlog
 from services.workload.logic import FILLER_AGAIN_US
 from services.workload.service import SERVICE

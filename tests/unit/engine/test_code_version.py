@@ -9,15 +9,10 @@ import pytest
 
 from services.fabric_kinds import FLEET
 from shared.basics.errors import UpgradeNeeded
-from shared.engine.compatibility import (
-    StateCodeVersion,
-    check_compatible,
-    code_version_values,
-    recorded_code_version,
-    state_layout,
-    state_layouts,
-)
+from shared.engine.code_version import StateCodeVersion, code_version_values, recorded_code_version
 from shared.engine.state import State
+from shared.engine.state_layout import state_layout, state_layouts
+from shared.engine.upgrade_refusals import check_compatible
 
 OWN = StateCodeVersion(2, {"cubes": "a", "ocs": "b"}, "1.1+2")
 
@@ -84,7 +79,7 @@ def test_a_form_is_of_what_is_stored_down_to_the_records() -> None:
 @pytest.mark.integration
 def test_forms_are_the_same_in_every_process() -> None:
     code = (
-        "from services.fabric_kinds import FLEET; from shared.engine.compatibility import state_layouts; "
+        "from services.fabric_kinds import FLEET; from shared.engine.code_version import state_layouts; "
         "print(state_layouts(one for services in FLEET.values() for one in services))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from shared.basics.errors import UpgradeNeeded
-from shared.engine.compatibility import state_layout
-from shared.engine.migrations import migrate_fields, services_to_migrate
 from shared.engine.service import Migration, Service, StoredFields
 from shared.engine.state import State
+from shared.engine.state_layout import state_layout
+from shared.engine.upgrade_refusals import migrate_fields, services_to_migrate
 
 
 @dataclass

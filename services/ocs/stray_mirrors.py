@@ -1,4 +1,4 @@
-"""How long mirrors take to align, which fail to, and which are broken ([LF] 3.2.2).
+"""Stray mirrors: which broken mirrors never find their place, and how an OCS finds that out ([LF] 3.2.2).
 
 A sound mirror misses its place now and then; with a noisy camera nearly all do. A broken one always misses. A
 mirror counts as broken if its run of misses is beyond chance (one in a million), given the other mirrors of
@@ -8,14 +8,10 @@ i from 0 to n − 1 (Laplace). With few attempts the decision takes longer. A mi
 counts only once for the camera.
 """
 
-from functools import lru_cache
 from math import prod
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from schemas.config.pods import OcsConfig
 from services.ocs.state import (
     NORTH_MISSED,
     SOUTH_MISSED,
@@ -25,72 +21,9 @@ from services.ocs.state import (
     IntArray,
     OcsState,
 )
-from shared.models.ocs.camera_alignment import UNSTEADY, align, longest_us
 from shared.models.ocs.ocs_assumptions import assumed
 from shared.models.ocs.patches import physical_ports, place_of, places_of, port_at
-from shared.models.ocs_technologies import ALIGNED_BY_CAMERA, SwitchingSpeed, ocs_technology, switching_speed
-
-MIN_REPLY_DELAY_US = 1
-"""Minimum delay of a reply when no mirror has to turn, so that it follows the command."""
-
-
-def start_alignment(state: OcsState, circuits: Circuits, turning: BoolArray) -> tuple[int, FailedAlignments]:
-    """Turn the mirrors of the circuits marked in `turning`.
-
-    Returns the time at which the slowest is in place or failed, and the failed alignments. OCSes work
-    in parallel, and each turns all its mirrors at once unless its technology is serial.
-    """
-    turned = turning.nonzero()[0]
-    if not len(turned):
-        return state.now_us + MIN_REPLY_DELAY_US, ()
-    ocs = circuits.ocs[turned]
-    speed = _switching_speed(state.technology, state.config)
-    stray = stray_mirrors_in(state, circuits, turned) if state.stray_mirrors else None
-    if speed.loop is None:
-        due_us = _settled_us(state, ocs, speed)
-        if stray is None or not stray.any():
-            return due_us, ()
-        bad = stray.nonzero()[0]
-        return due_us, _failed_alignments(
-            circuits.north_at[turned[bad]], np.full_like(bad, UNSTEADY), stray[bad]
-        )
-    state.alignment_rounds[list(circuits.ocses)] += 1
-    mirrors = physical_ports(state.patched, 0, ocs, circuits.north[turned])
-    result = align(speed.loop, state.seed, state.fabric, ocs, mirrors, state.alignment_rounds.take(ocs))
-    due_us = state.now_us + int(result.time_us.max())
-    code = result.code
-    if stray is not None and stray.any():
-        due_us = max(due_us, state.now_us + longest_us(speed.loop))
-        code = np.where(stray > 0, UNSTEADY, code)
-    if not code.any():
-        return due_us, ()
-    bad = code.nonzero()[0]
-    missed = result.missed[:, bad]
-    sides = missed[0] * NORTH_MISSED | missed[1] * SOUTH_MISSED
-    if stray is not None:
-        sides |= stray[bad]
-    return due_us, _failed_alignments(circuits.north_at[turned[bad]], code[bad], sides)
-
-
-def _failed_alignments(places: IntArray, codes: npt.NDArray[Any], sides: IntArray) -> FailedAlignments:
-    return tuple(zip(places.tolist(), codes.tolist(), sides.tolist(), strict=True))
-
-
-@lru_cache(maxsize=64)
-def _switching_speed(technology: str, config: OcsConfig) -> SwitchingSpeed:
-    return switching_speed(ocs_technology(technology), config)
-
-
-def _settled_us(state: OcsState, ocs: IntArray, speed: SwitchingSpeed) -> int:
-    """The time at which all these circuits are made, for a technology without cameras."""
-    if not speed.serial:
-        return state.now_us + speed.connection_us
-    on_each = np.bincount(ocs)
-    busy = np.flatnonzero(on_each)
-    free_us = np.maximum(state.busy_us[busy], state.now_us) + on_each[busy] * speed.connection_us
-    state.busy_us[busy] = free_us
-    return int(free_us.max())
-
+from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 
 MISSED_BITS = (NORTH_MISSED, SOUTH_MISSED)
 

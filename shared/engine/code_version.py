@@ -1,0 +1,83 @@
+"""The version of the code that folds a log and stores states: the number of its rules, and its state layouts.
+
+`RULES` is raised with every change after which some log would be folded to another message or another value
+of a state; golden logs (`tests/golden`) hold it to that. The layout follows from the classes of the states
+(`state_layout`). Builds of the same rules and the same layout may take each other's states and snapshots;
+`upgrade_refusals` says what happens to all others.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from shared.engine.service import AnyService
+from shared.engine.state_layout import state_layouts
+
+RULES = 1
+"""The number of the rules. A line of the changelog says what each was raised for."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateCodeVersion:
+    """Which code made states: the number of its rules, the layout in which it stores each service's states,
+    by the service's name, and its build."""
+
+    rules: int
+    layouts: Mapping[str, str]
+    software: str
+
+    def is_compatible_with(self, held: "StateCodeVersion") -> bool:
+        """Whether this code may go on with what another one made, as it lies there; what that stored of a
+        service which this code has not is no hindrance."""
+        layouts_equal = all(held.layouts.get(name) == layout for name, layout in self.layouts.items())
+        return self.rules == held.rules and layouts_equal
+
+
+def current_code_version(
+    kinds: Iterable[str], services_of: Callable[[str], Iterable[AnyService]], software: str
+) -> StateCodeVersion:
+    """This code of a build, as far as fabrics of these kinds have it."""
+    services = [service for kind in dict.fromkeys(kinds) for service in services_of(kind)]
+    return StateCodeVersion(RULES, state_layouts(services), software)
+
+
+# --- as a store keeps it with the states that it is about ---------------------------------------------------
+
+RULES_VALUE, SOFTWARE_VALUE, LAYOUT_VALUE = "rules", "software", "layout:"
+UPGRADE_VALUE = "upgrading"
+"""An upgrade to these rules that was begun, by which build; nothing where none was, or the last is done."""
+
+
+def code_version_values(code: StateCodeVersion) -> dict[str, str]:
+    """The values of a partition that say which code made its states."""
+    layouts = {f"{LAYOUT_VALUE}{name}": layout for name, layout in code.layouts.items()}
+    return {RULES_VALUE: str(code.rules), SOFTWARE_VALUE: code.software} | layouts
+
+
+def shared_code_values(code: StateCodeVersion) -> dict[str, str]:
+    """Those of them in which all who commit to a partition must agree: builds may differ. While an upgrade is
+    under way nobody may."""
+    note = code_version_values(code)
+    del note[SOFTWARE_VALUE]
+    return note | {UPGRADE_VALUE: ""}
+
+
+def upgrade_begun_value(code: StateCodeVersion) -> dict[str, str]:
+    """The value of a partition that says that an upgrade to this code was begun."""
+    return {UPGRADE_VALUE: f"{code.rules} {code.software}"}
+
+
+def unfinished_upgrade(values: Mapping[str, str]) -> tuple[int, str] | None:
+    """(rules, build) of the upgrade that was begun and is not done, by a partition's values; None where there
+    is none."""
+    rules, _, software = values.get(UPGRADE_VALUE, "").partition(" ")
+    return (int(rules), software) if rules.isdecimal() else None
+
+
+def recorded_code_version(values: Mapping[str, str]) -> StateCodeVersion | None:
+    """Which code made a partition's states, by its values; None where none of them says."""
+    if RULES_VALUE not in values:
+        return None
+    layouts = {
+        name.removeprefix(LAYOUT_VALUE): one for name, one in values.items() if name.startswith(LAYOUT_VALUE)
+    }
+    return StateCodeVersion(int(values[RULES_VALUE]), layouts, values.get(SOFTWARE_VALUE, ""))

@@ -1,0 +1,74 @@
+"""Upgrade refusals: which stored states this version of the software refuses, and which it migrates.
+
+It refuses states of newer rules, states whose version is not recorded, and states of another layout that no
+migration leads from. States of older rules or of a layout that migrations know need an upgrade first. Each
+migration is a function of the stored fields alone; the service's table lists it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from shared.basics.errors import UpgradeNeeded
+from shared.engine.code_version import StateCodeVersion
+from shared.engine.service import AnyService, Migration, StoredFields
+from shared.engine.state_layout import state_layout
+
+
+def check_compatible(
+    where: str, held: StateCodeVersion | None, own: StateCodeVersion, *, upgrade: str, remake: str
+) -> None:
+    """UpgradeNeeded unless this code may go on with states that another one left; `upgrade` is the command
+    that takes them over, `remake` the one that makes them again from the log."""
+    if held is None:
+        raise UpgradeNeeded(
+            f"{where}: its states were written before rules had a number; this is {own.software} of rules "
+            f"{own.rules}: run `{remake}` to rebuild them from the log"
+        )
+    if held.rules > own.rules:
+        raise UpgradeNeeded(
+            f"{where}: its states are of rules {held.rules}, by {held.software}, and this is {own.software} "
+            f"of rules {own.rules}, which are older: start it with that version"
+        )
+    if not own.is_compatible_with(held):
+        changed = [name for name, layout in own.layouts.items() if held.layouts.get(name) != layout]
+        what = (
+            f"of rules {held.rules}, by {held.software}, and this is {own.software} of rules {own.rules}"
+            if held.rules != own.rules
+            else f"as {held.software} stored them, and {own.software} stores those of {', '.join(changed)} "
+            "in another layout"
+        )
+        raise UpgradeNeeded(f"{where}: its states are {what}: run `{upgrade}` to convert them")
+
+
+def migrate_fields(service: AnyService, layout: str | None, stored: StoredFields) -> StoredFields:
+    """A service's stored fields, which have this layout (None: not recorded), in its own; UpgradeNeeded
+    if there is no chain of migrations."""
+    for step in _steps(service, layout):
+        stored = step.migrate(stored)
+    return stored
+
+
+def services_to_migrate(layouts: Mapping[str, str], services: Iterable[AnyService]) -> list[str]:
+    """The services whose states, stored in these layouts, must be migrated; UpgradeNeeded if one
+    cannot be."""
+    found = {service.name for service in services if _steps(service, layouts.get(service.name))}
+    return sorted(found)
+
+
+def _steps(service: AnyService, layout: str | None) -> list[Migration]:
+    own = state_layout(service.state)
+    if layout is None:
+        raise UpgradeNeeded(
+            f"{service.name}: is new in this version; no migration creates its state in an existing twin"
+        )
+    by_layout = {step.before: step for step in service.migrations}
+    found: list[Migration] = []
+    reached = layout
+    while reached != own:
+        step = by_layout.get(reached)
+        if step is None or step in found:
+            raise UpgradeNeeded(
+                f"{service.name}: no migration leads from states of layout {reached} to this version's, {own}"
+            )
+        found.append(step)
+        reached = step.after
+    return found
