@@ -199,7 +199,7 @@ MUTATIONS: dict[str, Mutation] = {
         "reflected light is attenuated on the way there only, not on the way back",
         rf"( is not there_db:\n +{W}, {W} = there_db, launch_dbm - )2\.0 \* there_db\n",
         r"\1there_db\n",
-        f"{OPTICS}test_link.py::test_a_link_worked_by_hand",
+        f"{OPTICS}test_link_design.py::test_a_link_worked_by_hand",
     ),
 }
 

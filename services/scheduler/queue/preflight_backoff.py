@@ -1,4 +1,9 @@
-"""Slices whose preflights fail: consecutive failures, and until when each slice backs off."""
+"""Preflight backoff: when a slice whose preflights fail is rewired at once, and how long it backs off.
+
+New cubes do not help where the hardware is bad. So the slice is rewired at once only a few times, and then
+ever more rarely. Once it has run for a while, its failures are forgotten (as in CrashLoopBackOff of
+Kubernetes).
+"""
 
 from collections import Counter
 from dataclasses import replace as replace_fields
@@ -6,12 +11,13 @@ from dataclasses import replace as replace_fields
 from schemas.config.scheduler import SchedulerConfig
 from services.scheduler.placement.degraded_speed import down_ends
 from services.scheduler.state import SchedulerState, enqueue, put_slice, queue_of, slices_in
-from services.scheduler.structures import preflight_failures
-from services.scheduler.structures.preflight_failures import PreflightFailures
-from services.scheduler.structures.slice_record import Slice, as_waiting
+from services.scheduler.structures.slice_record import PreflightFailures, Slice, as_waiting
 from shared.basics.fast_replace import replace
+from shared.basics.units import US_PER_S
 from shared.models.superpod.wiring import link_end
 
+OCSES_REPORTED_MAX = 8
+"""Maximum number of OCSes reported with failed links, those with most failures first."""
 NO_FAILURES = PreflightFailures()
 """The value for a slice without failed preflights."""
 
@@ -26,7 +32,7 @@ def after_failed_preflight(state: SchedulerState, row: Slice) -> Slice:
     ends = [link_end(number) for number in down_ends(state, row)]
     links = Counter([end.ocs for end in ends if end.is_plus])  # either end of a link is down, or both
     links |= Counter([end.ocs for end in ends if not end.is_plus])
-    failures = preflight_failures.after_failure(preflight_failures_of(row), state.config, state.now_us, links)
+    failures = failures_after_failure(preflight_failures_of(row), state.config, state.now_us, links)
     return replace(row, preflight_failures=failures)
 
 
@@ -47,27 +53,27 @@ def after_placement(row: Slice) -> Slice:
     """The slice after it got cubes."""
     if row.preflight_failures is None:
         return row
-    return replace(row, preflight_failures=preflight_failures.after_placement(row.preflight_failures))
+    return replace(row, preflight_failures=failures_after_placement(row.preflight_failures))
 
 
 def after_start(row: Slice, now_us: int) -> Slice:
     """The slice when it runs, perhaps again."""
     if row.preflight_failures is None:
         return row
-    return replace(row, preflight_failures=preflight_failures.after_start(row.preflight_failures, now_us))
+    return replace(row, preflight_failures=failures_after_start(row.preflight_failures, now_us))
 
 
 def after_stop(row: Slice, config: SchedulerConfig, now_us: int) -> Slice:
     """The slice after it stopped. If it ran long enough, its failures are forgotten."""
     if row.preflight_failures is None:
         return row
-    remaining = preflight_failures.after_stop(row.preflight_failures, config, now_us)
+    remaining = failures_after_stop(row.preflight_failures, config, now_us)
     return replace(row, preflight_failures=remaining)
 
 
 def with_backoff(state: SchedulerState, row: Slice) -> Slice:
     """The slice with a backoff that starts now, because it leaves its cubes after failed preflights."""
-    failures = preflight_failures.after_backoff(preflight_failures_of(row), state.config, state.now_us)
+    failures = failures_after_backoff(preflight_failures_of(row), state.config, state.now_us)
     return replace(row, preflight_failures=failures)
 
 
@@ -96,3 +102,57 @@ def failures_text(state: SchedulerState, row: Slice) -> str:
     listed = sum([count for _, count in failures.ocses])
     others = f" and others ({failures.links - listed})" if listed < failures.links else ""
     return f"preflight {failures.failed} in a row found {links}: {worst}{others}"
+
+
+# --- the failures of one slice ------------------------------------------------------------------------------
+
+
+def failures_after_failure(
+    failures: PreflightFailures, config: SchedulerConfig, now_us: int, links: dict[int, int]
+) -> PreflightFailures:
+    """One more failed preflight. `links`: OCS → links over it that failed."""
+    failed = failures.failed + 1
+    keeps_cubes_until_us = failures.keeps_cubes_until_us
+    if failed > config.preflight_tries and keeps_cubes_until_us is None:
+        keeps_cubes_until_us = now_us + config.preflight_stay_s * US_PER_S
+    worst = sorted(links.items(), key=lambda item: (-item[1], item[0]))
+    return PreflightFailures(
+        failed, sum(links.values()), tuple(worst[:OCSES_REPORTED_MAX]), keeps_cubes_until_us
+    )
+
+
+def failures_after_placement(failures: PreflightFailures) -> PreflightFailures:
+    """The slice got new cubes, so the deadline for the old ones no longer applies."""
+    return replace_fields(failures, keeps_cubes_until_us=None, runs_since_us=None)
+
+
+def failures_after_start(failures: PreflightFailures, now_us: int) -> PreflightFailures:
+    """The slice runs, perhaps again."""
+    return failures if failures.runs_since_us is not None else replace_fields(failures, runs_since_us=now_us)
+
+
+def failures_after_stop(
+    failures: PreflightFailures, config: SchedulerConfig, now_us: int
+) -> PreflightFailures | None:
+    """The slice stopped; None if it ran long enough to forget its failures."""
+    if failures.runs_since_us is None:
+        return failures
+    if now_us - failures.runs_since_us >= config.preflight_reset_s * US_PER_S:
+        return None
+    return replace_fields(failures, runs_since_us=None)
+
+
+def failures_after_backoff(
+    failures: PreflightFailures, config: SchedulerConfig, now_us: int
+) -> PreflightFailures:
+    """The slice left its cubes and starts its backoff."""
+    again_us = now_us + backoff_us(failures.failed, config)
+    return replace_fields(failures, again_us=again_us, runs_since_us=None)
+
+
+def backoff_us(failed: int, config: SchedulerConfig) -> int:
+    """The backoff after this many failed preflights in a row: it doubles each time, up to
+    `preflight_backoff_max_s`."""
+    doublings = max(failed - config.preflight_tries - 1, 0)
+    max_s = max(config.preflight_backoff_max_s, config.preflight_backoff_s)
+    return min(config.preflight_backoff_s << min(doublings, max_s.bit_length()), max_s) * US_PER_S

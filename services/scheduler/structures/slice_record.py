@@ -14,7 +14,6 @@ from schemas.messages.scheduler import FULL_SPEED
 from schemas.names import Join, Shape, Tier
 from schemas.recovery_policy import Choice, RecoveryPolicy
 from services.scheduler.structures.gang_member import MultisliceMember
-from services.scheduler.structures.preflight_failures import PreflightFailures
 from shared.basics.fast_replace import replace
 from shared.models.jobs.job_progress import Progress
 
@@ -35,6 +34,25 @@ Phase = Literal[
 """The phase of a slice. Waiting: `queued` in its line, or outside it because an OCS is down; `reserved` with
 a claim on cubes; `holding` cubes until all slices of its multislice job have theirs; `backing-off` after
 failed preflights or a failed hold. The others are states of the status document."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreflightFailures:
+    """The preflight failures of a slice since it last ran for long enough (`preflight_backoff`)."""
+
+    failed: int = 0
+    """Preflights that failed in a row."""
+    links: int = 0
+    """Links that failed the last preflight."""
+    ocses: tuple[tuple[int, int], ...] = ()
+    """(OCS, failed links), most links first."""
+    keeps_cubes_until_us: int | None = None
+    """Until when the slice keeps its cubes once it is no longer rewired, in case its links come up by
+    themselves."""
+    again_us: int | None = None
+    """When its backoff ends; None if it is not in backoff."""
+    runs_since_us: int | None = None
+    """Since when it runs; None if it does not."""
 
 
 @dataclass(frozen=True)  # without slots: `fast_replace`

@@ -1,6 +1,6 @@
-"""The plant of a fabric: its parts with names, composition, fibres and failure domains.
+"""The format of a plant, for every kind of fabric: part names, composition, fibres and failure domains.
 
-A plant is data and does not depend on the kind of fabric: rows of part kinds, the axes of their names, and
+A plant is data: rows of part kinds, the axes of their names, and
 tables of the link ends. The plant of a superpod is in `shared.models.superpod.superpod_plant`, that of a pod
 without OCSes in `shared.models.static_pod.static_pod_plant`. Parts of a kind are numbered from 0 in order of
 their names, the last axis fastest: cube 12's face +y, index 7 is link end 96 × 12 + 16 × 2 + 7.

@@ -4,16 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.config.scheduler import SchedulerConfig
-from services.scheduler.structures.preflight_failures import (
+from services.scheduler.queue.preflight_backoff import (
     OCSES_REPORTED_MAX,
-    PreflightFailures,
-    after_backoff,
-    after_failure,
-    after_placement,
-    after_start,
-    after_stop,
     backoff_us,
+    failures_after_backoff,
+    failures_after_failure,
+    failures_after_placement,
+    failures_after_start,
+    failures_after_stop,
 )
+from services.scheduler.structures.slice_record import PreflightFailures
 from shared.basics.units import US_PER_DAY, US_PER_S
 
 CONFIG = SchedulerConfig()
@@ -45,12 +45,12 @@ def test_no_back_off_is_shorter_than_the_one_before_it_or_out_of_its_bounds(
 def test_a_slice_that_fails_for_ever_tries_some_thirty_times_a_day() -> None:
     failures, now_us, tries = PreflightFailures(), 0, 0
     while now_us < US_PER_DAY:
-        failures = after_failure(after_placement(failures), CONFIG, now_us, {0: 1})
+        failures = failures_after_failure(failures_after_placement(failures), CONFIG, now_us, {0: 1})
         tries += 1
         if failures.failed > CONFIG.preflight_tries:
             assert failures.keeps_cubes_until_us == now_us + CONFIG.preflight_stay_s * US_PER_S
             now_us = failures.keeps_cubes_until_us
-            failures = after_backoff(failures, CONFIG, now_us)
+            failures = failures_after_backoff(failures, CONFIG, now_us)
             assert failures.again_us is not None
             now_us = failures.again_us
         now_us += CONFIG.preflight_s * US_PER_S
@@ -59,23 +59,23 @@ def test_a_slice_that_fails_for_ever_tries_some_thirty_times_a_day() -> None:
 
 def test_only_who_runs_for_a_while_begins_as_at_first() -> None:
     reset_us = CONFIG.preflight_reset_s * US_PER_S
-    failed = after_failure(PreflightFailures(), CONFIG, 0, {3: 1})
-    running = after_start(after_start(failed, 100), 200)
+    failed = failures_after_failure(PreflightFailures(), CONFIG, 0, {3: 1})
+    running = failures_after_start(failures_after_start(failed, 100), 200)
     assert running.runs_since_us == 100
-    assert after_stop(failed, CONFIG, US_PER_DAY) == failed
-    assert after_stop(running, CONFIG, 99 + reset_us) == failed
-    assert after_stop(running, CONFIG, 100 + reset_us) is None
+    assert failures_after_stop(failed, CONFIG, US_PER_DAY) == failed
+    assert failures_after_stop(running, CONFIG, 99 + reset_us) == failed
+    assert failures_after_stop(running, CONFIG, 100 + reset_us) is None
 
 
 def test_it_shows_the_ocses_with_most_links_and_stays_once_on_the_same_cubes() -> None:
     config = SchedulerConfig(preflight_tries=0)
     links = {ocs: 1 + ocs % 3 for ocs in range(OCSES_REPORTED_MAX + 4)}
-    failures = after_failure(PreflightFailures(), config, 0, links)
+    failures = failures_after_failure(PreflightFailures(), config, 0, links)
     assert failures.links == sum(links.values())
     assert failures.ocses == ((2, 3), (5, 3), (8, 3), (11, 3), (1, 2), (4, 2), (7, 2), (10, 2))
-    again = after_failure(failures, config, 50, links)
+    again = failures_after_failure(failures, config, 50, links)
     assert again.keeps_cubes_until_us == failures.keeps_cubes_until_us
     assert (
-        after_failure(after_placement(failures), config, 50, links).keeps_cubes_until_us
+        failures_after_failure(failures_after_placement(failures), config, 50, links).keeps_cubes_until_us
         != failures.keeps_cubes_until_us
     )
