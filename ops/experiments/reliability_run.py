@@ -12,7 +12,14 @@ import numpy as np
 from ops.experiments.service_run import ExperimentRunPlan, RunResult, Window, measure_all
 from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.names import FaultKind
-from services.failures.hazards import Hazard, first_hazard, hazard_classes, next_hazard, population, seeds_of
+from services.failures.hazards import (
+    Hazard,
+    first_hazard,
+    hazard_classes,
+    next_hazard,
+    parts_at_risk,
+    seeds_of,
+)
 from services.failures.state import rates_of
 from services.totals.fabric_spans import PodSpan
 from services.totals.measures import MEASURES
@@ -56,12 +63,12 @@ def part_classes(config: AnyPodConfig) -> dict[FaultKind, PartClass]:
     found = {}
     for kind in hazard_classes():
         rate = rate_per_day(kind, rates, plant) if rates.enabled else 0.0
-        if population(kind, plant) and rate:
+        if parts_at_risk(kind, plant) and rate:
             row = FAULTS[kind]
             mean_us = mean_repair_h(kind, config.repairs) * US_PER_HOUR  # type: ignore[arg-type]  # has what is asked
             found[kind] = PartClass(
                 kind,
-                population(kind, plant),
+                parts_at_risk(kind, plant),
                 rate,
                 mean_us,
                 row.repair_priority,
@@ -146,7 +153,7 @@ class _Pod:
         hazard: Hazard = first_hazard(seeds, fabric, kind, rates, plant, 0)
         while hazard.next_us is not None and hazard.next_us <= until:
             times.append(hazard.next_us)
-            parts = population(kind, plant)
+            parts = parts_at_risk(kind, plant)
             struck.append(draw_index(seed, fabric, f"{kind} fault target", hazard.drawn, parts))
             hazard = next_hazard(seeds, fabric, kind, rates, plant, hazard)
         return np.array(times, dtype=np.float64), np.array(struck, dtype=np.int64)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
-from schemas.messages.jobs import ChipTime, UsageReported
+from schemas.messages.jobs import ChipTimeByCategory, UsageReported
 from schemas.messages.scheduler import (
     CapacityReported,
     SliceAdmitted,
@@ -87,7 +87,7 @@ class ChipTimeChecker:
         if allocated != held:
             yield f"{allocated} chip-µs were allocated, but slices had {held}"
 
-    def _check_sum(self, what: str, reported: ChipTime, whole_us: int) -> Iterator[str]:
+    def _check_sum(self, what: str, reported: ChipTimeByCategory, whole_us: int) -> Iterator[str]:
         by_account = dict(reported)
         if sum(by_account.values()) != whole_us:
             yield f"{what}: {sum(by_account.values())} chip-µs in all accounts, not {whole_us}"

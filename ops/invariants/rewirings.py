@@ -29,7 +29,7 @@ from schemas.messages.topology import (
 )
 from schemas.names import number_of
 
-DOMAINS = 4
+CONTROL_DOMAINS = 4
 LIGHTLESS = frozenset({"ocs", "rack", "power", "port", "block", "bundle"})
 """Kinds of faults that reduce capacity. The capacity floor does not cover them."""
 
@@ -105,7 +105,7 @@ class ControlChecker:
         body = message.body
         if isinstance(body, FabricCommissioned):
             network = body.config.network_hardware
-            self._each = 1 if network is None else network.racks * network.switches // DOMAINS
+            self._each = 1 if network is None else network.racks * network.switches // CONTROL_DOMAINS
         elif isinstance(body, ControlLost) or (isinstance(body, OcsesDown) and not body.ocses):
             self._lost[number_of(body.part)] = self._lost.get(number_of(body.part), 0) + 1
         elif isinstance(body, ControlRegained) or (isinstance(body, OcsesUp) and not body.ocses):

@@ -29,7 +29,7 @@ class JobTerms(Model):
     replicates: bool = False
 
 
-ChipTime = tuple[tuple[str, int], ...]
+ChipTimeByCategory = tuple[tuple[str, int], ...]
 """(category, chip-microseconds)."""
 
 
@@ -37,7 +37,7 @@ class TierUse(Model):
     """Chip-time of the slices of a tier, by category."""
 
     tier: Tier
-    chip_us: ChipTime
+    chip_us: ChipTimeByCategory
 
 
 class OwnerUse(Model):
@@ -45,7 +45,7 @@ class OwnerUse(Model):
 
     owner: str
     tier: Tier
-    chip_us: ChipTime
+    chip_us: ChipTimeByCategory
 
 
 class SliceUse(Model):
@@ -54,7 +54,7 @@ class SliceUse(Model):
     number: int
     owner: str
     tier: Tier
-    chip_us: ChipTime
+    chip_us: ChipTimeByCategory
 
 
 class JobsBody(Body):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.body import Body, Model
-from schemas.messages.jobs import ChipTime
+from schemas.messages.jobs import ChipTimeByCategory
 from schemas.messages.operator import RequestSlice
 from schemas.names import CubeIndex, FabricName, Join, OcsIndex, Shape, SliceName, TargetName
 from schemas.recovery_policy import Choice
@@ -237,4 +237,4 @@ class CapacityReported(SchedulerBody):
     """Emitted with every `UsageReported`, for the same time: the use of the fabric's chips since it was
     commissioned. `UsageReported` splits up the `allocated` ones."""
 
-    chip_us: ChipTime
+    chip_us: ChipTimeByCategory

@@ -11,13 +11,13 @@ from schemas.messages.ocs import MirrorSteady, MirrorStoodOut, PortPatched
 from services.diagnosis.attribution import EVEN_ODDS, Suspicion, farther_off
 from services.diagnosis.state import DiagnosisState, MirrorSighting
 from shared.engine.service import Output
-from shared.models.ocs.patches import SIDES, place_of
+from shared.models.ocs.patches import SIDES, port_place
 from shared.models.superpod.wiring import link_end
 from shared.models.telemetry.ocs_readings import OFF_BEYOND_URAD, error_scatter
 
 
 def on_mirror_stood_out(state: DiagnosisState, body: MirrorStoodOut, _message: Envelope) -> list[Output]:
-    state.misaligned_mirrors[place_of(SIDES.index(body.side), body.ocs, body.port)] = MirrorSighting(
+    state.misaligned_mirrors[port_place(SIDES.index(body.side), body.ocs, body.port)] = MirrorSighting(
         body.error_urad, body.spare
     )
     return []
@@ -27,7 +27,7 @@ def on_mirror_steady(
     state: DiagnosisState, body: MirrorSteady | PortPatched, _message: Envelope
 ) -> list[Output]:
     """Forget a mirror that is back in place, or whose fibre was moved to another."""
-    state.misaligned_mirrors.pop(place_of(SIDES.index(body.side), body.ocs, body.port), None)
+    state.misaligned_mirrors.pop(port_place(SIDES.index(body.side), body.ocs, body.port), None)
     return []
 
 
@@ -69,4 +69,4 @@ def with_camera_evidence(state: DiagnosisState, suspicion: Suspicion) -> Suspici
 
 def _mirror_at(number: int, strand: int) -> int:
     end = link_end(number)
-    return place_of(SIDES.index(end.side(strand)), end.ocs, end.port)
+    return port_place(SIDES.index(end.side(strand)), end.ocs, end.port)

@@ -18,7 +18,6 @@ from services.diagnosis.camera_evidence import with_camera_evidence
 from services.diagnosis.failed_cameras import is_blind, is_explained_by_drift
 from services.diagnosis.remedies import Remedy, ends_of, is_last_resort, remedy, shake_remedy
 from services.diagnosis.state import (
-    NO_END,
     RECHECK_INSPECTIONS,
     REPEAT_WINDOW_US,
     DiagnosisState,
@@ -31,6 +30,7 @@ from shared.basics.units import US_PER_S
 from shared.engine.ended_rows import add_ended
 from shared.engine.service import Output
 from shared.models.faults.repair_work import WORK_DEFINITIONS
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import join_ends, link_end
 from shared.models.telemetry.outlier_thresholds import Inspection
 

@@ -14,7 +14,6 @@ from shared.engine.state import State
 from shared.models.fabric_plants import plant_of
 from shared.models.telemetry.outlier_thresholds import Inspection
 
-NO_END = -1
 VerdictEnd = Literal["repaired", "ineffective", "withdrawn"]
 
 
@@ -105,7 +104,7 @@ class DiagnosisState(State):
     blind_arrays: dict[str, int] = field(default_factory=dict)
     """Time of failure of cameras and injection modules that OCSes reported, by name of the part."""
     misaligned_mirrors: dict[int, MirrorSighting] = field(default_factory=dict)
-    """Mirrors that OCSes reported off their places, by logical port (`place_of`)."""
+    """Mirrors that OCSes reported off their places, by logical port (`port_place`)."""
     verdicts: dict[int, LinkVerdict] = field(default_factory=dict)
     """Open verdicts."""
     ended: dict[int, EndedLinkVerdict] = field(default_factory=dict)

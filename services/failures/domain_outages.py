@@ -20,7 +20,7 @@ OUTAGE_SIGMA = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class OutageDomain:
     """A kind of domain.
 
     `fault_kind` is the fault of each of its cubes. `rate` and `outage` name the parameters of `failures` for
@@ -32,9 +32,9 @@ class Domain:
     outage: Literal["power_outage_h", "cooling_outage_h"]
 
 
-DOMAINS: dict[str, Domain] = {
-    "power domain": Domain("cube-power", "power_per_day", "power_outage_h"),
-    "cooling loop": Domain("cooling", "cooling_per_day", "cooling_outage_h"),
+OUTAGE_DOMAINS: dict[str, OutageDomain] = {
+    "power domain": OutageDomain("cube-power", "power_per_day", "power_outage_h"),
+    "cooling loop": OutageDomain("cooling", "cooling_per_day", "cooling_outage_h"),
 }
 """In the order in which they fail at the same time."""
 
@@ -67,7 +67,7 @@ def outages_per_day(domain: str, config: FailureRates, plant: Plant) -> float:
     """Expected outages a day over all domains of a kind."""
     if not isinstance(config, FailuresConfig) or not config.enabled:
         return 0.0
-    return domains_of(config, plant) * float(getattr(config, DOMAINS[domain].rate))
+    return domains_of(config, plant) * float(getattr(config, OUTAGE_DOMAINS[domain].rate))
 
 
 def changed_outage(
@@ -103,7 +103,7 @@ def draw_cubes(
 
 def draw_outage_us(seed: int, fabric: str, domain: str, config: FailuresConfig, drawn: int) -> int:
     """Duration of outage number `drawn`."""
-    mean_h = float(getattr(config, DOMAINS[domain].outage))
+    mean_h = float(getattr(config, OUTAGE_DOMAINS[domain].outage))
     return to_whole_us(
         draw_lognormal(seed, fabric, f"{domain} outage", drawn, mean_h, OUTAGE_SIGMA), US_PER_HOUR
     )

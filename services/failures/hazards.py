@@ -102,7 +102,7 @@ def ageing(config: FailureRates) -> Ageing:
     return Ageing(config.infant_factor, config.infant_days, config.wear_out_days)
 
 
-def population(kind: FaultKind, plant: Plant) -> int:
+def parts_at_risk(kind: FaultKind, plant: Plant) -> int:
     """The number of parts of a class; 0 if the plant has none."""
     return plant.population(FAULTS[kind].strikes)
 
@@ -139,7 +139,7 @@ def level_on(by: RateVariation, day: int, since: RateLevel | None = None) -> Rat
 
 def class_per_day(kind: FaultKind, config: FailureRates, plant: Plant) -> float:
     """Candidate faults of a class per day of its clock: parts × rate × largest age factor."""
-    parts = population(kind, plant)
+    parts = parts_at_risk(kind, plant)
     if not config.enabled or not parts:
         return 0.0
     return parts * rate_per_day(kind, config, plant) * ageing(config).most
@@ -272,5 +272,5 @@ def draw_onset_us(seed: int, fabric: str, kind: FaultKind, number: int) -> int:
 
 def draw_target(seed: int, fabric: str, kind: FaultKind, drawn: int, plant: Plant) -> str:
     """The target of the class's fault number `drawn`: uniform over all parts, including broken ones."""
-    index = draw_index(seed, fabric, f"{kind} fault target", drawn, population(kind, plant))
+    index = draw_index(seed, fabric, f"{kind} fault target", drawn, parts_at_risk(kind, plant))
     return plant.part(FAULTS[kind].strikes, index, fabric).name

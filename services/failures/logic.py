@@ -10,7 +10,7 @@ from schemas.messages.operator import ClearFault, InjectFault, RekeyDraws
 from schemas.messages.repairs import RepairCompleted
 from schemas.messages.sequencer import Tick
 from schemas.names import FaultKind
-from services.failures.domain_outages import DOMAINS, draw_cubes, draw_outage_us, next_outage
+from services.failures.domain_outages import OUTAGE_DOMAINS, draw_cubes, draw_outage_us, next_outage
 from services.failures.hazards import (
     ageing,
     draw_onset_us,
@@ -50,7 +50,7 @@ def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output
     ]
     for kind in hazard_classes():
         emitted += _strike(state, kind, message)
-    for domain in DOMAINS:
+    for domain in OUTAGE_DOMAINS:
         emitted += _strike_domain(state, domain, message)
     return emitted
 
@@ -91,7 +91,7 @@ def _strike_domain(state: FailuresState, name: str, message: Envelope) -> list[O
     config, hazard = state.config, state.hazards[name]
     if not isinstance(config, FailuresConfig):
         return []
-    kind = DOMAINS[name].fault_kind
+    kind = OUTAGE_DOMAINS[name].fault_kind
     while hazard.next_us is not None and hazard.next_us <= state.now_us:
         drawn = state.seeds.own, state.fabric, name, config
         until_us = state.now_us + draw_outage_us(*drawn, hazard.drawn)

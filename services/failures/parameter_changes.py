@@ -10,7 +10,7 @@ from schemas.config.runtime_parameters import with_settings
 from schemas.envelope import Envelope
 from schemas.messages.failures import ParametersChanged, ParametersRefused
 from schemas.messages.operator import SetParameters
-from services.failures.domain_outages import DOMAINS, changed_outage
+from services.failures.domain_outages import OUTAGE_DOMAINS, changed_outage
 from services.failures.hazards import changed_hazard, hazard_classes
 from services.failures.state import ChangedParameter, FailuresState
 from shared.engine.service import Output
@@ -48,6 +48,6 @@ def _apply_rates(state: FailuresState, rates: tuple[FailureRates, FailureRates])
         of = state.seeds, state.fabric, kind, rates, state.plant, state.hazards[kind]
         pending = changed_hazard(*of, state.now_us, state.changes, state.levels.get(kind))
         state.hazards[kind] = state.within(pending)
-    for domain in DOMAINS:
+    for domain in OUTAGE_DOMAINS:
         drawn = state.seeds.own, state.fabric, domain, rates, state.plant, state.hazards[domain]
         state.hazards[domain] = state.within(changed_outage(*drawn, state.now_us, state.changes))

@@ -9,7 +9,7 @@ from schemas.config.parameter import ParameterValue
 from schemas.config.pods import FabricConfig
 from schemas.messages.failures import is_domain_failure
 from schemas.names import FAULT_KINDS, FaultKind
-from services.failures.domain_outages import DOMAINS, first_outage
+from services.failures.domain_outages import OUTAGE_DOMAINS, first_outage
 from services.failures.hazards import (
     FailureSeeds,
     Hazard,
@@ -179,7 +179,7 @@ def draw_first_faults(state: FailuresState) -> None:
         number, since = drawn.get(kind, 0), state.levels.get(kind)
         first = first_hazard(seeds, where, kind, state.config, plant, now_us, number, since)
         state.hazards[kind] = state.within(first)
-    for domain in DOMAINS:
+    for domain in OUTAGE_DOMAINS:
         number = drawn.get(domain, 0)
         first = first_outage(seeds.own, where, domain, state.config, plant, now_us, number)
         state.hazards[domain] = state.within(first)

@@ -5,12 +5,13 @@ from typing import Literal
 
 from schemas.config.cubes import JobsConfig
 from schemas.config.pods import AnyPodConfig
+from schemas.messages.scheduler import FULL_SPEED
 from schemas.names import Shape, Tier
 from shared.basics.units import US_PER_HOUR
 from shared.engine.state import State
 from shared.models.jobs.goodput_accounting import OTHER_OWNERS, OWNERS_MAX
 from shared.models.jobs.goodput_categories import UsageByCategory
-from shared.models.jobs.job_progress import FULL_SPEED, Progress
+from shared.models.jobs.job_progress import Progress
 from shared.models.superpod.shapes import chips_of
 
 

@@ -4,12 +4,13 @@ from functools import partial
 
 from schemas.envelope import Envelope
 from schemas.messages.failures import FaultBegan, FaultEnded
+from schemas.messages.scheduler import FULL_SPEED
 from services.jobs.state import Job, JobsState
 from services.jobs.transitions import change_job, signals
 from shared.basics.fast_replace import replace
 from shared.engine.service import Output
 from shared.models.assumptions import assumed
-from shared.models.jobs.job_progress import FULL_SPEED, slowed
+from shared.models.jobs.job_progress import slowed
 from shared.models.superpod.superpod_plant import superpod_plant
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from schemas.messages.jobs import ChipTime, OwnerUse, SliceUse, TierUse, UsageReported
+from schemas.messages.jobs import ChipTimeByCategory, OwnerUse, SliceUse, TierUse, UsageReported
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_HOUR
 from shared.models.jobs.goodput_accounting import TIERS, Group, JobUse, sum_by_group, sum_usage
@@ -54,6 +54,6 @@ def _slices(uses: Mapping[int, JobUse], used: Mapping[int, UsageByCategory]) -> 
     )
 
 
-def chip_time(used: UsageByCategory) -> ChipTime:
+def chip_time(used: UsageByCategory) -> ChipTimeByCategory:
     """The categories with usage, as messages and documents have them."""
     return tuple([(category, us) for category, us in used.by_category().items() if us])

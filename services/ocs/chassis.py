@@ -92,7 +92,7 @@ def fail_part(state: OcsState, target: str) -> list[Output]:
     """Add one fault of a chassis part, or of the power of the whole chassis."""
     if not add_fault(state, target):
         return []
-    ocs, part = ocs_of(target), PART[part_word(target)]
+    ocs, part = parse_ocs(target), PART[part_word(target)]
     effect = _effect(state, part)
     touch(state, (ocs,))
     if effect == "mirrors":
@@ -112,7 +112,7 @@ def recover_part(state: OcsState, target: str, cause: str) -> list[Output]:
     """Remove one fault of a chassis part, or of the power of the whole chassis."""
     if not remove_fault(state, target):
         return []
-    ocs, part = ocs_of(target), PART[part_word(target)]
+    ocs, part = parse_ocs(target), PART[part_word(target)]
     effect = _effect(state, part)
     touch(state, (ocs,))
     if effect == "mirrors":
@@ -143,7 +143,7 @@ def _effect(state: OcsState, part: OcsPart) -> str:
     return part.effect
 
 
-def ocs_of(target: str) -> int:
+def parse_ocs(target: str) -> int:
     """The number of the OCS that contains a part: 17 for `pod-0/ocs-17/cpu` and for `pod-0/ocs-17`."""
     return number_of(target.split("/")[1])
 

@@ -11,12 +11,13 @@ from schemas.name_parts import is_within
 from schemas.names import number_of
 from services.ocs.mirror_faults import failed_mirror_reason
 from services.ocs.ports import current_ports, dead_ports, free_spares, patches_of
-from services.ocs.state import NO_OWNER, NO_PORT, SIDES, OcsState
+from services.ocs.state import NO_OWNER, OcsState
 from services.ocs.switch import ocs_keys
 from shared.engine.service import DocumentKey
+from shared.models.network.wiring import NO_PORT
 from shared.models.ocs.camera_alignment import REASONS
 from shared.models.ocs.parts import PART, part_word
-from shared.models.ocs.patches import port_at
+from shared.models.ocs.patches import SIDES, port_at
 from shared.models.optics.palomar import DECIMALS, manufactured_ocses
 
 STEPS_PER_DB = 10**DECIMALS

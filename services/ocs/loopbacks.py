@@ -9,12 +9,14 @@ from schemas.envelope import Envelope
 from schemas.messages.diagnosis import TestWanted
 from schemas.messages.ocs import LinkLooped, LinkTestRefused
 from schemas.messages.operator import TestLink
-from services.ocs.state import MANUAL, NO_OWNER, NO_PORT, SIDES, OcsState
+from services.ocs.state import MANUAL, NO_OWNER, OcsState
 from services.ocs.stray_mirrors import is_stray
 from services.ocs.switch import Port, north_of
 from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
+from shared.models.network.wiring import NO_PORT
 from shared.models.ocs.camera_alignment import REASONS, UNSTEADY
+from shared.models.ocs.patches import SIDES
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end
 

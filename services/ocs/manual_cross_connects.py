@@ -21,10 +21,11 @@ from schemas.messages.ocs import (
 from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects
 from schemas.names import number_of
 from services.ocs.ports import logical_port
-from services.ocs.state import MANUAL, NO_OWNER, NO_PORT, Circuits, OcsState, circuits_of
+from services.ocs.state import MANUAL, NO_OWNER, Circuits, OcsState, as_circuits
 from services.ocs.switch import Port, disconnect, mark_wanted, north_of, retry_alignment, schedule_restore
 from shared.engine.service import Output
-from shared.models.ocs.patches import place_of
+from shared.models.network.wiring import NO_PORT
+from shared.models.ocs.patches import port_place
 from shared.models.ocs.port_keys import cross_connect_key, port_key, ports_of_key
 
 REASONS_MAX = 8
@@ -221,12 +222,12 @@ def _owner_text(state: OcsState, ocs: int, north: int) -> str:
 
 def _moved_to(state: OcsState, end: Port) -> str:
     """The key of the spare port to which the fibre of a dead port was moved."""
-    return _key(Port(end.ocs, end.side, state.patched[place_of(end.side, end.ocs, end.number)]))
+    return _key(Port(end.ocs, end.side, state.patched[port_place(end.side, end.ocs, end.number)]))
 
 
 def _circuits(state: OcsState, ocs: int, pairs: tuple[Pair, ...]) -> Circuits:
     north, south = np.array(pairs, dtype=np.int64).T
-    return circuits_of(np.full_like(north, ocs), north, south, state.radix)
+    return as_circuits(np.full_like(north, ocs), north, south, state.radix)
 
 
 def _key(port: Port) -> str:

@@ -15,13 +15,14 @@ import numpy as np
 
 from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.ocs import MirrorSteady, MirrorStoodOut
-from services.ocs.chassis import ocs_of
-from services.ocs.ports import fail_mirror, logical_port, port_of, recover_port
-from services.ocs.state import NO_PORT, SIDES, MirrorDrift, OcsState
+from services.ocs.chassis import parse_ocs
+from services.ocs.ports import fail_mirror, logical_port, parse_port, recover_port
+from services.ocs.state import MirrorDrift, OcsState
 from services.ocs.switch import Port, north_of
 from shared.engine.service import CausedBy, Output
+from shared.models.network.wiring import NO_PORT
 from shared.models.ocs.camera_alignment import AlignmentLoop, FloatArray
-from shared.models.ocs.patches import place_of, port_at
+from shared.models.ocs.patches import SIDES, port_at, port_place
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 from shared.models.optics.impairments import next_onset_step_us, onset_share
 from shared.models.telemetry.ocs_readings import (
@@ -36,9 +37,9 @@ from shared.models.telemetry.ocs_readings import (
 
 def start_drift(state: OcsState, body: FaultBegan, cause: str) -> list[Output]:
     """Record a drift. Circuits stay made, so nothing is emitted until cameras see the drift."""
-    ocs, side, port = ocs_of(body.target), None, None
+    ocs, side, port = parse_ocs(body.target), None, None
     if body.kind == "mirror":
-        ocs, side, port = port_of(body.target)
+        ocs, side, port = parse_port(body.target)
     state.mirror_drifts[body.fault] = MirrorDrift(
         ocs, side, port, body.severity or 0.0, state.now_us, body.onset_us, cause
     )
@@ -64,8 +65,8 @@ def mirror_loss_db(state: OcsState, at_us: int) -> FloatArray:
 
 def start_stray(state: OcsState, body: FaultBegan) -> list[Output]:
     """Record a stray mirror. It shows only at the next connect."""
-    port = port_of(body.target)
-    state.stray_mirrors[body.fault] = place_of(port.side, port.ocs, port.number)
+    port = parse_port(body.target)
+    state.stray_mirrors[body.fault] = port_place(port.side, port.ocs, port.number)
     return []
 
 
@@ -111,7 +112,7 @@ def report_misaligned_mirrors(state: OcsState) -> list[Output]:
     if state.technology not in ALIGNED_BY_CAMERA:
         return []
     drifting = {
-        place_of(drift.side, drift.ocs, drift.port): drift.cause
+        port_place(drift.side, drift.ocs, drift.port): drift.cause
         for drift in state.mirror_drifts.values()
         if drift.side is not None and drift.port is not None
     }

@@ -10,17 +10,10 @@ from schemas.messages.ocs import CircuitsRewired, RewiringRefused
 from schemas.messages.topology import RewireCircuits
 from schemas.names import OcsCircuit
 from services.ocs.settling_time import MIN_REPLY_DELAY_US, start_alignment
-from services.ocs.state import (
-    NO_OWNER,
-    NO_PORT,
-    Circuits,
-    FailedAlignments,
-    OcsState,
-    PendingRewiring,
-    circuits_of,
-)
+from services.ocs.state import NO_OWNER, Circuits, FailedAlignments, OcsState, PendingRewiring, as_circuits
 from services.ocs.switch import disconnect, make_circuits, mark_wanted, retry_alignment
 from shared.engine.service import CausedBy, Output
+from shared.models.network.wiring import NO_PORT
 
 OcsConflict = tuple[int, str]
 """The OCS that cannot execute a command, and the reason."""
@@ -75,7 +68,7 @@ def _complete(state: OcsState, pending: PendingRewiring) -> CausedBy:
 
 def _circuits(circuits: Sequence[OcsCircuit], radix: int) -> Circuits:
     ocs, north, south = np.array(circuits, dtype=np.int64).T
-    return circuits_of(ocs, north, south, radix)
+    return as_circuits(ocs, north, south, radix)
 
 
 def _rewire_conflict(state: OcsState, body: RewireCircuits) -> OcsConflict | None:

@@ -14,7 +14,7 @@ from schemas.envelope import Envelope
 from schemas.messages.ocs import PortDown, PortNotPatched, PortPatched, PortsDown, PortsUp, PortUp
 from schemas.messages.repairs import PatchPort
 from schemas.names import number_of
-from services.ocs.state import NO_PORT, SIDES, IntArray, OcsState
+from services.ocs.state import IntArray, OcsState
 from services.ocs.switch import (
     Port,
     cancel_retries,
@@ -25,14 +25,15 @@ from services.ocs.switch import (
     touch,
 )
 from shared.engine.service import Output
+from shared.models.network.wiring import NO_PORT
 from shared.models.ocs.parts import BOARDS_PER_ARRAY
-from shared.models.ocs.patches import physical_ports, place_of, port_at
+from shared.models.ocs.patches import SIDES, physical_ports, port_at, port_place
 from shared.models.optics.palomar import driver_boards
 
 
 def fail_port(state: OcsState, target: str) -> list[Output]:
     """Add one fault to a port."""
-    return fail_mirror(state, port_of(target))
+    return fail_mirror(state, parse_port(target))
 
 
 def fail_mirror(state: OcsState, physical: Port, reason: str | None = None) -> list[Output]:
@@ -49,7 +50,7 @@ def fail_mirror(state: OcsState, physical: Port, reason: str | None = None) -> l
 
 def recover_port(state: OcsState, target: str, cause: str) -> list[Output]:
     """Remove one fault from a port."""
-    port = logical_port(state, port_of(target))
+    port = logical_port(state, parse_port(target))
     state.port_faults[port.side, port.ocs, port.number] -= 1
     if own_faults(state, port) > 0:
         return []
@@ -104,7 +105,7 @@ def logical_port(state: OcsState, physical: Port) -> Port:
 
 def _spare_of(state: OcsState, port: Port) -> int | None:
     """The port to which the fibre of a port was moved; None if it was not."""
-    return state.patched.get(place_of(port.side, port.ocs, port.number))
+    return state.patched.get(port_place(port.side, port.ocs, port.number))
 
 
 def _drop_circuits(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -> None:
@@ -130,7 +131,7 @@ def _norths(state: OcsState, ocs: int, side: int, ports: Sequence[int]) -> list[
     return [north for north in norths if north != NO_PORT]
 
 
-def port_of(target: str) -> Port:
+def parse_port(target: str) -> Port:
     """The port with a name like `pod-0/ocs-17/N24`."""
     ocs, _, label = target.rpartition("/")
     return Port(number_of(ocs), SIDES.index(label[0]), int(label[1:]))
@@ -147,11 +148,11 @@ def on_patch(state: OcsState, body: PatchPort, message: Envelope) -> list[Output
             PortNotPatched(repair=body.repair, ocs=body.ocs, side=body.side, port=body.port, reason=reason)
         ]
     spare = free[0]
-    mirror = place_of(physical.side, physical.ocs, physical.number)
+    mirror = port_place(physical.side, physical.ocs, physical.number)
     state.mirror_misses.pop(mirror, None)
     state.misaligned_mirrors.pop(mirror, None)
-    state.patched[place_of(port.side, port.ocs, port.number)] = spare
-    state.patched[place_of(port.side, port.ocs, spare)] = physical.number
+    state.patched[port_place(port.side, port.ocs, port.number)] = spare
+    state.patched[port_place(port.side, port.ocs, spare)] = physical.number
     faults = state.port_faults[port.side, port.ocs]
     faults[[port.number, spare]] = faults[[spare, port.number]]
     faults[spare] += 1  # a dead mirror is never repaired, even when its fault ends

@@ -6,7 +6,7 @@ number of OCSes; a superpod has 48. A circuit is identified by its North port.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +17,16 @@ from schemas.config.pods import OcsConfig, PodOcsConfig, SuperpodConfig
 from schemas.names import Join, OcsCircuit
 from shared.engine.state import State
 from shared.models.network.blocks import network_of
-from shared.models.network.wiring import wiring_of
+from shared.models.network.wiring import NO_PORT, wiring_of
 from shared.models.ocs_technologies import ocs_technology, technology_ports
 from shared.models.superpod.wiring import OCS_COUNT, STRANDS, ocs_radix
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-NO_PORT = -1
 NO_OWNER = -1
 MANUAL = -2
 """Owner of a circuit that an operator made."""
-SIDES: tuple[Literal["N", "S"], ...] = ("N", "S")
 FailedAlignments = tuple[tuple[int, int, int], ...]
 """Circuits whose alignment fails, as (flat index of (OCS, North port), reason code, missed mirrors).
 
@@ -124,7 +122,7 @@ class PendingRewiring:
 class OcsState(State):
     """State of the OCSes of one fabric.
 
-    All port arrays are indexed by logical port. Mirrors are identified by physical position (`place_of`).
+    All port arrays are indexed by logical port. Mirrors are identified by physical position (`port_place`).
     Faults are counts of active ones. `tried` and `missed` count first attempts only, not those of mirrors
     that had just missed.
     """
@@ -312,7 +310,7 @@ def commission(fabric: str, config: SuperpodConfig | DcnConfig, at_us: int) -> O
 
 @dataclass(frozen=True, slots=True)
 class Circuits:
-    """Circuits as arrays of OCS, North port and South port, each of shape (circuits,). Made by `circuits_of`.
+    """Circuits as arrays of OCS, North port and South port, each of shape (circuits,). Made by `as_circuits`.
 
     `north_at` and `south_at` are the indices of their ports in a flattened array of shape (OCSes, radix),
     which is three times as fast to read and write. `ocses` are the distinct OCSes.
@@ -326,7 +324,7 @@ class Circuits:
     ocses: tuple[int, ...]
 
 
-def circuits_of(ocs: IntArray, north: IntArray, south: IntArray, radix: int) -> Circuits:
+def as_circuits(ocs: IntArray, north: IntArray, south: IntArray, radix: int) -> Circuits:
     """Build `Circuits` for OCSes with `radix` ports on each side."""
     ocses = tuple(np.flatnonzero(np.bincount(ocs)).tolist())
     return Circuits(ocs, north, south, ocs * radix + north, ocs * radix + south, ocses)

@@ -22,7 +22,7 @@ from services.ocs.state import (
     OcsState,
 )
 from shared.models.ocs.ocs_assumptions import assumed
-from shared.models.ocs.patches import physical_ports, place_of, places_of, port_at
+from shared.models.ocs.patches import physical_ports, port_at, port_place, port_places
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 
 MISSED_BITS = (NORTH_MISSED, SOUTH_MISSED)
@@ -36,7 +36,7 @@ def stray_mirrors_in(state: OcsState, circuits: Circuits, which: IntArray) -> In
     broken = np.array(sorted({*state.stray_mirrors.values()}), dtype=np.int64)
     ocs = circuits.ocs[which]
     for side, ports in enumerate((circuits.north, circuits.south)):
-        mirrors = places_of(side, ocs, physical_ports(state.patched, side, ocs, ports[which]))
+        mirrors = port_places(side, ocs, physical_ports(state.patched, side, ocs, ports[which]))
         stray |= np.isin(mirrors, broken) * MISSED_BITS[side]
     return stray
 
@@ -104,12 +104,12 @@ def is_stray(state: OcsState, ocs: int, side: int, port: int) -> bool:
     """Whether the mirror that the fibre of a port uses now finds no place."""
     if not state.stray_mirrors or state.technology not in ALIGNED_BY_CAMERA:
         return False
-    logical = place_of(side, ocs, port)
-    return place_of(side, ocs, state.patched.get(logical, port)) in state.stray_mirrors.values()
+    logical = port_place(side, ocs, port)
+    return port_place(side, ocs, state.patched.get(logical, port)) in state.stray_mirrors.values()
 
 
 def _mirrors_of(state: OcsState, circuits: Circuits, number: int) -> tuple[int, int]:
     ocs, north, south = (int(x[number]) for x in (circuits.ocs, circuits.north, circuits.south))
-    at = [place_of(side, ocs, port) for side, port in enumerate((north, south))]
+    at = [port_place(side, ocs, port) for side, port in enumerate((north, south))]
     north, south = (state.patched.get(place, port) for place, port in zip(at, (north, south), strict=True))
-    return place_of(0, ocs, north), place_of(1, ocs, south)
+    return port_place(0, ocs, north), port_place(1, ocs, south)

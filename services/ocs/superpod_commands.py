@@ -15,7 +15,7 @@ from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits, Leav
 from schemas.names import Join, number_of
 from services.ocs.manual_cross_connects import yield_ports_to
 from services.ocs.settling_time import start_alignment
-from services.ocs.state import NO_OWNER, SIDES, BoolArray, Circuits, OcsState, PendingConnect, circuits_of
+from services.ocs.state import NO_OWNER, BoolArray, Circuits, OcsState, PendingConnect, as_circuits
 from services.ocs.switch import (
     Port,
     busy_port,
@@ -28,6 +28,7 @@ from services.ocs.switch import (
     retry_alignment,
 )
 from shared.engine.service import CausedBy, Output
+from shared.models.ocs.patches import SIDES
 from shared.models.superpod.wiring import FACE_LINKS, JOINS_KEPT_MAX, STRANDS, join_ports
 
 PortConflict = tuple[Port, str]
@@ -106,7 +107,7 @@ def _missing(
 
 @lru_cache(maxsize=JOINS_KEPT_MAX)
 def _circuits(joins: tuple[Join, ...], radix: int) -> Circuits:
-    return circuits_of(*join_ports(joins), radix)
+    return as_circuits(*join_ports(joins), radix)
 
 
 def _connect_conflict(state: OcsState, body: ConnectCircuits) -> PortConflict | None:

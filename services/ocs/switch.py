@@ -17,8 +17,6 @@ from services.ocs.settling_time import start_alignment
 from services.ocs.state import (
     MANUAL,
     NO_OWNER,
-    NO_PORT,
-    SIDES,
     BoolArray,
     Circuits,
     FailedAlignments,
@@ -26,11 +24,13 @@ from services.ocs.state import (
     OcsState,
     PendingRestore,
     Realignment,
-    circuits_of,
+    as_circuits,
 )
 from services.ocs.stray_mirrors import count_attempts
 from shared.basics.units import US_PER_S, to_whole_us
 from shared.engine.service import CausedBy, Output
+from shared.models.network.wiring import NO_PORT
+from shared.models.ocs.patches import SIDES
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 
 EQUAL_RETRIES, DOUBLINGS_MAX = 3, 6
@@ -259,7 +259,7 @@ def schedule_restore(state: OcsState, ocs: int, norths: Sequence[int] | None, ca
     missing = (state.wanted[ocs] != NO_PORT) & ~state.made[ocs]
     at = missing.nonzero()[0] if norths is None else np.array(norths)
     souths = state.wanted[ocs, at].astype(np.int64)
-    circuits = circuits_of(np.full_like(at, ocs), at, souths, state.radix)
+    circuits = as_circuits(np.full_like(at, ocs), at, souths, state.radix)
     due_us, failed = start_alignment(state, circuits, missing[at])
     state.last_order += 1
     which = None if norths is None else tuple(norths)
@@ -275,7 +275,7 @@ def complete_restores(state: OcsState) -> list[Output]:
         ocs, norths, souths = pending.ocs, *_restorable(state, pending)
         if not len(norths):
             continue
-        restored = circuits_of(np.full_like(norths, ocs), norths, souths, state.radix)
+        restored = as_circuits(np.full_like(norths, ocs), norths, souths, state.radix)
         _, sound = make_circuits(state, restored, pending.failed, pending.cause)
         manual_circuits = state.owner[ocs, norths] == MANUAL
         for body, which in (

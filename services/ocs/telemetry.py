@@ -9,14 +9,14 @@ import numpy as np
 
 from schemas.envelope import Envelope
 from schemas.messages.failures import ParametersChanged
-from services.ocs.chassis import ocs_of
+from services.ocs.chassis import parse_ocs
 from services.ocs.mirror_faults import mirror_loss_db
-from services.ocs.state import SIDES, BoolArray, OcsState
+from services.ocs.state import BoolArray, OcsState
 from shared.basics.telemetry_frames import arrow_frame, next_frame_due_us
 from shared.engine.service import Output
 from shared.models.ocs.camera_alignment import AlignmentLoop
 from shared.models.ocs.parts import PART, PARTS, part_word
-from shared.models.ocs.patches import physical_ports
+from shared.models.ocs.patches import SIDES, physical_ports
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 from shared.models.optics.palomar import manufactured_ocses, mirror_count, squared_deflection
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
@@ -155,7 +155,7 @@ def _working_parts(state: OcsState, word: str) -> BoolArray:
         if part_word(name) == word:
             label = name.rpartition("-")[2]
             place = 0 if PART[word].count == 1 else SIDES.index(label) if label in SIDES else int(label)
-            working[ocs_of(name), place] = False
+            working[parse_ocs(name), place] = False
     return working
 
 
@@ -166,5 +166,5 @@ def _watts(state: OcsState) -> FloatArray:
     for name in state.broken:
         part = PART.get(part_word(name))
         if part in drawing:
-            watts[ocs_of(name)] -= part.watts
+            watts[parse_ocs(name)] -= part.watts
     return watts

@@ -13,7 +13,14 @@ from schemas.messages.repairs import (
 )
 from schemas.names import FaultKind, number_of
 from services.repairs import spares
-from services.repairs.state import BegunRepair, EndedRepair, Outcome, Repair, RepairsState, request_fields
+from services.repairs.state import (
+    BegunRepair,
+    EndedRepair,
+    Repair,
+    RepairOutcome,
+    RepairsState,
+    request_fields,
+)
 from shared.basics.keyed_random import draw_uniform
 from shared.basics.units import US_PER_HOUR
 from shared.engine.ended_rows import add_ended
@@ -141,7 +148,7 @@ def _is_misdiagnosed(state: RepairsState, number: int, repair: BegunRepair) -> b
 
 
 def _record_end(
-    state: RepairsState, number: int, repair: Repair, outcome: Outcome, reason: str | None = None
+    state: RepairsState, number: int, repair: Repair, outcome: RepairOutcome, reason: str | None = None
 ) -> None:
     begun = repair if isinstance(repair, BegunRepair) else None
     ended = EndedRepair(

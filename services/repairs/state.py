@@ -10,7 +10,7 @@ from schemas.messages.diagnosis import RepairWork
 from schemas.names import FaultKind
 from shared.engine.state import State
 
-Outcome = Literal["completed", "cancelled", "failed"]
+RepairOutcome = Literal["completed", "cancelled", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class EndedRepair(Repair):
     technician: int | None = None
     began_us: int | None = None
     ended_us: int = 0
-    outcome: Outcome = "completed"
+    outcome: RepairOutcome = "completed"
     ineffective: bool = False
     reason: str | None = None
 

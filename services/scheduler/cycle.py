@@ -23,7 +23,7 @@ from services.scheduler.state import (
     invalidate_wait_summary,
     line_of,
     occupancy_of,
-    place_of,
+    place_in_line,
     queue_of,
     slices_in,
 )
@@ -134,7 +134,7 @@ def _place(state: SchedulerState, offer: Offer) -> list[Output]:
     if row.member is not None:
         emitted = claim_cubes(state, row, cubes, corner, ())
         return emitted + hold_cubes(state, state.slices[row.number])
-    queue_of(state).remove(line_of(row), place_of(row))
+    queue_of(state).remove(line_of(row), place_in_line(row))
     return admit(state, row, cubes, corner)
 
 

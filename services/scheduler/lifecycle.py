@@ -29,7 +29,7 @@ from services.scheduler.state import (
     is_deferred,
     line_of,
     occupancy_of,
-    place_of,
+    place_in_line,
     put_slice,
     queue_of,
     queued_us,
@@ -239,7 +239,7 @@ def withdraw(state: SchedulerState, row: Slice) -> None:
     if row.claim is not None:
         release_claim(state, row)
     elif not is_deferred(state, row):
-        queue_of(state).remove(line_of(row), place_of(row))
+        queue_of(state).remove(line_of(row), place_in_line(row))
     state.queued -= 1
 
 

@@ -32,7 +32,7 @@ from shared.basics.fast_replace import replace
 from shared.engine.service import Output
 from shared.models.jobs.job_progress import slowed
 
-Condition = Literal["down", "degraded"]
+LinkCondition = Literal["down", "degraded"]
 Changes = dict[int, tuple[int, int]]
 """Slice number → change in its (down, degraded) link ends."""
 
@@ -194,7 +194,7 @@ def _disconnect_refused(state: SchedulerState, row: Slice) -> list[DisconnectCir
 def _record_condition(
     state: SchedulerState,
     ends: Iterable[int],
-    condition: Condition | None,
+    condition: LinkCondition | None,
     changes: Changes,
     only: int | None = None,
 ) -> None:

@@ -23,8 +23,8 @@ from services.scheduler.state import SchedulerState, jobs_of, members_of, put_sl
 from services.scheduler.structures.gang_member import (
     MemberStatus,
     after_departure,
-    after_signal,
-    job_speed_ppm,
+    after_gang_signal,
+    gang_speed_ppm,
     with_status,
     with_status_of_all,
 )
@@ -178,7 +178,7 @@ def on_pod_signalled(state: SchedulerState, body: PodSignalled, _message: Envelo
     if number is None or not member_of(state.slices[number]).is_joined:
         return []
     row = state.slices[number]
-    member = after_signal(member_of(row), body.slice, body.signal, body.speed_ppm)
+    member = after_gang_signal(member_of(row), body.slice, body.signal, body.speed_ppm)
     if body.signal == "hangs" and row.progress is not None and member.hung is None:
         after = hung(row.progress, state.now_us)
         member = replace(member, hung=after if after.phase == "hung" else None)
@@ -188,7 +188,7 @@ def on_pod_signalled(state: SchedulerState, body: PodSignalled, _message: Envelo
     _change_progress(
         state,
         number,
-        partial(multislice_jobs.after_signal, signal=body.signal, speed_ppm=job_speed_ppm(member)),
+        partial(multislice_jobs.after_signal, signal=body.signal, speed_ppm=gang_speed_ppm(member)),
     )
     return []
 
@@ -221,7 +221,7 @@ def _set_bandwidth(state: SchedulerState, number: int, gbps: float | None, netwo
     row = state.slices[number]
     member = replace(member_of(row), gbps=gbps, network=network)
     store_slice(state, replace(row, member=member))
-    speed_ppm = job_speed_ppm(member)
+    speed_ppm = gang_speed_ppm(member)
     if speed_ppm is not None:
         _change_progress(state, number, partial(slowed, speed_ppm=speed_ppm))
 

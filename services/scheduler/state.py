@@ -20,8 +20,8 @@ from services.scheduler.structures.slice_record import (
     CubeClaim,
     LeaveNotice,
     Move,
-    Phase,
     Slice,
+    SlicePhase,
     in_multislice_backoff,
     in_preflight_backoff,
 )
@@ -108,8 +108,8 @@ class SchedulerState(State):
     """Use (CHIP_USES) → chips since `at_us`."""
     chip_us: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHIP_USES, 0))
     """Use (CHIP_USES) → chip-microseconds until `at_us`."""
-    by_phase: dict[Phase, set[int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
-    """Phase → the slices in it; see `slices_in`."""
+    by_phase: dict[SlicePhase, set[int]] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
+    """SlicePhase → the slices in it; see `slices_in`."""
     jobs: dict[str, int] | None = field(default=None, metadata=TRANSIENT, kw_only=True)
     """Multislice job → its slice in this pod; see `jobs_of`."""
     occupancy: Occupancy | None = field(default=None, metadata=TRANSIENT, kw_only=True)
@@ -181,7 +181,7 @@ def members_of(state: SchedulerState) -> list[tuple[Slice, MultisliceMember]]:
     return [(row, row.member) for row in rows if row.member is not None]
 
 
-def slices_in(state: SchedulerState, phase: Phase) -> list[Slice]:
+def slices_in(state: SchedulerState, phase: SlicePhase) -> list[Slice]:
     """The slices in a phase, by number."""
     if state.by_phase is None:
         state.by_phase = {}
@@ -226,14 +226,14 @@ def queue_of(state: SchedulerState) -> Queue:
         state.queue = Queue()
         for row in state.slices.values():
             if row.phase == "queued" and not is_deferred(state, row):
-                state.queue.add(line_of(row), place_of(row))
+                state.queue.add(line_of(row), place_in_line(row))
     return state.queue
 
 
 def enqueue(state: SchedulerState, row: Slice) -> None:
     """Add a slice that starts to wait to its line, unless it is deferred."""
     if not is_deferred(state, row):
-        queue_of(state).add(line_of(row), place_of(row))
+        queue_of(state).add(line_of(row), place_in_line(row))
 
 
 def is_deferred(state: SchedulerState, row: Slice) -> bool:
@@ -339,6 +339,6 @@ def line_of(row: Slice) -> Line:
     return TIERS.index(row.tier), row.owner, row.shape
 
 
-def place_of(row: Slice) -> Place:
+def place_in_line(row: Slice) -> Place:
     """The place of a slice in its line."""
     return -row.priority, row.number

@@ -20,7 +20,7 @@ from shared.models.dcn.failure import (
     split_over,
     survivors,
 )
-from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.matchings import links_of, matched_circuits
 from shared.models.dcn.rewiring.stage_planning import (
     Stage,
     Timing,
@@ -46,7 +46,7 @@ USE_SLACK = 0.01
 def initial_rewiring(state: TopologyState, cause: str) -> Rewiring:
     """A rewiring that makes a uniform mesh in one stage, because there is no traffic yet."""
     plant = state.plant
-    made = np.argwhere(circuits := circuits_of(plant, uniform_mesh(plant)))
+    made = np.argwhere(circuits := matched_circuits(plant, uniform_mesh(plant)))
     rows = tuple(
         (ocs, tail, head) for ocs, tail, head in made.tolist() for _ in range(int(circuits[ocs, tail, head]))
     )

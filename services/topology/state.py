@@ -12,11 +12,11 @@ from schemas.messages.topology import PlanReason, RewiringOutcome
 from schemas.names import OcsCircuit
 from shared.engine.state import State
 from shared.models.dcn.routing.carried_traffic import Flow, NetworkDemand
-from shared.models.network.blocks import DOMAINS, NetworkLayout, network_of
+from shared.models.network.blocks import CONTROL_DOMAINS, NetworkLayout, network_of
 from shared.models.network.wiring import NO_PORT, wiring_of
 
 NO_HOUR = -1
-Phase = Literal["planned", "waiting", "draining", "switching", "qualifying", "undraining", "parking"]
+RewiringPhase = Literal["planned", "waiting", "draining", "switching", "qualifying", "undraining", "parking"]
 BlockCircuit = tuple[int, int, int]
 """(OCS, block on the North side, block on the South side)."""
 
@@ -72,7 +72,7 @@ class Rewiring:
     bound_ppm: int
     least_gbps: tuple[float, ...]
     """By block, the smaller of its capacities before and after; the capacity floor is a share of it."""
-    phase: Phase = "planned"
+    phase: RewiringPhase = "planned"
     stage: int = 0
     """Number of stages done, which is the number of the current or next stage."""
     begun_us: int | None = None
@@ -152,7 +152,7 @@ def commission(fabric: str, config: DcnConfig, at_us: int) -> TopologyState:
         south_of=np.full((plant.ocs_count, wiring_of(plant).radix), NO_PORT, dtype=np.int16),
         links=np.zeros((blocks, blocks), dtype=np.int32),
         dark=np.zeros(plant.ocs_count, dtype=np.int16),
-        control_faults=np.zeros(DOMAINS, dtype=np.int16),
+        control_faults=np.zeros(CONTROL_DOMAINS, dtype=np.int16),
         block_faults=np.zeros(blocks, dtype=np.int16),
         hour=NO_HOUR,
         jobs=(),

@@ -8,9 +8,10 @@ import numpy as np
 from schemas.documents.pods import EndImpairment, EndModule, LinkGroupDocument, LinksSummary
 from schemas.names import number_of
 from services.transceivers.link_optics import path_loss_db, receiving
-from services.transceivers.state import BOTH_STRANDS, LINK_STATES, NO_END, TransceiversState
+from services.transceivers.state import BOTH_STRANDS, LINK_STATES, TransceiversState
 from shared.engine.service import DocumentKey
 from shared.models.optics.impairments import SOUND
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import ENDS_PER_CUBE
 
 BERS_KEPT_MAX = 65_536

@@ -24,7 +24,7 @@ from services.transceivers import links
 from services.transceivers.link_optics import invalidate_masks
 from services.transceivers.links import evaluate_links, recompute_ber, touch
 from services.transceivers.outlier_inspection import count_outage, schedule_inspection
-from services.transceivers.state import NO_END, DriftingArray, EndFault, TransceiversState
+from services.transceivers.state import DriftingArray, EndFault, TransceiversState
 from shared.basics.keyed_random import draw_exponential, draw_index, rekeyed_seed
 from shared.basics.units import US_PER_HOUR, US_PER_S, to_whole_us
 from shared.engine.service import CausedBy, Output
@@ -33,7 +33,7 @@ from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_reach import ONE_STRAND_KINDS, affected_ends, affected_mirror
 from shared.models.ocs.camera_alignment import TILTS
 from shared.models.ocs.drift import STEP_US, array_of, drifted_db, step_nrad
-from shared.models.ocs.patches import SIDES, place_of, port_at
+from shared.models.ocs.patches import SIDES, port_at, port_place
 from shared.models.ocs_technologies import DRIFTING
 from shared.models.optics.impairments import (
     SOUND,
@@ -44,6 +44,7 @@ from shared.models.optics.impairments import (
     onset_share,
     strand_loss,
 )
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import STRANDS, LinkEnd, end_at, link_end, ocs_radix, strand_at
 
 
@@ -298,7 +299,7 @@ def _ends_at(state: TransceiversState, ocs: int) -> tuple[int, ...]:
 
 def _physical_port(state: TransceiversState, end: LinkEnd, side: int) -> int:
     """The physical port that the fibre of an end uses now, on a side."""
-    return state.patched.get(place_of(side, end.ocs, end.port), end.port)
+    return state.patched.get(port_place(side, end.ocs, end.port), end.port)
 
 
 def _array_number(ocs: int, side: int) -> int:

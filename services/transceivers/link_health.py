@@ -5,16 +5,8 @@ import math
 import numpy as np
 
 from services.transceivers.link_optics import at_either_end, masks_of
-from services.transceivers.state import (
-    BOTH_STRANDS,
-    DEGRADED,
-    DOWN,
-    UP,
-    TransceiversState,
-)
-from shared.models.superpod.wiring import (
-    IntArray,
-)
+from services.transceivers.state import BOTH_STRANDS, DEGRADED, DOWN, UP, TransceiversState
+from shared.models.superpod.wiring import IntArray
 
 
 def state_codes(state: TransceiversState, ends: IntArray) -> IntArray:

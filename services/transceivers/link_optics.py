@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from schemas.names import Join
 from services.transceivers.modules import modules_of
-from services.transceivers.state import BOTH_STRANDS, NO_END, EndMasks, TransceiversState
+from services.transceivers.state import BOTH_STRANDS, EndMasks, TransceiversState
 from shared.models.ocs.patches import port_at
 from shared.models.optics.impairments import ImpairedEnds, Impairment, changed_lanes
 from shared.models.optics.link_design import DIRECT, FloatArray, OcsPath, Strands, design_of
@@ -21,6 +21,7 @@ from shared.models.optics.module_kinds import LANES_PER_LINK
 from shared.models.optics.ocs_strands import strands_of
 from shared.models.optics.palomar import DECIMALS
 from shared.models.optics.pod_links import LinkTable, direct_log10_bers, rounded, strand_log10_bers
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import ENDS_PER_CUBE, FACE_LINKS, STRANDS, IntArray, end_at, ocs_radix
 from shared.models.telemetry.outlier_thresholds import matrix_off_db
 

@@ -26,17 +26,10 @@ from services.transceivers import link_optics
 from services.transceivers.link_health import state_codes
 from services.transceivers.link_optics import at_either_end, invalidate_masks, masks_of
 from services.transceivers.outlier_inspection import schedule_early_inspection, schedule_for_new_links
-from services.transceivers.state import (
-    BOTH_STRANDS,
-    DARK,
-    DEGRADED,
-    DOWN,
-    NO_END,
-    UP,
-    TransceiversState,
-)
+from services.transceivers.state import BOTH_STRANDS, DARK, DEGRADED, DOWN, UP, TransceiversState
 from shared.engine.service import Output
-from shared.models.ocs.patches import place_of
+from shared.models.ocs.patches import port_place
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import (
     ENDS_PER_CUBE,
     FACE_LINKS,
@@ -147,7 +140,7 @@ def on_ports_down(state: TransceiversState, body: PortsDown, _message: Envelope)
 
 def on_port_patched(state: TransceiversState, body: PortPatched, _message: Envelope) -> list[Output]:
     """Apply a patch: the fibre at this port now has another mirror, collimator and splice."""
-    state.patched[place_of("NS".index(body.side), body.ocs, body.port)] = body.spare
+    state.patched[port_place("NS".index(body.side), body.ocs, body.port)] = body.spare
     invalidate_masks(state)
     end = end_at(body.ocs, body.port).number
     peer = int(state.peer[end])

@@ -16,11 +16,12 @@ from schemas.body import Body
 from schemas.messages.transceivers import EndsStoodOut
 from services.transceivers.link_optics import LIGHT_PATHS, BoolArray
 from services.transceivers.modules import modules_of
-from services.transceivers.state import NO_END, TransceiversState
+from services.transceivers.state import TransceiversState
 from services.transceivers.telemetry import light_of, readings_for_light
 from shared.basics.telemetry_frames import next_frame_due_us
 from shared.basics.units import US_PER_DAY, US_PER_MIN
 from shared.models.optics.impairments import SOUND
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import STRANDS, IntArray, ocs_of
 from shared.models.telemetry.false_alarms import rows_of_ends
 from shared.models.telemetry.module_readings import NOT_STUCK, FloatArray

@@ -10,9 +10,10 @@ import copy
 from schemas.envelope import Envelope
 from services.transceivers.link_optics import invalidate_masks
 from services.transceivers.modules import modules_at
-from services.transceivers.state import NO_END, LightRecord, TransceiversState
+from services.transceivers.state import LightRecord, TransceiversState
 from shared.models.ocs.patches import port_at
 from shared.models.optics.impairments import NOT_STUCK, SOUND, Impairment
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import end_at
 
 RECORDS_MAX = 64

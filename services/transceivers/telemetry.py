@@ -13,13 +13,14 @@ from schemas.envelope import Envelope
 from services.transceivers.link_optics import path_loss_db, strands_between
 from services.transceivers.modules import bias_ageing, expected_bias_ageing, modules_of
 from services.transceivers.sensor_history import state_at
-from services.transceivers.state import LINK_STATES, NO_END, TransceiversState
+from services.transceivers.state import LINK_STATES, TransceiversState
 from shared.basics.telemetry_frames import arrow_frame
 from shared.models.assumptions import assumed
 from shared.models.optics.impairments import ImpairedEnds, Impairment
 from shared.models.optics.lane_light import known_light
 from shared.models.optics.link_design import design_of
 from shared.models.optics.module_kinds import LANES_PER_LINK
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import STRANDS, IntArray
 from shared.models.telemetry.installed_modules import with_rows
 from shared.models.telemetry.module_fields import MODULE_FIELDS

@@ -16,7 +16,7 @@ from services.trunks.trunk_optics import unfit_circuits
 from shared.basics.units import US_PER_S, to_whole_us
 from shared.engine.service import CausedBy, Output
 from shared.models.network.wiring import NO_PORT, wiring_of
-from shared.models.ocs.patches import place_of
+from shared.models.ocs.patches import port_place
 
 
 def due(state: TrunksState) -> int | None:
@@ -109,7 +109,7 @@ def on_port_down(state: TrunksState, body: PortDown, _message: Envelope) -> list
 
 def on_port_patched(state: TrunksState, body: PortPatched, _message: Envelope) -> list[Output]:
     """Record a patch: the fibre uses another mirror, which determines the loss of its next circuit."""
-    state.patched[place_of("NS".index(body.side), body.ocs, body.port)] = body.spare
+    state.patched[port_place("NS".index(body.side), body.ocs, body.port)] = body.spare
     return []
 
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from schemas.api.whatif import JobEffect, JobSpeedFigures, TrafficEffect, TrafficFigures
+from schemas.messages.scheduler import FULL_SPEED
 from schemas.messages.traffic import TrafficCarried
 from schemas.names import number_of
 from services.jobs.state import Job, JobsState, MultisliceJob
 from services.traffic.state import TrafficState
 from shared.engine.site import Site
 from shared.models.dcn.routing.carried_traffic import PPM
-from shared.models.jobs.job_progress import FULL_SPEED, TAKES_STEPS
+from shared.models.jobs.job_progress import TAKES_STEPS
 from shared.models.jobs.multislice_jobs import ring_bytes
 
 FactT = TypeVar("FactT")

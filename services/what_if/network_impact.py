@@ -18,7 +18,7 @@ from schemas.names import FaultKind
 from services.failures.service import SERVICE as FAILURES
 from services.failures.state import FailuresState
 from services.ocs.service import SERVICE as OCS
-from services.ocs.state import NO_PORT, OcsState
+from services.ocs.state import OcsState
 from services.topology.service import SERVICE as TOPOLOGY
 from services.topology.stage_execution import blocking_reason
 from services.topology.state import TopologyState
@@ -33,6 +33,7 @@ from shared.engine.service import Service
 from shared.engine.site import Site
 from shared.engine.state import StateT
 from shared.models.network.blocks import NetworkLayout, network_of
+from shared.models.network.wiring import NO_PORT
 from shared.models.plant.plant_format import Part
 from shared.models.superpod.wiring import IntArray
 

@@ -21,7 +21,7 @@ from services.workload.slice_mix import ShapeShare, arrivals_per_day, mix_for
 from services.workload.weekly_demand import demand_until, time_of_demand
 from shared.basics.fast_replace import replace
 from shared.basics.keyed_random import draw_exponential, draw_lognormal, draw_uniform
-from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
+from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN, to_whole_us
 from shared.models.superpod.shapes import shape_text
 
 
@@ -44,7 +44,6 @@ def _cumulative(owners: int, skew: float) -> tuple[float, ...]:
     return tuple([weight / sum(weights) for weight in accumulate(weights)][:-1])
 
 
-US_PER_MIN = US_PER_HOUR // 60
 WARM_UP_GAPS = 16
 """Warm-up of a budget before the commissioning, in mean gaps between campaigns, to reach a steady state."""
 

@@ -20,10 +20,11 @@ from schemas.names import FaultKind
 from services.diagnosis.state import DiagnosisState
 from services.failures.state import FailuresState
 from services.repairs.state import RepairsState
-from services.transceivers.state import DOWN, NO_END, TransceiversState
+from services.transceivers.state import DOWN, TransceiversState
 from shared.basics.units import US_PER_MIN
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_kinds import FAULTS, kinds_of
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import ENDS_PER_CUBE, link_end
 from tests.support.one_fault import INJECTED_US, OneFault, Said, Seen, network_config, pod_config, said
 from tests.support.seeds import rotating

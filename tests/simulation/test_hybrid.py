@@ -8,7 +8,7 @@ from ops.sites.configuration import config_from_sections, superpod_config
 from schemas.envelope import Envelope
 from schemas.messages.demands import DemandMoved
 from schemas.messages.operator import InjectFault, ReleaseSlice, RequestSlice
-from schemas.messages.scheduler import PodsRunning, PodWaits
+from schemas.messages.scheduler import FULL_SPEED, PodsRunning, PodWaits
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired
 from schemas.messages.traffic import JobBandwidthSet, PodsCutOff
 from schemas.names import FaultKind
@@ -22,7 +22,6 @@ from services.scheduler.structures.slice_record import member_of
 from services.traffic.state import TrafficState
 from shared.basics.units import US_PER_HOUR
 from shared.engine.cascades import LabRequest
-from shared.models.jobs.job_progress import FULL_SPEED
 from shared.models.jobs.multislice_jobs import joint_speed_ppm
 from shared.runtimes.lab import Lab
 from tests.support.several_pods import disagreements

@@ -15,7 +15,7 @@ from schemas.messages.operator import ClearFault, DrainCube, InjectFault, Releas
 from schemas.names import Tier
 from schemas.registry import decode
 from services.jobs.state import JobsState
-from services.ocs.state import NO_OWNER, NO_PORT, OcsState
+from services.ocs.state import NO_OWNER, OcsState
 from services.scheduler.queue.order import chips_by_owner
 from services.scheduler.state import SchedulerState, occupancy_of
 from services.transceivers.state import TransceiversState
@@ -25,6 +25,7 @@ from shared.engine.cascades import LabRequest
 from shared.engine.ended_rows import ENDED_MAX
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_state
+from shared.models.network.wiring import NO_PORT
 from shared.models.superpod.wiring import FACES, join_ports
 from tests.simulation.test_swarm import unsettled
 from tests.support.pods import POD, pod_lab

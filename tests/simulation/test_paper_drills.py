@@ -22,7 +22,7 @@ from schemas.messages.scheduler import (
     SliceStarted,
 )
 from schemas.names import FaultKind
-from services.failures.hazards import population
+from services.failures.hazards import parts_at_risk
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.cascades import LabRequest
 from shared.models.faults.fault_kinds import FAULTS
@@ -123,6 +123,6 @@ def test_parts_fail_at_the_rates_that_are_set(kind: FaultKind, percent_a_day: fl
     kinds = {part.word for part in PARTS} if kind == "ocs" else {kind}
     began = [message.body for message in run.messages if isinstance(message.body, FaultBegan)]
     count = sum(body.kind in kinds for body in began)
-    parts_days = population(kind, superpod_plant(64)) * HARDWARE_DAYS
+    parts_days = parts_at_risk(kind, superpod_plant(64)) * HARDWARE_DAYS
     assert count > 10
     assert abs(count - percent_a_day / 100.0 * parts_days) <= SIGMAS * math.sqrt(count)

@@ -17,12 +17,13 @@ from schemas.registry import TYPES, decode
 from services.failures.state import FailuresState
 from services.ocs.state import OcsState
 from services.service_names import SERVICE_NAMES
-from services.transceivers.state import NO_END, TransceiversState
+from services.transceivers.state import TransceiversState
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.link_faults import LINK_FAULTS
+from shared.models.plant.plant_format import NO_END
 from tests.support.pod_reports import pod_report
 from tests.support.pods import KIND, POD, pod_lab
 from tests.support.seeds import explored, sliced

@@ -17,10 +17,11 @@ from schemas.messages.operator import InjectFault, RequestSlice
 from schemas.names import FaultKind
 from schemas.registry import decode
 from services.fabric_kinds import services_of
-from services.transceivers.state import NO_END, TransceiversState
+from services.transceivers.state import TransceiversState
 from services.transceivers.telemetry import readings_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.engine.cascades import LabRequest
+from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import IntArray
 from shared.models.telemetry.module_readings import Readings
 from shared.runtimes.lab import Lab

@@ -53,8 +53,8 @@ from services.scheduler.structures.slice_record import (
     CubeClaim,
     LeaveNotice,
     Move,
-    Phase,
     Slice,
+    SlicePhase,
     as_waiting,
     condition_of,
 )
@@ -662,7 +662,7 @@ class World:
         """What is kept beside the slices for speed is what follows from them."""
         fresh = replace(self.state, occupancy=None, queue=None, waits=None, by_phase=None, jobs=None)
         kept = self.state
-        for phase in get_args(Phase):
+        for phase in get_args(SlicePhase):
             assert slices_in(kept, phase) == slices_in(fresh, phase)
         assert jobs_of(kept) == jobs_of(fresh)
         assert all(as_waiting(row) is row for row in kept.slices.values() if not row.cubes)

@@ -6,7 +6,7 @@ import typer
 
 from ops.cli import main as command_line
 from ops.cli.common.command_groups import command_app
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.report.tables import text_table
 
@@ -23,7 +23,7 @@ def bench(
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="shorter runs, for a first look")] = False,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Measure the lab, a running twin and the models on this machine."""
     from tools.bench.run import run_bench

@@ -20,7 +20,7 @@ from shared.models.dcn.engineering.baselines import uniform_mesh
 from shared.models.dcn.engineering.one_hop import one_hop, proves
 from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.planning import CHAIN_MAX
-from shared.models.dcn.rewiring.matchings import circuits_of, links_of, north_to_south
+from shared.models.dcn.rewiring.matchings import links_of, matched_circuits, north_to_south
 from shared.models.dcn.rewiring.rewired_circuits import (
     circuits_made,
     fewest_circuits_made,
@@ -122,9 +122,9 @@ def _mapping(repeats: int, quick: bool) -> list[BenchFigure]:
     # Blocks of one kind with all uplinks used: there the peer's matchings come out even.
     alike = layout_of([Block(f"ab-{n}", 400, 512) for n in range(BLOCKS)])
     full = uniform_mesh(alike)
-    if not (links_of(circuits_of(alike, full)) == full).all() or _matching_loop(alike, full):
+    if not (links_of(matched_circuits(alike, full)) == full).all() or _matching_loop(alike, full):
         raise OperationFailed("dcn mapping: the circuits are not the links, so times say nothing")
-    ours_s = _median(lambda: circuits_of(alike, full), repeats)
+    ours_s = _median(lambda: matched_circuits(alike, full), repeats)
     peer_s = _median(lambda: _matching_loop(alike, full), max(3, repeats // 3))
     how = f"{int(full.sum()) // 2:,} links onto {alike.ocs_count} OCSes"
     figures = [
@@ -150,7 +150,7 @@ def _mapping(repeats: int, quick: bool) -> list[BenchFigure]:
 
 
 def _rewiring(plant: NetworkLayout, demand: IntArray, repeats: int) -> list[BenchFigure]:
-    now = circuits_of(plant, engineer(plant, demand).links)
+    now = matched_circuits(plant, engineer(plant, demand).links)
     later = engineer(plant, demand_at(plant, DemandModel(), WEEK_H)).links
     few = rewired(plant, now, later, CHAIN_MAX)
     missing = int(np.maximum(later - links_of(few), 0).sum()) // 2
@@ -160,7 +160,7 @@ def _rewiring(plant: NetworkLayout, demand: IntArray, repeats: int) -> list[Benc
     made_of = {
         f", all links but {missing}": few,
         ", all links": rewired(plant, now, later),
-        " afresh": circuits_of(plant, later),
+        " afresh": matched_circuits(plant, later),
     }
     return [
         BenchFigure("dcn rewiring", _ms(few_s), "ms", "-", f"{how}, chains of at most {CHAIN_MAX}"),

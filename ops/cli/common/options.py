@@ -56,7 +56,7 @@ WideOutput = Annotated[
     Literal["table", "wide", "json", "yaml"],
     typer.Option("-o", "--output", help="output format; wide adds the module readings of links"),
 ]
-Output = Annotated[Form, typer.Option("-o", "--output", help="output format")]
+OutputOption = Annotated[Form, typer.Option("-o", "--output", help="output format")]
 PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="output format; html draws a page")]
 Out = Annotated[
     Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the output to this file")

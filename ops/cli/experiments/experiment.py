@@ -13,7 +13,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import Form, echo, show, write_or_print
 from ops.cli.common.param_types import FILE, OUT_FILE
 from ops.cli.common.progress import StatusLine
@@ -78,7 +78,7 @@ def run(
     html: Annotated[
         Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report as a page")
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Run the missing runs of an experiment and report on it."""
     from ops.experiments.dask_cluster import cluster_at
@@ -126,7 +126,7 @@ def validate(file: Document) -> None:
 
 
 @app.command("plan", epilog=examples("experiment plan hazards", "experiment plan mine.yaml --quick"))
-def plan(file: Document, quick: Quick = False, output: Output = "table") -> None:
+def plan(file: Document, quick: Quick = False, output: OutputOption = "table") -> None:
     """Estimate the runs, processor time and disk space needed.
 
     A short pilot run measures the cost.
@@ -145,7 +145,7 @@ def plan(file: Document, quick: Quick = False, output: Output = "table") -> None
 
 
 @app.command("status", epilog=examples("experiment status hazards", "experiment status mine.yaml -o json"))
-def status(file: Document, quick: Quick = False, out: Out = None, output: Output = "table") -> None:
+def status(file: Document, quick: Quick = False, out: Out = None, output: OutputOption = "table") -> None:
     """Show the progress of an experiment's runs."""
     planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
     rows = _finished_runs(planned, file, folder)
@@ -162,7 +162,7 @@ def report(
     html: Annotated[
         Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report as a page")
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Report the results so far, without running anything."""
     from ops.experiments.dataset import Dataset
@@ -200,7 +200,7 @@ def compare(
             help="compare the variants of one folder with this variant; may be repeated",
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Compare the results of two experiments, or of variants.
 
@@ -224,7 +224,7 @@ def compare(
 
 
 @app.command("list", epilog=examples("experiment list", "experiment list -o json"))
-def list_ready(output: Output = "table") -> None:
+def list_ready(output: OutputOption = "table") -> None:
     """List the predefined experiments and their questions."""
     from ops.experiments.library import ready
 
@@ -263,7 +263,7 @@ def new(
 
 
 @app.command("measures", epilog=examples("experiment measures", "experiment measures -o json"))
-def measures(output: Output = "table") -> None:
+def measures(output: OutputOption = "table") -> None:
     """List the measures and their units."""
     from services.totals.measures import MEASURES
 

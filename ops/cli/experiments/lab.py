@@ -16,7 +16,7 @@ from ops.cli.common.options import (
     CalibrationOption,
     KindOfFabric,
     LogJson,
-    Output,
+    OutputOption,
     Pods,
     SiteFiles,
     seed_option,
@@ -110,7 +110,7 @@ def lab_run(
     calibration: CalibrationOption = None,
     start_from: FromOption = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="number of worker processes")] = 1,
-    output: Output = "table",
+    output: OutputOption = "table",
     log_json: LogJson = False,
 ) -> None:
     """Simulate fabrics for a number of days and print a report.
@@ -261,7 +261,7 @@ def lab_replay(
     file: Annotated[
         Path, typer.Argument(click_type=FILE, metavar="FILE", help="a log written by `lab run --log`")
     ],
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Replay a recorded log and report the first difference."""
     from ops.lab.replay import replay
@@ -305,7 +305,7 @@ def _replay_text(report: dict[str, Any]) -> str:
 
 @app.command("config", epilog=examples("lab config", "lab config --kind dcn -o yaml"))
 def lab_config(
-    kind: KindOfFabric = None, calibration: CalibrationOption = None, output: Output = "table"
+    kind: KindOfFabric = None, calibration: CalibrationOption = None, output: OutputOption = "table"
 ) -> None:
     """List the parameters of a kind of fabric or a calibration.
 

@@ -9,7 +9,7 @@ import typer
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import EVENT_HEADERS, event_row, event_rows
 from ops.cli.common.name_completion import PartNameParam, expand_name
-from ops.cli.common.options import At, Fabric, Output
+from ops.cli.common.options import At, Fabric, OutputOption
 from ops.cli.common.output import Form, echo, json_line, render, show
 from ops.cli.common.param_types import MessageTypeParam, MomentParam
 from ops.client.answers import EVENTS, ApiPath
@@ -76,7 +76,7 @@ def events(
     ticks: Annotated[bool, typer.Option("--ticks/--no-ticks", help="include Tick messages")] = True,
     limit: Limit = None,
     fabric: Fabric = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """List messages of the log, oldest first.
 
@@ -107,7 +107,7 @@ def history(
     until: Until = None,
     limit: Limit = None,
     at: At = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """List everything that happened to an object.
 
@@ -172,7 +172,7 @@ def why(
         ),
     ],
     at: At = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Show the chain of causes of a message, back to its root.
 

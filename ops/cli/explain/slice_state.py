@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam, expand_name
-from ops.cli.common.options import At, Output
+from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
@@ -21,7 +21,7 @@ EXPLANATION = ("name", "at_us", "state", "shape", "reason", "start", "obstacles"
 TABLE_ROWS_MAX = 20
 """Rows of a table that says how many more there are."""
 
-FULL_SPEED = "speed=100%"
+FULL_SPEED_OPTION = "speed=100%"
 SPARE_LINKS_TEXT = "traffic goes around them: its shorter sides have links to spare"
 """Why a slice with links down may run at full speed: in a torus of unlike sides the longest one limits."""
 
@@ -39,7 +39,7 @@ def explain_slice(
         str, typer.Argument(click_type=NameParam("slices"), metavar="SLICE", help="such as pod-0/slice-3")
     ],
     at: At = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Explain what blocks a slice, and when it should start."""
     client = Client(at=at)
@@ -55,7 +55,7 @@ def explain_request(
         ),
     ],
     at: At = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Explain the slice that a request created."""
     client = Client(at=at)
@@ -63,7 +63,7 @@ def explain_request(
     _explain(client, ApiPath(f"/v1/explain/requests/{escape_path(name)}"), output)
 
 
-def _explain(client: Client, path: "ApiPath[SliceExplanation]", output: Output) -> None:
+def _explain(client: Client, path: "ApiPath[SliceExplanation]", output: OutputOption) -> None:
     found = client.resource(path, *EXPLANATION)
     with client.reading():
         show(found, output, lambda: _explanation_text(found))
@@ -101,7 +101,7 @@ def _history_text(row: "SliceEvent") -> str:
         costs = {choice: cost for choice, cost in dict(row.costs_chip_us).items() if cost is not None}
         costs_text = ", ".join(f"{choice} {format_chip_hours(cost)}" for choice, cost in costs.items())
         return f"{row.choice}, of {costs_text} chip-hours"
-    if row.type == "SliceDegraded" and FULL_SPEED in row.text and "links_down=0" not in row.text:
+    if row.type == "SliceDegraded" and FULL_SPEED_OPTION in row.text and "links_down=0" not in row.text:
         return f"{row.text} ({SPARE_LINKS_TEXT})"
     lost = f"lost {format_chip_hours(row.lost_chip_us)} chip-hours; " if row.lost_chip_us is not None else ""
     return f"{lost}{row.text}"

@@ -11,7 +11,7 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import event_rows
 from ops.cli.common.kind_tables import table_of
 from ops.cli.common.name_completion import NameParam, expand_name
-from ops.cli.common.options import At, Output, Watch, WideOutput
+from ops.cli.common.options import At, OutputOption, Watch, WideOutput
 from ops.cli.common.output import Form, render, watch_loop
 from ops.cli.common.param_types import (
     FieldValueParam,
@@ -198,7 +198,7 @@ def describe(
         typer.Argument(click_type=NameParam(), metavar="NAME", help="such as pod-0/cube-12"),
     ] = None,
     at: At = None,
-    output: Output = "table",
+    output: OutputOption = "table",
     watch: Watch = False,
 ) -> None:
     """Show one object, related objects and its last events."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client
@@ -32,7 +32,7 @@ def operations(
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="maximum number of rows")] = 100,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """List clock changes, rebuilds, skips and who made them."""
     client = Client()

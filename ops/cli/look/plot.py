@@ -10,7 +10,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import SensorNameParam, expand_name
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import ChoiceParam
 from ops.client.answers import ApiPath
@@ -63,7 +63,7 @@ def plot(
             metavar="N24", help="mirror, camera (S), supply or fan (1) of an OCS [default: the worst]"
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Plot one reading of a link end or OCS over time."""
     if not 0.0 < hours <= HOURS_MAX:

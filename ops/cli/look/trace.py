@@ -6,7 +6,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import TraceableNameParam, expand_name
-from ops.cli.common.options import At, Output
+from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
@@ -50,7 +50,7 @@ def trace(
         ),
     ],
     at: At = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Trace the light path of a link end, or a trunk's circuits."""
     client = Client(at=at)

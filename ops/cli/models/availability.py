@@ -7,7 +7,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Out, Output, PageOutput, check_page
+from ops.cli.common.options import Out, OutputOption, PageOutput, check_page
 from ops.cli.common.output import Form, PageForm, render, show, write_or_print
 from ops.report.tables import text_table
 
@@ -40,7 +40,7 @@ def fabric_availability(
     kind: Annotated[
         str, typer.Option(help="kind of modules: cwdm4-duplex (96 OCSes), cwdm4-bidi (48) or cwdm8-bidi (24)")
     ] = "cwdm4-bidi",
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Print how often all OCSes of a superpod work at a time.
 
@@ -223,7 +223,7 @@ def rare_model(
     seed: Annotated[int, typer.Option(min=0, help="seed of the random draws")] = 0,
     effort: Annotated[int, typer.Option(help="trials from each level, in each repetition")] = 1_000,
     repetitions: Annotated[int, typer.Option(help="independent repetitions, which give the interval")] = 20,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Print the probability that many machines are down at once.
 

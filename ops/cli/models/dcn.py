@@ -7,7 +7,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Comment, Output, RequestKey, seed_option, timeout_option
+from ops.cli.common.options import Comment, OutputOption, RequestKey, seed_option, timeout_option
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import FILE, OUT_FILE, ChoiceParam, PriceParam
 from ops.cli.operate.actions import RequestNote
@@ -92,7 +92,7 @@ def _network(
 @app.command(
     "check", epilog=examples("dcn check ops/sites/campus.yaml", "dcn check ops/sites/campus.yaml -o json")
 )
-def dcn_check(file: NetworkFile, fabric: Fabric = None, output: Output = "table") -> None:
+def dcn_check(file: NetworkFile, fabric: Fabric = None, output: OutputOption = "table") -> None:
     """Check that a site file describes a valid network.
 
     If it does not, the error names the block and the field.
@@ -128,7 +128,7 @@ def dcn_show(
     seed: Seed = None,
     state: FromOption = None,
     html: Html = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Print the blocks with their demand, and the trunk loads.
 
@@ -188,7 +188,7 @@ def dcn_plan(
     timeout_s: Annotated[int | None, timeout_option()] = None,
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Plan trunks for a demand, and the stages to get there.
 
@@ -258,7 +258,7 @@ def dcn_te(
         ),
     ] = False,
     html: Html = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Split demand over direct and one-transit paths.
 
@@ -309,7 +309,7 @@ def dcn_fail(
     state: FromOption = None,
     capacity_floor: CapacityFloor = None,
     html: Html = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Print the capacity and the loads that a failure leaves.
 
@@ -356,7 +356,7 @@ def dcn_grow(
     seed: Seed = None,
     state: FromOption = None,
     capacity_floor: CapacityFloor = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Plan the steps to a larger network, one step at a time.
 
@@ -397,7 +397,7 @@ def dcn_cost(
         int, typer.Option(min=1, max=100_000, help="number of random draws of all prices")
     ] = 1_000,
     seed: Annotated[int, seed_option("seed of these draws")] = 0,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Compare the cost and power of a network with Clos networks.
 

@@ -9,7 +9,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import OUT_FILE
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def link_agree(
     module: Annotated[str, typer.Argument(metavar="MODULE", help="such as cwdm4-bidi-800G")],
     other: Annotated[str, typer.Argument(metavar="OTHER", help="such as cwdm4-bidi-400G")],
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Print the best lane rate that two modules share.
 
@@ -140,7 +140,7 @@ def link_budget(
     soft_fec: Annotated[
         bool | None, typer.Option(help="soft FEC, the inner code [default: the twin's, or on]")
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Print the power budget of a link, element by element.
 
@@ -239,7 +239,7 @@ def link_sensitivity(
     soft_fec: Annotated[
         bool, typer.Option(show_default=False, help="soft FEC, the inner code [default: off]")
     ] = False,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Print the lowest received power that meets a BER limit.
 

@@ -9,7 +9,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output, split_repeated
+from ops.cli.common.options import OutputOption, split_repeated
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import OUT_FILE
 from ops.report.tables import text_table
@@ -94,7 +94,7 @@ def topology_route(
             help="a failed link, named from either end, such as 5,+y; may be repeated",
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Route a slice around failed OCSes and links.
 
@@ -151,7 +151,7 @@ def topology_show(
     shape: Shape,
     twisted: Twisted = False,
     lost: WithoutOption = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Show the size, bisection and bandwidth of a slice.
 
@@ -180,7 +180,7 @@ def topology_suggest(
             metavar="PATTERN", help="traffic pattern: all-to-all, ring:x, ring:y, ring:z or nearest"
         ),
     ] = "all-to-all",
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """List the shapes for a number of chips, the best one first."""
     from dataclasses import asdict

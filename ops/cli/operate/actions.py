@@ -19,7 +19,7 @@ from ops.cli.common.options import (
     Fabric,
     KindOfFabric,
     MultiPodOption,
-    Output,
+    OutputOption,
     OwnerOption,
     PriorityOption,
     RecoveryOption,
@@ -125,7 +125,7 @@ def commission(
     seed: Annotated[int | None, seed_option("seed of the new fabric [default: 0]")] = None,
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Add a new fabric to a site of the running twin."""
     from ops.sites.configuration import DEFAULT_KIND, config_from_pairs
@@ -146,7 +146,7 @@ def retire(
     ],
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Retire a fabric for good; its name is never reused."""
     client = Client()
@@ -202,7 +202,7 @@ def inject(
     ] = None,
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Inject a fault into a part.
 
@@ -229,7 +229,7 @@ def clear(
     every: Annotated[bool, typer.Option("--all", help="clear all active faults, or those of a part")] = False,
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """End a fault, or all faults of the twin or of a part."""
     client = Client()
@@ -299,7 +299,7 @@ def request(
     fabric: Fabric = None,
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Request a slice of SHAPE, or one in each of several pods."""
     body = {
@@ -323,7 +323,7 @@ def release(
     ],
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Release a slice, or withdraw it while it is queued."""
     client = Client()
@@ -338,7 +338,7 @@ def drain(
     timeout_s: Annotated[int | None, timeout_option()] = None,
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Drain a cube: take it out of use.
 
@@ -368,7 +368,7 @@ def drain(
 
 @app.command(epilog=examples("undrain pod-0/cube-12", "undrain pod-0/cube-12 --comment 'repaired'"))
 def undrain(
-    target: CubeArgument, key: RequestKey = None, comment: Comment = None, output: Output = "table"
+    target: CubeArgument, key: RequestKey = None, comment: Comment = None, output: OutputOption = "table"
 ) -> None:
     """Put a drained cube back into use."""
     client = Client()

@@ -6,7 +6,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.operate.outcome_text import refusal_of
 from ops.client.answers import ApiPath
@@ -36,7 +36,7 @@ def list_letters(
     every: Annotated[
         bool, typer.Option("--all", help="include letters that were replayed or dropped")
     ] = False,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """List the pending dead letters, oldest first."""
     client = Client()
@@ -47,7 +47,7 @@ def list_letters(
 
 
 @app.command("show", epilog=examples("dead-letters show pod-0:41", "dead-letters show pod-0:41 -o json"))
-def show_one(origin: Origin, output: Output = "table") -> None:
+def show_one(origin: Origin, output: OutputOption = "table") -> None:
     """Show one dead letter and its original line."""
     client = Client()
     path: ApiPath[DeadLetterReport] = ApiPath(f"{LETTERS}/{escape_path(origin)}")
@@ -62,7 +62,7 @@ def show_one(origin: Origin, output: Output = "table") -> None:
 def replay(
     origin: Origin,
     comment: Annotated[str | None, typer.Option(metavar="TEXT", help="reason, recorded on the log")] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Send the request of a dead letter again, once.
 
@@ -82,7 +82,7 @@ def replay(
 def drop(
     origin: Annotated[str | None, typer.Argument(metavar="[ORIGIN]", help="position on the log")] = None,
     every: Annotated[bool, typer.Option("--all", help="drop all pending letters")] = False,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Drop one dead letter, or all that are pending.
 

@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
-from ops.cli.common.options import Comment, Out, Output, RequestKey, seed_option
+from ops.cli.common.options import Comment, Out, OutputOption, RequestKey, seed_option
 from ops.cli.common.output import Form, echo, render, write_or_print
 from ops.cli.common.output import show as shown_as
 from ops.cli.common.param_types import ChoiceParam, CrossConnectParam
@@ -84,7 +84,7 @@ def loopback_test(
     ],
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Run a loopback test on a dark link end.
 
@@ -112,7 +112,7 @@ def restart(
     ],
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Restart the software of an OCS.
 
@@ -156,7 +156,7 @@ def connect(
     go_on: ContinueOption = False,
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Make manual cross-connects, in order.
 
@@ -179,7 +179,7 @@ def disconnect(
     go_on: ContinueOption = False,
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Remove manual cross-connects, in order.
 
@@ -212,7 +212,7 @@ def show(
     name: Annotated[
         str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
     ],
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Show an OCS as a device, with ports as SAI numbers them.
 

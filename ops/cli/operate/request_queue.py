@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
@@ -31,7 +31,7 @@ def requests() -> None:
 
 
 @app.command("list", epilog=examples("requests list", "requests list -o json"))
-def list_waiting(output: Output = "table") -> None:
+def list_waiting(output: OutputOption = "table") -> None:
     """List the pending requests, oldest first."""
     client = Client()
     rows = client.rows(REQUESTS, *FIELDS)
@@ -40,7 +40,7 @@ def list_waiting(output: Output = "table") -> None:
 
 
 @app.command("show", epilog=examples("requests show spring-7", "requests show operator@pod-0/3 -o json"))
-def show_one(request: Request, output: Output = "table") -> None:
+def show_one(request: Request, output: OutputOption = "table") -> None:
     """Show the outcome of a request."""
     client = Client()
     row = client.resource(request_path(request), *FIELDS)
@@ -49,7 +49,7 @@ def show_one(request: Request, output: Output = "table") -> None:
 
 
 @app.command(epilog=examples("requests cancel spring-7", "requests cancel operator@pod-0/3"))
-def cancel(request: Request, output: Output = "table") -> None:
+def cancel(request: Request, output: OutputOption = "table") -> None:
     """Cancel a request that is still pending.
 
     Its idempotency key stays reserved for a day.

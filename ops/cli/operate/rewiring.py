@@ -7,7 +7,7 @@ import click
 import typer
 
 from ops.cli.common.name_completion import NameParam, expand_name, list_names
-from ops.cli.common.options import Comment, Output, RequestKey
+from ops.cli.common.options import Comment, OutputOption, RequestKey
 from ops.cli.common.output import Form, echo, show
 from ops.cli.common.param_types import FILE
 from ops.cli.operate.actions import RequestNote, request_answer, send_request
@@ -131,13 +131,15 @@ def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: 
 
 
 def approve(
-    name: Rewiring, key: RequestKey = None, comment: Comment = None, output: Output = "table"
+    name: Rewiring, key: RequestKey = None, comment: Comment = None, output: OutputOption = "table"
 ) -> None:
     """Carry out a planned rewiring that waits for approval."""
     _act_on_rewiring(name, "approve", RequestNote(key, comment), output)
 
 
-def abort(name: Rewiring, key: RequestKey = None, comment: Comment = None, output: Output = "table") -> None:
+def abort(
+    name: Rewiring, key: RequestKey = None, comment: Comment = None, output: OutputOption = "table"
+) -> None:
     """Abort a rewiring.
 
     A rewiring that is under way stops after its current stage.

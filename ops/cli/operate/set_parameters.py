@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam, RuntimeSettingParam
-from ops.cli.common.options import Comment, KindOfFabric, Output, RequestKey
+from ops.cli.common.options import Comment, KindOfFabric, OutputOption, RequestKey
 from ops.cli.common.output import show
 from ops.cli.operate.actions import RequestNote, send_request
 from ops.client.answers import ApiPath
@@ -40,7 +40,7 @@ def set_parameters(
     kind: KindOfFabric = None,
     key: RequestKey = None,
     comment: Comment = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Change parameters of a running fabric.
 
@@ -75,7 +75,7 @@ def set_parameters(
     )
 
 
-def _list(kind: str | None, config: JsonObject, output: Output) -> None:
+def _list(kind: str | None, config: JsonObject, output: OutputOption) -> None:
     """Those of a kind of fabric, each with what it is in the configuration of one."""
     from dataclasses import asdict
 

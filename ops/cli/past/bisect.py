@@ -8,7 +8,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import EVENT_HEADERS, event_row
-from ops.cli.common.options import Fabric, Output
+from ops.cli.common.options import Fabric, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.progress import ProgressLine
 from ops.cli.explain.events import MESSAGE, chain_text, why_path
@@ -59,7 +59,7 @@ def bisect(
         bool, typer.Option("--all", help="list every change of the condition, not only the first")
     ] = False,
     fabric: Fabric = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Find the first message after which a condition is true.
 

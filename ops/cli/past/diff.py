@@ -9,7 +9,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import HelpCommand, command_app, examples
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import KindParam
 from ops.client.http_client import Client, rows_path
@@ -59,7 +59,7 @@ def diff(
             click_type=KindParam(), metavar="[KIND]", help=f"compare only this kind: {', '.join(KINDS)}"
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Compare two points in time, field by field.
 

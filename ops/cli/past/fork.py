@@ -9,7 +9,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import CommandGroup, command_app, examples
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.target_twin import target_folder
@@ -91,7 +91,7 @@ def make(
             "user's state folder]",
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Create a twin that shares this one's history up to a time.
 
@@ -118,7 +118,7 @@ def _made_text(origin: "ForkOrigin") -> str:
 
 
 @app.command("list", epilog=examples("fork list", "fork list -o json"))
-def list_forks(output: Output = "table") -> None:
+def list_forks(output: OutputOption = "table") -> None:
     """List the forks and where each one is now."""
     from ops.twin.forks.fork_folders import fork_names, fork_row
 
@@ -153,7 +153,7 @@ def _moment(at_us: int | None) -> str | None:
 @app.command("rm", epilog=examples("fork rm drill", "fork rm drill -o json"))
 def remove(
     name: Annotated[str, typer.Argument(metavar="NAME", help="a fork that is not running")],
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Remove a fork, without confirmation."""
     from ops.twin.forks.fork_folders import remove_fork as removed

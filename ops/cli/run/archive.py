@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output, TwinData
+from ops.cli.common.options import OutputOption, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
 from ops.cli.common.target_twin import target_folder
@@ -34,7 +34,7 @@ def archive(
         ),
     ] = KEEP_S,
     data: TwinData = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Compress the old part of the log into an archive folder.
 

@@ -8,7 +8,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output, TwinData
+from ops.cli.common.options import OutputOption, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import AuditProgress
@@ -48,7 +48,7 @@ def audit(
             "compares the snapshots too [default: 1, without snapshots]",
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Compare a twin's log and states with a replay in the lab.
 

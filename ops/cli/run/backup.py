@@ -9,7 +9,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output, TwinData
+from ops.cli.common.options import OutputOption, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import StatusLine
@@ -40,7 +40,7 @@ def backup(
             help="the Redis of a stopped twin, if it is not the embedded one",
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Back up a whole twin to a folder, running or stopped.
 
@@ -91,7 +91,7 @@ def restore(
             help="store the states in this Redis, which must be empty, as for `up --redis`",
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Restore a twin's data folder from a backup.
 

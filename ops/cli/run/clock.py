@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output, Watch
+from ops.cli.common.options import OutputOption, Watch
 from ops.cli.common.output import Form, render, show, watch_loop
 from ops.cli.common.param_types import DurationParam, FutureMomentParam, SpeedParam
 from ops.cli.common.progress import ProgressLine
@@ -39,7 +39,7 @@ def clock() -> None:
 
 
 @app.command("show", epilog=examples("clock show", "clock show --watch"))
-def show_clock(output: Output = "table", watch: Watch = False) -> None:
+def show_clock(output: OutputOption = "table", watch: Watch = False) -> None:
     """Show simulated time and speed."""
     client = Client()
 
@@ -52,14 +52,14 @@ def show_clock(output: Output = "table", watch: Watch = False) -> None:
 
 
 @app.command(epilog=examples("clock pause", "clock pause -o json"))
-def pause(output: Output = "table") -> None:
+def pause(output: OutputOption = "table") -> None:
     """Pause simulated time."""
     client = Client()
     _show_clock(client, client.post(PAUSE, *FIELDS), output)
 
 
 @app.command(epilog=examples("clock resume", "clock resume -o json"))
-def resume(output: Output = "table") -> None:
+def resume(output: OutputOption = "table") -> None:
     """Resume simulated time."""
     client = Client()
     _show_clock(client, client.post(RESUME, *FIELDS), output)
@@ -73,7 +73,7 @@ def speed(
     times: Annotated[
         float, typer.Argument(click_type=SpeedParam(), metavar="X", help="simulated time over wall time")
     ],
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Set the speed to X times wall time."""
     client = Client()
@@ -101,7 +101,7 @@ def advance(
     ],
     speed: RunSpeed = None,
     wait: Wait = True,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Run for a span of simulated time, then pause."""
     _run({"for_s": by}, speed, wait, output)
@@ -119,7 +119,7 @@ def until(
     ],
     speed: RunSpeed = None,
     wait: Wait = True,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Run to a point in simulated time, then pause."""
     _run({"until_us": at}, speed, wait, output)

@@ -16,7 +16,7 @@ from ops.cli.common.options import (
     KindOfFabric,
     LogJson,
     MetricsPort,
-    Output,
+    OutputOption,
     Pods,
     Replica,
     SiteFiles,
@@ -80,7 +80,7 @@ def init(
     wait: Annotated[bool, typer.Option("--wait", help="wait up to a minute for Kafka and Redis")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="do nothing if the twin exists already")] = False,
     config: Config = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Create a twin: its topics, fabrics and clock.
 
@@ -232,7 +232,7 @@ def gateway(
 
 
 @app.command(epilog=examples("live status", "live status -o json"))
-def status(config: Config = None, output: Output = "table") -> None:
+def status(config: Config = None, output: OutputOption = "table") -> None:
     """Show all processes and the progress of each service."""
     from ops.live.settings import live_settings
     from ops.live.status import live_status, status_table
@@ -264,7 +264,7 @@ def rebuild(
         bool, typer.Option("--all", help="rebuild from the whole log, without snapshots")
     ] = False,
     config: Config = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Rebuild all states in Redis from snapshots and the log."""
     from ops.live.rebuild import rebuild_twin
@@ -279,7 +279,7 @@ def rebuild(
 def upgrade(
     check: UpgradeCheck = False,
     config: Config = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Upgrade a stopped live twin to this version.
 

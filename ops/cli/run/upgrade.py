@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Output, UpgradeCheck
+from ops.cli.common.options import OutputOption, UpgradeCheck
 from ops.cli.common.output import Form, show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import AuditProgress
@@ -39,7 +39,7 @@ def upgrade(
             help="the Redis that the twin uses, if it is not the embedded one",
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Upgrade a stopped twin to this version.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import At, Output
+from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import NumberParam
 from ops.cli.common.progress import ProgressLine
@@ -100,7 +100,7 @@ def forecast(
             help="number of worker processes on the twin's machine [default: its number of cores]",
         ),
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Forecast the effect of a request over many random futures.
 
@@ -134,7 +134,7 @@ def _show_report(
     words: Sequence[tuple[str, str]],
     site: str | None,
     future: int | None,
-    output: Output,
+    output: OutputOption,
 ) -> None:
     pair, result = report.single, report.result
     if pair is not None:

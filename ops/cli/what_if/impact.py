@@ -7,7 +7,7 @@ import typer
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.kind_tables import table_of
 from ops.cli.common.name_completion import PartNameParam, expand_name
-from ops.cli.common.options import At, Output
+from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.cli.explain.slice_state import table_lines
 from ops.client.answers import CLOCK
@@ -38,7 +38,7 @@ PartArgument = Annotated[
 
 
 @app.command(epilog=examples("impact pod-0/ocs-17", "impact dcn-0/rack-5 -o json"))
-def impact(target: PartArgument, at: At = None, output: Output = "table") -> None:
+def impact(target: PartArgument, at: At = None, output: OutputOption = "table") -> None:
     """Show the links, cubes and slices that depend on a part.
 
     For a part of a datacenter network, show the capacity that its failure would take away.

@@ -9,7 +9,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import expand_name
-from ops.cli.common.options import Output
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
 from ops.cli.common.progress import StatusLine
@@ -74,7 +74,7 @@ def inevitable(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="number of worker processes [default: the number of cores]")
     ] = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Find out when an event became more likely than not.
 

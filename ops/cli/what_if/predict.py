@@ -9,7 +9,7 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import FaultTargetParam, NameParam, expand_name
 from ops.cli.common.options import (
     Fabric,
-    Output,
+    OutputOption,
     OwnerOption,
     PriorityOption,
     RecoveryOption,
@@ -96,7 +96,7 @@ def inject(
         ),
     ] = None,
     within_s: Within = HOUR_S,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Predict the effect of a fault."""
     client = Client()
@@ -110,14 +110,14 @@ def inject(
 
 
 @app.command(epilog=examples("what-if drain pod-0/cube-12", "what-if drain pod-0/cube-12 --within 6h"))
-def drain(target: CubeArgument, within_s: Within = HOUR_S, output: Output = "table") -> None:
+def drain(target: CubeArgument, within_s: Within = HOUR_S, output: OutputOption = "table") -> None:
     """Predict the effect of draining a cube."""
     client = Client()
     _show_what_if(client, "drain", {"target": expand_name(client, target), "within_s": within_s}, output)
 
 
 @app.command(epilog=examples("what-if repair pod-0/cube-12", "what-if repair pod-0/ocs-17 --within 2h"))
-def repair(target: PartArgument, within_s: Within = HOUR_S, output: Output = "table") -> None:
+def repair(target: PartArgument, within_s: Within = HOUR_S, output: OutputOption = "table") -> None:
     """Predict the effect of repairing a part now."""
     client = Client()
     _show_what_if(client, "repair", {"target": expand_name(client, target), "within_s": within_s}, output)
@@ -136,7 +136,7 @@ def plan_request(
     priority: PriorityOption = 0,
     recovery: RecoveryOption = None,
     fabric: Fabric = None,
-    output: Output = "table",
+    output: OutputOption = "table",
 ) -> None:
     """Predict the placement of a slice if it were requested now.
 
@@ -151,7 +151,7 @@ def plan_request(
         show(found, output, lambda: _plan_text(found))
 
 
-def _show_what_if(client: Client, what: str, query: Mapping[str, object], output: Output) -> None:
+def _show_what_if(client: Client, what: str, query: Mapping[str, object], output: OutputOption) -> None:
     path: ApiPath[WhatIfReport] = ApiPath(f"/v1/what-if/{what}")
     found = client.resource(path, *WHAT_IF_FIELDS, **query)
     with client.reading():

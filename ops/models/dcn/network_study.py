@@ -49,7 +49,7 @@ from shared.models.dcn.failure import (
 from shared.models.dcn.growth import growth_steps
 from shared.models.dcn.planning import plan
 from shared.models.dcn.rewiring.isolation import check_isolation
-from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.matchings import links_of, matched_circuits
 from shared.models.dcn.rewiring.stage_planning import Timing
 from shared.models.dcn.routing.path_loads import (
     check_paths,
@@ -283,7 +283,7 @@ class NetworkStudy:
         if self.circuits is None:
             topology = engineer(self.plant, self.demand)
             return (
-                circuits_of(self.plant, topology.links),
+                matched_circuits(self.plant, topology.links),
                 topology.split,
                 trunk_capacity(self.plant, topology.links),
             )

@@ -15,7 +15,7 @@ from schemas.config.pods import SuperpodConfig
 from schemas.documents.pods import EndImpairment
 from shared.basics.errors import InvalidInput
 from shared.basics.json_types import JsonObject
-from shared.models.ocs.patches import Patches, place_of
+from shared.models.ocs.patches import Patches, port_place
 from shared.models.optics.impairments import SOUND, ImpairedEnds, Impairment, changed_lanes
 from shared.models.optics.link_design import design_of
 from shared.models.optics.manufactured_modules import (
@@ -89,7 +89,7 @@ def _patched(ocs: int, strands: Sequence[StrandPath]) -> Patches:
             ((strand.north, strand.north_spare), (strand.south, strand.south_spare))
         ):
             if port is not None and spare is not None:
-                found[place_of(side, ocs, port)] = spare
+                found[port_place(side, ocs, port)] = spare
     return found
 
 

@@ -22,7 +22,7 @@ from statistics import fmean, median
 import numpy as np
 
 from ops.reproduce.claim import Measured, PaperClaim, Stated, derived, over_matrices
-from ops.reproduce.dcn.study import VERDICT, Outcome, outcome
+from ops.reproduce.dcn.study import VERDICT, StudyOutcome, outcome
 from shared.models.dcn.demand.campus_services import (
     ASSUMPTIONS,
     WEEK_H,
@@ -37,7 +37,7 @@ from shared.models.dcn.engineering.baselines import uniform_mesh
 from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.growth import growth_steps, turn_down
 from shared.models.dcn.planning import CAPACITY_FLOOR, CHAIN_MAX
-from shared.models.dcn.rewiring.matchings import circuits_of
+from shared.models.dcn.rewiring.matchings import matched_circuits
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
 from shared.models.dcn.rewiring.stage_planning import Stage, block_capacity
 from shared.models.network.blocks import NetworkLayout, layout_of
@@ -65,9 +65,9 @@ FIXED, MESH, FOLLOWING = "fixed", "mesh", "following"
 class Week:
     """What an hour of one week comes to on links fixed, on the mesh, and on links that follow."""
 
-    fixed: Outcome
-    mesh: Outcome
-    following: Outcome
+    fixed: StudyOutcome
+    mesh: StudyOutcome
+    following: StudyOutcome
 
 
 def _links_for(
@@ -135,7 +135,7 @@ def _changed() -> str:
     for seed in range(FEW):
         campus = Campus(seed)
         services = services_of(plant, campus, (week + 1) * WEEK_H)
-        now = circuits_of(plant, _links_for(plant, campus, services, week - 1))
+        now = matched_circuits(plant, _links_for(plant, campus, services, week - 1))
         then = rewired(plant, now, _links_for(plant, campus, services, week), CHAIN_MAX)
         counts.append(circuits_made(now, then))
         all_circuits = int(now.sum())
@@ -210,11 +210,11 @@ def turn_up_and_down(seed: int, capacity_floor: float = CAPACITY_FLOOR) -> tuple
     idle = wanted.copy()
     idle[last] = idle[:, last] = 0
 
-    first = circuits_of(few, engineer(few, wanted[:last, :last]).links)
+    first = matched_circuits(few, engineer(few, wanted[:last, :last]).links)
     (step,) = growth_steps(few, plant, first, lambda _: wanted, capacity_floor=capacity_floor)
     up = watched(plant, np.pad(first, ((0, 0), (0, 1), (0, 1))), step.stages, last)
 
-    running = circuits_of(plant, engineer(plant, wanted).links)
+    running = matched_circuits(plant, engineer(plant, wanted).links)
     left = turn_down(plant, running, plant.blocks[last].name, idle, capacity_floor=capacity_floor)
     return up, watched(plant, running, left.stages, last)
 

@@ -80,7 +80,7 @@ VARIANTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StudyOutcome:
     """One hour on one topology: mean slowdown of flows, what endless flows get over what is demanded, trunks
     that a bit passes, and the largest use."""
 
@@ -97,17 +97,17 @@ def hour_and_before(study: Study, plant: NetworkLayout, number: int) -> tuple[In
     return demand_at(plant, model, hour), np.rint(before / DAY_H).astype(np.int64)
 
 
-def outcome(plant: NetworkLayout, links: IntArray, demand: IntArray, hedge: float = 0.0) -> Outcome:
+def outcome(plant: NetworkLayout, links: IntArray, demand: IntArray, hedge: float = 0.0) -> StudyOutcome:
     """Of links (B, B) under a demand (B, B), by the best weights for it, with so much of it spread by
     capacity."""
     carries = trunk_capacity(plant, links)
     return outcome_of(split_demand(carries, demand, hedge).shares(carries), demand, carries)
 
 
-def outcome_of(share: FloatArray, demand: IntArray, carries: FloatArray) -> Outcome:
+def outcome_of(share: FloatArray, demand: IntArray, carries: FloatArray) -> StudyOutcome:
     """Of shares (B, B, B) of a demand (B, B) on trunks (B, B) in Mb/s."""
     load = trunk_loads(share, demand)
-    return Outcome(
+    return StudyOutcome(
         slowdown(share, demand, carries),
         fair_share(share, demand, carries, np.inf).throughput,
         mean_path(load, demand),
@@ -115,12 +115,12 @@ def outcome_of(share: FloatArray, demand: IntArray, carries: FloatArray) -> Outc
     )
 
 
-Gain = Callable[[Outcome, Outcome], float]
+Gain = Callable[[StudyOutcome, StudyOutcome], float]
 """Of (on the mesh, on engineered links)."""
 
 
 @lru_cache(maxsize=32)
-def compared(study: Study) -> tuple[tuple[Outcome, Outcome], ...]:
+def compared(study: Study) -> tuple[tuple[StudyOutcome, StudyOutcome], ...]:
     """(on the mesh, on engineered links) for each of the matrices."""
     plant = study.plant
     mesh = uniform_mesh(plant)
@@ -129,7 +129,7 @@ def compared(study: Study) -> tuple[tuple[Outcome, Outcome], ...]:
 
 
 @lru_cache(maxsize=8)
-def _engineered(study: Study) -> tuple[tuple[IntArray, Outcome], ...]:
+def _engineered(study: Study) -> tuple[tuple[IntArray, StudyOutcome], ...]:
     """(the hour that is measured, what comes of it on links for the day before)."""
     plant = study.plant
     return tuple(
@@ -147,7 +147,7 @@ def hours_and_links(study: Study) -> tuple[tuple[IntArray, IntArray], ...]:
     return tuple((hour, engineer(plant, before).links) for hour, before in both)
 
 
-def time_saved(mesh: Outcome, engineered: Outcome) -> float:
+def time_saved(mesh: StudyOutcome, engineered: StudyOutcome) -> float:
     """Percent of the mesh's flow completion time; all of it where flows on the mesh never end, no figure
     where they do on neither."""
     if math.isinf(mesh.slowdown) and math.isinf(engineered.slowdown):
@@ -155,12 +155,12 @@ def time_saved(mesh: Outcome, engineered: Outcome) -> float:
     return 100.0 * (1.0 - engineered.slowdown / mesh.slowdown) if math.isfinite(mesh.slowdown) else 100.0
 
 
-def more_throughput(mesh: Outcome, engineered: Outcome) -> float:
+def more_throughput(mesh: StudyOutcome, engineered: StudyOutcome) -> float:
     """Percent of the mesh's throughput."""
     return 100.0 * (engineered.throughput / mesh.throughput - 1.0)
 
 
-def medians(pairs: Sequence[tuple[Outcome, Outcome]]) -> str:
+def medians(pairs: Sequence[tuple[StudyOutcome, StudyOutcome]]) -> str:
     """The use and the path of (on the mesh, on engineered links), in words."""
     use, path = (
         [median(getattr(pair[place], field) for pair in pairs) for place in (0, 1)]

@@ -33,7 +33,7 @@ from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.failure import names_of, remaining_after, survivors
 from shared.models.dcn.growth import GrowthStep, growth_steps
 from shared.models.dcn.planning import CAPACITY_FLOOR, plan
-from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.matchings import links_of, matched_circuits
 from shared.models.dcn.routing.path_loads import capacity_shares, mean_path, trunk_capacity, trunk_loads
 from shared.models.dcn.routing.weights import split_demand
 from shared.models.network.blocks import RACK_STEPS, Block, NetworkLayout, layout_of
@@ -178,7 +178,7 @@ def _planned() -> tuple[NetworkLayout, IntArray, IntArray]:
     """(plant, the hour's demand, circuits) of the first matrix."""
     plant = VERDICT.plant
     hour, before = hour_and_before(VERDICT, plant, 0)
-    return plant, hour, circuits_of(plant, engineer(plant, before).links)
+    return plant, hour, matched_circuits(plant, engineer(plant, before).links)
 
 
 def _use_without_rack() -> Measured:

@@ -16,7 +16,7 @@ from ops.reproduce.claim import (
 from ops.reproduce.dcn.study import (
     VERDICT,
     Gain,
-    Outcome,
+    StudyOutcome,
     hours_and_links,
     medians,
     more_throughput,
@@ -25,7 +25,7 @@ from ops.reproduce.dcn.study import (
 )
 from shared.models.dcn.engineering.baselines import uniform_mesh
 from shared.models.dcn.routing.path_loads import mean_path, trunk_capacity, trunk_loads
-from shared.models.dcn.routing.path_program import Method, capped_split, least_transit
+from shared.models.dcn.routing.path_program import SolverMethod, capped_split, least_transit
 from shared.models.dcn.routing.weights import TRANSIT_PRIOR, split_demand
 from shared.models.superpod.wiring import IntArray
 
@@ -39,12 +39,12 @@ PROVED = 1.0
 
 
 @lru_cache(maxsize=8)
-def capped(spread: float, method: Method = "highs-ds") -> tuple[tuple[Outcome, Outcome], ...]:
+def capped(spread: float, method: SolverMethod = "highs-ds") -> tuple[tuple[StudyOutcome, StudyOutcome], ...]:
     """(on the mesh, on engineered links) for each of the matrices, both with capped paths."""
     plant = VERDICT.plant
     mesh = uniform_mesh(plant)
 
-    def outcome(links: IntArray, demand: IntArray) -> Outcome:
+    def outcome(links: IntArray, demand: IntArray) -> StudyOutcome:
         carries = trunk_capacity(plant, links)
         return outcome_of(capped_split(carries, demand, spread, method).share, demand, carries)
 
@@ -54,7 +54,7 @@ def capped(spread: float, method: Method = "highs-ds") -> tuple[tuple[Outcome, O
 def _capped_gain(of: Gain) -> Measured:
     """The median gain in percent; the note has what another solver finds, and what other caps would do."""
 
-    def gain(pairs: tuple[tuple[Outcome, Outcome], ...]) -> float:
+    def gain(pairs: tuple[tuple[StudyOutcome, StudyOutcome], ...]) -> float:
         return over_matrices([of(*pair) for pair in pairs]).value
 
     pairs = capped(SPREAD)

@@ -8,12 +8,12 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from schemas.documents.dcn import RewiringDocument, RewiringState, TrafficSummary
 from schemas.documents.pods import JobDocument
+from schemas.messages.scheduler import FULL_SPEED
 from schemas.name_parts import fabric_part
 from services.gateway.fabrics import now_us
 from services.gateway.resources.status_documents import read_all, read_one
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.units import US_PER_S
-from shared.models.jobs.job_progress import FULL_SPEED
 
 BITS_PER_MBIT = 1e6
 OPEN_REWIRING_STATES = ("approval", *[state for state in get_args(RewiringState) if state != "ended"])

@@ -9,12 +9,10 @@ from services.gateway.resources.pod_rows import find_link
 from services.gateway.resources.status_documents import read_one
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import OperationFailed
+from shared.models.network.wiring import NO_PORT
 from shared.models.plant.plant_format import IntArray, Part, Plant
-from shared.models.superpod.superpod_plant import circuits_of
+from shared.models.superpod.superpod_plant import switched_circuits
 from shared.models.superpod.wiring import link_end
-
-NO_PORT = -1
-"""In `OcsDocument.wanted`: no circuit."""
 
 
 def light_path(twin: TwinPorts, fabric: str, row: LinkRow) -> LightPath:
@@ -83,7 +81,7 @@ def _circuits(plant: Plant, document: OcsDocument | None) -> tuple[IntArray | No
     for circuit in document.manual_circuits:
         wanted[circuit.north] = NO_PORT  # no module is trained for a manual circuit, so it carries no light
     made = [south if is_made else NO_PORT for south, is_made in zip(wanted, document.made, strict=True)]
-    return circuits_of(plant, {document.name: made}), circuits_of(plant, {document.name: wanted})
+    return switched_circuits(plant, {document.name: made}), switched_circuits(plant, {document.name: wanted})
 
 
 def _strand(strand: int, ports: Sequence[Part], ocs: str | None, spares: Mapping[str, int]) -> StrandPath:

@@ -25,14 +25,14 @@ from schemas.names import FABRIC_PATTERN, NUMBER, number_of
 from services.gateway.fabrics import fabric_network, fabric_plant
 from services.gateway.resources.status_documents import read_all, read_one
 from services.gateway.runtime_ports import TwinPorts
-from shared.models.network.blocks import DOMAINS, NetworkLayout
+from shared.models.network.blocks import CONTROL_DOMAINS, NetworkLayout
 from shared.models.network.network_plant import ocses_of
 from shared.models.network.wiring import NO_PORT, circuit_counts, wiring_of
 from shared.models.superpod.wiring import IntArray
 
 MBPS_PER_GBPS = 1_000
-Domain = Literal["control", "power"]
-DOMAIN_KINDS: tuple[Domain, ...] = ("control", "power")
+DomainKind = Literal["control", "power"]
+DOMAIN_KINDS: tuple[DomainKind, ...] = ("control", "power")
 ByBlock = TypeVar("ByBlock", TrunkLoadDocument, DemandDocument)
 _PAIR = re.compile(rf"({FABRIC_PATTERN}/block)-({NUMBER})/(trunk|demand)-({NUMBER})")
 
@@ -242,7 +242,7 @@ def domain_rows(twin: TwinPorts, fabric: str) -> list[DomainRow]:
     return [
         _domain_row(fabric, network, kind, number, ocses, faults)
         for kind in DOMAIN_KINDS
-        for number in range(DOMAINS)
+        for number in range(CONTROL_DOMAINS)
     ]
 
 
@@ -261,7 +261,7 @@ def find_domain(twin: TwinPorts, fabric: str, name: str) -> DomainRow | None:
 def _domain_row(
     fabric: str,
     network: NetworkLayout,
-    kind: Domain,
+    kind: DomainKind,
     number: int,
     ocses: Mapping[int, OcsDocument],
     faults: Iterable[FaultRow],

@@ -12,6 +12,7 @@ from services.gateway.fabrics import fabric_plant
 from services.gateway.runtime_ports import TwinPorts
 from services.gateway.telemetry.frames import FrameRow, open_frame
 from shared.basics.errors import InvalidInput
+from shared.models.ocs.patches import SIDES
 from shared.models.telemetry.ocs_fields import OCS_FIELDS, OcsField, ocs_fields_of
 
 OCS_FRAMES = "ocs"
@@ -22,7 +23,6 @@ OCS_ROW_COLUMNS = ("state", "at_us", *FLAG_COLUMNS, *OCS_FIELDS)
 FLAGS = {"alarms": "alarm", "unread": "unread", "warnings": "warning"}
 """Flag of a field by column, most severe first."""
 DIGITS = 3
-SIDES = ("N", "S")
 
 
 @dataclass(frozen=True, slots=True)

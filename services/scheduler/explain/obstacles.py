@@ -8,7 +8,7 @@ from services.scheduler.multislice.gang_hold import slices_without_cubes
 from services.scheduler.multislice.slice_status import stopped_by_peers_reason
 from services.scheduler.placement.holdback import held_back
 from services.scheduler.queue.order import borrowed_chips, chips_by_owner, quotas_of
-from services.scheduler.queue.preemption import Rule, preemptable_by, strength_of
+from services.scheduler.queue.preemption import PreemptionRule, preemptable_by, strength_of
 from services.scheduler.queue.preflight_backoff import preflight_failures_of
 from services.scheduler.recovery.recovery_inputs import dead_cubes
 from services.scheduler.state import (
@@ -179,7 +179,7 @@ def _rules(state: SchedulerState, row: Slice) -> list[Obstacle]:
         rows.append(Obstacle(kind="rule", name=f"scheduler.backfill {config.backfill}", why=why))
     elif (grows := strength_of(state, row, placed_slices(state)).grows) is not None:
         from_us, rule = grows
-        hours: dict[Rule, float] = {
+        hours: dict[PreemptionRule, float] = {
             "production_waits_h": config.production_waits_h,
             "research_waits_h": config.research_waits_h,
             "research_runs_h": config.research_runs_h,

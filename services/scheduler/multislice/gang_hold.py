@@ -68,14 +68,14 @@ def give_up_hold(state: SchedulerState, row: Slice, reason: str) -> list[Output]
     queue_of(state)  # build the queue while the slice still has its claim
     row = release_claim(state, row)
     member = member_of(row)
-    again_us = state.now_us + backoff_us(state, row, member.tries)
+    again_us = state.now_us + hold_backoff_us(state, row, member.tries)
     member = replace(member, held_since_us=None, until_us=None, again_us=again_us, tries=member.tries + 1)
     store_slice(state, as_waiting(replace(row, member=member)))
     emitted = PodWaits(job=member.job, slice=slice_name(state, row.number), again_us=again_us, reason=reason)
     return [CausedBy(row.request, emitted)]
 
 
-def backoff_us(state: SchedulerState, row: Slice, tries: int) -> int:
+def hold_backoff_us(state: SchedulerState, row: Slice, tries: int) -> int:
     """How long a slice backs off after `tries` earlier tries: 0.5 to 1.5 times a mean that doubles each time.
     So two jobs that collide once rarely collide again."""
     config = state.config

@@ -3,7 +3,7 @@
 from schemas.documents.pods import MultisliceDocument, SliceState
 from services.scheduler.multislice.gang_hold import slices_without_cubes, unreachable_pods
 from services.scheduler.state import SchedulerState
-from services.scheduler.structures.gang_member import job_speed_ppm
+from services.scheduler.structures.gang_member import gang_speed_ppm
 from services.scheduler.structures.slice_record import Slice
 from shared.basics.time_format import format_time
 
@@ -67,7 +67,7 @@ def slow_across_pods_reason(row: Slice) -> str | None:
     member = row.member
     if member is None or row.state not in ("running", "degraded"):
         return None
-    speed_ppm = job_speed_ppm(member)
+    speed_ppm = gang_speed_ppm(member)
     if speed_ppm is None:
         return None
     if member.gbps == 0:

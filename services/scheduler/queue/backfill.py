@@ -14,7 +14,7 @@ from services.scheduler.state import (
     claimed_slices,
     moving_slices,
     occupancy_of,
-    place_of,
+    place_in_line,
     queue_of,
 )
 from services.scheduler.structures.occupancy import WHOLE_CUBE, block_mask
@@ -133,7 +133,7 @@ def easy_backfill(state: SchedulerState, line: BackfillContext, fit_finder: FitF
         forced, until_us = fits[name[2]]
         row = _first_until(state, name, line.head, until_us, forced=bool(forced[1]))
         if row is not None:
-            at = (rank[0], rank[1], place_of(row))
+            at = (rank[0], rank[1], place_in_line(row))
             if best is None or at < best[0]:
                 best = at, Offer(row, *forced)
     return (None if best is None else best[1]), _known({line.head.number: promised_us})

@@ -23,7 +23,7 @@ from services.scheduler.structures.slice_record import Slice
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.models.jobs.job_progress import progress_at
 
-Rule = Literal["production_waits_h", "research_waits_h", "research_runs_h"]
+PreemptionRule = Literal["production_waits_h", "research_waits_h", "research_runs_h"]
 """The scheduler parameter that delays a preemption."""
 
 
@@ -33,14 +33,14 @@ class Strength:
 
     weaker: dict[int, int]
     """Slices that it may preempt now → what that costs."""
-    grows: tuple[int, Rule] | None
+    grows: tuple[int, PreemptionRule] | None
     """(when it may next preempt another slice, the parameter that delays it); None if never."""
 
 
 def strength_of(state: SchedulerState, preemptor: Slice, held: Sequence[Slice]) -> Strength:
     """The strength of a waiting slice against the slices that have cubes now."""
     weaker: dict[int, int] = {}
-    grows: tuple[int, Rule] | None = None
+    grows: tuple[int, PreemptionRule] | None = None
     for victim, from_us, rule in _preemptable_research(state, preemptor, held):
         if from_us <= state.now_us:
             weaker[victim.number] = lost_chip_us(state, victim) << RESEARCH_COST_SHIFT
@@ -51,7 +51,7 @@ def strength_of(state: SchedulerState, preemptor: Slice, held: Sequence[Slice]) 
 
 def _preemptable_research(
     state: SchedulerState, preemptor: Slice, held: Sequence[Slice]
-) -> Iterator[tuple[Slice, int, Rule]]:
+) -> Iterator[tuple[Slice, int, PreemptionRule]]:
     """(research slice that may be preempted, from when on, the parameter that delays it)."""
     if preemptor.tier == "filler":
         return

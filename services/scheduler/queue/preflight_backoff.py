@@ -146,11 +146,11 @@ def failures_after_backoff(
     failures: PreflightFailures, config: SchedulerConfig, now_us: int
 ) -> PreflightFailures:
     """The slice left its cubes and starts its backoff."""
-    again_us = now_us + backoff_us(failures.failed, config)
+    again_us = now_us + preflight_backoff_us(failures.failed, config)
     return replace_fields(failures, again_us=again_us, runs_since_us=None)
 
 
-def backoff_us(failed: int, config: SchedulerConfig) -> int:
+def preflight_backoff_us(failed: int, config: SchedulerConfig) -> int:
     """The backoff after this many failed preflights in a row: it doubles each time, up to
     `preflight_backoff_max_s`."""
     doublings = max(failed - config.preflight_tries - 1, 0)

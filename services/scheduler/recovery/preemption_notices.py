@@ -15,7 +15,7 @@ from services.scheduler.state import (
     has_notice,
     line_of,
     occupancy_of,
-    place_of,
+    place_in_line,
     placed_slices,
     queue_of,
 )
@@ -31,7 +31,7 @@ def claim_cubes(
     state: SchedulerState, row: Slice, cubes: tuple[int, ...], corner: Corner | None, victims: tuple[int, ...]
 ) -> list[Output]:
     """Reserve cubes for a waiting slice, and give notice to the slices on them."""
-    queue_of(state).remove(line_of(row), place_of(row))
+    queue_of(state).remove(line_of(row), place_in_line(row))
     until_us = state.now_us + state.config.grace_s * US_PER_S
     claim = CubeClaim(cubes, corner, victims, until_us)
     occupancy_of(state).keep(cubes, row.shape, corner)

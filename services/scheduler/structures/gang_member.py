@@ -67,7 +67,7 @@ def with_status_of_all(
     return replace(member, slices=slices, status=(status,) * len(slices))
 
 
-def job_speed_ppm(member: MultisliceMember) -> int | None:
+def gang_speed_ppm(member: MultisliceMember) -> int | None:
     """The speed of the job in parts per million, limited by its slowest slice and the network; None while one
     of its slices is stopped."""
     return multislice_jobs.job_speed_ppm(
@@ -75,7 +75,7 @@ def job_speed_ppm(member: MultisliceMember) -> int | None:
     )
 
 
-def after_signal(
+def after_gang_signal(
     member: MultisliceMember, slice_name: str, signal: PodSignal, speed_ppm: int | None
 ) -> MultisliceMember:
     """The member after an event of one slice of its job."""

@@ -17,7 +17,7 @@ from services.scheduler.structures.gang_member import MultisliceMember
 from shared.basics.fast_replace import replace
 from shared.models.jobs.job_progress import Progress
 
-Phase = Literal[
+SlicePhase = Literal[
     "queued",
     "reserved",
     "holding",
@@ -127,7 +127,7 @@ class Slice:
     request: str
     """The id of its SliceRequested message."""
     requested_us: int
-    phase: Phase
+    phase: SlicePhase
     changed_us: int
     cubes: tuple[int, ...] = ()
     corner: tuple[int, int, int] | None = None
@@ -197,7 +197,7 @@ def condition_of(row: Slice) -> Literal["recovering", "programming", "preflight"
 def as_waiting(row: Slice) -> Slice:
     """A slice without cubes in the phase that follows from what it has: held cubes, a claim, a backoff, or
     none of them."""
-    phase: Phase = "queued"
+    phase: SlicePhase = "queued"
     if row.member is not None and row.member.until_us is not None:
         phase = "holding"
     elif row.claim is not None:

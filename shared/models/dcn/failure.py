@@ -40,7 +40,7 @@ from shared.models.dcn.routing.path_loads import (
     unreachable_pairs,
 )
 from shared.models.dcn.routing.weights import Split, split_demand
-from shared.models.network.blocks import DOMAINS, BoolArray, FloatArray, NetworkLayout
+from shared.models.network.blocks import CONTROL_DOMAINS, BoolArray, FloatArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 MIN_GAIN = 0.01
@@ -70,8 +70,8 @@ def names_of(plant: NetworkLayout, kind: str) -> list[str]:
     found = {
         "ocs": [f"ocs-{n}" for n in range(plant.ocs_count)],
         "rack": racks,
-        "power": [f"power-{n}" for n in range(DOMAINS)],
-        "control": [f"control-{n}" for n in range(DOMAINS)],
+        "power": [f"power-{n}" for n in range(CONTROL_DOMAINS)],
+        "control": [f"control-{n}" for n in range(CONTROL_DOMAINS)],
         "block": blocks,
         "bundle": [f"{block}/bundle-{rack}" for block in blocks for rack in range(plant.racks)],
     }
@@ -107,7 +107,12 @@ def remaining_after(plant: NetworkLayout, names: Sequence[str]) -> Remaining:
 def _switches(plant: NetworkLayout, name: str, words: tuple[str, ...], of: str = "") -> BoolArray:
     """(K,) the OCSes of a part, or those that a bundle of block `of` leads to."""
     named = _PART.fullmatch(name)
-    counts = {"ocs": plant.ocs_count, "rack": plant.racks, "power": DOMAINS, "control": DOMAINS}
+    counts = {
+        "ocs": plant.ocs_count,
+        "rack": plant.racks,
+        "power": CONTROL_DOMAINS,
+        "control": CONTROL_DOMAINS,
+    }
     counts["bundle"] = plant.racks
     if named is None or named["word"] not in words or int(named["number"]) >= counts[named["word"]]:
         some = [f"{word}-{n}" for word in words for n in range(counts[word])]

@@ -28,10 +28,10 @@ from shared.models.dcn.planning import CAPACITY_FLOOR, CHAIN_MAX, plan
 from shared.models.dcn.rewiring.matchings import halved
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
 from shared.models.dcn.rewiring.stage_planning import Stage, block_capacity, plan_stages
-from shared.models.network.blocks import DOMAINS, Block, NetworkLayout, layout_of
+from shared.models.network.blocks import CONTROL_DOMAINS, Block, NetworkLayout, layout_of
 from shared.models.superpod.wiring import IntArray
 
-Change = Literal["new rack", "newer block", "larger block", "new block"]
+GrowthKind = Literal["new rack", "newer block", "larger block", "new block"]
 DemandOfPlant = Callable[[NetworkLayout], IntArray]
 """Function from a plant to the demand of its blocks, (B, B) Mb/s."""
 
@@ -59,7 +59,7 @@ class GrowthStep:
     """
 
     what: str
-    change: Change
+    change: GrowthKind
     plant: NetworkLayout
     circuits: IntArray
     laid: int
@@ -206,7 +206,7 @@ def _newer(
         # An OSFP module has two uplinks.
         modules = was.uplinks // 2
         kept, drained = _domains_of(plant, circuits, place)
-        seconds = DOMAINS * _around_s() + _by_hand_s(modules, "module_by_hand_s")
+        seconds = CONTROL_DOMAINS * _around_s() + _by_hand_s(modules, "module_by_hand_s")
     jumpers = circuits_made(circuits, found.circuits)
     old = int(plant.uplinks.sum())
     restriped = round(old * (block.uplinks - was.uplinks) / (old + block.uplinks - was.uplinks))
@@ -237,7 +237,7 @@ def _domains_of(plant: NetworkLayout, circuits: IntArray, block: int) -> tuple[f
     capacity = block_capacity(plant, circuits)
     lost = max(
         float((block_capacity(plant, own[plant.domains == domain]) / np.maximum(capacity, 1.0)).max())
-        for domain in range(DOMAINS)
+        for domain in range(CONTROL_DOMAINS)
     )
     return 1.0 - lost, int(own.sum())
 
@@ -277,7 +277,7 @@ def _panel_s(stages: list[Stage], jumpers: int) -> float:
 
 def _restriping_s(strands: int) -> float:
     """Time to move strands to new spine blocks, a quarter of the spine at a time."""
-    return DOMAINS * _around_s() + _by_hand_s(strands) if strands else 0.0
+    return CONTROL_DOMAINS * _around_s() + _by_hand_s(strands) if strands else 0.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)

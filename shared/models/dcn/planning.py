@@ -11,7 +11,7 @@ from shared.models.dcn.engineering.topology_engineering import (
     engineer,
     engineer_for_all,
 )
-from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.matchings import links_of, matched_circuits
 from shared.models.dcn.rewiring.rewired_circuits import rewired
 from shared.models.dcn.rewiring.stage_planning import Stage, Timing, plan_stages
 from shared.models.dcn.routing.path_loads import trunk_capacity
@@ -59,7 +59,7 @@ def plan(
     """
     topology = _topology(plant, demand, history)
     if now is None:
-        circuits, stages = circuits_of(plant, topology.links), []
+        circuits, stages = matched_circuits(plant, topology.links), []
     else:
         circuits = rewired(plant, now, topology.links, chain_max)
         stages = plan_stages(plant, now, circuits, capacity_floor, timing)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from shared.models.faults.link_faults import LINK_FAULTS, PATH_FAULTS
-from shared.models.ocs.patches import SIDES, place_of
+from shared.models.ocs.patches import SIDES, port_place
 
 if TYPE_CHECKING:
     from schemas.names import FaultKind
@@ -28,8 +28,8 @@ def affected_ends(plant: "Plant", kind: "FaultKind", target: str) -> tuple[int, 
 
 
 def affected_mirror(kind: "FaultKind", target: str) -> int | None:
-    """The place of the mirror that a fault affects (`patches.place_of`); None for faults of other parts."""
+    """The place of the mirror that a fault affects (`patches.port_place`); None for faults of other parts."""
     if kind != "mirror":
         return None
     _, ocs, label = target.split("/")
-    return place_of(SIDES.index(label[0]), int(ocs.rpartition("-")[2]), int(label[1:]))
+    return port_place(SIDES.index(label[0]), int(ocs.rpartition("-")[2]), int(label[1:]))

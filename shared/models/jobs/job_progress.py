@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from schemas.messages.jobs import JobTerms
+from schemas.messages.scheduler import FULL_SPEED
 from shared.basics.fast_replace import replace
 from shared.models.jobs.goodput_categories import UsageByCategory
 
-FULL_SPEED = 1_000_000
-"""Parts per million."""
-
-Phase = Literal["queued", "preparing", "starting", "stepping", "writing", "hung", "standing", "finished"]
-TAKES_STEPS: tuple[Phase, ...] = ("starting", "stepping", "writing")
+JobPhase = Literal["queued", "preparing", "starting", "stepping", "writing", "hung", "standing", "finished"]
+TAKES_STEPS: tuple[JobPhase, ...] = ("starting", "stepping", "writing")
 """Phases in which a dead host makes a job hang."""
 
 
@@ -40,7 +38,7 @@ class Progress:
 
     terms: JobTerms | None
     since_us: int
-    phase: Phase = "queued"
+    phase: JobPhase = "queued"
     speed_ppm: int = FULL_SPEED
     spent_us: int = 0
     kept_us: int = 0
@@ -63,7 +61,7 @@ def ready(job: Progress, now_us: int, speed_ppm: int = FULL_SPEED) -> Progress:
     job = progress_at(job, now_us)
     if job.phase == "finished":
         return job
-    phase: Phase = "stepping" if job.terms is None else "starting"
+    phase: JobPhase = "stepping" if job.terms is None else "starting"
     return replace(job, phase=phase, spent_us=0, speed_ppm=speed_ppm, starts=job.starts + 1)
 
 
@@ -135,12 +133,12 @@ def _replicates(job: Progress) -> bool:
     return job.terms is not None and job.terms.replicates
 
 
-def _held(job: Progress, phase: Phase) -> Progress:
+def _held(job: Progress, phase: JobPhase) -> Progress:
     """Its steps end without loss."""
     return job if job.phase == "finished" else replace(job, phase=phase, spent_us=0, leaving=False)
 
 
-def _stopped(job: Progress, phase: Phase) -> Progress:
+def _stopped(job: Progress, phase: JobPhase) -> Progress:
     usage = job.usage.after_loss(job.uncommitted_us)
     return replace(job, phase=phase, spent_us=0, uncommitted_us=0, leaving=False, usage=usage)
 
@@ -250,7 +248,7 @@ def _next_stretch(job: Progress) -> Progress:
         return replace(job, phase="writing", spent_us=0)
     kept_us = job.kept_us + job.uncommitted_us
     done = job.terms is not None and kept_us == job.terms.work_us
-    phase: Phase = "finished" if done else "standing" if job.leaving else "stepping"
+    phase: JobPhase = "finished" if done else "standing" if job.leaving else "stepping"
     usage = job.usage.after_checkpoint(job.uncommitted_us)
     return replace(
         job, phase=phase, spent_us=0, kept_us=kept_us, uncommitted_us=0, leaving=False, usage=usage

@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from schemas.messages.jobs import PodSignal
+from schemas.messages.scheduler import FULL_SPEED
 from shared.basics.checks import check_not_negative, check_positive, check_range
 from shared.basics.errors import InvalidInput
 from shared.models.jobs.job_progress import (
-    FULL_SPEED,
     Progress,
     given_notice,
     halted,

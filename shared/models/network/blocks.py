@@ -39,7 +39,7 @@ FloatArray = npt.NDArray[np.float64]
 
 UPLINKS = (256, 512)
 """Possible numbers of uplinks of a block (Jupiter Evolving)."""
-DOMAINS = 4
+CONTROL_DOMAINS = 4
 """Control domains: each has a quarter of the OCSes (Jupiter Evolving)."""
 RACK_STEPS = (8, 4, 2, 1)
 """A network grows from an eighth of its racks to a quarter, a half and all of them."""
@@ -100,7 +100,7 @@ class NetworkLayout:
     @property
     def domains(self) -> IntArray:
         """(K,) the control domain of every OCS."""
-        return np.arange(self.ocs_count) * DOMAINS // self.ocs_count
+        return np.arange(self.ocs_count) * CONTROL_DOMAINS // self.ocs_count
 
     @property
     def may_join(self) -> BoolArray:
@@ -250,7 +250,7 @@ def _check_blocks(blocks: tuple[Block, ...]) -> None:
 
 
 def _check_racks(racks: int, racks_full: int, switches: int) -> None:
-    check_count("racks_full", racks_full, DOMAINS, RACKS_MAX)
+    check_count("racks_full", racks_full, CONTROL_DOMAINS, RACKS_MAX)
     check_count("switches", switches, 1, SWITCHES_MAX)
     steps = [racks_full // step for step in RACK_STEPS if racks_full % step == 0]
     if racks not in steps:
@@ -258,8 +258,8 @@ def _check_racks(racks: int, racks_full: int, switches: int) -> None:
         raise InvalidInput(
             f"racks: {racks} of {racks_full} is not allowed; must be {allowed} (1/8, 1/4, 1/2, all)"
         )
-    if racks * switches % DOMAINS:
+    if racks * switches % CONTROL_DOMAINS:
         raise InvalidInput(
-            f"racks: {racks} is not allowed; {racks * switches} OCSes do not make {DOMAINS} control domains "
-            f"of the same size; the number of OCSes must be a multiple of {DOMAINS}"
+            f"racks: {racks} is not allowed; {racks * switches} OCSes do not make {CONTROL_DOMAINS} control "
+            f"domains of the same size; the number of OCSes must be a multiple of {CONTROL_DOMAINS}"
         )

@@ -10,12 +10,13 @@ from functools import lru_cache
 import numpy as np
 
 from schemas.config.network_hardware import NetworkConfig
-from shared.models.network.blocks import DOMAINS, network_of
+from shared.models.network.blocks import CONTROL_DOMAINS, network_of
 from shared.models.network.blocks import NetworkLayout as Network
 from shared.models.network.wiring import wiring_of
+from shared.models.ocs.patches import SIDES
 from shared.models.plant.plant_format import NO_END, Axis, LinkEnds, PartKind, Plant, Supply
 from shared.models.superpod.superpod_plant import port_number
-from shared.models.superpod.wiring import SIDES, IntArray
+from shared.models.superpod.wiring import IntArray
 
 NETWORK_KINDS = (
     PartKind("control", "control domain", "control-{control}", "control-2"),
@@ -38,8 +39,8 @@ def network_plant(hardware: NetworkConfig) -> Plant:
     network = network_of(hardware)
     radix = wiring_of(network).radix
     axes = {
-        "control": Axis("control domain", DOMAINS),
-        "power": Axis("power domain", DOMAINS),
+        "control": Axis("control domain", CONTROL_DOMAINS),
+        "power": Axis("power domain", CONTROL_DOMAINS),
         "rack": Axis("rack", network.racks),
         "ocs": Axis("OCS", network.ocs_count),
         "side": Axis("sides", len(SIDES), SIDES),
@@ -70,6 +71,6 @@ def ocses_of(network: Network, kind: str, number: int) -> range:
     if kind == "rack":
         return range(number * network.switches, (number + 1) * network.switches)
     if kind in ("control", "power"):
-        each = network.ocs_count // DOMAINS
+        each = network.ocs_count // CONTROL_DOMAINS
         return range(number * each, (number + 1) * each)
     return range(number, number + 1)

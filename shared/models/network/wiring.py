@@ -11,14 +11,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from schemas.names import OcsCircuit
 from shared.basics.errors import InvalidInput
 from shared.models.network.blocks import BoolArray, NetworkLayout
 from shared.models.superpod.wiring import PALOMAR_RADIX, SPARE_PORTS, IntArray
 
 NO_BLOCK = -1
 NO_PORT = -1
-Circuit = tuple[int, int, int]
-"""(OCS, North port, South port)."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -96,10 +95,10 @@ def set_links(links: npt.NDArray[np.int32], changed: Iterable[tuple[int, int, in
 def assign_ports(
     plant: NetworkLayout,
     south_of: IntArray,
-    removed: Iterable[Circuit],
-    made: Iterable[Circuit],
-    unfit: Collection[Circuit] = (),
-) -> tuple[tuple[Circuit, ...], tuple[Circuit, ...]]:
+    removed: Iterable[OcsCircuit],
+    made: Iterable[OcsCircuit],
+    unfit: Collection[OcsCircuit] = (),
+) -> tuple[tuple[OcsCircuit, ...], tuple[OcsCircuit, ...]]:
     """Converts circuits by (OCS, North block, South block) to circuits by ports: (removed, made).
 
     A removed circuit is the one on the lowest matching North port. A made circuit gets the lowest free ports,

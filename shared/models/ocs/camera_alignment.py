@@ -8,7 +8,7 @@ is still outside the tolerance. The next try slews again. A circuit that has use
 
 With gain g and noise σ a tilt e evolves as e' = (1 − g) e − g n: stable for 0 < g < 2, with a jitter of
 variance g σ² ÷ (2 − g). A try does not depend on its circuit. So some ten thousand tries are computed once,
-frame by frame (`population`), and every try of a circuit is one of them, drawn by its key: millions of
+frame by frame (`all_tries`), and every try of a circuit is one of them, drawn by its key: millions of
 circuits cost hardly more than as many draws.
 """
 
@@ -102,7 +102,7 @@ class Alignments:
     """Results of some circuits, of shape (circuits,).
 
     `time_us` from the command to the end, the number of `tries`, and the `code` of the last try, ALIGNED if
-    the circuit is made. `last` is the number of that try in the population `of`.
+    the circuit is made. `last` is the number of that try among all tries `of`.
     """
 
     time_us: IntArray
@@ -158,7 +158,7 @@ def simulate_tries(loop: AlignmentLoop, seed: int, count: int) -> AlignmentTries
 
 
 @lru_cache(maxsize=16)
-def population(loop: AlignmentLoop) -> AlignmentTries:
+def all_tries(loop: AlignmentLoop) -> AlignmentTries:
     """The tries from which those of all circuits are drawn."""
     return simulate_tries(loop, 0, 1 << POPULATION_BITS)
 
@@ -172,7 +172,7 @@ def align(
     The result of a circuit does not depend on other circuits or OCSes.
     """
     key = ((ocs << PORT_BITS | north) << TURN_BITS | turn).view(np.uint64)
-    of = population(loop)
+    of = all_tries(loop)
     bits = draw_bits_array(seed, fabric, "alignment", key)
     last = _chosen(bits, 0)
     time_us, code = of.time_us.take(last), of.code.take(last)
@@ -202,8 +202,8 @@ def failure_probability(loop: AlignmentLoop) -> float:
 
 
 def failing_share(loop: AlignmentLoop) -> float:
-    """Share of failed tries in the simulated population."""
-    return float((population(loop).code != ALIGNED).mean())
+    """Share of failed tries among all simulated ones."""
+    return float((all_tries(loop).code != ALIGNED).mean())
 
 
 @lru_cache(maxsize=64)
@@ -216,7 +216,7 @@ def expected_us(loop: AlignmentLoop, circuits: int) -> int:
 
 def _spans(loop: AlignmentLoop) -> dict[int, float]:
     """Distribution of the total time of a circuit: microseconds → share of circuits."""
-    of = population(loop)
+    of = all_tries(loop)
     ends = [
         (int(time_us), is_last, number / len(of.code))
         for is_last in (True, False)
@@ -261,7 +261,7 @@ def drift_loss_db(hours: float, arrays: int = MIRRORS) -> float:
 
 
 def _chosen(bits: npt.NDArray[np.uint64], number: int) -> IntArray:
-    """The try of the population for this try of each circuit; each try has its own bits of the key."""
+    """The simulated try for this try of each circuit; each try has its own bits of the key."""
     left = np.uint64(64 - POPULATION_BITS * (number + 1))
     return ((bits >> left) & np.uint64((1 << POPULATION_BITS) - 1)).view(np.int64)
 

@@ -19,19 +19,19 @@ PORT_BITS = 10
 """More than an OCS has ports on a side (`schemas.names.PORTS_MAX`)."""
 SIDES: tuple[Side, Side] = ("N", "S")
 Patches = Mapping[int, int]
-"""Place of a logical port (`place_of`) → number of its physical port; other ports are their own physical
+"""Place of a logical port (`port_place`) → number of its physical port; other ports are their own physical
 port."""
 
 NOT_PATCHED: Patches = MappingProxyType({})
 
 
-def place_of(side: int, ocs: int, port: int) -> int:
+def port_place(side: int, ocs: int, port: int) -> int:
     """The number of a port among all ports of a fabric; `side` is an index of SIDES."""
     return (ocs * len(SIDES) + side) << PORT_BITS | port
 
 
-def places_of(side: int, ocs: IntArray, ports: IntArray) -> IntArray:
-    """`place_of` for arrays, of the broadcast shape of both."""
+def port_places(side: int, ocs: IntArray, ports: IntArray) -> IntArray:
+    """`port_place` for arrays, of the broadcast shape of both."""
     found: IntArray = (ocs * len(SIDES) + side) << PORT_BITS | ports
     return found
 

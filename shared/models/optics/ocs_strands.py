@@ -19,7 +19,7 @@ from shared.models.superpod.wiring import (
     IntArray,
     LinkEnd,
     link_end,
-    port_of,
+    port_of_face,
     side_of,
 )
 
@@ -42,7 +42,10 @@ def strands_of(
     strand = np.arange(STRANDS)
     face, index = np.divmod(near % ENDS_PER_CUBE, FACE_LINKS)
     ocs, near_is_north = face // 2 * FACE_LINKS + index, side_of(face, strand) == 0
-    near_port, far_port = port_of(near // ENDS_PER_CUBE, face), port_of(far // ENDS_PER_CUBE, face ^ 1)
+    near_port, far_port = (
+        port_of_face(near // ENDS_PER_CUBE, face),
+        port_of_face(far // ENDS_PER_CUBE, face ^ 1),
+    )
     north = np.where(near_is_north, near_port, far_port)
     south = np.where(near_is_north, far_port, near_port)
     north, south = physical_ports(patched, 0, ocs, north), physical_ports(patched, 1, ocs, south)

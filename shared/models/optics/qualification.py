@@ -29,7 +29,7 @@ from shared.models.superpod.wiring import (
 )
 
 SingleArray = npt.NDArray[np.float32]
-SIDES = 2
+ENDS_PER_LINK = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ def qualify_pod(conditions: Conditions) -> Qualification:
         fit = ", ".join(name for name, other in MODULE_KINDS.items() if other.strands_per_link == STRANDS)
         strands = f"{kind.strands_per_link} strands a link, but the pod has {STRANDS}"
         raise InvalidInput(f"module: {kind.name} has {strands}; must be one of {fit}")
-    shape = (DIMENSIONS, FACE_LINKS, SIDES, cubes, cubes)
+    shape = (DIMENSIONS, FACE_LINKS, ENDS_PER_LINK, cubes, cubes)
     floats = np.empty((4, *shape), dtype=np.float32)
     lane = np.empty(shape, dtype=np.uint8)
     for ocs in range(OCS_COUNT):
-        for side in range(SIDES):
+        for side in range(ENDS_PER_LINK):
             at = (*divmod(ocs, FACE_LINKS), side)
             floats[:, *at], lane[at] = _worst_lane(conditions, *_ends(ocs, side, cubes))
     # Ends are numbered by cube, then face (dimension and side), then index.

@@ -16,7 +16,7 @@ from shared.models.plant.plant_format import Plant
 
 NAMES_KEPT_MAX = 1 << 16
 """Cached names of parts: those of several pods."""
-SIDES = {"north-port": "N", "south-port": "S"}
+SIDE_BY_PORT_KIND = {"north-port": "N", "south-port": "S"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ class _Reader:
             yield f"{self._part('block', value[0])}/trunk-{value[1]}"
         elif kind == "host":
             yield f"{self._part('cube', self.at['cube'])}/host-{value}"
-        elif kind in ("port", *SIDES):
-            yield f"{self._part('ocs', self.at['ocs'])}/{SIDES.get(kind, self.side)}{value}"
+        elif kind in ("port", *SIDE_BY_PORT_KIND):
+            yield f"{self._part('ocs', self.at['ocs'])}/{SIDE_BY_PORT_KIND.get(kind, self.side)}{value}"
         else:
             self.at[kind] = value
             yield self._part(kind, value)

@@ -28,7 +28,7 @@ def cube_at(x: int, y: int, z: int) -> int:
     return (x % GRID[0] * GRID[1] + y % GRID[1]) * GRID[2] + z % GRID[2]
 
 
-def place_of(cube: int) -> tuple[int, int, int]:
+def grid_place(cube: int) -> tuple[int, int, int]:
     """(x, y, z) of a cube in the grid."""
     rest, z = divmod(cube, GRID[2])
     return *divmod(rest, GRID[1]), z
@@ -72,7 +72,7 @@ def boxes(shape: Shape) -> tuple[Box, ...]:
     extents = cube_grid(shape)
     found: dict[int, tuple[int, ...]] = {}
     for corner, along in product(range(CUBES), _orientations(extents)):
-        cubes = _cubes(place_of(corner), extents, along)
+        cubes = _cubes(grid_place(corner), extents, along)
         if len(set(cubes)) == len(cubes):
             found.setdefault(sum(1 << cube for cube in cubes), cubes)
     return tuple(found.items())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shared.models.ocs.parts import PART
+from shared.models.ocs.patches import SIDES
 from shared.models.plant.plant_format import Axis, IntArray, LinkEnds, PartKind, Plant, Supply
 from shared.models.superpod.cables import CABLES_PER_CUBE
 from shared.models.superpod.wiring import (
@@ -17,12 +18,11 @@ from shared.models.superpod.wiring import (
     FACES,
     HOSTS_PER_CUBE,
     OCS_COUNT,
-    SIDES,
     STRANDS,
     chip_in_cube,
     link_end,
     ocs_radix,
-    port_of,
+    port_of_face,
     side_of,
 )
 
@@ -92,7 +92,7 @@ def superpod_plant(cubes: int) -> Plant:
 
 def _link_ends(cubes: int, radix: int) -> LinkEnds:
     cube, face, index = end_places(cubes)
-    ocs, port = face // 2 * FACE_LINKS + index, port_of(cube, face)
+    ocs, port = face // 2 * FACE_LINKS + index, port_of_face(cube, face)
     sides = side_of(face[:, None], np.arange(STRANDS))
     fibres = port_number(ocs[:, None], sides, port[:, None], radix)
     return LinkEnds("end", "port", fibres, "chip", end_chips(cubes))
@@ -122,7 +122,7 @@ def switched_ports(ocs: IntArray, north: IntArray, south: IntArray, radix: int) 
     return np.stack([port_number(ocs, 0, north, radix), port_number(ocs, 1, south, radix)], axis=1)
 
 
-def circuits_of(plant: Plant, wanted: Mapping[str, Sequence[int]]) -> IntArray:
+def switched_circuits(plant: Plant, wanted: Mapping[str, Sequence[int]]) -> IntArray:
     """Circuits from status documents, as pairs of port numbers of shape (circuits, 2) for `Plant.far_ends`.
 
     `wanted` has `OcsDocument.wanted` by the document's name: by North port the South port, −1 for none. If it

@@ -15,12 +15,12 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from shared.models.ocs.patches import SIDES
+
 DIMENSIONS = 3
 FACE_LINKS = 16
 """Links on one face of a cube: 4 × 4 chips."""
 FACES = ("+x", "-x", "+y", "-y", "+z", "-z")
-SIDES = ("N", "S")
-"""North and South side of an OCS."""
 STRANDS = 2
 CHIPS_PER_CUBE = 64
 HOSTS_PER_CUBE = 16
@@ -41,7 +41,7 @@ def ocs_radix(cubes: int) -> int:
     return max(PALOMAR_RADIX, STRANDS * cubes + SPARE_PORTS)
 
 
-def port_of(cube: Numbers, face: Numbers) -> Numbers:
+def port_of_face(cube: Numbers, face: Numbers) -> Numbers:
     """The duplex port of a module: its strands enter North and South there."""
     return STRANDS * cube + face % 2
 
@@ -81,8 +81,8 @@ class LinkEnd:
 
     @property
     def port(self) -> int:
-        """The duplex port of its OCS (`port_of`)."""
-        return port_of(self.cube, self.face)
+        """The duplex port of its OCS (`port_of_face`)."""
+        return port_of_face(self.cube, self.face)
 
     def side(self, strand: int) -> str:
         """The side of its OCS that a strand enters (`side_of`)."""

@@ -23,7 +23,7 @@ from shared.models.network.blocks import BoolArray, NetworkLayout
 from shared.models.superpod.wiring import IntArray
 
 
-def circuits_of(plant: NetworkLayout, links: IntArray) -> IntArray:
+def matched_circuits(plant: NetworkLayout, links: IntArray) -> IntArray:
     """(K, B, B) circuits on every OCS, from a North port of the row's block to a South port of the column's,
     for links (B, B).
 

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from shared.models.superpod.wiring import IntArray
 
 NORTH, SOUTH = 0, 1
-Circuit = tuple[int, int, int]
+BlockCircuit = tuple[int, int, int]
 """(OCS, block of the North port, block of the South port)."""
 
 

@@ -14,7 +14,7 @@ from shared.models.dcn.rewiring.matchings import check_links, links_of
 from shared.models.dcn.rewiring.port_assignment import (
     NORTH,
     SOUTH,
-    Circuit,
+    BlockCircuit,
     PortAssignment,
     exchange,
     lowest,
@@ -126,7 +126,7 @@ def _by_a_chain(assignment: PortAssignment, ways: list[tuple[int, int]], chain_m
 
 def _chain(
     assignment: PortAssignment, first: int, second: int, head: int, longest: int | None
-) -> list[Circuit] | None:
+) -> list[BlockCircuit] | None:
     """The circuits that change their OCS, in order, so that a block gets a South port on the first OCS for
     one on the second.
 
@@ -134,7 +134,7 @@ def _chain(
     circuit to the block moves to the second OCS. If its other end has no port there, one of that block's
     circuits moves to the first, and so on. No circuit moves twice.
     """
-    chain: list[Circuit] = []
+    chain: list[BlockCircuit] = []
     moved: set[tuple[int, int, int, int]] = set()
     if assignment.has_port(SOUTH, head, first):
         return chain

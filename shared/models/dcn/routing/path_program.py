@@ -22,7 +22,7 @@ this."""
 USE_COUNTS = 1_000.0
 """Weight of the largest use relative to the share of transit, if one program minimises both."""
 
-Method = Literal["highs", "highs-ds", "highs-ipm"]
+SolverMethod = Literal["highs", "highs-ds", "highs-ipm"]
 """HiGHS's own choice, its dual simplex or its interior point method. If several splits are optimal, they may
 find different ones."""
 
@@ -54,7 +54,7 @@ def least_transit(carries: FloatArray, demand: IntArray, use: float) -> FloatArr
 
 
 def capped_split(
-    carries: FloatArray, demand: IntArray, spread: float, method: Method = "highs-ds"
+    carries: FloatArray, demand: IntArray, spread: float, method: SolverMethod = "highs-ds"
 ) -> ExactSplit:
     """The optimum if a path of capacity C_p may take at most D·C_p ÷ (spread·ΣC) of a demand D, the sum over
     all its paths.
@@ -113,7 +113,7 @@ class _Program:
         *,
         use_max: float = np.inf,
         share_max: FloatArray | None = None,
-        method: Method = "highs",
+        method: SolverMethod = "highs",
     ) -> FloatArray:
         """(P + 1,) the solution for these costs of the share of transit and of the largest use.
 

@@ -22,7 +22,7 @@ from shared.models.dcn.failure import (
     survivors,
 )
 from shared.models.dcn.planning import plan
-from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.matchings import links_of, matched_circuits
 from shared.models.dcn.rewiring.stage_planning import block_capacity
 from shared.models.dcn.routing.path_loads import largest_use, trunk_capacity, trunk_loads
 from shared.models.dcn.routing.path_program import exact_split
@@ -36,14 +36,14 @@ MIXED = plant(7, (100, 400), (512, 256), racks=8)
 
 
 def mesh_circuits(found: NetworkLayout) -> IntArray:
-    return circuits_of(found, uniform_mesh(found))
+    return matched_circuits(found, uniform_mesh(found))
 
 
 @pytest.mark.parametrize(
     ("kind", "share"), [("rack", 1 / 32), ("ocs", 1 / 128), ("power", 1 / 4), ("control", 0.0)]
 )
 def test_what_fails_costs_every_block_its_share_and_no_more(kind: str, share: float) -> None:
-    circuits = circuits_of(ALIKE, packed_links(ALIKE, 3))
+    circuits = matched_circuits(ALIKE, packed_links(ALIKE, 3))
     used = links_of(circuits).sum(axis=1) == ALIKE.uplinks
     assert used.sum() >= 7  # all ports taken, but for one block's that no other has room for
     for name in names_of(ALIKE, kind):
@@ -76,7 +76,7 @@ def test_a_block_takes_its_own_trunks_with_it() -> None:
 def test_survivors_are_those_whose_ends_and_ocs_stand(
     found: NetworkLayout, seed: int, data: st.DataObject
 ) -> None:
-    circuits = circuits_of(found, packed_links(found, seed, 0.2))
+    circuits = matched_circuits(found, packed_links(found, seed, 0.2))
     every = [name for kind in FAILURE_KINDS for name in names_of(found, kind)]
     parts = data.draw(st.lists(st.sampled_from(every), max_size=4))
     left = survivors(circuits, remaining_after(found, parts))

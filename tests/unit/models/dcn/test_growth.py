@@ -13,7 +13,7 @@ from shared.models.dcn.dcn_assumptions import ASSUMPTIONS, assumed
 from shared.models.dcn.demand.demand_model import DemandModel, demand_at
 from shared.models.dcn.growth import GrowthStep, growth_steps
 from shared.models.dcn.planning import plan
-from shared.models.dcn.rewiring.matchings import circuits_of, halved, links_of
+from shared.models.dcn.rewiring.matchings import halved, links_of, matched_circuits
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made
 from shared.models.dcn.rewiring.stage_planning import block_capacity
 from shared.models.network.blocks import Block, NetworkLayout, layout_of
@@ -86,7 +86,7 @@ def test_what_a_step_shows_is_what_it_does() -> None:
 
 def test_a_rack_takes_half_of_another_from_every_block() -> None:
     now, later = plant(8, racks=8), plant(8, racks=16)
-    circuits = circuits_of(now, packed_links(now, 4))
+    circuits = matched_circuits(now, packed_links(now, 4))
     steps = list(growth_steps(now, later, circuits, demand))
     assert len(steps) == 8
     strands = 4 * 8 * 8  # switches × blocks × half of the 16 ports of each
@@ -102,7 +102,7 @@ def test_a_rack_takes_half_of_another_from_every_block() -> None:
 
 def test_the_domains_of_circuits_that_stay_are_the_same() -> None:
     now, later = plant(4, racks=8), plant(4, racks=16)
-    circuits = circuits_of(now, packed_links(now, 4))
+    circuits = matched_circuits(now, packed_links(now, 4))
     last = list(growth_steps(now, later, circuits, demand))[-1].circuits
     for domain in range(4):
         before = links_of(circuits[now.domains == domain])
@@ -111,7 +111,7 @@ def test_the_domains_of_circuits_that_stay_are_the_same() -> None:
 
 def test_halves_are_halves_of_each_port_and_pair() -> None:
     found = plant(6, (100,), (512, 256), racks=8)
-    circuits = circuits_of(found, packed_links(found, 7, 0.1))
+    circuits = matched_circuits(found, packed_links(found, 7, 0.1))
     stay, move = halved(circuits)
     assert (stay + move == circuits).all()
     for part in (stay, move):
@@ -164,7 +164,7 @@ def test_the_same_network_takes_no_step() -> None:
 def test_what_growing_cannot_do_is_one_sentence(later: NetworkLayout, sentence: str) -> None:
     now = layout_of(SMALL, racks=8)
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
-        next(growth_steps(now, later, circuits_of(now, packed_links(now, 1)), demand))
+        next(growth_steps(now, later, matched_circuits(now, packed_links(now, 1)), demand))
 
 
 def test_every_assumption_has_a_reason_and_stands_in_the_documentation() -> None:

@@ -10,7 +10,7 @@ from shared.basics.errors import InvalidInput
 from shared.models.dcn.demand.demand_model import DemandModel, demand_at
 from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.growth import turn_down
-from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.matchings import links_of, matched_circuits
 from shared.models.dcn.rewiring.stage_planning import block_capacity
 from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import IntArray
@@ -20,7 +20,7 @@ from tests.support.dcn_plants import plant
 def running(found: NetworkLayout, gone: int) -> tuple[IntArray, IntArray]:
     """(circuits for a demand, that demand without a block's)."""
     demand = demand_at(found, DemandModel(seed=4), 0)
-    circuits = circuits_of(found, engineer(found, demand).links)
+    circuits = matched_circuits(found, engineer(found, demand).links)
     demand[gone] = demand[:, gone] = 0
     return circuits, demand
 

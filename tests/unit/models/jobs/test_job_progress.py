@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.messages.jobs import JobTerms
+from schemas.messages.scheduler import FULL_SPEED
 from shared.models.jobs.goodput_categories import CATEGORIES, UsageByCategory
 from shared.models.jobs.job_progress import (
-    FULL_SPEED,
     Progress,
     given_notice,
     halted,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.messages.scheduler import FULL_SPEED
 from shared.basics.errors import InvalidInput
-from shared.models.jobs.job_progress import FULL_SPEED
 from shared.models.jobs.multislice_jobs import exchange_us, joint_speed_ppm, joint_step_us, ring_bytes
 
 PODS = st.integers(2, 64)

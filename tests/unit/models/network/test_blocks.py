@@ -7,7 +7,7 @@ import pytest
 
 from schemas.config.network_hardware import BlockGroupConfig, NetworkConfig
 from shared.basics.errors import InvalidInput
-from shared.models.network.blocks import DOMAINS, Block, layout_of, network_of
+from shared.models.network.blocks import CONTROL_DOMAINS, Block, layout_of, network_of
 from tests.support.dcn_plants import plant
 
 
@@ -24,7 +24,7 @@ def test_every_block_is_striped_evenly_over_both_sides_of_every_ocs() -> None:
 
 def test_a_domain_is_a_quarter_of_the_switches_and_holds_whole_racks() -> None:
     found = plant(4)
-    assert np.bincount(found.domains).tolist() == [32] * DOMAINS
+    assert np.bincount(found.domains).tolist() == [32] * CONTROL_DOMAINS
     by_rack = found.domains.reshape(found.racks, found.switches)
     assert (by_rack == by_rack[:, :1]).all()
 

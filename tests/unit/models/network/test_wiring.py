@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.config.network_hardware import GENERATIONS_GBPS, BlockGroupConfig, NetworkConfig
 from shared.basics.errors import InvalidInput
-from shared.models.network.blocks import DOMAINS, NetworkLayout, network_of
+from shared.models.network.blocks import CONTROL_DOMAINS, NetworkLayout, network_of
 from shared.models.network.network_plant import network_plant, ocses_of
 from shared.models.network.wiring import NO_PORT, assign_ports, circuit_counts, links_between, wiring_of
 from shared.models.superpod.superpod_plant import port_number
@@ -164,9 +164,9 @@ def test_every_part_is_found_again_by_its_name(config: NetworkConfig, draw: Rand
 
 def test_racks_and_domains_hold_every_ocs_once() -> None:
     plant = network_of(NetworkConfig())
-    for kind, count in (("rack", plant.racks), ("control", DOMAINS), ("power", DOMAINS)):
+    for kind, count in (("rack", plant.racks), ("control", CONTROL_DOMAINS), ("power", CONTROL_DOMAINS)):
         held = [ocs for number in range(count) for ocs in ocses_of(plant, kind, number)]
         assert held == list(range(plant.ocs_count))
-    for domain in range(DOMAINS):
+    for domain in range(CONTROL_DOMAINS):
         assert {int(plant.domains[ocs]) for ocs in ocses_of(plant, "control", domain)} == {domain}
     assert list(ocses_of(plant, "ocs", 7)) == [7]

@@ -18,12 +18,12 @@ from shared.models.ocs.camera_alignment import (
     UNSTEADY,
     AlignmentLoop,
     align,
+    all_tries,
     drift_loss_db,
     expected_us,
     failing_share,
     failure_probability,
     pointing_loss_db,
-    population,
     simulate_tries,
 )
 
@@ -196,8 +196,8 @@ def test_mirrors_that_no_camera_holds_lose_in_proportion_to_time() -> None:
 
 
 def test_a_population_is_made_once_and_never_changed() -> None:
-    found = population(LOOP)
-    assert population(AlignmentLoop()) is found
+    found = all_tries(LOOP)
+    assert all_tries(AlignmentLoop()) is found
     with pytest.raises(ValueError, match="read-only"):
         found.time_us[0] = 1
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from schemas.config.network_hardware import NetworkConfig
 from shared.basics.errors import InvalidInput
-from shared.models.network.blocks import DOMAINS, network_of
+from shared.models.network.blocks import CONTROL_DOMAINS, network_of
 from shared.models.network.network_plant import network_plant, ocses_of
 from shared.models.plant.plant_format import NO_END, Part, Plant
 from shared.models.plant_graph import plant_graph
@@ -257,7 +257,7 @@ def test_racks_and_domains_of_a_network_are_those_of_its_layout(hardware: Networ
         powers = sorted({int(network.domains[ocs]) for ocs in ocses_of(network, "rack", held.number)})
         common_powers = [part.number for part in graph.enclosing(held, ("power",))]
         assert common_powers == (powers if len(powers) == 1 else [])
-    assert plant.population("power") == DOMAINS
+    assert plant.population("power") == CONTROL_DOMAINS
 
 
 def test_the_graphs_are_built_once_and_cannot_be_changed() -> None:

@@ -14,8 +14,8 @@ from shared.models.static_pod.boxes import (
     check_static_shape,
     cube_at,
     first_box,
+    grid_place,
     nearest_that_fits,
-    place_of,
 )
 from shared.models.static_pod.static_pod_plant import CUBES, GRID
 from shared.models.superpod.shapes import MESHES, cube_grid, legal_shapes
@@ -39,7 +39,7 @@ def all_boxes(shape: Shape) -> set[frozenset[int]]:
 
 def test_cubes_are_numbered_x_major_and_counted_on_around_the_torus() -> None:
     places = list(product(range(4), repeat=3))
-    assert [place_of(cube) for cube in range(CUBES)] == places
+    assert [grid_place(cube) for cube in range(CUBES)] == places
     assert [cube_at(*place) for place in places] == list(range(CUBES))
     assert cube_at(4, -1, 9) == cube_at(0, 3, 1)
 
@@ -60,7 +60,7 @@ def test_neighbours_in_a_slice_are_neighbours_in_the_grid(shape: Shape) -> None:
     own = list(product(*(range(side) for side in cube_grid(shape))))
     steps = [(a, b) for a in own for b in own if sum(abs(i - j) for i, j in zip(a, b, strict=True)) == 1]
     for _, cubes in boxes(shape):
-        place = dict(zip(own, (place_of(cube) for cube in cubes), strict=True))
+        place = dict(zip(own, (grid_place(cube) for cube in cubes), strict=True))
         assert all(torus.has_edge(place[a], place[b]) for a, b in steps)
 
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
 from shared.models.ocs.parts import PARTS as PARTS_OF_AN_OCS
+from shared.models.ocs.patches import SIDES
 from shared.models.plant.plant_format import Part
 from shared.models.superpod.cables import CABLES_PER_CUBE
-from shared.models.superpod.superpod_plant import circuits_of, superpod_plant, switched_ports
+from shared.models.superpod.superpod_plant import superpod_plant, switched_circuits, switched_ports
 from shared.models.superpod.wiring import (
     FACES,
-    SIDES,
     LinkEnd,
     chip_in_cube,
     host_of_chip,
@@ -224,8 +224,8 @@ def test_circuits_lead_light_where_the_joins_say(drawn: tuple[int, tuple[tuple[i
     wanted = {f"pod-0/ocs-{ocs}": [-1] * ocs_radix(cubes) for ocs in range(48)}
     for ocs, a, b in zip(*(side.tolist() for side in circuits), strict=True):
         wanted[f"pod-0/ocs-{ocs}"][a] = b
-    assert (plant.far_ends(circuits_of(plant, wanted)) == far).all()
-    assert (plant.far_ends(circuits_of(plant, {})) == -1).all()
+    assert (plant.far_ends(switched_circuits(plant, wanted)) == far).all()
+    assert (plant.far_ends(switched_circuits(plant, {})) == -1).all()
 
 
 def test_a_link_needs_both_strands_at_the_same_end() -> None:

@@ -22,7 +22,7 @@ from services.fabric_kinds import services_of
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR
 from shared.models.dcn.engineering.baselines import uniform_mesh
-from shared.models.dcn.rewiring.matchings import circuits_of
+from shared.models.dcn.rewiring.matchings import matched_circuits
 from shared.models.network.blocks import Block, layout_of
 from shared.runtimes.lab import Lab
 from tests.support.dcn_plants import plant
@@ -145,7 +145,7 @@ def test_objects_in_arrays_are_not_loaded(tmp_path: Path) -> None:
 
 def test_circuits_come_back_as_they_were_printed(tmp_path: Path) -> None:
     found = plant(6, (100, 400), (256, 512))
-    circuits = circuits_of(found, uniform_mesh(found))
+    circuits = matched_circuits(found, uniform_mesh(found))
     path = tmp_path / "state.json"
     path.write_text(json.dumps({"circuits": circuit_rows(found, circuits)}))
     assert (read_circuits(path, found) == circuits).all()

@@ -9,13 +9,13 @@ import pytest
 
 from ops.reproduce.claim import over_matrices
 from ops.reproduce.dcn import campus_changes
-from ops.reproduce.dcn.study import VERDICT, Outcome, outcome
+from ops.reproduce.dcn.study import VERDICT, StudyOutcome, outcome
 from ops.reproduce.registry import select_claims
 from shared.models.dcn.demand.campus_services import Campus, service_demand, services_of
 from shared.models.dcn.demand.demand_model import DemandModel, demand_at
 from shared.models.dcn.engineering.baselines import uniform_mesh
 from shared.models.dcn.engineering.topology_engineering import engineer
-from shared.models.dcn.rewiring.matchings import circuits_of
+from shared.models.dcn.rewiring.matchings import matched_circuits
 from shared.models.dcn.rewiring.stage_planning import Stage, plan_stages
 from shared.models.network.blocks import NetworkLayout
 from shared.models.superpod.wiring import IntArray
@@ -60,7 +60,7 @@ def test_links_know_the_first_week_or_the_week_before_and_an_hour_is_measured() 
 
 def week_of(fixed: float, mesh: float, following: float) -> campus_changes.Week:
     return campus_changes.Week(
-        *(Outcome(1.0, throughput, 1.0, 0.5) for throughput in (fixed, mesh, following))
+        *(StudyOutcome(1.0, throughput, 1.0, 0.5) for throughput in (fixed, mesh, following))
     )
 
 
@@ -93,7 +93,7 @@ def walked_by_hand(found: NetworkLayout, circuits: IntArray, stages: list[Stage]
 
 def test_others_are_watched_circuit_by_circuit() -> None:
     network = plant(5, racks=8)
-    now, then = (circuits_of(network, packed_links(network, seed)) for seed in (1, 2))
+    now, then = (matched_circuits(network, packed_links(network, seed)) for seed in (1, 2))
     stages = plan_stages(network, now, then, 0.5)
     found = campus_changes.watched(network, now, stages, 4)
     assert found.each == pytest.approx(walked_by_hand(network, now, stages, 4))

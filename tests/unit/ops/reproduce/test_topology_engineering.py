@@ -19,8 +19,8 @@ from ops.reproduce.dcn.study import (
     MATRICES,
     VARIANTS,
     VERDICT,
-    Outcome,
     Study,
+    StudyOutcome,
     compared,
     hour_and_before,
     hours_and_links,
@@ -90,8 +90,8 @@ def test_two_blocks_by_hand() -> None:
     assert found.throughput == pytest.approx(512 / 192)
 
 
-def hour_of(slowdown: float, throughput: float = 1.0) -> Outcome:
-    return Outcome(slowdown, throughput, 1.0, 0.5)
+def hour_of(slowdown: float, throughput: float = 1.0) -> StudyOutcome:
+    return StudyOutcome(slowdown, throughput, 1.0, 0.5)
 
 
 def test_gains_are_percent_of_the_mesh() -> None:

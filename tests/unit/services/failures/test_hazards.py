@@ -12,7 +12,7 @@ from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.messages.failures import FaultBegan
 from schemas.messages.repairs import RepairCompleted
 from schemas.names import FaultKind
-from services.failures.hazards import draw_target, population
+from services.failures.hazards import draw_target, parts_at_risk
 from services.failures.service import SERVICE
 from shared.basics.units import US_PER_DAY
 from shared.models.faults.link_faults import NATURAL_SHARES
@@ -78,7 +78,7 @@ def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
         ("driver", "driver"),
     ]
     for kind, part_kind in classes:
-        size = population(kind, superpod_plant(5))
+        size = parts_at_risk(kind, superpod_plant(5))
         targets = {draw_target(0, "pod-0", kind, n, superpod_plant(5)) for n in range(12 * size)}
         assert len(targets) == size
         assert {superpod_plant(5).parse(target).kind for target in targets} == {part_kind}

@@ -27,7 +27,7 @@ from schemas.names import Join
 from services.ocs.service import SERVICE
 from services.ocs.stray_mirrors import is_beyond_chance
 from shared.basics.units import US_PER_DAY, US_PER_S
-from shared.models.ocs.patches import place_of
+from shared.models.ocs.patches import port_place
 from tests.support.ocs_model import CONFIG, CUBES, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 
@@ -179,7 +179,7 @@ def test_misses_are_held_against_those_of_the_others(
     misses: int, tried: int, missed: int, expected: bool
 ) -> None:
     state = bench_of().state("ocs")
-    mirror = place_of(0, OCS, PORT)
+    mirror = port_place(0, OCS, PORT)
     state.mirror_misses[mirror] = misses
     state.tried[0, OCS], state.missed[0, OCS] = tried, missed
     # The chance of it where all shares of misses are alike beforehand: the mean of p^n over what is left.

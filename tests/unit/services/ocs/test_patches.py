@@ -23,7 +23,7 @@ from services.ocs.state import OcsState
 from services.repairs.service import SERVICE as REPAIRS
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from shared.basics.units import US_PER_DAY
-from shared.models.ocs.patches import place_of, port_at
+from shared.models.ocs.patches import port_at, port_place
 from shared.models.optics.palomar import insertion_loss_db
 from tests.support.ocs_model import CONFIG, SWITCHING_US, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
@@ -246,4 +246,4 @@ def _patched(state: OcsState) -> list[tuple[int, int, int, int]]:
 
 @given(st.integers(0, 1), st.integers(0, 16_383), st.integers(0, 767))
 def test_a_place_shows_its_port(side: int, ocs: int, port: int) -> None:
-    assert port_at(place_of(side, ocs, port)) == (side, ocs, port)
+    assert port_at(port_place(side, ocs, port)) == (side, ocs, port)

@@ -14,7 +14,7 @@ from schemas.messages.ocs import CircuitsRestored, OcsDown, OcsPartDown, OcsUp, 
 from schemas.messages.sequencer import Tick
 from services.ocs import documents, ocs_faults, timers
 from services.ocs.settling_time import start_alignment
-from services.ocs.state import NO_OWNER, NO_PORT, Circuits, OcsState, circuits_of
+from services.ocs.state import NO_OWNER, Circuits, OcsState, as_circuits
 from services.ocs.switch import (
     Port,
     busy_port,
@@ -25,6 +25,7 @@ from services.ocs.switch import (
     north_of,
 )
 from shared.engine.service import CausedBy
+from shared.models.network.wiring import NO_PORT
 from tests.support.ocs_model import SWITCHING_US, fault_began, fault_ended
 
 OCS_COUNT, RADIX, WIRED = 5, 6, 4
@@ -33,7 +34,7 @@ OWNER = 3
 
 def circuits(*rows: tuple[int, int, int]) -> Circuits:
     ocs, north, south = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return circuits_of(ocs, north, south, RADIX)
+    return as_circuits(ocs, north, south, RADIX)
 
 
 TWO = circuits((1, 0, 3), (4, 2, 2))

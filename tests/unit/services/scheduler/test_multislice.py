@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ops.sites.configuration import superpod_config
-from services.scheduler.multislice.gang_hold import backoff_us
+from services.scheduler.multislice.gang_hold import hold_backoff_us
 from services.scheduler.state import SchedulerState, commission
 from services.scheduler.structures.gang_member import (
     MultisliceMember,
@@ -75,7 +75,7 @@ def test_a_back_off_doubles_in_the_mean_up_to_sixteen_holds(mean_s: int, hold_s:
     state, rows = scheduler(mean_s, hold_s=hold_s), [row_of(number) for number in range(400)]
     for tries in (*range(20), 1_000):
         mean_us = min(mean_s * 2**tries, most_s) * US_PER_S
-        drawn = [backoff_us(state, row, tries) for row in rows]
+        drawn = [hold_backoff_us(state, row, tries) for row in rows]
         assert all(0.5 * mean_us < span_us < 1.5 * mean_us for span_us in drawn)
         assert abs(sum(drawn) / len(drawn) / mean_us - 1) < 0.05
         assert len(set(drawn)) > 0.99 * len(drawn)
@@ -84,10 +84,10 @@ def test_a_back_off_doubles_in_the_mean_up_to_sixteen_holds(mean_s: int, hold_s:
 def test_a_back_off_is_another_in_every_pod_at_every_try_and_after_every_restart() -> None:
     row = row_of(3)
     spans = [
-        backoff_us(scheduler(300), row, 6),
-        backoff_us(scheduler(300), row, 7),
-        backoff_us(scheduler(300, "pod-1"), row, 6),
-        backoff_us(scheduler(300), replace(row, restarts=1), 6),
+        hold_backoff_us(scheduler(300), row, 6),
+        hold_backoff_us(scheduler(300), row, 7),
+        hold_backoff_us(scheduler(300, "pod-1"), row, 6),
+        hold_backoff_us(scheduler(300), replace(row, restarts=1), 6),
     ]
     assert len(set(spans)) == len(spans)
-    assert backoff_us(scheduler(300), row, 6) == spans[0]
+    assert hold_backoff_us(scheduler(300), row, 6) == spans[0]

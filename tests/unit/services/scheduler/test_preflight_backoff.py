@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from schemas.config.scheduler import SchedulerConfig
 from services.scheduler.queue.preflight_backoff import (
     OCSES_REPORTED_MAX,
-    backoff_us,
     failures_after_backoff,
     failures_after_failure,
     failures_after_placement,
     failures_after_start,
     failures_after_stop,
+    preflight_backoff_us,
 )
 from services.scheduler.structures.slice_record import PreflightFailures
 from shared.basics.units import US_PER_DAY, US_PER_S
@@ -20,10 +20,10 @@ CONFIG = SchedulerConfig()
 
 
 def test_the_back_off_doubles_from_the_first_failure_too_many_up_to_its_most() -> None:
-    seconds = [backoff_us(failed, CONFIG) // US_PER_S for failed in range(1, 9)]
+    seconds = [preflight_backoff_us(failed, CONFIG) // US_PER_S for failed in range(1, 9)]
     assert seconds == [300, 300, 300, 600, 1_200, 2_400, 3_600, 3_600]
     longer = SchedulerConfig(preflight_backoff_s=900, preflight_backoff_max_s=60)
-    assert {backoff_us(failed, longer) for failed in range(1, 9)} == {900 * US_PER_S}
+    assert {preflight_backoff_us(failed, longer) for failed in range(1, 9)} == {900 * US_PER_S}
 
 
 @given(
@@ -38,7 +38,7 @@ def test_no_back_off_is_shorter_than_the_one_before_it_or_out_of_its_bounds(
     config = SchedulerConfig(
         preflight_tries=tries, preflight_backoff_s=least_s, preflight_backoff_max_s=most_s
     )
-    first, second = backoff_us(failed, config), backoff_us(failed + 1, config)
+    first, second = preflight_backoff_us(failed, config), preflight_backoff_us(failed + 1, config)
     assert least_s * US_PER_S <= first <= second <= max(least_s, most_s) * US_PER_S
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from schemas.messages.scheduler import FULL_SPEED
 from schemas.messages.traffic import TrafficCarried
 from services.fabric_kinds import services_of
 from services.jobs.service import SERVICE as JOBS
 from services.what_if.job_speeds import JobSpeed, SpeedSample, job_effects, traffic_effects
 from shared.basics.units import US_PER_S
-from shared.models.jobs.job_progress import FULL_SPEED
 from shared.storage.store.state_copies import StateCopies
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.joined_twin import JOB, NETWORK, SLICES, WAIT, joined_twin

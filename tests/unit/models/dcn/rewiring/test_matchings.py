@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
 from shared.models.dcn.engineering.baselines import uniform_mesh
-from shared.models.dcn.rewiring.matchings import circuits_of, links_of, north_to_south
+from shared.models.dcn.rewiring.matchings import links_of, matched_circuits, north_to_south
 from shared.models.dcn.rewiring.rewired_circuits import (
     circuits_made,
     fewest_circuits_made,
@@ -45,7 +45,7 @@ def check_alike(circuits: IntArray) -> None:
 @given(found=st.sampled_from(PLANTS), seed=st.integers(0, 10**6), left=st.sampled_from((0.0, 0.3, 0.9, 1.0)))
 def test_any_trunks_split_into_matchings_that_are_alike(found: NetworkLayout, seed: int, left: float) -> None:
     links = packed_links(found, seed, left)
-    circuits = circuits_of(found, links)
+    circuits = matched_circuits(found, links)
     check_circuits(found, links, circuits)
     check_alike(circuits)
 
@@ -55,10 +55,10 @@ def test_any_trunks_split_into_matchings_that_are_alike(found: NetworkLayout, se
 def test_a_mesh_splits_into_matchings_that_are_alike(blocks: int, uplinks: tuple[int, ...]) -> None:
     found = plant(blocks, uplinks=uplinks)
     for links in (uniform_mesh(found), np.minimum(uniform_mesh(found), 2)):
-        circuits = circuits_of(found, links)
+        circuits = matched_circuits(found, links)
         check_circuits(found, links, circuits)
         check_alike(circuits)
-        assert (circuits_of(found, links) == circuits).all()
+        assert (matched_circuits(found, links) == circuits).all()
 
 
 @settings(max_examples=60, deadline=None)
@@ -75,7 +75,7 @@ def test_directions_halve_every_pair_and_every_block(seed: int, blocks: int) -> 
 
 def test_a_rack_lost_costs_every_block_its_share() -> None:
     found = plant(8, uplinks=(256,))
-    circuits = circuits_of(found, packed_links(found, 3)).reshape(32, 4, 8, 8)
+    circuits = matched_circuits(found, packed_links(found, 3)).reshape(32, 4, 8, 8)
     for rack in range(32):
         lost = links_of(circuits[rack]).sum(axis=1)
         assert (lost <= found.uplinks // 32).all()
@@ -91,7 +91,7 @@ def test_any_trunks_can_be_rewired_to_any_others(
     found: NetworkLayout, seed: int, left: tuple[float, float]
 ) -> None:
     links = packed_links(found, seed + 1, left[1])
-    now = circuits_of(found, packed_links(found, seed, left[0]))
+    now = matched_circuits(found, packed_links(found, seed, left[0]))
     then = rewired(found, now, links)
     check_circuits(found, links, then)
     assert circuits_made(now, then) >= fewest_circuits_made(now, links)
@@ -103,7 +103,7 @@ def test_with_short_chains_only_what_runs_is_between_now_and_what_is_requested(
     found: NetworkLayout, seed: int, chain_max: int
 ) -> None:
     before, links = packed_links(found, seed), packed_links(found, seed + 1)
-    now = circuits_of(found, before)
+    now = matched_circuits(found, before)
     then = rewired(found, now, links, chain_max)
     runs = links_of(then)
     check_circuits(found, runs, then)
@@ -115,13 +115,13 @@ def test_with_short_chains_only_what_runs_is_between_now_and_what_is_requested(
 @pytest.mark.parametrize("found", PLANTS)
 def test_nothing_changes_where_nothing_is_requested(found: NetworkLayout) -> None:
     links = packed_links(found, 5)
-    now = circuits_of(found, links)
+    now = matched_circuits(found, links)
     assert (rewired(found, now, links) == now).all()
 
 
 @pytest.mark.parametrize("found", PLANTS)
 def test_links_only_given_up_make_no_circuit(found: NetworkLayout) -> None:
-    now = circuits_of(found, packed_links(found, 5))
+    now = matched_circuits(found, packed_links(found, 5))
     then = rewired(found, now, links_of(now) // 2)
     assert circuits_made(now, then) == 0
 
@@ -129,7 +129,7 @@ def test_links_only_given_up_make_no_circuit(found: NetworkLayout) -> None:
 @pytest.mark.parametrize("found", PLANTS)
 def test_with_free_ports_on_every_ocs_no_more_is_made_than_is_missing(found: NetworkLayout) -> None:
     """A third of the uplinks is free, so nothing needs to make room."""
-    now = circuits_of(found, packed_links(found, 8, left=0.4))
+    now = matched_circuits(found, packed_links(found, 8, left=0.4))
     links = links_of(now)
     links[0, 1] += 20
     links[1, 0] += 20
@@ -141,7 +141,7 @@ def test_a_few_links_exchanged_on_a_full_network_move_few_circuits(seed: int) ->
     """Two trunks lose ten links each to two others; a fresh split would change almost all circuits."""
     found = plant(8)
     links = packed_links(found, seed)
-    now = circuits_of(found, links)
+    now = matched_circuits(found, links)
     rng = np.random.default_rng(seed)
     while True:
         a, b, c, d = rng.choice(8, 4, replace=False)
@@ -150,7 +150,10 @@ def test_a_few_links_exchanged_on_a_full_network_move_few_circuits(seed: int) ->
     for one, other, times in ((a, b, -10), (c, d, -10), (a, c, 10), (b, d, 10)):
         links[one, other] += times
         links[other, one] += times
-    few, fresh = circuits_made(now, rewired(found, now, links)), circuits_made(now, circuits_of(found, links))
+    few, fresh = (
+        circuits_made(now, rewired(found, now, links)),
+        circuits_made(now, matched_circuits(found, links)),
+    )
     assert 20 == fewest_circuits_made(now, links) <= few <= 60 < fresh
 
 
@@ -171,12 +174,12 @@ def test_links_that_cannot_be_name_block_or_pair(given: dict[tuple[int, int], in
     for pair, value in given.items():
         links[pair] = value
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
-        circuits_of(plant(3), links)
+        matched_circuits(plant(3), links)
 
 
 def test_links_between_customers_are_refused() -> None:
     apart = layout_of([Block("ab-0", 100, 512, customer="a"), Block("ab-1", 100, 512, customer="b")])
     with pytest.raises(InvalidInput, match="blocks of two customers"):
-        circuits_of(apart, np.array([[0, 2], [2, 0]]))
+        matched_circuits(apart, np.array([[0, 2], [2, 0]]))
     with pytest.raises(InvalidInput, match="links: a matrix of 3×3 is not allowed; must be 2×2"):
-        circuits_of(apart, np.zeros((3, 3), dtype=np.int64))
+        matched_circuits(apart, np.zeros((3, 3), dtype=np.int64))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
-from shared.models.dcn.rewiring.matchings import circuits_of, links_of
+from shared.models.dcn.rewiring.matchings import links_of, matched_circuits
 from shared.models.dcn.rewiring.rewired_circuits import circuits_made, rewired
 from shared.models.dcn.rewiring.stage_planning import (
     Stage,
@@ -52,7 +52,7 @@ def walk(
 def test_no_stage_breaks_the_promise_and_all_is_done(
     found: NetworkLayout, seed: int, capacity_floor: float, left: float
 ) -> None:
-    now = circuits_of(found, packed_links(found, seed, left))
+    now = matched_circuits(found, packed_links(found, seed, left))
     then = rewired(found, now, packed_links(found, seed + 1, left))
     refusal, stages = "", []
     try:
@@ -69,7 +69,7 @@ def test_no_stage_breaks_the_promise_and_all_is_done(
 
 def test_a_higher_promise_takes_more_stages() -> None:
     found = plant(8)
-    now = circuits_of(found, packed_links(found, 1))
+    now = matched_circuits(found, packed_links(found, 1))
     then = rewired(found, now, packed_links(found, 2))
     numbers = [len(plan_stages(found, now, then, capacity_floor)) for capacity_floor in (0.0, 0.75, 0.95)]
     assert numbers[0] == 4  # a domain at a time
@@ -78,13 +78,13 @@ def test_a_higher_promise_takes_more_stages() -> None:
 
 def test_nothing_to_change_takes_no_stage() -> None:
     found = plant(4)
-    now = circuits_of(found, packed_links(found, 1))
+    now = matched_circuits(found, packed_links(found, 1))
     assert plan_stages(found, now, now, 1.0) == []
 
 
 def test_a_promise_of_everything_names_the_block_that_must_lose_something() -> None:
     found = plant(4)
-    now = circuits_of(found, packed_links(found, 1))
+    now = matched_circuits(found, packed_links(found, 1))
     then = rewired(found, now, packed_links(found, 2))
     with pytest.raises(
         InvalidInput, match=r"capacity_floor: 1\.0 is not allowed; block ab-\d has \d+ circuits on OCS"
@@ -96,7 +96,7 @@ def test_a_promise_of_everything_names_the_block_that_must_lose_something() -> N
 
 def test_links_added_to_free_ports_drain_nothing() -> None:
     found = plant(4)
-    now = circuits_of(found, packed_links(found, 1, left=0.5))
+    now = matched_circuits(found, packed_links(found, 1, left=0.5))
     links = links_of(now)
     links[0, 1] += 8
     links[1, 0] += 8
@@ -108,7 +108,7 @@ def test_links_added_to_free_ports_drain_nothing() -> None:
 @pytest.mark.parametrize(("technology", "seconds"), [("palomar", 0.012), ("robotic", 60.0), ("piezo", 0.01)])
 def test_a_stage_takes_what_its_slowest_ocs_takes(technology: str, seconds: float) -> None:
     found = layout_of([Block(f"ab-{n}", 100, 512) for n in range(6)], technology=technology)
-    now = circuits_of(found, packed_links(found, 1))
+    now = matched_circuits(found, packed_links(found, 1))
     then = rewired(found, now, packed_links(found, 2))
     stages = plan_stages(found, now, then, 0.0, Timing(1.0, 2.0, 3.0))
     for stage in stages:
