@@ -5,8 +5,8 @@ import logging
 import os
 from dataclasses import replace
 
+from ops.live.fleet_code_version import fleet_state_code
 from ops.live.settings import LiveSettings
-from ops.live.state_code import fleet_state_code
 from ops.local.software_version import VERSION, software_version
 from ops.serving.access_tokens import known_tokens
 from ops.serving.http_server import listen, quiet_server

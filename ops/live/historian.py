@@ -4,8 +4,8 @@ import contextlib
 import os
 import signal
 
+from ops.live.fleet_code_version import fleet_state_code
 from ops.live.settings import LiveSettings
-from ops.live.state_code import fleet_state_code
 from services.fabric_kinds import services_of
 from shared.runtimes.live.historian import Historian
 from shared.runtimes.live.kafka.log_mirror import LogMirror

@@ -50,9 +50,9 @@ from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin_loop import EmbeddedTwin, WakingRedisStore
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.storage.files.atomic_files import PRIVATE_UMASK
+from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.log.log_reader import commissioned_with
-from shared.storage.log.telemetry_frames import TelemetryFolder
 from shared.storage.store.newest_frames import newest_frame_reader
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_copies import StateCopies

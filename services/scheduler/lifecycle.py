@@ -18,7 +18,7 @@ from schemas.messages.scheduler import (
     SliceRestored,
     SliceStarted,
 )
-from services.scheduler.placement.circuits import connect_joins, disconnect_cube, leave_circuits
+from services.scheduler.placement.circuit_commands import connect_joins, disconnect_cube, leave_circuits
 from services.scheduler.placement.degraded_speed import slice_speed
 from services.scheduler.queue.expected_end import expected_end_us, remaining_run_us
 from services.scheduler.queue.preflight_backoff import after_placement, after_start, after_stop

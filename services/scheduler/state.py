@@ -13,7 +13,7 @@ from schemas.config.pods import AnyPodConfig
 from schemas.config.scheduler import SchedulerConfig
 from schemas.recovery_policy import CHOICES, RecoveryPolicy
 from services.scheduler.structures.expected_durations import ExpectedDurations, expected_durations_of
-from services.scheduler.structures.gang_member import MultisliceMember
+from services.scheduler.structures.gang_member import GangMember
 from services.scheduler.structures.occupancy import Occupancy
 from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
 from services.scheduler.structures.slice_record import (
@@ -175,7 +175,7 @@ def jobs_of(state: SchedulerState) -> dict[str, int]:
     return state.jobs
 
 
-def members_of(state: SchedulerState) -> list[tuple[Slice, MultisliceMember]]:
+def members_of(state: SchedulerState) -> list[tuple[Slice, GangMember]]:
     """The slices of multislice jobs with their part in it, by number."""
     rows = [state.slices[number] for number in sorted(jobs_of(state).values())]
     return [(row, row.member) for row in rows if row.member is not None]

@@ -20,7 +20,7 @@ from shared.engine.code_version import (
 )
 from shared.engine.message_order import Request, ServiceProgress
 from shared.engine.state_codec import encode_instance, restore_instance
-from shared.storage.log.telemetry_frames import TelemetryFolder
+from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.newest_frames import newest_frame_reader
 from shared.storage.store.redis_layout import PAIRS_MAX

@@ -36,10 +36,10 @@ from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin_loop import EmbeddedTwin, WakeOnPut, WakingRedisStore
+from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.log.log_lines import read_lines
 from shared.storage.log.log_reader import commissioned_with
-from shared.storage.log.telemetry_frames import TelemetryFolder
 from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.memory_store import MemoryStore

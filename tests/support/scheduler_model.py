@@ -45,7 +45,7 @@ from schemas.messages.workload import SliceReleased, SliceRequested
 from schemas.names import Join, Shape, Tier
 from schemas.recovery_policy import Choice, RecoveryPolicy
 from services.scheduler.cycle import cycle
-from services.scheduler.placement.circuits import leftover_circuits
+from services.scheduler.placement.circuit_commands import leftover_circuits
 from services.scheduler.service import SERVICE
 from services.scheduler.state import SchedulerState, jobs_of, occupancy_of, queue_of, slices_in
 from services.scheduler.structures.occupancy import Corner

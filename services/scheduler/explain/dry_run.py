@@ -13,7 +13,7 @@ from schemas.messages.workload import SliceRequested
 from schemas.names import Join, Shape, number_of
 from services.scheduler.admission import on_job_checkpointed, on_slice_requested
 from services.scheduler.lifecycle import slice_name
-from services.scheduler.placement.circuits import leftover_circuits
+from services.scheduler.placement.circuit_commands import leftover_circuits
 from services.scheduler.state import SchedulerState, has_notice
 from services.scheduler.structures.pod_placement import PLACEMENTS, PodPlacement
 from services.scheduler.structures.slice_record import Slice

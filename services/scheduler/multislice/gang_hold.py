@@ -18,7 +18,7 @@ from schemas.messages.scheduler import PodHeld, PodWaits
 from schemas.multislice import Multislice
 from services.scheduler.lifecycle import refuse, release_claim, slice_name, store_slice, withdraw
 from services.scheduler.state import SchedulerState, enqueue, members_of, put_slice, queue_of, slices_in
-from services.scheduler.structures.gang_member import MemberStatus, MultisliceMember
+from services.scheduler.structures.gang_member import GangMember, MemberStatus
 from services.scheduler.structures.slice_record import CubeClaim, Slice, as_waiting, claim_of, member_of
 from services.scheduler.structures.waiting_lines import TIERS
 from shared.basics.fast_replace import replace
@@ -38,7 +38,7 @@ def add_member(state: SchedulerState, row: Slice, wanted: Multislice | None) -> 
         return row, []
     pods = wanted.pods
     no_status: MemberStatus = "nothing"
-    member = MultisliceMember(
+    member = GangMember(
         job=wanted.job,
         pods=pods,
         gradient_bytes=wanted.gradient_bytes,
@@ -160,12 +160,12 @@ def end_backoffs(state: SchedulerState) -> None:
             enqueue(state, back)
 
 
-def unreachable_pods(state: SchedulerState, member: MultisliceMember) -> list[str]:
+def unreachable_pods(state: SchedulerState, member: GangMember) -> list[str]:
     """The pods of a job that its network does not reach."""
     return [pod for pod in member.pods if any(pod in pods for pods in state.cut_off_pods.values())]
 
 
-def slices_without_cubes(state: SchedulerState, member: MultisliceMember) -> list[str]:
+def slices_without_cubes(state: SchedulerState, member: GangMember) -> list[str]:
     """The other slices of a job that hold no cubes."""
     return [
         name or f"a slice of {pod}"

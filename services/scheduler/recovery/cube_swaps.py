@@ -5,7 +5,7 @@ from typing import Literal
 from schemas.messages.scheduler import CubeSwapped, DisconnectCircuits, SchedulerBody
 from schemas.names import Join
 from services.scheduler.lifecycle import count_bad_ends, slice_name, store_slice, touch_cube_uses
-from services.scheduler.placement.circuits import connect_joins, disconnect_cube
+from services.scheduler.placement.circuit_commands import connect_joins, disconnect_cube
 from services.scheduler.state import SchedulerState, occupancy_of
 from services.scheduler.structures.occupancy import Corner
 from services.scheduler.structures.slice_record import Slice

@@ -1,4 +1,4 @@
-"""What one pod's scheduler knows of a multislice job."""
+"""Gang members: what one pod's scheduler knows of a multislice job and of its own slice in it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -18,7 +18,7 @@ MemberStatus = Literal["nothing", "waits", "holds", "joined", "stands"]
 
 
 @dataclass(frozen=True)  # without slots: `fast_replace.replace`
-class MultisliceMember:
+class GangMember:
     """This pod's slice of a multislice job.
 
     `slices`, `status` and `speeds_ppm` are by pod, in the order of the job's ring. They change only by
@@ -52,7 +52,7 @@ class MultisliceMember:
     continues until then."""
 
 
-def with_status(member: MultisliceMember, slice_name: str, status: MemberStatus) -> MultisliceMember:
+def with_status(member: GangMember, slice_name: str, status: MemberStatus) -> GangMember:
     """The member with a new status of one slice of its job."""
     place = member.pods.index(slice_name.partition("/")[0])
     slices, statuses = list(member.slices), list(member.status)
@@ -60,14 +60,12 @@ def with_status(member: MultisliceMember, slice_name: str, status: MemberStatus)
     return replace(member, slices=tuple(slices), status=tuple(statuses))
 
 
-def with_status_of_all(
-    member: MultisliceMember, slices: tuple[str, ...], status: MemberStatus
-) -> MultisliceMember:
+def with_status_of_all(member: GangMember, slices: tuple[str, ...], status: MemberStatus) -> GangMember:
     """The member with the same status for all slices of its job."""
     return replace(member, slices=slices, status=(status,) * len(slices))
 
 
-def gang_speed_ppm(member: MultisliceMember) -> int | None:
+def gang_speed_ppm(member: GangMember) -> int | None:
     """The speed of the job in parts per million, limited by its slowest slice and the network; None while one
     of its slices is stopped."""
     return multislice_jobs.job_speed_ppm(
@@ -76,8 +74,8 @@ def gang_speed_ppm(member: MultisliceMember) -> int | None:
 
 
 def after_gang_signal(
-    member: MultisliceMember, slice_name: str, signal: PodSignal, speed_ppm: int | None
-) -> MultisliceMember:
+    member: GangMember, slice_name: str, signal: PodSignal, speed_ppm: int | None
+) -> GangMember:
     """The member after an event of one slice of its job."""
     speeds = speeds_after(member.speeds_ppm, member.pods, slice_name, signal, speed_ppm)
     member = replace(member, speeds_ppm=speeds)
@@ -88,7 +86,7 @@ def after_gang_signal(
     )
 
 
-def after_departure(member: MultisliceMember, slice_name: str) -> MultisliceMember:
+def after_departure(member: GangMember, slice_name: str) -> GangMember:
     """The member after a slice has left its job. By then no other slice of the job has cubes."""
     statuses: tuple[MemberStatus, ...] = tuple(
         ["waits" if status in ("joined", "stands") else status for status in member.status]

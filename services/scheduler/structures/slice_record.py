@@ -13,7 +13,7 @@ from schemas.messages.jobs import JobTerms
 from schemas.messages.scheduler import FULL_SPEED
 from schemas.names import Join, Shape, Tier
 from schemas.recovery_policy import Choice, RecoveryPolicy
-from services.scheduler.structures.gang_member import MultisliceMember
+from services.scheduler.structures.gang_member import GangMember
 from shared.basics.fast_replace import replace
 from shared.models.jobs.job_progress import Progress
 
@@ -170,7 +170,7 @@ class Slice:
     """While it is reserved or holding: its claim on cubes."""
     preflight_failures: PreflightFailures | None = None
     """Its failed preflights, if it has not run long enough since then."""
-    member: MultisliceMember | None = None
+    member: GangMember | None = None
     """Its part in a multislice job; None for a job of its own, and when it has ended."""
 
     @property
@@ -217,7 +217,7 @@ def in_multislice_backoff(row: Slice) -> bool:
     return row.member is not None and row.member.again_us is not None
 
 
-def member_of(row: Slice) -> MultisliceMember:
+def member_of(row: Slice) -> GangMember:
     """The part of a slice in its multislice job; ValueError if it has none."""
     if row.member is None:
         raise ValueError(f"slice {row.number} is not part of a multislice job")

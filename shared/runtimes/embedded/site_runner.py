@@ -30,8 +30,8 @@ from shared.engine.upgrade_refusals import check_compatible
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.snapshot_taker import SnapshotTaker
 from shared.storage.inbox.request_inbox import Inbox, RequestStore, logged_requests
+from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLog
-from shared.storage.log.telemetry_frames import TelemetryFolder
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_commit import site_commit
 from shared.storage.store.change_tracking import StateTracker, changes_of

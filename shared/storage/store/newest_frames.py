@@ -1,12 +1,12 @@
 """The newest telemetry frame of every name, in Redis.
 
-Older frames are files (`shared.storage.log.telemetry_frames`), and on Kafka in a live twin. Frames are not
+Older frames are files (`shared.storage.log.frame_files`), and on Kafka in a live twin. Frames are not
 part of a commit. No state depends on them, so a repeated or late frame does no harm.
 """
 
 from collections.abc import Callable
 
-from shared.storage.log.telemetry_frames import TelemetryFolder
+from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.store.redis_store import RedisStore
 
 

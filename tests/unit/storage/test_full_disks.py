@@ -7,7 +7,7 @@ import pytest
 from redis.exceptions import ResponseError
 
 from shared.basics.errors import OperationFailed
-from shared.storage.log.telemetry_frames import TelemetryFolder
+from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.store.redis_client import RedisClient
 
 FULL = "No space left on device"

@@ -34,11 +34,11 @@ from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.files.atomic_files import write_private_text
 from shared.storage.files.file_errors import file_error
 from shared.storage.files.folder_lock import FolderLocked, lock_folder
+from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX
 from shared.storage.log.log_reader import commissioned_with
 from shared.storage.log.offset_file import OffsetFiles
-from shared.storage.log.telemetry_frames import TelemetryFolder
 
 SAVE_EVERY_S = 1.0
 POLL_MS = 200

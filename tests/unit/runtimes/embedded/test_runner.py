@@ -30,8 +30,8 @@ from shared.engine.state_layout import state_layouts
 from shared.runtimes.embedded import site_runner as runner_module
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
+from shared.storage.log.frame_files import FRAMES_MAX, TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLog
-from shared.storage.log.telemetry_frames import FRAMES_MAX, TelemetryFolder
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_store import Commit
 from tests.support.pods import POD, SUPERPOD, first_message, has, next_tick, pod_place
@@ -617,7 +617,7 @@ def test_frames_that_would_hold_up_the_twin_are_passed_over_and_counted(
     """A frame of 20 ms is followed by 180 ms without any, and by 380 ms where there are two fabrics: all
     together take a tenth of the time."""
     now_s = [100.0]
-    monkeypatch.setattr("shared.storage.log.telemetry_frames.time.perf_counter", lambda: now_s[0])
+    monkeypatch.setattr("shared.storage.log.frame_files.time.perf_counter", lambda: now_s[0])
     folder = TelemetryFolder(tmp_path)
 
     def slow() -> bytes:

@@ -23,7 +23,7 @@ from schemas.messages.transceivers import LinksChanged, LinksTrained
 from schemas.names import Shape
 from schemas.recovery_policy import RecoveryPolicy
 from services.scheduler.explain.slice_explanation import explain_slice
-from services.scheduler.placement.circuits import leftover_circuits
+from services.scheduler.placement.circuit_commands import leftover_circuits
 from services.scheduler.state import slices_in
 from shared.basics.units import US_PER_S
 from shared.models.superpod.shapes import cubes_of

@@ -8,7 +8,7 @@ from ops.sites.configuration import superpod_config
 from services.scheduler.multislice.gang_hold import hold_backoff_us
 from services.scheduler.state import SchedulerState, commission
 from services.scheduler.structures.gang_member import (
-    MultisliceMember,
+    GangMember,
     after_departure,
     with_status,
     with_status_of_all,
@@ -16,7 +16,7 @@ from services.scheduler.structures.gang_member import (
 from services.scheduler.structures.slice_record import Slice
 from shared.basics.units import US_PER_S
 
-NEW = MultisliceMember(
+NEW = GangMember(
     job="pod-0/slice-4",
     pods=("pod-0", "pod-1", "pod-2"),
     gradient_bytes=1,

@@ -9,8 +9,8 @@ import pytest
 
 from shared.basics.errors import OutOfFileDescriptors, StoreUnreachable
 from shared.storage.files.fd_limits import CHAIN_MAX, out_of_descriptors
+from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLogs
-from shared.storage.log.telemetry_frames import TelemetryFolder
 from shared.storage.store.redis_client import RedisClient
 from tests.support.descriptors import no_descriptor_left
 
