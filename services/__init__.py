@@ -1,1 +1,1 @@
-"""What the twin does: one folder per service, and fleet.py, the one place where parts meet."""
+"""What the twin does: one folder per service, and fabric_kinds.py, the one place where parts meet."""

@@ -85,7 +85,8 @@ def ocs_matrix(name: str, seed: int, config: SuperpodConfig) -> OcsMatrix:
         (made.north_return_loss_db[0, :ports], made.south_return_loss_db[0, :ports]),
         strict=True,
     )
-    listed, spare = [], {}
+    listed: list[MeasuredPort] = []
+    spare: dict[str, list[int]] = {}
     for side, mirrors, returns_db in sides:
         served = mirrors.tolist() if has_mirrors else [None] * ports
         listed += [
