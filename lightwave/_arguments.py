@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
@@ -68,8 +68,8 @@ def _plain(value: object) -> object:
         value = list(value) if isinstance(value, set | frozenset) else value.tolist()
     if isinstance(value, np.generic):
         return value.item()
-    if type(value) in (list, tuple):
-        return [one.item() if isinstance(one, np.generic) else one for one in cast("Sequence[object]", value)]
+    if type(value) is list or type(value) is tuple:
+        return [one.item() if isinstance(one, np.generic) else one for one in value]
     if type(value) is dict:
         return {name: one.item() if isinstance(one, np.generic) else one for name, one in value.items()}
     return value

@@ -2,15 +2,18 @@
 
 import json
 from dataclasses import dataclass
-from typing import Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Literal
 
 from schemas.body import Body
 from schemas.registry import TYPES
-from shared.basics.json_types import JsonObject
+
+if TYPE_CHECKING:
+    from schemas.api.requests import RequestReceipt
+    from schemas.api.rows import LogMessage
 
 MESSAGE_FIELDS = ("id", "type", "fabric", "at_us", "cause", "source", "body", "about", "text")
 RECEIPT_FIELDS = ("id", "repeated", "status", "complete", "at_us", "outcome")
-"""The fields that an answer must have: those of `MessageFields` and `ReceiptFields`."""
+"""The fields that a message and a receipt in an answer must have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,58 +52,32 @@ class Receipt:
     outcome: tuple[Event, ...]
 
 
-class MessageFields(TypedDict):
-    """A message in an answer of the twin."""
-
-    id: str
-    type: str
-    fabric: str
-    at_us: int
-    cause: str | None
-    source: str
-    body: JsonObject
-    about: list[str]
-    text: str
-
-
-class ReceiptFields(TypedDict):
-    """A receipt in an answer of the twin."""
-
-    id: str
-    repeated: bool
-    status: Literal["received", "accepted"]
-    complete: bool
-    at_us: int | None
-    outcome: list[JsonObject]
-
-
-def parse_event(answer: JsonObject, position: str = "") -> Event:
-    """Parse a message in an answer of the twin. ValueError, KeyError or TypeError if it is not valid."""
-    row = cast("MessageFields", answer)
+def parse_event(message: "LogMessage", position: str = "") -> Event:
+    """Parse a message in an answer of the twin, which is a JsonRecord. ValueError, KeyError, TypeError or
+    AttributeError if it is not valid."""
     return Event(
-        id=row["id"],
-        type=row["type"],
-        fabric=row["fabric"],
-        at_us=row["at_us"],
-        cause=row["cause"],
-        source=row["source"],
-        body=TYPES[row["type"]].model_validate_json(json.dumps(row["body"])),
-        about=tuple(row["about"]),
-        text=row["text"],
+        id=message.id,
+        type=message.type,
+        fabric=message.fabric,
+        at_us=message.at_us,
+        cause=message.cause,
+        source=message.source,
+        body=TYPES[message.type].model_validate_json(json.dumps(message.body)),
+        about=tuple(message.about),
+        text=message.text,
         position=position,
     )
 
 
-def parse_receipt(answer: JsonObject) -> Receipt:
+def parse_receipt(answer: "RequestReceipt") -> Receipt:
     """Parse the receipt of a request that was not refused. Raises like `parse_event`."""
-    if answer["status"] not in ("received", "accepted") or not isinstance(answer["id"], str):
+    if answer.status not in ("received", "accepted") or not isinstance(answer.id, str):
         raise ValueError("it is not a receipt")
-    row = cast("ReceiptFields", answer)
     return Receipt(
-        id=row["id"],
-        repeated=row["repeated"],
-        status=row["status"],
-        complete=row["complete"],
-        at_us=row["at_us"],
-        outcome=tuple(parse_event(message) for message in row["outcome"]),
+        id=answer.id,
+        repeated=answer.repeated,
+        status=answer.status,
+        complete=answer.complete,
+        at_us=answer.at_us,
+        outcome=tuple(parse_event(message) for message in answer.outcome),
     )

@@ -4,12 +4,13 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from lightwave._arguments import check_argument_types
 from lightwave._events import MESSAGE_FIELDS, RECEIPT_FIELDS, Event, Receipt, parse_event, parse_receipt
+from ops.client.answers import EVENTS, ApiPath, refusal_of
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
 from ops.client.http_client import (
     TIMEOUT_S,
@@ -17,7 +18,7 @@ from ops.client.http_client import (
     RequestFailed,
     default_fabric,
     escape_path,
-    path_with_wait,
+    receipt_path,
 )
 from schemas.api.explain import SliceExplanation, SlicePlan
 from schemas.api.forecast import ForecastReport, ForecastResult, ForecastSummary
@@ -31,6 +32,7 @@ from schemas.api.rows import (
     ImpactReport,
     LightPath,
     LinkRow,
+    LogMessage,
     OcsRow,
     RepairRow,
     SliceRow,
@@ -40,7 +42,6 @@ from schemas.api.rows import (
 from schemas.api.whatif import LossReport
 from schemas.names import Tier
 from shared.basics.errors import InvalidInput, LightwaveError
-from shared.basics.json_types import JsonObject
 
 Answer = TypeVar("Answer")
 ROWS_MAX = 1_000_000
@@ -388,7 +389,7 @@ class Twin:
             "since": since,
             "until": until,
         }
-        rows, _ = self._client.pages("/v1/events", *MESSAGE_FIELDS, most=limit, **filters)
+        rows, _ = self._client.pages(EVENTS, *MESSAGE_FIELDS, most=limit, **filters)
         return [self._event(row) for row in rows]
 
     @check_argument_types
@@ -417,13 +418,14 @@ class Twin:
             after,
             reconnect_s=reconnect_timeout_s,
         )
-        return (self._event(cast("JsonObject", row), position) for position, row in stream)
+        return (self._event(row, position) for position, row in stream)
 
     @check_argument_types
     def why(self, message_or_name: str) -> list[Event]:
         """Return the chain of causes from a message, or from the last state of an object, back to its
         root."""
-        rows = self._client.rows(f"/v1/why/{escape_path(message_or_name)}", *MESSAGE_FIELDS)
+        path: ApiPath[LogMessage] = ApiPath(f"/v1/why/{escape_path(message_or_name)}")
+        rows = self._client.rows(path, *MESSAGE_FIELDS)
         return [self._event(row) for row in rows]
 
     # --- helpers --------------------------------------------------------------------------------------------
@@ -447,14 +449,15 @@ class Twin:
     def _send_request(
         self, path: str, key: str | None, comment: str | None, body: dict[str, object] | None = None
     ) -> Receipt:
-        answer = self._client.post(path_with_wait(path, comment), *RECEIPT_FIELDS, body=body, key=key)
-        if answer["status"] == "refused":
-            with self._client.reading():
-                raise RequestFailed(f"{answer['reason']} ({answer['id']})")
+        answer = self._client.post(receipt_path(path, comment), *RECEIPT_FIELDS, body=body, key=key)
+        with self._client.reading():
+            refusal = refusal_of(answer)
+        if refusal is not None:
+            raise RequestFailed(refusal)
         with self._client.reading():
             return parse_receipt(answer)
 
-    def _event(self, row: JsonObject, position: str = "") -> Event:
+    def _event(self, row: LogMessage, position: str = "") -> Event:
         with self._client.reading():
             return parse_event(row, position)
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from schemas.api.requests import RequestReceipt
     from schemas.api.rows import ClockReport, LogMessage
 
 AnswerT = TypeVar("AnswerT")
+BodyT = TypeVar("BodyT")
 
 DEFAULTS: dict[str, object] = {
     "batch": None,
@@ -65,5 +67,40 @@ class ApiPath(Generic[AnswerT]):
         return self.path
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerFields(Generic[AnswerT]):
+    """The fields by which an answer is known to be an AnswerT."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageType(Generic[BodyT]):
+    """A type of message whose body is a BodyT."""
+
+    name: str
+
+    def body(self, message: "LogMessage") -> BodyT | None:
+        """The body of the message; None if it is of another type."""
+        body: Any = message.body
+        return body if message.type == self.name else None
+
+
+def refusal_of(answer: "RequestReceipt") -> str | None:
+    """Why the request was refused, with its id; None if it was not."""
+    receipt: Any = answer
+    return f"{receipt.reason} ({receipt.id})" if receipt.status == "refused" else None
+
+
+def with_fields_of(answer: AnswerT, newer: object) -> AnswerT:
+    """The answer with the fields of a newer one, which replace its own. Both are JsonRecords."""
+    earlier: Any = answer
+    later: Any = newer
+    merged: Any = JsonRecord({**earlier, **later})
+    typed: AnswerT = merged
+    return typed
+
+
 CLOCK: "ApiPath[ClockReport]" = ApiPath("/v1/clock")
 EVENTS: "ApiPath[LogMessage]" = ApiPath("/v1/events")
+NEW_EVENTS: "ApiPath[LogMessage]" = ApiPath("/v1/events/stream")

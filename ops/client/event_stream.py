@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from ops.client.answers import NEW_EVENTS
 from ops.client.http_client import Client, ConnectionLost, escape_path
 
 if TYPE_CHECKING:
@@ -31,11 +32,11 @@ def follow_events(
         error: ConnectionLost | None = None
         try:
             filters = {**query, "fabric": fabric, "since": since if last is None else None}
-            for event_id, message in client.stream("/v1/events/stream", last, **filters):
+            for event_id, message in client.stream(NEW_EVENTS, last, **filters):
                 lost_s = None
                 if message is not None:
                     last = event_id
-                    yield event_id, cast("LogMessage", message)
+                    yield event_id, message
         except ConnectionLost as found:
             error = found
         lost_s = time.monotonic() if lost_s is None else lost_s

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urlencode, urlsplit
 
-from ops.client.answers import AnswerT, ApiPath, JsonRecord
+from ops.client.answers import AnswerFields, AnswerT, ApiPath, JsonRecord
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
 from schemas.fabric_names import default_fabric_name
@@ -196,9 +196,11 @@ class Client:
         finally:
             _close(connection, answer)
 
-    def require_fields(self, answer: JsonObject, *fields: str) -> JsonObject:
+    def require_fields(self, answer: JsonObject, fields: AnswerFields[AnswerT]) -> AnswerT:
         """Check that an answer also has these fields, and return it."""
-        return self._check(answer, fields)
+        checked: Any = self._check(answer, fields.names)
+        model: AnswerT = checked
+        return model
 
     @overload
     def put(self, path: ApiPath[AnswerT], body: dict[str, object], *fields: str) -> AnswerT: ...
@@ -249,13 +251,13 @@ class Client:
         return self._check(content, fields)
 
     def stream(
-        self, path: str, last_event_id: str | None, **query: object
-    ) -> Iterator[tuple[str, JsonObject | None]]:
+        self, path: ApiPath[AnswerT], last_event_id: str | None, **query: object
+    ) -> Iterator[tuple[str, AnswerT | None]]:
         """(event id, message) of an event stream until the connection is lost; first ("", None)."""
         headers = {"Accept": "text/event-stream"}
         if last_event_id:
             headers["Last-Event-ID"] = last_event_id
-        connection, answer = self._send("GET", _target(path, query), None, headers, SILENCE_S_MAX)
+        connection, answer = self._send("GET", _target(str(path), query), None, headers, SILENCE_S_MAX)
         try:
             if answer.status != 200:
                 self._content(answer)
@@ -266,7 +268,7 @@ class Client:
         finally:
             _close(connection, answer)
 
-    def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, JsonObject]]:
+    def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
         event_id = ""
         try:
             while (line := answer.readline(ANSWER_MAX)).endswith(b"\n"):  # else it was cut off
@@ -458,10 +460,5 @@ def row_path(kind: ResourceKind[AnswerT], name: str) -> ApiPath[AnswerT]:
 
 
 def receipt_path(path: str, comment: str | None) -> "ApiPath[RequestReceipt]":
-    """The path of a request that is waited for; `comment` is its reason."""
-    return ApiPath(path_with_wait(path, comment))
-
-
-def path_with_wait(path: str, comment: str | None) -> str:
     """The path of a request that waits for its result. `comment` goes into the operations log."""
-    return _target(path, {"wait": WAIT_S, "comment": comment})
+    return ApiPath(_target(path, {"wait": WAIT_S, "comment": comment}))

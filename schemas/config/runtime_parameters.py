@@ -9,7 +9,7 @@ The meaning of each parameter is its description in its section of the configura
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -103,16 +103,21 @@ def runtime_parameters(kind: str) -> list[RuntimeParameter]:
 
 def parameter_value(config: FabricConfig, name: str) -> ParameterValue:
     """The value of a parameter; AttributeError if the configuration has no such parameter."""
-    section, _, field = name.rpartition(".")
-    found: ParameterValue = getattr(getattr(config, section) if section else config, field)
-    return found
+    value: ParameterValue = _value(config, name)
+    return value
 
 
 def parameter_or(config: FabricConfig, name: str, default: ValueT) -> ValueT:
     """The value of a parameter; `default`, which is of its type, if its kind of fabric does not have it."""
     if name not in parameters_of(type(config)):
         return default
-    return cast(ValueT, parameter_value(config, name))
+    value: ValueT = _value(config, name)
+    return value
+
+
+def _value(config: FabricConfig, name: str) -> Any:
+    section, _, field = name.rpartition(".")
+    return getattr(getattr(config, section) if section else config, field)
 
 
 def with_settings(

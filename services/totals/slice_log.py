@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from schemas.config.pods import PodConfig
 from schemas.envelope import Envelope
 from services.totals.availability_time import AVAILABILITY_TYPES, AvailabilitySpans, AvailabilityTime
-from services.totals.slice_waits import SliceMessage, SliceWaits
+from services.totals.slice_waits import SliceWaits
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,7 @@ class SliceLogRecorder:
         """Take the messages of a cascade."""
         for message in cascade:
             if message.type.startswith("Slice"):
-                body = cast(SliceMessage, message.body.__dict__)
-                self.waits.see(message.type, message.fabric, message.at_us, body)
+                self.waits.see(message.fabric, message.at_us, message.body)
             elif message.type in AVAILABILITY_TYPES and message.fabric in self._availability:
                 self._availability[message.fabric].see(message)
 

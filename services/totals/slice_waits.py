@@ -2,23 +2,24 @@
 is written."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Required, TypedDict
 
-from schemas.body import Model
-from schemas.names import Shape
+from schemas.body import Body, Model
+from schemas.messages.scheduler import (
+    SliceAdmitted,
+    SliceCompleted,
+    SliceDegraded,
+    SliceEvicted,
+    SliceRecovering,
+    SliceRefused,
+    SliceRequeued,
+    SliceRestored,
+    SliceStarted,
+)
+from schemas.messages.workload import SliceRequested
 from shared.models.superpod.shapes import chips_of, is_mesh
 
 PERCENTILES = (50, 95)
 DURATIONS = ("startups", "recoveries")
-
-
-class SliceMessage(TypedDict, total=False):
-    """The fields that are read of the body of a message about a slice, as JSON or as the message has them."""
-
-    slice: Required[str]
-    tier: str
-    shape: Sequence[int]
 
 
 class SliceWaitRow(Model):
@@ -51,44 +52,42 @@ class SliceWaits:
         self._ran: dict[tuple[str, bool], int] = defaultdict(int)
         """(fabric, whether a fault hit it) → number of ended slices."""
 
-    def see(self, kind: str, fabric: str, at_us: int, body: SliceMessage) -> None:
-        """Take a message whose type, `kind`, begins with `Slice`."""
-        name = body["slice"]
-        self._follow_durations(kind, fabric, at_us, body)
-        self._follow_disruptions(kind, fabric, at_us, name)
-        match kind:
-            case "SliceRequested" if at_us > self._since_us:
-                self._requested[name] = fabric, body["tier"], chips_of(_shape(body)), at_us
-            case "SliceStarted" if name in self._requested:
+    def see(self, fabric: str, at_us: int, body: Body) -> None:
+        """Take the body of a message; bodies of other subjects than slices have no effect."""
+        self._follow_durations(fabric, at_us, body)
+        self._follow_disruptions(fabric, at_us, body)
+        match body:
+            case SliceRequested(slice=name) if at_us > self._since_us:
+                self._requested[name] = fabric, body.tier, chips_of(body.shape), at_us
+            case SliceStarted(slice=name) if name in self._requested:
                 requested_fabric, tier, chips, requested_us = self._requested.pop(name)
                 self._waited[requested_fabric, tier, chips].append(at_us - requested_us)
-            case "SliceRefused" | "SliceEvicted" | "SliceCompleted":
+            case SliceRefused(slice=name) | SliceEvicted(slice=name) | SliceCompleted(slice=name):
                 self._requested.pop(name, None)
 
-    def _follow_durations(self, kind: str, fabric: str, at_us: int, body: SliceMessage) -> None:
-        name = body["slice"]
-        match kind:
-            case "SliceAdmitted" if at_us > self._since_us and not is_mesh(_shape(body)):
+    def _follow_durations(self, fabric: str, at_us: int, body: Body) -> None:
+        match body:
+            case SliceAdmitted(slice=name) if at_us > self._since_us and not is_mesh(body.shape):
                 self._began["startups", name] = at_us
-            case "SliceRecovering" if at_us > self._since_us:
+            case SliceRecovering(slice=name) if at_us > self._since_us:
                 self._began.setdefault(("recoveries", name), at_us)
-            case "SliceStarted" | "SliceRestored" | "SliceDegraded":
+            case SliceStarted(slice=name) | SliceRestored(slice=name) | SliceDegraded(slice=name):
                 for what in DURATIONS:
                     if (began_us := self._began.pop((what, name), None)) is not None:
                         self._took[what, fabric].append(at_us - began_us)
-            case "SliceRequeued":
+            case SliceRequeued(slice=name):
                 self._began.pop(("startups", name), None)
-            case "SliceEvicted" | "SliceCompleted":
+            case SliceEvicted(slice=name) | SliceCompleted(slice=name):
                 for what in DURATIONS:
                     self._began.pop((what, name), None)
 
-    def _follow_disruptions(self, kind: str, fabric: str, at_us: int, name: str) -> None:
-        match kind:
-            case "SliceStarted" if at_us > self._since_us:
+    def _follow_disruptions(self, fabric: str, at_us: int, body: Body) -> None:
+        match body:
+            case SliceStarted(slice=name) if at_us > self._since_us:
                 self._running.setdefault(name, False)
-            case "SliceRecovering" if name in self._running:
+            case SliceRecovering(slice=name) if name in self._running:
                 self._running[name] = True
-            case "SliceCompleted" | "SliceEvicted" if name in self._running:
+            case SliceCompleted(slice=name) | SliceEvicted(slice=name) if name in self._running:
                 self._ran[fabric, self._running.pop(name)] += 1
 
     def disrupted(self, fabric: str) -> dict[str, int]:
@@ -140,11 +139,6 @@ class SliceWaits:
                     )
                 )
         return found
-
-
-def _shape(body: SliceMessage) -> Shape:
-    x, y, z = body["shape"]
-    return x, y, z
 
 
 def _rank(waits: list[int], percent: int) -> int:

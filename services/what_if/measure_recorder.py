@@ -2,24 +2,23 @@
 
 import math
 from collections.abc import Sequence
-from typing import cast
 
 from schemas.api.forecast import IntervalReport, MeasureName, MeasureRow, MeasureValues
 from schemas.envelope import Envelope
+from schemas.messages.scheduler import SliceDegraded, SliceEvicted, SliceRefused, SliceRequeued
+from schemas.messages.workload import SliceRequested
 from services.scheduler.state import SchedulerState
 from services.totals.fabric_spans import FabricTotals, fabric_span
 from services.totals.measures import FORECAST_MEASURES
 from services.totals.network_totals import network_totals
 from services.totals.pod_totals import pod_totals
 from services.totals.slice_log import PodLog
-from services.totals.slice_waits import SliceMessage, SliceWaits
+from services.totals.slice_waits import SliceWaits
 from services.what_if.run_copy import kind_of_fabric, live_fabrics
 from shared.engine.site import Site
 from shared.models.statistics.means import Interval, mean_interval
 from shared.models.statistics.paired_runs import paired_difference
 
-DISPLACING = frozenset({"SliceRequeued", "SliceEvicted"})
-"""Message types by which a slice leaves its cubes against its owner's will."""
 OPERATOR = "operator@"
 """Prefix of the ids of operators' requests."""
 
@@ -53,17 +52,16 @@ class SliceRecord:
         )
 
     def _see_slice(self, message: Envelope) -> None:
-        body = cast(SliceMessage, message.body.__dict__)
-        self.waits.see(message.type, message.fabric, message.at_us, body)
-        name = str(body["slice"])
-        if message.type == "SliceRequested" and _is_operators(message):
-            self._operator_requests.add(message.id)
-        elif message.type == "SliceRefused":
-            self._see_refusal(message)
-        elif message.type == "SliceDegraded":
-            self.degraded.add(name)
-        elif message.type in DISPLACING and not self._is_filler(name):
-            self.displaced.add(name)
+        self.waits.see(message.fabric, message.at_us, message.body)
+        match message.body:
+            case SliceRequested() if _is_operators(message):
+                self._operator_requests.add(message.id)
+            case SliceRefused():
+                self._see_refusal(message)
+            case SliceDegraded(slice=name):
+                self.degraded.add(name)
+            case SliceRequeued(slice=name) | SliceEvicted(slice=name) if not self._is_filler(name):
+                self.displaced.add(name)  # it left its cubes against its owner's will
 
     def _is_filler(self, name: str) -> bool:
         fabric, _, number = name.rpartition("/slice-")

@@ -39,12 +39,11 @@ from ops.cli.operate.outcome_text import (
     drain_text,
     fault_and_target,
     outcome_text,
-    refusal_of,
     retire_text,
     still_running_text,
 )
 from ops.cli.operate.wait import poll_until
-from ops.client.answers import EVENTS
+from ops.client.answers import EVENTS, refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
 from ops.report.tables import text_table
 from schemas.name_parts import fabric_part, is_within

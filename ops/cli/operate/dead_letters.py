@@ -8,8 +8,7 @@ import typer
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
-from ops.cli.operate.outcome_text import refusal_of
-from ops.client.answers import ApiPath
+from ops.client.answers import ApiPath, refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path
 from ops.report.tables import text_table
 

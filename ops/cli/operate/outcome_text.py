@@ -1,13 +1,14 @@
 """The outcome of a request in one sentence, from the messages that it caused."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from ops.client.answers import MessageType
 from ops.report.tables import display_value, setting_text
 from shared.basics.time_format import format_duration, format_time
 
 if TYPE_CHECKING:
-    from schemas.api.requests import RefusalReceipt, RequestReceipt
+    from schemas.api.requests import RequestReceipt
     from schemas.api.rows import LogMessage
     from schemas.messages.cubes import CubeDrained, CubeUndrained
     from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from schemas.messages.transceivers import LinksChanged, LinkTested
     from schemas.messages.workload import SliceReleased, SliceRequested
 
+BEGAN: "MessageType[FaultBegan]" = MessageType("FaultBegan")
+ENDED: "MessageType[FaultEnded]" = MessageType("FaultEnded")
+LINKS_CHANGED: "MessageType[LinksChanged]" = MessageType("LinksChanged")
+DEGRADED: "MessageType[SliceDegraded]" = MessageType("SliceDegraded")
 Sentence = Callable[[Any, "LogMessage"], str]
 """Takes the body of a message of one type, and the message."""
 
@@ -238,13 +243,6 @@ EFFECTS: dict[str, Sentence] = {
 EFFECTS_MAX = 3
 
 
-def refusal_of(answer: "RequestReceipt") -> str | None:
-    """The sentence that says why the request was refused, None if it was not."""
-    if answer.status != "refused":
-        return None
-    return f"{cast('RefusalReceipt', answer).reason} ({answer.id})"
-
-
 def partly_refused(answer: "RequestReceipt") -> bool:
     """Whether some of what was asked for in one request was refused."""
     return any(getattr(message.body, "refused", None) for message in answer.outcome)
@@ -266,8 +264,7 @@ def still_running_text(slices: Sequence[str]) -> str:
 def fault_and_target(answer: "RequestReceipt") -> tuple[str, str] | None:
     """(target, fault) of the fault that a request began or ended, if it did."""
     for message in answer.outcome:
-        if message.type in ("FaultBegan", "FaultEnded"):
-            body = cast("FaultBegan | FaultEnded", message.body)
+        if (body := BEGAN.body(message) or ENDED.body(message)) is not None:
             return body.target, body.fault
     return None
 
@@ -319,18 +316,19 @@ def _slice_of(message: "LogMessage") -> str | None:
     return name
 
 
-def _all_up(body: "LinksChanged") -> bool:
-    return not body.degraded and not body.down
+def _all_up(body: "LinksChanged | None") -> bool:
+    return body is not None and not body.degraded and not body.down
 
 
 def _effects(outcome: "Sequence[LogMessage]") -> str:
-    improved = {m.id for m in outcome if m.type == "LinksChanged" and _all_up(cast("LinksChanged", m.body))}
+    improved = {message.id for message in outcome if _all_up(LINKS_CHANGED.body(message))}
     latest: dict[object, str] = {}
     for message in outcome:
         if message.type in EFFECTS:
             text = EFFECTS[message.type](message.body, message)
-            if message.type == "SliceDegraded" and message.cause in improved:
-                text = _still_degraded_text(cast("SliceDegraded", message.body))
+            degraded = DEGRADED.body(message)
+            if degraded is not None and message.cause in improved:
+                text = _still_degraded_text(degraded)
             latest[message.type, _slice_of(message), getattr(message.body, "left", None)] = text
     effects = list(latest.values())
     if len(effects) > EFFECTS_MAX:

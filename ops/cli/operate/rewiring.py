@@ -1,7 +1,7 @@
 """`lightwave dcn plan --live`, `dcn approve` and `dcn abort`: rewires a network of the running twin."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import typer
@@ -14,15 +14,17 @@ from ops.cli.operate.actions import RequestNote, request_answer, send_request
 from ops.cli.operate.outcome_text import outcome_text
 from ops.cli.operate.request_queue import request_path
 from ops.cli.operate.wait import poll_until
-from ops.client.answers import EVENTS, JsonRecord
+from ops.client.answers import EVENTS, MessageType, with_fields_of
 from ops.client.http_client import Client, RequestFailed, escape_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from schemas.api.requests import RequestReceipt, RequestReport
+    from schemas.api.requests import RequestReport
     from schemas.messages.topology import RewiringEnded, RewiringPlanned
 
+PLANNED: "MessageType[RewiringPlanned]" = MessageType("RewiringPlanned")
+ENDED: "MessageType[RewiringEnded]" = MessageType("RewiringEnded")
 LIVE_PARAMETERS = ("wait", "timeout_s", "key", "comment")
 """Parameters of `dcn plan` that go with --live, and with nothing else."""
 COMMON_PARAMETERS = ("file", "live", "fabric", "output")
@@ -87,13 +89,11 @@ def plan_live(dcn: str | None, note: RequestNote, output: Form, *, wait: bool, t
     answer = request_answer(client, "/v1/rewirings", note, {"dcn": dcn}, output)
     if wait and not answer.complete:
         report = _complete_report(client, str(answer.id), timeout_s)
-        answer = cast("RequestReceipt", JsonRecord(dict(answer) | dict(report)))
+        answer = with_fields_of(answer, report)
     with client.reading():
         show(answer, output, lambda: outcome_text("plan", answer))
-        planned = [
-            cast("RewiringPlanned", row.body) for row in answer.outcome if row.type == "RewiringPlanned"
-        ]
-        names = [body.rewiring for body in planned]
+        planned = map(PLANNED.body, answer.outcome)
+        names = [body.rewiring for body in planned if body is not None]
     for name in names if wait else []:
         _wait_until_ended(client, str(name), timeout_s, output)
 
@@ -117,7 +117,7 @@ def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: 
     def look() -> "RewiringEnded | None":
         about: dict[str, object] = {"for": name, "type": "RewiringEnded"}
         ended = client.rows(EVENTS, "at_us", "body", **about)
-        return cast("RewiringEnded", ended[-1].body) if ended else None
+        return ENDED.body(ended[-1]) if ended else None
 
     found = poll_until(look, timeout_s)
     if found is None:

@@ -1,6 +1,6 @@
 """`lightwave impact`: the links, cubes and slices that depend on a part of the running twin."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,7 +10,7 @@ from ops.cli.common.name_completion import PartNameParam, expand_name
 from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.cli.explain.slice_state import table_lines
-from ops.client.answers import CLOCK
+from ops.client.answers import CLOCK, AnswerFields
 from ops.client.http_client import Client, escape_path
 from ops.report.tables import text_table
 from schemas.resource_kinds import SLICES
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from schemas.api.rows import ImpactReport
     from schemas.api.whatif import JobEffect, LossReport, TrafficFigures
 
-FIELDS = ("target", "domain", "cubes", "hosts", "chips", "link_ends", "links", "slices")
-LOSS_FIELDS = (
-    *("target", "kind", "down_by", "links", "links_lost", "lost", "blocks", "pods_cut_off"),
-    *("before", "after", "jobs", "circuits_fixed", "rewiring"),
+IMPACT: "AnswerFields[ImpactReport]" = AnswerFields(
+    ("target", "domain", "cubes", "hosts", "chips", "link_ends", "links", "slices")
+)
+LOSS: "AnswerFields[LossReport]" = AnswerFields(
+    (
+        *("target", "kind", "down_by", "links", "links_lost", "lost", "blocks", "pods_cut_off"),
+        *("before", "after", "jobs", "circuits_fixed", "rewiring"),
+    )
 )
 JOB_HEADS = ("JOB", "BECOMES", "SPEED", "GBPS-EACH-POD", "SLICES")
 app = command_app()
@@ -46,11 +50,11 @@ def impact(target: PartArgument, at: At = None, output: OutputOption = "table") 
     client = Client(at=at)
     found = client.resource(f"/v1/impact/{escape_path(expand_name(client, target))}", "target")
     if "blocks" in found:
-        loss = cast("LossReport", client.require_fields(found, *LOSS_FIELDS))
+        loss = client.require_fields(found, LOSS)
         with client.reading():
             show(loss, output, lambda: _loss_text(loss))
         return
-    report = cast("ImpactReport", client.require_fields(found, *FIELDS))
+    report = client.require_fields(found, IMPACT)
     now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
         show(report, output, lambda: _table(report, now_us))

@@ -3,7 +3,7 @@ that this version does not know counts as missing; it is not an error of the cli
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 INTEGER_COLUMNS = ("at_us", "warnings", "alarms")
 """Columns of integers without nulls in every frame."""
@@ -13,23 +13,28 @@ INTEGER_COLUMNS = ("at_us", "warnings", "alarms")
 class FrameRow:
     """One row of a frame, which `open_frame` has checked."""
 
-    values: Mapping[str, object]
+    values: Mapping[str, Any]
+    """Column → value, as pyarrow returns it."""
 
     def number(self, column: str) -> float | None:
         """The value of a column of floats."""
-        return cast(float | None, self.values[column])
+        value: float | None = self.values[column]
+        return value
 
     def numbers(self, column: str) -> Sequence[float | None]:
         """The values of a column of lists; empty if there is no list."""
-        return cast(Sequence[float | None] | None, self.values[column]) or ()
+        values: Sequence[float | None] | None = self.values[column]
+        return values or ()
 
     def integer(self, column: str) -> int:
         """The value of a column of integers."""
-        return cast(int, self.values[column])
+        value: int = self.values[column]
+        return value
 
     def text(self, column: str) -> str:
         """The value of a column of texts."""
-        return cast(str, self.values[column])
+        value: str = self.values[column]
+        return value
 
 
 def open_frame(

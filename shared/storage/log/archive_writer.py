@@ -17,10 +17,8 @@ from io import FileIO
 from pathlib import Path
 from typing import IO
 
-import orjson
 import zstandard
 
-from schemas.envelope import EnvelopeFields
 from schemas.files.log_archive import (
     ARCHIVE_FORMAT,
     ArchivedSegment,
@@ -41,6 +39,7 @@ from shared.storage.log.archive_reader import (
     read_segments,
 )
 from shared.storage.log.log_bytes import LogBytes
+from shared.storage.log.log_lines import envelope_fields
 
 FRAME_BYTES = 1 << 20
 """Bytes of the log that are compressed into one frame."""
@@ -73,7 +72,7 @@ class _Scan:
 
     def take(self, line: bytes, before_us: int) -> bool:
         """Take the next line; False if it is at or after the time limit."""
-        fields = _fields(line)
+        fields = envelope_fields(line) if line.endswith(b"\n") else None
         if fields is not None:
             if fields.get("cause", "") is None:
                 self._root(fields["at_us"])
@@ -94,20 +93,6 @@ class _Scan:
             self.seqs[source] = max(seq, self.seqs.get(source, -1))
         self.since = {}
         self.root = LogPosition(position=self.position, offset=self.offset, at_us=at_us, seqs={**self.seqs})
-
-
-def _fields(line: bytes) -> EnvelopeFields | None:
-    """The fields of an envelope; None if the line is not a complete message."""
-    try:
-        fields = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    wanted = {"id": str, "source": str, "seq": int, "at_us": int}
-    is_complete = isinstance(fields, dict) and line.endswith(b"\n")
-    if not is_complete or not all(isinstance(fields.get(k), t) for k, t in wanted.items()):
-        return None
-    found: EnvelopeFields = fields
-    return found
 
 
 def find_archivable(log: LogBytes, before_us: int) -> ArchivableSegment | None:

@@ -13,9 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
-
-import orjson
 
 from schemas.envelope import Envelope, EnvelopeFields
 from schemas.files.log_archive import LogPosition
@@ -26,6 +23,7 @@ from shared.storage.log.archive_reader import commissioning_lines, segment_ends_
 from shared.storage.log.archive_writer import TruncatedLog, truncated_path
 from shared.storage.log.log_bytes import LogBytes, site_log
 from shared.storage.log.log_index import Indexer, LogIndex, MakeSubjectsOf, Stride
+from shared.storage.log.log_lines import envelope_fields
 from shared.storage.log.log_reader import LineFilter, LogQuery, commissioned_with
 
 STRIDE = 512
@@ -114,7 +112,7 @@ class IndexedLog:
         stride = self.strides[_before(self.strides, position)]
         offset, at_us, seqs = stride.offset, stride.at_us, dict(stride.seqs)
         for at, line in self.lines(stride.position, position - stride.position + 1):
-            if (fields := _envelope_fields(line)) is not None:
+            if (fields := envelope_fields(line)) is not None:
                 at_us, source = fields["at_us"], fields["source"]
                 if at < position:
                     seqs[source] = max(fields["seq"], seqs.get(source, -1))
@@ -198,7 +196,7 @@ class IndexedLog:
         start = self.strides[entry].position
         most = self.strides[until].position - start if until < len(self.strides) else None
         for position, line in self.lines(start, most):
-            yield position, _envelope_fields(line)
+            yield position, envelope_fields(line)
 
     def _count(self, length: int, source: str | None, seq: int, at_us: int) -> None:
         if self._message_count % STRIDE == 0:
@@ -225,7 +223,7 @@ class IndexedLog:
             self._commissioning_lines = commissioning_lines(self.content.archive, self._live_start)
         except OperationFailed as error:
             log.warning("%s", error)
-        heads = [(position, _envelope_fields(line)) for position, line in self._commissioning_lines.items()]
+        heads = [(position, envelope_fields(line)) for position, line in self._commissioning_lines.items()]
         self._commissioned = {head["id"]: position for position, head in heads if head is not None}
 
     def _index_rest(self, strides: list[Stride]) -> bool:
@@ -259,7 +257,7 @@ class IndexedLog:
                 if not line.endswith(b"\n"):
                     self._truncate()
                     break
-                fields = _envelope_fields(line)
+                fields = envelope_fields(line)
                 if fields is None:
                     self._count(len(line), None, 0, self._at_us)
                 else:
@@ -289,7 +287,7 @@ class IndexedLog:
             with self.content.opened(max(0, last.offset - 1)) as file:
                 if last.offset and file.read(1) != b"\n":
                     return False
-                fields = _envelope_fields(file.readline())
+                fields = envelope_fields(file.readline())
         except ArchiveDamaged:
             return False
         is_next = fields is None or fields["seq"] > last.seqs.get(fields["source"], -1)
@@ -303,18 +301,6 @@ def _before(places: Sequence[Stride], position: int) -> int:
 
 def _stride_of(place: LogPosition) -> Stride:
     return Stride(place.position, place.offset, place.at_us, place.seqs)
-
-
-def _envelope_fields(line: bytes) -> EnvelopeFields | None:
-    """The fields of an envelope; None if the line is not one."""
-    try:
-        fields = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    wanted = {"id": str, "source": str, "seq": int, "at_us": int}
-    if isinstance(fields, dict) and all(isinstance(fields.get(k), t) for k, t in wanted.items()):
-        return cast("EnvelopeFields", fields)
-    return None
 
 
 class IndexedLogs:

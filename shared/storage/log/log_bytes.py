@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 from shared.storage.log.archive_reader import (
     BUFFER,
@@ -61,7 +61,7 @@ class LogBytes:
         live_start = read_live_start(live, self.path)
         if live_start == UNARCHIVED:
             return live
-        return cast(IO[bytes], io.BufferedReader(ArchivedStream(live, live_start, self.archive), BUFFER))
+        return io.BufferedReader(ArchivedStream(live, live_start, self.archive), BUFFER)
 
     def lines(self, offset: int = 0) -> Iterator[bytes]:
         """Every line without its newline, from the start of a line on; errors as in `raw_lines`."""

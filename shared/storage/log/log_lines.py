@@ -7,10 +7,12 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Protocol
 
+import orjson
 import zstandard
 
+from schemas.envelope import EnvelopeFields
 from shared.basics.errors import InvalidInput, NotFound
 from shared.storage.files.file_errors import file_error
 
@@ -20,7 +22,20 @@ LINE_MAX = 16 << 20
 """Longest line that is read, in bytes: twice the largest message that Kafka accepts."""
 
 
-def _opened(path: Path) -> IO[bytes]:
+class ByteSink(Protocol):
+    """A file, compressed or not, to which lines are written."""
+
+    def write(self, data: bytes, /) -> int: ...
+    def close(self) -> None: ...
+
+
+class ByteLines(Protocol):
+    """A file, compressed or not, from which lines are read."""
+
+    def readline(self, size: int, /) -> bytes: ...
+
+
+def _opened(path: Path) -> io.BufferedWriter:
     """Open a file for writing; OSError for a pipe without a reader, which would block."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o666)
     os.set_blocking(descriptor, True)
@@ -35,7 +50,7 @@ class LineWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._raw: IO[bytes] | None = None
+        self._raw: io.BufferedWriter | None = None
         try:
             self._raw = _opened(path)
             self._file = _compressed(path, self._raw)
@@ -66,14 +81,14 @@ class LineWriter:
         """Close without another flush, which would fail again."""
         raw, self._raw = self._raw, None
         if raw is not None:
-            cast(io.BufferedWriter, raw).raw.close()
+            raw.raw.close()
 
 
-def _compressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
+def _compressed(path: Path, raw: io.BufferedWriter) -> ByteSink:
     if path.suffix == ".zst":
         return zstandard.ZstdCompressor(level=3).stream_writer(raw, closefd=False)
     if path.suffix == ".gz":
-        return cast(IO[bytes], gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=3, mtime=0))
+        return gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=3, mtime=0)
     return raw
 
 
@@ -115,19 +130,31 @@ def lines_of_file(raw: IO[bytes], offset: int = 0) -> Iterator[bytes]:
     raw.seek(0)
     magic = raw.read(4)
     raw.seek(offset)
-    stream: IO[bytes] = raw
+    stream: ByteLines = raw
     if magic == ZSTD_MAGIC:
         reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        stream = io.BufferedReader(cast(io.RawIOBase, reader), 1 << 20)
+        stream = io.BufferedReader(reader, 1 << 20)
     elif magic[:2] == GZIP_MAGIC:
-        stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="rb"))
+        stream = gzip.GzipFile(fileobj=raw, mode="rb")
     yield from bounded_lines(stream)
 
 
-def bounded_lines(stream: IO[bytes]) -> Iterator[bytes]:
+def bounded_lines(stream: ByteLines) -> Iterator[bytes]:
     """The lines of a stream, each cut to LINE_MAX bytes."""
     while line := stream.readline(LINE_MAX):
         rest = line
         while len(rest) == LINE_MAX and not rest.endswith(b"\n"):
             rest = stream.readline(LINE_MAX)
         yield line
+
+
+def envelope_fields(line: bytes) -> EnvelopeFields | None:
+    """The fields of an envelope; None if the line is not one."""
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    wanted = {"id": str, "source": str, "seq": int, "at_us": int}
+    is_complete = isinstance(fields, dict) and all(isinstance(fields.get(k), t) for k, t in wanted.items())
+    found: EnvelopeFields = fields
+    return found if is_complete else None

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from ops.client.answers import NEW_EVENTS
 from ops.client.event_stream import follow_events
 from ops.client.http_client import Client, RequestFailed
 from shared.basics.errors import TwinUnreachable
@@ -290,9 +291,10 @@ def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> N
     with answering({"/v1/events/stream": [stream(5), as_json({"error": "no"}, 503)]}, otherwise=HTML) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
         client = Client()
-        assert [event for event, _ in client.stream("/v1/events/stream", None)] == ["", "pod-0:5"]
+        assert [event for event, _ in client.stream(NEW_EVENTS, None)] == ["", "pod-0:5"]
+        again = client.stream(NEW_EVENTS, None)
         with pytest.raises(RequestFailed):
-            list(client.stream("/v1/events/stream", None))
+            list(again)
         with pytest.raises(TwinUnreachable):
             client.resource("/v1/clock")
     assert [answer.closed for answer in made] == [True, True, True]

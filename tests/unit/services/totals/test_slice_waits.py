@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import orjson
-
 from schemas.body import Body
 from schemas.envelope import enclose
 from schemas.messages.scheduler import (
@@ -18,7 +16,7 @@ from schemas.messages.scheduler import (
 )
 from schemas.names import Shape, Tier
 from schemas.recovery_policy import Choice
-from schemas.registry import encode
+from schemas.registry import decode, encode
 from services.totals.slice_waits import SliceWaits
 from tests.support.requested import slice_requested
 
@@ -37,8 +35,8 @@ class Heard(SliceWaits):
 
     def hear(self, lines: bytes) -> None:
         for one in lines.splitlines():
-            message = orjson.loads(one)
-            self.see(message["type"], message["fabric"], message["at_us"], message["body"])
+            message = decode(one)
+            self.see(message.fabric, message.at_us, message.body)
 
 
 def requested(at_us: int, number: int, tier: Tier = "research", shape: Shape = (4, 4, 4)) -> bytes:

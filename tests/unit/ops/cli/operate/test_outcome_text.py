@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ops.cli.operate.outcome_text import EFFECTS, SENTENCES, Sentence, outcome_text, refusal_of
-from ops.client.answers import as_record
+from ops.cli.operate.outcome_text import EFFECTS, SENTENCES, Sentence, outcome_text
+from ops.client.answers import as_record, refusal_of
 from schemas.registry import TYPES
 
 
