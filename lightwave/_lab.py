@@ -4,6 +4,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lightwave._arguments import check_argument_types
 from lightwave._errors import without_option_names
@@ -34,7 +35,7 @@ class LabRun:
     """
 
     figures: Mapping[str, float | None]
-    reports: tuple[Mapping[str, object], ...]
+    reports: tuple[Mapping[str, Any], ...]
     messages: int
     wall_s: float
     log_sha256: str

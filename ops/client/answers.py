@@ -50,13 +50,6 @@ class JsonRecord(dict[str, Any]):
             raise AttributeError(f"no field {name!r}") from None
 
 
-def as_record(content: Any) -> Any:
-    """The same JSON with JsonRecords for its objects."""
-    if isinstance(content, dict):
-        return JsonRecord({name: as_record(value) for name, value in content.items()})
-    return [as_record(item) for item in content] if isinstance(content, list) else content
-
-
 @dataclass(frozen=True, slots=True)
 class ApiPath(Generic[AnswerT]):
     """A path of the HTTP API. Its answer is an AnswerT, or a list of them."""

@@ -1,5 +1,5 @@
 """Rules that every log must satisfy, checked from the messages alone, without the services."""
 
-from ops.invariants.checker import AllCheckers, Checker, check_all
+from ops.invariants.checker import AllCheckers, Checker
 
-__all__ = ["AllCheckers", "Checker", "check_all"]
+__all__ = ["AllCheckers", "Checker"]

@@ -1,6 +1,6 @@
 """Checkers read a log in order and report each broken rule in one sentence."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 from ops.invariants.chip_time import ChipTimeChecker
@@ -109,9 +109,3 @@ def _checkers(first: Envelope) -> FabricCheckers:
     if "traffic" in services:
         return NetworkCheckers()
     return PodCheckers() if "scheduler" in services or not services else PartCheckers()
-
-
-def check_all(log: Iterable[Envelope]) -> list[str]:
-    """Every violation in one site's log."""
-    checkers = AllCheckers()
-    return [problem for message in log for problem in checkers.see(message)]

@@ -97,11 +97,6 @@ def _fields(readings: OcsReadings) -> "dict[str, pa.Array]":
     return columns
 
 
-def readings_of(state: OcsState, at_us: int) -> OcsReadings:
-    """The readings of all OCSes at a time."""
-    return _read(state, chassis_of(state, at_us), at_us)
-
-
 def _read(state: OcsState, chassis: ChassisState, at_us: int) -> OcsReadings:
     made = ocs_calibration(state.seed, state.fabric, state.ocs_count, state.radix)
     return read_ocses(state.seed, state.fabric, made, chassis, at_us)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from ops.invariants import check_all
 from ops.lab.run import site_digest
 from ops.sites.configuration import config_from_pairs, config_from_sections, superpod_config
 from schemas.api.whatif import LossReport
@@ -55,6 +54,7 @@ from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_copies import StateCopies
+from tests.support.log_checks import check_all
 from tests.support.pods import first_message
 
 BUSY = ["failures.host_per_day=0.02", "failures.link_per_day=0.001"]

@@ -22,8 +22,8 @@ import pytest
 from shared.basics.units import US_PER_HOUR
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.runtimes.poll import poll_until
-from shared.storage.log.log_lines import read_lines
 from tests.support.living import READY_S_MAX, LivingTwin, cli, living
+from tests.support.log_checks import read_lines
 
 pytestmark = pytest.mark.slow("starts and restores a twin a dozen times under load")
 

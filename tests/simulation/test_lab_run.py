@@ -24,8 +24,8 @@ from services.fabric_kinds import services_of
 from services.totals.fabric_spans import PodSpan
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.lab import Lab
-from shared.storage.log.log_lines import read_lines
 from tests.support.child_processes import children
+from tests.support.log_checks import read_lines
 
 BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3"]
 REPEAT = ["lightwave"]

@@ -38,12 +38,12 @@ from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin_loop import EmbeddedTwin, WakeOnPut, WakingRedisStore
 from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLogs
-from shared.storage.log.log_lines import read_lines
 from shared.storage.log.log_reader import commissioned_with
 from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_copies import StateCopies
+from tests.support.log_checks import read_lines
 from tests.support.memory_operations import MemoryOperations
 from tests.support.pods import first_message
 from tests.support.single_token import single_token

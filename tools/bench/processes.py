@@ -15,7 +15,7 @@ from typing import Any
 from ops.twin.data_folder import DataFolder
 from schemas.registry import decode, encode
 from shared.basics.errors import OperationFailed
-from shared.storage.log.log_lines import read_lines
+from shared.storage.log.log_lines import raw_lines
 
 READY_S_MAX = 30.0
 
@@ -31,7 +31,7 @@ def lightwave_command() -> str:
 
 def floor_of(path: Path, clock: Callable[[], float] = time.perf_counter) -> tuple[float, int]:
     """(seconds by a clock to only decode, encode and hash a log, how many messages it has)."""
-    lines = list(read_lines(path))
+    lines = [line.rstrip(b"\n") for line in raw_lines(path)]
     started = clock()
     digest = sha256()
     for line in lines:

@@ -25,5 +25,5 @@ for crews in (2, 4, 6, 8):
     print(f"{crews} crews: {steady.availability:.4f}, {steady.mean_wait:.2f} days of wait for one")
 
 # %% One host over a week, from new: mean share of time that it is up
-host = availability.AlternatingRenewal(mean_up=500, mean_down=2)
-print(f"{host.interval_availability(7):.5f}, in the long run {host.availability:.5f}")
+renewal = availability.AlternatingRenewal(mean_up=500, mean_down=2)
+print(f"{renewal.interval_availability(7):.5f}, in the long run {renewal.availability:.5f}")

@@ -30,7 +30,8 @@ for figure in answer.figures:
     print(f"[{figure.interval.low:.3f}, {figure.interval.high:.3f}]")
 for one in answer.differences:
     print(f"{one.measure}: {one.interval.value:+.3f} [{one.interval.low:+.3f}, {one.interval.high:+.3f}]")
-print(answer.claim.word, "-", answer.claim.sentence)
+if answer.claim is not None:
+    print(answer.claim.word, "-", answer.claim.sentence)
 
 # %% One row per run, and one row per run and hour
 runs = answer.runs()
@@ -48,5 +49,6 @@ print(duckdb.read_parquet(f"{answer.folder}/runs/*.parquet").aggregate("avg(good
 
 # %% Finished runs are kept: only those of two more seeds are run
 more = lightwave.sweep({**QUESTION, "seeds": 10}, folder="technicians.results", workers=2, resume=True)
-print(len(more.runs()), more.claim.sentence)
+if more.claim is not None:
+    print(len(more.runs()), more.claim.sentence)
 more.report("technicians.html")

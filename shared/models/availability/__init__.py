@@ -1,7 +1,7 @@
 """Closed forms of availability: fabrics, goodput of slices, placement, machine repair."""
 
 from shared.models.availability.alternating_renewal import AlternatingRenewal
-from shared.models.availability.binomial import at_least, binomial, fewer_than, tails
+from shared.models.availability.binomial import at_least, binomial, tails
 from shared.models.availability.fabric_availability import fabric_availability, fabric_ocs
 from shared.models.availability.machine_repair import MachineRepair, machine_repair
 from shared.models.availability.promised_goodput import (
@@ -22,7 +22,6 @@ __all__ = [
     "binomial",
     "fabric_availability",
     "fabric_ocs",
-    "fewer_than",
     "goodput_figure",
     "machine_repair",
     "placement_curve",

@@ -47,8 +47,3 @@ def tails(trials: int, success: float) -> tuple[FloatArray, FloatArray]:
 def at_least(trials: int, success: float) -> FloatArray:
     """P(at least k of `trials` succeed) for k = 0 … trials, shape (trials + 1,). The first is exactly 1."""
     return tails(trials, success)[0]
-
-
-def fewer_than(trials: int, success: float) -> FloatArray:
-    """P(fewer than k of `trials` succeed) for k = 0 … trials, shape (trials + 1,). The first is exactly 0."""
-    return tails(trials, success)[1]

@@ -7,7 +7,7 @@ their names, the last axis fastest: cube 12's face +y, index 7 is link end 96 ×
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -240,10 +240,6 @@ class Plant:
             places.append(place)
         return self._part(kind, fabric, tuple(reversed(places)))
 
-    def parts(self, word: str, fabric: str) -> Iterator[Part]:
-        """All parts of a kind, in order of number."""
-        return (self.part(word, number, fabric) for number in range(self.population(word)))
-
     def _part(self, kind: PartKind, fabric: str, places: tuple[int, ...]) -> Part:
         at = tuple(zip(kind.axes, places, strict=True))
         number = 0
@@ -279,11 +275,6 @@ class Plant:
         """Number of parts of a kind in one part of an enclosing kind."""
         return self.population(word) // self.population(above)
 
-    def made_of(self, part: Part) -> tuple[Part, ...]:
-        """The direct components of the part, in order of kind and number."""
-        words = [kind.word for kind in self.kinds if kind.parent == part.kind]
-        return tuple(self.part(w, n, part.fabric) for w in words for n in self.numbers_in(part, w))
-
     def numbers_in(self, part: Part, word: str) -> range:
         """The numbers of all parts of a kind in a part, at any depth; for its own kind, its own."""
         if part.kind not in self.lineage(word):
@@ -292,20 +283,6 @@ class Plant:
         return range(part.number * ratio, (part.number + 1) * ratio)
 
     # --- light ------------------------------------------------------------------------------------------
-
-    def joined(self, part: Part) -> tuple[Part, ...]:
-        """The parts at the other ends of the part's own fibres.
-
-        For a link end in order of strand; for the port of an OCS the link end that enters it; empty for a
-        spare port and all other parts.
-        """
-        ends = self.ends
-        if part.kind == ends.kind:
-            far = ends.fibres[part.number].tolist()
-            return tuple(self.part(ends.lead_to, number, part.fabric) for number in far if number != NO_END)
-        if part.kind != ends.lead_to or self.end_at[part.number] == NO_END:
-            return ()
-        return (self.part(ends.kind, int(self.end_at[part.number]), part.fabric),)
 
     @cached_property
     def end_at(self) -> IntArray:

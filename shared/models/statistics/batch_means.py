@@ -1,4 +1,4 @@
-"""Statistics of one long run: warm-up and batch means."""
+"""Statistics of one long run by batch means."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,7 +13,6 @@ BATCHES_MIN = 20
 CORRELATION_MAX = 0.2
 """Batches with a higher correlation of neighbours are too short."""
 CORRELATION_LEFT_MAX = 0.9
-MSER_STEP = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +27,6 @@ class Batches:
     length: int
     correlation: float
     is_sound: bool
-
-
-def warm_up(values: npt.ArrayLike) -> int:
-    """Number of first values to leave out, by MSER-5 (White 1997), which minimises the error of the mean of
-    the rest.
-
-    At most half of them; half means that the run is too short.
-    """
-    runs = np.asarray(values, dtype=np.float64)
-    whole = len(runs) // MSER_STEP
-    if whole < 2:
-        return 0
-    fives = runs[: whole * MSER_STEP].reshape(whole, MSER_STEP).mean(axis=1)
-    left = np.arange(whole, 0, -1, dtype=np.float64)
-    sums, squares = (np.cumsum(x[::-1])[::-1] for x in (fives, fives * fives))
-    errors = (squares - sums * sums / left) / (left * left)
-    allowed = whole // 2 + 1
-    return MSER_STEP * int(np.argmin(errors[:allowed]))
 
 
 def batch_means(values: npt.ArrayLike, confidence: float = 0.95) -> Batches:

@@ -92,11 +92,6 @@ def _compressed(path: Path, raw: io.BufferedWriter) -> ByteSink:
     return raw
 
 
-def read_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
-    """Every line of a log file without its newline; errors as in `raw_lines`."""
-    return (line.rstrip(b"\n") for line in raw_lines(path, offset))
-
-
 def raw_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
     """Every line of a log file; its first bytes tell the compression. Each line ends with its newline, except
     a torn last line and lines longer than LINE_MAX. Those are cut to LINE_MAX, because a small compressed

@@ -10,6 +10,7 @@ from schemas.envelope import Envelope
 from schemas.messages.failures import FaultBegan, FaultEnded
 from shared.engine.service import DocumentKey, Output, Service, on
 from shared.engine.state import State
+from tests.support.plant_parts import joined, parts_of
 from tests.support.toy_fabric.config import LampFieldConfig, LampLit, LampOut, lamp_field_plant
 
 
@@ -52,7 +53,7 @@ def _on_fault_began(state: FieldState, body: FaultBegan, _message: Envelope) -> 
     state.since_us[body.target] = state.changed_us[body.target] = state.now_us
     _changed(state, body.target)
     plant = lamp_field_plant()
-    (far,) = plant.joined(plant.parse(body.target))
+    (far,) = joined(plant, plant.parse(body.target))
     return [LampOut(lamp=body.target, shines_at=far["mast"])]
 
 
@@ -66,7 +67,7 @@ def _on_fault_ended(state: FieldState, body: FaultEnded, _message: Envelope) -> 
 
 def _lamp_keys(state: FieldState) -> Iterable[DocumentKey]:
     yield "summaries", f"{state.fabric}/lamps"
-    yield from (("lamps", lamp.name) for lamp in lamp_field_plant().parts("end", state.fabric))
+    yield from (("lamps", lamp.name) for lamp in parts_of(lamp_field_plant(), "end", state.fabric))
 
 
 def _lamp_document(state: FieldState, key: DocumentKey) -> BaseModel:

@@ -15,6 +15,7 @@ from services.gateway.resources import kind_views, related
 from services.gateway.resources.lookup import find_resource
 from services.gateway.resources.status_documents import read_all, read_one
 from services.gateway.runtime_ports import FabricView, KindView, TwinPorts
+from tests.support.plant_parts import joined
 from tests.support.toy_fabric.services import FieldSummary, LampDocument
 
 LAMPS: "ResourceKind[LampRow]" = ResourceKind(
@@ -114,7 +115,7 @@ def _trace(twin: TwinPorts, name: str) -> LampPath:
     lamp: LampRow = find_resource(twin, LAMP_VIEW, name)
     fabric = name.partition("/")[0]
     plant = fabric_plant(twin, fabric)
-    (far,) = plant.joined(plant.parse(name))
+    (far,) = joined(plant, plant.parse(name))
     return LampPath(lamp=name, far_lamp=far.name if lamp.state == "lit" else None)
 
 

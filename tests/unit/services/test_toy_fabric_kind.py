@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from ops.cli.main import root
-from ops.invariants.checker import check_all
 from ops.requests.name_expansion import lacks_fabric
 from ops.sites.site_plans import default_names, single_fabric_sites
 from schemas.api.changes import InjectChange
@@ -36,8 +35,8 @@ from shared.engine.state_codec import decode_state, encode_state
 from shared.engine.state_layout import state_layout
 from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS, SLICE_CHECKS
 from shared.models.faults.fault_kinds import FAULTS
-from shared.storage.log.log_lines import read_lines
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
+from tests.support.log_checks import check_all, read_lines
 from tests.support.rig import Bench, bodies
 from tests.support.served import served
 from tests.support.toy_fabric.config import LampFailuresConfig, LampFieldConfig

@@ -24,8 +24,9 @@ from shared.storage.log import indexed_log as indexed
 from shared.storage.log import log_index
 from shared.storage.log.indexed_log import STRIDE, IndexedLog
 from shared.storage.log.log_bytes import site_log
-from shared.storage.log.log_lines import LineWriter, read_lines
+from shared.storage.log.log_lines import LineWriter
 from shared.storage.log.log_reader import LogQuery
+from tests.support.log_checks import read_lines
 
 
 def message(n: int, at_us: int) -> Envelope:

@@ -2,7 +2,7 @@
 
 from shared.models.topology.routing.build import healthy_load, routing_table
 from shared.models.topology.routing.proof import Channel, Proof, find_cycle, prove, throughput_of
-from shared.models.topology.routing.routed_paths import Paths, path_between, paths_of
+from shared.models.topology.routing.routed_paths import Paths, paths_of
 from shared.models.topology.routing.routing_figures import RoutingFigures, figures_of, routing_figures
 from shared.models.topology.routing.table import RoutingTable
 
@@ -15,7 +15,6 @@ __all__ = [
     "figures_of",
     "find_cycle",
     "healthy_load",
-    "path_between",
     "paths_of",
     "prove",
     "routing_figures",

@@ -40,17 +40,6 @@ def paths_of(table: RoutingTable) -> Iterator[Paths]:
             yield _unfold(table, move, row[different] + start, target[different])
 
 
-def path_between(table: RoutingTable, source: int, target: int) -> Paths:
-    """The way of one ordered pair of different chips."""
-    origin = np.full(table.topology.chips, -1)
-    origin[table.sources] = np.arange(len(table.sources))
-    for move in table.moves:
-        back = np.argsort(move)
-        if (row := origin[back[source]]) >= 0:
-            return _unfold(table, move, np.array([row]), np.array([back[target]]))
-    raise AssertionError("the sources of all groups are the chips of the slice")
-
-
 def _unfold(table: RoutingTable, move: IntArray, rows: IntArray, stored: IntArray) -> Paths:
     """Ways of stored sources (rows of the table) and targets, after a move."""
     first, last, origin = table.first[rows, stored], table.last[rows, stored], table.sources[rows]

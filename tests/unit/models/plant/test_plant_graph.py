@@ -22,6 +22,7 @@ from shared.models.superpod.shapes import slice_joins
 from shared.models.superpod.superpod_plant import superpod_plant, switched_ports
 from shared.models.superpod.wiring import join_ports, ocs_radix
 from tests.support.impact_oracle import impact_by_numbers
+from tests.support.plant_parts import joined, parts_of
 
 Circuit = tuple[int, int, int]
 POD = "pod-0"
@@ -162,11 +163,11 @@ def test_light_arrives_where_the_arrays_say(use: Use, data: st.DataObject) -> No
     paths = graph.light_path(end, circuits)
     far = graph.far_end(paths)
     assert (NO_END if far is None else far.number) == far_ends[number]
-    assert [path[:2] for path in paths] == [(end, port) for port in plant.joined(end)]
+    assert [path[:2] for path in paths] == [(end, port) for port in joined(plant, end)]
     for path in paths:
-        joined = [pair for pair in circuits.tolist() if path[1].number in pair]
-        assert [{part.number for part in path[1:3]}] * len(joined) == [set(pair) for pair in joined]
-        assert len(path) == (4 if joined else 2)
+        crossing = [pair for pair in circuits.tolist() if path[1].number in pair]
+        assert [{part.number for part in path[1:3]}] * len(crossing) == [set(pair) for pair in crossing]
+        assert len(path) == (4 if crossing else 2)
 
 
 def test_a_circuit_makes_a_path_of_light_from_end_to_end() -> None:
@@ -233,9 +234,9 @@ def test_racks_and_domains_of_a_network_are_those_of_its_layout(hardware: Networ
     plant, network = network_plant(hardware), network_of(hardware)
     graph, words = plant_graph(plant), ("rack", "power", "control")
     for word in words:
-        for holder in plant.parts(word, "dcn-0"):
+        for holder in parts_of(plant, word, "dcn-0"):
             assert graph.dependents(holder, "ocs") == tuple(ocses_of(network, word, holder.number))
-    for ocs in plant.parts("ocs", "dcn-0"):
+    for ocs in parts_of(plant, "ocs", "dcn-0"):
         domain = int(network.domains[ocs.number])
         expected = [
             f"dcn-0/rack-{ocs.number // network.switches}",
@@ -244,7 +245,7 @@ def test_racks_and_domains_of_a_network_are_those_of_its_layout(hardware: Networ
         ]
         assert [part.name for part in graph.depends_on(ocs, words)] == expected
         assert [part.name for part in graph.enclosing(ocs, words)] == expected
-    for bundle in plant.parts("bundle", "dcn-0"):
+    for bundle in parts_of(plant, "bundle", "dcn-0"):
         block, rack = divmod(bundle.number, network.racks)
         inside = ocses_of(network, "rack", rack)
         powers = sorted({int(network.domains[ocs]) for ocs in inside})
@@ -253,7 +254,7 @@ def test_racks_and_domains_of_a_network_are_those_of_its_layout(hardware: Networ
         assert [part.name for part in found] == [*every, *(f"dcn-0/ocs-{ocs}" for ocs in inside)]
         common = [part.name for part in graph.enclosing(bundle, ("block", "rack", "power"))]
         assert common == (every if len(powers) == 1 else every[:2])
-    for held in plant.parts("rack", "dcn-0"):
+    for held in parts_of(plant, "rack", "dcn-0"):
         powers = sorted({int(network.domains[ocs]) for ocs in ocses_of(network, "rack", held.number)})
         common_powers = [part.number for part in graph.enclosing(held, ("power",))]
         assert common_powers == (powers if len(powers) == 1 else [])

@@ -13,6 +13,7 @@ from shared.basics.errors import InvalidInput
 from shared.models.static_pod.static_pod_plant import neighbour_end, static_pod_plant
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import FACES, link_end
+from tests.support.plant_parts import joined
 
 POD, SUPERPOD = static_pod_plant(), superpod_plant(64)
 ALL_ENDS = np.arange(6144)
@@ -83,4 +84,4 @@ def test_numbers_keep_their_shape(shape: tuple[int, ...]) -> None:
 def test_both_strands_of_a_link_end_lead_to_its_neighbour() -> None:
     assert (POD.far_ends() == neighbour_end(ALL_ENDS)).all()
     end = POD.parse("pod-0/cube-0/-x/5")
-    assert [far.name for far in POD.joined(end)] == ["pod-0/cube-48/+x/5"] * 2
+    assert [far.name for far in joined(POD, end)] == ["pod-0/cube-48/+x/5"] * 2

@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from shared.basics.errors import InvalidInput
-from shared.models.statistics.batch_means import BATCHES_MIN, batch_means, warm_up
+from shared.models.statistics.batch_means import BATCHES_MIN, batch_means
 
 
 def autoregressive(rng: np.random.Generator, n: int, memory: float, start: float = 0.0) -> np.ndarray:
@@ -40,17 +40,3 @@ def test_a_run_too_short_for_its_memory_reports_it() -> None:
 def test_so_few_values_are_no_run() -> None:
     with pytest.raises(InvalidInput, match="values 19"):
         batch_means(np.zeros(BATCHES_MIN - 1))
-
-
-def test_the_beginning_that_is_unlike_the_rest_is_left_out() -> None:
-    rng = np.random.default_rng(10)
-    run = rng.normal(size=1000)
-    run[:120] += np.linspace(8.0, 0.0, 120)
-    assert 60 <= warm_up(run) <= 250
-    assert abs(run[warm_up(run) :].mean()) < 0.1 < run.mean()
-    assert np.median([warm_up(rng.normal(size=1000)) for _ in range(50)]) <= 100
-    assert warm_up(np.full(40, 0.7)) == 0
-
-
-def test_of_a_run_that_never_settles_half_is_left_out() -> None:
-    assert warm_up(np.arange(200.0)) == 100

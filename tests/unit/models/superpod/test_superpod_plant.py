@@ -24,6 +24,7 @@ from shared.models.superpod.wiring import (
     link_end,
     ocs_radix,
 )
+from tests.support.plant_parts import joined, made_of
 
 POD = superpod_plant(64)
 WORDS = [kind.word for kind in POD.kinds]
@@ -160,15 +161,15 @@ def test_a_part_is_among_those_that_its_owner_is_made_of(part: Part) -> None:
     assert (owner is None) == (part.kind in ("cube", "ocs", "batch"))
     if owner is not None:
         assert part.name.startswith(f"{owner.name}/")
-        assert part in POD.made_of(owner)
-    for inner in POD.made_of(part):
+        assert part in made_of(POD, owner)
+    for inner in made_of(POD, part):
         assert POD.owner(inner) == part
     sizes = {
         "cube": 16 + CABLES_PER_CUBE + 96,
         "host": 4,
         "ocs": 2 * 136 + sum(one.count for one in PARTS_OF_AN_OCS) - 1,
     }
-    assert len(POD.made_of(part)) == sizes.get(part.kind, 0)
+    assert len(made_of(POD, part)) == sizes.get(part.kind, 0)
     of_a_cube = part.kind in ("cube", "host", "chip", "cable", "end")
     assert POD.failure_domain(part).name == (f"{part.fabric}/cube-{part['cube']}" if of_a_cube else part.name)
 
@@ -182,11 +183,11 @@ def test_a_number_beyond_the_last_part_is_no_part() -> None:
 def test_the_strands_of_a_link_end_reach_the_ports_that_the_wiring_shows(number: int) -> None:
     end, part = link_end(number), POD.part("end", number, "pod-0")
     assert part.name == end.name("pod-0")
-    ports = POD.joined(part)
+    ports = joined(POD, part)
     assert [port.name for port in ports] == [f"pod-0/ocs-{end.ocs}/{end.side(s)}{end.port}" for s in (0, 1)]
     assert sorted(SIDES[port["side"]] for port in ports) == ["N", "S"]
     for port in ports:
-        assert POD.joined(port) == (part,)
+        assert joined(POD, port) == (part,)
         assert part.number in POD.ends_on(port)
     driver = POD.part("chip", int(POD.ends.drivers[number]), "pod-0")
     assert driver["cube"] == end.cube
@@ -197,7 +198,7 @@ def test_the_strands_of_a_link_end_reach_the_ports_that_the_wiring_shows(number:
 
 def test_spare_ports_and_chips_are_joined_to_nothing() -> None:
     for name in ("ocs-3/N128", "ocs-3/S135", "ocs-3", "cube-2", "cube-2/host-1/chip-0"):
-        assert POD.joined(POD.parse(f"pod-0/{name}")) == ()
+        assert joined(POD, POD.parse(f"pod-0/{name}")) == ()
 
 
 JOINS = st.sampled_from([8, 64, 144]).flatmap(

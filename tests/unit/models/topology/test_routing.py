@@ -12,7 +12,6 @@ from shared.models.topology.graph import SliceTopology, slice_topology, without_
 from shared.models.topology.routing import (
     RoutingTable,
     healthy_load,
-    path_between,
     paths_of,
     prove,
     routing_figures,
@@ -186,17 +185,6 @@ def test_a_link_may_be_named_from_either_end() -> None:
     far = int(whole.neighbours[5, 2])
     one, other = (routing_table(without_links(whole, [link])) for link in ((5, 2), (far, 3)))
     assert (one.first == other.first).all()
-
-
-def test_one_pair_takes_the_way_of_the_table() -> None:
-    table = routing_table(without_ocs(slice_topology((4, 4, 8)), range(32, 47)))
-    assert (table.first == ESCAPE).any()
-    assert (table.last != DIRECT).any()
-    ways = followed(table).ways
-    for source, target in [(0, 127), (64, 3), (100, 99), *np.argwhere(table.first == ESCAPE)[:3].tolist()]:
-        path = path_between(table, source, target)
-        hops = zip(path.links[:, 0].tolist(), path.channels[:, 0].tolist(), strict=True)
-        assert list(hops) == ways[source, target]
 
 
 @pytest.mark.parametrize("lost", [[0, 16, 32], list(range(15))])

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from ops.cli.common.kind_tables import table_of
 from ops.cli.look.get import _description_text
 from ops.cli.main import root
-from ops.client.answers import as_record
 from schemas.resource_kinds import REPAIRS, VERDICTS
 from shared.basics.errors import LightwaveError, NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json, told
 from tests.support.gateway_twin import QUIET, DrivenTwin
+from tests.support.records import as_record
 
 pytestmark = pytest.mark.integration
 

@@ -11,10 +11,11 @@ import pytest
 from pydantic import BaseModel
 
 import schemas
-from ops.client.answers import DEFAULTS, JsonRecord, as_record
+from ops.client.answers import DEFAULTS, JsonRecord
 from schemas.api import descriptions, explain, ocs_management, rows, sensor_readings, whatif
 from schemas.api import network_rows as networks
 from schemas.documents import pods, repairs
+from tests.support.records import as_record
 
 MODULES = (descriptions, explain, ocs_management, rows, sensor_readings, whatif, networks, pods, repairs)
 

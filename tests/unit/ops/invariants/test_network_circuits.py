@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ops.invariants import AllCheckers, check_all
+from ops.invariants import AllCheckers
 from ops.invariants.checker import NetworkCheckers
 from schemas.body import Body
 from schemas.config.dcn import DcnConfig
@@ -23,6 +23,7 @@ from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_HOUR
 from shared.engine.cascades import LabRequest
 from shared.runtimes.lab import Lab
+from tests.support.log_checks import check_all
 
 DCN = "dcn-0"
 BLOCKS = (BlockGroupConfig(count=3, generation=400), BlockGroupConfig(count=5, generation=100, uplinks=256))

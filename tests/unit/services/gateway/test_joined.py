@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from ops.cli.common.kind_tables import table_of
-from ops.client.answers import as_record
 from schemas.resource_kinds import SLICES as SLICE_KIND
 from tests.support.gateway_twin import DrivenTwin
 from tests.support.joined_twin import JOB, NETWORK, SLICES, WAIT, joined_twin
+from tests.support.records import as_record
 
 pytestmark = pytest.mark.integration
 

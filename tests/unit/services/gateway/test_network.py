@@ -12,10 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ops.cli.common.kind_tables import table_of
 from ops.cli.look.trace import TRUNK_FIELDS, _trunk
-from ops.client.answers import as_record
 from schemas import resource_kinds
 from shared.models.network.blocks import network_of
 from tests.support.gateway_twin import NETWORK, Client, DrivenTwin, get, pod_and_network
+from tests.support.records import as_record
 from tests.unit.services.gateway.test_api_page import check_answer
 
 pytestmark = pytest.mark.integration

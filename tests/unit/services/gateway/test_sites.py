@@ -22,6 +22,7 @@ from shared.basics.errors import InvalidInput
 from shared.models.static_pod.static_pod_plant import static_pod_plant
 from shared.runtimes.simulated_clock import ClockState
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, as_logged, get
+from tests.support.plant_parts import joined
 
 pytestmark = pytest.mark.integration
 
@@ -148,7 +149,7 @@ def test_a_static_pod_has_no_ocs(client: Client) -> None:
 def test_its_light_takes_the_fixed_path(client: Client) -> None:
     made_of = static_pod_plant()
     for row in get(client, f"links?fabric={FIXED}")[::311]:
-        far = made_of.joined(made_of.parse(row["name"]))[0].name
+        far = joined(made_of, made_of.parse(row["name"]))[0].name
         path = get(client, f"trace/{row['name']}")
         assert row["ocs"] is None
         assert path["far_end"] == path["wanted_end"] == row["far_end"] == far

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.invariants.checker import check_all
 from schemas.config.pods import PodOcsConfig
 from schemas.documents.pods import PatchStatus
 from schemas.messages.failures import FaultEnded
@@ -25,6 +24,7 @@ from services.transceivers.service import SERVICE as TRANSCEIVERS
 from shared.basics.units import US_PER_DAY
 from shared.models.ocs.patches import port_at, port_place
 from shared.models.optics.palomar import insertion_loss_db
+from tests.support.log_checks import check_all
 from tests.support.ocs_model import CONFIG, SWITCHING_US, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 

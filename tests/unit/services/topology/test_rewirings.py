@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from ops.invariants import check_all
 from schemas.config.dcn import DcnConfig
 from schemas.config.network_hardware import BlockGroupConfig, NetworkConfig
 from schemas.documents.dcn import RewiringDocument
@@ -35,6 +34,7 @@ from services.trunks.trunk_links import carrying_circuits
 from shared.basics.units import US_PER_HOUR, US_PER_MS, US_PER_S
 from shared.models.network.blocks import network_of
 from shared.models.network.wiring import wiring_of
+from tests.support.log_checks import check_all
 from tests.support.pods import POD
 from tests.support.rig import Bench, bodies
 

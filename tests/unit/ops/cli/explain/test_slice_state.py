@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 
 from ops.cli.explain.slice_state import SPARE_LINKS_TEXT, _history_text
 from ops.cli.main import root
-from ops.client.answers import as_record
 from tests.support.fake_twin import answering, as_json
 from tests.support.gateway_twin import QUIET, DrivenTwin
+from tests.support.records import as_record
 
 pytestmark = pytest.mark.integration
 

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from ops.cli.operate.outcome_text import EFFECTS, SENTENCES, Sentence, outcome_text
-from ops.client.answers import as_record, refusal_of
+from ops.client.answers import refusal_of
 from schemas.registry import TYPES
+from tests.support.records import as_record
 
 
 def answer(

@@ -17,6 +17,7 @@ from shared.models.network.network_plant import network_plant
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import NETWORK, DrivenTwin, pod_and_network
+from tests.support.plant_parts import parts_of
 
 pytestmark = pytest.mark.integration
 
@@ -120,7 +121,7 @@ def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kin
             for fabric, plant in PLANTS.items()
             for word in kind.parts
             if plant.population(word)
-            for part in plant.parts(word, fabric)
+            for part in parts_of(plant, word, fabric)
         ]
 
 
