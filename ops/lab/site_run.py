@@ -7,10 +7,9 @@ know on the way: observers of the messages, a sink for the log, and a function t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from schemas.config.pods import AnyPodConfig
 from schemas.envelope import Envelope
 from schemas.files.site_plan import SitePlan
-from services.fabric_kinds import services_of
+from services.fabric_kinds import FABRIC_KINDS, services_of
 from services.totals.fabric_spans import FabricSpan, FabricTotals, fabric_span
 from services.totals.measures import NETWORKS
 from services.totals.network_totals import network_totals
@@ -56,10 +55,10 @@ class SiteRun:
     ) -> None:
         self.plan = plan
         self.at_us = UNTIL_COMMISSIONED if start_snapshot is None else start_snapshot.at_us - 1
-        pods = {name: c.pod for name, c in plan.fabrics.items() if isinstance(c, AnyPodConfig)}
-        self.pods = list(pods)
+        cubes = _cubes_of_pods(plan)
+        self.pods = list(cubes)
         self.recorder = SliceLogRecorder(
-            pods,
+            cubes,
             warmup_us,
             waits_since_us=warmup_us or UNTIL_COMMISSIONED,
             with_availability=start_snapshot is None,
@@ -165,6 +164,16 @@ class SiteRun:
             )
             for fabric, now in end.items()
         }
+
+
+def _cubes_of_pods(plan: SitePlan) -> dict[str, int]:
+    """The number of cubes of each fabric whose kind places slices on cubes."""
+    kinds = {name: FABRIC_KINDS[config.kind] for name, config in plan.fabrics.items()}
+    return {
+        name: kind.plant(plan.fabrics[name].hardware).population("cube")
+        for name, kind in kinds.items()
+        if kind.placement is not None
+    }
 
 
 def _only(names: Sequence[str]) -> Callable[[str], tuple[AnyService, ...]]:

@@ -23,28 +23,30 @@ AfterS = Annotated[
 ]
 
 
-class DrainChange(Model):
+class PartChange(Model):
+    """A change of one part. `change` names it."""
+
+    change: str
+    target: str = Field(examples=["pod-0/cube-12"])
+    after_s: AfterS = 0.0
+
+
+class DrainChange(PartChange):
     """Drain a cube."""
 
     change: Literal["drain"]
-    target: str = Field(examples=["pod-0/cube-12"])
-    after_s: AfterS = 0.0
 
 
-class UndrainChange(Model):
+class UndrainChange(PartChange):
     """Put a drained cube back into use."""
 
     change: Literal["undrain"]
-    target: str = Field(examples=["pod-0/cube-12"])
-    after_s: AfterS = 0.0
 
 
-class RepairChange(Model):
+class RepairChange(PartChange):
     """Clear the faults of a part and of what is in it: those that are active now."""
 
     change: Literal["repair"]
-    target: str = Field(examples=["pod-0/cube-12"])
-    after_s: AfterS = 0.0
 
 
 class InjectChange(FaultRequest):

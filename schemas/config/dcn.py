@@ -7,7 +7,7 @@ from schemas.config.failures import FailureRates, FailuresConfig
 from schemas.config.network_hardware import BLOCKS_MAX, NetworkConfig
 from schemas.config.parameter import parameter, same_parameter_as
 from schemas.config.pods import FabricConfig, OcsConfig
-from schemas.config.repairs import RepairsConfig
+from schemas.config.repairs import RepairsConfig, RepairShopConfig
 from schemas.limits import COUNT_MAX
 
 JOBS_MAX = 1_000
@@ -360,7 +360,7 @@ def _hours(default: float, text: str) -> float:
     return found
 
 
-class NetworkRepairsConfig(Model):
+class NetworkRepairsConfig(RepairShopConfig):
     """Technicians and repair times of a network."""
 
     technicians: int = same_parameter_as(RepairsConfig, "technicians")
@@ -376,6 +376,8 @@ class NetworkRepairsConfig(Model):
 
 class DcnConfig(FabricConfig):
     """A datacenter network: aggregation blocks joined by OCSes, without a spine ([LF] 2.1, Fig. 1b)."""
+
+    repair_times_model = NetworkRepairsConfig
 
     kind: Literal["dcn"] = "dcn"
     network: NetworkConfig = NetworkConfig()

@@ -8,6 +8,7 @@ from pydantic_core import CoreSchema, to_json
 
 from schemas.config.dcn import DcnConfig
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
+from schemas.config.repairs import RepairShopConfig
 
 CONFIGS: dict[str, type[FabricConfig]] = {
     "superpod": SuperpodConfig,
@@ -60,3 +61,16 @@ FabricKindName = Annotated[str, _KindNameSchema()]
 
 AnyConfig = Annotated[SerializeAsAny[FabricConfig], BeforeValidator(_validate_by_kind), _KindUnionSchema()]
 """A configuration of any kind, discriminated by `kind`."""
+
+
+def _validate_by_fields(value: object) -> object:
+    """Repair times as the model of a kind of fabric that has these fields; any other value as it is."""
+    models = {config.repair_times_model for config in CONFIGS.values()} if isinstance(value, dict) else ()
+    for model in models:
+        if isinstance(value, dict) and model is not None and value.keys() == model.model_fields.keys():
+            return model.model_validate_json(to_json(value))
+    return value
+
+
+AnyRepairTimes = Annotated[SerializeAsAny[RepairShopConfig], BeforeValidator(_validate_by_fields)]
+"""The `repair_times` of a configuration of any kind, as states store them: all fields, without the kind."""

@@ -4,7 +4,7 @@ source.
 Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab config` prints.
 """
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import (
     model_validator,
@@ -16,14 +16,11 @@ from schemas.config.failures import FailureRates, FailuresConfig, StaticFailures
 from schemas.config.network_hardware import NetworkConfig
 from schemas.config.parameter import parameter
 from schemas.config.quotas import parse_quotas
-from schemas.config.repairs import RepairsConfig, StaticRepairsConfig
+from schemas.config.repairs import RepairsConfig, RepairShopConfig, StaticRepairsConfig
 from schemas.config.scheduler import SchedulerConfig
 from schemas.config.transceivers import TransceiversConfig
 from schemas.config.workload import Trace, WorkloadConfig
 from schemas.limits import COUNT_MAX
-
-if TYPE_CHECKING:
-    from schemas.config.dcn import NetworkRepairsConfig
 
 
 class PodConfig(Model):
@@ -112,6 +109,9 @@ class FabricConfig(Model):
     """Configuration that all kinds of fabrics share. Together with the operators' requests it determines
     everything that happens in the fabric. `kind` selects the services and the other sections."""
 
+    repair_times_model: ClassVar[type[RepairShopConfig] | None] = None
+    """The model of `repair_times`; None if such a fabric has no repair shop."""
+
     kind: str
     seed: int = parameter(0, "seed of all random draws", unit="-", source="choice", ge=0, le=COUNT_MAX)
 
@@ -131,7 +131,7 @@ class FabricConfig(Model):
         return self.failures
 
     @property
-    def repair_times(self) -> "RepairsConfig | NetworkRepairsConfig":
+    def repair_times(self) -> RepairShopConfig:
         """The section `repairs`, with default times for parts that this kind of fabric does not have."""
         raise NotImplementedError(f"a {self.kind} has no repairs")
 
@@ -153,6 +153,8 @@ class FabricConfig(Model):
 class AnyPodConfig(FabricConfig):
     """Configuration that all kinds of pods share. Each kind lists the sections in its own order, which is
     their order on a log."""
+
+    repair_times_model = RepairsConfig
 
     if TYPE_CHECKING:
 

@@ -1,11 +1,13 @@
 """Repairs: technicians, shifts, spare parts and repair times."""
 
-from typing import Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import model_validator
 
 from schemas.body import Model
 from schemas.config.parameter import parameter, same_parameter_as
+
+ValueT = TypeVar("ValueT")
 
 
 def check_shift(begins_h: float, ends_h: float) -> None:
@@ -14,7 +16,26 @@ def check_shift(begins_h: float, ends_h: float) -> None:
         raise ValueError(f"shift_ends_h: {ends_h:g} is not after shift_begins_h, {begins_h:g}")
 
 
-class RepairsConfig(Model):
+class RepairShopConfig(Model):
+    """What the repair shop of a fabric of any kind needs: technicians and repair times. Each kind lists the
+    parameters in its own order, which is their order on a log."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def technicians(self) -> int: ...
+        @property
+        def repair_sigma(self) -> float: ...
+        @property
+        def queue_max(self) -> int: ...
+
+    def value_or(self, name: str, default: ValueT) -> ValueT:
+        """The value of a parameter; `default`, which is of its type, if the kind of fabric lacks it."""
+        value: ValueT = getattr(self, name, default)
+        return value
+
+
+class RepairsConfig(RepairShopConfig):
     """Technicians, shifts, spare parts and repair times."""
 
     technicians: int = parameter(

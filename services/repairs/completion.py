@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from schemas.config.repairs import RepairsConfig
 from schemas.messages.repairs import (
     BurnInBegun,
     PatchPort,
@@ -133,18 +132,17 @@ def _remove_from_tables(state: RepairsState, number: int) -> BegunRepair:
 
 
 def _burn_in_us(state: RepairsState, repair: Repair) -> int:
-    config = state.config
-    is_host = isinstance(config, RepairsConfig) and repair.kind in BURN_IN_KINDS
-    return round(config.burn_in_h * US_PER_HOUR) if isinstance(config, RepairsConfig) and is_host else 0
+    hours = state.config.value_or("burn_in_h", 0.0) if repair.kind in BURN_IN_KINDS else 0.0
+    return round(hours * US_PER_HOUR)
 
 
 def _is_misdiagnosed(state: RepairsState, number: int, repair: BegunRepair) -> bool:
     """Whether the wrong part was repaired. For fibres and mirrors diagnosis finds this out, not the shop."""
-    config = state.config
-    if not isinstance(config, RepairsConfig) or repair.work != "mend":
+    share = state.config.value_or("misdiagnosed", 0.0)
+    if not share or repair.work != "mend":
         return False
     drawn = draw_uniform(state.seed, state.repair_name(number), "misdiagnosed", repair.tries)
-    return drawn < config.misdiagnosed
+    return drawn < share
 
 
 def _record_end(

@@ -113,7 +113,7 @@ def _is_round_the_clock(state: RepairsState, technician: int) -> bool:
     name, first = ("off_hours_technicians", 0)
     if technician >= general:
         name, first = ("off_hours_fibre_technicians", general)
-    off_hours = getattr(state.config, name, None)
+    off_hours: int | None = state.config.value_or(name, None)
     return off_hours is None or technician - first < off_hours
 
 

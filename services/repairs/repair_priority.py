@@ -6,7 +6,6 @@ then the oldest. Fibre technicians take the shortest repair of a link end.
 
 from collections.abc import Iterable
 
-from schemas.config.repairs import RepairsConfig
 from services.repairs import spares
 from services.repairs.state import Repair, RepairsState
 from shared.models.faults.fault_kinds import FAULTS, mean_repair_h
@@ -45,7 +44,7 @@ def _free_technician(state: RepairsState, trade: range, off_hours: str) -> int |
 
 
 def _on_duty(state: RepairsState, trade: range, off_hours: str) -> Iterable[int]:
-    on_call = getattr(state.config, off_hours, None)
+    on_call: int | None = state.config.value_or(off_hours, None)
     shift = shift_of(state)
     return trade if on_call is None or shift is None or shift.is_on(state.now_us) else trade[:on_call]
 
@@ -53,11 +52,10 @@ def _on_duty(state: RepairsState, trade: range, off_hours: str) -> Iterable[int]
 def shift_of(state: RepairsState) -> Shift | None:
     """The shift of technicians who do not work round the clock; None if all do."""
     config = state.config
-    if not isinstance(config, RepairsConfig):
+    off_hours = ("off_hours_technicians", "off_hours_fibre_technicians")
+    if all(config.value_or(name, None) is None for name in off_hours):
         return None
-    if config.off_hours_technicians is None and config.off_hours_fibre_technicians is None:
-        return None
-    return Shift(config.shift_begins_h, config.shift_ends_h)
+    return Shift(config.value_or("shift_begins_h", 0.0), config.value_or("shift_ends_h", 24.0))
 
 
 def mean_work_h(state: RepairsState, repair: Repair) -> float:

@@ -5,7 +5,6 @@ arrives after the lead time. If work turns out to need a part later and none is 
 the level becomes negative.
 """
 
-from schemas.config.repairs import RepairsConfig
 from schemas.names import FaultKind
 from services.repairs.state import Repair, RepairsState
 from shared.basics.units import US_PER_DAY
@@ -21,14 +20,12 @@ def stock_of(state: RepairsState, repair: Repair) -> str | None:
     Every kind of OCS part has its own stock.
     """
     config = state.config
-    if not isinstance(config, RepairsConfig):
-        return None
     if repair.kind in TRAY_KINDS:
-        return None if config.host_spares is None else "host"
+        return None if config.value_or("host_spares", None) is None else "host"
     if repair.work == "replace":
-        return None if config.link_spares is None else "link"
+        return None if config.value_or("link_spares", None) is None else "link"
     if repair.kind in PART:
-        return None if config.ocs_spares is None else repair.kind
+        return None if config.value_or("ocs_spares", None) is None else repair.kind
     return None
 
 
@@ -50,9 +47,9 @@ def put_back(state: RepairsState, repair: Repair) -> None:
 
 def order(state: RepairsState, repair: Repair) -> None:
     """Order another part for one that was used."""
-    stock, config = stock_of(state, repair), state.config
-    if stock is not None and isinstance(config, RepairsConfig):
-        arrives_us = state.now_us + round(config.spares_lead_days * US_PER_DAY)
+    stock = stock_of(state, repair)
+    if stock is not None:
+        arrives_us = state.now_us + round(state.config.value_or("spares_lead_days", 0.0) * US_PER_DAY)
         state.spares_on_order = (*state.spares_on_order, (arrives_us, stock))
 
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from schemas.config.dcn import NetworkRepairsConfig
+from schemas.config.fabric_configs import AnyRepairTimes
 from schemas.config.pods import FabricConfig
-from schemas.config.repairs import RepairsConfig
 from schemas.messages.diagnosis import RepairWork
 from schemas.names import FaultKind
 from shared.engine.state import State
@@ -72,7 +71,7 @@ class EndedRepair(Repair):
 class RepairsState(State):
     """State of the repair shop of one fabric. Repairs are keyed by number, in the table of their state."""
 
-    config: RepairsConfig | NetworkRepairsConfig
+    config: AnyRepairTimes
     opened: int
     completed: int
     cancelled: int
@@ -97,7 +96,7 @@ class RepairsState(State):
     @property
     def fibre_technicians(self) -> int:
         """The number of technicians who work only at link ends; 0 in a network."""
-        return getattr(self.config, "fibre_technicians", 0)
+        return self.config.value_or("fibre_technicians", 0)
 
     def repair_name(self, number: int) -> str:
         return f"{self.fabric}/repair-{number}"

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from schemas.config.pods import PodConfig
 from schemas.envelope import Envelope
 from services.totals.availability_time import AVAILABILITY_TYPES, AvailabilitySpans, AvailabilityTime
 from services.totals.slice_waits import SliceWaits
@@ -25,18 +24,19 @@ class PodLog:
 
 
 class SliceLogRecorder:
-    """Records the waits of slices and the availability of cubes of a site's pods, by its messages.
+    """Records the waits of slices and the availability of cubes of a site's pods, by its messages. `cubes` is
+    the number of cubes of each pod.
 
     Counts only waits that start after `since_us`. Availability is known only of pods that are recorded from
     their commissioning, `with_availability`.
     """
 
     def __init__(
-        self, pods: Mapping[str, PodConfig], since_us: int, *, waits_since_us: int, with_availability: bool
+        self, cubes: Mapping[str, int], since_us: int, *, waits_since_us: int, with_availability: bool
     ) -> None:
         self.waits = SliceWaits(waits_since_us)
         self._availability = {
-            name: AvailabilityTime(pod.cubes, since_us) for name, pod in pods.items() if with_availability
+            pod: AvailabilityTime(number, since_us) for pod, number in cubes.items() if with_availability
         }
 
     def see(self, cascade: Sequence[Envelope]) -> None:

@@ -16,9 +16,8 @@ from shared.models.faults.link_faults import LINK_FAULTS, NATURAL_SHARES, PATH_F
 from shared.models.ocs.parts import PART, share_of_one
 
 if TYPE_CHECKING:
-    from schemas.config.dcn import NetworkRepairsConfig
     from schemas.config.failures import FailureRates
-    from schemas.config.repairs import RepairsConfig
+    from schemas.config.repairs import RepairShopConfig
     from schemas.names import FaultKind
     from shared.models.plant.plant_format import Part, Plant
 
@@ -224,7 +223,7 @@ def hazard_group(kind: "FaultKind") -> HazardGroup | None:
     return None if rate is None else HAZARD_GROUPS.get(rate)
 
 
-def mean_repair_h(kind: "FaultKind", config: "RepairsConfig | NetworkRepairsConfig") -> float:
+def mean_repair_h(kind: "FaultKind", config: "RepairShopConfig") -> float:
     """Mean of the log-normal repair time in hours."""
     return float(getattr(config, FAULTS[kind].repair_time))
 

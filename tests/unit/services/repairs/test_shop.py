@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from ops.invariants.repairs import RepairChecker
-from schemas.config.pods import SuperpodConfig
-from schemas.config.repairs import RepairsConfig
+from schemas.config.fabric_configs import CONFIGS
+from schemas.config.pods import FabricConfig, SuperpodConfig
+from schemas.config.repairs import RepairsConfig, RepairShopConfig
 from schemas.messages.cubes import RepairRequested, RepairWithdrawn
 from schemas.messages.ocs import OcsPartDown
 from schemas.messages.repairs import (
@@ -21,6 +22,7 @@ from schemas.messages.repairs import (
     RepairRepeated,
 )
 from services.repairs.service import SERVICE
+from services.repairs.state import RepairsState, commission
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine.state_codec import decode_state, encode_state
 from tests.support.rig import Bench, bodies
@@ -232,3 +234,33 @@ def test_whatever_is_requested_in_whatever_shop_ends(data: st.DataObject) -> Non
         coming = sum(of == stock for _, of in state.spares_on_order)
         assert held + coming == (bench.state("repairs").config.host_spares if stock == "host" else 1)
     assert_sound(bench)
+
+
+class LampRepairs(RepairShopConfig):
+    technicians: int = 1
+    lamp_repair_h: float = 2.0
+    repair_sigma: float = 0.0
+    queue_max: int = 10
+
+
+class LampConfig(FabricConfig):
+    repair_times_model = LampRepairs
+
+    kind: str = "lamps"
+    repairs: LampRepairs = LampRepairs()
+
+    @property
+    def repair_times(self) -> LampRepairs:
+        return self.repairs
+
+
+def test_a_shop_stores_the_repair_times_of_a_kind_of_fabric_that_is_added(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(CONFIGS, "lamps", LampConfig)
+    state = commission("lamps-0", LampConfig(repairs=LampRepairs(technicians=3)), 0)
+    stored = encode_state(state)
+    assert stored["config"] == b'{"technicians":3,"lamp_repair_h":2.0,"repair_sigma":0.0,"queue_max":10}'
+    assert decode_state(RepairsState, stored) == state
+    assert state.fibre_technicians == 0
+    assert not state.config.value_or("burn_in_h", 0.0)
