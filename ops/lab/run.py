@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from threading import current_thread, main_thread
 from types import FrameType
 
 from joblib import Parallel, delayed
@@ -29,13 +28,13 @@ from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance, state_digest
 from shared.models.jobs.goodput_accounting import ChipTime
 from shared.runtimes.process_pool import worker_death_reported
+from shared.runtimes.stop_signals import STOP_SIGNALS, signals_handled_by
 from shared.storage.log.log_lines import LineWriter
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 OnProgress = Callable[[float], None]
 """Receives the finished share of the run, 0 to 1."""
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STEPS_MIN = 200
 STEP_US_MAX = US_PER_DAY
 """A run has at least `STEPS_MIN` steps of at most a simulated day, and reports its progress after each."""
@@ -218,7 +217,7 @@ def _signals_ignored() -> Iterator[None]:
     """A terminal's Ctrl-C reaches every process, and so does the SIGTERM of `timeout` or of whoever ends a
     service. A process that begins while they are ignored ignores them for ever: whoever runs the others hears
     them for all, once they have begun."""
-    with _signals_handled_by(signal.SIG_IGN):
+    with signals_handled_by(signal.SIG_IGN):
         yield
 
 
@@ -231,22 +230,8 @@ def _stop_on_signal(board: SharedProgress) -> Iterator[None]:
         board.stop()
         signal.signal(number, before[signal.Signals(number)])
 
-    with _signals_handled_by(on_signal):
+    with signals_handled_by(on_signal):
         yield
-
-
-@contextmanager
-def _signals_handled_by(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
-    """Handle SIGINT and SIGTERM with `handler` during the block."""
-    if current_thread() is not main_thread():  # which alone may hear signals
-        yield
-        return
-    before = {number: signal.signal(number, handler) for number in STOP_SIGNALS}
-    try:
-        yield
-    finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
 
 
 def partial_path(log: Path) -> Path:

@@ -18,11 +18,11 @@ from queue import SimpleQueue
 
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.child_process import RESTARTS, dies_with_parent, end_with_parent
+from shared.runtimes.stop_signals import signals_handled_by
 
 WRONG_USAGE = 2
 """Exit code of a command that would fail in the same way again."""
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 GOOD_EXIT_CODES = {0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT}
 """Exit codes after a requested stop; some commands catch the signal and return its number."""
 
@@ -311,9 +311,5 @@ def supervise(
 def _stop_signals() -> Iterator["SimpleQueue[str | None]"]:
     """A queue that receives None for every SIGTERM and SIGINT."""
     ends: SimpleQueue[str | None] = SimpleQueue()  # the only queue that a signal handler may use
-    before = {sign: signal.signal(sign, lambda *_: ends.put(None)) for sign in STOP_SIGNALS}
-    try:
+    with signals_handled_by(lambda *_: ends.put(None)):
         yield ends
-    finally:
-        for sign, handler in before.items():
-            signal.signal(sign, handler)

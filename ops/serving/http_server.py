@@ -1,11 +1,11 @@
 """A listening socket and a quiet HTTP server, for every command that serves the gateway."""
 
 import contextlib
-import signal
 import socket
 from typing import TYPE_CHECKING
 
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.runtimes.stop_signals import signals_handled_by
 
 if TYPE_CHECKING:
     import uvicorn
@@ -41,12 +41,8 @@ def quiet_server(app: "FastAPI") -> "uvicorn.Server":
 
         @contextlib.contextmanager
         def capture_signals(self):  # type: ignore[no-untyped-def]  # overrides an untyped generator
-            previous = {s: signal.signal(s, self.handle_exit) for s in (signal.SIGINT, signal.SIGTERM)}
-            try:
+            with signals_handled_by(self.handle_exit):
                 yield
-            finally:
-                for number, handler in previous.items():
-                    signal.signal(number, handler)
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)

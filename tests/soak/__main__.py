@@ -1,9 +1,7 @@
 """The command `python -m tests.soak`: inject random faults into a live twin, then verify it."""
 
 import json
-import signal
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -13,6 +11,7 @@ from ops.cli.common.command_groups import command_app
 from ops.cli.common.options import SiteFiles, seed_option
 from ops.cli.common.output import echo
 from ops.cli.common.param_types import FILE, NumberParam, SpeedParam
+from shared.runtimes.stop_signals import interrupt_on_sigterm
 
 MINUTES_MAX = 7 * 24 * 60.0
 JOINS_MAX = 64
@@ -65,7 +64,6 @@ def soak(
     from tests.soak.run import PODS, Soak, run_soak
     from tests.soak.soak_report import CLEAN, failed_report, report_text
 
-    signal.signal(signal.SIGTERM, _interrupt)
     if site and pods is not None:
         raise InvalidInput("--pods: must not be given together with --site, whose file defines the site")
     options = Soak(
@@ -79,7 +77,8 @@ def soak(
     )
     _ = options.twin.sites  # reports an invalid site file before any process starts
     try:
-        content = run_soak(options, lambda line: echo(line, to_stderr=True))
+        with interrupt_on_sigterm():  # so that every process that the soak started stops with it
+            content = run_soak(options, lambda line: echo(line, to_stderr=True))
     except OperationFailed as error:
         _write(report, failed_report(options.repeat, str(error)))
         raise
@@ -91,11 +90,6 @@ def soak(
 def _write(report: Path | None, content: dict[str, Any]) -> None:
     if report is not None:
         report.write_text(json.dumps(content, indent=2) + "\n")
-
-
-def _interrupt(_sign: int, _frame: FrameType | None) -> None:
-    """SIGTERM stops the soak as Ctrl-C does: every process that it started is stopped."""
-    raise KeyboardInterrupt
 
 
 def main() -> NoReturn:

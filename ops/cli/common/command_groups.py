@@ -1,6 +1,7 @@
 """Builds the apps and groups of the command line, with complete listings, examples and spelling hints."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,7 +10,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ops.cli.common.param_types import unknown_word_text
+from ops.report.safe_text import quoted
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import truncated
 
+PLAIN_VALUE = re.compile(r"[\w@:/.+-]+", re.ASCII)
+"""An option's value that errors show without quotes."""
 NO_WRAP = "\b\n"
 """Click's help formatter keeps the lines of a paragraph that starts with this."""
 
@@ -35,7 +41,28 @@ def write_commands(
 
 
 class HelpCommand(TyperCommand):
-    """A command whose epilog starts at the left margin."""
+    """A command whose epilog starts at the left margin, and whose errors name its options.
+
+    The twin names a parameter of its API: `at '9d': is in the future`. If the value is that of an option of
+    the same name, the error names the option: `--at 9d: is in the future`.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InvalidInput as error:
+            error.args = (self._with_option(str(error), ctx),)
+            raise
+
+    def _with_option(self, text: str, ctx: click.Context) -> str:
+        for parameter in self.params:
+            value = ctx.params.get(parameter.name or "")
+            for option in parameter.opts if isinstance(value, str) else ():
+                prefix = f"{option.removeprefix('--')} {truncated(repr(value))}: "
+                if option.startswith("--") and text.startswith(prefix):
+                    shown = value if PLAIN_VALUE.fullmatch(value) else quoted(value)
+                    return f"{option} {shown}: {text.removeprefix(prefix)}"
+        return text
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_epilog(self, formatter)

@@ -2,11 +2,9 @@
 
 import json
 import shlex
-import signal
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -21,6 +19,7 @@ from ops.report.tables import text_table
 from shared.basics.errors import Interrupted, InvalidInput, NotFound
 from shared.basics.time_format import format_duration
 from shared.basics.units import US_PER_S
+from shared.runtimes.stop_signals import interrupt_on_sigterm
 
 if TYPE_CHECKING:
     from ops.experiments.comparison import ExperimentComparison
@@ -89,10 +88,10 @@ def run(
 
     if dask is not None and workers is not None:
         raise click.UsageError("--workers cannot be combined with --dask, whose cluster has its own workers")
-    signal.signal(signal.SIGTERM, _interrupt)
     planned = _planned(file, quick=quick)
     folder = _folder(file, out, quick=quick)
     with (
+        interrupt_on_sigterm(),  # so that the workers stop with it
         nullcontext(workers or 1) if dask is None else cluster_at(dask) as those,
         open_dataset(folder, planned, software_version(), resume=resume) as dataset,
     ):
@@ -290,11 +289,6 @@ def schema() -> None:
     from ops.experiments.schema import Experiment
 
     echo(json.dumps(Experiment.model_json_schema(), indent=2, ensure_ascii=False))
-
-
-def _interrupt(_sign: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends it as Ctrl-C does: the workers with it."""
-    raise KeyboardInterrupt
 
 
 def _planned(file: str, *, quick: bool = False) -> "PlannedExperiment":

@@ -58,7 +58,8 @@ def parse_point_in_time(
     - `5d3h`, `3d02:15:04` or `432000000us`: since the twin's start, with everything that happened up to then.
     - A message id: the message, without what followed from it.
 
-    Raise InvalidInput for a time in the future, named by `word`, and NotFound for an unknown message id.
+    Raise InvalidInput, named by `word`, for a time in the future or before the twin's start, and NotFound for
+    an unknown message id.
     """
     at_us = _latest_us(now_us, sites, log) if text == NOW else _time_us(text, now_us, word)
     if at_us is None:
@@ -105,7 +106,14 @@ def _time_us(text: str, now_us: int, word: str) -> int | None:
             f"{word} {truncated(repr(text))}: must be a duration before now like -2h, a time since the start "
             "like 5d3h, 3d02:15:04 or 432000000us, or a message id like scheduler@pod-0/42"
         )
-    return max(0, now_us - span_s * US_PER_S) if text.startswith("-") else span_s * US_PER_S
+    if not text.startswith("-"):
+        return span_s * US_PER_S
+    if span_s * US_PER_S > now_us:
+        raise InvalidInput(
+            f"{word} {truncated(repr(text))}: is before the twin's start; must be at most "
+            f"{format_time_ms(now_us)} before now"
+        )
+    return now_us - span_s * US_PER_S
 
 
 REQUESTED_TIME: ContextVar[PointInTime | None] = ContextVar("requested_time", default=None)

@@ -122,7 +122,7 @@ def events(lived: Lived, **asked: Any) -> list[dict[str, Any]]:
         ("0d23:00:00", 23 * US_PER_HOUR),
         ("18000000001us", 5 * US_PER_HOUR + 1),
         ("0us", 0),
-        ("-9d", 0),
+        ("-23h", 0),
     ],
 )
 def test_a_time_is_written_as_people_write_it(lived: Lived, at: str, now_us: int) -> None:
@@ -160,6 +160,12 @@ def test_a_time_is_written_as_people_write_it(lived: Lived, at: str, now_us: int
             "at '23h1s': is in the future; must be at most 0d23:00:00.000 (82800000000 us)",
         ),
         ("fabrics", "9" * 18 + "us", 422, "is in the future; must be at most"),
+        (
+            "fabrics",
+            "-9d",
+            422,
+            "at '-9d': is before the twin's start; must be at most 0d23:00:00.000 before now",
+        ),
         ("fabrics", "9" * 30 + "us", 422, "must be a duration before now like -2h, a time since the start"),
         ("fabrics", "-2h-", 422, "must be a duration before now like -2h, a time since the start"),
         (
