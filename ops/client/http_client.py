@@ -121,8 +121,6 @@ class Client:
         self._host, self._port, self._path, self._secure = parse_twin_url(self.url, named_by)
         self._timeout_s = check_range("timeout_s", timeout_s, RETRY_S / 100, TIMEOUT_S_MAX, "s")
         self._at = at
-        self.answered_at_us: int | None = None
-        """Simulated time, in microseconds, of the last answer about the past."""
         self._headers = {"Accept": "application/json"}
         if own := token or token_from_environment():
             if not re.fullmatch(r"[!-~]+", own):
@@ -356,7 +354,6 @@ class Client:
 
     def _pin_time(self, then: str) -> None:
         """Keep the time of the first answer: one command is about one time, although the twin's advances."""
-        self.answered_at_us = int(then) if then.isdecimal() else None
         if self._at is not None and (self._at == NOW or self._at.startswith("-")) and then.isdecimal():
             self._at = f"{then}us"
 

@@ -1,7 +1,5 @@
 """Fetches the states of a running twin's site from its gateway."""
 
-from dataclasses import dataclass
-
 from ops.client.http_client import Client, escape_path
 from ops.local.software_version import software_version
 from services.fabric_kinds import services_of
@@ -10,24 +8,11 @@ from shared.engine.code_version import RULES
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteSnapshot:
-    """A snapshot, and its bytes, from which each worker restores the states.
-
-    `from_us` is the requested simulated time in microseconds. The site emitted nothing between its last
-    message and that time."""
-
-    snapshot_bytes: bytes
-    snapshot: SiteSnapshot
-    from_us: int
-
-
-def fetch_snapshot(client: Client, site: str) -> RemoteSnapshot:
+def fetch_snapshot(client: Client, site: str) -> SiteSnapshot:
     """Fetch the snapshot of a site at the client's time; the client must have one (`at`).
 
     OperationFailed if code with other rules made it, because its services would emit other messages."""
-    snapshot_bytes = client.content(f"/v1/snapshots/{escape_path(site)}")
-    snapshot = from_bytes(snapshot_bytes)
+    snapshot = from_bytes(client.content(f"/v1/snapshots/{escape_path(site)}"))
     try:
         snapshot.check_code(services_of)
     except SnapshotRefused:
@@ -35,6 +20,4 @@ def fetch_snapshot(client: Client, site: str) -> RemoteSnapshot:
             f"the twin runs build {snapshot.software} with rules {snapshot.rules}, but this command is build "
             f"{software_version()} with rules {RULES}; use the command of the twin's version"
         ) from None
-    if client.answered_at_us is None:
-        raise client.not_a_twin("its snapshot has no simulated time")
-    return RemoteSnapshot(snapshot_bytes, snapshot, client.answered_at_us)
+    return snapshot

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from schemas.envelope import Envelope
 from schemas.files.site_plan import SitePlan
 from services.fabric_kinds import FABRIC_KINDS, services_of
+from services.service_names import kinds_with
 from services.totals.fabric_spans import FabricSpan, FabricTotals, fabric_span
-from services.totals.measures import NETWORKS
 from services.totals.network_totals import network_totals
 from services.totals.pod_totals import ChipTimeReader, pod_totals
 from services.totals.slice_log import SliceLogRecorder
@@ -133,7 +133,7 @@ class SiteRun:
         """
         if not self._has_totals:
             return {}
-        site, at_us = self.lab.site, self.at_us
+        site, at_us, networks = self.lab.site, self.at_us, kinds_with("traffic")
         return {
             fabric: pod_totals(
                 site, fabric, at_us, links=links, reader=None if whole else self._chip_time_readers[fabric]
@@ -141,7 +141,7 @@ class SiteRun:
             if fabric in self._chip_time_readers
             else network_totals(site, fabric, at_us)
             for fabric, config in self.plan.fabrics.items()
-            if fabric in self._chip_time_readers or config.kind in NETWORKS
+            if fabric in self._chip_time_readers or config.kind in networks
         }
 
     def start_totals(self, fabric: str) -> FabricTotals | None:

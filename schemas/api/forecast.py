@@ -1,13 +1,15 @@
-"""Forecasts: many random futures of a site, each with and without the requested changes."""
+"""Forecasts: many random futures of a site, with and without the requested changes, or to find out from when
+on a past event was likely."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from schemas.api.changes import CHANGES_MAX, ChangeField, TimedRequest
+from schemas.api.changes import CHANGES_MAX, Change, ChangeField, TimedRequest
 from schemas.body import Model
+from schemas.limits import DURATION_S_MAX
 
 DAYS_MAX = 3_650
 FUTURES_MIN, FUTURES_MAX = 2, 10_000
@@ -15,6 +17,9 @@ FUTURES_DEFAULT = 20
 SIMULATED_DAYS_MAX = 100_000
 """Maximum of futures × days of one forecast."""
 WORKERS_MAX = 1_024
+MOMENTS_MAX, MOMENTS_DEFAULT = 64, 8
+"""Number of times before an event from which futures start."""
+BACK_S_DEFAULT, WITHIN_S_DEFAULT = 3 * 86_400, 3_600
 
 ForecastStatus = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
 """`refused`: every future refuses a change. `failed`: the forecast could not be computed."""
@@ -73,6 +78,22 @@ class ForecastRequest(Model):
     def count(self) -> int:
         """The number of futures."""
         return 1 if self.is_single else self.futures or FUTURES_DEFAULT
+
+
+class InevitabilityRequest(Model):
+    """Find out from when on a past event was more likely than not: run `futures` random futures from each of
+    `moments` times before it, the earliest `back_s` before, and count those in which it happens again, at
+    most `within_s` after its time. Operators' requests of that time are repeated.
+
+    `event` is the id of a message, or the name of a resource for the last message about its state. `workers`
+    is as in a forecast."""
+
+    event: str = Field(examples=["scheduler@pod-0/42", "pod-0/slice-7"])
+    back_s: Annotated[int, Field(ge=1, le=DURATION_S_MAX)] = BACK_S_DEFAULT
+    moments: Annotated[int, Field(ge=1, le=MOMENTS_MAX)] = MOMENTS_DEFAULT
+    futures: Annotated[int, Field(ge=1, le=FUTURES_MAX)] = FUTURES_DEFAULT
+    within_s: Annotated[int, Field(ge=1, le=DURATION_S_MAX)] = WITHIN_S_DEFAULT
+    workers: Annotated[int, Field(ge=1, le=WORKERS_MAX)] | None = None
 
 
 class IntervalReport(Model):
@@ -157,6 +178,41 @@ class ForecastResult(Model):
     each: tuple[FutureMeasures, ...]
 
 
+class ShareReport(Model):
+    """A share of `runs` futures, with the bounds of its Wilson interval of this `confidence`."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    runs: int
+
+
+class StartPointReport(Model):
+    """The number of `futures` from a time `before_us` before an event; the number in which the `same` event
+    happened again in time; the number in which one of its type did (`any`); and both shares."""
+
+    before_us: int
+    futures: int
+    same: int
+    any: int
+    recurred_share: ShareReport
+    type_share: ShareReport
+
+
+class InevitabilityResult(Model):
+    """How likely an event was: the message of this `id` and `type`, about the resource `about`. From
+    `since_us` before it on, it was surely more likely than not; null if it never was, or if there are too few
+    futures to tell. `moments` are the times before it, the earliest first."""
+
+    id: str
+    type: str
+    about: str
+    at_us: int
+    since_us: int | None
+    moments: tuple[StartPointReport, ...]
+
+
 class ForecastSummary(Model):
     """A forecast and its progress: `futures_done` of `futures`. `error` is a sentence if it was refused or
     has failed. `at_us` is the simulated time from which its futures run."""
@@ -174,10 +230,12 @@ class ForecastSummary(Model):
 
 
 class ForecastReport(ForecastSummary):
-    """A forecast with its result, once it is done: `result` for many futures, `single` for one future."""
+    """A forecast with its result, once it is done: `result` for many futures, `single` for one future, and
+    `inevitability` for one that was started with `POST /v1/forecasts/inevitable`."""
 
     result: ForecastResult | None
     single: FuturePair | None
+    inevitability: InevitabilityResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +250,69 @@ class ForecastOrder:
     requests: tuple[TimedRequest, ...]
     key: str | None = None
     """The idempotency key: a forecast of the same key is not started twice."""
+
+    @property
+    def days(self) -> float:
+        """The length of its futures in days."""
+        return self.request.days
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes that its futures are compared with."""
+        return self.request.changes
+
+    @property
+    def futures(self) -> int:
+        """The number of its futures."""
+        return self.request.count
+
+
+@dataclass(frozen=True, slots=True)
+class PastEvent:
+    """A message that is on the log, about this resource of a fabric."""
+
+    id: str
+    at_us: int
+    fabric: str
+    type: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartPoint:
+    """A time before an event from which futures start, and the operators' requests from then on."""
+
+    before_us: int
+    snapshot_bytes: bytes
+    from_us: int
+    requests: tuple[TimedRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InevitabilityOrder:
+    """A checked request to find out from when on an event was likely. The snapshots of the start points are
+    read when its futures start."""
+
+    request: InevitabilityRequest
+    requested_by: str | None
+    site: str
+    from_us: int
+    """The earliest start of its futures."""
+    until_us: int
+    """The end of its futures."""
+    days: float
+    """The length of its longest futures."""
+    event: PastEvent
+    moments: int
+    starts: Callable[[], Sequence[StartPoint]]
+    key: str | None = None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """No changes: its futures are not compared with others."""
+        return ()
+
+    @property
+    def futures(self) -> int:
+        """The number of its futures."""
+        return self.moments * self.request.futures

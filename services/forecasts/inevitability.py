@@ -1,93 +1,75 @@
 """Finds the time from which a past event was likely: runs futures from several points before it, each with
 other random draws, and counts those in which the event happens again."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from schemas.api.changes import TimedRequest
+from schemas.api.forecast import InevitabilityResult, PastEvent, ShareReport, StartPoint, StartPointReport
 from schemas.envelope import Envelope
 from services.fabric_kinds import services_of
 from services.what_if.run_copy import drive, plant_of_fabric, timed_requests
-from shared.basics.units import US_PER_MIN
+from shared.basics.errors import Interrupted
 from shared.engine.site import Site
 from shared.models.plant.naming import mentioned_names, mentions_by_field
-from shared.models.statistics.means import Interval
 from shared.models.statistics.proportions import wilson_share
-from shared.runtimes.process_pool import WorkerPool
+from shared.runtimes.process_pool import WorkerPool, stop_requested
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 
-LAST_US = US_PER_MIN
-"""Time between the last start point and the event."""
 LIKELY = 0.5
 """Share of futures above which an event counts as inevitable."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastEvent:
-    """A message of this type about this object of a fabric."""
-
-    at_us: int
-    fabric: str
-    type: str
-    about: str
-
-
-@dataclass(frozen=True, slots=True)
-class StartPoint:
-    """A time before the event from which futures start, and the operators' requests from then on."""
-
-    before_us: int
-    snapshot_bytes: bytes
-    from_us: int
-    requests: tuple[TimedRequest, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StartPointResult:
-    """The number of `futures` from a start point, `before_us` before the event; the number in which the
-    `same` event happened in time; the number in which one of its type did (`any`); and both shares."""
-
-    before_us: int
-    futures: int
-    same: int
-    any: int
-    recurred_share: Interval
-    type_share: Interval
-
-
-def start_spans_us(back_us: int, count: int) -> list[int]:
-    """`count` spans before the event, from the longest to a minute, in a geometric sequence."""
-    if count == 1:
-        return [back_us]
-    shrinks = (LAST_US / back_us) ** (1 / (count - 1))
-    spans = [
-        max(LAST_US, round(back_us * shrinks**place / US_PER_MIN) * US_PER_MIN) for place in range(count)
-    ]
-    return list(dict.fromkeys([back_us, *spans[1:]]))
-
-
-def try_start_points(
-    event: PastEvent, starts: Sequence[StartPoint], futures: int, within_us: int, workers: WorkerPool
-) -> list[StartPointResult]:
-    """Run futures from each start point; the results are in the same order."""
+def find_inevitability(
+    event: PastEvent,
+    starts: Sequence[StartPoint],
+    futures: int,
+    until_us: int,
+    workers: WorkerPool,
+    report_progress: Callable[[int], None] = lambda _done: None,
+) -> InevitabilityResult:
+    """Run `futures` futures from each start point, the earliest first, and count those in which the event
+    happens again up to `until_us`. Calls `report_progress` with the number of futures that are done."""
     cases = [(start, salt) for start in starts for salt in range(1, futures + 1)]
-    found = list(workers.each(partial(_recurs_in_case, event, event.at_us + within_us), cases))
-    return [
-        _start_point_result(start, found[place * futures : (place + 1) * futures])
+    found: list[tuple[bool, bool]] = []
+    for recurred in workers.each(partial(_recurs_in_case, event, until_us), cases):
+        found.append(recurred)
+        report_progress(len(found))
+    rows = tuple(
+        _start_point_report(start, found[place * futures : (place + 1) * futures])
         for place, start in enumerate(starts)
-    ]
-
-
-def _start_point_result(start: StartPoint, found: Sequence[tuple[bool, bool]]) -> StartPointResult:
-    same, some = sum(one for one, _ in found), sum(one for _, one in found)
-    times = len(found)
-    return StartPointResult(
-        start.before_us, times, same, some, wilson_share(same, times), wilson_share(some, times)
+    )
+    first = earliest_inevitable(rows)
+    return InevitabilityResult(
+        id=event.id,
+        type=event.type,
+        about=event.about,
+        at_us=event.at_us,
+        since_us=None if first is None else first.before_us,
+        moments=rows,
     )
 
 
-def earliest_inevitable(rows: Sequence[StartPointResult]) -> StartPointResult | None:
+def _start_point_report(start: StartPoint, found: Sequence[tuple[bool, bool]]) -> StartPointReport:
+    same, some = sum(one for one, _ in found), sum(one for _, one in found)
+    return StartPointReport(
+        before_us=start.before_us,
+        futures=len(found),
+        same=same,
+        any=some,
+        recurred_share=share_report(same, len(found)),
+        type_share=share_report(some, len(found)),
+    )
+
+
+def share_report(happened: int, times: int) -> ShareReport:
+    """The share of `times` futures in which something happened."""
+    share = wilson_share(happened, times)
+    return ShareReport(
+        value=share.value, low=share.low, high=share.high, confidence=share.confidence, runs=share.runs
+    )
+
+
+def earliest_inevitable(rows: Sequence[StartPointReport]) -> StartPointReport | None:
     """The earliest start point from which on the event surely happens again in more than half of the futures;
     None if there is none."""
     found = None
@@ -104,12 +86,15 @@ def _recurs_in_case(event: PastEvent, until_us: int, case: tuple[StartPoint, int
 
 
 def recurs(event: PastEvent, start: StartPoint, until_us: int, salt: int) -> tuple[bool, bool]:
-    """Whether the same event happens in one future until then, and whether one of its type does."""
+    """Whether the same event happens in one future until then, and whether one of its type does. Raise
+    Interrupted if the pool of this worker process stops."""
     snapshot: SiteSnapshot = from_bytes(start.snapshot_bytes)
     site = snapshot.restored(services_of)
     watch = _EventWatcher(site, event)
     requests = timed_requests(site, start.from_us, start.requests, salt)
-    drive(site, requests, until_us, (watch,), watch.is_over)
+    drive(site, requests, until_us, (watch,), lambda: watch.same or stop_requested())
+    if stop_requested() and not watch.same:
+        raise Interrupted("the forecast was cancelled")
     return watch.same, watch.any
 
 
@@ -121,9 +106,6 @@ class _EventWatcher:
         self.any = False
         self._event = event
         self._plant = plant_of_fabric(site, event.fabric)
-
-    def is_over(self) -> bool:
-        return self.same
 
     def see(self, cascade: Sequence[Envelope]) -> None:
         """Take the messages of a cascade."""

@@ -19,9 +19,12 @@ from schemas.api.forecast import (
     ForecastStatus,
     ForecastSummary,
     FuturePair,
+    InevitabilityOrder,
+    InevitabilityResult,
 )
 from services.forecasts.forecast import ForecastCase, run_forecast, run_pair
-from shared.basics.errors import InvalidInput, LightwaveError, NotFound, RateLimited
+from services.forecasts.inevitability import find_inevitability
+from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed, RateLimited
 from shared.basics.spelling import truncated
 from shared.basics.units import US_PER_DAY
 from shared.runtimes.process_pool import WorkerPool
@@ -33,6 +36,7 @@ KEPT_MAX = 8
 RETRY_AFTER_S = 10
 STOP_S_MAX = 10.0
 """How long to wait for the workers when the process stops."""
+Order = ForecastOrder | InevitabilityOrder
 UNFINISHED: frozenset[ForecastStatus] = frozenset({"queued", "running"})
 
 log = logging.getLogger("lightwave.forecast")
@@ -43,12 +47,13 @@ class _Job:
     """A forecast and its progress."""
 
     id: str
-    order: ForecastOrder
+    order: Order
     status: ForecastStatus = "queued"
     done: int = 0
     error: str | None = None
     result: ForecastResult | None = None
     single: FuturePair | None = None
+    inevitability: InevitabilityResult | None = None
     workers: WorkerPool | None = field(default=None, repr=False)
 
     def report(self) -> ForecastReport:
@@ -59,13 +64,14 @@ class _Job:
             requested_by=order.requested_by,
             site=order.site,
             at_us=order.from_us,
-            days=order.request.days,
-            changes=order.request.changes,
-            futures=order.request.count,
+            days=order.days,
+            changes=order.changes,
+            futures=order.futures,
             futures_done=self.done,
             error=self.error,
             result=self.result,
             single=self.single,
+            inevitability=self.inevitability,
         )
 
     def summary(self) -> ForecastSummary:
@@ -86,20 +92,24 @@ class ForecastJobs:
         self._closed = False
         self._thread: threading.Thread | None = None
 
-    def start(self, order: ForecastOrder) -> ForecastReport:
+    def start(self, order: Order) -> ForecastReport:
         """Queue a forecast, unless one with the same idempotency key is kept: that one is returned. Raise
-        InvalidInput if the key was used for another request, and RateLimited if too many wait."""
+        InvalidInput if the key was used for another request, RateLimited if too many wait, and
+        OperationFailed if the process is shutting down."""
         with self._changed:
             if (first := self._first_of(order)) is not None:
                 return first.report()
+            if self._closed:
+                raise OperationFailed("forecasts: the gateway is shutting down; retry when it runs again")
             waiting = sum(job.status in UNFINISHED for job in self._jobs.values())
-            if self._closed or waiting > WAITING_MAX:
+            if waiting > WAITING_MAX:
                 raise RateLimited(
                     f"forecasts: {waiting} are queued or running, and no more may be; try again later, or "
                     "cancel one with DELETE /v1/forecasts/ID",
                     RETRY_AFTER_S,
                 )
-            job = _Job(f"forecast-{uuid.uuid4().hex[:12]}", order)
+            word = "forecast" if isinstance(order, ForecastOrder) else "inevitable"
+            job = _Job(f"{word}-{uuid.uuid4().hex[:12]}", order)
             self._jobs[job.id] = job
             self._drop_old()
             if self._thread is None:
@@ -137,7 +147,7 @@ class ForecastJobs:
         if self._thread is not None:
             self._thread.join(STOP_S_MAX)
 
-    def _first_of(self, order: ForecastOrder) -> _Job | None:
+    def _first_of(self, order: Order) -> _Job | None:
         """The forecast that was started with the same idempotency key."""
         for job in self._jobs.values():
             if order.key is not None and (job.order.key, job.order.requested_by) == (
@@ -197,22 +207,36 @@ class ForecastJobs:
         return None
 
     def _forecast(self, job: _Job) -> None:
-        order, request = job.order, job.order.request
-        count = min(request.workers or self._cores, self._cores, request.count)
+        order = job.order
+        count = min(order.request.workers or self._cores, self._cores, order.futures)
         with WorkerPool(count, __name__, in_background=True, option="workers") as workers:
             with self._changed:
                 job.workers = workers
                 if job.status != "running":
                     return
-            for_us = round(request.days * US_PER_DAY)
-            case = ForecastCase(order.snapshot(), order.from_us, for_us, order.requests)
-            if request.is_single:
-                salt = None if request.own_draws else request.future
-                (pair,) = workers.each(partial(run_pair, case, events=True), [salt])
-                self._finish(job, "done", single=pair)
+            if isinstance(order, ForecastOrder):
+                self._forecast_changes(job, order, workers)
             else:
-                found = run_forecast(case, request.count, workers, lambda done: self._progress(job, done))
-                self._finish(job, "done", result=found)
+                found = find_inevitability(
+                    order.event,
+                    order.starts(),
+                    order.request.futures,
+                    order.until_us,
+                    workers,
+                    lambda done: self._progress(job, done),
+                )
+                self._finish(job, "done", inevitability=found)
+
+    def _forecast_changes(self, job: _Job, order: ForecastOrder, workers: WorkerPool) -> None:
+        request = order.request
+        case = ForecastCase(order.snapshot(), order.from_us, round(request.days * US_PER_DAY), order.requests)
+        if request.is_single:
+            salt = None if request.own_draws else request.future
+            (pair,) = workers.each(partial(run_pair, case, events=True), [salt])
+            self._finish(job, "done", single=pair)
+        else:
+            found = run_forecast(case, request.count, workers, lambda done: self._progress(job, done))
+            self._finish(job, "done", result=found)
 
     def _progress(self, job: _Job, done: int) -> None:
         with self._changed:
@@ -226,11 +250,13 @@ class ForecastJobs:
         *,
         result: ForecastResult | None = None,
         single: FuturePair | None = None,
+        inevitability: InevitabilityResult | None = None,
     ) -> None:
         """Set the outcome of a forecast, unless it was cancelled meanwhile."""
         with self._changed:
             job.workers = None
             if job.status == "running":
-                job.status, job.error, job.result, job.single = status, error, result, single
-                job.done = job.order.request.count if status == "done" else job.done
+                job.status, job.error = status, error
+                job.result, job.single, job.inevitability = result, single, inevitability
+                job.done = job.order.futures if status == "done" else job.done
                 self._drop_old()

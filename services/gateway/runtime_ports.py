@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from schemas.api.descriptions import Description, FabricRelated
 from schemas.api.explain import SliceExplanation, SlicePlan
-from schemas.api.forecast import ForecastOrder, ForecastReport, ForecastSummary
+from schemas.api.forecast import ForecastOrder, ForecastReport, ForecastSummary, InevitabilityOrder
 from schemas.api.rows import FabricRow, RelatedT, RowT, TwinInfo
 from schemas.api.whatif import LossReport, WhatIfResult
 from schemas.body import Body, Model
@@ -57,9 +57,10 @@ class QueriesPort(Protocol):
 class ForecastsPort(Protocol):
     """Forecasts that run in the background; they end with the gateway."""
 
-    def start(self, order: ForecastOrder) -> ForecastReport:
+    def start(self, order: ForecastOrder | InevitabilityOrder) -> ForecastReport:
         """Queue a forecast, unless one with the same idempotency key is kept: that one is returned. Raise
-        InvalidInput if the key was used for another request, and RateLimited if too many wait."""
+        InvalidInput if the key was used for another request, RateLimited if too many wait, and
+        OperationFailed if the process is shutting down."""
 
     def list(self) -> Sequence[ForecastSummary]:
         """The forecasts that are kept, oldest first."""

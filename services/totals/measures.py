@@ -13,10 +13,9 @@ from services.totals.availability_time import BLOCK_SIZES
 from services.totals.fabric_spans import FabricSpan, NetworkSpan, PodSpan
 from shared.basics.units import US_PER_HOUR, US_PER_MIN, US_PER_S
 
-PODS = frozenset(kinds_with("scheduler"))
-SUPERPODS = PODS & frozenset(kinds_with("ocs"))
-NETWORKS = frozenset(kinds_with("traffic"))
-"""Kinds of fabrics with slices, with slices and OCSes, and with traffic."""
+PODS, SUPERPODS, NETWORKS = ("scheduler",), ("scheduler", "ocs"), ("traffic",)
+"""The services of fabrics with slices, with slices and OCSes, and with traffic. Measures name services, not
+kinds, because kinds may be registered later."""
 HOURS_A_DAY = 24.0
 PLACED = (1, 8, 16, 32, 40, 48, *range(50, 65))
 """Job sizes in cubes for which placement is measured."""
@@ -33,22 +32,28 @@ class Measure:
 
     `better` is "more", "less" or "". Measures `over_time` also have hourly values. An `is_quantile` measure
     of durations is far from normally distributed over runs. `digits` is the number of decimals that forecasts
-    show.
+    show. Fabrics with all of its `services` have the measure.
     """
 
     name: str
     unit: str
     meaning: str
     compute: Compute
-    kinds: frozenset[str] = PODS
+    services: tuple[str, ...] = PODS
     better: str = ""
     over_time: bool = True
     is_quantile: bool = False
     digits: int = 2
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of fabrics that have the measure, of those that are registered now."""
+        return frozenset.intersection(*[frozenset(kinds_with(service)) for service in self.services])
+
     def value(self, spans: Sequence[FabricSpan]) -> float | None:
         """The value over all fabrics of its kinds; None if there are none, or no data."""
-        mine = [span for span in spans if span.kind in self.kinds]
+        kinds = self.kinds
+        mine = [span for span in spans if span.kind in kinds]
         return self.compute(mine) if mine else None
 
 
@@ -306,7 +311,7 @@ _TABLE = (
             "share",
             f"the same, where no part of an OCS was down either: {cubes} cubes if any such fault is fatal",
             _placeable_share(cubes, if_all_ocs=True),
-            kinds=SUPERPODS,
+            services=SUPERPODS,
             better="more",
             over_time=False,
         )
@@ -330,7 +335,7 @@ _TABLE = (
         "circuits",
         "circuits that OCSes made, a pod and day",
         _a_day(_cross_connects),
-        kinds=SUPERPODS,
+        services=SUPERPODS,
     ),
     Measure("queued", "slices", "slices that wait at the end", _sum(_slices("queued")), better="less"),
     Measure("running", "slices", "slices that run at the end", _sum(_slices("running"))),
@@ -339,7 +344,7 @@ _TABLE = (
         "share",
         "traffic that was served, of the demand",
         _network_mean(lambda network: network.served),
-        kinds=NETWORKS,
+        services=NETWORKS,
         better="more",
         over_time=False,
     ),
@@ -348,7 +353,7 @@ _TABLE = (
         "share",
         "time in which a trunk was overfull",
         _network_mean(lambda network: network.overfull),
-        kinds=NETWORKS,
+        services=NETWORKS,
         better="less",
         over_time=False,
     ),
@@ -357,7 +362,7 @@ _TABLE = (
         "hops",
         "mean path of traffic",
         _network_mean(lambda network: network.mean_path),
-        kinds=NETWORKS,
+        services=NETWORKS,
         better="less",
         over_time=False,
     ),

@@ -56,8 +56,10 @@ class HelpCommand(TyperCommand):
 
     def _with_option(self, text: str, ctx: click.Context) -> str:
         for parameter in self.params:
-            value = ctx.params.get(parameter.name or "")
-            for option in parameter.opts if isinstance(value, str) else ():
+            value: object = ctx.params.get(parameter.name or "")
+            if not isinstance(value, str):
+                continue
+            for option in parameter.opts:
                 prefix = f"{option.removeprefix('--')} {truncated(repr(value))}: "
                 if option.startswith("--") and text.startswith(prefix):
                     shown = value if PLAIN_VALUE.fullmatch(value) else quoted(value)

@@ -63,7 +63,7 @@ def _from_url(given: str) -> tuple[list[SiteSnapshot], str]:
     client = Client(url, at=at or NOW)
     rows = client.rows("/v1/fabrics", "name", "site")
     sites = dict.fromkeys(str(row["site"]) for row in rows)
-    snapshots = [fetch_snapshot(client, site).snapshot for site in sites]
+    snapshots = [fetch_snapshot(client, site) for site in sites]
     at_us = max([one.at_us for one in snapshots], default=0)
     return snapshots, f"{url}@{at if '/' in at else f'{at_us}us'}"
 

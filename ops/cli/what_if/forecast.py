@@ -1,12 +1,8 @@
 """`lightwave forecast`: compares many random futures with and without a request."""
 
-import contextlib
 import re
 import shlex
-import signal
-import time
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,13 +11,12 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import NumberParam
-from ops.cli.common.progress import ProgressLine
-from ops.client.answers import ApiPath
-from ops.client.http_client import NOW, Client, escape_path, rows_path
+from ops.cli.what_if.forecast_job import FORECASTS, finished_forecast
+from ops.client.http_client import NOW, Client, rows_path
 from ops.report.safe_text import quoted
 from ops.report.tables import text_table
 from schemas.resource_kinds import FABRICS
-from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
+from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.units import US_PER_DAY
 
@@ -33,12 +28,6 @@ DAYS_MAX = 3_650
 FUTURES = 20
 FUTURES_MAX = 10_000
 JOBS_MAX = 1_024
-FORECASTS: "ApiPath[ForecastReport]" = ApiPath("/v1/forecasts")
-POLL_S, POLL_S_MAX = 0.05, 0.5
-"""How often to look for progress: at first, and later."""
-REPORT_FIELDS = (
-    *("id", "status", "site", "at_us", "days", "futures", "futures_done", "error", "result", "single"),
-)
 OF_CHANGE = re.compile(r"changes\.(\d{1,4})[:.] ?")
 INJECT = "inject a fault: KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h; @IN and +FOR are optional"
 
@@ -124,7 +113,7 @@ def forecast(
         "site": site,
         "workers": jobs,
     }
-    report = _finished_forecast(client, body, words, site)
+    report = _requested_forecast(client, body, words, site)
     with client.reading():
         _show_report(report, words, site, future, output)
 
@@ -148,59 +137,17 @@ def _show_report(
     show(head | _result_json(result), output, lambda: _table(report, requested, result, again))
 
 
-def _finished_forecast(
+def _requested_forecast(
     client: Client, body: dict[str, object], words: Sequence[tuple[str, str]], site: str | None
 ) -> "ForecastReport":
-    """Request a forecast and wait for its end; cancel it if the wait is interrupted.
-
-    Raise InvalidInput, with the option, if the twin or every future refuses it, and OperationFailed if it
-    fails."""
+    """As `finished_forecast`, but InvalidInput names the option."""
     changes = [change.model_dump(mode="json", exclude_unset=True) for change in _changes(client, words, site)]
     body = {**body, "changes": changes, "at": client.at}
     client = Client(client.url)  # forecasts themselves are not of a past time
     try:
-        report = client.post(FORECASTS, *REPORT_FIELDS, body=body)
+        return finished_forecast(client, FORECASTS, body)
     except InvalidInput as error:
         raise InvalidInput(_with_option(str(error), words)) from None
-    report = _await_end(client, report)
-    if report.status == "refused":
-        raise InvalidInput(str(report.error))
-    if report.status != "done":
-        raise OperationFailed(f"forecast: {report.error or 'was cancelled'}")
-    return report
-
-
-def _await_end(client: Client, report: "ForecastReport") -> "ForecastReport":
-    """Wait until the forecast has ended. Ctrl-C, SIGTERM and errors cancel it on the twin."""
-    path: ApiPath[ForecastReport] = ApiPath(f"{FORECASTS}/{escape_path(str(report.id))}")
-    count = int(report.futures)
-    try:
-        with _exit_on_sigterm(), ProgressLine(partial(_progress_text, count), count) as progress:
-            every_s = POLL_S
-            while report.status in ("queued", "running"):
-                progress.report_progress(report.futures_done)
-                time.sleep(every_s)
-                every_s = min(1.5 * every_s, POLL_S_MAX)
-                report = client.resource(path, *REPORT_FIELDS)
-    except BaseException:
-        with contextlib.suppress(LightwaveError):
-            client.delete(path)
-        raise
-    return report
-
-
-@contextlib.contextmanager
-def _exit_on_sigterm() -> Iterator[None]:
-    """Raise SystemExit on SIGTERM, which would otherwise stop the process without any cleanup."""
-
-    def stop(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _with_option(text: str, words: Sequence[tuple[str, str]]) -> str:
@@ -210,10 +157,6 @@ def _with_option(text: str, words: Sequence[tuple[str, str]]) -> str:
         return text
     what, option = words[int(found[1])]
     return f"--{what} {quoted(option)}: {text[found.end() :]}"
-
-
-def _progress_text(futures: int, done: float, pace: float) -> str:
-    return f"{done:.0f} of {futures} futures, {pace:.1f}/s"
 
 
 def _changes(client: Client, words: Sequence[tuple[str, str]], site: str | None) -> "list[Change]":

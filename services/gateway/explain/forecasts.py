@@ -8,7 +8,7 @@ from schemas.limits import IDEMPOTENCY_KEY_MAX
 from services.gateway.explain.changes import timed_changes
 from services.gateway.fabrics import living_fabrics, site_of, sites
 from services.gateway.log.time_travel import NOW, REQUESTED_TIME, PointInTime, parse_point_in_time
-from services.gateway.runtime_ports import ForecastsPort, TwinPorts
+from services.gateway.runtime_ports import ForecastsPort, PastPort, TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 from shared.basics.units import US_PER_DAY, US_PER_S
@@ -26,13 +26,7 @@ def start_forecast(
 ) -> ForecastReport:
     """Queue a forecast; `key` is its idempotency key. Raise InvalidInput if it is not possible, and
     RateLimited if too many wait."""
-    forecasts, past = forecasts_of(twin), twin.past
-    if key is not None and not 0 < len(key) <= IDEMPOTENCY_KEY_MAX:
-        raise InvalidInput(
-            f"Idempotency-Key: has {len(key)} characters; must have 1 to {IDEMPOTENCY_KEY_MAX}"
-        )
-    if past is None:
-        raise InvalidInput("forecasts: must not be used; this twin keeps no snapshots of the past")
+    forecasts, past = forecasting_ports(twin, key)
     _check_in_time(request)
     point = parse_point_in_time(request.at, twin.clock.show().now_us, sites(twin), twin.log)
     with _answering_at(None if request.at == NOW else point):
@@ -52,6 +46,19 @@ def start_forecast(
             key=key,
         )
     )
+
+
+def forecasting_ports(twin: TwinPorts, key: str | None) -> tuple[ForecastsPort, PastPort]:
+    """The forecasts and the past of a twin. Raise InvalidInput if it lacks one of them, or if the idempotency
+    key is not valid."""
+    forecasts, past = forecasts_of(twin), twin.past
+    if key is not None and not 0 < len(key) <= IDEMPOTENCY_KEY_MAX:
+        raise InvalidInput(
+            f"Idempotency-Key: has {len(key)} characters; must have 1 to {IDEMPOTENCY_KEY_MAX}"
+        )
+    if past is None:
+        raise InvalidInput("forecasts: must not be used; this twin keeps no snapshots of the past")
+    return forecasts, past
 
 
 def _check_in_time(request: ForecastRequest) -> None:

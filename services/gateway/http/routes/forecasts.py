@@ -5,8 +5,15 @@ from typing import Annotated, Unpack
 from fastapi import APIRouter, Body, Header, Path, Response
 from fastapi.openapi.models import Example
 
-from schemas.api.forecast import EXAMPLE, ForecastReport, ForecastRequest, ForecastSummary
+from schemas.api.forecast import (
+    EXAMPLE,
+    ForecastReport,
+    ForecastRequest,
+    ForecastSummary,
+    InevitabilityRequest,
+)
 from services.gateway.explain.forecasts import forecasts_of, start_forecast
+from services.gateway.explain.inevitability import start_inevitability
 from services.gateway.http.access.caller import CurrentCaller, removal_denial
 from services.gateway.http.responses import error_response, json_response
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions, StrictJsonRoute
@@ -64,6 +71,17 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         key: Key = None,
     ) -> Response:
         report = start_forecast(twin, requested, caller.name, key)
+        return json_response(report, 202, {"Location": f"/v1/forecasts/{report.id}"})
+
+    @router.post(
+        "/forecasts/inevitable",
+        summary="Find out from when on a past event was likely, over many random futures, in the background",
+        status_code=202,
+        response_model=ForecastReport,
+        responses=STARTED,
+    )
+    def start_search(requested: InevitabilityRequest, caller: CurrentCaller, key: Key = None) -> Response:
+        report = start_inevitability(twin, requested, caller.name, key)
         return json_response(report, 202, {"Location": f"/v1/forecasts/{report.id}"})
 
     @router.get(

@@ -3,18 +3,11 @@
 import pytest
 
 from schemas.api.changes import TimedRequest
+from schemas.api.forecast import PastEvent, StartPoint, StartPointReport
 from schemas.messages.operator import InjectFault
-from services.forecasts.inevitability import (
-    PastEvent,
-    StartPoint,
-    StartPointResult,
-    earliest_inevitable,
-    recurs,
-    start_spans_us,
-    try_start_points,
-)
+from services.forecasts.inevitability import earliest_inevitable, find_inevitability, recurs, share_report
+from services.gateway.explain.inevitability import start_spans_us
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
-from shared.models.statistics.proportions import wilson_share
 from shared.runtimes.process_pool import WorkerPool
 from tests.support.pods import POD
 from tests.unit.services.forecasts.test_futures import Lived
@@ -29,7 +22,7 @@ def lived() -> Lived:
 
 
 def lost(lived: Lived, after_us: int, about: str = CUBE) -> PastEvent:
-    return PastEvent(lived.held.at_us + after_us, POD, "CubePowerLost", about)
+    return PastEvent("cubes@pod-0/1", lived.held.at_us + after_us, POD, "CubePowerLost", about)
 
 
 def test_what_someone_did_meanwhile_is_done_again(lived: Lived) -> None:
@@ -38,7 +31,12 @@ def test_what_someone_did_meanwhile_is_done_again(lived: Lived) -> None:
         2 * US_PER_HOUR, lived.bytes, lived.held.at_us, (TimedRequest(US_PER_HOUR, POD, POWER),)
     )
     left = StartPoint(2 * US_PER_HOUR, lived.bytes, lived.held.at_us, ())
-    (with_it, without) = try_start_points(event, [done, left], 3, US_PER_HOUR, WorkerPool(1, ""))
+    counts: list[int] = []
+    until_us = event.at_us + US_PER_HOUR
+    found = find_inevitability(event, [done, left], 3, until_us, WorkerPool(1, ""), counts.append)
+    assert (found.about, found.at_us, found.since_us) == (CUBE, event.at_us, None)
+    assert counts == [1, 2, 3, 4, 5, 6]
+    with_it, without = found.moments
     assert (with_it.same, with_it.any) == (3, 3)
     assert (without.same, without.any) == (0, 0)
 
@@ -68,9 +66,11 @@ def test_times_come_closer_and_closer() -> None:
     assert start_spans_us(US_PER_HOUR, 1) == [US_PER_HOUR]
 
 
-def row(before_us: int, same: int) -> StartPointResult:
-    share = wilson_share(same, 20)
-    return StartPointResult(before_us, 20, same, same, share, share)
+def row(before_us: int, same: int) -> StartPointReport:
+    share = share_report(same, 20)
+    return StartPointReport(
+        before_us=before_us, futures=20, same=same, any=same, recurred_share=share, type_share=share
+    )
 
 
 def test_it_is_inevitable_from_where_all_later_times_lead_to_it() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from schemas.api.forecast import ForecastReport
+from schemas.api.forecast import ForecastOrder, ForecastReport, ForecastRequest
 from services.forecasts.futures import run_future
-from services.forecasts.jobs import WAITING_MAX
+from services.forecasts.jobs import WAITING_MAX, ForecastJobs
 from services.gateway.http.access.caller import RIGHTS, Caller, Role, removal_denial, right_needed
-from shared.basics.units import US_PER_HOUR
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_HOUR, US_PER_MIN
 from shared.storage.snapshots.site_snapshot import from_bytes
 from tests.support.gateway_twin import Client, DrivenTwin
 
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.integration
 WAIT_S = 120.0
 SHORT = {"days": 0.05, "futures": 2}
 LONG = {"days": 3_000, "futures": 2}
+COMMISSIONED, LAST = "sequencer@pod-0/1", "the last message"
 DRAIN = {"change": "drain", "target": "pod-0/cube-3", "after_s": 600}
 
 
@@ -32,8 +34,8 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     driven.close()
 
 
-def finished(client: Client, body: dict[str, Any]) -> ForecastReport:
-    started = client.post("/v1/forecasts", json=body)
+def finished(client: Client, body: dict[str, Any], path: str = "/v1/forecasts") -> ForecastReport:
+    started = client.post(path, json=body)
     assert started.status_code == 202, started.text
     until_s = time.monotonic() + WAIT_S
     while time.monotonic() < until_s:
@@ -130,6 +132,63 @@ def test_a_repeated_request_with_the_same_key_starts_once(twin: DrivenTwin) -> N
         "Idempotency-Key 'once': was used for another forecast; must be new",
     )
     client.request("DELETE", f"/v1/forecasts/{first['id']}")
+
+
+def test_the_time_from_which_an_event_was_likely(twin: DrivenTwin) -> None:
+    client = twin.client()
+    fault = client.post(
+        "/v1/faults", json={"kind": "cube-power", "target": "pod-0/cube-5"}, params={"wait": 20}
+    )
+    assert fault.json()["status"] == "accepted"
+    twin.advance(0.2)
+    before = len(twin.messages())
+    body = {"event": "pod-0/cube-5", "back_s": 3_600, "moments": 2, "futures": 3, "within_s": 60}
+    report = finished(client, body, "/v1/forecasts/inevitable")
+    assert (report.status, report.futures, report.futures_done, report.changes) == ("done", 6, 6, ())
+    assert report.id.startswith("inevitable-")
+    found = report.inevitability
+    assert found is not None
+    (event, *_) = client.get("/v1/why/pod-0/cube-5").json()
+    assert (found.id, found.type, found.at_us) == (event["id"], event["type"], event["at_us"])
+    assert [row.before_us for row in found.moments] == [US_PER_HOUR, US_PER_MIN]
+    assert [(row.same, row.futures) for row in found.moments] == [(3, 3), (3, 3)], "the request is repeated"
+    assert found.since_us is None, "three futures cannot tell"
+    assert (report.at_us, report.result, report.single) == (event["at_us"] - US_PER_HOUR, None, None)
+    assert len(twin.messages()) == before, "the twin does not change"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ({"event": "scheduler@pod-0/999999"}, 404, "message 'scheduler@pod-0/999999': not on any log"),
+        ({"event": "pod-0/cube-99"}, 404, ""),
+        ({"event": COMMISSIONED}, 422, "event 'sequencer@pod-0/1': happened in the twin's first 1m"),
+        ({"event": LAST, "futures": 9_000, "moments": 2}, 422, "futures 9000: 2 × 9000 futures are too many"),
+        (
+            {"event": LAST, "futures": 5_000, "moments": 2, "within_s": 10**7},
+            422,
+            "futures 5000: 2 × 5000 futures simulate 1,158,045 days; must be at most 100,000 days",
+        ),
+        ({"event": LAST, "moments": 65}, 422, "moments 65: input should be less than or equal to 64"),
+        ({}, 422, "event: "),
+    ],
+)
+def test_an_event_without_a_likely_time_is_refused_with_a_sentence(
+    twin: DrivenTwin, body: dict[str, Any], status: int, sentence: str
+) -> None:
+    if body.get("event") == LAST:
+        body = body | {"event": twin.client().get("/v1/events", params={"ticks": False}).json()[-1]["id"]}
+    answer = twin.client().post("/v1/forecasts/inevitable", json=body)
+    assert answer.status_code == status
+    assert str(answer.json()["error"]).startswith(sentence), answer.text
+
+
+def test_a_gateway_that_shuts_down_starts_no_forecast() -> None:
+    jobs = ForecastJobs(cores=1)
+    jobs.close()
+    order = ForecastOrder(ForecastRequest(), None, "pod-0", 0, bytes, ())
+    with pytest.raises(OperationFailed, match="the gateway is shutting down; retry when it runs again"):
+        jobs.start(order)
 
 
 def test_a_reader_may_forecast_and_cancel_its_own() -> None:

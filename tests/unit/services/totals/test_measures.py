@@ -4,9 +4,10 @@ import pytest
 
 from schemas.api.forecast import MeasureName
 from schemas.config.fabric_configs import CONFIGS
+from services.service_names import SERVICE_NAMES
 from services.totals.availability_time import AvailabilitySpans
 from services.totals.fabric_spans import FabricSpan, NetworkSpan, PodSpan
-from services.totals.measures import FORECAST_MEASURES, MEASURES, NETWORKS, PODS
+from services.totals.measures import FORECAST_MEASURES, MEASURES
 from services.totals.slice_log import PodLog
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 
@@ -80,9 +81,23 @@ def test_every_measure_has_its_name_and_kinds_and_a_value() -> None:
     for name, measure in [*MEASURES.items(), *FORECAST_MEASURES.items()]:
         assert measure.name == name
         assert measure.kinds <= set(CONFIGS)
-        assert measure.kinds <= PODS or measure.kinds <= NETWORKS
+        assert measure.kinds in (
+            {"superpod", "static-pod"},
+            {"superpod"},
+            {"dcn"},
+        )
         large = name.startswith("block_") and name != "block_1"
         assert (measure.value(spans) is None) == large, "no pod here is as large as these blocks"
+
+
+def test_a_kind_that_is_registered_later_has_the_measures_of_its_services(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(SERVICE_NAMES, "toy-pod", ("cubes", "failures", "jobs", "scheduler"))
+    later = pod(3, kind="toy-pod")
+    assert MEASURES["goodput"].value([later]) == MEASURES["goodput"].value([pod(3)])
+    assert MEASURES["cross_connects_a_day"].value([later]) is None
+    assert MEASURES["served"].value([later]) is None
 
 
 def test_percentages_of_chip_time_are_exact() -> None:

@@ -2,14 +2,10 @@
 
 import pytest
 
-from ops.cli.what_if.inevitable import _spans, _table
-from services.forecasts.inevitability import PastEvent, StartPointResult, earliest_inevitable
-from shared.basics.errors import InvalidInput
-from shared.basics.units import US_PER_HOUR, US_PER_MIN
-from shared.models.statistics.proportions import wilson_share
-
-FIRST = PastEvent(US_PER_MIN - 1, "pod-0", "SliceAdmitted", "pod-0/slice-0")
-EVENT = PastEvent(5 * US_PER_HOUR, "pod-0", "SliceRequeued", "pod-0/slice-4")
+from ops.cli.what_if.inevitable import _table
+from schemas.api.forecast import InevitabilityResult, StartPointReport
+from services.forecasts.inevitability import earliest_inevitable, share_report
+from shared.basics.units import US_PER_HOUR
 
 
 @pytest.mark.parametrize(
@@ -23,12 +19,17 @@ EVENT = PastEvent(5 * US_PER_HOUR, "pod-0", "SliceRequeued", "pod-0/slice-4")
     ],
 )
 def test_it_shows_no_more_than_the_interval_does(same: int, futures: int, sentence: str) -> None:
-    share = wilson_share(same, futures)
-    rows = [StartPointResult(US_PER_HOUR, futures, same, same, share, share)]
-    assert _table("told", EVENT, rows, earliest_inevitable(rows)).splitlines()[-1] == sentence
-
-
-def test_of_what_the_twin_began_with_there_is_no_time_before() -> None:
-    with pytest.raises(InvalidInput, match="happened in the twin's first 1m"):
-        _spans(FIRST, US_PER_HOUR, 8)
-    assert _spans(EVENT, US_PER_HOUR, 1) == [US_PER_HOUR]
+    share = share_report(same, futures)
+    row = StartPointReport(
+        before_us=US_PER_HOUR, futures=futures, same=same, any=same, recurred_share=share, type_share=share
+    )
+    first = earliest_inevitable([row])
+    found = InevitabilityResult(
+        id="scheduler@pod-0/42",
+        type="SliceRequeued",
+        about="pod-0/slice-4",
+        at_us=5 * US_PER_HOUR,
+        since_us=None if first is None else first.before_us,
+        moments=(row,),
+    )
+    assert _table("told", found).splitlines()[-1] == sentence

@@ -1,0 +1,68 @@
+"""Forecasts on the twin: requested, followed, and cancelled if the command is interrupted."""
+
+import contextlib
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ops.cli.common.progress import ProgressLine
+from ops.client.answers import ApiPath
+from ops.client.http_client import Client, escape_path
+from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
+from shared.runtimes.stop_signals import exit_on_sigterm, stop_signals_delayed
+
+if TYPE_CHECKING:
+    from schemas.api.forecast import ForecastReport
+
+FORECASTS: "ApiPath[ForecastReport]" = ApiPath("/v1/forecasts")
+INEVITABLE: "ApiPath[ForecastReport]" = ApiPath(f"{FORECASTS}/inevitable")
+POLL_S, POLL_S_MAX = 0.05, 0.5
+"""How often to look for progress: at first, and later."""
+REPORT_FIELDS = (
+    *("id", "status", "site", "at_us", "days", "futures", "futures_done", "error", "result", "single"),
+)
+
+
+def forecast_path(name: str) -> "ApiPath[ForecastReport]":
+    """The path of a forecast."""
+    return ApiPath(f"{FORECASTS}/{escape_path(name)}")
+
+
+def finished_forecast(
+    client: Client, path: "ApiPath[ForecastReport]", body: Mapping[str, object]
+) -> "ForecastReport":
+    """Request a forecast and wait for its end. Ctrl-C, SIGTERM and errors cancel it on the twin.
+
+    Raise InvalidInput if the twin or every future refuses it, and OperationFailed if it fails."""
+    report: ForecastReport | None = None
+    try:
+        with exit_on_sigterm():
+            with stop_signals_delayed():  # until the answer, whose id is needed to cancel it
+                report = client.post(path, *REPORT_FIELDS, body=body)
+            report = _await_end(client, report)
+    except BaseException:
+        if report is not None:
+            with contextlib.suppress(LightwaveError):
+                client.delete(forecast_path(str(report.id)))
+        raise
+    if report.status == "refused":
+        raise InvalidInput(str(report.error))
+    if report.status != "done":
+        raise OperationFailed(f"forecast: {report.error or 'was cancelled'}")
+    return report
+
+
+def _await_end(client: Client, report: "ForecastReport") -> "ForecastReport":
+    path, count, every_s = forecast_path(str(report.id)), int(report.futures), POLL_S
+    with ProgressLine(partial(_progress_text, count), count) as progress:
+        while report.status in ("queued", "running"):
+            progress.report_progress(report.futures_done)
+            time.sleep(every_s)
+            every_s = min(1.5 * every_s, POLL_S_MAX)
+            report = client.resource(path, *REPORT_FIELDS)
+    return report
+
+
+def _progress_text(futures: int, done: float, pace: float) -> str:
+    return f"{done:.0f} of {futures} futures, {pace:.1f}/s"
