@@ -54,7 +54,7 @@ class Sweep:
 
     @property
     def claim(self) -> ClaimVerdict | None:
-        """The verdict on the claim; its `word` is "holds", "does not hold" or "cannot be told yet"."""
+        """The verdict on the claim; its `word` is "holds", "does not hold" or "is undecided"."""
         return self.results.verdict
 
     @check_argument_types

@@ -1,7 +1,7 @@
-"""Runs of an experiment on the workers of a Dask cluster that is there already.
+"""Run an experiment on the workers of an existing Dask cluster.
 
-Through `distributed` itself: joblib's backend for it ends all runs with the first that kills its workers, and
-waits for ever where the scheduler has gone, or every worker.
+Uses `distributed` directly, because joblib's Dask backend aborts all runs when one of them kills its workers,
+and waits forever if the scheduler or every worker has gone.
 """
 
 import logging
@@ -30,18 +30,19 @@ Task = Callable[[int, Item], Result]
 ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):[0-9]{1,5}", re.ASCII)
 CONNECT_S = 5.0
 POLL_S = 2.0
-"""So often it is looked whether workers are left, where nothing comes."""
+"""Interval of checks for remaining workers while no result arrives."""
 NO_WORKERS_S_MAX = 60.0
-"""After so long without any worker it is given up: one that is started again takes less."""
+"""Time without any worker after which the experiment fails. A worker that restarts needs less."""
 TASKS_AHEAD = 4
-"""Runs that are at the cluster for each of its threads: none waits, and they fit into its memory."""
+"""Submitted runs per thread of the cluster: enough that no thread waits, few enough for its memory."""
 KEPT = "finished runs are kept; continue with --resume"
 NOISY = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado.application")
-"""Loggers that tell of lost connections, which is told here in a sentence."""
+"""Loggers that report lost connections; this module reports them in one sentence."""
 
 
 def build() -> str:
-    """What must be the same on all workers for a run's bytes to be: version, sources, Python."""
+    """The version, the digest of the sources and the Python version. Workers with the same build compute
+    byte-identical results."""
     return (
         f"{VERSION}+{code_sha256((*FOLD_CODE, 'ops'))[:8]}, Python "
         f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -49,18 +50,18 @@ def build() -> str:
 
 
 class BuildMismatch(Exception):
-    """A worker has other software."""
+    """A worker has a different build."""
 
 
 def checked_task(expected: str, task: Task[Item, Result], number: int, item: Item) -> Result:
-    """On a worker: do a task, unless the software there is another."""
+    """On a worker: run a task; BuildMismatch if the worker has a different build."""
     if (own := build()) != expected:
         raise BuildMismatch(own)
     return task(number, item)
 
 
 class Cluster:
-    """Workers of Dask, as somebody started them (`cluster_at`)."""
+    """The workers of a running Dask cluster; `cluster_at` opens one."""
 
     def __init__(self, client: "Client", address: str) -> None:
         self._client = client
@@ -68,7 +69,7 @@ class Cluster:
         self._expected = build()
 
     def check(self) -> None:
-        """OperationFailed where no worker comes, or one has other software."""
+        """OperationFailed if there are no workers within CONNECT_S, or if one has a different build."""
         until = time.monotonic() + CONNECT_S
         while not self._threads():
             if time.monotonic() > until:
@@ -79,11 +80,13 @@ class Cluster:
         with self._reached():
             builds: dict[str, Any] = self._client.run(build, on_error="return")
         for worker, found in sorted(builds.items()):
-            self._poll(worker, BuildMismatch(found) if isinstance(found, str) else found)
+            self._check_worker(worker, BuildMismatch(found) if isinstance(found, str) else found)
 
     def each(self, task: Task[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
-        """`task(n, item)` of each, in any order. A task whose worker dies is given to another; one that
-        killed as many as the scheduler lets it is told by OperationFailed after all others are there."""
+        """Results of `task(n, item)` for each item, in any order.
+
+        A task whose worker dies runs again on another one. OperationFailed after all other results if a task
+        killed as many workers as the scheduler allows."""
         ended: SimpleQueue[Future[Any]] = SimpleQueue()
         running: set[Future[Any]] = set()
         waiting = iter(enumerate(items))
@@ -131,8 +134,8 @@ class Cluster:
             )
 
     def _outcome(self, future: "Future[Any]") -> Any:
-        """What a task that ended came to; _Killed where its workers died of it. _Again where its worker died
-        with what it came to, so that it is done once more."""
+        """The result of a finished task; _Killed if the task killed its workers. Raises _Retry if the worker
+        died together with the result, so that the task runs once more."""
         from distributed.scheduler import KilledWorker
 
         with self._reached():
@@ -143,11 +146,11 @@ class Cluster:
             except TimeoutError:
                 raise _Retry from None
             except BuildMismatch as error:
-                self._poll("a worker", error)
+                self._check_worker("a worker", error)
         raise AssertionError("unreachable")
 
-    def _poll(self, worker: str, found: BaseException) -> None:
-        """OperationFailed where what a worker says of itself is not what is here."""
+    def _check_worker(self, worker: str, found: BaseException) -> None:
+        """OperationFailed if a worker reports a different build or an error."""
         where = f"--dask {self._address}: {worker}"
         if not isinstance(found, BuildMismatch):
             raise OperationFailed(f"{where} cannot run this software ({quoted(str(found))}); {_SAME}")
@@ -155,13 +158,13 @@ class Cluster:
             raise OperationFailed(f"{where} has version {other} instead of {self._expected}; {_SAME}")
 
     def _threads(self) -> int:
-        """How many tasks run at a time there, now."""
+        """The number of tasks that the cluster can run at a time now."""
         with self._reached():
             return sum(self._client.nthreads().values())
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """OperationFailed, one sentence, where the scheduler does not answer any more."""
+        """Turn errors of a scheduler that no longer answers into OperationFailed."""
         try:
             yield
         except (OSError, CancelledError, RuntimeError):
@@ -174,18 +177,20 @@ _SAME = "install the same one there, under the same Python"
 
 
 class _Retry(Exception):
-    """A task is done once more."""
+    """The task must run once more."""
 
 
 class _Killed:
-    """A task has no outcome, for its workers died of it."""
+    """The task has no result, because it killed its workers."""
 
 
 @contextmanager
 def cluster_at(address: str) -> Iterator[Cluster]:
-    """The cluster whose scheduler is there: `tcp://HOST:PORT`, or `tls://` with the certificates of Dask's
-    own configuration. InvalidInput where that is no address; OperationFailed where `distributed` is not
-    installed, nothing answers, there are no workers, or they have other software."""
+    """The cluster of the scheduler at `tcp://HOST:PORT`, or `tls://HOST:PORT` with the certificates of Dask's
+    own configuration.
+
+    InvalidInput if the address is not valid. OperationFailed if `distributed` is not installed, if no
+    scheduler answers, if there are no workers, or if their build differs."""
     if ADDRESS.fullmatch(address) is None:
         raise InvalidInput(
             f"--dask {quoted(address)}: is not the address of a scheduler; must be like "
@@ -214,7 +219,7 @@ def cluster_at(address: str) -> Iterator[Cluster]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What Dask logs and warns of on its own stays unsaid meanwhile."""
+    """Silence Dask's own logs and warnings."""
     loggers = [logging.getLogger(name) for name in NOISY]
     before = [logger.level for logger in loggers]
     with warnings.catch_warnings():

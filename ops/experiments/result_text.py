@@ -17,9 +17,7 @@ def answer_text(results: Results) -> str:
 def _answer(results: Results) -> str:
     verdict = results.verdict
     if verdict is not None:
-        more = (
-            f"; about {verdict.seeds_needed:,} seeds would tell" if verdict.seeds_needed is not None else ""
-        )
+        more = f"; about {verdict.seeds_needed:,} seeds decide it" if verdict.seeds_needed is not None else ""
         return f"The claim {verdict.word}: {verdict.sentence}{more}."
     figures = results.figures
     if not figures:
@@ -50,17 +48,17 @@ def estimate_note(one: MeasureEstimate) -> str:
         interval = interval_text(one.controlled.interval, one.measure)
         notes.append(f"{interval} by its control, which saved × {one.controlled.saved:.1f}")
     if one.seeds_needed is not None:
-        notes.append(f"the precision asked for takes about {one.seeds_needed:,} seeds")
+        notes.append(f"the requested precision takes about {one.seeds_needed:,} seeds")
     return "; ".join(notes)
 
 
 def difference_note(one: VariantDifference) -> str:
     """Notes on a difference: significance, and the gain of common seeds."""
-    said = []
+    notes = []
     if one.interval.low == one.interval.value == one.interval.high == 0.0:
-        said.append("the same in every run")
+        notes.append("the same in every run")
     if one.seeds_needed is not None:
-        said.append(f"not significant; about {one.seeds_needed:,} seeds would tell")
+        notes.append(f"not significant yet; needs about {one.seeds_needed:,} seeds")
     if one.paired is not None and math.isfinite(one.paired.saved) and math.isfinite(one.paired.correlation):
-        said.append(f"correlation {one.paired.correlation:.2f}, common seeds saved × {one.paired.saved:.1f}")
-    return "; ".join(said)
+        notes.append(f"correlation {one.paired.correlation:.2f}, common seeds saved × {one.paired.saved:.1f}")
+    return "; ".join(notes)

@@ -27,7 +27,7 @@ from shared.models.statistics.paired_runs import (
 )
 
 CONTROL_CONFIDENCE = 0.9999
-"""With such a confidence runs say that a control's mean is not the one that is given."""
+"""The given mean of a control is rejected if it is outside the interval of this confidence."""
 CONVERGENCE_POINTS_MAX = 40
 """Maximum number of points of a convergence curve."""
 WindowSeries = Mapping[str, Sequence[float]]
@@ -35,15 +35,17 @@ WindowSeries = Mapping[str, Sequence[float]]
 SeriesReader = Callable[[str, int], WindowSeries]
 """(variant key, seed) → series of that run."""
 SKEWED = 0.15
-"""Where the bootstrap's bounds are further than such a share of the half from where those of as many normal
-runs are, both are told."""
+"""The bootstrap interval is reported as well if a bound differs from that of as many normal runs by more
+than this share of the half-width."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureEstimate:
-    """A measure in a variant. `batches` are what its interval is of where there is one run alone, `bootstrap`
-    has other bounds where runs are far from normal; `seeds_needed` is how many seeds the precision asked for
-    takes, None where none was, or it is there. `controlled` is the same by what is known of a control."""
+    """An estimate of a measure in a variant.
+
+    `batches` is the source of the interval if there is only one run. `bootstrap` has other bounds if runs are
+    far from normal. `seeds_needed` is the number of seeds for the requested precision; None if no precision
+    was requested or if it is reached. `controlled` is the estimate with a control variate."""
 
     variant: Variant
     measure: str
@@ -56,9 +58,11 @@ class MeasureEstimate:
 
 @dataclass(frozen=True, slots=True)
 class VariantDifference:
-    """How much more a measure is in a variant than in another; `chance` is read among all comparisons (Holm).
-    `seeds_needed` tells them apart, where they cannot be told apart yet. Paired where both have the same
-    seeds, else by two samples, and then there is no correlation."""
+    """The difference of a measure between two variants: `variant` minus `against`.
+
+    `chance` is the p-value, adjusted for the number of comparisons (Holm). `seeds_needed` is the number of
+    seeds that would make the difference significant; None if it is already. `paired` is None if the variants
+    have different seeds, which are compared as two samples without a correlation."""
 
     variant: Variant
     against: Variant
@@ -81,9 +85,9 @@ class Convergence:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """The verdict on the claim: "holds", "does not hold" or "cannot be told yet".
+    """The verdict on the claim: "holds", "does not hold" or "is undecided".
 
-    The last one has the number of seeds that it may take."""
+    For an undecided claim, `seeds_needed` estimates the number of seeds that decide it."""
 
     word: str
     interval: Interval
@@ -135,14 +139,15 @@ def results_of(planned: PlannedExperiment, swept: SweepResult, series: SeriesRea
 def _convergence(
     planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: int
 ) -> tuple[Convergence, ...]:
-    """Of what has to be told closely, or else of the first measure, from three seeds on."""
+    """The convergence of the measures with a required precision, or of the first measure if there are none,
+    from three seeds on."""
     names = list(planned.experiment.stop_when) or [planned.experiment.measure[0]]
     counts = sorted({*range(3, seeds + 1, max(1, -(-seeds // CONVERGENCE_POINTS_MAX))), seeds} - {0, 1, 2})
     found = []
     for name in names:
         for variant in planned.variants:
-            told = [(n, interval_of(planned, rows, variant, name, n)) for n in counts]
-            points = [(n, one.half_width) for n, one in told if one is not None and one.runs > 1]
+            intervals = [(n, interval_of(planned, rows, variant, name, n)) for n in counts]
+            points = [(n, one.half_width) for n, one in intervals if one is not None and one.runs > 1]
             if points:
                 ns, halves = zip(*points, strict=True)
                 found.append(Convergence(variant, name, ns, halves))
@@ -169,7 +174,7 @@ def _estimate(
     if other == (interval.low, interval.high):
         other = None
     if other is not None:
-        # Of few normal runs the bootstrap is narrower than Student's t, as it knows nothing of their number.
+        # With few normal runs, the bootstrap is narrower than Student's t, because it ignores their number.
         half = interval.half_width * bootstrap_narrowing(interval)
         off = max(abs(other[0] - interval.value + half), abs(other[1] - interval.value - half))
         other = other if off > SKEWED * interval.half_width else None
@@ -205,15 +210,15 @@ def _controlled(
     if len(both) < RUNS_MIN:
         return None
     values, controls = zip(*both, strict=True)
-    told = mean_interval(controls, CONTROL_CONFIDENCE)
-    if not told.low <= control.mean <= told.high:
+    observed = mean_interval(controls, CONTROL_CONFIDENCE)
+    if not observed.low <= control.mean <= observed.high:
         return None
     return controlled_mean(values, controls, control.mean, planned.experiment.confidence)
 
 
 def bootstrap_narrowing(interval: Interval) -> float:
-    """How much of Student's half the bootstrap has of normal runs: that of so many as there were infinitely
-    many, of the deviation that is not corrected."""
+    """The half-width of the bootstrap as a share of Student's, for normal runs: it uses the normal quantile
+    and the uncorrected deviation."""
     n = interval.runs
     normal = float(ndtri((1.0 + interval.confidence) / 2.0))
     return math.sqrt((n - 1.0) / n) * normal / quantile_of_t(n - 1, interval.confidence)
@@ -240,7 +245,7 @@ def _window_values(
     seeds: int,
     series: SeriesReader,
 ) -> Sequence[float]:
-    """That of the first run that there is."""
+    """The series of the first run that did not fail."""
     keys = [(variant.key, seed_of(planned, variant, n)) for n in range(seeds)]
     key = next((key for key in keys if key in rows and rows[key].error is None), None)
     return [] if key is None else series(*key).get(name, [])
@@ -330,7 +335,7 @@ def _difference_of_series(
 def variant_difference(
     variant: Variant, against: Variant, name: str, found: MeanDifference, *, paired: bool
 ) -> VariantDifference:
-    """A difference, as it is told."""
+    """A difference as it is reported."""
     interval = found.interval
     return VariantDifference(
         variant,
@@ -339,7 +344,7 @@ def variant_difference(
         interval,
         found if paired else None,
         found.chance,
-        _seeds_to_tell_apart(interval),
+        _seeds_to_distinguish(interval),
     )
 
 
@@ -356,7 +361,7 @@ def _value(
     return None if row is None else row.figures.get(name)
 
 
-def _seeds_to_tell_apart(interval: Interval) -> int | None:
+def _seeds_to_distinguish(interval: Interval) -> int | None:
     """Seeds needed to make a difference of this size significant; None if it is already, or if it is zero."""
     if interval.runs < 2 or interval.low > 0.0 or interval.high < 0.0 or interval.value == 0.0:
         return None
@@ -388,16 +393,16 @@ def judge_claim(claim: ExperimentClaim, interval: Interval) -> ClaimVerdict:
     is_difference = claim.over is not None
     more = "the difference of " if is_difference else ""
     figure = interval_text(interval, claim.measure, difference=is_difference)
-    told = f"{more}{claim.measure} is {figure}; claimed is {words}"
+    sentence = f"{more}{claim.measure} is {figure}; claimed is {words}"
     if low <= interval.low and interval.high <= high:
-        return ClaimVerdict("holds", interval, told, None)
+        return ClaimVerdict("holds", interval, sentence, None)
     if interval.high < low or interval.low > high:
-        return ClaimVerdict("does not hold", interval, told, None)
+        return ClaimVerdict("does not hold", interval, sentence, None)
     near = min(abs(interval.value - bound) for bound in (low, high) if math.isfinite(bound))
     needed = None
     if interval.runs > 1 and near > 0.0 and math.isfinite(interval.deviation):
         needed = runs_needed(interval.deviation, near, interval.confidence)
-    return ClaimVerdict("cannot be told yet", interval, told, needed)
+    return ClaimVerdict("is undecided", interval, sentence, needed)
 
 
 def claim_bounds(claim: ExperimentClaim) -> tuple[float, float, str]:

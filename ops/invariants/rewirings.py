@@ -30,7 +30,7 @@ from schemas.messages.topology import (
 from schemas.names import number_of
 
 CONTROL_DOMAINS = 4
-LIGHTLESS = frozenset({"ocs", "rack", "power", "port", "block", "bundle"})
+CAPACITY_FAULT_KINDS = frozenset({"ocs", "rack", "power", "port", "block", "bundle"})
 """Kinds of faults that reduce capacity. The capacity floor does not cover them."""
 
 
@@ -152,7 +152,7 @@ class CapacityFloorChecker:
     def _follow(self, body: Body) -> None:
         if isinstance(body, FabricCommissioned):
             self._capacity_floor = parameter_or(body.config, "topology.capacity_floor", 0.0)
-        elif isinstance(body, FaultBegan | FaultEnded) and body.kind in LIGHTLESS:
+        elif isinstance(body, FaultBegan | FaultEnded) and body.kind in CAPACITY_FAULT_KINDS:
             self._rewiring = None
             self._broken += 1 if isinstance(body, FaultBegan) else -1
         elif isinstance(body, RewiringPlanned) and not self._broken and body.reason != "as-installed":

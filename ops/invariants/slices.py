@@ -53,9 +53,9 @@ def _cube_of(part: str) -> int | None:
 class SliceChecker:
     """Every requested slice is in exactly one state, and makes only valid transitions.
 
-    A stall outlasts a swap: the slice may have lost a second cube, and it says itself when it goes on. It
-    starts once on the cubes that it was given; after a stall or a swap it is restored or degraded. One that
-    was told to leave, and then need not, is restored where it is: its job stands since its checkpoint.
+    A stall outlasts a swap: the slice may have lost a second cube, and it reports itself when it continues.
+    It starts once on its cubes; after a stall or a swap it is restored or degraded. A slice whose notice to
+    leave is withdrawn is restored where it is: its job has been stopped since its checkpoint.
     """
 
     NEXT: ClassVar[dict[type, tuple[frozenset[str], str]]] = {

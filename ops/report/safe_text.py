@@ -20,7 +20,7 @@ def shortened(text: str, most: int = QUOTED_MAX) -> str:
 
 
 def dotted(*parts: object) -> str:
-    """`fabrics.0.config.pod`: names and numbers as a path; a part that is no plain word stands in quotes."""
+    """`fabrics.0.config.pod`: names and numbers as a path; a part that is not a plain word is quoted."""
     return ".".join(
         text if _PLAIN.fullmatch(text := str(part)) else quoted(part) for part in parts if part != ""
     )

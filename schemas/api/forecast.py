@@ -64,8 +64,8 @@ class ForecastRequest(Model):
             raise ValueError(f"futures {self.futures}: must not be combined with {alone}: that is one future")
         if self.count * self.days > SIMULATED_DAYS_MAX:
             raise ValueError(
-                f"futures {self.count}: {self.count} futures of {self.days:g} days are too many; futures × "
-                f"days must be at most {SIMULATED_DAYS_MAX:,}"
+                f"futures {self.count}: is too many for {self.days:g} days each; futures × days must be at "
+                f"most {SIMULATED_DAYS_MAX:,}"
             )
         return self
 

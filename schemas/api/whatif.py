@@ -59,7 +59,7 @@ class JobEffect(Model):
 
     job: SliceName
     slices: tuple[SliceName, ...]
-    becomes: Literal["stands", "slower", "faster", "goes"]
+    becomes: Literal["stopped", "slower", "faster", "runs"]
     before: JobSpeedFigures
     after: JobSpeedFigures
     from_us: int

@@ -192,5 +192,5 @@ def _sentence(config: FabricConfig, error: ValidationError, section: str = "") -
 
 
 def _shown(value: ParameterValue) -> str:
-    text = parameter_text(value)
+    text = "null" if value is None else parameter_text(value)
     return text if len(text) <= VALUE_SHOWN_MAX else f"{text[:VALUE_SHOWN_MAX]}…"

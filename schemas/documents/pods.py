@@ -185,12 +185,12 @@ class CubeUseDocument(Model):
 class MultisliceDocument(Model):
     """The multislice job that a slice is a part of. By pod, in ring order: `slices` is the name of the pod's
     slice (empty: not known), and `status` its status. `waits`: it waits for cubes; `holds`: it keeps cubes
-    until the other slices have theirs; `joined`: it runs; `stands`: it is stopped by a fault or a move."""
+    until the other slices have theirs; `joined`: it runs; `stopped`: it is stopped by a fault or a move."""
 
     job: str
     pods: tuple[str, ...]
     slices: tuple[str, ...]
-    status: tuple[Literal["nothing", "waits", "holds", "joined", "stands"], ...]
+    status: tuple[Literal["nothing", "waits", "holds", "joined", "stopped"], ...]
 
 
 class SliceDocument(Model):

@@ -121,11 +121,11 @@ def job_effects(
     return tuple(sorted(effects, key=lambda row: (row.after.speed - row.before.speed, _order(row.job))))
 
 
-def _becomes(now: JobSpeed, without: JobSpeed) -> Literal["stands", "slower", "faster", "goes"]:
+def _becomes(now: JobSpeed, without: JobSpeed) -> Literal["stopped", "slower", "faster", "runs"]:
     if not now.speed_ppm:
-        return "stands"
+        return "stopped"
     if not without.speed_ppm:
-        return "goes"
+        return "runs"
     return "slower" if now.speed_ppm < without.speed_ppm else "faster"
 
 

@@ -15,7 +15,7 @@ LIBRARY_LEVELS = {
     "aiokafka": logging.ERROR,
     "kafka": logging.CRITICAL,
 }
-"""Libraries that tell of every connection, and of each again that fails; what comes of it the twin says."""
+"""Libraries that log every connection and every failed retry; the twin reports the outcome itself."""
 
 
 REPEAT_S = 30.0

@@ -334,7 +334,7 @@ def _finished_runs(planned: "PlannedExperiment", file: str, folder: Path) -> "di
 
 
 def _show(results: "Results", folder: Path, command: str, html: Path | None, output: Form) -> None:
-    """What runs say, as a page where one is asked for, and as people or programs read it."""
+    """Show the results of runs: as an HTML page, as text, or as JSON or YAML."""
     from ops.experiments.dataset import IDENTITY, Dataset, read_identity
     from ops.experiments.result_json import results_json
 
@@ -408,7 +408,7 @@ def _results_text(results: "Results", command: str) -> str:
         lines += ["", f"against {results.compared[0].against.words}"]
         lines.append(text_table(("VARIANT", "MEASURE", "MORE", ""), rows))
     if not results.is_enough:
-        lines += ["", f"the precision asked for was not reached with {results.seeds} seeds"]
+        lines += ["", f"the requested precision was not reached with {results.seeds} seeds"]
     lines += [f"failed: variant {row.variant}, seed {row.seed}: {row.error}" for row in results.failed]
     return "\n".join([*lines, "", f"repeat: {command}"])
 

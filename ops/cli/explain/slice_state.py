@@ -70,7 +70,7 @@ def _explain(client: Client, path: "ApiPath[SliceExplanation]", output: OutputOp
 
 
 def _explanation_text(found: "SliceExplanation") -> str:
-    """What it is and why in sentences; then what is in its way, what each choice costs, and its history."""
+    """The slice's state and reason in sentences; then obstacles, the costs of choices, and history."""
     who = f"{found.tier} of {found.owner}, priority {found.priority}"
     twist = " twisted" if found.twisted else ""
     since = format_time(found.since_us)
@@ -96,7 +96,7 @@ def _explanation_text(found: "SliceExplanation") -> str:
 
 
 def _history_text(row: "SliceEvent") -> str:
-    """What a message says; of a choice what it was chosen from, of a slice that came back what it lost."""
+    """An event as text: for a choice, with the costs of all choices; for a recovery, with the lost work."""
     if row.costs_chip_us is not None:
         costs = {choice: cost for choice, cost in dict(row.costs_chip_us).items() if cost is not None}
         costs_text = ", ".join(f"{choice} {format_chip_hours(cost)}" for choice, cost in costs.items())
@@ -111,7 +111,7 @@ def start_lines(start: "ExpectedStart | None") -> list[str]:
     """When something is expected to start, and how sure that is."""
     if start is None:
         return []
-    when = "nobody knows when" if start.at_us is None else f"{format_time(start.at_us)} ({start.basis})"
+    when = "unknown" if start.at_us is None else f"{format_time(start.at_us)} ({start.basis})"
     return [
         f"expected to start: {when}",
         f"how sure: {start.reason}",
@@ -136,7 +136,7 @@ def _recovery_lines(recovery: "RecoveryStatus | None") -> list[str]:
 
 
 def table_lines(headers: tuple[str, ...], rows: Sequence[Sequence[object]]) -> list[str]:
-    """A table after an empty line, cut where nobody would read on; nothing without rows."""
+    """A table after an empty line, with at most TABLE_ROWS_MAX rows; nothing if there are no rows."""
     if not rows:
         return []
     more = (

@@ -89,21 +89,21 @@ def _undrained_text(_body: "CubeUndrained", message: "LogMessage") -> str:
 def _rewiring_planned_text(body: "RewiringPlanned", _message: "LogMessage") -> str:
     name, count = body.rewiring, body.stages
     stages = f"{count} stage{'s' if count != 1 else ''}"
-    waits = f"; `lightwave dcn approve {name}` lets it come" if body.approval == "operator" else ""
+    waits = f"; `lightwave dcn approve {name}` starts it" if body.approval == "operator" else ""
     takes = f"{format_duration(body.takes_us)} if nothing waits"
     return f"{name} planned: {body.circuits:,} circuits in {stages}, {takes}; {_gain(body)}{waits}"
 
 
 def _kept_text(body: "TopologyKept", _message: "LogMessage") -> str:
-    return f"all stays as it is: {body.why} ({_gain(body)})"
+    return f"nothing is rewired: {body.why} ({_gain(body)})"
 
 
 def _gain(body: "RewiringPlanned | TopologyKept") -> str:
-    """What other trunks do for the hour that was planned for."""
+    """How the new trunks change the use and the transit in the hour of the plan."""
     use, transit = (body.use_ppm, body.use_then_ppm), (body.transit_ppm, body.transit_then_ppm)
     shares = [f"{ppm / 1e6:.1%}" for ppm in (*use, *transit)]
     return (
-        f"in the hardest hour of late: largest use {shares[0]} to {shares[1]}, "
+        f"in the busiest recent hour: largest use {shares[0]} to {shares[1]}, "
         f"transit {shares[2]} to {shares[3]}"
     )
 
@@ -113,7 +113,7 @@ def _stage_waits_text(body: "StageWaits", _message: "LogMessage") -> str:
 
 
 def _approved_text(body: "RewiringApproved", _message: "LogMessage") -> str:
-    return f"{body.rewiring} approved, and carried out now"
+    return f"{body.rewiring} approved; it starts now"
 
 
 def _rewiring_ended_text(body: "RewiringEnded", _message: "LogMessage") -> str:
@@ -121,7 +121,7 @@ def _rewiring_ended_text(body: "RewiringEnded", _message: "LogMessage") -> str:
 
 
 def _link_tested_text(body: "LinkTested", message: "LogMessage") -> str:
-    """What a module measured of its own light, and the verdict."""
+    """What a module measured of its own reflected light, and the verdict."""
     end = message.about[0]
     expected = display_value("loss_db", body.expected_db)
     if body.verdict == "open":
@@ -140,9 +140,9 @@ def _link_tested_text(body: "LinkTested", message: "LogMessage") -> str:
 
 
 def _parameters_changed_text(body: "ParametersChanged", _message: "LogMessage") -> str:
-    """Which parameters are otherwise now, and what they were."""
+    """The parameters that changed, with their new and old values."""
     if not body.changes:
-        return "all were so before"
+        return "every parameter has its value already"
     return "; ".join(
         f"{change.name} is {setting_text(change.value)}, was {setting_text(change.was)}"
         for change in body.changes
@@ -150,7 +150,7 @@ def _parameters_changed_text(body: "ParametersChanged", _message: "LogMessage") 
 
 
 def _ocs_restarting_text(body: "OcsRestarting", message: "LogMessage") -> str:
-    circuits = "its circuits stand" if body.keeps else "its circuits are lost until then"
+    circuits = "its circuits stay up" if body.keeps else "its circuits are lost until then"
     return f"{message.about[0]} restarts its software; {circuits}"
 
 
@@ -198,7 +198,7 @@ SENTENCES: dict[str, dict[str, Sentence]] = {
     "test": {"LinkTested": _link_tested_text},
     "undrain": {"CubeUndrained": _undrained_text},
 }
-"""Verb → type of message → what it says of the outcome; the most informative type first."""
+"""Verb → type of message → sentence about the outcome; the most informative type first."""
 
 
 def _cube_swapped_text(_body: "CubeSwapped", message: "LogMessage") -> str:
@@ -225,7 +225,7 @@ def _recovering_text(body: "SliceRecovering", _message: "LogMessage") -> str:
 
 
 def _noticed_text(body: "SliceNoticed", _message: "LogMessage") -> str:
-    return f"{body.slice} told to leave ({body.why})"
+    return f"{body.slice} has notice to leave ({body.why})"
 
 
 def _requeued_text(body: "SliceRequeued", _message: "LogMessage") -> str:
@@ -239,20 +239,20 @@ EFFECTS: dict[str, Sentence] = {
     "SliceRequeued": _requeued_text,
     "CubeSwapped": _cube_swapped_text,
 }
-"""Type of message → what it says of another effect of a request."""
+"""Type of message → sentence about a further effect of a request."""
 EFFECTS_MAX = 3
 
 
 def partly_refused(answer: "RequestReceipt") -> bool:
-    """Whether some of what was asked for in one request was refused."""
+    """Whether a part of the request was refused."""
     return any(getattr(message.body, "refused", None) for message in answer.outcome)
 
 
 def drain_text(name: str, answer: "RequestReceipt", slices: Sequence[str]) -> str:
-    """What a drain came to: who moved away, and who still runs there."""
+    """The outcome of a drain: the slices that moved away, and those that still run there."""
     if answer.status == "received":
         return outcome_text("drain", answer)
-    again = ", as asked before" if answer.repeated else ""
+    again = "; repeated request" if answer.repeated else ""
     still = f"; {still_running_text(slices)}, no spare" if slices else ", nothing runs there"
     return f"{name} takes nothing new{_effects(answer.outcome)}{still}{again} ({answer.id})"
 
@@ -271,41 +271,41 @@ def fault_and_target(answer: "RequestReceipt") -> tuple[str, str] | None:
 
 def outcome_text(verb: str, answer: "RequestReceipt") -> str:
     """What happened, with the id of the message that the request became."""
-    again = ", as asked before" if answer.repeated else ""
+    again = "; repeated request" if answer.repeated else ""
     return f"{_outcome_without_id(verb, answer)}{again} ({answer.id})"
 
 
 def commission_text(name: str, site: str, answer: "RequestReceipt") -> str:
-    """That a fabric has joined its site, or will."""
-    again = ", as asked before" if answer.repeated else ""
+    """The outcome of a commissioning: the fabric has joined its site, or will."""
+    again = "; repeated request" if answer.repeated else ""
     if answer.status == "received":
-        return f"received; {name} joins {site} when simulated time goes on{again} ({answer.id})"
+        return f"received; {name} joins {site} when simulated time continues{again} ({answer.id})"
     return f"{name} joined {site} at {format_time(answer.at_us)}{again} ({answer.id})"
 
 
 def retire_text(name: str, answer: "RequestReceipt") -> str:
-    """That a fabric has retired, or will."""
-    again = ", as asked before" if answer.repeated else ""
+    """The outcome of a retirement: the fabric has retired, or will."""
+    again = "; repeated request" if answer.repeated else ""
     if answer.status == "received":
-        return f"received; {name} retires when simulated time goes on{again} ({answer.id})"
+        return f"received; {name} retires when simulated time continues{again} ({answer.id})"
     return f"{name} retired at {format_time(answer.at_us)}{again} ({answer.id})"
 
 
 def _outcome_without_id(verb: str, answer: "RequestReceipt") -> str:
     if answer.status == "received":
-        return "received; it will be taken when simulated time goes on"
+        return "received; it takes effect when simulated time continues"
     own = _own_messages(answer.outcome)
     for kind, text in SENTENCES[verb].items():
         for message in own:
             if message.type == kind:
                 return f"{text(message.body, message)}{_effects(answer.outcome)}"
     if verb == "abort" and answer.complete:
-        return "it ends after the stage that it is in"
-    return "done; nothing changed" if answer.complete else "accepted; what comes of it is not known yet"
+        return "it ends after its current stage"
+    return "done; nothing changed" if answer.complete else "accepted; the outcome is not known yet"
 
 
 def _own_messages(outcome: "Sequence[LogMessage]") -> "list[LogMessage]":
-    """The messages about what was requested: not those about other slices that gained or lost by it."""
+    """The messages about the request itself, without those about other slices that it affects."""
     requested = next((_slice_of(m) for m in outcome if m.type in ("SliceRequested", "SliceReleased")), None)
     return [message for message in outcome if requested is None or _slice_of(message) in (None, requested)]
 

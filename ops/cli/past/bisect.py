@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from schemas.api.bisect import Bisection, ConditionTransition
 
 FIELDS = ("from_us", "to_us", "reached_us", "held_at_start", "transitions", "messages", "cursor")
-EXIT_NEVER_HELD = 1
-"""The exit code where a condition was never held."""
+EXIT_NEVER_TRUE = 1
+"""The exit code if the condition was never true."""
 BUSY_WAIT_S_MAX = 120.0
-"""How long others who ask the same are waited for."""
+"""Maximum time to wait while other clients run the same search, in seconds."""
 
 BISECT: "ApiPath[Bisection]" = ApiPath("/v1/bisect")
 
@@ -83,11 +83,11 @@ def bisect(
     with client.reading():
         show(content, output, lambda: _result_text(client, found[0], transitions, messages, every=every))
     if not found[0].held_at_start and not transitions:
-        raise typer.Exit(EXIT_NEVER_HELD)
+        raise typer.Exit(EXIT_NEVER_TRUE)
 
 
 def _parts(client: Client, query: Mapping[str, object]) -> "Iterator[Bisection]":
-    """What the twin finds, part by part; while others ask it the same, they are waited for."""
+    """What the twin finds, part by part. Waits while it runs the same search for other clients."""
     until_s = time.monotonic() + BUSY_WAIT_S_MAX
     while True:
         try:
@@ -116,15 +116,13 @@ def _result_text(
     where = f"{format_time(found.from_us)} to {format_time(found.to_us)}"
     if every and transitions:
         rows = [["yes" if turn.holds else "no", *event_row(turn.message)] for turn in transitions]
-        began = [] if not found.held_at_start else [f"held already at {format_time(found.from_us)}", ""]
+        began = [] if not found.held_at_start else [f"true already at {format_time(found.from_us)}", ""]
         return "\n".join([*began, text_table(("HOLDS", *EVENT_HEADERS), rows)])
     if found.held_at_start:
-        ended = (
-            ", and up to its end" if every else "; ask from an earlier moment, or with --all when it ended"
-        )
-        return f"held already at {format_time(found.from_us)}, where this begins{ended}"
+        ended = ", and until the end" if every else "; use an earlier --from, or --all to list every change"
+        return f"true already at {format_time(found.from_us)}, the start of the search{ended}"
     if not transitions:
-        return f"never held from {where} ({messages:,} messages)"
+        return f"never true from {where} ({messages:,} messages)"
     message = transitions[0].message
     chain = client.rows(why_path(message.id), *MESSAGE)
-    return f"holds since {format_time_ms(message.at_us)}\n{chain_text(chain)}"
+    return f"true since {format_time_ms(message.at_us)}\n{chain_text(chain)}"

@@ -60,7 +60,7 @@ def upgrade(
 
 
 def show_check(rows: "list[UpgradeCheckRow]", output: Form, nothing: str) -> None:
-    """Show what a check found, in `nothing` where there is none, and end with the code that it has."""
+    """Show the result of a check, or `nothing` if it has no rows. The exit code is 5 if anything differs."""
     show(rows, output, lambda: "\n".join(_check_lines(rows)) or nothing)
     if any(row["first_difference"] or row["differing_states"] for row in rows):
         raise typer.Exit(EXIT_DIFFERS)
@@ -68,8 +68,8 @@ def show_check(rows: "list[UpgradeCheckRow]", output: Form, nothing: str) -> Non
 
 def _upgraded_with_hint(rows: "list[UpgradeRow]", place: Path) -> str:
     if not rows:
-        return f"{place}: {NOTHING_TO_UPGRADE}; `lightwave up --data {place}` goes on"
-    return f"{upgraded_text(rows)}\n`lightwave up --data {place}` goes on from there"
+        return f"{place}: {NOTHING_TO_UPGRADE}; `lightwave up --data {place}` resumes it"
+    return f"{upgraded_text(rows)}\n`lightwave up --data {place}` resumes the twin"
 
 
 def upgraded_text(rows: "Sequence[UpgradeRow]") -> str:
@@ -93,11 +93,10 @@ def _line(row: "UpgradeRow") -> str:
 def _differences(row: "UpgradeCheckRow") -> list[str]:
     since = f" from position {row['since']:,} on" if row["since"] else ""
     if row["first_difference"]:
-        return [f"  this version would have said something else{since}: {row['first_difference']}"]
+        return [f"  this version would have emitted other messages{since}: {row['first_difference']}"]
     if row["differing_states"]:
-        said = "this version would have said the same"
         return [
-            f"  {said}{since}, and held other states:",
+            f"  this version would have emitted the same messages{since}, but computed other states:",
             *(f"    {one}" for one in row["differing_states"]),
         ]
-    return [f"  this version would have said and held the same{since}"]
+    return [f"  this version would have emitted the same messages and computed the same states{since}"]

@@ -75,8 +75,7 @@ def forecast(
         bool,
         typer.Option(
             "--own-draws",
-            help="show the twin's own future, which comes true if nobody requests anything else; no "
-            "statistics",
+            help="show the twin's own future, which comes true if no other request arrives; no statistics",
         ),
     ] = False,
     site: Annotated[str | None, typer.Option(help="the site, if the twin has several")] = None,
@@ -175,7 +174,7 @@ def _changes(client: Client, words: Sequence[tuple[str, str]], site: str | None)
 
 
 def _repeat_command(words: Sequence[tuple[str, str]], days: float, at_us: int, site: str | None) -> str:
-    """The command that does the same, but for which future is to be seen."""
+    """The same command, without the option that selects a future."""
     requested = [word for what, text in words for word in (f"--{what}", text)]
     where = [] if site is None else ["--site", site]
     return shlex.join(
@@ -189,7 +188,7 @@ def _table(report: "ForecastReport", requested: Sequence[str], found: "ForecastR
         f"{format_duration(round(report.days * US_PER_DAY))}"
     )
     futures = found.futures
-    lines = [f"{title}, {futures} futures: {', '.join(requested) or 'as it stands'}", ""]
+    lines = [f"{title}, {futures} futures: {', '.join(requested) or 'no changes'}", ""]
     rows = [
         forecast_cells(row, futures, requested=bool(requested))
         for row in found.rows
@@ -245,7 +244,7 @@ def _future_text(
 ) -> str:
     """One future, without and with the changes: its measures, and the events of the latter."""
     whose = "the twin's own future" if number is None else f"future {number}"
-    requested = ", ".join(f"{what} {text}" for what, text in words) or "as it stands"
+    requested = ", ".join(f"{what} {text}" for what, text in words) or "no changes"
     for_us = round(report.days * US_PER_DAY)
     lines = [f"{whose} from {format_time(report.at_us)} for {format_duration(for_us)}: {requested}", ""]
     sides = [side for side in (pair.without, pair.requested) if side is not None]

@@ -61,7 +61,7 @@ def impact(target: PartArgument, at: At = None, output: OutputOption = "table") 
 
 
 def job_cells(row: "JobEffect") -> list[object]:
-    """What becomes of a job over several pods, from its speed before to that after."""
+    """The effect on a multislice job: its speed and bandwidth before and after."""
     before, after = row.before, row.after
     speed = f"{before.speed:.1%} to {after.speed:.1%}"
     gbps = " to ".join(["-" if one.gbps is None else f"{one.gbps:,.0f}" for one in (before, after)])
@@ -102,7 +102,7 @@ def _loss_text(found: "LossReport") -> str:
         lines.append(f"cut off: {', '.join(found.pods_cut_off)}")
     if found.circuits_fixed:
         changed = count_text(found.circuits_fixed, "circuit")
-        lines.append(f"nobody could change {changed} until the fault ends")
+        lines.append(f"{changed} cannot be changed until the fault ends")
     if found.before is not None and found.before == found.at_once == found.after:
         lines.append("traffic does not change")
     elif found.before is not None and found.after is not None:

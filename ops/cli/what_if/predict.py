@@ -196,21 +196,21 @@ def _what_if_text(found: "WhatIfReport") -> str:
 
 
 def _span(row: "JobEffect") -> list[str | None]:
-    """From when until when it goes otherwise."""
+    """The start and the end of the difference."""
     until_us = row.until_us
     return [format_time(row.from_us), None if until_us is None else format_time(until_us)]
 
 
 def _slice(row: "SliceEffect") -> list[object]:
-    """Hours, of chips, are by how much more its job loses, and spends on starting anew and going slower:
-    less than nothing where it starts later."""
+    """A row of the table. The chip-hours are what the job loses, and what it spends on restarts and at
+    reduced speed, compared with no change; negative if the slice starts later."""
     names = [row.slice, row.tier, row.shape, row.reason.replace("_", " "), row.choice]
     overhead = ("recovering", "startup", "degraded")
     return [*names, row.ends_as, _times(row), _hours(row, ("lost",)), _hours(row, overhead)]
 
 
 def _times(row: "SliceEffect") -> str | None:
-    """When it comes to cubes, and when it would if nothing were done; None where that is the same."""
+    """When the slice gets cubes with and without the change; None if both are the same."""
     now_us, without_us = row.placed_us, row.placed_without_us
     if now_us == without_us:
         return None
@@ -223,7 +223,7 @@ def _hours(row: "SliceEffect", categories: tuple[str, ...]) -> str:
 
 
 def _plan_text(found: "SlicePlan") -> str:
-    """The decision in sentences; then who leaves, and the circuits by OCS."""
+    """The decision in sentences; then the slices that leave, and the circuits by OCS."""
     twist = " twisted" if found.twisted else ""
     request_text = f"{found.shape}{twist} for {found.owner} ({found.tier}) at {format_time(found.at_us)}"
     lines = [f"{request_text}: {DECISIONS[found.decision]}"]
@@ -237,8 +237,8 @@ def _plan_text(found: "SlicePlan") -> str:
         lines.append(f"cubes: {', '.join(found.cubes)}{corner}")
     if found.circuits:
         lines.append(
-            f"circuits: {found.circuits_made:,} to make, {found.circuits_kept:,} stand already, "
-            f"{found.circuits_taken_away:,} of nobody's are taken away"
+            f"circuits: {found.circuits_made:,} to make, {found.circuits_kept:,} exist already, "
+            f"{found.circuits_taken_away:,} unused ones to remove"
         )
     lines.append(f"largest shape that would fit now: {found.largest_now or 'none'}")
     leavers = [
@@ -256,5 +256,5 @@ def _plan_text(found: "SlicePlan") -> str:
 
 def _destination(row: "LeavingSlice") -> str:
     if row.already_leaving:
-        return "queue (was told before)"
+        return "queue (has notice already)"
     return str(row.moves_to or "queue")

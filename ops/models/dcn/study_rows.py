@@ -184,16 +184,16 @@ class GrowthRow(TypedDict):
     step: str
     change: str
     strands_laid: int
-    by_hand: int
+    manual_changes: int
     stages: int
     circuits_drained: int
     capacity_kept: float
     keeps_capacity_floor: bool
     hours: float
     largest_use: float | None
-    panel_by_hand: int | None
+    panel_manual_strands: int | None
     panel_hours: float | None
-    spine_prebuilt_by_hand: int | None
+    spine_prebuilt_manual_strands: int | None
     spine_prebuilt_hours: float | None
-    spine_grown_by_hand: int | None
+    spine_grown_manual_strands: int | None
     spine_grown_hours: float | None

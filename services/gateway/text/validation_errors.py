@@ -58,8 +58,8 @@ def _first_error(errors: Sequence[ErrorDetails]) -> ErrorDetails:
         return first
     kinds = ", ".join(dict.fromkeys(SCALARS[name] for name in by_type))
     unfit: ErrorDetails = {**first, "type": "scalar_type", "msg": f"input should be one of: {kinds}"}
-    telling = [error for error in by_type.values() if not error["type"].endswith("_type")]
-    return {**next(iter(telling), unfit), "loc": first["loc"][:-1]}
+    specific = [error for error in by_type.values() if not error["type"].endswith("_type")]
+    return {**next(iter(specific), unfit), "loc": first["loc"][:-1]}
 
 
 def problem_text(error: ErrorDetails) -> str:
@@ -80,8 +80,8 @@ def problem_text(error: ErrorDetails) -> str:
 
 
 def shown_value(value: object) -> str:
-    """A value as a user would write it; lists and objects as JSON."""
-    if isinstance(value, str | int | float | bool | type(None)):
+    """A value as a user would write it: a text in quotes; null, true, false, lists and objects as JSON."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
         return repr(value)
     return json.dumps(value, ensure_ascii=False, default=str)
 

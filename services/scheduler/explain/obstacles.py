@@ -54,7 +54,7 @@ def _of_running(state: SchedulerState, row: Slice) -> list[Obstacle]:
         rows += [
             Obstacle(kind="slice", name=name, why="stopped, which stops all slices of the job")
             for name, status in statuses
-            if status == "stands" and name != slice_name(state, row.number)
+            if status == "stopped" and name != slice_name(state, row.number)
         ]
     notice = row.notice
     if notice is not None:

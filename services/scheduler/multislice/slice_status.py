@@ -92,6 +92,6 @@ def stopped_by_peers_reason(state: SchedulerState, row: Slice) -> str | None:
     names = [
         name
         for name, status in zip(member.slices, member.status, strict=True)
-        if status == "stands" and name != own
+        if status == "stopped" and name != own
     ]
     return f"stopped: {', '.join(names)} of the same job cannot run" if names else None

@@ -9,11 +9,11 @@ from shared.models.jobs import multislice_jobs
 from shared.models.jobs.job_progress import Progress
 from shared.models.jobs.multislice_jobs import Speeds, speeds_after
 
-MemberStatus = Literal["nothing", "waits", "holds", "joined", "stands"]
+MemberStatus = Literal["nothing", "waits", "holds", "joined", "stopped"]
 """Last reported status of a slice of a multislice job.
 
 `nothing`: not reported yet. `waits`: waits for cubes. `holds`: cubes are held. `joined`: the job runs.
-`stands`: this slice stops the job.
+`stopped`: this slice stops the job.
 """
 
 
@@ -82,13 +82,13 @@ def after_gang_signal(
     return (
         member
         if signal == "hangs"
-        else with_status(member, slice_name, "joined" if signal == "goes" else "stands")
+        else with_status(member, slice_name, "joined" if signal == "goes" else "stopped")
     )
 
 
 def after_departure(member: GangMember, slice_name: str) -> GangMember:
     """The member after a slice has left its job. By then no other slice of the job has cubes."""
     statuses: tuple[MemberStatus, ...] = tuple(
-        ["waits" if status in ("joined", "stands") else status for status in member.status]
+        ["waits" if status in ("joined", "stopped") else status for status in member.status]
     )
     return with_status(replace(member, status=statuses), slice_name, "waits")

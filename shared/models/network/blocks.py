@@ -203,7 +203,8 @@ def attached_blocks(plant: NetworkLayout, pods: Sequence[str], who: str) -> list
             raise InvalidInput(f"{who}: pod {pod} is attached to no block; must be one of {hung}")
     if not pods or len(set(pods)) < len(pods):
         raise InvalidInput(
-            f"{who}: pods: {', '.join(pods) or 'none'} is not allowed; must be one or more, each once"
+            f"{who}: pods: {', '.join(pods) or 'an empty list'} is not allowed; must be one or more, "
+            "each once"
         )
     return [at[pod] for pod in pods]
 

@@ -50,7 +50,7 @@ def test_a_single_future_counts_as_one(body: dict[str, Any]) -> None:
     [
         ({"days": 0}, "days 0: input should be greater than 0"),
         ({"futures": 1}, "futures 1: input should be greater than or equal to 2"),
-        ({"futures": 10_000, "days": 11}, "body.futures 10000: 10000 futures of 11 days are too many; "),
+        ({"futures": 10_000, "days": 11}, "body.futures 10000: is too many for 11 days each; "),
         ({"futures": 3, "future": 2}, "body.futures 3: must not be combined with future"),
         ({"own_draws": True, "future": 2}, "body.own_draws: must not be combined with future"),
         (

@@ -41,7 +41,8 @@ class PodJob:
             check_not_negative(field, getattr(self, field))
         if not self.pods or len(set(self.pods)) < len(self.pods):
             raise InvalidInput(
-                f"pods: {', '.join(self.pods) or 'none'} is not allowed; must be one or more, each once"
+                f"pods: {', '.join(self.pods) or 'an empty list'} is not allowed; must be one or more, "
+                "each once"
             )
 
 

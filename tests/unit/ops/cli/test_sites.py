@@ -42,7 +42,7 @@ def test_an_audit_shows_of_every_site(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"status": "accepted", "at_us": 864_000_000_000}, "pod-4 joined campus at 10d00:00:00"),
         (
             {"status": "received", "at_us": None},
-            "received; pod-4 joins campus when simulated time goes on",
+            "received; pod-4 joins campus when simulated time continues",
         ),
     ],
 )
@@ -74,7 +74,7 @@ def test_a_fabric_is_commissioned_by_one_command(
     ("answer", "sentence"),
     [
         ({"status": "accepted", "at_us": 864_000_000_000}, "pod-4 retired at 10d00:00:00"),
-        ({"status": "received", "at_us": None}, "received; pod-4 retires when simulated time goes on"),
+        ({"status": "received", "at_us": None}, "received; pod-4 retires when simulated time continues"),
     ],
 )
 def test_a_fabric_retires_by_one_command(
@@ -84,7 +84,7 @@ def test_a_fabric_retires_by_one_command(
     with answering({"/v1/fabrics/pod-4/retire": [as_json(answer | rest)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
         said = CliRunner().invoke(root, ["retire", "pod-4", "--key", "mine"])
-    assert said.output == f"{sentence}, as asked before (sequencer@pod-4/2)\n"
+    assert said.output == f"{sentence}; repeated request (sequencer@pod-4/2)\n"
     assert twin.asked[0].headers["idempotency-key"] == "mine"
 
 

@@ -135,11 +135,11 @@ def interval(low: float, high: float, deviation: float = 0.1) -> Interval:
     [
         ({"more_than": 0.5}, 0.51, 0.6, "holds"),
         ({"more_than": 0.5}, 0.4, 0.49, "does not hold"),
-        ({"more_than": 0.5}, 0.4, 0.7, "cannot be told yet"),
+        ({"more_than": 0.5}, 0.4, 0.7, "is undecided"),
         ({"less_than": 0.5}, 0.4, 0.49, "holds"),
         ({"less_than": 0.5}, 0.51, 0.6, "does not hold"),
         ({"equals": 0.5, "within": 0.1}, 0.45, 0.55, "holds"),
-        ({"equals": 0.5, "within": 0.1}, 0.45, 0.65, "cannot be told yet"),
+        ({"equals": 0.5, "within": 0.1}, 0.45, 0.65, "is undecided"),
         ({"equals": 0.5, "within": 0.1}, 0.61, 0.65, "does not hold"),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_claim_holds_where_all_of_the_interval_is(
 ) -> None:
     found = judge_claim(ExperimentClaim.model_validate({"measure": "goodput", **claim}), interval(low, high))
     assert found.word == word
-    assert (found.seeds_needed is not None) == (word == "cannot be told yet")
+    assert (found.seeds_needed is not None) == (word == "is undecided")
 
 
 def test_the_answer_is_a_sentence_and_the_page_needs_no_network() -> None:

@@ -36,7 +36,7 @@ def test_a_word_is_kept_under_its_pod() -> None:
 
 def test_who_parts_takes_all_along_but_those_who_have_cubes_kept_again() -> None:
     joined = with_status_of_all(NEW, NAMES, "joined")
-    assert after_departure(with_status(joined, NAMES[2], "stands"), NAMES[1]).status == (
+    assert after_departure(with_status(joined, NAMES[2], "stopped"), NAMES[1]).status == (
         "waits",
         "waits",
         "waits",

@@ -90,7 +90,7 @@ def test_a_job_whose_pod_would_be_cut_off_stands(campus: DrivenTwin, block: int)
         asked(campus, f"what-if/inject?kind=block&target={target}&duration_s=3600"),
     ):
         (row,) = told["jobs"]
-        assert (row["job"], row["becomes"]) == (JOB, "stands")
+        assert (row["job"], row["becomes"]) == (JOB, "stopped")
         assert row["after"] == {"speed": 0.0, "gbps": 0.0}
         assert row["before"]["speed"] > 0.5
 
@@ -106,7 +106,7 @@ def test_a_job_that_continues_after_a_repair_is_reported(campus: DrivenTwin) -> 
     target = f"{NETWORK}/block-0"
     fault = broken(campus, "block", target)
     (row,) = asked(campus, f"what-if/repair?target={target}")["jobs"]
-    assert (row["job"], row["becomes"], row["before"]["speed"]) == (JOB, "goes", 0.0)
+    assert (row["job"], row["becomes"], row["before"]["speed"]) == (JOB, "runs", 0.0)
     assert row["after"]["speed"] > 0.5
     mended(campus, fault)
     assert pace(campus)[0] == pytest.approx(row["after"]["speed"], abs=0.001)
@@ -135,7 +135,7 @@ def moments(*speeds: tuple[int, int | None]) -> list[SpeedSample]:
         (
             moments((0, FULL_SPEED), (5, HALF), (7, NOTHING), (9, FULL_SPEED)),
             moments((0, FULL_SPEED), (6, HALF)),
-            ("stands", 0.5, 0.0, 5, None),
+            ("stopped", 0.5, 0.0, 5, None),
         ),
         # It stands for a moment, and is slower for long: that is what it loses most by.
         (
@@ -146,14 +146,14 @@ def moments(*speeds: tuple[int, int | None]) -> list[SpeedSample]:
         (
             moments((0, NOTHING), (2, HALF)),
             moments((0, NOTHING), (4, HALF)),
-            ("goes", 0.0, 0.5, 2, 4),
+            ("runs", 0.0, 0.5, 2, 4),
         ),
         (
             moments((0, HALF), (2, NOTHING), (4, HALF + 1)),
             moments((0, HALF)),
-            ("stands", 0.5, 0.0, 2, 4),
+            ("stopped", 0.5, 0.0, 2, 4),
         ),
-        (moments((0, HALF)), moments((0, HALF), (3, NOTHING), (4, None)), ("goes", 0.0, 0.5, 3, None)),
+        (moments((0, HALF)), moments((0, HALF), (3, NOTHING), (4, None)), ("runs", 0.0, 0.5, 3, None)),
     ],
 )
 def test_what_most_comes_of_is_reported(

@@ -71,7 +71,7 @@ def test_storage_on_the_pods_own_block_takes_no_trunk() -> None:
         ),
         ({"pods": ("pod-0",), "input_mbps": 1.0}, [], "job 0: writes or reads, but storage is empty"),
         ({"pods": ("pod-0",)}, ["ab-9"], "block: ab-9 does not exist"),
-        ({"pods": ()}, [], "pods: none is not allowed; must be one or more, each once"),
+        ({"pods": ()}, [], "pods: an empty list is not allowed; must be one or more, each once"),
         (
             {"pods": ("pod-0", "pod-0")},
             [],

@@ -78,7 +78,7 @@ def test_a_plan_is_reported_in_lines(answers: Answers) -> None:
     assert lines[0].startswith("4x4x4 for operator (production) at 0d00:")
     assert lines[0].endswith(": would be placed as soon as others have left")
     assert "cubes: pod-0/cube-3" in lines
-    assert "circuits: 0 to make, 96 stand already, 0 of nobody's are taken away" in lines
+    assert "circuits: 0 to make, 96 exist already, 0 unused ones to remove" in lines
     assert ["pod-0/slice-1", "operator", "filler", "0.0", "queue"] in [line.split() for line in lines]
     assert lines[-1] == "... and 76 more (-o json has all)"
 
@@ -90,7 +90,7 @@ def test_who_would_wait_is_reported_why(answers: Answers) -> None:
     assert lines[1].startswith(
         "why: needs 1 healthy idle cube that no other slice wants: of 4 cubes, 0 idle, 1 used by"
     )
-    assert lines[3] == "expected to start: nobody knows when"
+    assert lines[3] == "expected to start: unknown"
 
 
 def test_programs_get_all_of_it(answers: Answers) -> None:

@@ -339,8 +339,8 @@ def test_growth_is_steps_with_what_they_disturb(network: str, tmp_path: Path) ->
     ]
     assert [row["change"] for row in rows] == ["new rack"] * 8 + ["newer block"] * 3 + ["new block"]
     assert [row["strands_laid"] for row in rows] == [0] * 11 + [512]
-    assert rows[-1]["spine_prebuilt_by_hand"] == 0
-    assert rows[0]["spine_grown_by_hand"] is None
+    assert rows[-1]["spine_prebuilt_manual_strands"] == 0
+    assert rows[0]["spine_grown_manual_strands"] is None
     assert all(row["capacity_kept"] >= 0.5 and row["keeps_capacity_floor"] for row in rows)
     recorded = tmp_path / "d.csv"
     recorded.write_text("from,to,mbps\nblock-0,block-1,8000000\nblock-2,block-6,3000000\n")

@@ -148,12 +148,12 @@ def test_what_was_refused() -> None:
 
 
 def test_what_is_only_received_and_what_was_requested_before() -> None:
-    assert outcome_text("drain", answer(status="received")).startswith("received; it will be taken when")
+    assert outcome_text("drain", answer(status="received")).startswith("received; it takes effect when")
     unknown = outcome_text("drain", answer(complete=False))
-    assert unknown == "accepted; what comes of it is not known yet (operator@pod-0/17)"
+    assert unknown == "accepted; the outcome is not known yet (operator@pod-0/17)"
     again = answer(("CubeDrained", {"cube": 3}), repeated=True)
     assert (
-        outcome_text("drain", again) == "pod-0/cube-3 takes nothing new, as asked before (operator@pod-0/17)"
+        outcome_text("drain", again) == "pod-0/cube-3 takes nothing new; repeated request (operator@pod-0/17)"
     )
 
 

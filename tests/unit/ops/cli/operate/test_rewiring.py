@@ -29,7 +29,7 @@ PLAN: dict[str, Any] = {
     "transit_then_ppm": 121_960,
     "bound_ppm": 600_000,
 }
-GAIN = "in the hardest hour of late: largest use 71.2% to 61.1%, transit 30.5% to 12.2%"
+GAIN = "in the busiest recent hour: largest use 71.2% to 61.1%, transit 30.5% to 12.2%"
 PLANNED = f"{NAME} planned: 1,358 circuits in 4 stages, 3m20s if nothing waits; {GAIN}"
 KEPT = PLAN | {"why": "the largest use would rise"}
 
@@ -52,9 +52,9 @@ def ended(outcome: str, reason: str) -> Answer:
         (("RewiringPlanned", PLAN), PLANNED),
         (
             ("RewiringPlanned", PLAN | {"approval": "operator"}),
-            f"{PLANNED}; `lightwave dcn approve {NAME}` lets it come",
+            f"{PLANNED}; `lightwave dcn approve {NAME}` starts it",
         ),
-        (("TopologyKept", KEPT), f"all stays as it is: the largest use would rise ({GAIN})"),
+        (("TopologyKept", KEPT), f"nothing is rewired: the largest use would rise ({GAIN})"),
     ],
 )
 def test_a_plan_shows_what_comes_or_why_all_stays(outcome: tuple[str, dict[str, Any]], told: str) -> None:
@@ -111,14 +111,14 @@ def test_a_refused_plan_is_a_failure() -> None:
 @pytest.mark.parametrize(
     ("verb", "outcome", "told"),
     [
-        ("approve", [("RewiringApproved", {"rewiring": NAME})], f"{NAME} approved, and carried out now"),
+        ("approve", [("RewiringApproved", {"rewiring": NAME})], f"{NAME} approved; it starts now"),
         (
             "approve",
             [("RewiringApproved", {"rewiring": NAME}), ("StageWaits", {"rewiring": NAME, "reason": "r"})],
             f"{NAME} approved; it waits: r",
         ),
         ("abort", [("RewiringEnded", {"rewiring": NAME, "outcome": "aborted"})], f"{NAME} aborted"),
-        ("abort", [], "it ends after the stage that it is in"),
+        ("abort", [], "it ends after its current stage"),
     ],
 )
 def test_what_is_requested_of_a_rewiring_is_reported(

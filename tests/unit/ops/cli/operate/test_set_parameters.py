@@ -54,8 +54,8 @@ def test_all_pairs_are_one_request_of_typed_values() -> None:
 @pytest.mark.parametrize(
     ("answer", "code", "words"),
     [
-        (receipt([]), 0, f"all were so before ({ID})\n"),
-        (receipt([CHANGED], repeated=True), 0, f"{RATE} is 0.002, was 0.0008, as asked before ({ID})\n"),
+        (receipt([]), 0, f"every parameter has its value already ({ID})\n"),
+        (receipt([CHANGED], repeated=True), 0, f"{RATE} is 0.002, was 0.0008; repeated request ({ID})\n"),
         (as_json({"error": "pod-0: no"}, 422), USAGE, "lightwave: pod-0: no\n"),
         (receipt([], status="refused", reason="no room", error="no room"), REFUSED, f"no room ({ID})\n"),
     ],

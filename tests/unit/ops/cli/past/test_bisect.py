@@ -52,7 +52,7 @@ def test_the_first_is_reported_with_its_causes_and_nothing_is_requested_beyond()
     code, told, twin = bisected(part(cursor="pod-0:5:9:0:0:0"), part(True))
     assert code == 0
     assert told.splitlines() == [
-        "holds since 0d02:00:00.000",
+        "true since 0d02:00:00.000",
         "OcsDown ocs=pod-0/ocs-1  [ocs@pod-0/20, 0d02:00:00.000]",
     ]
     assert [asked.path for asked in twin.asked] == ["/v1/bisect", "/v1/bisect", "/v1/why/ocs@pod-0/20"]
@@ -60,7 +60,7 @@ def test_the_first_is_reported_with_its_causes_and_nothing_is_requested_beyond()
 
 def test_never_is_code_1() -> None:
     code, told, _ = bisected(part())
-    assert (code, told) == (1, "never held from 0d00:00:00 to 0d02:30:00 (5 messages)\n")
+    assert (code, told) == (1, "never true from 0d00:00:00 to 0d02:30:00 (5 messages)\n")
 
 
 def test_who_requests_while_another_does_waits() -> None:
@@ -70,5 +70,5 @@ def test_who_requests_while_another_does_waits() -> None:
     with answering(answers={"/v1/bisect": [busy, as_json(part(held_at_start=True))]}) as twin:
         done = lightwave("bisect", "ocs.ocs-1.state == down", url=twin.url)
     assert done.returncode == 0
-    assert done.stdout.startswith("held already at 0d00:00:00")
+    assert done.stdout.startswith("true already at 0d00:00:00")
     assert len(twin.asked) == 2

@@ -105,7 +105,7 @@ def test_a_job_over_pods_is_reported_from_what_to_what() -> None:
     job = {
         "job": "pod-0/slice-753",
         "slices": ["pod-0/slice-753", "pod-1/slice-745"],
-        "becomes": "stands",
+        "becomes": "stopped",
         "before": {"speed": 0.972, "gbps": 23_075.4},
         "after": {"speed": 0.0, "gbps": 0.0},
         "from_us": 3_600_000_000,
@@ -140,7 +140,7 @@ def test_a_job_over_pods_is_reported_from_what_to_what() -> None:
         "jobs": [job],
         "rewiring": None,
     }
-    row = ["pod-0/slice-753", "stands", "97.2%", "to", "0.0%", "23,075", "to", "0"]
+    row = ["pod-0/slice-753", "stopped", "97.2%", "to", "0.0%", "23,075", "to", "0"]
     row += ["pod-0/slice-753,", "pod-1/slice-745"]
     for words, answer, span in (
         (("what-if", "inject", "block", target), foreseen, ["0d01:00:00", "0d02:00:00"]),
@@ -162,8 +162,8 @@ NO_LINKS = "0 of 9 links lost, 0.00% of all capacity, at 0 blocks"
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"circuits_fixed": 1_830}, "nobody could change 1,830 circuits until the fault ends"),
-        ({"circuits_fixed": 1}, "nobody could change 1 circuit until the fault ends"),
+        ({"circuits_fixed": 1_830}, "1,830 circuits cannot be changed until the fault ends"),
+        ({"circuits_fixed": 1}, "1 circuit cannot be changed until the fault ends"),
         ({}, f"dcn-0/control-1 breaks (control): {NO_LINKS}"),
         (
             {"down_by": ["dcn-0/fault-0"]},

@@ -320,7 +320,7 @@ BAD_BODIES: list[tuple[str, object, str]] = [
     ("slices", {"shape": "9" * 10_000}, "shape"),
     ("slices", {"shape": "\ud800"}, "shape"),
     ("slices", {"shape": 448}, "shape 448"),
-    ("slices", {"shape": None}, "shape None"),
+    ("slices", {"shape": None}, "shape null"),
     ("slices", {"shape": ["4", "4", "4"]}, 'shape ["4", "4", "4"]: input should be a valid string'),
     ("slices", {}, "shape: missing"),
     ("slices", [], "body"),
@@ -353,7 +353,7 @@ BAD_BODIES: list[tuple[str, object, str]] = [
         "nearest legal shape is 4x8x16; a slice of several pods needs a fabric that",
     ),
     ("slices", {"shape": "4x4x4", "owner": ""}, "owner ''"),
-    ("slices", {"shape": "4x4x4", "owner": None}, "owner None"),
+    ("slices", {"shape": "4x4x4", "owner": None}, "owner null"),
     ("slices", {"shape": "4x4x4", "tier": "gold"}, "'production', 'research' or 'filler'"),
     (
         "slices",
