@@ -91,7 +91,7 @@ MUTATIONS: dict[str, Mutation] = {
         "the last request that was taken stays in the inbox in memory and is taken twice",
         rf"(    {W}\.inbox = \[)({W}) for \2 in ({W})\.inbox if \2\.number > ({W})\]",
         r"\1\2 for \2 in \3.inbox if \2.number >= \4]",
-        f"{MEMORY_INBOX}test_a_commit_takes_from_the_inbox_what_was_taken_before",
+        f"{MEMORY_INBOX}test_a_commit_removes_the_taken_requests_from_the_inbox",
     ),
     "storage-log-search": Mutation(
         "storage",

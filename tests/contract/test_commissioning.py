@@ -1,5 +1,5 @@
-"""Several who ask for one name at the same moment, on a real Redis: one gets it, and nothing is kept of the
-others."""
+"""Several clients commission one name at the same time on a real Redis: exactly one succeeds, and the store
+keeps nothing of the others."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,8 +30,10 @@ def twin(tmp_path: Path, redis_url: str) -> Iterator[DrivenTwin]:
 
 
 @pytest.mark.parametrize("sites", [("campus",), ("campus", "annex")])
-def test_of_several_who_request_a_name_at_once_one_gets_it(twin: DrivenTwin, sites: tuple[str, ...]) -> None:
-    """Of different kinds and seeds, each through a gateway of its own."""
+def test_only_one_of_several_concurrent_commissionings_of_a_name_succeeds(
+    twin: DrivenTwin, sites: tuple[str, ...]
+) -> None:
+    """Different kinds and seeds, each through its own gateway."""
     wishes: list[dict[str, Any]] = [
         {"kind": kind, "settings": {"seed": n}, "site": sites[n % len(sites)]}
         for n, kind in enumerate(["superpod", "static-pod", "static-pod", "superpod"])

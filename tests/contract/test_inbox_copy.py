@@ -1,4 +1,4 @@
-"""An inbox that is read and filled again is the same inbox."""
+"""An inbox that is copied into another Redis is the same inbox."""
 
 import pytest
 import redis
@@ -18,7 +18,7 @@ JOIN = under("join", commissioned(SuperpodConfig(), "campus"))
 
 
 def again(url: str, copy: InboxBackup) -> None:
-    """The inboxes as they are kept, in a Redis that held nothing."""
+    """The inboxes as a backup has them, restored into an empty Redis."""
     waiting, cancelled = copy.waiting(), copy.cancelled()
     with redis.Redis.from_url(url) as client:
         client.flushall()
@@ -26,7 +26,7 @@ def again(url: str, copy: InboxBackup) -> None:
     assert (copy.waiting(), copy.cancelled()) == (waiting, cancelled)
 
 
-def test_what_waited_waits_again_under_its_number_and_key(redis_url: str) -> None:
+def test_waiting_requests_keep_their_numbers_and_keys(redis_url: str) -> None:
     store, copy = RedisStore(redis_url), InboxBackup(redis_url, SITES)
     store.claim("pod-5", "campus")
     first = store.put(0, "pod-5", JOIN).number
@@ -56,7 +56,7 @@ def test_what_waited_waits_again_under_its_number_and_key(redis_url: str) -> Non
     copy.close()
 
 
-def test_who_requested_keeps_the_allowance_that_was_left(redis_url: str) -> None:
+def test_clients_keep_the_rest_of_their_limit(redis_url: str) -> None:
     store, copy = RedisStore(redis_url), InboxBackup(redis_url, SITES)
     mias = DRAIN.model_copy(update={"asked_by": "mia"})
     for _ in range(WAITING_MAX):
@@ -69,7 +69,7 @@ def test_who_requested_keeps_the_allowance_that_was_left(redis_url: str) -> None
     copy.close()
 
 
-def test_a_request_that_this_version_cannot_read_is_named(redis_url: str) -> None:
+def test_an_unreadable_request_is_named(redis_url: str) -> None:
     copy = InboxBackup(redis_url, SITES)
     row = WaitingRequest(site="pod-7", number=4, fabric="pod-7", type="DrainMoon", body="{}")
     with pytest.raises(OperationFailed, match=r"waiting request 4 of pod-7 \(DrainMoon\): this version"):

@@ -1,4 +1,4 @@
-"""`lightwave live init` on a real Kafka and a real Redis: killed in the middle, and asked for once more."""
+"""`lightwave live init` on a real Kafka and a real Redis: killed in the middle, and run again."""
 
 import uuid
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def new(pods: int, *, keep: bool = False, partitions: int | None = 2) -> NewTwin
     return NewTwin(asked.sites(), asked, partitions=partitions, speed=60.0, keep=keep)
 
 
-def test_killed_in_the_middle_it_is_finished_and_no_smaller_twin_is_made_of_it(
+def test_a_killed_init_is_completed_and_never_yields_a_smaller_twin(
     kafka: LocalKafka, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = LiveSettings(kafka=kafka.bootstrap, redis=redis_url, prefix=f"t{uuid.uuid4().hex[:8]}")

@@ -1,4 +1,5 @@
-"""What the live twin asks of a real Kafka: topics, appending, reading, and the gateway's copy of the log."""
+"""What the live twin requires of a real Kafka: topics, appending, reading, and the gateway's copy of the
+log."""
 
 import asyncio
 import socket
@@ -52,7 +53,7 @@ NOWHERE = Brokers("127.0.0.1:9")
 
 @pytest.fixture
 def endpoints(kafka: LocalKafka) -> Endpoints:
-    """Topics of the test's own."""
+    """Topics that belong to one test."""
     endpoints = Endpoints(kafka.brokers, "redis://unused", Topics(f"t{uuid.uuid4().hex[:8]}"))
     create_topics(endpoints.kafka, endpoints.topics, 2, 1)
     return endpoints
@@ -63,7 +64,7 @@ def as_list(topics: Topics) -> list[str]:
 
 
 def settings_of(brokers: Brokers, topic: str) -> dict[str, str]:
-    """What a topic is set to."""
+    """The settings of a topic."""
     admin = KafkaAdminClient(**brokers.arguments())
     try:
         found = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all")
@@ -73,8 +74,8 @@ def settings_of(brokers: Brokers, topic: str) -> dict[str, str]:
 
 
 def await_end(endpoints: Endpoints, offset: int) -> None:
-    """Wait until partition 0 has as many records. Kafka says that a transaction has ended before the record
-    that marks its end stands on the log."""
+    """Wait until partition 0 has as many records. Kafka reports the end of a transaction before the record
+    that marks the end is on the log."""
 
     async def end() -> int:
         return await KafkaAppender(endpoints.kafka, endpoints.topics).end(0)
@@ -83,7 +84,7 @@ def await_end(endpoints: Endpoints, offset: int) -> None:
 
 
 def set_topic(endpoints: Endpoints, topic: str, values: dict[str, str]) -> None:
-    """Set a topic as somebody does who does not know what it is for."""
+    """Change the settings of a topic, as someone does who does not know its purpose."""
     admin = KafkaAdminClient(**endpoints.kafka.arguments())
     try:
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=values)])
@@ -92,7 +93,7 @@ def set_topic(endpoints: Endpoints, topic: str, values: dict[str, str]) -> None:
 
 
 def remove_before(endpoints: Endpoints, partition: int, offset: int) -> None:
-    """Let Kafka remove the beginning of the log, as it does when its time to be kept is over."""
+    """Let Kafka remove the beginning of the log, as it does when the retention time is over."""
     admin = KafkaAdminClient(**endpoints.kafka.arguments())
     try:
         admin.delete_records({TopicPartition(endpoints.topics.log, partition): offset})
@@ -135,14 +136,14 @@ def as_root(message: Envelope, offset: int) -> Entry:
 
 
 class TestTopics:
-    def test_they_are_made_once_and_known_again(self, endpoints: Endpoints) -> None:
+    def test_topics_are_created_once_and_recognized(self, endpoints: Endpoints) -> None:
         before = topic_id(endpoints.kafka, endpoints.topics.log)
         create_topics(endpoints.kafka, endpoints.topics, 2, 1)
         assert topic_id(endpoints.kafka, endpoints.topics.log) == before
         assert partition_count(endpoints.kafka, endpoints.topics.log) == 2
         assert partition_count(endpoints.kafka, endpoints.topics.dead_letters) == 1
 
-    def test_one_that_was_deleted_and_made_again_is_another(self, endpoints: Endpoints) -> None:
+    def test_a_deleted_and_recreated_topic_has_another_id(self, endpoints: Endpoints) -> None:
         before = topic_id(endpoints.kafka, endpoints.topics.log)
         admin = KafkaAdminClient(**endpoints.kafka.arguments())
         admin.delete_topics([endpoints.topics.log])
@@ -156,16 +157,16 @@ class TestTopics:
                 time.sleep(0.2)  # the deletion is still under way
         assert topic_id(endpoints.kafka, endpoints.topics.log) != before
 
-    def test_one_that_is_missing_is_one_sentence(self, endpoints: Endpoints) -> None:
+    def test_a_missing_topic_is_an_error_in_one_sentence(self, endpoints: Endpoints) -> None:
         with pytest.raises(OperationFailed, match=r"topic none\.log: not on Kafka at .*lightwave live init"):
             topic_id(endpoints.kafka, "none.log")
 
-    def test_no_kafka_is_one_sentence(self) -> None:
+    def test_an_unreachable_kafka_is_an_error_in_one_sentence(self) -> None:
         with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}: .*; check that it runs there"):
             topic_id(NOWHERE, "any.log")
 
-    def test_a_kafka_that_is_not_reached_leaves_nothing_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A worker's watch asks every few seconds for as long as Kafka is away."""
+    def test_attempts_to_reach_kafka_leave_no_threads_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A worker's watch retries every few seconds while Kafka is unreachable."""
         monkeypatch.setattr(topic_admin, "ANSWER_S_MAX", 0.2)
         before = set(threading.enumerate())
         with socket.create_server(("127.0.0.1", 0)) as hanging:
@@ -183,18 +184,18 @@ class TestTopics:
         assert set(threading.enumerate()) <= before
 
     def test_one_broker_of_several_is_enough(self, endpoints: Endpoints) -> None:
-        """Several times: the client chooses one of its brokers at random."""
+        """Tried several times, because the client chooses one of its brokers at random."""
         several = Brokers(f"{NOWHERE},{NOWHERE},{NOWHERE},{endpoints.kafka}")
         for _ in range(3):
             assert topic_id(several, endpoints.topics.log) == topic_id(endpoints.kafka, endpoints.topics.log)
             assert [len(batch) for batch in read_partition(several, endpoints.topics.log, 0)] == []
 
-    def test_a_topic_that_is_requested_is_not_made(self, endpoints: Endpoints) -> None:
+    def test_reading_a_missing_topic_does_not_create_it(self, endpoints: Endpoints) -> None:
         for _ in range(2):
             with pytest.raises(OperationFailed, match=r"none\.log: not on Kafka"):
                 partition_count(endpoints.kafka, "none.log")
 
-    def test_what_is_kept_and_for_how_long(self, endpoints: Endpoints) -> None:
+    def test_retention_of_each_topic(self, endpoints: Endpoints) -> None:
         kept = {name: settings_of(endpoints.kafka, name) for name in as_list(endpoints.topics)}
         assert {row["cleanup.policy"] for row in kept.values()} == {"delete"}
         assert {row["retention.bytes"] for row in kept.values()} == {"-1"}
@@ -203,11 +204,11 @@ class TestTopics:
         forever, week = "-1", str(7 * DAY_MS)
         assert [kept[name]["retention.ms"] for name in as_list(endpoints.topics)] == [forever, week, forever]
 
-    def test_as_made_nothing_is_wrong_with_them(self, endpoints: Endpoints) -> None:
+    def test_new_topics_have_no_problems(self, endpoints: Endpoints) -> None:
         append(endpoints, 0, [as_root(first(), 0)])
         assert check_settings(endpoints.kafka, endpoints.topics) == []
 
-    def test_what_would_cost_messages_is_a_sentence_each(self, endpoints: Endpoints) -> None:
+    def test_each_setting_that_could_lose_messages_is_reported(self, endpoints: Endpoints) -> None:
         topics = endpoints.topics
         set_topic(endpoints, topics.log, {"retention.ms": "1000", "cleanup.policy": "compact,delete"})
         set_topic(endpoints, topics.telemetry, {"retention.ms": "1000", "max.message.bytes": "1000000"})
@@ -226,7 +227,7 @@ class TestTopics:
         command = f"--entity-name {topics.log} --add-config retention.ms=-1` sets it"
         assert told[1].endswith(command)
 
-    def test_a_log_without_its_beginning_is_a_sentence(self, endpoints: Endpoints) -> None:
+    def test_a_log_without_its_beginning_is_an_error_in_one_sentence(self, endpoints: Endpoints) -> None:
         append(endpoints, 1, [as_saying(say(n)) for n in range(5)])
         remove_before(endpoints, 1, 3)
         (told,) = check_settings(endpoints.kafka, endpoints.topics)
@@ -234,17 +235,17 @@ class TestTopics:
             f"topic {endpoints.topics.log}: partition 1 starts at 3, not at 0: Kafka removed"
         )
 
-    def test_settings_of_a_topic_that_is_missing_are_one_sentence(self, endpoints: Endpoints) -> None:
+    def test_settings_of_a_missing_topic_are_an_error_in_one_sentence(self, endpoints: Endpoints) -> None:
         with pytest.raises(OperationFailed, match=r"topic none\.log: not on Kafka at .*lightwave live init"):
             check_settings(endpoints.kafka, Topics("none"))
 
-    def test_more_copies_than_brokers_is_one_sentence(self, endpoints: Endpoints) -> None:
+    def test_more_replicas_than_brokers_is_an_error_in_one_sentence(self, endpoints: Endpoints) -> None:
         with pytest.raises(
             InvalidInput, match=r"^--replication 3: Kafka at \S+ has fewer brokers; must be between 1 and 1$"
         ):
             create_topics(endpoints.kafka, Topics("copies"), 2, 3)
 
-    def test_an_old_kafka_is_one_sentence_for_whoever_requests(
+    def test_an_old_kafka_is_an_error_in_one_sentence_for_every_client(
         self, endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert broker_version(endpoints.kafka) >= VERSION_MIN
@@ -259,7 +260,7 @@ class TestTopics:
 
 
 class TestDeadLetters:
-    def test_each_origin_is_read_once_and_strangers_are_passed_over(self, endpoints: Endpoints) -> None:
+    def test_each_origin_is_read_once_and_foreign_records_are_skipped(self, endpoints: Endpoints) -> None:
         def bury(rows: list[bytes]) -> None:
             async def run() -> None:
                 appender = KafkaAppender(endpoints.kafka, endpoints.topics)
@@ -284,7 +285,7 @@ class TestDeadLetters:
 
 
 class TestAppending:
-    def test_records_land_in_order_and_are_read_back_as_they_were(self, endpoints: Endpoints) -> None:
+    def test_records_are_appended_in_order_and_read_back_unchanged(self, endpoints: Endpoints) -> None:
         entries = [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1))]
         assert append(endpoints, 0, entries) == [0, 1, 2]
         assert append(endpoints, 0, [as_saying(say(2))]) == [3]
@@ -300,7 +301,7 @@ class TestAppending:
         ]
         assert list(read_partition(endpoints.kafka, endpoints.topics.log, 1)) == []
 
-    def test_the_end_and_what_stands_before_it(self, endpoints: Endpoints) -> None:
+    def test_the_end_of_the_log_and_the_records_before_it(self, endpoints: Endpoints) -> None:
         append(endpoints, 0, [as_saying(say(n)) for n in range(1, 6)])
 
         async def look() -> tuple[int, list[int]]:
@@ -310,17 +311,18 @@ class TestAppending:
 
         assert asyncio.run(look()) == (5, [2, 3])
 
-    def test_no_kafka_is_one_sentence(self) -> None:
+    def test_an_unreachable_kafka_is_an_error_in_one_sentence(self) -> None:
         with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}"):
             append(Endpoints(NOWHERE, "", Topics("t")), 0, [as_saying(say(1))])
 
 
 class TestStrangers:
-    """Readers come to the end of whatever stands on the log."""
+    """Readers reach the end of the log whatever records are on it."""
 
     @pytest.fixture
-    def strange(self, endpoints: Endpoints) -> list[int]:
-        """A log with what Kafka gives to nobody at 2, 4 and at its end; the offsets of its records."""
+    def log_with_markers(self, endpoints: Endpoints) -> list[int]:
+        """A log with transaction markers, which Kafka delivers to no reader, at 2, 4 and at its end; returns
+        the offsets of its records."""
         append(endpoints, 0, [as_root(first(), 0)])
         place = (endpoints.kafka, endpoints.topics.log, 0)
         asyncio.run(
@@ -335,36 +337,46 @@ class TestStrangers:
         await_end(endpoints, 9)
         return [0, 1, 3, 5, 6, 7]
 
-    def test_a_scan_gives_a_record_for_every_offset(self, endpoints: Endpoints, strange: list[int]) -> None:
+    def test_a_scan_returns_a_record_for_every_offset(
+        self, endpoints: Endpoints, log_with_markers: list[int]
+    ) -> None:
         rows = [r for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0) for r in rows]
         assert [r.offset for r in rows] == [*range(9)]
-        assert [r.offset for r in rows if not is_gap(r)] == strange
-        assert [rows[n].value for n in strange[1:]] == [b"committed", b"aborted", rows[5].value, b"x", b""]
+        assert [r.offset for r in rows if not is_gap(r)] == log_with_markers
+        assert [rows[n].value for n in log_with_markers[1:]] == [
+            b"committed",
+            b"aborted",
+            rows[5].value,
+            b"x",
+            b"",
+        ]
         assert dict(rows[6].headers) == {"\ufffd\ufffdtype": b"Tick", "a": b"1", FOREIGN_HEADER: b""}
         (tail,) = read_partition(endpoints.kafka, endpoints.topics.log, 0, 4, 5)
         assert [is_gap(r) for r in tail] == [True]
 
-    def test_the_sequencer_reads_the_same(self, endpoints: Endpoints, strange: list[int]) -> None:
+    def test_the_sequencer_reads_the_same_records(
+        self, endpoints: Endpoints, log_with_markers: list[int]
+    ) -> None:
         async def look() -> list[Record]:
             appender = KafkaAppender(endpoints.kafka, endpoints.topics)
             return [r async for batch in appender.read(0, 0, await appender.end(0)) for r in batch]
 
         rows = asyncio.run(look())
-        assert [r.offset for r in rows if not is_gap(r)] == strange
+        assert [r.offset for r in rows if not is_gap(r)] == log_with_markers
         assert rows == [r for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0) for r in rows]
 
-    def test_a_worker_that_met_the_gaps_has_them_explained(
-        self, endpoints: Endpoints, strange: list[int]
+    def test_a_worker_learns_that_gaps_are_transaction_markers(
+        self, endpoints: Endpoints, log_with_markers: list[int]
     ) -> None:
-        came = [Record(0, offset, b"", {}) for offset in strange]
+        came = [Record(0, offset, b"", {}) for offset in log_with_markers]
         found = reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 0, came)
         assert [r.offset for r in found] == [*range(8)]
         assert [r for r in found if not is_gap(r)] == came
         with pytest.raises(LogDamaged, match="partition 0: offset 3 is missing before 5"):
             reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 1, [came[1], *came[3:]])
 
-    def test_the_copy_passes_over_them(
-        self, endpoints: Endpoints, strange: list[int], tmp_path: Path
+    def test_the_copy_skips_transaction_markers(
+        self, endpoints: Endpoints, log_with_markers: list[int], tmp_path: Path
     ) -> None:
         mirror = LogMirror(tmp_path / "mirror", endpoints, TwinRecord("twin-a", 2, "topic"))
         assert mirror.missing_records() == "the copy of the log has not started yet"
@@ -373,7 +385,7 @@ class TestStrangers:
             assert TestMirror.until(mirror, 2) == [encode(first()), encode(say(1))]
             assert (mirror.lag_records(), mirror.copied_offset(0), mirror.problem) == (
                 0,
-                strange[-1] + 2,
+                log_with_markers[-1] + 2,
                 None,
             )
             assert mirror.missing_records() is None
@@ -381,10 +393,10 @@ class TestStrangers:
             mirror.stop()
 
     def test_gaps_of_a_topic_that_compacts_are_refused(
-        self, endpoints: Endpoints, strange: list[int]
+        self, endpoints: Endpoints, log_with_markers: list[int]
     ) -> None:
         set_topic(endpoints, endpoints.topics.log, {"cleanup.policy": "compact"})
-        assert strange
+        assert log_with_markers
         with pytest.raises(OperationFailed, match=r"cleanup\.policy is compact, must be delete"):
             list(read_partition(endpoints.kafka, endpoints.topics.log, 0))
 
@@ -429,7 +441,7 @@ class TestMirror:
 
     @staticmethod
     def until(mirror: LogMirror, messages: int) -> list[bytes]:
-        """The copy of pod-0's log once it holds so many messages."""
+        """The copy of pod-0's log once it contains this number of messages."""
         until_s = time.monotonic() + 20
         while "pod-0" not in mirror.logs.sites() or mirror.logs.end("pod-0") < messages:
             assert time.monotonic() < until_s, mirror.problem
@@ -437,17 +449,17 @@ class TestMirror:
         time.sleep(0.3)  # what should not come would have come by now
         return [line for _, line in mirror.logs.open("pod-0").lines(0)]
 
-    def test_it_holds_what_readers_read_and_nothing_else(
+    def test_the_copy_contains_exactly_what_readers_read(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror]
     ) -> None:
-        strange = [
+        log_with_markers = [
             Entry("pod-0", b"{", {}),
             as_saying(say(9), twin="twin-b"),
             as_root(ask(9), 77),
             as_saying(say(1)),
             Entry("pod-0", encode(ask(9)), output_headers("DrainCube", OPERATOR, "twin-a")),
         ]
-        append(endpoints, 0, [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1)), *strange])
+        append(endpoints, 0, [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1)), *log_with_markers])
         append(endpoints, 0, [as_saying(say(2))])
         mirror = mirrored()
         try:
@@ -464,7 +476,7 @@ class TestMirror:
         finally:
             mirror.stop()
 
-    def test_it_continues_where_it_was_even_if_that_was_not_noted(
+    def test_the_copy_resumes_even_if_its_position_was_not_saved(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 50))])
@@ -480,7 +492,7 @@ class TestMirror:
         finally:
             mirror.stop()
 
-    def test_a_log_that_is_shorter_than_the_copy_loses_the_copy(
+    def test_a_copy_that_is_longer_than_the_log_is_discarded(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0), as_saying(say(1))])
@@ -498,7 +510,7 @@ class TestMirror:
         assert "Kafka has 2 messages, but the copy has read 9" in (mirror.problem or "")
         assert not noted.exists()
 
-    def test_strange_frames_of_telemetry_are_passed_over(
+    def test_foreign_telemetry_frames_are_skipped(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0)])
@@ -537,7 +549,7 @@ class TestMirror:
         assert [path.name for path in mirror.telemetry.folder.iterdir()] == ["pod-0"]
 
     @pytest.mark.parametrize("name", ["../victim", "{home}/victim", "", "."])
-    def test_a_twin_whose_folder_would_lie_elsewhere_is_refused(
+    def test_a_twin_whose_name_leads_out_of_the_folder_is_refused(
         self, endpoints: Endpoints, tmp_path: Path, name: str
     ) -> None:
         victim = tmp_path / "victim"
@@ -546,7 +558,7 @@ class TestMirror:
             LogMirror(tmp_path / "mirror", endpoints, TwinRecord(name.format(home=tmp_path), 2, "topic"))
         assert victim.is_dir()
 
-    def test_a_folder_is_one_gateways_at_a_time(
+    def test_only_one_gateway_at_a_time_uses_a_folder(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror]
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0)])

@@ -1,6 +1,5 @@
-"""The contract of the runtimes, on a real Kafka and a real Redis: workers and a sequencer, each a process of
-its own, whose clock the test moves.
-"""
+"""The contract of the runtimes, on a real Kafka and a real Redis: each worker and the sequencer is a process,
+and the test moves their clock."""
 
 import json
 import time
@@ -35,7 +34,7 @@ QUIET_S_MAX = 120.0
 
 
 class DrivenLive:
-    """A live twin whose clock stands still until the test moves it."""
+    """A live twin whose clock moves only when the test moves it."""
 
     def __init__(
         self,
@@ -67,16 +66,16 @@ class DrivenLive:
         self.twin.start_sequencer("sequencer")
 
     def advance(self, to_us: int) -> None:
-        """Let simulated time come to `to_us`, and all that follows from it happen."""
+        """Let simulated time reach `to_us`, and wait until everything that follows is processed."""
         write_epoch(self.store, Epoch(to_us, self.store.wall_us(), 1.0, paused=True))
         until_s = time.monotonic() + QUIET_S_MAX
         while not self._is_done(to_us):
             assert time.monotonic() < until_s, self.twin.words()
             time.sleep(0.01)
 
-    def ask(self, at_us: int, fabric: str, body: Body) -> None:
-        """Put a request into the inbox at this simulated time, before the Ticks of that time: if there are
-        any, no sequencer runs while the clock is moved. To start one takes seconds."""
+    def put_request(self, at_us: int, fabric: str, body: Body) -> None:
+        """Put a request into the inbox at this simulated time, before the Ticks of that time. If Ticks are
+        due, the sequencer is stopped while the clock moves; starting one takes seconds."""
         self.advance(at_us - 1)
         moment = self.store.view(0, 1)
         has_ticks = any(row.due_us == at_us for row in moment.progress.values())
@@ -120,7 +119,7 @@ def drive_live(
     live = DrivenLive(folder, kafka, redis, plan, options)
     try:
         for at_us, fabric, body in script:
-            live.ask(at_us, fabric, body)
+            live.put_request(at_us, fabric, body)
         live.advance(end_us)
         lost = asked_for_loss(plan, live.store, end_us)
         driven = live.driven()
@@ -131,7 +130,7 @@ def drive_live(
 
 
 def as_file(plan: SitePlan) -> str:
-    """The site as `--site` takes it: what differs from the configurations of its kinds."""
+    """The site as `--site` takes it: the parameters that differ from the defaults of its kinds."""
     rows = [
         {
             "name": name,
@@ -145,7 +144,7 @@ def as_file(plan: SitePlan) -> str:
 
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka, live_redis: LocalRedis) -> Driven:
-    """The script is driven once for all tests: it takes a minute."""
+    """The script runs once for all tests, because it takes a minute."""
     return drive_live(tmp_path_factory.mktemp("live"), kafka, live_redis, PLAN, SCRIPT, END_US)
 
 

@@ -1,4 +1,4 @@
-"""What people are shown of a live twin, and its clock, over a real Redis with hand-made content."""
+"""What status commands show of a live twin and its clock, over a real Redis with hand-made content."""
 
 import asyncio
 import json
@@ -93,7 +93,7 @@ def store(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisStor
     ],
 )
 def test_a_twin_that_init_did_not_name_is_refused(store: RedisStore, note: dict[str, str]) -> None:
-    """Its name becomes that of a folder which may be removed."""
+    """The twin's name becomes the name of a folder that may be removed."""
     store.set_globals("twin", note)
     (wrong,) = note.values()
     with pytest.raises(OperationFailed, match=f"{re.escape(repr(wrong))}.*; must be 32 digits of 0-9a-f"):
@@ -124,7 +124,7 @@ def all_read(store: RedisStore) -> None:
 
 
 class TestStatus:
-    def test_a_service_that_none_holds_is_named(self, store: RedisStore, settings: LiveSettings) -> None:
+    def test_a_service_without_a_worker_is_named(self, store: RedisStore, settings: LiveSettings) -> None:
         beat(store, ProcessInfo("ocs-a", "worker", "ocs"), [0, 1])
         beat(store, ProcessInfo("seq", "sequencer"), [1], achieved_speed=12.5)
         found = live_status(settings)
@@ -140,12 +140,12 @@ class TestStatus:
         assert "ocs-a" in table
         assert achieved_speed(store) == 12.5
 
-    def test_without_processes_it_reports_it(self, settings: LiveSettings) -> None:
+    def test_a_twin_without_processes_is_reported(self, settings: LiveSettings) -> None:
         found = live_status(settings)
         assert found["processes"] == []
         assert found["problems"][0] == "no sequencer runs: simulated time stands still"
 
-    def test_a_stopped_service_is_shown_and_can_be_let_continue(
+    def test_a_stopped_service_is_shown_and_can_continue(
         self, store: RedisStore, settings: LiveSettings
     ) -> None:
         note = {"offset": 5, "fabric": "pod-1", "message_id": "operator@pod-1/9", "sentence": "ocs raised"}
@@ -169,9 +169,7 @@ class TestStatus:
         with pytest.raises(NotFound, match="fabric 'pod-7': no such fabric; must be one of pod-1"):
             skip_message(settings, "pod-7", operations)
 
-    def test_what_a_process_shows_of_itself_is_shown_once(
-        self, store: RedisStore, settings: LiveSettings
-    ) -> None:
+    def test_a_problem_of_a_process_is_shown_once(self, store: RedisStore, settings: LiveSettings) -> None:
         note = {"offset": 5, "fabric": "pod-1", "message_id": "operator@pod-1/9", "sentence": "ocs raised"}
         store.commit(Commit(1, {}, {}, fields={"stopped:ocs": json.dumps(note)}))
         for name, kind, problem in (
@@ -187,18 +185,16 @@ class TestStatus:
         assert sum("ocs raised" in problem for problem in problems) == 1
         assert "! gateway: Kafka at x: away" in status_table(live_status(settings))
 
-    def test_a_redis_that_is_not_there_is_one_sentence(self) -> None:
+    def test_an_unreachable_redis_is_an_error_in_one_sentence(self) -> None:
         url = "redis://127.0.0.1:9/0"
         with pytest.raises(StoreUnreachable, match=f"^Redis at {url} does not answer: .*check that it runs"):
             live_status(LiveSettings(redis=url))
 
-    def test_an_empty_redis_is_one_sentence(self, redis_url: str) -> None:
+    def test_an_empty_redis_is_an_error_in_one_sentence(self, redis_url: str) -> None:
         with pytest.raises(OperationFailed, match="has no live twin; `lightwave live init` creates one"):
             live_status(LiveSettings(redis=redis_url))
 
-    def test_how_far_time_is_behind_is_reported_beyond_a_limit(
-        self, store: RedisStore, settings: LiveSettings
-    ) -> None:
+    def test_a_lag_beyond_the_limit_is_reported(self, store: RedisStore, settings: LiveSettings) -> None:
         write_epoch(store, Epoch(0, store.wall_us() - 20 * US_PER_S, 60.0, paused=False))
         found = live_status(settings)
         assert 19 < found["partitions"][0]["lag_s"] < 25, "cubes is due at 5 s, a twelfth of a wall second"
@@ -212,9 +208,7 @@ class TestStatus:
         write_epoch(store, Epoch(9_000_000, store.wall_us(), 60.0, paused=True))
         assert DelayMonitor(store, services_of).problems() == []
 
-    def test_time_that_stands_still_is_reported_though_its_clock_is_anchored_again(
-        self, store: RedisStore
-    ) -> None:
+    def test_stalled_time_is_reported_even_if_its_clock_is_anchored_again(self, store: RedisStore) -> None:
         now_s = [100.0]
         delays = DelayMonitor(store, services_of, lambda: now_s[0])
         for still_s in (0.0, 20.0, 29.0):
@@ -260,7 +254,7 @@ class TestStatus:
             store.put(1, "pod-1", DrainCube(cube="pod-1/cube-0"))
         assert "2 requests of pod-1 wait" in DelayMonitor(store, services_of).problems()[0]
 
-    def test_who_left_is_gone_and_who_died_is_shown_as_gone(self, store: RedisStore) -> None:
+    def test_a_stopped_process_disappears_and_a_dead_one_is_shown_as_gone(self, store: RedisStore) -> None:
         beat(store, ProcessInfo("a", "gateway"), [])
         ProcessRow(ProcessInfo("a", "gateway"), store).leave()
         assert processes(store) == []
@@ -274,7 +268,7 @@ class TestStatus:
         assert processes(store) == []
         assert store.read_globals("processes") == {}
 
-    def test_the_note_of_a_twin_comes_back(self, store: RedisStore) -> None:
+    def test_the_record_of_a_twin_is_read_back_unchanged(self, store: RedisStore) -> None:
         twin = read_twin(store)
         assert (twin.twin, twin.partitions, twin.topic_id) == ("a" * 32, 4, "topic")
 
@@ -288,7 +282,7 @@ class TestSurroundings:
             for name, value in before.items():
                 client.config_set(name, value)
 
-    def test_settings_that_lose_a_twin_are_problems_of_status(
+    def test_settings_that_can_lose_a_twin_are_reported_as_problems(
         self, store: RedisStore, settings: LiveSettings, client: "redis.Redis"
     ) -> None:
         assert redis_problems(store) == []
@@ -301,7 +295,7 @@ class TestSurroundings:
         assert "has no append-only file" in no_file
         assert live_status(settings)["problems"][:2] == [no_file, evicts]
 
-    def test_a_redis_that_wants_a_password_reports_it(
+    def test_a_missing_redis_password_is_reported(
         self, settings: LiveSettings, client: "redis.Redis"
     ) -> None:
         client.config_set("requirepass", "pw")
@@ -313,7 +307,7 @@ class TestSurroundings:
         finally:
             client.config_set("requirepass", "")
 
-    def test_a_redis_that_does_not_tell_is_no_problem(
+    def test_a_redis_that_hides_its_settings_is_not_a_problem(
         self, store: RedisStore, client: "redis.Redis", redis_url: str
     ) -> None:
         client.acl_setuser(
@@ -348,7 +342,7 @@ class TestSurroundings:
 
 
 class TestKeptClock:
-    """What the sequencer does with the clock while time cannot come on."""
+    """How the sequencer anchors the clock while time cannot advance."""
 
     @pytest.fixture
     def loop(self, store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> SequencerLoop:
@@ -359,7 +353,7 @@ class TestKeptClock:
         found.sequencers[1].end = 7
         return found
 
-    def test_time_that_could_come_on_nowhere_is_not_made_up(
+    def test_time_during_which_no_site_could_advance_is_not_caught_up(
         self, store: RedisStore, loop: SequencerLoop
     ) -> None:
         all_read(store)
@@ -371,8 +365,8 @@ class TestKeptClock:
         assert (found.anchor_us, found.speed) == (5_000_000, 60.0), "as far as cubes, which is due"
         assert STANDSTILL in loop.standstill_problems
 
-    def test_a_clock_that_stands_keeps_its_time(self, store: RedisStore, loop: SequencerLoop) -> None:
-        """However long the sequencer was away: what is left until then is still to be done."""
+    def test_a_stopped_clock_keeps_its_time(self, store: RedisStore, loop: SequencerLoop) -> None:
+        """However long the sequencer was away, the time until the anchor is still to be simulated."""
         all_read(store)
         before = Epoch(60_000_000, store.wall_us(), 60.0, paused=True)
         write_epoch(store, before)
@@ -384,7 +378,8 @@ class TestKeptClock:
     def test_the_clock_of_a_new_twin_waits_for_its_workers(
         self, store: RedisStore, loop: SequencerLoop, end: int, waits: bool
     ) -> None:
-        """However late they come after `live init`; a log that holds more is of a twin that is rebuilt."""
+        """However late the workers start after `live init`. A longer log belongs to a twin that is being
+        rebuilt."""
         store.erase(1)
         loop.sequencers[1].end = end
         write_epoch(store, Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False))
@@ -393,7 +388,7 @@ class TestKeptClock:
         assert found is not None
         assert (found.clock_us(store.wall_us()) < 60 * 5 * US_PER_S) == waits
 
-    def test_time_that_comes_on_is_left_alone(self, store: RedisStore, loop: SequencerLoop) -> None:
+    def test_advancing_time_is_not_anchored_again(self, store: RedisStore, loop: SequencerLoop) -> None:
         before = Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False)
         write_epoch(store, before)
         for at_us in (1, 2, 3):
@@ -403,7 +398,7 @@ class TestKeptClock:
             loop._keep_clock()
         assert read_epoch(store) == before
 
-    def test_the_clock_is_kept_while_the_operations_log_takes_nothing(
+    def test_the_clock_is_kept_while_the_operations_log_cannot_be_written(
         self, store: RedisStore, loop: SequencerLoop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sequencer_loop, "RECHECK_S", 0.01)
@@ -439,7 +434,9 @@ class TestClock:
     def clock(self, store: RedisStore) -> LiveClock:
         return LiveClock(store, services_of, lambda: 3.0)
 
-    def test_while_something_is_unread_time_is_where_the_fabric_has_come_to(self, store: RedisStore) -> None:
+    def test_while_messages_are_unread_time_is_that_of_the_last_processed_message(
+        self, store: RedisStore
+    ) -> None:
         write_epoch(store, Epoch(60_000_000, store.wall_us(), 1.0, paused=True))
         shown = self.clock(store).show()
         assert (shown.now_us, shown.lag_us, shown.paused, shown.achieved_speed) == (
@@ -449,14 +446,14 @@ class TestClock:
             0.0,
         )
 
-    def test_when_all_is_read_time_has_come_to_what_is_due(self, store: RedisStore) -> None:
+    def test_when_all_messages_are_read_time_is_that_of_the_next_due_event(self, store: RedisStore) -> None:
         all_read(store)
         write_epoch(store, Epoch(60_000_000, store.wall_us(), 1.0, paused=True))
         assert self.clock(store).show().now_us == 5_000_000
         write_epoch(store, Epoch(4_500_000, store.wall_us(), 1.0, paused=True))
         assert self.clock(store).show().now_us == 4_500_000
 
-    def test_a_change_anchors_at_what_was_processed(self, store: RedisStore) -> None:
+    def test_a_clock_change_anchors_at_the_last_processed_time(self, store: RedisStore) -> None:
         all_read(store)
         write_epoch(store, Epoch(60_000_000, store.wall_us(), 1.0, paused=True))
         self.clock(store).set_speed(50.0)
@@ -471,8 +468,8 @@ class TestClock:
             self.clock(store).set_speed(0)
 
     def test_a_site_that_is_ahead_does_not_wait_for_the_clock(self, store: RedisStore) -> None:
-        """As after full speed, at which each site goes as fast as it can: paused, time stands where the
-        slower one is; going on, it goes from where the faster one is."""
+        """After full speed, at which each site runs as fast as it can: a pause shows the time of the slower
+        site; after a resume, time continues from that of the faster one."""
         ahead_us = 900_000_000
         store.place("pod-2", FabricPlace(2, "pod-2", KIND))
         ahead = ServiceProgress("cubes", "pod-2", ahead_us + 1, 2, ahead_us)
@@ -496,13 +493,13 @@ class TestClock:
         assert self.clock(store).start(Epoch(0, 0, 2.0, paused=False), "rebuild")
         assert anchor_us() == ahead_us
 
-    def test_without_a_clock_nothing_can_be_changed(self, store: RedisStore) -> None:
+    def test_without_a_clock_no_clock_change_is_accepted(self, store: RedisStore) -> None:
         assert read_epoch(store) is None
         assert self.clock(store).show().paused
         with pytest.raises(NotFound, match="live rebuild"):
             self.clock(store).pause()
 
-    def test_a_clock_that_none_kept_stood_still(self, store: RedisStore) -> None:
+    def test_a_clock_that_no_sequencer_kept_has_not_advanced(self, store: RedisStore) -> None:
         write_epoch(store, Epoch(0, store.wall_us(), 1.0, paused=False))
         assert not is_beat_missing(store)
         store.set_globals("clock", {"beat_us": str(store.wall_us() - BEAT_US_MAX - 1)})
@@ -515,7 +512,7 @@ class TestClock:
         assert epoch.wall_s_until(1_000 + 60 * US_PER_S, 500) == pytest.approx(1.0)
 
 
-def test_a_version_is_noted_when_it_is_another_one(store: RedisStore) -> None:
+def test_a_change_of_version_is_recorded(store: RedisStore) -> None:
     operations = MemoryOperations()
     for process, software in (("ocs-a", "1"), ("ocs-a", "1"), ("ocs-b", "1"), ("ocs-a", "2"), ("ocs-a", "1")):
         record_version(store, process, software)
@@ -572,11 +569,13 @@ class TestProcessFrame:
         assert probe(server, "/readyz") == (503, ["it stands"])
         assert probe(server, "/healthz") == (503, ["it stands", "Redis evicts"])
 
-    def test_anything_else_is_not_found(self, server: HealthServer) -> None:
+    def test_any_other_path_is_not_found(self, server: HealthServer) -> None:
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{server.address}/other")
 
-    def test_it_is_seen_in_redis_and_leaves(self, server: HealthServer, store: RedisStore) -> None:
+    def test_a_process_registers_in_redis_and_removes_itself(
+        self, server: HealthServer, store: RedisStore
+    ) -> None:
         for _ in range(100):
             if found := processes(store):
                 break
@@ -584,7 +583,7 @@ class TestProcessFrame:
             ("ocs-a", "ocs", [1], True)
         ]
 
-    def test_a_port_in_use_is_one_sentence(self, server: HealthServer, store: RedisStore) -> None:
+    def test_a_port_in_use_is_an_error_in_one_sentence(self, server: HealthServer, store: RedisStore) -> None:
         port = int(server.address.rpartition(":")[2])
         with pytest.raises(OperationFailed, match=rf"--metrics-port {port} on 127.0.0.1: Address already"):
             HealthServer(
@@ -593,8 +592,10 @@ class TestProcessFrame:
 
 
 class TestChangesAtOnce:
-    def test_pause_and_speed_over_two_gateways_both_hold(self, store: RedisStore, redis_url: str) -> None:
-        """Of 60 pairs, not compared before they were set, about half lost one."""
+    def test_a_pause_and_a_speed_change_over_two_gateways_both_take_effect(
+        self, store: RedisStore, redis_url: str
+    ) -> None:
+        """Before updates were compared and swapped, about half of 60 pairs lost one update."""
         other = RedisStore(redis_url)
         clocks = [LiveClock(at, services_of, lambda: 0.0) for at in (store, other)]
         assert clocks[0].start(Epoch(0, 0, 1.0, paused=False), "init")

@@ -1,4 +1,4 @@
-"""The sites of a twin in one process: made whole, whatever moment of their making a crash met."""
+"""The sites of a twin in one process: creation is completed at whatever point a crash interrupted it."""
 
 import contextlib
 import shutil
@@ -50,7 +50,7 @@ def living(folder: Path, *, rebuild: bool = False, plan: SitePlan = PLAN) -> Ite
 @pytest.mark.parametrize(
     ("lines", "store_lost"), [(0, True), (1, True), (2, True), (3, True), (3, False)]
 )  # what the log does not hold was never committed
-def test_a_site_whose_making_was_cut_off_is_made_whole(tmp_path: Path, lines: int, store_lost: bool) -> None:
+def test_an_interrupted_creation_of_a_site_is_completed(tmp_path: Path, lines: int, store_lost: bool) -> None:
     log = tmp_path / "log" / "campus.jsonl"
     with living(tmp_path) as twin:
         whole, digest = log.read_bytes(), twin.sites[0].digest()
@@ -63,7 +63,7 @@ def test_a_site_whose_making_was_cut_off_is_made_whole(tmp_path: Path, lines: in
         assert twin.sites[0].digest() == digest
 
 
-def test_a_twin_whose_frames_are_lost_is_not_well(tmp_path: Path) -> None:
+def test_a_twin_with_lost_telemetry_frames_is_unhealthy(tmp_path: Path) -> None:
     with living(tmp_path) as twin:
         ports = twin._ports()
         assert (ports.health(), ports.runtime_metrics()["telemetry_frames_lost_total"]) == ([], 0)
@@ -74,7 +74,7 @@ def test_a_twin_whose_frames_are_lost_is_not_well(tmp_path: Path) -> None:
         assert ports.runtime_metrics()["telemetry_frames_lost_total"] == 1
 
 
-def test_who_lives_where_is_known_again_after_a_rebuild(tmp_path: Path) -> None:
+def test_a_rebuild_restores_the_placement_of_fabrics(tmp_path: Path) -> None:
     with living(tmp_path) as twin:
         digest = twin.sites[0].digest()
         twin.store.forget_fabrics()
@@ -83,7 +83,7 @@ def test_who_lives_where_is_known_again_after_a_rebuild(tmp_path: Path) -> None:
         assert twin.sites[0].digest() == digest
 
 
-def test_states_that_do_not_say_whose_they_are_request_a_rebuild(tmp_path: Path) -> None:
+def test_states_without_an_owner_require_a_rebuild(tmp_path: Path) -> None:
     """As an older version left them."""
     with living(tmp_path) as twin:
         keys = [key for key in twin.store.values(0) if key.startswith("fabric:")]
@@ -101,7 +101,7 @@ def test_states_that_do_not_say_whose_they_are_request_a_rebuild(tmp_path: Path)
 
 
 def _append_zeros(redis: Path) -> None:
-    """As a power cut may leave the end of a file."""
+    """Append zeros, as a power cut may leave the end of a file."""
     (file,) = redis.glob("appendonlydir/*.incr.aof")
     with file.open("ab") as end:
         end.write(bytes(4096))
@@ -113,7 +113,7 @@ def _lose_base(redis: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [_append_zeros, _lose_base])
-def test_a_server_s_file_that_cannot_be_read_is_put_aside_for_a_rebuild(
+def test_an_unreadable_server_file_is_set_aside_and_a_rebuild_is_required(
     damage: Callable[[Path], None], tmp_path: Path
 ) -> None:
     with living(tmp_path) as twin:
@@ -142,14 +142,14 @@ def test_a_copy_of_a_running_twin_is_audited_by_its_own_states(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("announced", ['{"redis":["x"]}', '{"pid":1,"url":"","redis":5}', "[]"])
-def test_what_none_announced_is_no_twin_that_runs(announced: str, tmp_path: Path) -> None:
+def test_an_unannounced_folder_is_not_a_running_twin(announced: str, tmp_path: Path) -> None:
     with living(tmp_path):
         pass
     (tmp_path / "running.json").write_text(announced)
     assert run_audit(data=tmp_path)["clean"]
 
 
-def test_states_that_are_elsewhere_are_requested(tmp_path: Path) -> None:
+def test_an_audit_requires_the_redis_that_has_the_states(tmp_path: Path) -> None:
     with living(tmp_path):
         pass
     shutil.rmtree(tmp_path / "redis")
@@ -157,7 +157,7 @@ def test_states_that_are_elsewhere_are_requested(tmp_path: Path) -> None:
         run_audit(data=tmp_path)
 
 
-def test_a_line_that_looks_like_a_repeat_is_found_by_the_audit_and_by_up(tmp_path: Path) -> None:
+def test_a_duplicated_line_is_found_by_the_audit_and_by_up(tmp_path: Path) -> None:
     log = tmp_path / "log" / "campus.jsonl"
     asked, stranger = (
         request_message(
@@ -179,7 +179,7 @@ def test_a_line_that_looks_like_a_repeat_is_found_by_the_audit_and_by_up(tmp_pat
 
 @pytest.mark.parametrize("rebuild", [False, True])
 @pytest.mark.parametrize("gone", [False, True])
-def test_a_log_that_is_lost_is_no_new_twin(tmp_path: Path, rebuild: bool, gone: bool) -> None:
+def test_a_lost_log_does_not_start_a_new_twin(tmp_path: Path, rebuild: bool, gone: bool) -> None:
     log = tmp_path / "log" / "campus.jsonl"
     with living(tmp_path):
         whole = log.read_bytes()
@@ -195,7 +195,7 @@ def test_a_log_that_is_lost_is_no_new_twin(tmp_path: Path, rebuild: bool, gone: 
 
 
 @pytest.mark.parametrize("rebuild", [False, True])
-def test_another_twin_s_log_is_not_taken_for_this_one_s(tmp_path: Path, rebuild: bool) -> None:
+def test_the_log_of_another_twin_is_refused(tmp_path: Path, rebuild: bool) -> None:
     with living(tmp_path / "other", plan=OTHER), living(tmp_path / "mine"):
         pass
     shutil.copy(tmp_path / "other/log/campus.jsonl", tmp_path / "mine/log/campus.jsonl")
@@ -209,7 +209,7 @@ def test_another_twin_s_log_is_not_taken_for_this_one_s(tmp_path: Path, rebuild:
         pass
 
 
-def test_another_twin_s_states_are_made_again_from_the_log(tmp_path: Path) -> None:
+def test_the_states_of_another_twin_are_rebuilt_from_the_log(tmp_path: Path) -> None:
     with living(tmp_path / "other", plan=OTHER), living(tmp_path / "mine") as twin:
         twin.sites[0].take(
             request_message("campus", Request(7, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-9")), 9)
@@ -228,7 +228,7 @@ def test_another_twin_s_states_are_made_again_from_the_log(tmp_path: Path) -> No
     assert run_audit(data=tmp_path / "mine")["clean"]
 
 
-def test_a_server_that_is_killed_as_the_twin_begins_is_its_own(
+def test_the_twin_restarts_a_server_that_is_killed_during_its_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ensure = EmbeddedValkey.ensure

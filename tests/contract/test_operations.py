@@ -1,4 +1,4 @@
-"""The operations log: one contract, kept by memory, by a file and by a topic of a real Kafka."""
+"""The operations log: one contract for memory, a file, and a topic of a real Kafka."""
 
 import uuid
 from pathlib import Path
@@ -23,9 +23,10 @@ def changed(speed: float, wall_us: int) -> ClockChanged:
 
 
 class OperationsContract:
-    """What every operations log owes; one plugs in with the fixture `operations`, which holds nothing."""
+    """What every operations log must do. An implementation plugs in with the fixture `operations`, which is
+    empty."""
 
-    def test_it_holds_what_was_appended_in_order(self, operations: OperationsLog) -> None:
+    def test_entries_are_kept_in_order(self, operations: OperationsLog) -> None:
         assert operations.read() == []
         assert operations.end() == 0
         found = [new_operation(SKIP, "mia", 5), new_operation(changed(2.0, 6), "tom", 6)]
@@ -37,7 +38,7 @@ class OperationsContract:
         assert operations.read(2) == []
         assert operations.end() == 2
 
-    def test_one_that_was_appended_twice_is_there_once(self, operations: OperationsLog) -> None:
+    def test_an_entry_that_was_appended_twice_is_stored_once(self, operations: OperationsLog) -> None:
         found = new_operation(SKIP, "mia")
         operations.append(found)
         operations.append(found)
@@ -67,7 +68,7 @@ class TestFileOperations(OperationsContract):
     def operations(self, path: Path) -> OperationsLog:
         return OperationsFile(path)
 
-    def test_a_line_that_was_torn_costs_no_other(self, operations: OperationsLog, path: Path) -> None:
+    def test_a_torn_line_does_not_lose_others(self, operations: OperationsLog, path: Path) -> None:
         operations.append(new_operation(SKIP, "mia"))
         with path.open("ab") as file:
             file.write(b'{"id": "torn')
@@ -88,9 +89,7 @@ class TestKafkaOperations(OperationsContract):
     def operations(self, endpoints: Endpoints) -> OperationsLog:
         return KafkaOperations(endpoints)
 
-    def test_what_strangers_wrote_is_passed_over(
-        self, operations: OperationsLog, endpoints: Endpoints
-    ) -> None:
+    def test_foreign_entries_are_skipped(self, operations: OperationsLog, endpoints: Endpoints) -> None:
         producer = KafkaProducer(**endpoints.kafka.arguments())
         for value in (b"{", b'{"type": "SkipOrdered"}', b""):
             producer.send(endpoints.topics.operations, value=value, partition=0).get(timeout=20)

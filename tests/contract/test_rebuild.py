@@ -39,7 +39,7 @@ from tests.support.swarm_snapshots import keep_snapshots
 
 
 def write(settings: LiveSettings, records: list[Record]) -> None:
-    """Put records on the log, after what is there."""
+    """Append records to the log."""
     producer = KafkaProducer(bootstrap_servers=settings.kafka)
     log = settings.endpoints.topics.log
     for record in records:
@@ -51,7 +51,7 @@ def write(settings: LiveSettings, records: list[Record]) -> None:
 
 @pytest.fixture
 def swarm() -> LiveSwarm:
-    """Three pods on two partitions that have lived for two hours."""
+    """Three pods on two partitions after two simulated hours."""
     swarm = LiveSwarm(4, SITES)
     for hour in (1, 2):
         swarm.now_us = hour * US_PER_HOUR
@@ -79,7 +79,7 @@ def store(settings: LiveSettings) -> Iterator[RedisStore]:
 
 
 def check_same(store: RedisStore, swarm: LiveSwarm) -> None:
-    """The store holds what the twin in memory holds."""
+    """Check that the store has the same content as the twin in memory."""
     for partition in range(PARTITIONS):
         image = swarm.store.image(partition)
         for state in image.states:
@@ -90,12 +90,12 @@ def check_same(store: RedisStore, swarm: LiveSwarm) -> None:
 
 
 def content(settings: LiveSettings) -> dict[bytes, bytes | None]:
-    """All that the Redis holds."""
+    """The whole content of the Redis."""
     with redis.Redis.from_url(settings.redis) as client:
         return {key: client.dump(key) for key in client.scan_iter()}
 
 
-def test_an_empty_redis_is_filled_and_the_clock_continues_as_it_was(
+def test_a_rebuild_fills_an_empty_redis_and_the_clock_continues(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
 ) -> None:
     operations = KafkaOperations(settings.endpoints)
@@ -118,7 +118,7 @@ def test_an_empty_redis_is_filled_and_the_clock_continues_as_it_was(
     check_same(store, swarm)
 
 
-def test_where_a_service_shows_otherwise_nothing_is_changed(
+def test_a_rebuild_changes_nothing_if_a_service_disagrees_with_the_log(
     settings: LiveSettings, store: RedisStore
 ) -> None:
     rebuild_twin(settings, lambda _: None, jobs=1)
@@ -136,7 +136,7 @@ def test_where_a_service_shows_otherwise_nothing_is_changed(
 
 
 def swarm_saying(partition: int) -> Record:
-    """What no service of pod-1 says."""
+    """A message that no service of pod-1 emits."""
     line = (
         b'{"id":"cubes@pod-1/999","type":"CubeDrained","fabric":"pod-1","at_us":1,"cause":"operator@pod-1/1",'
         b'"source":"cubes@pod-1","seq":999,"v":1,"body":{"cube":1}}'
@@ -144,7 +144,7 @@ def swarm_saying(partition: int) -> Record:
     return Record(partition, 0, line, output_headers("CubeDrained", "cubes@pod-1", TWIN))
 
 
-def test_one_that_was_killed_is_continued_though_the_log_has_grown(
+def test_a_killed_rebuild_continues_although_the_log_has_grown(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = {partition: len(rows) for partition, rows in swarm.log.records.items()}
@@ -183,12 +183,12 @@ def test_one_that_was_killed_is_continued_though_the_log_has_grown(
 
 
 def keep_all(settings: LiveSettings, swarm: LiveSwarm) -> dict[str, list[int]]:
-    """Snapshots of all sites, where the historian keeps them; their positions."""
+    """Store snapshots of all sites where the historian keeps them; returns their positions."""
     folder = settings.snapshots_in(TWIN)
     return {site: keep_snapshots(swarm, site, folder, 20, software_version()) for site in swarm.sites}
 
 
-def test_from_snapshots_redis_holds_what_the_fold_from_the_beginning_gives(
+def test_a_rebuild_from_snapshots_equals_a_rebuild_from_the_whole_log(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
 ) -> None:
     stranger = [Record(partition, 0, b"no message", {}) for partition in range(PARTITIONS)]
@@ -209,7 +209,7 @@ def test_from_snapshots_redis_holds_what_the_fold_from_the_beginning_gives(
 
 
 def made_of_the_log(settings: LiveSettings) -> dict[bytes, Any]:
-    """All that the Redis holds but for who is there, and what o'clock it is."""
+    """The content of the Redis that is made from the log, without processes and wall-clock time."""
     with redis.Redis.from_url(settings.redis) as client:
         read = {b"hash": client.hgetall, b"string": client.get, b"set": client.smembers}
         read |= {b"zset": lambda key: client.zrange(key, 0, -1, withscores=True)}
@@ -217,7 +217,7 @@ def made_of_the_log(settings: LiveSettings) -> dict[bytes, Any]:
         return {key: read[client.type(key)](key) for key in keys}
 
 
-def test_one_that_began_with_snapshots_and_was_killed_is_continued_unless_all_is_requested(
+def test_a_killed_rebuild_from_snapshots_continues_unless_all_is_requested(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
 ) -> None:
     keep_all(settings, swarm)
@@ -234,10 +234,10 @@ def test_one_that_began_with_snapshots_and_was_killed_is_continued_unless_all_is
         check_same(store, swarm)
 
 
-def test_snapshots_that_do_not_lead_to_the_log_are_reported_and_all_is_folded(
+def test_snapshots_that_contradict_the_log_are_reported_and_the_whole_log_is_folded(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Wrong in themselves, as no digest can tell."""
+    """The snapshots are consistent with their digests, but their content is wrong."""
     for site, (*_, before, last) in keep_all(settings, swarm).items():
         folder = settings.snapshots_folder(TWIN, site)
         (folder.folder / f"{last:012d}.snapshot").unlink()
@@ -256,14 +256,14 @@ def test_snapshots_that_do_not_lead_to_the_log_are_reported_and_all_is_folded(
 
 
 def command(settings: LiveSettings) -> dict[str, Any]:
-    """How to run it as people do."""
+    """The command line of a rebuild."""
     places = {name: str(getattr(settings, name)) for name in ("kafka", "redis", "prefix", "data")}
     named = {f"LIGHTWAVE_{name.upper()}": place for name, place in places.items()}
     words = [sys.executable, "-m", "ops.cli", "live", "rebuild", "--jobs", "2"]
     return {"args": words, "env": os.environ | named, "stderr": subprocess.PIPE, "text": True}
 
 
-def test_one_that_runs_lets_no_other_begin(settings: LiveSettings, store: RedisStore) -> None:
+def test_only_one_rebuild_runs_at_a_time(settings: LiveSettings, store: RedisStore) -> None:
     before = content(settings)
     with rebuild.exclusive_rebuild(store):
         assert wait_until(lambda: processes(store), 10)
@@ -274,14 +274,14 @@ def test_one_that_runs_lets_no_other_begin(settings: LiveSettings, store: RedisS
 
 
 def runs(pid: str) -> bool:
-    """Whether a process is there; one that has ended has no command line any more."""
+    """Whether a process is running; a process that has exited has no command line."""
     try:
         return bool(Path("/proc", pid, "cmdline").read_bytes())
     except OSError:
         return False
 
 
-def test_one_that_is_killed_leaves_no_process_behind_and_is_continued(
+def test_a_killed_rebuild_leaves_no_process_behind_and_can_continue(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
 ) -> None:
     with subprocess.Popen(**command(settings)) as process:

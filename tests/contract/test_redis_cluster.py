@@ -1,4 +1,5 @@
-"""The state store and the inbox on a real Redis Cluster: the same contracts, and what only a cluster does."""
+"""The state store and the inbox on a real Redis Cluster: the same contracts, and what is specific to a
+cluster."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ PARTITIONS = range(16)
 
 @pytest.fixture
 def cluster(redis_cluster: RedisCluster) -> RedisCluster:
-    """A cluster that holds nothing, all of whose nodes run."""
+    """An empty cluster, all of whose nodes run."""
     redis_cluster.ensure()
     redis_cluster.flush()
     return redis_cluster
@@ -38,16 +39,16 @@ def store(cluster: RedisCluster) -> Iterator[RedisStore]:
 
 
 class TestRedisClusterStore(StateStoreContract):
-    """Its fixture `store` is this module's."""
+    """The fixture `store` is that of this module."""
 
 
 class TestRedisClusterInbox(InboxContract):
-    """Its fixture `store` is this module's, too."""
+    """The fixture `store` is that of this module."""
 
 
 @pytest.fixture(params=["one server", "cluster"])
 def either(request: pytest.FixtureRequest) -> Iterator[RedisStore]:
-    """Either kind of Redis, emptied."""
+    """A single Redis or a cluster, emptied."""
     if request.param == "cluster":
         store = RedisStore(request.getfixturevalue("cluster").url, cluster=True)
     else:
@@ -57,7 +58,7 @@ def either(request: pytest.FixtureRequest) -> Iterator[RedisStore]:
 
 
 def step(partition: int, at: int, **parts: Any) -> Commit:
-    """The reader `ocs` goes on from `at` to the next position, and its state says so."""
+    """The reader `ocs` advances from `at` to the next position, and its state records it."""
     state = StateChange("ocs", f"pod-{partition}", {"n": b"%d" % (at + 1)})
     return Commit(
         partition=partition, expected={"ocs": at}, positions={"ocs": at + 1}, states=(state,), **parts
@@ -65,7 +66,7 @@ def step(partition: int, at: int, **parts: Any) -> Commit:
 
 
 def until_answered(ask: Callable[[], bool]) -> bool:
-    """What it says, once it says something."""
+    """The result of a call, once it returns one."""
     answers: list[bool] = []
 
     def answered() -> bool:
@@ -78,7 +79,7 @@ def until_answered(ask: Callable[[], bool]) -> bool:
 
 
 class TestBothKinds:
-    def test_notes_are_set_and_removed_each_under_its_name(self, either: RedisStore) -> None:
+    def test_each_note_is_set_and_removed_under_its_name(self, either: RedisStore) -> None:
         names = ["clock", "twin", "processes", "größe"]
         for name in names:
             assert either.read_globals(name) == {}
@@ -96,7 +97,7 @@ class TestBothKinds:
         assert sorted(moments) == moments  # on one machine every node has the same clock
         assert moments[-1] < either.wall_us()
 
-    def test_a_listener_is_woken_by_what_comes_to_any_of_its_partitions(self, either: RedisStore) -> None:
+    def test_a_listener_wakes_on_a_message_in_any_of_its_partitions(self, either: RedisStore) -> None:
         with either.woken([0, 1, 2, 15]) as wait:
             assert wait(0.01) == set()
             for partition in (1, 2, 15):
@@ -109,7 +110,7 @@ class TestBothKinds:
             assert either.commit(both)
             assert wait(5) == {0}
 
-    def test_what_is_flushed_is_gone_everywhere(self, either: RedisStore) -> None:
+    def test_a_flush_empties_all_nodes(self, either: RedisStore) -> None:
         for partition in PARTITIONS:
             either.place(f"pod-{partition}", pod_place(partition, f"pod-{partition}"))
             assert either.commit(step(partition, 0))
@@ -119,7 +120,7 @@ class TestBothKinds:
 
 
 class TestCluster:
-    def test_partitions_lie_on_all_nodes_and_each_on_one(
+    def test_partitions_are_spread_over_all_nodes_and_each_is_on_one(
         self, store: RedisStore, cluster: RedisCluster
     ) -> None:
         for partition in PARTITIONS:
@@ -135,7 +136,7 @@ class TestCluster:
         store.check()
         assert sorted(store._client.nodes()) == sorted(node.address for node in cluster.nodes)
 
-    def test_one_node_that_is_too_old_is_named(
+    def test_a_node_that_is_too_old_is_named(
         self, store: RedisStore, cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         old = cluster.nodes[-1]
@@ -150,7 +151,7 @@ class TestCluster:
             store.check()
 
     def test_a_twin_continues_while_its_slot_moves(self, store: RedisStore, cluster: RedisCluster) -> None:
-        """A partition moves to another node: nothing is done by half meanwhile, and nothing is lost."""
+        """A partition moves to another node: no commit is applied in part, and none is lost."""
         assert store.commit(FULL)
         first = store.put(0, "pod-0", under("key", DRAIN))
         before = everything(store)
@@ -173,9 +174,7 @@ class TestCluster:
         store.erase(0)
         assert store.commit(FULL)
 
-    def test_what_is_erased_while_its_slot_moves_is_not_left_by_half(
-        self, store: RedisStore, cluster: RedisCluster
-    ) -> None:
+    def test_an_erase_during_a_slot_move_is_complete(self, store: RedisStore, cluster: RedisCluster) -> None:
         assert store.commit(FULL)
         with cluster.moving(key(0, "progress")) as bring:
             bring(key(0, "state:ocs@pod-0"))
@@ -184,7 +183,7 @@ class TestCluster:
         assert store.positions(0) == {"ocs": 3}
         assert store.load(0, "ocs", "pod-0") == {"wanted": b"\x00\xff\n", "made": b""}
 
-    def test_what_got_no_answer_is_not_sent_again(
+    def test_a_command_without_an_answer_is_not_sent_again(
         self, cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("shared.storage.store.redis_client.ANSWER_S_MAX", 0.2)
@@ -204,7 +203,7 @@ class TestCluster:
         assert not store.commit(step(0, 1))
         store.close()
 
-    def test_a_node_that_is_killed_comes_back_with_all_that_it_confirmed(
+    def test_a_killed_node_restarts_with_all_confirmed_writes(
         self, store: RedisStore, cluster: RedisCluster
     ) -> None:
         for partition in PARTITIONS:
@@ -246,16 +245,16 @@ class TestCluster:
 
 
 class TestEntry:
-    """The URL and what answers there."""
+    """The URL, and the server behind it."""
 
-    def test_any_node_will_do(self, cluster: RedisCluster) -> None:
+    def test_any_node_can_be_the_entry(self, cluster: RedisCluster) -> None:
         for node in cluster.nodes:
             store = RedisStore(node.url, cluster=True)
             store.place("pod-0", pod_place())
             assert store.fabrics() == {"pod-0": pod_place()}
             store.close()
 
-    def test_a_cluster_that_is_not_there_is_one_sentence_each_time(self) -> None:
+    def test_an_unreachable_cluster_is_an_error_in_one_sentence_each_time(self) -> None:
         store = RedisStore("redis://:s3cret@127.0.0.1:1", cluster=True)
         for _ in range(2):
             with pytest.raises(
@@ -265,14 +264,14 @@ class TestEntry:
             assert "s3cret" not in str(e.value)
         store.close()
 
-    def test_a_server_of_its_own_is_no_cluster(self, live_redis: LocalRedis) -> None:
+    def test_a_single_server_is_not_accepted_as_a_cluster(self, live_redis: LocalRedis) -> None:
         live_redis.start()
         store = RedisStore(live_redis.url, cluster=True)
         with pytest.raises(OperationFailed, match=r"refuses: .*cluster support disabled") as caught:
             store.check()
         assert not isinstance(caught.value, StoreUnreachable)
 
-    def test_a_node_is_no_server_of_its_own(self, cluster: RedisCluster) -> None:
+    def test_a_cluster_node_is_not_accepted_as_a_single_server(self, cluster: RedisCluster) -> None:
         store = RedisStore(cluster.other(cluster.holder(key(0, "progress"))).url)
         with pytest.raises(
             OperationFailed, match=r"is a node of a Redis Cluster.*LIGHTWAVE_REDIS_CLUSTER=true"
@@ -280,7 +279,7 @@ class TestEntry:
             store.positions(0)
         store.close()
 
-    def test_a_wrong_password_is_reported_from_a_node_that_is_gone(self, cluster: RedisCluster) -> None:
+    def test_a_wrong_password_is_distinguished_from_a_missing_node(self, cluster: RedisCluster) -> None:
         entry = cluster.nodes[0]
         store = RedisStore(f"redis://:s3cret@{entry.address}", cluster=True)
         with entry.client() as client:
@@ -297,7 +296,7 @@ class TestEntry:
         "url",
         ["nonsense", "unix:///run/redis.sock", "redis://127.0.0.1:7000/3", "redis://", "redis://h:port"],
     )
-    def test_a_url_that_names_no_cluster_is_one_sentence(self, url: str) -> None:
+    def test_an_invalid_cluster_url_is_an_error_in_one_sentence(self, url: str) -> None:
         with pytest.raises(
             InvalidInput, match=rf"^Redis URL '{url}': .*; must be redis://HOST:PORT, rediss://…$"
         ):

@@ -1,4 +1,5 @@
-"""Half a transaction in Redis: taken off by our own server, noticed in any other one, never read on from."""
+"""A torn transaction in Redis: the embedded server removes it, any other server is detected, and nothing is
+ever read from it."""
 
 import shutil
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ NAMES = [("ocs", "pod-0"), ("ocs", "pod-1")]
 
 
 def commit_of(expected: int, position: int, book: bytes) -> Commit:
-    """A commit that changes the states of two fabrics, with something of everything else."""
+    """A commit that changes the states of two fabrics and every other kind of content."""
     return Commit(
         partition=0,
         expected={"ocs": expected},
@@ -59,14 +60,14 @@ def store(live_redis: LocalRedis) -> Iterator[RedisStore]:
     store.close()
 
 
-def test_the_head_comes_last(store: RedisStore) -> None:
+def test_the_head_is_written_last(store: RedisStore) -> None:
     assert len(COMMANDS) > 8
     assert [command[1] for command in COMMANDS][-2:] == ["lightwave:{0}:progress"] * 2
     assert store.snapshot(0, NAMES).positions == {"ocs": 3}
 
 
 @pytest.mark.parametrize("made", range(len(COMMANDS)))
-def test_what_is_half_made_is_noticed_or_does_no_harm(store: RedisStore, made: int) -> None:
+def test_a_torn_commit_is_detected_or_harmless(store: RedisStore, made: int) -> None:
     before = store.snapshot(0, NAMES)
     client: Any = redis.Redis.from_url(store.url)
     for command in COMMANDS[:made]:
@@ -96,12 +97,12 @@ def is_written(server: LocalRedis, word: str) -> bool:
 
 
 def written(server: LocalRedis) -> list[Path]:
-    """The files that it appends to."""
+    """The server's append-only files."""
     return [*server.folder.glob("appendonlydir/*.incr.aof")]
 
 
-def test_our_server_takes_half_a_transaction_off_its_file(local_redis: LocalRedis) -> None:
-    """Otherwise the half would be carried out when the server starts for the second time."""
+def test_the_embedded_server_removes_a_torn_transaction_from_its_file(local_redis: LocalRedis) -> None:
+    """Otherwise the server would apply the torn transaction at its second start."""
     local_redis.start()
     client = redis.Redis.from_url(local_redis.url)
     client.set("whole", "yes")
@@ -131,7 +132,7 @@ def test_our_server_takes_half_a_transaction_off_its_file(local_redis: LocalRedi
     client.close()
 
 
-def test_a_file_that_is_wrong_in_another_way_is_left_to_the_server(tmp_path: Path) -> None:
+def test_other_damage_of_the_file_is_left_to_the_server(tmp_path: Path) -> None:
     folder = tmp_path / APPEND_ONLY
     folder.mkdir()
     (folder / "a.manifest").write_text("file a.1.incr.aof seq 1 type i\n")

@@ -1,9 +1,6 @@
-"""One contract for every runtime: given the same seed, configuration and requests, the same log and the same
-states.
-
-Each runtime is driven through the same script; the lab needs no wall clock, the embedded runtime gets one
-that the test moves.
-"""
+"""One contract for every runtime: the same seed, configuration and requests give the same log and states.
+Each runtime runs the same script. The lab needs no wall clock; the embedded runtime gets one that the test
+moves."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -130,7 +127,7 @@ END_US = 16 * US_PER_HOUR
 
 @dataclass
 class Driven:
-    """What one run of the script left behind."""
+    """What one run of the script produced."""
 
     log: list[bytes]
     digest: str
@@ -143,7 +140,7 @@ class Driven:
 
 
 def has_network(plan: SitePlan) -> bool:
-    """Whether a site has a datacenter network: one of toys has another fabric of that name."""
+    """Whether a site has a datacenter network. The toy site has another fabric of that name."""
     return isinstance(plan.fabrics.get(DCN), DcnConfig)
 
 
@@ -161,15 +158,13 @@ def drive_lab(plan: SitePlan, script: list[LabRequest], end_us: int) -> Driven:
 
 
 def asked_for_loss(plan: SitePlan, store: MemoryStore | RedisStore, end_us: int) -> LossReport | None:
-    """What a living runtime answers, which looks at copies of its states."""
+    """The answer of a living runtime, which inspects copies of its states."""
     questions = WhatIfQueries(StateCopies(store, services_of))
     return questions.loss(DCN, *LOST, end_us) if has_network(plan) else None
 
 
 class Embedded:
-    """The embedded runtime on a wall clock that stands still until it is moved; a simulated second is a wall
-    second.
-    """
+    """The embedded runtime on a wall clock that the test moves. One simulated second is one wall second."""
 
     def __init__(self, folder: Path, store: MemoryStore | RedisStore, plan: SitePlan) -> None:
         self.wall_s = 0.0
@@ -224,7 +219,7 @@ def drive_embedded(
 
 
 def as_requests(messages: list[Envelope]) -> list[LabRequest]:
-    """What was asked of a site after its beginning, fabrics that were to join or to retire included."""
+    """The requests that a site received after its start, including fabrics to join and to retire."""
     return [
         LabRequest(m.at_us, m.fabric, m.body, m.seq)
         for m in messages
@@ -233,7 +228,7 @@ def as_requests(messages: list[Envelope]) -> list[LabRequest]:
 
 
 class RuntimeContract:
-    """What every runtime owes; a runtime plugs in with the fixture `drive`, which drives the script once."""
+    """What every runtime must do. A runtime plugs in with the fixture `drive`, which runs the script once."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -249,7 +244,7 @@ class RuntimeContract:
     def test_keeps_every_invariant(self, driven: Driven) -> None:
         assert check_all(driven.messages) == []
 
-    def test_takes_every_request_once_at_its_time_in_order(self, driven: Driven) -> None:
+    def test_processes_every_request_once_at_its_time_in_order(self, driven: Driven) -> None:
         asked = as_requests(driven.messages)
         assert [(r.fabric, r.body) for r in asked] == [(fabric, body) for _, fabric, body in SCRIPT]
         # A request is moved only where its moment has already passed in the log.
@@ -262,7 +257,7 @@ class RuntimeContract:
         assert kinds[-2:] == ["FaultRefused", "FaultRefused"], "no OCS in a static pod, and no cube 99"
         assert None not in kinds
 
-    def test_a_fabric_that_joins_bursts_nothing_and_lives_on(self, driven: Driven) -> None:
+    def test_a_fabric_can_join_and_runs_on(self, driven: Driven) -> None:
         own = [m for m in driven.messages if m.fabric == "pod-10"]
         assert (own[0].type, own[0].at_us) == ("FabricCommissioned", 5 * US_PER_HOUR)
         # At birth only filler asks, as much of it as waits at any time; what was drawn for before is past.
@@ -276,14 +271,14 @@ class RuntimeContract:
         assert own[-1].at_us > END_US - 4 * US_PER_HOUR
         assert "SliceStarted" in {m.type for m in own}
 
-    def test_a_fabric_that_retires_shows_nothing_more_and_the_others_live_on(self, driven: Driven) -> None:
+    def test_a_retired_fabric_emits_nothing_and_the_others_run_on(self, driven: Driven) -> None:
         own = [m for m in driven.messages if m.fabric == "pod-2"]
         assert (own[-1].id, own[-1].at_us) == ("sequencer@pod-2/2", 13 * US_PER_HOUR)
         assert {m.type for m in own} >= {"SliceStarted", "Tick"}
         after = [m for m in driven.messages if m.at_us > own[-1].at_us]
         assert {m.fabric for m in after} == {"pod-0", "pod-10", "dcn-0"}
 
-    def test_jobs_over_several_pods_begin_together_and_end_with_a_pod(self, driven: Driven) -> None:
+    def test_multislice_jobs_start_together_and_end_when_a_pod_retires(self, driven: Driven) -> None:
         joined = [m.body for m in driven.messages if isinstance(m.body, PodsJoined)]
         assert {len(body.slices) for body in joined} == {2, 3}
         gone = [m for m in driven.messages if m.cause == "sequencer@pod-2/2"]
@@ -292,7 +287,7 @@ class RuntimeContract:
             ("pod-10", "PodsParted"),
         }
 
-    def test_a_network_loses_a_rack_and_is_rewired_while_its_pods_meet_over_it(self, driven: Driven) -> None:
+    def test_a_network_that_joins_its_pods_loses_a_rack_and_is_rewired(self, driven: Driven) -> None:
         own = [m for m in driven.messages if m.fabric == "dcn-0"]
         power = [(m.at_us, m.body.part) for m in own if isinstance(m.body, OcsesDown | OcsesUp)]
         lost_us = 6 * US_PER_HOUR + 2

@@ -1,5 +1,5 @@
-"""The local servers of a live twin: a real Kafka and a real Redis that start, die, and start again with all
-that they confirmed."""
+"""The local servers of a live twin: a real Kafka and a real Redis that start, are killed, and start again
+with all confirmed data."""
 
 import os
 import re
@@ -45,7 +45,7 @@ def pid_of(server: LocalServer) -> int:
 
 
 def written(server: LocalKafka, topic: str) -> list[bytes | None]:
-    """All values of the topic's one partition."""
+    """All values of the topic's only partition."""
     consumer = KafkaConsumer(bootstrap_servers=server.bootstrap, auto_offset_reset="earliest")
     try:
         place = TopicPartition(topic, 0)
@@ -69,7 +69,7 @@ def write(server: LocalKafka, topic: str, values: list[bytes]) -> None:
         producer.close()
 
 
-def test_kafka_keeps_all_that_it_confirmed_over_a_kill(kafka: LocalKafka) -> None:
+def test_kafka_keeps_all_confirmed_records_after_a_kill(kafka: LocalKafka) -> None:
     admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
     admin.create_topics([NewTopic("servers-kept", 1, 1)])
     admin.close()
@@ -88,7 +88,7 @@ def test_kafka_keeps_all_that_it_confirmed_over_a_kill(kafka: LocalKafka) -> Non
     assert written(kafka, "servers-kept") == values
 
 
-def test_kafka_stands_still_in_a_pause_and_continues_after_it(kafka: LocalKafka) -> None:
+def test_a_paused_kafka_continues_after_the_pause(kafka: LocalKafka) -> None:
     kafka.start()
     pid = pid_of(kafka)
     kafka.pause()
@@ -101,7 +101,7 @@ def test_kafka_stands_still_in_a_pause_and_continues_after_it(kafka: LocalKafka)
     assert pid_of(kafka) == pid
 
 
-def test_kafka_has_the_settings_of_one_node_and_dies_with_its_parent(kafka: LocalKafka) -> None:
+def test_kafka_has_single_node_settings_and_exits_with_its_parent(kafka: LocalKafka) -> None:
     kafka.start()
     lines = (kafka.folder / "server.properties").read_text().splitlines()
     settings = dict(line.split("=", 1) for line in lines)
@@ -112,7 +112,7 @@ def test_kafka_has_the_settings_of_one_node_and_dies_with_its_parent(kafka: Loca
     assert kafka_version() == "4.3.1"
 
 
-def test_kafka_at_a_port_in_use_is_one_sentence_and_a_wrong_use(kafka: LocalKafka, tmp_path: Path) -> None:
+def test_a_port_in_use_is_a_usage_error_of_kafka(kafka: LocalKafka, tmp_path: Path) -> None:
     kafka.start()
     other = LocalKafka(tmp_path / "other", kafka.host, kafka.port)
     with pytest.raises(InvalidInput, match=rf"^Kafka cannot listen at {kafka.bootstrap}: another process"):
@@ -123,7 +123,7 @@ def test_kafka_at_a_port_in_use_is_one_sentence_and_a_wrong_use(kafka: LocalKafk
     assert other.pid is None
 
 
-def test_what_is_no_broker_is_not_taken_for_one(live_redis: LocalRedis) -> None:
+def test_another_server_is_not_mistaken_for_a_broker(live_redis: LocalRedis) -> None:
     assert not metadata_answers(live_redis.host, live_redis.port)
     assert not metadata_answers("127.0.0.1", free_port())
 
@@ -131,7 +131,7 @@ def test_what_is_no_broker_is_not_taken_for_one(live_redis: LocalRedis) -> None:
 # --- Redis --------------------------------------------------------------------------------------------------
 
 
-def test_redis_keeps_all_that_it_confirmed_over_a_kill(local_redis: LocalRedis) -> None:
+def test_redis_keeps_all_confirmed_writes_after_a_kill(local_redis: LocalRedis) -> None:
     local_redis.start()
     for n in range(3):
         with redis.Redis.from_url(local_redis.url, decode_responses=True) as client:
@@ -146,7 +146,7 @@ def test_redis_keeps_all_that_it_confirmed_over_a_kill(local_redis: LocalRedis) 
         local_redis.start()
 
 
-def test_redis_that_stands_still_is_ended_all_the_same(local_redis: LocalRedis) -> None:
+def test_a_suspended_redis_can_be_stopped(local_redis: LocalRedis) -> None:
     local_redis.start()
     local_redis.pause()
     assert not local_redis.answers()
@@ -155,7 +155,9 @@ def test_redis_that_stands_still_is_ended_all_the_same(local_redis: LocalRedis) 
     assert local_redis.log_tail().endswith("Redis is now ready to exit, bye bye...")
 
 
-def test_two_of_one_folder_would_ruin_it(local_redis: LocalRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_server_in_a_folder_is_refused(
+    local_redis: LocalRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("shared.runtimes.local_server.LOCK_S_MAX", 0.1)
     local_redis.start()
     other = LocalRedis(local_redis.folder, "127.0.0.1", free_port())
@@ -163,7 +165,7 @@ def test_two_of_one_folder_would_ruin_it(local_redis: LocalRedis, monkeypatch: p
         other.start()
 
 
-def test_several_run_next_to_each_other(local_redis: LocalRedis, live_redis: LocalRedis) -> None:
+def test_several_local_servers_run_at_the_same_time(local_redis: LocalRedis, live_redis: LocalRedis) -> None:
     local_redis.start()
     assert local_redis.url != live_redis.url
     with redis.Redis.from_url(local_redis.url) as one, redis.Redis.from_url(live_redis.url) as other:
@@ -172,7 +174,7 @@ def test_several_run_next_to_each_other(local_redis: LocalRedis, live_redis: Loc
         assert other.get("servers") is None
 
 
-def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(local_redis: LocalRedis) -> None:
+def test_damaged_data_is_an_error_that_quotes_the_local_server(local_redis: LocalRedis) -> None:
     local_redis.start()
     local_redis.kill()
     (file,) = (local_redis.folder / "appendonlydir").glob("*.incr.aof")
@@ -181,14 +183,14 @@ def test_data_that_is_ruined_is_one_sentence_with_the_server_s_own_words(local_r
         local_redis.start()
 
 
-def test_a_folder_that_cannot_be_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unusable_folder_of_a_local_server_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     server = LocalRedis(tmp_path / "file" / "redis", "127.0.0.1", free_port())
     with pytest.raises(OperationFailed, match=r"^Redis in .*redis: Not a directory$"):
         server.start()
 
 
-def test_an_address_of_another_machine_is_one_sentence(tmp_path: Path) -> None:
+def test_an_address_of_another_machine_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     server = LocalRedis(tmp_path, "192.0.2.1", free_port())
     with pytest.raises(InvalidInput, match=r"^Redis cannot listen at 192\.0\.2\.1:\d+: Cannot assign"):
         server.start()
@@ -216,7 +218,7 @@ def foreground(name: str, environment: dict[str, str]) -> "subprocess.Popen[str]
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-def test_redis_in_the_foreground_ends_in_good_order(
+def test_redis_in_the_foreground_stops_in_an_orderly_way(
     environment: dict[str, str], sign: signal.Signals
 ) -> None:
     process = foreground("run_redis", environment)
@@ -233,7 +235,7 @@ def test_redis_in_the_foreground_ends_in_good_order(
         process.communicate()
 
 
-def test_a_server_in_the_foreground_waits_for_its_clients_to_go(environment: dict[str, str]) -> None:
+def test_a_server_in_the_foreground_waits_until_its_clients_disconnect(environment: dict[str, str]) -> None:
     process = foreground("run_redis", environment)
     try:
         assert process.stderr is not None
@@ -250,7 +252,7 @@ def test_a_server_in_the_foreground_waits_for_its_clients_to_go(environment: dic
         process.communicate()
 
 
-def test_a_server_dies_with_the_one_that_runs_it(environment: dict[str, str]) -> None:
+def test_a_server_exits_when_its_parent_dies(environment: dict[str, str]) -> None:
     process = foreground("run_redis", environment)
     try:
         assert process.stderr is not None
@@ -265,7 +267,7 @@ def test_a_server_dies_with_the_one_that_runs_it(environment: dict[str, str]) ->
         process.communicate()
 
 
-def test_a_server_that_ends_by_itself_is_reported(environment: dict[str, str]) -> None:
+def test_an_unexpected_exit_of_a_server_is_reported(environment: dict[str, str]) -> None:
     process = foreground("run_redis", environment)
     try:
         assert process.stderr is not None
@@ -281,7 +283,7 @@ def test_a_server_that_ends_by_itself_is_reported(environment: dict[str, str]) -
         process.communicate()
 
 
-def test_kafka_in_the_foreground_ends_while_it_starts(environment: dict[str, str]) -> None:
+def test_kafka_in_the_foreground_can_be_stopped_while_it_starts(environment: dict[str, str]) -> None:
     process = foreground("run_kafka", environment)
     try:
         assert poll_until(lambda: children(process.pid), STARTS_S_MAX), "it starts nothing"
@@ -293,26 +295,26 @@ def test_kafka_in_the_foreground_ends_while_it_starts(environment: dict[str, str
 
 
 @pytest.mark.parametrize("text", ["kafka", ":9092", "a:9092,b:9092", "a:b"])
-def test_brokers_that_no_local_kafka_can_be_are_refused(text: str) -> None:
+def test_brokers_that_cannot_be_a_local_kafka_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA: .*; must be one HOST:PORT$"):
         kafka_address(LiveSettings(kafka=text))
 
 
 @pytest.mark.parametrize("url", ["unix:///tmp/a.sock", "rediss://a:1/0", "redis://:secret@a:1/0"])
-def test_a_redis_that_no_local_one_can_be_is_refused_without_its_password(url: str) -> None:
+def test_a_url_that_cannot_be_a_local_redis_is_refused_without_showing_its_password(url: str) -> None:
     with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_REDIS: .*; must be redis://HOST:PORT/") as caught:
         redis_address(LiveSettings(redis=url))
     assert "secret" not in str(caught.value)
 
 
-def test_places_are_read_from_the_settings() -> None:
+def test_addresses_are_read_from_the_settings() -> None:
     assert kafka_address(LiveSettings(kafka="[::1]:9")) == ("::1", 9)
     assert redis_address(LiveSettings(redis="redis://127.0.0.1:7/3")) == ("127.0.0.1", 7)
     assert redis_address(LiveSettings(redis="redis://localhost")) == ("localhost", 6379)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "a"])  # noqa: S104 -- is refused
-def test_a_local_server_is_for_this_machine_alone(host: str) -> None:
+def test_a_local_server_is_reachable_only_from_this_machine(host: str) -> None:
     sentence = f"{host} is not allowed for a local server, which requires no password; must be 127.0.0.1"
     with pytest.raises(InvalidInput, match=f"^LIGHTWAVE_KAFKA: {sentence}"):
         kafka_address(LiveSettings(kafka=f"{host}:9092"))
@@ -330,7 +332,7 @@ def test_a_local_kafka_takes_no_logins() -> None:
 # --- what must be installed ---------------------------------------------------------------------------------
 
 
-def test_what_is_missing_is_named_with_its_debian_package(
+def test_a_missing_program_is_named_with_its_debian_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -359,7 +361,7 @@ def program(folder: Path, name: str, text: str) -> None:
         ("echo no runtime >&2; exit 1", "Java of an unknown version (no runtime) cannot run Kafka"),
     ],
 )
-def test_a_java_that_is_too_old_is_one_sentence(
+def test_a_java_that_is_too_old_is_an_error_in_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
     (tmp_path / "bin").mkdir()
@@ -371,7 +373,7 @@ def test_a_java_that_is_too_old_is_one_sentence(
 
 @pytest.fixture
 def fake_maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of programs that are found first; the cache is empty."""
+    """The folder that is first on the PATH; the cache is empty."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -382,7 +384,7 @@ def fake_maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 FETCH = 'for word; do case "$word" in -DoutputDirectory=*) out="${word#*=}";; esac; done; mkdir -p "$out"\n'
 
 
-def test_half_fetched_jars_are_never_used(fake_maven: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_partly_downloaded_jars_are_never_used(fake_maven: Path, capfd: pytest.CaptureFixture[str]) -> None:
     program(fake_maven, "mvn", FETCH + 'touch "$out/a.jar"; echo "[ERROR] no way to b.jar"; exit 1')
     with pytest.raises(OperationFailed, match=r"^Maven could not fetch Kafka: \[ERROR\] no way to b\.jar$"):
         kafka_libs()
@@ -394,14 +396,14 @@ def test_half_fetched_jars_are_never_used(fake_maven: Path, capfd: pytest.Captur
     assert capfd.readouterr().err.count("fetching Kafka 4.3.1 with Maven into ") == 2
 
 
-def test_a_fetch_that_does_not_end_is_given_up(fake_maven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_hangs_times_out(fake_maven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_jars, "FETCH_S_MAX", 0.2)
     program(fake_maven, "mvn", "exec sleep 60")
     with pytest.raises(OperationFailed, match=r"^Maven did not fetch Kafka within 0 s$"):
         kafka_libs()
 
 
-def test_other_jars_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_jars_can_be_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIBS, str(tmp_path))
     with pytest.raises(InvalidInput, match=rf"^{LIBS}: {tmp_path} holds no Kafka; must be "):
         kafka_libs()
@@ -409,7 +411,7 @@ def test_other_jars_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert kafka_libs() == tmp_path
 
 
-def test_a_free_port_is_none_that_the_system_gives_to_a_client() -> None:
+def test_a_free_port_is_outside_the_ephemeral_range() -> None:
     first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     ports = {free_port() for _ in range(20)}
     assert len(ports) > 1

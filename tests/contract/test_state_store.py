@@ -1,4 +1,4 @@
-"""One contract for every state store: all of a commit or nothing, behind a fence."""
+"""One contract for every state store: a commit is applied in full or not at all, behind a fence."""
 
 import itertools
 import threading
@@ -43,7 +43,7 @@ DRAIN = DrainCube(cube="pod-0/cube-1")
 
 
 class Parts(TypedDict, total=False):
-    """What a commit may hold beside positions."""
+    """The parts of a commit apart from positions."""
 
     states: tuple[StateChange, ...]
     documents: tuple[DocumentChange, ...]
@@ -57,7 +57,7 @@ class Parts(TypedDict, total=False):
 
 
 class Everything(TypedDict):
-    """All that can be read of a partition."""
+    """The whole readable content of a partition."""
 
     positions: dict[str, int]
     values: dict[str, str]
@@ -104,7 +104,7 @@ FULL = commit(
 
 
 def everything(store: Store, partition: int = 0) -> Everything:
-    """All that can be read of a partition with the fabrics pod-0 and pod-1."""
+    """The whole readable content of a partition with the fabrics pod-0 and pod-1."""
     names = [("ocs", "pod-0"), ("cubes", "pod-0"), ("ocs", "pod-1"), ("cubes", "pod-1")]
     return {
         "positions": store.positions(partition),
@@ -122,17 +122,17 @@ def everything(store: Store, partition: int = 0) -> Everything:
 
 
 class StateStoreContract:
-    """What every store owes; a store plugs in with the fixture `store`, where both fabrics are in
+    """What every store must do. A store plugs in with the fixture `store`, where both fabrics are in
     partition 0."""
 
-    def test_holds_nothing_at_first(self, store: Store) -> None:
+    def test_is_empty_at_first(self, store: Store) -> None:
         found = everything(store)
         assert (found["positions"], found["values"], found["progress"]) == ({}, {}, {})
         assert found["moment"] == ((), {})
         assert found["inbox"] == []
         assert not any(store.load(0, "ocs", fabric) for fabric in ("pod-0", "pod-1"))
 
-    def test_keeps_all_that_a_commit_shows(self, store: Store) -> None:
+    def test_keeps_all_parts_of_a_commit(self, store: Store) -> None:
         assert store.commit(FULL)
         assert store.positions(0) == {"ocs": 3}
         assert store.values(0) == {"end": "123"}
@@ -148,7 +148,7 @@ class StateStoreContract:
         assert store.all("pod-0", "ocs") == {"pod-0/ocs-1": b'{"a":1}'}
         assert store.one("pod-0", "cubes", "pod-0/cube-1") == b"{}"
 
-    def test_partitions_and_fabrics_do_not_mix(self, store: Store) -> None:
+    def test_partitions_and_fabrics_are_separate(self, store: Store) -> None:
         assert store.commit(FULL)
         assert store.load(0, "ocs", "pod-1") == {}
         assert store.all("pod-1", "ocs") == {}
@@ -157,7 +157,7 @@ class StateStoreContract:
             assert store.load(other, "ocs", "pod-0") == {}
             assert outbox_of(store, other) == []
 
-    def test_what_all_must_agree_in_is_free_until_someone_shows_it(self, store: Store) -> None:
+    def test_commits_that_conflict_with_shared_values_are_refused(self, store: Store) -> None:
         one, other = {"rules": "1", "layout:ocs": "a"}, {"rules": "1", "layout:ocs": "b"}
         assert store.commit(commit(0, 1, required_values=one))
         assert store.commit(commit(1, 2, required_values=one, fields=one))
@@ -169,9 +169,7 @@ class StateStoreContract:
         assert everything(store) == before
         assert store.commit(commit(3, 4, required_values={"rules": "1"}))
 
-    def test_none_commits_while_it_is_noted_that_none_may_and_a_new_image_ends_that(
-        self, store: Store
-    ) -> None:
+    def test_commits_are_refused_while_an_upgrade_is_unfinished(self, store: Store) -> None:
         required_values = shared_code_values(StateCodeVersion(1, {"ocs": "a"}, "1.0+one"))
         assert store.commit(commit(0, 1, required_values=required_values))
         begun = upgrade_begun_value(StateCodeVersion(2, {}, "1.0+two"))
@@ -189,7 +187,7 @@ class StateStoreContract:
             Commit(0, {"ocs": 1}, {"ocs": 2}, required_values=required_values, generation=generation)
         )
 
-    def test_a_second_commit_changes_only_what_it_names(self, store: Store) -> None:
+    def test_a_second_commit_changes_only_its_own_parts(self, store: Store) -> None:
         assert store.commit(FULL)
         change = StateChange("ocs", "pod-0", {"made": b"new", "row/1": b"1"}, ("wanted", "never there"))
         assert store.commit(
@@ -233,14 +231,14 @@ class StateStoreContract:
         assert not store.commit(refused)
         assert everything(store) == before
 
-    def test_a_reader_that_never_committed_stands_at_zero(self, store: Store) -> None:
+    def test_a_reader_that_never_committed_is_at_position_zero(self, store: Store) -> None:
         assert not store.commit(Commit(partition=0, expected={"new": 1}, positions={"new": 2}))
         assert store.commit(Commit(partition=0, expected={"new": 0, "other": 0}, positions={"new": 2}))
         assert store.positions(0) == {"new": 2}
         assert store.commit(Commit(partition=0, expected={"other": 0, "new": 2}, positions={"other": 1}))
         assert store.positions(0) == {"new": 2, "other": 1}
 
-    def test_of_two_that_started_from_the_same_position_one_wins(self, store: Store) -> None:
+    def test_of_two_commits_from_the_same_position_one_wins(self, store: Store) -> None:
         barrier, won = threading.Barrier(4), []
 
         def race(n: int) -> None:
@@ -271,7 +269,7 @@ class StateStoreContract:
         with pytest.raises(OperationFailed, match="fabric pod-7: not in this store"):
             store.one("pod-7", "ocs", "pod-7/ocs-1")
 
-    def test_fabrics_come_in_order_of_number_with_where_they_live(self, store: Store) -> None:
+    def test_fabrics_are_listed_by_number_with_their_partitions(self, store: Store) -> None:
         campus = [("pod-10", "superpod"), ("pod-2", "superpod"), ("dcn-0", "toynet")]
         for fabric, kind in campus:
             store.place(fabric, FabricPlace(2, "campus", kind))
@@ -290,16 +288,14 @@ class StateStoreContract:
             "pod-1": FabricPlace(0, "pod-1", "superpod", 7_200_000_001),
         }
 
-    def test_sayings_come_in_order_of_cause_service_and_index(self, store: Store) -> None:
+    def test_outputs_are_ordered_by_cause_service_and_index(self, store: Store) -> None:
         places = [(100, "ocs", 0), (9, "ocs", 2), (9, "ocs", 10), (10, "cubes", 0), (9, "workload", 1)]
         entries = [saying(at, index, service) for at, service, index in places]
         assert store.commit(commit(0, 1, outbox=tuple(entries)))
         assert [(s.position, s.service, s.index) for s in outbox_of(store)] == sorted(places)
 
-    def test_what_services_of_several_fabrics_say_to_one_message_comes_in_order_of_fabric(
-        self, store: Store
-    ) -> None:
-        """By the fabric's number, and two of one name lie side by side."""
+    def test_outputs_of_several_fabrics_for_one_message_are_ordered_by_fabric(self, store: Store) -> None:
+        """In order of the fabric's number; outputs of two services of one name are next to each other."""
         places = [
             (fabric, service, index)
             for fabric in ("dcn-0", "pod-2", "pod-10")
@@ -312,18 +308,18 @@ class StateStoreContract:
         store.trim(OutboxTrim(0, tuple(entry for entry in entries if entry.fabric == "pod-2")))
         assert {s.fabric for s in outbox_of(store)} == {"dcn-0", "pod-10"}
 
-    def test_what_two_services_say_to_one_message_lies_side_by_side(self, store: Store) -> None:
+    def test_outputs_of_two_services_for_one_message_are_both_kept(self, store: Store) -> None:
         assert store.commit(commit(0, 1, outbox=(saying(5),)))
         assert store.commit(commit(1, 1, outbox=(saying(5, service="cubes"),)))
         assert [s.service for s in outbox_of(store)] == ["cubes", "ocs"]
 
-    def test_a_saying_put_again_in_its_place_is_there_once(self, store: Store) -> None:
+    def test_an_output_that_is_stored_twice_is_kept_once(self, store: Store) -> None:
         assert store.commit(commit(0, 1, outbox=(saying(5, line=b"first"),), dead_letters={5: b"first"}))
         assert store.commit(commit(1, 2, outbox=(saying(5, line=b"second"),), dead_letters={5: b"second"}))
         assert outbox_of(store) == [saying(5, line=b"second")]
         assert store.view(0, 1).dead_letters == {5: b"second"}
 
-    def test_a_settlement_removes_what_it_names_and_nothing_else(self, store: Store) -> None:
+    def test_a_settlement_removes_only_the_named_outputs(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", DRAIN).number for _ in range(3)]
         outbox = (saying(1), saying(1, 1), saying(2))
         dead = {1: b"a", 2: b"b"}
@@ -339,11 +335,11 @@ class StateStoreContract:
         store.trim(OutboxTrim(0))
         assert replace(store.view(0, 10), wall_us=moment.wall_us) == moment
 
-    def test_a_time_has_the_oldest_requests(self, store: Store) -> None:
+    def test_the_oldest_requests_of_a_time_are_returned(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", DRAIN).number for _ in range(3)]
         assert [waiting.number for waiting in store.view(0, 2).waiting] == numbers[:2]
 
-    def test_a_snapshot_is_of_one_time(self, store: Store) -> None:
+    def test_a_snapshot_is_consistent(self, store: Store) -> None:
         names = [("ocs", "pod-0"), ("cubes", "pod-0"), ("ocs", "pod-1")]
         done = threading.Event()
 
@@ -396,7 +392,7 @@ class StateStoreContract:
         assert store.commit(FULL)
         store.erase(5)
 
-    def test_an_image_takes_the_place_of_everything_but_what_the_log_cannot_make(self, store: Store) -> None:
+    def test_an_image_replaces_everything_that_the_log_can_rebuild(self, store: Store) -> None:
         assert store.commit(FULL)
         received = store.put(0, "pod-0", under("key", DRAIN))
         store.trim(OutboxTrim(0, fields={"skip:ocs": "operator@pod-0/9"}))
@@ -424,8 +420,9 @@ class StateStoreContract:
         assert store.staged(0) is None
         assert not store.promote_staged(0)
 
-    def test_who_began_before_all_was_taken_over_changes_nothing(self, store: Store) -> None:
-        """At the very position at which it began: what it would add to is not there any more."""
+    def test_a_reader_from_before_a_rebuild_changes_nothing(self, store: Store) -> None:
+        """Even at exactly the position at which it started, because the state that it would change is
+        gone."""
         assert store.commit(Commit(0, {"ocs": 0}, {"ocs": 5}))
         assert store.stage(Commit(0, {}, {"ocs": 5}), "")
         assert store.promote_staged(0)
@@ -434,7 +431,7 @@ class StateStoreContract:
         assert store.load(0, "ocs", "pod-0") == {}
         assert store.commit(replace(late, generation=1))
 
-    def test_a_note_is_swapped_only_from_what_it_was(self, store: Store) -> None:
+    def test_a_note_is_swapped_only_if_it_has_the_expected_value(self, store: Store) -> None:
         assert store.swap_globals("clock", "version", None, {"version": "1", "speed": "2", "odd": "x y"})
         assert not store.swap_globals("clock", "version", None, {"speed": "3"})
         assert not store.swap_globals("clock", "version", "2", {"speed": "3"})
@@ -443,7 +440,8 @@ class StateStoreContract:
         assert store.read_globals("clock") == {"version": "2", "speed": "4"}
 
     def test_a_large_commit_is_one_commit(self, store: Store) -> None:
-        """More fields, documents and outbox than one command may carry, all set and then all removed."""
+        """With more fields, documents and outbox entries than one command can carry; all are set and then all
+        removed."""
         count = 2 * PAIRS_MAX + 7
         fields = {f"row/{n}": b"%d" % n for n in range(count)}
         documents = tuple(document(f"pod-0/ocs-{n}", b"%d" % n) for n in range(count))
@@ -457,7 +455,7 @@ class StateStoreContract:
         assert store.load(0, "ocs", "pod-0") == {"rest": b"1"}
         assert store.all("pod-0", "ocs") == {}
 
-    def test_bytes_and_names_of_every_kind_come_back_as_they_were(self, store: Store) -> None:
+    def test_all_bytes_and_names_are_read_back_unchanged(self, store: Store) -> None:
         every = bytes(range(256)) * 300
         fields = {"a b": every, "größe/Ω": b"", "x:y{z}*": b"\r\n", "_counters": b"{}"}
         assert store.commit(commit(0, 1, states=(written(**fields),), fields={"größe": "Ω"}))
@@ -471,7 +469,7 @@ class StateStoreContract:
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
     )
     @given(state=toy_states())
-    def test_every_state_comes_back_exactly(self, store: Store, state: ToyState) -> None:
+    def test_every_state_is_read_back_exactly(self, store: Store, state: ToyState) -> None:
         stored = encode_instance(hold(state))
         store.erase(0)
         assert store.commit(commit(0, 1, states=(StateChange("toy", "pod-0", stored),)))
@@ -504,7 +502,9 @@ class TestRedisStore(StateStoreContract):
         with pytest.raises(OperationFailed, match="pod-9"):
             store.keep_frame("pod-9", b"of nobody")
 
-    def test_frames_go_with_the_states_of_their_partition(self, store: RedisStore, tmp_path: Path) -> None:
+    def test_frames_are_erased_with_the_states_of_their_partition(
+        self, store: RedisStore, tmp_path: Path
+    ) -> None:
         folder = TelemetryFolder(tmp_path, newest=store.keep_frame)
         newest = newest_frame_reader(store, folder)
         folder.keep("pod-0", 5, b"frame")
@@ -539,7 +539,7 @@ class TestRedisStore(StateStoreContract):
     @pytest.mark.parametrize(
         "about", [{"redis_version": "7.0.0"}, {"redis_version": "7.2.4", "valkey_version": "10.0.1-rc2"}]
     )
-    def test_a_newer_server_will_do(
+    def test_a_newer_server_is_accepted(
         self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, about: dict[str, str]
     ) -> None:
         asked: list[str] = []
@@ -552,7 +552,7 @@ class TestRedisStore(StateStoreContract):
         store.check()
         assert asked == ["server"]
 
-    def test_a_server_that_forgot_the_scripts_is_given_them_again(
+    def test_scripts_are_loaded_again_after_the_server_lost_them(
         self, store: RedisStore, redis_url: str
     ) -> None:
         import redis
@@ -564,7 +564,7 @@ class TestRedisStore(StateStoreContract):
         assert store.put(0, "pod-0", DRAIN).number > 0
         assert store.positions(0) == {"ocs": 2}
 
-    def test_every_key_of_a_partition_lies_on_one_node_of_a_cluster(
+    def test_all_keys_of_a_partition_are_on_one_node_of_a_cluster(
         self, store: RedisStore, redis_url: str
     ) -> None:
         import redis
@@ -577,7 +577,7 @@ class TestRedisStore(StateStoreContract):
         assert others == ["lightwave:claims:{41}:key", "lightwave:fabrics"]
         assert len(keys) > 5
 
-    def test_a_server_that_is_not_there_is_one_sentence(self, tmp_path: Path) -> None:
+    def test_an_unreachable_server_is_an_error_in_one_sentence(self, tmp_path: Path) -> None:
         store: StateStore = RedisStore(f"unix://{tmp_path}/none.sock")
         with pytest.raises(StoreUnreachable, match=r"Redis at unix://.*none\.sock does not answer: "):
             store.positions(0)
@@ -600,7 +600,7 @@ class TestRedisStore(StateStoreContract):
             RedisStore("redis://:s3cret@127.0.0.1:no-port/0")
         assert "s3cret" not in str(refused.value)
 
-    def test_a_url_that_is_none_is_one_sentence(self) -> None:
+    def test_an_invalid_url_is_an_error_in_one_sentence(self) -> None:
         with pytest.raises(InvalidInput, match=r"Redis URL 'nonsense': .*must be redis://HOST"):
             RedisStore("nonsense")
 
@@ -612,15 +612,13 @@ class TestRedisStore(StateStoreContract):
             ("redis://127.0.0.1:1/0?colour=red", "unknown option colour; must be redis://HOST"),
         ],
     )
-    def test_what_is_wrong_in_a_url_is_reported_without_its_password(
-        self, url: str, said: str | None
-    ) -> None:
+    def test_an_error_in_a_url_is_reported_without_its_password(self, url: str, said: str | None) -> None:
         with pytest.raises(InvalidInput if said else LightwaveError) as refused:
             RedisStore(url).check()
         assert "s3" not in str(refused.value)
         assert (said or "") in str(refused.value)
 
-    def test_a_server_that_refuses_is_reported_from_one_that_is_gone(
+    def test_a_server_that_refuses_is_distinguished_from_a_missing_one(
         self, store: RedisStore, redis_url: str
     ) -> None:
         import redis

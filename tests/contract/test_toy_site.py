@@ -67,7 +67,7 @@ def _toys() -> Iterator[None]:
     ]
 )
 def driven(request: pytest.FixtureRequest, tmp_path: Path) -> Driven:
-    """The script as one of the living runtimes plays it."""
+    """The run of the script on one of the living runtimes."""
     if request.param == "memory":
         return drive_embedded(tmp_path, MemoryStore(), PLAN, SCRIPT, END_US)
     if request.param == "redis":
