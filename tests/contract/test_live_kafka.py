@@ -452,14 +452,14 @@ class TestMirror:
     def test_the_copy_contains_exactly_what_readers_read(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror]
     ) -> None:
-        log_with_markers = [
+        foreign = [
             Entry("pod-0", b"{", {}),
             as_saying(say(9), twin="twin-b"),
             as_root(ask(9), 77),
             as_saying(say(1)),
             Entry("pod-0", encode(ask(9)), output_headers("DrainCube", OPERATOR, "twin-a")),
         ]
-        append(endpoints, 0, [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1)), *log_with_markers])
+        append(endpoints, 0, [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1)), *foreign])
         append(endpoints, 0, [as_saying(say(2))])
         mirror = mirrored()
         try:

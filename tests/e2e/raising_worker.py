@@ -1,7 +1,5 @@
-"""A worker of the cubes that raises on a request to drain one cube, for a test to see what comes of it.
-
-Usage: raising_worker.py REPLICA
-"""
+"""A worker of the cubes that raises an error on a request to drain one cube. A test watches the effect.
+Usage: raising_worker.py REPLICA"""
 
 import dataclasses
 import sys

@@ -1,5 +1,5 @@
-"""A living twin whose log is archived while it runs, which is killed, started again, backed up, forked and
-audited; and one that has lost a stretch."""
+"""A running twin whose log is archived, which is killed, restarted, backed up, forked and audited; and a twin
+that has lost a part of its archive."""
 
 import json
 import os
@@ -42,45 +42,45 @@ def has_lived(twin: LivingTwin) -> bool:
     return bool(twin.get("/v1/clock")["now_us"] > LIVED_US)
 
 
-def told(twin: LivingTwin) -> list[Any]:
-    """What anybody reads of up to then."""
+def answers(twin: LivingTwin) -> list[Any]:
+    """What all read commands report up to then."""
     first = twin.get("/v1/events?limit=1&at=1h")[0]["id"]
     paths = ("events?limit=1000", "events?for=pod-0/cube-1", "cubes", "slices", "fabrics", f"why/{first}")
     return [twin.get(f"/v1/{path}{'&' if '?' in path else '?'}at={UNTIL}") for path in paths]
 
 
 def printed(twin: LivingTwin) -> list[str]:
-    """The same as people have it."""
+    """The same as people see it."""
     first = twin.get("/v1/events?limit=1&at=1h")[0]["id"]
     done = [twin.cli("events", "--until", UNTIL, "--limit", "400"), twin.cli("why", first)]
     assert [one.stderr for one in done] == [""] * len(done)
     return [one.stdout for one in done]
 
 
-def test_a_twin_that_is_archived_while_it_runs_shows_what_it_reported(tmp_path: Path) -> None:
+def test_a_twin_that_is_archived_while_it_runs_reports_the_same_as_before(tmp_path: Path) -> None:
     for twin in living(tmp_path / "data", "--speed", "60000", "--set", "pod.cubes=4"):
         assert poll_until(partial(has_lived, twin), SPAN_S)
-        before, shown = told(twin), printed(twin)
+        before, shown = answers(twin), printed(twin)
         row = archived(twin.data, "2d")
         assert row["messages"] == row["begins"]
-        assert told(twin) == before
+        assert answers(twin) == before
         assert archived(twin.data, "12h")["begins"] > row["begins"]
-        assert told(twin) == before
+        assert answers(twin) == before
         twin.kill()
         audited(twin.data)
         twin.start()
-        assert told(twin) == before
+        assert answers(twin) == before
         assert printed(twin) == shown
         assert twin.stop() == 0
         assert archived(twin.data, "1h")["file"]
-        _goes_on(twin, before)
+        _check_operations(twin, before)
 
 
-def _goes_on(twin: LivingTwin, before: list[Any]) -> None:
-    """Rebuilt, backed up and restored, replayed."""
+def _check_operations(twin: LivingTwin, before: list[Any]) -> None:
+    """The twin can be rebuilt, backed up, restored and replayed."""
     data = twin.data
     twin.start("--rebuild-all")
-    assert told(twin) == before
+    assert answers(twin) == before
     assert twin.stop() == 0
     backup, restored = data.with_name("backup"), data.with_name("restored")
     for words in (
@@ -92,11 +92,11 @@ def _goes_on(twin: LivingTwin, before: list[Any]) -> None:
     audited(restored)
     replayed = cli("lab", "replay", str(data / "log" / "pod-0.jsonl"))
     assert (replayed.returncode, replayed.stderr) == (0, "")
-    _loses(twin)
+    _check_lost_segment(twin)
 
 
-def _loses(twin: LivingTwin) -> None:
-    """Without its first stretch it starts and lives on, and who reads that is told."""
+def _check_lost_segment(twin: LivingTwin) -> None:
+    """Without its first segment the twin starts and runs, and reports the loss to readers."""
     first = min((twin.data / "log" / "pod-0.archive").glob("*.zst"))
     shutil.move(first, twin.data / "away")
     wanted = f"log file {first}: is missing; restore it from a backup\n"
@@ -114,7 +114,7 @@ def _loses(twin: LivingTwin) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"lightwave: {wanted}")
 
 
-def test_killed_or_without_a_disk_it_is_done_by_the_next(tmp_path: Path) -> None:
+def test_an_archive_run_that_is_killed_or_has_no_disk_space_is_completed_by_the_next(tmp_path: Path) -> None:
     for twin in living(tmp_path / "data", "--speed", "60000", "--set", "pod.cubes=4"):
         assert poll_until(partial(has_lived, twin), SPAN_S)
         twin.kill()

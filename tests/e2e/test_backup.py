@@ -1,4 +1,4 @@
-"""Backups of a living twin, taken while everybody asks for something, and twins made of them."""
+"""Backups of a running twin under load, and twins restored from them."""
 
 import http.client
 import itertools
@@ -50,8 +50,8 @@ SPAN_S = 120.0
 
 
 @dataclass
-class Asker(threading.Thread):
-    """Asks for one thing after the other, each under a key, and waits for none."""
+class Requester(threading.Thread):
+    """Sends one request after another, each under a key, and waits for none."""
 
     twin: LivingTwin
     pod: str
@@ -80,7 +80,7 @@ class Asker(threading.Thread):
 
 
 def id_answered(twin: LivingTwin, path: str, key: str) -> str:
-    """The id of a request, which may be refused: two ask for the same cube."""
+    """The id of a request. It may be refused, because two clients request the same cube."""
     try:
         return str(twin.post(path, key=key)["id"])
     except urllib.error.HTTPError as error:
@@ -90,7 +90,7 @@ def id_answered(twin: LivingTwin, path: str, key: str) -> str:
 
 
 def logged(data: Path) -> Counter[str]:
-    """How often each key stands on the logs."""
+    """The number of occurrences of each key on the logs."""
     bodies = (json.loads(line)["body"] for log in (data / "log").glob("*.jsonl") for line in read_lines(log))
     return Counter(body["key"] for body in bodies if body.get("key"))
 
@@ -100,9 +100,9 @@ def audited(data: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_was_accepted_is_in_a_backup_under_load_and_comes_through_once(tmp_path: Path) -> None:
+def test_a_backup_under_load_contains_every_accepted_request_once(tmp_path: Path) -> None:
     for twin in living(tmp_path / "data", "--pods", "2", "--speed", "3000", "--set", "pod.cubes=4"):
-        askers = [Asker(twin, f"pod-{number % 2}") for number in range(ASKERS)]
+        askers = [Requester(twin, f"pod-{number % 2}") for number in range(ASKERS)]
         for asker in askers:
             asker.start()
         taken: list[tuple[Path, set[str], set[str]]] = []
@@ -129,11 +129,11 @@ def test_what_was_accepted_is_in_a_backup_under_load_and_comes_through_once(tmp_
             _goes_on(place, data, before, after, askers)
 
 
-def _were_answered(askers: list[Asker]) -> bool:
+def _were_answered(askers: list[Requester]) -> bool:
     return all(len(asker.ids) > 20 for asker in askers)
 
 
-def _goes_on(place: Path, data: Path, before: set[str], after: set[str], askers: list[Asker]) -> None:
+def _goes_on(place: Path, data: Path, before: set[str], after: set[str], askers: list[Requester]) -> None:
     waiting = json.loads((place / "inbox.json").read_text())["waiting"]
     waits = {json.loads(row["body"])["key"] for row in waiting}
     held = logged(data).keys() | waits
@@ -163,7 +163,7 @@ def _goes_on(place: Path, data: Path, before: set[str], after: set[str], askers:
 
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder whose twin was killed, and a backup of it beside."""
+    """A data folder whose twin was killed, and a backup of it."""
     data = tmp_path_factory.mktemp("standing") / "data"
     for twin in living(data, "--speed", "3000", "--set", "pod.cubes=4"):
         twin.wait_clock(US_PER_HOUR)
@@ -208,7 +208,7 @@ def faulty(how: str, at: int, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
 @pytest.mark.parametrize("at", [4, -1])
-def test_killed_or_without_a_disk_nothing_is_half_there(
+def test_a_backup_that_is_killed_or_has_no_disk_space_leaves_nothing_incomplete(
     standing: Path, tmp_path: Path, command: str, at: int
 ) -> None:
     made = tmp_path / "made"

@@ -1,4 +1,4 @@
-"""Every mistake gets one clear sentence with field and value, the right exit code, and loses nothing."""
+"""Every mistake gets one clear sentence with field and value and the right exit code, and loses nothing."""
 
 import json
 import socket
@@ -47,7 +47,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
     ],
 )
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a twin answers: in this process, in its own, or in many on Kafka and Redis."""
+    """The URL of a twin: in this process, in its own process, or with many processes on Kafka and Redis."""
     folder = tmp_path_factory.mktemp("twin")
     if request.param == "driven":
         twin = DrivenTwin(folder, QUIET)
@@ -62,11 +62,11 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.mark.parametrize("case", TWIN_CASES, ids=lambda case: case.words)
-def test_against_a_twin(url: str, case: Case) -> None:
+def test_mistakes_against_a_running_twin(url: str, case: Case) -> None:
     check(lightwave(*case.words.split(), url=url), case)
 
 
-def test_after_all_that_the_twin_is_well(url: str) -> None:
+def test_the_twin_is_healthy_after_all_mistakes(url: str) -> None:
     (row,) = json.loads(lightwave("get", "fabrics", "-o", "json", url=url).stdout)
     assert row["faults_active"] == 0
 
@@ -79,7 +79,7 @@ def test_after_all_that_the_twin_is_well(url: str) -> None:
     ],
 )
 @pytest.mark.parametrize("case", LAB_CASES, ids=lambda case: case.words)
-def test_without_a_twin(program: Program, case: Case, tmp_path: Path) -> None:
+def test_mistakes_without_a_twin(program: Program, case: Case, tmp_path: Path) -> None:
     words = case.words.split()
     if words[0] == "up" and "--data" not in words:
         words += ["--data", str(tmp_path / "data")]
@@ -117,7 +117,7 @@ def test_a_bad_trace_names_file_and_line(name: str, tmp_path: Path) -> None:
     check(done, Case(name, USAGE, sentence))
 
 
-def test_no_twin_a_bad_url_and_something_else_at_the_url() -> None:
+def test_no_twin_a_bad_url_and_another_server_at_the_url() -> None:
     nobody = f"http://127.0.0.1:{free_port()}"
     check(cli("get", "ocs", url=nobody), Case("nobody", UNREACHABLE, nobody))
     check(cli("request", "4x4x4", url=nobody), Case("nobody", UNREACHABLE, nobody))
@@ -147,7 +147,7 @@ def test_a_port_in_use_a_folder_in_use_and_a_missing_redis(tmp_path: Path, twin:
     check(missing, Case("redis", REFUSED, url))
 
 
-def test_other_pods_or_seed_than_the_folder_has(tmp_path: Path) -> None:
+def test_pods_or_a_seed_that_differ_from_the_folder(tmp_path: Path) -> None:
     data = tmp_path / "data"
     for twin in living(data, "--seed", "3", "--set", "pod.cubes=4"):
         assert twin.get("/healthz")["healthy"] is True
@@ -163,7 +163,7 @@ def test_other_pods_or_seed_than_the_folder_has(tmp_path: Path) -> None:
 
 @pytest.mark.slow("fills a file, then audits twice")
 def test_a_full_disk_stops_the_twin_with_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
-    """A limit on the size of the twin's files stands for a disk without room; Redis has its own."""
+    """A limit on the size of the twin's files simulates a full disk. Redis has its own limit."""
     data = tmp_path / "data"
     server = EmbeddedValkey(tmp_path / "redis")
     server.ensure()

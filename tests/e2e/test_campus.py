@@ -1,4 +1,4 @@
-"""A campus as its users start it: four pods and a datacenter network, everything of it looked at."""
+"""A campus as its users start it: four pods and a datacenter network; every kind of object is read."""
 
 import time
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ KINDS = (
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
-    """One whose network carries traffic."""
+    """A twin whose network carries traffic."""
     for twin in living(tmp_path_factory.mktemp("campus") / "data", "--speed", "1000", "--site", str(CAMPUS)):
         until = time.monotonic() + 60
         while not twin.json("get", "fabrics", "dcn-0")["network"]["carrying"]:
@@ -39,7 +39,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
         yield twin
 
 
-def test_everything_of_a_campus_can_be_read(twin: LivingTwin) -> None:
+def test_all_objects_of_a_campus_can_be_read(twin: LivingTwin) -> None:
     table = twin.cli("get", "fabrics")
     assert table.returncode == 0, table.stderr
     rows = {line.split()[0]: line.split() for line in table.stdout.splitlines()[1:]}
@@ -57,7 +57,7 @@ def test_everything_of_a_campus_can_be_read(twin: LivingTwin) -> None:
         assert twin.cli(path).returncode == 0
 
 
-def test_a_trunk_is_followed_down_to_its_circuits(twin: LivingTwin) -> None:
+def test_a_trunk_is_traced_to_its_circuits(twin: LivingTwin) -> None:
     trunk = twin.json("get", "trunks", "--sort=-wired", "--top", "1")[0]
     path = twin.json("trace", trunk["name"])
     assert len(path["circuits"]) == path["trunk"]["wired"]

@@ -1,4 +1,4 @@
-"""The command line against a living twin, as an operator's hands know it."""
+"""The command line against a running twin, as operators use it."""
 
 import json
 import os
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.slow(
 
 
 class Asked(LivingTwin):
-    """A twin whose commands are forked from one process that has imported all: the program itself, which
-    takes longer to start than to answer, is started by the tests below that watch it or stop it."""
+    """A twin whose commands are forked from one process that has imported everything. The program itself
+    takes longer to start than to answer; the tests below that watch or stop it start it."""
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         return lightwave(*words, url=self.url)
@@ -36,7 +36,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
 
 
 def settle(twin: LivingTwin, kind: str, name: str, state: str) -> dict[str, object]:
-    """The thing, as soon as it has this state."""
+    """The object, once it has this state."""
     until = time.monotonic() + 20
     while time.monotonic() < until:
         row: dict[str, object] = twin.json("get", kind, name)
@@ -150,7 +150,7 @@ def test_the_clock(twin: LivingTwin) -> None:
     twin.json("clock", "speed", "600")
 
 
-def test_forms_of_output(twin: LivingTwin) -> None:
+def test_output_formats(twin: LivingTwin) -> None:
     twin.json("clock", "pause")
     as_json = twin.json("get", "cubes")
     assert yaml.safe_load(twin.cli("get", "cubes", "-o", "yaml").stdout) == as_json
@@ -173,7 +173,7 @@ def test_events_by_time_type_and_cause(twin: LivingTwin) -> None:
     assert len(twin.json("events", "--limit", "3")) == 3
 
 
-def test_follow_prints_as_it_comes_and_ends_well(twin: LivingTwin) -> None:
+def test_follow_prints_messages_as_they_arrive_and_exits_cleanly(twin: LivingTwin) -> None:
     told: Queue[str] = Queue()
     with subprocess.Popen(
         [LIGHTWAVE, "events", "--follow", "--type", "CubeDrained", "--fabric", "pod-1", "-o", "json"],
@@ -196,7 +196,7 @@ def test_follow_prints_as_it_comes_and_ends_well(twin: LivingTwin) -> None:
     assert json.loads(told.get_nowait())["body"]["cube"] in asked
 
 
-def test_watch_looks_again_until_interrupted(twin: LivingTwin) -> None:
+def test_watch_refreshes_until_interrupted(twin: LivingTwin) -> None:
     watcher = subprocess.Popen(
         [LIGHTWAVE, "clock", "show", "--watch"],
         env=os.environ | {"LIGHTWAVE_URL": twin.url, "PYTHONUNBUFFERED": "1"},
@@ -212,7 +212,7 @@ def test_watch_looks_again_until_interrupted(twin: LivingTwin) -> None:
     assert watcher.returncode == 130
 
 
-def test_a_reader_that_goes_away_is_no_traceback(twin: LivingTwin) -> None:
+def test_a_closed_pipe_causes_no_traceback(twin: LivingTwin) -> None:
     done = subprocess.run(
         ["/bin/bash", "-c", f"{LIGHTWAVE} get links | head -1"],
         env=os.environ | {"LIGHTWAVE_URL": twin.url},
@@ -233,7 +233,7 @@ def test_metrics_and_api_description(twin: LivingTwin) -> None:
     assert "/v1/trace/{end}" in twin.get("/openapi.json")["paths"]
 
 
-def test_it_resumes_where_it_stopped_and_ctrl_c_ends_it_in_good_order(tmp_path: Path) -> None:
+def test_it_resumes_where_it_stopped_and_ctrl_c_stops_it_cleanly(tmp_path: Path) -> None:
     twin = LivingTwin(tmp_path / "data", ("--set", "pod.cubes=8"))
     twin.start("--speed", "3600", "--seed", "2")
     time.sleep(1.0)
@@ -270,7 +270,7 @@ def test_a_token_guards_the_twin(tmp_path: Path) -> None:
         assert len(json.loads(allowed.stdout)) == 48
 
 
-def test_small_things() -> None:
+def test_small_commands() -> None:
     assert cli("--version").stdout.startswith("lightwave ")
     assert "trace" in cli("--help").stdout
     for shell in ("bash", "zsh", "fish"):
@@ -291,7 +291,7 @@ def test_small_things() -> None:
     }
 
 
-def test_the_lab_prints_one_object_with_everything_promised(tmp_path: Path) -> None:
+def test_the_lab_prints_one_object_with_all_documented_fields(tmp_path: Path) -> None:
     log = tmp_path / "log.zst"
     words = ["lab", "run", "--pods", "2", "--days", "2", "--seed", "7", "--set", "workload.offered_load=0.5"]
     done = cli(*words, "--log", str(log), "-o", "json")

@@ -1,4 +1,4 @@
-"""The twin survives SIGKILL at random moments, its server too, while operators' requests keep coming."""
+"""The twin survives SIGKILL at random times, of its server too, while operators keep sending requests."""
 
 import http.client
 import json
@@ -59,7 +59,7 @@ PODS = ("pod-0", "pod-1")
 
 @dataclass
 class Operator(threading.Thread):
-    """Asks for one thing after the other under a key each, again and again poll_until an answer comes."""
+    """Sends one request after another, each under a key, and repeats it until it is answered."""
 
     twin: LivingTwin
     seed: int
@@ -100,7 +100,7 @@ class Operator(threading.Thread):
             time.sleep(draw.uniform(0.0, 0.05))
 
     def policy(self, draw: random.Random) -> dict[str, object]:
-        """In whose name a slice is asked for, who makes room for it, and what may be done when it is hit."""
+        """Owner, preemption and recovery policy of a requested slice."""
         return {
             "owner": draw.choice(["operator", "team-1", "team-2"]),
             "tier": draw.choice(["production", "research", "filler"]),
@@ -130,7 +130,7 @@ class Operator(threading.Thread):
 
 
 def kill_server(twin: LivingTwin) -> None:
-    """Kill the twin's server, and wait poll_until it has another: before that its pid is nobody's."""
+    """Kill the twin's server, and wait until the twin has started another one."""
     killed = twin.server_pid()
     kill(killed)
     assert poll_until(lambda: started_since(twin, killed), READY_S_MAX), (
@@ -151,12 +151,12 @@ def messages(data: Path) -> list[dict[str, object]]:
 
 
 def stages_undrained(data: Path) -> int:
-    """How many stages of rewirings stand in the log as done."""
+    """The number of rewiring stages that the log shows as completed."""
     return (data / "log" / "campus.jsonl").read_bytes().count(b'"type":"StageUndrained"')
 
 
 def join(twin: LivingTwin) -> None:
-    """Let a third pod join, however often that takes: under one key it is one request."""
+    """Let a third pod join. It is repeated under one key, so it is one request."""
     settings = {"pod": {"cubes": 8}, "scheduler": POLICIES}
     body = {"name": "pod-2", "site": "campus", "kind": "superpod", "settings": settings}
     for _ in range(100):
@@ -170,9 +170,7 @@ def join(twin: LivingTwin) -> None:
 
 
 @pytest.mark.parametrize(("twin_kills", "server_kills"), KILLS)
-def test_nothing_is_lost_and_nothing_is_done_twice(
-    tmp_path: Path, twin_kills: int, server_kills: int
-) -> None:
+def test_every_request_is_applied_exactly_once(tmp_path: Path, twin_kills: int, server_kills: int) -> None:
     draw = random.Random(SEED)
     site = tmp_path / "campus.yaml"
     site.write_text(CAMPUS)
@@ -246,7 +244,7 @@ def test_rebuild_restores_the_identical_states_from_the_log_alone(tmp_path: Path
 
 
 def messages_on(data: Path) -> int:
-    """How many messages are on the log of pod-0."""
+    """The number of messages on the log of pod-0."""
     log = data / "log" / "pod-0.jsonl"
     return log.read_bytes().count(b"\n") if log.exists() else 0
 

@@ -1,4 +1,4 @@
-"""A flood of connections that bring nothing: the twin lives on, answers, and drops them."""
+"""A flood of idle connections: the twin keeps running, answers, and drops them."""
 
 import contextlib
 import resource
@@ -21,7 +21,7 @@ DROPPED_S_MAX = 60.0
 
 @pytest.fixture
 def many_files() -> Iterator[None]:
-    """This process may open as many connections as the flood has."""
+    """This process can open as many connections as the flood has."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4 * CONNECTIONS)), hard))
     yield
@@ -29,13 +29,13 @@ def many_files() -> Iterator[None]:
 
 
 def files_of(twin: LivingTwin) -> int:
-    """File descriptors that the twin's process holds."""
+    """The file descriptors of the twin's process."""
     assert twin.process is not None
     return len(list(Path(f"/proc/{twin.process.pid}/fd").iterdir()))
 
 
 @pytest.mark.usefixtures("many_files")
-def test_who_opens_more_connections_than_there_are_files_does_not_end_the_twin(tmp_path: Path) -> None:
+def test_the_twin_survives_more_connections_than_file_descriptors(tmp_path: Path) -> None:
     for twin in living(tmp_path / "data", "--speed", "2000", "--set", "pod.cubes=4"):
         assert twin.process is not None
         resource.prlimit(twin.process.pid, resource.RLIMIT_NOFILE, (NOFILE, NOFILE))

@@ -1,4 +1,4 @@
-"""A fork of a twin that lives on: made, listed, run, audited and removed, as people do it."""
+"""A fork of a running twin: created, listed, run, audited and removed by commands."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ SPAN_S = 90.0
 
 
 class Fork(LivingTwin):
-    """Named as the folder that its log lies beside."""
+    """A fork, named after the folder next to its log."""
 
     def _words(self) -> tuple[str, ...]:
         return ("--fork", self.data.name, *self.options)
@@ -30,7 +30,7 @@ def audited(*words: str) -> dict[str, Any]:
 
 
 def wait_lived(twin: LivingTwin, days: float) -> None:
-    """Until it has lived so long."""
+    """Wait until the twin has run for this long."""
     assert poll_until(lambda: twin.get("/v1/clock")["now_us"] > days * US_PER_DAY, SPAN_S)
 
 

@@ -1,5 +1,5 @@
-"""Anything at all over HTTP: from the API's own description, what fits it and what does not. No answer is the
-gateway's failure, and none is anything but one sentence or what was asked for."""
+"""Random HTTP requests from the API's own description, valid and invalid. The gateway never fails, and every
+answer is the requested content or one sentence."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
 
 @pytest.fixture(scope="module")
 def operations(app: FastAPI) -> list[Any]:
-    """Every operation that the page describes, but the stream, which has no end."""
+    """Every described operation, except the stream, which has no end."""
     document = Client(app).get("/openapi.json").json()
     del document["paths"][STREAM]
     schema = schemathesis.openapi.from_dict(document)
@@ -47,9 +47,7 @@ def operations(app: FastAPI) -> list[Any]:
 
 @pytest.mark.slow("eight drawn requests an operation and mode, drawn anew by --hypothesis-profile=explore")
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_nothing_that_is_sent_makes_the_gateway_fail(
-    app: FastAPI, operations: list[Any], mode: GenerationMode
-) -> None:
+def test_no_request_makes_the_gateway_fail(app: FastAPI, operations: list[Any], mode: GenerationMode) -> None:
     if mode is GenerationMode.NEGATIVE:
         # Any text fits into a path: hypothesis would look long for what does not.
         operations = [operation for operation in operations if [*operation.query, *operation.body]]
@@ -77,7 +75,7 @@ def test_nothing_that_is_sent_makes_the_gateway_fail(
 
 
 def test_saved_requests_are_answered(app: FastAPI) -> None:
-    """One of every status of every operation, and all that failed once."""
+    """One case for each status of each operation, and all cases that failed once."""
     client = Client(app)
     assert len(CORPUS.cases) > 100
     for case in CORPUS.cases:
@@ -95,7 +93,7 @@ def is_answered(client: Client, request: dict[str, Any]) -> int:
 
 
 def saved(request: dict[str, Any]) -> dict[str, Any]:
-    """A request as the corpus has it: bytes in base 64, parameters and headers in pairs."""
+    """A request in the form of the corpus: bytes in base 64, parameters and headers in pairs."""
     content = request.get("content")
     kept = {**request, "params": [*request["params"].items()], "headers": [*request["headers"].items()]}
     return kept | ({"content": {"base64": b64encode(content).decode()}} if isinstance(content, bytes) else {})
@@ -109,7 +107,7 @@ def unsaved(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def bounded(sent: dict[str, Any]) -> dict[str, Any]:
-    """The same case, which does not wait for long."""
+    """The same case with short waits."""
     query = dict(sent.get("params") or {})
     if isinstance(query.get("wait"), int | float):
         query["wait"] = min(query["wait"], WAIT_S_MAX)

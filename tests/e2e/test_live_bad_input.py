@@ -49,7 +49,7 @@ def check(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> Non
 def endpoints(
     kafka: LocalKafka, live_redis: LocalRedis, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
-    """Settings of a twin that was made, of which no process runs."""
+    """The settings of a twin that was created and of which no process runs."""
     found = {
         "KAFKA": kafka.bootstrap,
         "REDIS": live_redis.url.replace("/0", "/7"),
@@ -65,7 +65,7 @@ PROCESSES = ("live worker ocs", "live sequencer", "live gateway --port 0")
 
 
 def check_all(commands: Iterable[str], code: int, *parts: str, **environment: str) -> None:
-    """All at once: most of them only wait for somebody to answer."""
+    """Check all cases concurrently, because most of them only wait for an answer."""
     with ThreadPoolExecutor(8) as pool:
         for done in pool.map(lambda words: run(words, **environment), commands):
             check(done, code, *parts)
@@ -157,7 +157,7 @@ def test_nothing_to_skip(endpoints: dict[str, str]) -> None:
 
 
 def test_partitions_added_to_the_topic_are_refused(endpoints: dict[str, str], kafka: LocalKafka) -> None:
-    """The last test: a fabric would live elsewhere than its log says."""
+    """This test is the last, because a fabric would move to another partition than its log's."""
     admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
     try:
         admin.create_partitions({Topics(PREFIX).log: 3})

@@ -1,6 +1,5 @@
-"""`lightwave commission` against a live twin of two sites: a fabric joins once, whatever is asked again, and
-the audit is clean.
-"""
+"""`lightwave commission` against a live twin of two sites: a fabric joins once, however often it is
+requested, and the audit is clean."""
 
 import json
 import subprocess
@@ -23,7 +22,7 @@ USAGE = 2
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterator[LiveTwin]:
-    """Both sites on one partition."""
+    """A twin with both sites on one partition."""
     folder = tmp_path_factory.mktemp("live")
     files = (folder / "campus.yaml", folder / "lone.yaml")
     for file, text in zip(files, (CAMPUS, LONE), strict=True):
@@ -48,7 +47,7 @@ def check_refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_a_fabric_joins_once_and_lives(twin: LiveTwin) -> None:
+def test_a_fabric_joins_once_and_runs(twin: LiveTwin) -> None:
     first = commission(twin, *STATIC, "--key", "one", "-o", "json")
     assert first.returncode == 0, first.stderr
     told = json.loads(first.stdout)
@@ -91,7 +90,7 @@ def test_a_fabric_joins_once_and_lives(twin: LiveTwin) -> None:
     assert "ocs" not in ticked
 
 
-def test_one_line_shows_what_joined_and_when(twin: LiveTwin) -> None:
+def test_one_line_shows_the_new_fabric_and_its_time(twin: LiveTwin) -> None:
     done = commission(twin, "commission", "pod-3", "--site", "lone", "--set", "pod.cubes=8")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.strip().splitlines()) == 1

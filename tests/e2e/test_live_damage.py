@@ -1,6 +1,5 @@
-"""What may happen to Kafka and Redis beneath a living twin; after each the log equals the lab's and so do the
-states. What `test_live_faults` does at a finite speed is done at full speed.
-"""
+"""Damage to Kafka and Redis under a live twin. After each, log and states equal those of the lab. The twin
+runs at full speed; `test_live_faults` runs at a finite speed."""
 
 import asyncio
 import contextlib
@@ -47,8 +46,8 @@ OPTIONS = TwinOptions(
 RAISING = "cubes-a"
 
 
-class Rusty(LiveTwin):
-    """A twin whose cubes' worker raises on one request that only one test makes."""
+class FailingTwin(LiveTwin):
+    """A twin whose worker of the cubes raises an error on a request that only one test sends."""
 
     def start_worker(self, name: str) -> None:
         if name == RAISING:
@@ -59,7 +58,7 @@ class Rusty(LiveTwin):
 
 @pytest.fixture(scope="module")
 def module_twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterator[LiveTwin]:
-    with live_twin(tmp_path_factory.mktemp("live"), kafka, OPTIONS, Rusty) as twin:
+    with live_twin(tmp_path_factory.mktemp("live"), kafka, OPTIONS, FailingTwin) as twin:
         yield twin
 
 
@@ -104,8 +103,9 @@ def test_redis_is_emptied_and_rebuilt_to_the_identical_states(module_twin: LiveT
 
 
 @pytest.mark.slow("kills and rebuilds Redis")
-def test_a_key_outlives_what_redis_forgets(fast_twin: LiveTwin) -> None:
-    """Cut to before the request was made, or emptied and rebuilt: asked again it is the same request."""
+def test_a_key_is_known_after_redis_lost_data(fast_twin: LiveTwin) -> None:
+    """Redis is rolled back to before the request, or emptied and rebuilt. Sent again under its key, the
+    request is the same one."""
     twin = fast_twin
     cubes = {"flushed": 7, "cut": 6}
 
@@ -160,7 +160,7 @@ def test_kafka_is_killed_in_the_middle_of_commits(fast_twin: LiveTwin) -> None:
 
 
 @pytest.mark.slow("audits the whole log")
-def test_what_does_not_belong_on_the_log_stops_nothing(module_twin: LiveTwin) -> None:
+def test_foreign_records_on_the_log_are_skipped(module_twin: LiveTwin) -> None:
     twin = at_speed(module_twin, FINITE)
     known = next(line for line in read_log(twin.kafka.brokers, twin.topics.log) if line.partition == 0)
     headers = {name: value.encode() for name, value in known.headers.items()}
@@ -196,8 +196,8 @@ def test_what_does_not_belong_on_the_log_stops_nothing(module_twin: LiveTwin) ->
 
 
 @pytest.mark.slow("writes thousands of records, audits and rebuilds")
-def test_records_of_every_shape_stop_nothing(module_twin: LiveTwin, tmp_path: Path) -> None:
-    """On all topics, while the twin lives; and a transaction that is the last of each partition."""
+def test_records_of_every_form_are_skipped(module_twin: LiveTwin, tmp_path: Path) -> None:
+    """On all topics, while the twin runs; and a transaction is the last record of each partition."""
     twin = at_speed(module_twin, FINITE)
     exits = twin.supervisor.exits()
     chance, topics = random.Random(11), twin.topics
@@ -236,8 +236,9 @@ def copied(twin: LiveTwin, folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.slow("starts Kafka again and rebuilds")
-def test_kafka_lost_the_end_of_its_log(fast_twin: LiveTwin) -> None:
-    """Nobody can mend that without a loss: it stops and says so, until a person takes the log as it is."""
+def test_a_log_that_lost_its_end_stops_the_twin_until_it_is_accepted(fast_twin: LiveTwin) -> None:
+    """This cannot be repaired without a loss. The twin stops and reports it until a person accepts the
+    shorter log."""
     twin = fast_twin
     end = twin.positions()["pod-0"]
     twin.kafka.kill()
@@ -259,7 +260,7 @@ def test_kafka_lost_the_end_of_its_log(fast_twin: LiveTwin) -> None:
 
 
 def problems(twin: LiveTwin) -> list[str]:
-    """What `live status` says is wrong."""
+    """The problems that `live status` shows."""
     found: list[str] = twin.status()["problems"]
     return found
 
@@ -313,8 +314,8 @@ def test_two_workers_share_the_fabrics_and_one_that_dies_hands_over(module_twin:
 
 
 @pytest.mark.slow("waits until every worker refuses")
-def test_topics_made_again_under_running_workers_are_refused(fast_twin: LiveTwin) -> None:
-    """The last test, for it ends the twin."""
+def test_recreated_topics_are_refused_by_running_workers(fast_twin: LiveTwin) -> None:
+    """This test is the last, because it stops the twin."""
     twin = fast_twin
     workers = [name for name in twin.supervisor.names if name in twin.workers]
     before = {name: len(twin.said(name)) for name in workers}
@@ -322,7 +323,7 @@ def test_topics_made_again_under_running_workers_are_refused(fast_twin: LiveTwin
     def refuses(name: str) -> bool:
         return "deleted" in twin.said(name)[before[name] :]
 
-    make_topics_again(twin)
+    recreate_topics(twin)
     for name in workers:
         # Said by its guard, or when it was started again after it could not go on.
         twin.wait_for(f"{name} refuses", partial(refuses, name))
@@ -332,8 +333,9 @@ def test_topics_made_again_under_running_workers_are_refused(fast_twin: LiveTwin
     assert f"topic {twin.topics.log}: is not the topic with which this twin was created" in refused.stderr
 
 
-def make_topics_again(twin: LiveTwin) -> None:
-    """Delete the topics, and make others of the same names; Kafka deletes a moment after it says so."""
+def recreate_topics(twin: LiveTwin) -> None:
+    """Delete the topics and create them again under the same names. Kafka completes a deletion a little later
+    than it answers."""
     log, topics = twin.topics.log, twin.topics
     before = topic_id(twin.kafka.brokers, log)
     admin = KafkaAdminClient(**twin.kafka.brokers.arguments())

@@ -1,6 +1,5 @@
-"""A whole live twin of two sites under some strikes of every kind, while operators keep asking and fabrics
-join and retire: nothing is lost, nothing done twice.
-"""
+"""A whole live twin of two sites under random faults of every kind, while operators send requests and fabrics
+join and retire: every request is applied exactly once."""
 
 import json
 import os
@@ -88,7 +87,7 @@ SITES = {
 
 # Two minutes where nothing else runs: on a busy machine more than the usual bound.
 @pytest.mark.timeout(2700)
-def test_nothing_happened_to_the_world_that_it_stands_for(tmp_path: Path) -> None:
+def test_no_request_is_lost_or_applied_twice_under_faults(tmp_path: Path) -> None:
     files = (tmp_path / "campus.yaml", tmp_path / "lone.yaml")
     for file, text in zip(files, (CAMPUS, LONE), strict=True):
         file.write_text(text)
@@ -125,8 +124,8 @@ def test_nothing_happened_to_the_world_that_it_stands_for(tmp_path: Path) -> Non
     assert json.loads(json.dumps(report)) == report
 
 
-def test_ctrl_c_ends_all_that_it_started(tmp_path: Path) -> None:
-    """In the midst of starting, which is when most may be left behind."""
+def test_ctrl_c_stops_all_processes_of_the_soak(tmp_path: Path) -> None:
+    """During the start, when the most processes could be left behind."""
     soak = subprocess.Popen(
         [sys.executable, "-m", "tests.soak", "--minutes", "5", "--report", "report.json"],
         cwd=tmp_path,

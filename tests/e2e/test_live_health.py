@@ -1,4 +1,4 @@
-"""A live twin comes back by itself, is not held up by those who ask, and says what is wrong with it."""
+"""A live twin recovers by itself, is not delayed by its clients, and reports its problems."""
 
 import contextlib
 import http.client
@@ -48,13 +48,13 @@ def twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterato
 
 
 def pids(twin: LiveTwin, kind: str) -> dict[str, int]:
-    """Name → pid, of those that hold something."""
+    """Name → pid of the workers that serve something."""
     rows = processes(twin.store)
     return {row["name"]: row["pid"] for row in rows if row["kind"] == kind and row["partitions"]}
 
 
 def health(twin: LiveTwin) -> list[str]:
-    """What the gateway says is wrong."""
+    """The problems that the gateway reports."""
     try:
         found: Any = twin.get("/healthz")
     except urllib.error.HTTPError as error:
@@ -63,7 +63,7 @@ def health(twin: LiveTwin) -> list[str]:
     return problems
 
 
-def test_all_workers_die_and_kafka_stands_still_while_they_come_back(twin: LiveTwin) -> None:
+def test_all_workers_are_killed_and_restart_while_kafka_is_paused(twin: LiveTwin) -> None:
     before = pids(twin, "worker")
     for pid in before.values():
         kill(pid)
@@ -80,8 +80,8 @@ def test_all_workers_die_and_kafka_stands_still_while_they_come_back(twin: LiveT
     assert twin.audited()["clean"] is True
 
 
-def test_requests_and_ticks_take_turns_though_the_sequencer_is_killed(twin: LiveTwin) -> None:
-    """All wait at once, and the clock is far ahead: so a Tick is always due as well."""
+def test_requests_and_ticks_alternate_although_the_sequencer_is_killed(twin: LiveTwin) -> None:
+    """All requests wait at the same time, and the clock is far ahead, so a Tick is always due as well."""
     partition = twin.store.fabrics()["pod-0"].partition
     twin.set_speed(1e9)
     numbers = [
@@ -98,7 +98,7 @@ def test_requests_and_ticks_take_turns_though_the_sequencer_is_killed(twin: Live
 
 
 def roots_of(twin: LiveTwin, partition: int) -> list[Envelope]:
-    """Requests and Ticks of a partition in order, each once."""
+    """The requests and Ticks of a partition in order, each once."""
     own = read_twin(twin.store).twin
     found: dict[str, Envelope] = {}
     for batch in read_partition(twin.kafka.brokers, twin.topics.log, partition):
@@ -116,7 +116,7 @@ def test_a_second_process_of_one_name_is_refused(twin: LiveTwin) -> None:
     assert pids(twin, "worker") == holders
 
 
-def test_strangers_neither_enter_nor_end_a_gateway_with_tokens(twin: LiveTwin, tmp_path: Path) -> None:
+def test_clients_without_a_token_can_neither_use_nor_stop_a_gateway(twin: LiveTwin, tmp_path: Path) -> None:
     with guarded(twin, tmp_path) as ask:
         assert twin.wait_for("it answers", lambda: ask("GET", "/v1/clock", READER)) == 200
         assert [ask("GET", "/v1/clock", token) for token in (None, "0" * 16)] == [401, 401]
@@ -133,7 +133,7 @@ def test_strangers_neither_enter_nor_end_a_gateway_with_tokens(twin: LiveTwin, t
 
 
 class Asking:
-    """Asks a gateway: method, path, token, headers, body → HTTP status."""
+    """Sends requests to a gateway: method, path, token, headers, body → HTTP status."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
         self.address = ("127.0.0.1", port)
@@ -163,7 +163,7 @@ class Asking:
 
 @contextlib.contextmanager
 def guarded(twin: LiveTwin, folder: Path) -> Iterator[Asking]:
-    """A second gateway of a twin: with tokens, and with no more file descriptors than a shell gives."""
+    """A second gateway of a twin, with tokens and with the file descriptor limit of a shell."""
     tokens, port = folder / "tokens", free_port()
     tokens.write_text(f"grafana reader {READER}\nmax administrator {ADMINISTRATOR}\n")
     tokens.chmod(0o600)

@@ -1,5 +1,5 @@
-"""The historian of a live twin: the past is answered from its snapshots, and what is otherwise in Redis or on
-the log than the fold comes to is told."""
+"""The historian of a live twin: queries about the past are answered from its snapshots, and differences
+between Redis or the log and the fold are reported."""
 
 import json
 import signal
@@ -52,7 +52,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterato
 
 
 def probe(twin: LiveTwin, path: str) -> str:
-    """What the historian answers."""
+    """The answer of the historian's probe."""
     (row,) = [row for row in processes(twin.store) if row["name"] == HISTORIAN]
     try:
         with urllib.request.urlopen(f"{row['address']}{path}", timeout=10) as answer:
@@ -82,13 +82,13 @@ def measured(twin: LiveTwin, name: str) -> float:
 
 
 def compared_anew(twin: LiveTwin) -> None:
-    """Until every state was compared twice more."""
+    """Wait until every state was compared twice more."""
     before = measured(twin, "compared_total")
     twin.wait_for("states are compared", lambda: measured(twin, "compared_total") > before + 60)
 
 
 def keep_snapshot(twin: LiveTwin, site: str) -> None:
-    """One of half of a site's log, as the historian takes them of every so many messages."""
+    """Store a snapshot of half of a site's log, as the historian does at intervals."""
     copied = twin.data_of("gateway") / "historian" / read_twin(twin.store).twin / "log"
     lines = Recorded((copied / f"{site}.jsonl").read_bytes().splitlines())
     kept = SnapshotFolder(
@@ -101,20 +101,20 @@ def keep_snapshot(twin: LiveTwin, site: str) -> None:
 
 
 def asked(twin: LiveTwin, fabric: str, at: str = "") -> list[Any]:
-    """What is there, without what goes by the clock, which a site may be a little ahead of."""
+    """The objects, without fields that depend on the clock, which a site can be slightly ahead of."""
     kinds = ("cubes", "slices", "ocs", "links", "faults")
     found = [twin.get(f"/v1/{kind}?fabric={fabric}&limit=100{at}") for kind in kinds]
     return [[{name: row[name] for name in row.keys() - BY_THE_CLOCK} for row in rows] for rows in found]
 
 
 def furthest(twin: LiveTwin) -> tuple[int, str]:
-    """The simulated time of the fabric that is ahead of the others, each a site of its own."""
+    """The simulated time of the fabric that is ahead of the others; each is in its own site."""
     partitions = {place.partition for place in twin.store.fabrics().values()}
     rows = [row for number in partitions for row in twin.store.progress(number).values()]
     return max((row.now_us, row.fabric) for row in rows)
 
 
-def test_it_finds_nothing_wrong_while_the_twin_lives(twin: LiveTwin) -> None:
+def test_it_finds_no_differences_while_the_twin_runs(twin: LiveTwin) -> None:
     twin.wait_for("all is well", lambda: problems(twin) == [])
     twin.wait_advance()
     compared_anew(twin)
@@ -122,7 +122,7 @@ def test_it_finds_nothing_wrong_while_the_twin_lives(twin: LiveTwin) -> None:
     assert measured(twin, "state_differences_total") == measured(twin, "log_differences_total") == 0
 
 
-def test_the_past_is_what_was_answered_then(twin: LiveTwin) -> None:
+def test_queries_about_the_past_repeat_the_answers_of_then(twin: LiveTwin) -> None:
     with twin.paused():
         at_us, fabric = furthest(twin)
         then = asked(twin, fabric)
@@ -132,7 +132,7 @@ def test_the_past_is_what_was_answered_then(twin: LiveTwin) -> None:
     assert told == then[0]
 
 
-def test_a_condition_is_searched_for_up_to_where_a_site_is_ahead_of_the_clock(twin: LiveTwin) -> None:
+def test_a_bisect_includes_the_part_of_a_site_that_is_ahead_of_the_clock(twin: LiveTwin) -> None:
     twin.ask("/v1/cubes/pod-1/cube-5/drain")
     drains = ("bisect", "cubes.pod-1/cube-5.drained == true")
     twin.wait_for("what follows is on the log", lambda: twin.run(*drains).returncode == 0)
@@ -145,7 +145,7 @@ def test_a_condition_is_searched_for_up_to_where_a_site_is_ahead_of_the_clock(tw
         assert (found["held"], found["from_us"]) == (True, newest["at_us"])
 
 
-def test_killed_or_stalled_it_is_missed_by_none_and_continues(twin: LiveTwin) -> None:
+def test_a_killed_or_paused_historian_delays_no_other_process_and_continues(twin: LiveTwin) -> None:
     twin.wait_for("all is well", lambda: problems(twin) == [])
     with twin.paused():
         at_us, fabric = furthest(twin)
@@ -168,7 +168,7 @@ def test_killed_or_stalled_it_is_missed_by_none_and_continues(twin: LiveTwin) ->
 
 
 def test_parameters_change_in_the_states_of_all_workers(twin: LiveTwin) -> None:
-    """And are so in those that begin behind it."""
+    """Also in workers that start later."""
     before = twin.get("/v1/config/pod-0")["failures"]["host_per_day"]
     done = twin.run("set", "pod-0", f"failures.host_per_day={before + 0.1}", "repairs.technicians=3")
     assert done.returncode == 0, done.stderr
@@ -185,7 +185,7 @@ def test_parameters_change_in_the_states_of_all_workers(twin: LiveTwin) -> None:
     assert problems(twin) == []
 
 
-def test_an_emptied_redis_is_made_again_from_its_snapshots_and_from_the_log_alone(twin: LiveTwin) -> None:
+def test_an_emptied_redis_is_rebuilt_from_snapshots_and_from_the_log_alone(twin: LiveTwin) -> None:
     asked = twin.clock.show().speed
     with twin.paused():
         compared_anew(twin)  # so that its copy of the log is whole
@@ -205,7 +205,7 @@ def test_an_emptied_redis_is_made_again_from_its_snapshots_and_from_the_log_alon
     assert problems(twin) == []
 
 
-def test_a_flipped_byte_in_redis_is_found(twin: LiveTwin) -> None:
+def test_a_flipped_byte_in_redis_is_reported(twin: LiveTwin) -> None:
     twin.wait_for("all is well", lambda: problems(twin) == [])
     partition = twin.store.fabrics()["pod-1"].partition
     key = state_key(partition, "cubes", "pod-1")

@@ -1,4 +1,5 @@
-"""A live twin on real Kafka and Redis that one version runs, and the next one takes over: both real."""
+"""A live twin on a real Kafka and Redis: one version runs it, and the next version takes over. Both are
+real."""
 
 import json
 import signal
@@ -53,7 +54,7 @@ def version(tmp_path: Path) -> Path:
     return next_version(tmp_path / "next")
 
 
-def test_the_next_version_takes_over_and_is_not_mixed_with_the_one_before(
+def test_the_next_version_takes_over_and_never_runs_next_to_the_previous_one(
     version: Path, tmp_path: Path, kafka: LocalKafka
 ) -> None:
     environment = ("env", f"PYTHONPATH={version}")
@@ -80,7 +81,7 @@ def test_the_next_version_takes_over_and_is_not_mixed_with_the_one_before(
 
 
 def _checked(later: LiveTwin) -> None:
-    """Before anything is changed it says what will be, and what would have been otherwise."""
+    """The check changes nothing; it reports what would be done and what would differ."""
     checked = later.run("live", "upgrade", "--check", "-o", "json")
     assert checked.returncode == 5, in_words(checked)
     rows = json.loads(checked.stdout)
@@ -90,7 +91,8 @@ def _checked(later: LiveTwin) -> None:
 
 
 def _upgrade(later: LiveTwin, twin: LiveTwin, environment: tuple[str, ...]) -> None:
-    """Killed twice on its way, where nobody goes on meanwhile; both pods are in one partition of the log."""
+    """The upgrade is killed twice, and no process runs meanwhile. Both pods are in one partition of the
+    log."""
     _checked(later)
     for step in ("line", "states"):
         program = (*environment, sys.executable, "-P", "-c", KILLED, step)

@@ -1,4 +1,4 @@
-"""A living network as its operators meet it: the command line against `lightwave up`, at high speed."""
+"""A running network as its operators use it: the command line against `lightwave up`, at high speed."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def planned(twin: LivingTwin) -> dict[str, Any]:
 
 
 def waited_for(twin: LivingTwin, before: str) -> str:
-    """Plan and wait, and approve it meanwhile as somebody else; returns the rewiring."""
+    """Plan a rewiring, wait, and approve it meanwhile as another operator; returns the rewiring."""
     words = [LIGHTWAVE, "dcn", "plan", "--live", "--wait", "--timeout", "60s"]
     env = os.environ | {"LIGHTWAVE_URL": twin.url}
     with subprocess.Popen(
@@ -58,7 +58,7 @@ def waited_for(twin: LivingTwin, before: str) -> str:
     return name
 
 
-def test_operators_plan_drop_approve_ask_and_break(twin: LivingTwin) -> None:
+def test_operators_plan_abort_approve_query_and_inject(twin: LivingTwin) -> None:
     assert cli("clock", "advance", "2h", url=twin.url).returncode == 0
     first = planned(twin)["rewiring"]
     busy = cli("dcn", "plan", "--live", "dcn-0", url=twin.url)
@@ -84,7 +84,7 @@ def test_operators_plan_drop_approve_ask_and_break(twin: LivingTwin) -> None:
     assert answer(twin, "impact", "dcn-0/rack-5")["links"] == told["links"]
 
 
-def test_a_pod_has_no_topology_to_plan(twin: LivingTwin) -> None:
+def test_a_plan_for_a_pod_is_refused(twin: LivingTwin) -> None:
     done = cli("dcn", "plan", "--live", "pod-0", url=twin.url)
     assert (done.returncode, done.stdout) == (USAGE, "")
     assert "dcn pod-0: is a superpod; must be a datacenter network (dcn-0)" in done.stderr

@@ -1,4 +1,4 @@
-"""The scripts of the documentation, run as they stand there, and shown on its page."""
+"""The scripts of the documentation run as written, and its page shows them."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def run(name: str, folder: Path, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_a_script_runs_as_it_stands(name: str, tmp_path: Path) -> None:
+def test_a_script_runs_as_written(name: str, tmp_path: Path) -> None:
     said = run(name, tmp_path)
     assert said.count("\n") > 5
     if name == "lab":
@@ -42,7 +42,7 @@ def test_a_script_runs_as_it_stands(name: str, tmp_path: Path) -> None:
         assert "<html" in (tmp_path / "technicians.html").read_text()
 
 
-def test_the_script_of_a_living_twin_runs_against_one(tmp_path: Path) -> None:
+def test_the_script_for_a_running_twin_runs_against_one(tmp_path: Path) -> None:
     twin = LivingTwin(tmp_path / "data", options=("--speed", "600", "--seed", "7"))
     twin.start()
     try:
@@ -58,7 +58,7 @@ def test_the_script_of_a_living_twin_runs_against_one(tmp_path: Path) -> None:
     assert "cube-99" in lines[-1]
 
 
-def test_a_subscription_outlives_its_twin_and_misses_nothing(tmp_path: Path) -> None:
+def test_a_subscription_continues_after_a_restart_of_the_twin_without_a_gap(tmp_path: Path) -> None:
     twin = LivingTwin(tmp_path / "data", options=("--speed", "600", "--seed", "7"))
     twin.start()
     try:
@@ -80,7 +80,7 @@ def test_a_subscription_outlives_its_twin_and_misses_nothing(tmp_path: Path) -> 
         next(lightwave.Twin(Client(twin.url)).subscribe("pod-0", after="pod-0:3", reconnect_timeout_s=0.5))
 
 
-def test_every_script_is_reported(tmp_path: Path) -> None:
+def test_the_page_shows_every_script(tmp_path: Path) -> None:
     page = (SCRIPTS.parent / "python.md").read_text()
     names = {path.stem for path in SCRIPTS.glob("*.py")}
     assert names == {*ALONE, "twin"}

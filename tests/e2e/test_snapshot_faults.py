@@ -1,4 +1,4 @@
-"""Snapshots of a twin that is killed, or finds no room, as it writes them or makes its states from them."""
+"""A twin that is killed, or runs out of disk space, while it writes a snapshot or rebuilds its states."""
 
 import json
 import shutil
@@ -70,7 +70,7 @@ def position_of_clean(data: Path) -> int:
 
 
 @pytest.mark.parametrize("how", ["half", "named"])
-def test_killed_as_it_writes_a_snapshot_it_continues_and_leaves_no_half_one(tmp_path: Path, how: str) -> None:
+def test_a_kill_during_a_snapshot_leaves_no_partial_snapshot(tmp_path: Path, how: str) -> None:
     program = (sys.executable, "-c", WRITING, how, "2", str(tmp_path / "room"))
     twin = LivingTwin(tmp_path / "data", BUSY, command=program)
     twin.launch()
@@ -93,7 +93,7 @@ def test_killed_as_it_writes_a_snapshot_it_continues_and_leaves_no_half_one(tmp_
         twin.stop()
 
 
-def test_without_room_for_a_snapshot_it_reports_it_and_takes_the_next_when_there_is(tmp_path: Path) -> None:
+def test_a_snapshot_without_disk_space_is_reported_and_the_next_one_is_taken(tmp_path: Path) -> None:
     program = (sys.executable, "-c", WRITING, "full", "2", str(tmp_path / "room"))
     twin = LivingTwin(tmp_path / "data", BUSY, command=program)
     twin.start()
@@ -114,7 +114,7 @@ def test_without_room_for_a_snapshot_it_reports_it_and_takes_the_next_when_there
 
 @pytest.fixture(scope="module")
 def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """The snapshot_folder of a twin that lived for some snapshots and stopped, and how long its log is."""
+    """The snapshot folder of a twin that took some snapshots and stopped, and the length of its log."""
     twin = LivingTwin(tmp_path_factory.mktemp("stood") / "data", BUSY)
     twin.start()
     try:
@@ -131,7 +131,7 @@ def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     ("step", "again"),
     [("stage", "--rebuild"), ("promote_staged", None), ("discard_after", "--rebuild")],
 )
-def test_killed_as_it_makes_states_again_it_can_begin_again(
+def test_a_rebuild_that_is_killed_can_be_repeated(
     stood: tuple[Path, int], tmp_path: Path, step: str, again: str | None
 ) -> None:
     data = tmp_path / "data"

@@ -1,4 +1,4 @@
-"""The tours of the documents, run as written: every command of their blocks, in order, in one shell."""
+"""The tours of the documentation run as written: every command of their blocks, in order, in one shell."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A twin that one version runs, and the next one takes over: both real, each with its own sources."""
+"""A twin that one version runs and the next version takes over. Both are real, each with its own sources."""
 
 import json
 import signal
@@ -40,7 +40,7 @@ def version(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class NextTwin(LivingTwin):
-    """One that the next version runs."""
+    """A twin that the next version runs."""
 
     version: Path
 
@@ -61,7 +61,7 @@ def new(version: Path, *words: str, program: tuple[str, ...] = ()) -> subprocess
 
 
 @pytest.mark.parametrize("behind", ["line", "states"])
-def test_the_next_version_takes_over_and_shows_what_would_differ(
+def test_the_next_version_takes_over_and_reports_what_would_differ(
     version: Path, tmp_path: Path, behind: str
 ) -> None:
     options = ("--speed", "20000", "--set", "pod.cubes=8", "--seed", "5")
@@ -121,7 +121,7 @@ def test_the_next_version_takes_over_and_shows_what_would_differ(
 
 
 def drained(twin: NextTwin, cube: str) -> None:
-    """Drain a cube by the next version's command, poll_until the outcome is on the log: done or refused."""
+    """Drain a cube with the next version's command, and poll until the log shows the outcome."""
     key = str(uuid.uuid4())
 
     def is_taken() -> bool:

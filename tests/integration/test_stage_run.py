@@ -1,4 +1,4 @@
-"""Stages as real processes: their order, their output, what they leave behind."""
+"""Stages as real processes: their order, their output, and the processes that they leave behind."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-c", code)
 
 
-def test_a_failure_ends_the_run_after_the_stages_that_run_already(capfd: pytest.CaptureFixture[str]) -> None:
+def test_after_a_failure_running_stages_finish_and_no_more_start(capfd: pytest.CaptureFixture[str]) -> None:
     fails = Stage("fails", "nothing", (python("print('no luck'); raise SystemExit(3)"),))
     slow = Stage("slow", "nothing", (python("import time; time.sleep(0.5)"), python("print('second')")))
     never = Stage("never", "nothing", (python("print('never')"),))

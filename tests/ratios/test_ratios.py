@@ -1,4 +1,5 @@
-"""Speed ratios to peers, each measured in one run, reach the goals that `lightwave bench` shows."""
+"""Speed ratios to other implementations, each measured in one run, reach the goals that `lightwave bench`
+shows."""
 
 import re
 from typing import Any
@@ -15,7 +16,7 @@ SLACK = 0.8
 
 
 def missed(figure: dict[str, Any]) -> str | None:
-    """How far a figure is from its goal, if it misses it."""
+    """The distance of a figure from its goal, if it misses it."""
     found = re.match(r"at (least|most) ([\d.,]+)", figure["goal"])
     assert found, figure
     goal, value = float(found[2].replace(",", "")), figure["value"]

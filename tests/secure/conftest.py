@@ -1,4 +1,4 @@
-"""Real servers of a stranger's network, each started once."""
+"""Real servers with TLS and logins, each started once."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
-"""Kafka and Redis as an operator sets them up whose network is not his own: TLS, logins, and rights for no
-more than a twin needs."""
+"""Kafka and Redis as an operator sets them up on an untrusted network: TLS, logins, and only the rights that
+a twin needs."""
 
 import contextlib
 import hashlib
@@ -47,7 +47,7 @@ def password_file(folder: Path, user: str) -> Path:
 
 
 class SecureKafka(LocalKafka):
-    """Takes TLS and logins only, and lets nobody do anything that no rule allows."""
+    """Accepts only TLS and logins, and denies everything that no rule allows."""
 
     def __init__(self, folder: Path, authority: Authority, port: int) -> None:
         super().__init__(folder, "127.0.0.1", port)
@@ -87,7 +87,7 @@ class SecureKafka(LocalKafka):
             admin.close()
 
     def allow(self, prefix: str) -> None:
-        """All that a twin of this prefix needs, as docs/how-to/secure.md has it."""
+        """Grant the rights of docs/how-to/secure.md to a twin with this prefix."""
         topics = ("CREATE", "DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE")
         rules = [(ResourceType.TOPIC, name) for name in topics] + [(ResourceType.GROUP, "READ")]
         acls = [
@@ -129,7 +129,7 @@ class SecureKafka(LocalKafka):
 
 
 class SecureRedis(LocalRedis):
-    """Takes TLS only, and a user who may do what a twin does."""
+    """Accepts only TLS, and a user with the rights that a twin needs."""
 
     def __init__(self, folder: Path, authority: Authority, port: int) -> None:
         super().__init__(folder, "127.0.0.1", port)
@@ -164,7 +164,7 @@ class SecureRedis(LocalRedis):
         return [*super()._command(), *(word for name, value in own.items() for word in (f"--{name}", value))]
 
     def refused(self) -> dict[str, int]:
-        """What was asked that no right allows, by kind, since it was started."""
+        """The refused operations by kind, since the start of the server."""
         with redis.Redis(
             port=self.port,
             username=TWIN,

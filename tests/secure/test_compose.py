@@ -1,4 +1,4 @@
-"""Kafka and Redis as docker-compose.yml sets them up, with the secrets that the script makes, but without
+"""Kafka and Redis as docker-compose.yml sets them up, with the secrets of the script, but without
 containers."""
 
 import contextlib
@@ -26,7 +26,7 @@ NOT_KAFKAS = ("KAFKA_HEAP_OPTS", "KAFKA_OPTS")
 
 
 class ComposeKafka(LocalKafka):
-    """Its environment as the image makes settings of it."""
+    """The environment as the image turns it into settings."""
 
     secrets: Path
 
@@ -61,7 +61,7 @@ class ComposeKafka(LocalKafka):
 
 
 class ComposeRedis(LocalRedis):
-    """Its command, on a port and a folder of ours."""
+    """The command of the Compose file, on a port and in a folder of the test."""
 
     secrets: Path
 
@@ -75,7 +75,7 @@ class ComposeRedis(LocalRedis):
 
 
 def talk(port: int, question: bytes) -> bytes:
-    """What a server answers first; nothing where there is none."""
+    """The first answer of a server; empty if it does not answer."""
     try:
         with socket.create_connection(("127.0.0.1", port), 1.0) as link:
             link.sendall(question)
@@ -86,7 +86,7 @@ def talk(port: int, question: bytes) -> bytes:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[LiveSettings]:
-    """A worker's, with both servers where they are."""
+    """The settings of a worker, with the addresses of both servers."""
     secrets = tmp_path / "secrets"
     subprocess.run([ROOT / "ops/deploy/secrets.sh", secrets], check=True)
     kafka = ComposeKafka(tmp_path / "kafka", "127.0.0.1", free_port())
@@ -106,7 +106,7 @@ def settings(tmp_path: Path) -> Iterator[LiveSettings]:
         yield LiveSettings.model_validate(values, strict=False)
 
 
-def test_a_worker_is_let_in_and_no_other(settings: LiveSettings, tmp_path: Path) -> None:
+def test_a_worker_can_log_in_and_other_clients_cannot(settings: LiveSettings, tmp_path: Path) -> None:
     places = settings.endpoints
     create_topics(places.kafka, places.topics, 1, 1)
     assert check_settings(places.kafka, places.topics) == []

@@ -1,4 +1,4 @@
-"""A gateway behind nginx with TLS, set up as ops/deploy/nginx.conf has it."""
+"""A gateway behind nginx with TLS, configured by ops/deploy/nginx.conf."""
 
 import http.client
 import json
@@ -28,7 +28,7 @@ START_S_MAX = 60.0
 
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[int]:
-    """The port of an nginx before a twin with a token."""
+    """The port of an nginx in front of a twin with a token."""
     folder = tmp_path_factory.mktemp("proxied")
     secret = folder / "token"
     secret.write_text(TOKEN)
@@ -50,7 +50,7 @@ def nginx() -> str:
 
 
 def configured(folder: Path, authority: Authority, behind: int, port: int) -> Path:
-    """The file of the tree with a test's places, in a configuration that needs no rights."""
+    """The nginx.conf of the tree with the test's paths, in a configuration that needs no root rights."""
     server = (ROOT / "ops/deploy/nginx.conf").read_text()
     for before, after in (
         ("listen 443", f"listen 127.0.0.1:{port}"),
@@ -85,7 +85,7 @@ def running(words: list[str], **more: str) -> Iterator[None]:
 def ask(
     authority: Authority, port: int, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, http.client.HTTPMessage, bytes]:
-    """(status, headers, body); (0, …) where nobody answers."""
+    """(status, headers, body); (0, …) if there is no answer."""
     context = TlsFiles(authority.ca).context()
     link = http.client.HTTPSConnection("localhost", port, timeout=20, context=context)
     sent = {"Authorization": f"Bearer {TOKEN}"} | {name.replace("_", "-"): it for name, it in headers.items()}
@@ -99,7 +99,7 @@ def ask(
         link.close()
 
 
-def test_commands_work_over_it(proxied: int, authority: Authority) -> None:
+def test_commands_work_over_the_proxy(proxied: int, authority: Authority) -> None:
     more = {CA_FILE: str(authority.ca), "LIGHTWAVE_TOKEN": TOKEN}
     url = f"https://localhost:{proxied}"
     done = lightwave("drain", "pod-0/cube-3", "-o", "json", url=url, **more)
@@ -108,7 +108,7 @@ def test_commands_work_over_it(proxied: int, authority: Authority) -> None:
     assert done.returncode == 1, done
 
 
-def test_the_gateway_decides_as_it_does_without(proxied: int, authority: Authority) -> None:
+def test_the_gateway_authorizes_as_without_the_proxy(proxied: int, authority: Authority) -> None:
     def status(method: str, path: str, body: bytes | None = None, **headers: str) -> int:
         return ask(authority, proxied, method, path, body, **headers)[0]
 
@@ -122,8 +122,8 @@ def test_the_gateway_decides_as_it_does_without(proxied: int, authority: Authori
     assert "127.0.0.1" not in (headers["Link"] or "")
 
 
-def test_events_come_as_they_happen(proxied: int, authority: Authority) -> None:
-    """A proxy that buffers would keep them back until there are kilobytes."""
+def test_events_arrive_as_they_happen(proxied: int, authority: Authority) -> None:
+    """A proxy that buffers would delay them until there are kilobytes."""
     context = TlsFiles(authority.ca).context()
     link = http.client.HTTPSConnection("localhost", proxied, timeout=20, context=context)
     link.request("GET", "/v1/events/stream?type=CubeDrained", headers={"Authorization": f"Bearer {TOKEN}"})

@@ -1,4 +1,4 @@
-"""A whole live twin over TLS, with logins, and with no more rights than docs/how-to/secure.md gives it."""
+"""A whole live twin over TLS, with logins, and only the rights that docs/how-to/secure.md grants."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def twin(
         twin.stop()
 
 
-def test_it_lives(twin: LiveTwin) -> None:
+def test_the_twin_runs(twin: LiveTwin) -> None:
     twin.wait_advance()
     assert twin.ask("/v1/cubes/pod-1/cube-3/drain")["status"] == "accepted"
     twin.wait_for("all is well", lambda: twin.get("/healthz")["problems"] == [])
@@ -33,13 +33,13 @@ def test_it_lives(twin: LiveTwin) -> None:
     assert twin.audited()["clean"] is True
 
 
-def test_what_another_sent_is_a_dead_letter(twin: LiveTwin) -> None:
+def test_a_foreign_message_is_a_dead_letter(twin: LiveTwin) -> None:
     twin.write(0, [(b"no message", {})])
     (row,) = twin.wait_for("it is put aside", twin.dead_letters)
     assert row["line"] == "no message"
 
 
-def test_every_state_is_made_again(twin: LiveTwin) -> None:
+def test_every_state_is_rebuilt(twin: LiveTwin) -> None:
     with twin.paused():
         before = twin.digest()
         twin.json("live", "rebuild")
@@ -49,7 +49,7 @@ def test_every_state_is_made_again(twin: LiveTwin) -> None:
 
 
 def test_nothing_was_refused(twin: LiveTwin, redis: SecureRedis) -> None:
-    """Each right that a twin lacks would stand in the log of somebody."""
+    """A missing right would show in the log of some process."""
     for name in [*twin.workers, "sequencer", "gateway"]:
         said = twin.said(name)
         assert "may not" not in said, name

@@ -1,4 +1,4 @@
-"""A pod whose hardware is bad does not thrash: nobody is wired again without end, and work goes on."""
+"""A pod with bad hardware does not thrash: no slice is reconnected forever, and jobs make progress."""
 
 from collections import Counter
 
@@ -18,7 +18,8 @@ PREFLIGHTS_A_DAY = 40
 
 
 class Judge:
-    """Sees a log: what breaks an invariant, preflights since a slice started last, and who started when."""
+    """Reads a log and collects: violated invariants, preflights since the last start of each slice, and
+    started slices."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -47,7 +48,7 @@ def kept_share(report: dict[str, object]) -> float:
 
 
 def test_slices_start_over_nearly_blind_cameras_with_few_preflights() -> None:
-    """A third of the circuits fail at first, and are aligned within minutes."""
+    """A third of the circuits fail at first and are aligned within minutes."""
     pairs = ["pod.cubes=8", "ocs.camera_noise_urad=60", "scheduler.route_around_share=0"]
     judge = Judge()
     lab = pod_lab(superpod_config(pairs, seed=7), sink=judge)
@@ -57,8 +58,8 @@ def test_slices_start_over_nearly_blind_cameras_with_few_preflights() -> None:
     assert kept_share(pod_report(lab.site, POD, US_PER_DAY)) > 0.7
 
 
-def test_a_shaking_ocs_is_not_tried_without_end_and_the_pod_recovers_with_it() -> None:
-    """No slice of whole cubes can run over it meanwhile, for none goes around."""
+def test_a_vibrating_ocs_is_not_retried_forever_and_the_pod_recovers_with_it() -> None:
+    """No slice of whole cubes can avoid this OCS, so none runs meanwhile."""
     pairs = ["pod.cubes=8", "scheduler.route_around_share=0", "repairs.ocs_repair_h=1000"]
     judge = Judge()
     lab = pod_lab(superpod_config(pairs, seed=7), sink=judge)

@@ -28,8 +28,8 @@ def run(
     return run_lab(RunPlan(sites, days), jobs=jobs, log=log, repeat=["lightwave"]).json()
 
 
-def told(result: dict[str, Any]) -> dict[str, Any]:
-    """What must not depend on the machine."""
+def reproducible_part(result: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a result that must not depend on the machine."""
     return {name: result[name] for name in DIGESTS}
 
 
@@ -43,9 +43,10 @@ def content(path: Path) -> bytes:
     return data
 
 
-def test_a_run_is_the_same_whatever_python_s_hash_seed() -> None:
+def test_a_run_does_not_depend_on_the_hash_seed_of_python() -> None:
     code = (
-        "import json; from tests.simulation.test_determinism import run, told; print(json.dumps(told(run())))"
+        "import json; from tests.simulation.test_determinism import run, reproducible_part; "
+        "print(json.dumps(reproducible_part(run())))"
     )
     found = []
     for hash_seed in ("0", "1", "4242"):
@@ -58,20 +59,20 @@ def test_a_run_is_the_same_whatever_python_s_hash_seed() -> None:
             check=True,
         )
         found.append(json.loads(done.stdout))
-    assert found[0] == found[1] == found[2] == json.loads(json.dumps(told(run())))
+    assert found[0] == found[1] == found[2] == json.loads(json.dumps(reproducible_part(run())))
     assert found[0]["messages"] > 300
 
 
-def test_a_run_is_the_same_over_one_and_over_several_processes(tmp_path: Path) -> None:
+def test_a_run_does_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
     one = run(pods=3, jobs=1, log=tmp_path / "one.jsonl")
     two = run(pods=3, jobs=2, log=tmp_path / "two.jsonl")
-    assert told(one) == told(two)
+    assert reproducible_part(one) == reproducible_part(two)
     assert content(tmp_path / "one.jsonl") == content(tmp_path / "two.jsonl")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.jsonl", "two.jsonl"]
     assert replay(tmp_path / "two.jsonl").report()["state_sha256"] == two["state_sha256"]
 
 
-def test_pods_differ_from_each_other_and_not_by_their_number() -> None:
+def test_pods_differ_from_each_other_and_do_not_depend_on_the_number_of_pods() -> None:
     one, three = run(), run(pods=3)
     assert three["fabrics"][0] == one["fabrics"][0]
     assert three["fabrics"][1] != three["fabrics"][0] | {"fabric": "pod-1"}
@@ -93,7 +94,7 @@ def test_a_longer_run_begins_with_the_shorter_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".gz", ".zst"])
-def test_the_file_holds_what_was_hashed_and_replays_cleanly(tmp_path: Path, suffix: str) -> None:
+def test_the_file_contains_the_hashed_log_and_replays_cleanly(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"log{suffix}"
     result = run(log=path)
     assert sha256(content(path)).hexdigest() == result["log_sha256"]
@@ -114,7 +115,7 @@ def test_a_file_of_several_pods_replays_pod_by_pod(tmp_path: Path) -> None:
     assert report["state_sha256"] == result["state_sha256"]
 
 
-def test_a_file_that_was_tampered_with_is_not_clean_and_shows_where(tmp_path: Path) -> None:
+def test_a_manipulated_file_is_not_clean_and_the_place_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     run(log=path)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -138,7 +139,7 @@ def test_a_file_that_was_tampered_with_is_not_clean_and_shows_where(tmp_path: Pa
         }
 
 
-def test_a_file_that_lost_its_end_is_unfinished(tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported_as_unfinished(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     run(log=path)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -158,7 +159,7 @@ def test_a_file_that_lost_its_end_is_unfinished(tmp_path: Path) -> None:
     assert (torn_root["clean"], torn_root["torn"], torn_root["unfinished"]) == (False, True, {})
 
 
-def test_lines_that_are_no_messages_are_dead_letters_and_stop_nothing(tmp_path: Path) -> None:
+def test_lines_that_are_not_messages_are_dead_letters(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     result = run(log=path)
     lines = path.read_bytes().splitlines(keepends=True)

@@ -64,7 +64,7 @@ def one_strand(about: float) -> Shift:
 
 
 def no_light(*places: str) -> dict[tuple[str, str], Shift]:
-    """Nothing comes in: power reads the least there is, what is measured of light is null, and a module
+    """No light arrives: the power reads its minimum, values measured from light are null, and a module
     without a link is 15 K cooler."""
     found: dict[tuple[str, str], Shift] = {}
     for place in places:
@@ -74,7 +74,7 @@ def no_light(*places: str) -> dict[tuple[str, str], Shift]:
 
 
 def no_light_of_a_strand() -> dict[tuple[str, str], Shift]:
-    """Nothing comes in over it at either end, and the other one is as it was."""
+    """No light arrives over this strand at either end; the other strand is unchanged."""
     found: dict[tuple[str, str], Shift] = {}
     for place in ENDS:
         found |= {(place, "rx_power_dbm"): (GONE, STAYS), (place, "snr_db"): (NULL, STAYS)}
@@ -82,12 +82,12 @@ def no_light_of_a_strand() -> dict[tuple[str, str], Shift]:
 
 
 def silent(place: str) -> dict[tuple[str, str], Shift]:
-    """A dead module says nothing at all."""
+    """A dead module sends no readings."""
     return {(place, name): (NULL, NULL) for name in WATCHED}
 
 
 def lost(db: float) -> dict[tuple[str, str], Shift]:
-    """Both ways, both strands."""
+    """Both directions, both strands."""
     return {
         (place, name): shift
         for place in ENDS
@@ -131,13 +131,13 @@ def over_the_ocs(end: int) -> bool:
 
 
 def of_the_cube(end: int) -> bool:
-    """All links of cube 1: in a ring of two, its far ends are in the cubes beside it in each dimension."""
+    """All links of cube 1. In a ring of two, its far ends are in the neighbouring cubes of each dimension."""
     cube, face = end // ENDS_PER_CUBE, end % ENDS_PER_CUBE // 32
     return cube == 1 or cube == (5, 3, 0)[face]
 
 
 def of_the_batch(end: int) -> bool:
-    """Every eighth of a pod of eight cubes, at both ends of their links."""
+    """Every eighth module of a pod of eight cubes, at both ends of their links."""
     return end % 8 == 7
 
 
@@ -149,14 +149,14 @@ def verdict(kind: str, part: str, work: str) -> Said:
 
 
 def at_end(kind: str, work: str, severity: float | None, shows: Shifts, **more: object) -> Row:
-    """A fault of one link end, which diagnosis finds by the readings."""
+    """A fault of one link end, which diagnosis finds from the readings."""
     touches = more.pop("touches", on_the_link)
     found, done = verdict(kind, END, work), (kind, END, work)
     return Row(END, found, done, severity, shows, touches, **more)  # type: ignore[arg-type]  # fields of Row
 
 
 def part_of_ocs(part: str, kind: str, *told: Said, again: tuple[Said, ...] = ()) -> Row:
-    """A part of an OCS, which says so itself. Light stays."""
+    """A part of an OCS, which the OCS reports itself. Light is not affected."""
     name = f"{POD}/{part}"
     back = (said("OcsPartUp", part=name), *again)
     return Row(part, said("OcsPartDown", part=name), (kind, part, "mend"), told=told, again=back)
@@ -173,7 +173,7 @@ def reflects_most_at_its_own_end(_one: OneFault, seen: Seen) -> bool:
 
 
 def reflects_nothing(_one: OneFault, seen: Seen) -> bool:
-    """MPI is over what is received, of which there are 3 dB less: by so much it rises at most."""
+    """MPI is relative to the received light, of which there are 3 dB less: it rises by at most as much."""
     return all(max(seen.shifts(end, "mpi_db")) < 3.5 for end in (OWN, FAR))
 
 
@@ -186,7 +186,7 @@ def leaks_at_its_own_end(_one: OneFault, seen: Seen) -> bool:
 
 
 def never_changes(one: OneFault, seen: Seen) -> bool:
-    """To the last digit as it was at the beginning, and with its time; the far end's move."""
+    """Equal to the last digit to its first value, with its first time; the readings of the far end change."""
     first = int(np.flatnonzero(seen.ends == OWN)[0])
     then = Seen.of(one, one.now_us - 30 * US_PER_MIN)
     own = [then.now.field(name)[first].tolist() == seen.now.field(name)[first].tolist() for name in WATCHED]
@@ -200,14 +200,14 @@ def is_an_hour_old(one: OneFault, seen: Seen) -> bool:
 
 
 def is_not_of_this_light(_one: OneFault, seen: Seen) -> bool:
-    """Lanes of one strand are apart as those of no light are, and nothing of it is at the far end."""
+    """The lanes of one strand differ as without light, and the far end shows none of it."""
     place = int(np.flatnonzero(seen.ends == OWN)[0])
     lanes = (seen.now.rx_power_dbm - seen.sound.rx_power_dbm)[place].reshape(2, 4)
     return float(lanes.std(axis=1).max()) > 1.0
 
 
 def flapped(one: OneFault, _seen: Seen) -> bool:
-    """Thirty seconds is more than is ridden out: the link went down and up each time."""
+    """Thirty seconds exceed the ride-through time: the link went down and up each time."""
     return [LINK_DOWN.fits(m) for m in one.since if m.type == "LinksChanged"] == [True, False] * 3
 
 
@@ -388,7 +388,7 @@ POD_ROWS: dict[FaultKind, Row] = {
 
 
 def works_of(kind: str, row: Row) -> Counter[tuple[str, str, str]]:
-    """What technicians have to do, by kind of fault, part and work: of a batch at every end of it."""
+    """The expected repair jobs by kind of fault, part and work: for a batch, one at every end."""
     word, part, work = row.work
     parts = [f"{POD}/{part}"]
     if kind == "batch":
@@ -397,7 +397,7 @@ def works_of(kind: str, row: Row) -> Counter[tuple[str, str, str]]:
 
 
 def assert_seen(row: Row, one: OneFault) -> None:
-    """Telemetry shows it at the ends where it should, and nothing at others."""
+    """Telemetry shows the fault at the expected ends, and at no others."""
     seen = Seen.of(one)
     assert seen.changed_documents() == {end for end in seen.ends.tolist() if row.touches(end)}
     for place, end in ENDS.items():
@@ -420,8 +420,8 @@ def assert_in_order(log: list[Envelope], wanted: tuple[Said, ...]) -> None:
 
 
 def assert_repaired(one: OneFault, works: Counter[tuple[str, str, str]], by_diagnosis: bool) -> None:
-    """What was opened and not called off is what should be done, and is done; verdicts come of readings and
-    not of faults, reports of others of what happened."""
+    """The repair jobs that were opened and not cancelled are the expected ones and are done. Verdicts come
+    from readings, reports from other services' messages."""
     bodies: dict[str, list[Any]] = {
         type_: [m.body for m in one.since if m.type == type_] for type_ in REPAIR_TYPES
     }
@@ -450,8 +450,8 @@ def assert_over(one: OneFault) -> None:
 
 
 def assert_as_before(one: OneFault, *, patched: bool) -> None:
-    """Nothing stands out, light and readings are what they were, and so is what people read of all parts; but
-    for modules that were replaced, which are others, and the far ends of their links."""
+    """Nothing stands out: light, readings and all displayed parts are as before, except for replaced modules
+    and the far ends of their links."""
     diagnosis, was, now = one.state("diagnosis"), one.before["transceivers"], one.state("transceivers")
     assert isinstance(diagnosis, DiagnosisState)
     assert isinstance(now, TransceiversState)
@@ -484,7 +484,7 @@ def assert_as_before(one: OneFault, *, patched: bool) -> None:
 @pytest.mark.parametrize(
     "kind", rotating(kinds_of(plant_of("superpod", pod_config().hardware)), "a pod until it is repaired")
 )
-def test_a_fault_of_a_pod_is_seen_found_and_repaired(kind: FaultKind) -> None:
+def test_a_fault_of_a_pod_is_visible_detected_and_repaired(kind: FaultKind) -> None:
     row = POD_ROWS[kind]
     one = OneFault(POD, pod_config(), kind, row.part, row.severity)
     if row.switched:
@@ -506,7 +506,7 @@ def test_a_fault_of_a_pod_is_seen_found_and_repaired(kind: FaultKind) -> None:
     assert_as_before(one, patched=row.patched)
 
 
-def test_a_stuck_module_hides_what_becomes_of_its_laser_until_it_is_replaced() -> None:
+def test_a_module_with_stuck_readings_hides_a_laser_fault_until_it_is_replaced() -> None:
     one = OneFault(POD, pod_config(), "stuck", END, None)
     one.inject("laser", END, 3.0, one.now_us + US_PER_MIN)
     (found,) = one.run_to(said("VerdictGiven"))
@@ -528,7 +528,8 @@ LINKS = {(0, 1): 256, (0, 2): 256, (1, 2): 256}
 
 @dataclass(frozen=True)
 class NetworkRow:
-    """Who tells of it, in which words, and how; `left`, links of pairs that carry less than before."""
+    """Who reports the fault, in which message, and how; `left` is the links of pairs that carry less than
+    before."""
 
     part: str
     found: Said
@@ -562,7 +563,7 @@ NETWORK_ROWS: dict[FaultKind, NetworkRow] = {
 
 
 def carrying(log: list[Envelope]) -> dict[tuple[int, int], int]:
-    """The links of every pair of blocks that carry traffic, as they were told."""
+    """The links of every pair of blocks that carry traffic, as reported."""
     found: dict[tuple[int, int], int] = {}
     for message in log:
         if isinstance(message.body, TrunksChanged):
@@ -590,5 +591,5 @@ def test_a_fault_of_a_network_is_reported_and_repaired(kind: FaultKind) -> None:
     assert_over(one)
 
 
-def test_no_kind_of_fault_is_without_a_row() -> None:
+def test_every_kind_of_fault_has_a_row() -> None:
     assert FAULTS.keys() == POD_ROWS.keys() | NETWORK_ROWS.keys()

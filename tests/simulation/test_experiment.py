@@ -1,5 +1,5 @@
-"""Experiments as people run them: the same numbers on one worker or two, after a kill as without one, and
-whatever fails."""
+"""Experiments as people run them: the results do not depend on the number of workers, on kills, or on failed
+runs."""
 
 import json
 import subprocess
@@ -62,7 +62,7 @@ def command(document: Path, *words: str) -> list[str]:
     return [sys.executable, "-m", "ops.cli", "experiment", "run", str(document), *words]
 
 
-def test_on_one_worker_or_two_the_dataset_is_the_same(document: Path) -> None:
+def test_the_dataset_does_not_depend_on_the_number_of_workers(document: Path) -> None:
     one, digest = swept(document, "one")
     two, same = swept(document, "two", workers=2)
     assert digest == same
@@ -72,7 +72,7 @@ def test_on_one_worker_or_two_the_dataset_is_the_same(document: Path) -> None:
     assert len({row.digest for row in one.rows.values()}) == 8, "every run is another"
 
 
-def test_a_run_is_what_the_lab_reports_of_it(document: Path) -> None:
+def test_a_run_has_the_figures_of_the_lab(document: Path) -> None:
     planned = read_experiment(document)
     trial = run_services(plan_of(planned, SweepRun(planned.variants[1], 2)))
     sites = single_fabric_sites(
@@ -104,7 +104,7 @@ def test_a_run_is_what_the_lab_reports_of_it(document: Path) -> None:
 
 
 @pytest.mark.slow("starts a sweep four times, and kills it three times")
-def test_a_sweep_that_was_killed_continues_with_nothing_lost_or_done_twice(document: Path) -> None:
+def test_a_killed_sweep_resumes_without_losing_or_repeating_runs(document: Path) -> None:
     _, want = swept(document, "whole")
     folder = document.parent / "killed"
     kept: list[set[str]] = []
@@ -149,9 +149,7 @@ def test_a_run_that_fails_is_recorded_and_the_others_continue(
     assert again.rows == found.rows, "what failed is not tried again unasked"
 
 
-def test_workers_that_die_are_replaced_and_at_last_given_up(
-    document: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_that_die_are_replaced_up_to_a_limit(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = sweep._outcomes
     deaths = 2
 
@@ -196,7 +194,7 @@ def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
     assert digest_of(folder) == want
 
 
-def test_it_ends_when_all_is_reported_closely_enough(document: Path) -> None:
+def test_a_sweep_stops_when_all_measures_are_precise_enough(document: Path) -> None:
     document.write_text(
         DOCUMENT.replace("seeds: 4", "seeds: {least: 4, most: 40}")
         + "stop_when: {goodput: {half_width: 0.9}}\n"
@@ -205,7 +203,7 @@ def test_it_ends_when_all_is_reported_closely_enough(document: Path) -> None:
     assert (found.seeds, found.is_enough, len(found.rows)) == (4, True, 8)
 
 
-def test_no_parameter_but_what_varies_differs(document: Path) -> None:
+def test_only_the_varied_parameters_differ(document: Path) -> None:
     planned = read_experiment(document)
     values = planned.experiment.fabric.set
     (site,) = sites_of(planned.experiment, values, document.parent, seed=0)
@@ -214,7 +212,7 @@ def test_no_parameter_but_what_varies_differs(document: Path) -> None:
 
 
 @pytest.mark.slow("starts a sweep on two workers")
-def test_sigterm_ends_the_workers_too_and_keeps_what_is_done(document: Path) -> None:
+def test_sigterm_stops_the_workers_and_keeps_finished_runs(document: Path) -> None:
     document.write_text(DOCUMENT.replace("seeds: 4", "seeds: 400"))
     folder = document.parent / "ended"
     process = subprocess.Popen(
@@ -234,7 +232,7 @@ def test_sigterm_ends_the_workers_too_and_keeps_what_is_done(document: Path) -> 
     assert all(has_ended(pid) for pid in workers)
 
 
-def test_a_report_of_too_few_runs_reports_it(document: Path) -> None:
+def test_a_report_of_too_few_runs_shows_a_warning(document: Path) -> None:
     planned = read_experiment(document)
     folder = document.parent / "few"
     with open_dataset(folder, planned, BUILD, resume=False) as dataset:

@@ -1,4 +1,5 @@
-"""Experiments on a Dask cluster: the same bytes as here, whoever dies on the way; else a sentence."""
+"""Experiments on a Dask cluster: byte-identical results to local workers, whichever process dies; otherwise
+one sentence."""
 
 import json
 import signal
@@ -32,7 +33,7 @@ ENDED_S_MAX = 120.0
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The document, and the digest of its results on two workers of loky."""
+    """The document, and the digest of its results on two local workers."""
     folder = tmp_path_factory.mktemp("here")
     document = folder / "question.yaml"
     document.write_text(DOCUMENT)
@@ -40,7 +41,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def swept_here(document: Path, folder: Path) -> str:
-    """The digest of all results, after what is missing was run on two workers of loky."""
+    """The digest of all results after two local workers ran the missing runs."""
     planned = read_experiment(document)
     with open_dataset(folder, planned, software_version(), resume=True) as dataset:
         run_sweep(planned, dataset, workers=2)
@@ -57,7 +58,7 @@ def begun(document: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 def struck(process: subprocess.Popen[str], folder: Path, strike: Callable[[], None]) -> tuple[int, str, str]:
-    """(exit code, stdout, stderr) of a run that is struck when the first two runs are there."""
+    """(exit code, stdout, stderr) of a run that is interrupted when the first two runs are finished."""
     until = time.monotonic() + ENDED_S_MAX
     while done(folder) < 2 and time.monotonic() < until and process.poll() is None:
         time.sleep(0.01)
@@ -71,7 +72,7 @@ def done(folder: Path) -> int:
 
 
 @pytest.mark.slow("starts a Dask cluster, and kills a worker")
-def test_with_a_worker_killed_the_dataset_is_the_same(here: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_killed_worker_does_not_change_the_dataset(here: tuple[Path, str], tmp_path: Path) -> None:
     document, want = here
     folder = tmp_path / "r"
     with dask_cluster(tmp_path / "dask", workers=1) as dask:
@@ -85,7 +86,7 @@ def test_with_a_worker_killed_the_dataset_is_the_same(here: tuple[Path, str], tm
 
 
 @pytest.mark.slow("starts a Dask cluster, and kills its scheduler")
-def test_where_the_scheduler_dies_what_is_done_is_kept(here: tuple[Path, str], tmp_path: Path) -> None:
+def test_finished_runs_are_kept_if_the_scheduler_dies(here: tuple[Path, str], tmp_path: Path) -> None:
     document, want = here
     folder = tmp_path / "r"
     with dask_cluster(tmp_path / "dask", workers=2) as dask:
@@ -121,7 +122,7 @@ def test_a_run_that_kills_its_workers_is_reported_after_all_others(
 
 
 @pytest.mark.slow("starts a Dask cluster")
-def test_ctrl_c_keeps_what_is_done(here: tuple[Path, str], tmp_path: Path) -> None:
+def test_ctrl_c_keeps_finished_runs(here: tuple[Path, str], tmp_path: Path) -> None:
     document, want = here
     folder = tmp_path / "r"
     with dask_cluster(tmp_path / "dask", workers=2) as dask:
@@ -169,7 +170,7 @@ def test_a_cluster_without_workers_is_refused(here: tuple[Path, str], tmp_path: 
 
 
 @pytest.mark.slow("waits for a scheduler that does not answer")
-def test_where_no_scheduler_answers_that_is_reported(here: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_missing_scheduler_is_reported(here: tuple[Path, str], tmp_path: Path) -> None:
     process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1")
     _, error = process.communicate(timeout=ENDED_S_MAX)
     assert (process.returncode, error) == (
@@ -179,12 +180,12 @@ def test_where_no_scheduler_answers_that_is_reported(here: tuple[Path, str], tmp
 
 
 @pytest.mark.parametrize("address", ["", "nonsense", "http://a:80", "tcp://a", "tcp://a:80/x", "a b:1"])
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_an_invalid_address_is_refused(address: str) -> None:
     with pytest.raises(InvalidInput, match="not the address of a scheduler"), cluster_at(address):
         pass
 
 
-def test_a_port_that_is_none_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_port_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT_S", 0.2)
     with pytest.raises(OperationFailed, match="no scheduler answers"), cluster_at("127.0.0.1:99999"):
         pass
@@ -202,7 +203,7 @@ def test_without_dask_it_shows_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow("runs twelve labs on two workers")
-def test_workers_here_go_without_a_cluster(here: tuple[Path, str], tmp_path: Path) -> None:
+def test_local_workers_need_no_cluster(here: tuple[Path, str], tmp_path: Path) -> None:
     process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1", "--workers", "2")
     _, error = process.communicate(timeout=ENDED_S_MAX)
     assert process.returncode == 2

@@ -1,4 +1,4 @@
-"""Results as data frames: what the documentation shows, run as it stands there, whatever a dataset holds."""
+"""Results as data frames: the code blocks of the documentation run as written on every kind of dataset."""
 
 import re
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def made(folder: Path, vary: str) -> None:
 
 
 def shown() -> Mapping[str, Any]:
-    """What the blocks of the documentation come to, one after the other."""
+    """The results of the documentation's code blocks, in order."""
     found: dict[str, Any] = {}
     blocks = BLOCK.findall(DOCS.read_text())
     assert len(blocks) == 3
@@ -51,7 +51,7 @@ def shown() -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("vary", VARIED.values(), ids=VARIED)
-def test_the_documentation_reads_what_was_run(
+def test_the_code_of_the_documentation_reads_the_dataset(
     vary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -85,7 +85,7 @@ def test_points_of_a_latin_hypercube_are_read(tmp_path: Path, monkeypatch: pytes
     assert points == sorted(runs["failures.host_per_day"])
 
 
-def test_what_varies_later_is_a_column_of_what_is_there(
+def test_a_parameter_that_varies_later_becomes_a_column_of_earlier_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Every ready experiment, in its quick form."""
+"""Every ready-made experiment, in its quick form."""
 
 import math
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_every_ready_experiment_runs_and_every_figure_has_an_interval(name: str,
     assert "answers nothing" in html_report(results, "lightwave experiment run", "1+abc")
 
 
-def test_each_claims_something_that_may_be_false() -> None:
+def test_every_ready_experiment_has_a_falsifiable_claim() -> None:
     assert len(ready()) >= 10
     for name, _ in ready():
         planned = read_experiment(FOLDER / f"{name}.yaml")
@@ -44,7 +44,7 @@ def test_each_claims_something_that_may_be_false() -> None:
         assert planned.experiment.compare is not None, name
 
 
-def test_a_quick_form_has_all_variants_and_less_of_all_else() -> None:
+def test_a_quick_form_has_all_variants_and_less_of_everything_else() -> None:
     planned = read_experiment(FOLDER / "technicians.yaml")
     small = quick_version(planned)
     assert small.variants == planned.variants

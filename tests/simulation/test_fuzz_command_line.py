@@ -1,5 +1,5 @@
-"""Anything at all behind every command: it ends with an exit code that is documented, a mistake is one
-sentence, and wrong usage leaves nothing behind. Nothing begins that would not end."""
+"""Random words after every command: it ends with a documented exit code, a mistake is one sentence, and wrong
+usage leaves nothing behind. No command runs that would not end."""
 
 import io
 import os
@@ -56,14 +56,14 @@ BEGINS = (
 
 @dataclass(frozen=True)
 class Place:
-    """Where the lines are typed: an empty working folder, files elsewhere, a twin that knows nothing."""
+    """Where the lines run: an empty working folder, files elsewhere, and a twin without data."""
 
     folder: Path
     paths: tuple[str, ...]
     twin: FakeTwin
 
     def saved(self, words: list[str]) -> list[str]:
-        """A line as the corpus has it, which knows no folder of this machine."""
+        """A line in the form of the corpus, without folders of this machine."""
         return [word.replace(str(self.folder.parent), HOME) for word in words]
 
     def typed(self, saved: list[str]) -> list[str]:
@@ -103,7 +103,7 @@ class Done:
 
 
 def run(words: list[str]) -> Done:
-    """One line, as the program `lightwave` runs it."""
+    """Run one line as the program `lightwave` does."""
     out, err = io.StringIO(), io.StringIO()
 
     def late(_number: int, _frame: object) -> NoReturn:
@@ -123,7 +123,7 @@ def run(words: list[str]) -> Done:
 
 
 def raw(text: str) -> list[str]:
-    """The characters that a terminal would obey."""
+    """The characters that control a terminal."""
     return [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
 
 
@@ -141,7 +141,7 @@ def check(words: list[str], done: Done, *, page: bool) -> None:
 
 
 @pytest.mark.parametrize("path", rotating(leaves(root), "forty drawn lines a command"), ids=" ".join)
-def test_whatever_is_typed_ends_in_good_order(place: Place, path: list[str]) -> None:
+def test_any_line_ends_with_a_documented_exit_code(place: Place, path: list[str]) -> None:
     command, name = leaf(root, path), " ".join(path)
     seen = set()
     for number in [*range(EXAMPLES), *explored(EXAMPLES, name)]:
@@ -156,8 +156,8 @@ def test_whatever_is_typed_ends_in_good_order(place: Place, path: list[str]) -> 
         seen.add(kind)
 
 
-def test_saved_lines_end_in_good_order(place: Place) -> None:
-    """One of every kind that was seen for every command, and all that failed once."""
+def test_saved_lines_end_with_a_documented_exit_code(place: Place) -> None:
+    """One line of every kind for every command, and all lines that failed once."""
     assert len(CORPUS.cases) > len(leaves(root))
     for saved in CORPUS.cases:
         ends_in_good_order(place, place.typed(saved))

@@ -1,4 +1,4 @@
-"""Where chip-time went, at any moment of what the seed draws: exact, additive, and never less than before."""
+"""Chip-time accounting at random times of random runs: exact, additive and monotonic."""
 
 import random
 from itertools import pairwise
@@ -33,7 +33,8 @@ WORK = {"productive", "uncommitted", "lost"}
 
 
 def assert_exact(chip_time: ChipTime) -> None:
-    """Nothing below nothing, all that there is, and no more; slices are part of what their owners used."""
+    """No category is negative, they add up to all chip-time, and slices are a part of what their owners
+    used."""
     assert sum(chip_time.chip_us.values()) == chip_time.total_chip_us
     assert min(chip_time.chip_us.values()) >= 0
     for group, used in chip_time.used.items():
@@ -44,14 +45,14 @@ def assert_exact(chip_time: ChipTime) -> None:
 
 
 def never_less(before: ChipTime, now: ChipTime) -> bool:
-    """Whether no place fell but the one that is a level."""
+    """Whether no category fell, except the one that is a level."""
     level = before.used_by()["uncommitted"]
     falls = {place: us - now.chip_us[place] for place, us in before.chip_us.items()}
     return max(us for place, us in falls.items() if place != "uncommitted") <= 0 <= level
 
 
 @pytest.mark.parametrize("seed", [*GATE, *REST])
-def test_every_chip_microsecond_is_in_one_place_at_any_time(seed: int) -> None:
+def test_every_chip_microsecond_is_in_one_category_at_any_time(seed: int) -> None:
     scenario = draw_scenario(seed)
     lab = pod_lab(scenario.config)
     draw = random.Random(seed)
@@ -76,8 +77,8 @@ def test_every_chip_microsecond_is_in_one_place_at_any_time(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [*GATE, *REST[:2]])
-def test_an_hour_reported_from_living_slices_alone_is_that_reported_from_all(seed: int) -> None:
-    """To the microsecond, and the whole run too, which counts slices that ended on the way."""
+def test_the_accounting_of_an_hour_from_living_slices_equals_that_from_all_slices(seed: int) -> None:
+    """To the microsecond, for the whole run too, which includes slices that ended during it."""
     scenario = draw_scenario(seed)
     config = scenario.config.model_copy(
         update={"workload": scenario.config.workload.model_copy(update={"duration_mean_h": 1.0})}
@@ -98,7 +99,7 @@ def between(since: SiteTotals, end: SiteTotals) -> FabricSpan:
 
 
 def ended(read_totals: SiteTotals) -> list[str]:
-    """Slices that ended and have accounting of their own."""
+    """Slices that ended and have their own accounting."""
     totals = read_totals[POD]
     assert isinstance(totals, PodTotals)
     return [name for name, slice_time in totals.chip_time.slices.items() if slice_time.ended_us is not None]

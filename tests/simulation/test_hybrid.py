@@ -1,5 +1,5 @@
-"""Superpods that meet over a datacenter network: what a job over two pods gets from it, and what becomes of
-the job when the network loses something."""
+"""Superpods joined by a datacenter network: the bandwidth that it gives a multislice job, and the effect on
+the job when the network loses a part."""
 
 import pytest
 
@@ -46,7 +46,7 @@ ASKED_US, BROKEN_US, MENDED_US, END_US = (hours * US_PER_HOUR + 1 for hours in (
 
 
 def run(kind: FaultKind, target: str, until_us: int = END_US) -> tuple[Lab, list[Envelope]]:
-    """A job over both pods, and a part of the network that is broken for four hours."""
+    """A job over both pods, while a part of the network is broken for four hours."""
     log: list[Envelope] = []
     problems: list[str] = []
     checkers = AllCheckers()
@@ -72,20 +72,20 @@ def run(kind: FaultKind, target: str, until_us: int = END_US) -> tuple[Lab, list
     return lab, log
 
 
-def told_mbps(log: list[Envelope]) -> list[tuple[int, int]]:
-    """(when, Mb/s) of all that the job was told."""
+def reported_mbps(log: list[Envelope]) -> list[tuple[int, int]]:
+    """(time, Mb/s) of every bandwidth that was reported to the job."""
     return [(m.at_us, m.body.mbps) for m in log if isinstance(m.body, JobBandwidthSet)]
 
 
 def links(lab: Lab) -> int:
-    """Between the blocks of the two pods."""
+    """The links between the blocks of the two pods."""
     state = lab.site.instance("dcn-0", "traffic").state
     assert isinstance(state, TrafficState)
     return int(state.links[0, 1])
 
 
 def speeds(lab: Lab) -> list[int]:
-    """How fast the job goes in each of its pods."""
+    """The speed of the job in each of its pods."""
     found = []
     for pod in PODS:
         state = lab.site.instance(pod, "jobs").state
@@ -95,7 +95,7 @@ def speeds(lab: Lab) -> list[int]:
 
 
 def cubes(lab: Lab) -> list[int]:
-    """How many cubes the job holds in each of its pods."""
+    """The number of cubes that the job has in each of its pods."""
     found = []
     for pod in PODS:
         state = lab.site.instance(pod, "scheduler").state
@@ -104,9 +104,9 @@ def cubes(lab: Lab) -> list[int]:
     return found
 
 
-def test_a_job_goes_as_fast_as_its_pods_can_exchange_gradients() -> None:
+def test_the_gradient_exchange_limits_the_speed_of_a_job() -> None:
     lab, log = run("bundle", "dcn-0/block-0/bundle-1", BROKEN_US - 1)
-    gbps = told_mbps(log)[-1][1] / 1_000
+    gbps = reported_mbps(log)[-1][1] / 1_000
     assert gbps > 0
     state = lab.site.instance("pod-0", "jobs").state
     assert isinstance(state, JobsState)
@@ -118,7 +118,7 @@ def test_a_job_goes_as_fast_as_its_pods_can_exchange_gradients() -> None:
 
 def test_a_cut_bundle_slows_the_job_until_it_is_spliced() -> None:
     _, log = run("bundle", "dcn-0/block-0/bundle-1")
-    told = told_mbps(log)
+    told = reported_mbps(log)
     before = [mbps for at_us, mbps in told if at_us < BROKEN_US][-1]
     meanwhile = next(mbps for at_us, mbps in told if BROKEN_US <= at_us < MENDED_US)
     after = next(mbps for at_us, mbps in told if at_us >= MENDED_US)
@@ -135,21 +135,21 @@ def test_a_cut_bundle_slows_the_job_until_it_is_spliced() -> None:
     assert chain == ["JobBandwidthSet", "TrunksChanged", "FaultBegan", "InjectFault"]
 
 
-def test_a_job_whose_pod_is_cut_off_stands_and_keeps_its_cubes() -> None:
+def test_a_job_whose_pod_is_cut_off_stops_and_keeps_its_cubes() -> None:
     lab, log = run("block", "dcn-0/block-1", MENDED_US - 1)
-    assert told_mbps(log)[-1][1] == 0
+    assert reported_mbps(log)[-1][1] == 0
     assert speeds(lab) == [1, 1]
     assert cubes(lab) == [8, 8]
     lab, log = run("block", "dcn-0/block-1")
-    assert told_mbps(log)[-1][1] > 0
+    assert reported_mbps(log)[-1][1] > 0
     assert min(speeds(lab)) > 1
 
 
 @pytest.mark.parametrize(("broken", "given"), [(True, 1), (False, None)])
-def test_where_a_network_retires_its_jobs_go_as_where_there_is_none(broken: bool, given: int | None) -> None:
-    """Also what it gave last, were it nothing, holds no longer."""
+def test_jobs_of_a_retired_network_run_as_without_a_network(broken: bool, given: int | None) -> None:
+    """The last reported bandwidth no longer applies either, even if it was 0."""
     lab, log = run("block", "dcn-0/block-1", BROKEN_US + 1 if broken else BROKEN_US - 1)
-    before = joint_speed_ppm(FULL_SPEED, STEP_US, GRADIENT, 2, told_mbps(log)[-1][1] / 1_000)
+    before = joint_speed_ppm(FULL_SPEED, STEP_US, GRADIENT, 2, reported_mbps(log)[-1][1] / 1_000)
     assert speeds(lab) == [given or before, given or before]
     lab.run(END_US, [LabRequest(lab.site.now_us + 1, "dcn-0", FabricRetired(), 3)])
     assert speeds(lab) == [FULL_SPEED, FULL_SPEED]
@@ -157,7 +157,7 @@ def test_where_a_network_retires_its_jobs_go_as_where_there_is_none(broken: bool
 
 
 @pytest.mark.parametrize("first", [None, "dcn-0"], ids=["no network before", "one retired before"])
-def test_a_network_that_joins_carries_the_jobs_that_run_already(first: str | None) -> None:
+def test_a_network_that_joins_later_carries_running_jobs(first: str | None) -> None:
     log: list[Envelope] = []
     pods = {pod: superpod_config(QUIET) for pod in PODS}
     before = {first: config_from_sections("dcn", NETWORK, first)} if first else {}
@@ -173,7 +173,7 @@ def test_a_network_that_joins_carries_the_jobs_that_run_already(first: str | Non
     lab.run(MENDED_US, requests[-1:])
     assert speeds(lab) == [1, 1], "its first links are made yet, and qualified"
     lab.run(END_US)
-    mbps = told_mbps(log)[-1][1]
+    mbps = reported_mbps(log)[-1][1]
     given = joint_speed_ppm(FULL_SPEED, STEP_US, GRADIENT, 2, mbps / 1_000)
     assert 1 < given < FULL_SPEED
     assert speeds(lab) == [given, given]
@@ -189,8 +189,9 @@ def test_a_network_that_joins_carries_the_jobs_that_run_already(first: str | Non
     assert last.rings == ()
 
 
-def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:
-    """The pod's block is down when the job is asked for, and back an hour later: cubes were kept in vain."""
+def test_a_job_does_not_start_before_the_network_reaches_its_pods() -> None:
+    """The block of the pod is down when the job is requested, and up an hour later. Until then cubes are kept
+    without effect."""
     log: list[Envelope] = []
     fabrics = {pod: superpod_config(QUIET) for pod in PODS} | {
         "dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")
@@ -219,7 +220,7 @@ def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:
     assert set(given_up) == {"the network did not reach pod-1 within 600 s (scheduler.pods_hold_s)"}
     lab.run(back_us + US_PER_HOUR // 60)
     assert cubes(lab) == [8, 8]
-    assert told_mbps(log)[-1][1] > 0
+    assert reported_mbps(log)[-1][1] > 0
     told = [(m.at_us, m.body.pods) for m in log if isinstance(m.body, PodsCutOff) and m.at_us >= ASKED_US - 1]
     assert told == [(ASKED_US - 1, ("pod-1",)), (back_us, ())]
     checkers = AllCheckers()
@@ -227,8 +228,8 @@ def test_a_job_does_not_begin_before_the_network_reaches_its_pods() -> None:
 
 
 @pytest.mark.parametrize("gradient_gb", [0, 20_000])
-def test_the_network_makes_trunks_for_what_the_job_sends(gradient_gb: int) -> None:
-    """Gradients of 20 TB a step are more than the trunk of a uniform mesh between the pods carries."""
+def test_the_network_sizes_trunks_for_the_traffic_of_the_job(gradient_gb: int) -> None:
+    """Gradients of 20 TB per step exceed the trunk between the pods in a uniform mesh."""
     pods = {pod: superpod_config([*QUIET, f"workload.multipod_gradient_gb={gradient_gb}"]) for pod in PODS}
     lab = Lab("campus", pods | {"dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")}, services_of)
     lab.run(ASKED_US)

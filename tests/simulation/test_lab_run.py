@@ -1,4 +1,4 @@
-"""What `lab run` counts, injects, and leaves behind where it is interrupted."""
+"""What `lab run` counts and injects, and the files of an interrupted run."""
 
 import contextlib
 import os
@@ -42,7 +42,7 @@ def counted(plan: RunPlan) -> dict[str, Any]:
 
 
 def test_a_warm_up_is_simulated_and_not_counted() -> None:
-    """What is counted in the warm-up and what is counted after it are together what the whole run counts."""
+    """The counts of the warm-up and of the rest add up to those of the whole run."""
     warm, rest, whole = (counted(RunPlan(sites(), *days)) for days in ((2.0,), (3.0, 2.0), (5.0,)))
     for word in COUNTS:
         assert warm["slices"][word] + rest["slices"][word] == whole["slices"][word], word
@@ -60,8 +60,8 @@ def test_a_warm_up_is_simulated_and_not_counted() -> None:
 WORK = {"productive", "uncommitted", "lost"}
 
 
-def test_goodput_of_a_warm_up_and_of_what_follows_is_that_of_the_whole() -> None:
-    """What was done in the warm-up and kept or lost behind it is none of what follows."""
+def test_the_goodput_of_the_warm_up_and_of_the_rest_adds_up() -> None:
+    """Work of the warm-up that is kept or lost after it does not count for the rest."""
     warm, rest, whole = (counted(RunPlan(sites(), *days)) for days in ((2.0,), (3.0, 2.0), (5.0,)))
     for pod, days in ((warm, 2), (rest, 3), (whole, 5)):
         chip_us = pod["goodput"]["chip_us"]
@@ -77,7 +77,7 @@ def test_goodput_of_a_warm_up_and_of_what_follows_is_that_of_the_whole() -> None
     assert rest["goodput"]["chip_us"]["uncommitted"] == all_of_it["uncommitted"]
 
 
-def test_the_log_does_not_know_of_a_warm_up() -> None:
+def test_the_log_does_not_depend_on_the_warm_up() -> None:
     warm, plain = (
         run_lab(RunPlan(sites(), *days), jobs=1, log=None, repeat=REPEAT) for days in ((1.0, 0.5), (1.5,))
     )
@@ -85,7 +85,7 @@ def test_the_log_does_not_know_of_a_warm_up() -> None:
     assert (warm.fabric_days, plain.fabric_days) == (1.0, 1.5)
 
 
-def test_injected_faults_begin_and_end_when_they_are_requested_to(tmp_path: Path) -> None:
+def test_injected_faults_start_and_end_at_the_requested_times(tmp_path: Path) -> None:
     path, pods = tmp_path / "log.zst", sites(2)
     texts = ["ocs:pod-1/ocs-17@6h+10m", "link:pod-1/cube-3/+y/7@1h+30s", "host:pod-0/cube-2/host-1@0s+1h"]
     plan = RunPlan(pods, 1.0, requests=injections(texts, pods, 1.0))
@@ -108,7 +108,7 @@ def test_injected_faults_begin_and_end_when_they_are_requested_to(tmp_path: Path
     assert result.interrupted is False
 
 
-def test_injected_faults_are_as_bad_as_requested_and_come_as_slowly(tmp_path: Path) -> None:
+def test_injected_faults_have_the_requested_severity_and_onset(tmp_path: Path) -> None:
     path, pods = tmp_path / "log", sites(1)
     texts = [
         "connector:cube-2/+y/7@2h+1h,onset=30m,severity=3",
@@ -132,7 +132,7 @@ def test_injected_faults_are_as_bad_as_requested_and_come_as_slowly(tmp_path: Pa
 def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
     tmp_path: Path, sign: signal.Signals
 ) -> None:
-    """The signal reaches every process, as a terminal's and `timeout`'s do."""
+    """The signal reaches every process, as those of a terminal and of `timeout` do."""
     get_reusable_executor().shutdown()  # another test's workers began otherwise
     log = tmp_path / "year.jsonl.zst"
     far = RunPlan(sites(2), 36_500.0)
@@ -173,8 +173,8 @@ def test_a_run_that_ends_within_its_warm_up_has_no_figures(warmup_days: float, c
     assert len(result.reports) == counted_fabrics
 
 
-def test_a_run_that_is_stopped_at_its_first_time_has_figures_of_no_time() -> None:
-    """Nothing was there to be used, and nothing was lost."""
+def test_a_run_that_stops_at_its_start_has_figures_of_an_empty_span() -> None:
+    """No time was available, and none was lost."""
     with open_shared_progress(1, None) as board:
         board.stop()
         (report,) = run_site(RunPlan(sites(), 30.0, spans=True), 0, None, board).reports
@@ -184,7 +184,7 @@ def test_a_run_that_is_stopped_at_its_first_time_has_figures_of_no_time() -> Non
 
 
 def test_a_run_stops_within_a_simulated_day_and_continues_from_there() -> None:
-    """What is stopped between two cascades is where any run is at that moment."""
+    """A run that stops between two cascades has the state of any run at that time."""
     config = sites()[0].fabrics["pod-0"]
     whole, cut = (Lab("pod-0", {"pod-0": config}, services_of) for _ in range(2))
     looks = iter([False] * 20 + [True])
@@ -196,7 +196,7 @@ def test_a_run_stops_within_a_simulated_day_and_continues_from_there() -> None:
     assert cut.log_sha256 == whole.log_sha256
 
 
-def test_progress_is_reported_whatever_the_number_of_processes() -> None:
+def test_progress_is_reported_for_any_number_of_processes() -> None:
     for jobs in (1, 2):
         told: list[float] = []
         run_lab(RunPlan(sites(3), 1.0), jobs=jobs, log=None, repeat=REPEAT, progress=told.append)
@@ -204,7 +204,7 @@ def test_progress_is_reported_whatever_the_number_of_processes() -> None:
         assert told[-1] == 1.0
 
 
-def test_a_log_that_is_no_file_is_written_itself(tmp_path: Path) -> None:
+def test_a_log_that_is_not_a_regular_file_is_written_directly(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[bytes] = []

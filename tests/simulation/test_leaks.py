@@ -1,5 +1,5 @@
 """Ten thousand random lifetimes of slices on a small pod, with faults, drains, preemptions, repairs and
-releases in any order: when all have ended nothing of them is left, anywhere, and no state has grown."""
+releases in any order. When all have ended, no state has a trace of them or has grown."""
 
 import random
 from collections import Counter
@@ -71,7 +71,7 @@ def drawn_trace(draw: random.Random, lifetimes: int) -> tuple[TraceRow, ...]:
 
 
 def drawn_acts(draw: random.Random, lifetimes: int, quiet_us: int) -> list[LabRequest]:
-    """What operators do, and at last every cube undrained."""
+    """Random requests of operators; at the end every cube is undrained."""
     times = sorted(draw.randrange(1, quiet_us) for _ in range(ACTS_A_DAY * lifetimes // A_DAY))
     acts = [(at_us, drawn_act(draw, lifetimes * at_us // quiet_us)) for at_us in times]
     acts += [(quiet_us, UndrainCube(cube=f"{POD}/cube-{cube}")) for cube in range(CUBES)]
@@ -96,7 +96,7 @@ def drawn_act(draw: random.Random, asked: int) -> Body:
 
 
 def lived(lifetimes: int, policy: list[str]) -> tuple[Site, Counter[str]]:
-    """The site after so many slices have ended and all that broke is repaired, and what was said."""
+    """The site after this many slices have ended and all faults are repaired, and the emitted messages."""
     draw = random.Random(lifetimes)
     quiet_us = round((lifetimes / A_DAY + 0.5) * US_PER_DAY)
     config = superpod_config(
@@ -145,12 +145,12 @@ def scheduler_of(site: Site) -> SchedulerState:
 
 
 def left_over(state: object, names: str) -> dict[str, object]:
-    """Of these tables of a state, those that have anything in them."""
+    """Those of these tables of a state that are not empty."""
     return {name: table for name in names.split() if (table := getattr(state, name))}
 
 
 def sizes(site: Site) -> dict[str, int]:
-    """Bytes of every state as it is stored, but for the trace, which is asked of it."""
+    """Size in bytes of every stored state, without the requested trace."""
     found = {}
     for instance in site.instances:
         state = instance.state
@@ -192,7 +192,7 @@ def check_nothing_is_left(site: Site) -> None:
 
 
 def check_circuits(scheduler: SchedulerState, ocs: object) -> None:
-    """What stands, stands for nobody, and the scheduler knows of it."""
+    """All remaining circuits are unused, and the scheduler knows them."""
     assert isinstance(ocs, OcsState)
     assert left_over(ocs, "connects restores") == {}
     assert np.all(ocs.owner == NO_OWNER)
@@ -206,14 +206,14 @@ def check_circuits(scheduler: SchedulerState, ocs: object) -> None:
     assert np.array_equal(ocs.made, expected != NO_PORT)
 
 
-def test_nothing_is_left_of_some_hundred_slices() -> None:
+def test_some_hundred_slices_leave_nothing_behind() -> None:
     site, said = lived(LIFETIMES // 20, ["scheduler.backfill=easy", "scheduler.quotas=team-0=25%"])
     check_nothing_is_left(site)
     assert sum(said.values()) > LIFETIMES // 20
 
 
 @pytest.mark.slow("ten thousand slices in a pod of 27 cubes")
-def test_nothing_is_left_of_ten_thousand_slices() -> None:
+def test_ten_thousand_slices_leave_nothing_behind() -> None:
     policy = ["scheduler.backfill=easy", "scheduler.quotas=team-0=25%"]
     site, said = lived(LIFETIMES, policy)
     check_nothing_is_left(site)
@@ -231,6 +231,6 @@ def test_nothing_is_left_of_ten_thousand_slices() -> None:
         ["scheduler.backfill=none", "scheduler.hot_spares=1", "scheduler.route_around_share=0.5"],
     ],
 )
-def test_nothing_is_left_whatever_the_policy(policy: list[str]) -> None:
+def test_no_scheduling_policy_leaves_anything_behind(policy: list[str]) -> None:
     site, _ = lived(LIFETIMES // 5, policy)
     check_nothing_is_left(site)

@@ -1,4 +1,5 @@
-"""Whatever dies, repeats or goes back, a live twin's log is the lab's, and each request is applied once."""
+"""Whatever is killed, repeated or rolled back, the log of a live twin equals the lab's, and each request is
+applied once."""
 
 import random
 
@@ -46,7 +47,7 @@ def some_request(chance: random.Random, fabric: str) -> Body:
 
 
 def folded_again(site: str, messages: list[Envelope]) -> Site:
-    """The lab on the root messages; asserts that it writes the same log."""
+    """The lab run on the root messages; asserts that it writes the same log."""
     replay = Replay(Site(site, services_of))
     differences = [replay.feed(place, message) for place, message in enumerate(messages)]
     assert not any(differences), next(filter(None, differences))
@@ -56,13 +57,13 @@ def folded_again(site: str, messages: list[Envelope]) -> Site:
 
 
 @pytest.mark.parametrize("seed", [*sliced(SEEDS, always=FAILED_ONCE), *explored(EXPLORED, "live")])
-def test_the_log_of_a_seed_of_this_commit_is_the_labs(seed: int) -> None:
+def test_the_log_of_a_seed_of_this_commit_equals_the_labs(seed: int) -> None:
     check_log_is_the_labs(seed)
 
 
 @pytest.mark.slow("twelve live twins of 1,800 steps each, every fold with its own copy of a state")
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_the_log_is_the_labs_whatever_happens(seed: int) -> None:
+def test_the_log_equals_the_labs_whatever_happens(seed: int) -> None:
     check_log_is_the_labs(seed)
 
 

@@ -1,4 +1,4 @@
-"""The lab's faults and repairs against closed forms: machine repair, and alternating renewal."""
+"""The lab's faults and repairs against closed forms: machine repair and alternating renewal."""
 
 import math
 
@@ -31,7 +31,7 @@ HARDWARE = (
 
 
 def faults(*pairs: str, seed: int = 3) -> list[Envelope]:
-    """Beginnings and ends of faults in a pod of hosts that break and nothing else."""
+    """Start and end of the faults in a pod of which only hosts fail."""
     kept: list[Envelope] = []
 
     def keep(lines: bytes) -> None:
@@ -43,7 +43,7 @@ def faults(*pairs: str, seed: int = 3) -> list[Envelope]:
 
 
 def mean_down(messages: list[Envelope]) -> float:
-    """Mean number of faults at a time, over the whole run."""
+    """Time average of the number of active faults over the whole run."""
     area_us = 0
     for message in messages:
         left_us = DAYS * US_PER_DAY - message.at_us
@@ -57,7 +57,8 @@ def mean_down(messages: list[Envelope]) -> float:
 @pytest.mark.slow("hundreds of days for an interval of some percent")
 @pytest.mark.parametrize(("crews", "within"), [(1, 0.15), (2, 0.08), (HOSTS, 0.03)])
 def test_the_lab_has_as_many_hosts_down_as_the_birth_death_chain(crews: int, within: float) -> None:
-    """Few crews, for whom the queue depends on how repair times vary, and one for every host."""
+    """With few crews, where the queue depends on the variance of repair times, and with a crew for every
+    host."""
     repair_h = 12.0 if crews == 1 else 24.0
     messages = faults(
         f"repairs.technicians={crews}",
@@ -72,7 +73,7 @@ def test_the_lab_has_as_many_hosts_down_as_the_birth_death_chain(crews: int, wit
 
 @pytest.mark.slow("hundreds of days for an interval of some percent")
 def test_with_a_crew_for_every_host_only_the_mean_repair_time_counts() -> None:
-    """Insensitivity: repair times that hardly vary and those that vary wildly leave as many down."""
+    """Insensitivity: the variance of repair times does not change the mean number of hosts down."""
     process = AlternatingRenewal(1.0 / FAILURES_PER_DAY, 1.0)
     # The variance of the mean over a span, in steady state with exponential times.
     share, span = process.availability, process.relaxation * DAYS

@@ -1,5 +1,5 @@
-"""Jobs over several pods in sites drawn from a seed: all slices of a job have cubes or none, none are kept
-for longer than is said, and the job is equally far in all of its pods, to the microsecond."""
+"""Multislice jobs in random sites: all slices of a job have cubes or none has, no cubes are held longer than
+allowed, and the progress of the job is equal in all of its pods, to the microsecond."""
 
 import math
 import random
@@ -47,7 +47,7 @@ QUIET = ["pod.cubes=8", "workload.enabled=false", "failures.enabled=false"]
 
 
 def run(campus: Campus) -> tuple[list[Envelope], list[str]]:
-    """(The log, what was wrong with it or between two root messages)."""
+    """(The log, problems in it or between two root messages)."""
     log: list[Envelope] = []
     problems: list[str] = []
     checkers = AllCheckers()
@@ -69,13 +69,13 @@ def run(campus: Campus) -> tuple[list[Envelope], list[str]]:
 
 
 @pytest.mark.parametrize("seed", [*sliced(SEEDS, always=FAILED_ONCE), *explored(EXPLORED, "jobs")])
-def test_a_seed_of_this_commit_parts_no_slices_of_a_job(seed: int) -> None:
+def test_no_seed_of_this_commit_separates_the_slices_of_a_job(seed: int) -> None:
     assert run(draw_campus(seed))[1] == []
 
 
 @pytest.mark.slow("eighteen campuses of several pods, checked after every root message")
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
-def test_no_seed_parts_the_slices_of_a_job(first: int) -> None:
+def test_no_seed_separates_the_slices_of_a_job(first: int) -> None:
     said: Counter[str] = Counter()
     broken = {}
     for seed in range(first, first + BATCH):
@@ -88,8 +88,8 @@ def test_no_seed_parts_the_slices_of_a_job(first: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100, 103))
-def test_states_that_are_stored_and_read_back_continue_as_if_nothing_had_happened(seed: int) -> None:
-    """As after a crash: what is kept for speed only is made anew, in the middle of holds and back-offs."""
+def test_stored_and_loaded_states_continue_unchanged(seed: int) -> None:
+    """As after a crash: caches are rebuilt, also during holds and backoffs."""
     campus = draw_campus(seed, days=1.0)
     undisturbed = Lab(SITE, campus.fabrics, services_of)
     undisturbed.run(campus.until_us, campus.requests)
@@ -109,7 +109,7 @@ def test_states_that_are_stored_and_read_back_continue_as_if_nothing_had_happene
 
 
 def two_pods(*requests: tuple[int, RequestSlice | InjectFault], hold_s: int = 600) -> list[Envelope]:
-    """The log of two pods in which nothing happens but what is asked of the first."""
+    """The log of two pods that receive only the given requests to the first."""
     config = superpod_config([*QUIET, f"scheduler.pods_hold_s={hold_s}"], seed=5)
     asked = [LabRequest(at_us, "pod-0", body, number) for number, (at_us, body) in enumerate(requests, 1)]
     log, problems = run(Campus({"pod-0": config, "pod-1": config}, asked, US_PER_DAY))
@@ -126,7 +126,7 @@ def of(log: list[Envelope], kind: type) -> list[Envelope]:
     return [message for message in log if type(message.body) is kind]
 
 
-def test_where_both_pods_have_room_the_job_begins_at_once() -> None:
+def test_a_job_starts_at_once_if_both_pods_have_room() -> None:
     log = two_pods((US_PER_S, over_both()))
     (joined,) = of(log, PodsJoined)
     assert isinstance(joined.body, PodsJoined)
@@ -144,8 +144,8 @@ def test_where_both_pods_have_room_the_job_begins_at_once() -> None:
     assert [getattr(body, "ends", None) for body in parted] == ["finished", "finished"]
 
 
-def test_cubes_that_are_kept_without_effect_are_given_back_in_time_and_others_get_them() -> None:
-    """The other pod is full for hours; a slice of one pod comes, and needs what is kept."""
+def test_held_cubes_are_released_in_time_for_other_slices() -> None:
+    """The other pod is full for hours; a slice of one pod arrives and needs the held cubes."""
     full = RequestSlice(shape=(8, 8, 8), duration_us=6 * US_PER_HOUR)
     log = two_pods(
         (US_PER_S, over_both(shape=(8, 8, 8), duration_us=5 * US_PER_HOUR)),
@@ -160,8 +160,8 @@ def test_cubes_that_are_kept_without_effect_are_given_back_in_time_and_others_ge
     assert third.at_us < joined[1].at_us, "one pod's slice does not wait for another's job"
 
 
-def test_two_jobs_that_keep_cubes_from_each_other_both_run() -> None:
-    """Each asks the pods in its own order, at the same moment, for all there is."""
+def test_two_jobs_that_hold_cubes_from_each_other_both_run() -> None:
+    """Each job requests all cubes of the pods in its own order, at the same time."""
     log = two_pods(
         (US_PER_S, over_both(shape=(8, 8, 8), tier="research")),
         (US_PER_S, over_both(shape=(8, 8, 8), tier="research", pods=("pod-1", "pod-0"))),
@@ -172,9 +172,9 @@ def test_two_jobs_that_keep_cubes_from_each_other_both_run() -> None:
 
 @pytest.mark.parametrize("seed", [14, 21, 23])
 @pytest.mark.parametrize("hold_s", [600, 3_600])
-def test_no_jobs_keep_each_other_from_their_cubes_for_ever(seed: int, hold_s: int) -> None:
-    """Four pods, each full until a moment of its own, and two or three jobs over most of them: their holds
-    begin at different moments, and whoever gives up in one pod had cubes in another."""
+def test_no_jobs_deadlock_over_cubes(seed: int, hold_s: int) -> None:
+    """Four pods, each full until its own time, and two or three jobs over most of them. Their holds start at
+    different times, and a job that gives up in one pod had cubes in another."""
     draw = random.Random(seed)
     pods = [f"pod-{number}" for number in range(4)]
     pairs = [*QUIET, f"scheduler.pods_hold_s={hold_s}"]
@@ -195,7 +195,7 @@ def test_no_jobs_keep_each_other_from_their_cubes_for_ever(seed: int, hold_s: in
         assert max(joined) < 12 * US_PER_HOUR
 
 
-def test_a_fault_in_one_pod_stalls_the_job_in_all_and_frees_nothing() -> None:
+def test_a_fault_in_one_pod_stops_the_job_in_all_pods_and_frees_nothing() -> None:
     config = superpod_config([*QUIET, "scheduler.decision_s=30"], seed=5)
     asked = [
         LabRequest(US_PER_S, "pod-0", over_both(duration_us=None), 1),
@@ -218,7 +218,7 @@ def test_a_fault_in_one_pod_stalls_the_job_in_all_and_frees_nothing() -> None:
     assert jobs["pod-0"].jobs[0].progress.usage.recovering > 0
 
 
-def test_a_pod_that_is_not_there_refuses_the_job() -> None:
+def test_a_job_over_a_missing_pod_is_refused() -> None:
     log = two_pods((US_PER_S, over_both(pods=("pod-0", "pod-7"))), hold_s=60)
     (parted,) = of(log, PodsParted)
     assert getattr(parted.body, "reason", "") == "pods: pod-7 is not a pod of this site"
@@ -251,7 +251,8 @@ WANTS = [
 def asked_by(
     pods: Mapping[str, list[str]], customers: Mapping[str, str | None], *later: LabRequest
 ) -> list[Envelope]:
-    """The log of some pods and of a network; on its blocks hang those that have an entry in `customers`."""
+    """The log of some pods and a network. The pods with an entry in `customers` are attached to its
+    blocks."""
     fabrics = {pod: superpod_config(said, seed=n) for n, (pod, said) in enumerate(pods.items(), start=1)}
     log: list[Envelope] = []
 
@@ -273,15 +274,15 @@ def network(customers: Mapping[str, str | None]) -> DcnConfig:
 
 
 def partners(log: list[Envelope], day: int, until_day: int = 99) -> set[tuple[str, str]]:
-    """(pod, the other that it asked) in some days."""
+    """(pod, its partner in a multislice job) for some days."""
     found = [(m.fabric, m.body, m.at_us // US_PER_DAY) for m in of(log, PodAsked)]
     return {
         (pod, body.pod) for pod, body, at in found if isinstance(body, PodAsked) and day <= at < until_day
     }
 
 
-def test_a_pod_that_the_network_does_not_join_is_no_partner() -> None:
-    """Whether it hangs on no block, or on one of another customer; and also where it came later."""
+def test_an_unattached_pod_is_not_a_partner() -> None:
+    """The pod is attached to no block or to a block of another customer, also if it joined later."""
     comes = FabricCommissioned(site=SITE, config=superpod_config(QUIET))
     pods = {f"pod-{n}": WANTS for n in range(4)} | {"pod-4": QUIET}
     on_blocks = {"pod-0": None, "pod-1": "them", "pod-3": None}
@@ -297,7 +298,7 @@ def test_a_pod_that_the_network_does_not_join_is_no_partner() -> None:
     assert large, "these run alone what they want"
 
 
-def test_a_network_that_comes_or_goes_changes_who_is_a_partner() -> None:
+def test_a_network_that_joins_or_retires_changes_the_partners() -> None:
     pods, on_blocks = {f"pod-{n}": WANTS for n in range(3)}, {"pod-0": None, "pod-2": None}
     comes = FabricCommissioned(site=SITE, config=network(on_blocks))
     log = asked_by(

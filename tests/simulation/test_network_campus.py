@@ -1,6 +1,5 @@
-"""A swarm of sites of a network and the pods that hang on its blocks, with jobs over several pods: every
-invariant holds, all pods of a job know what the network gives it, and a life can be replayed, or stored and
-read back at any moment."""
+"""Random sites of a network, attached pods and multislice jobs: every invariant holds, all pods of a job know
+its bandwidth, and a run can be replayed, or stored and loaded at any time."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -47,7 +46,7 @@ STEP_US = US_PER_HOUR // 2
 
 
 def unheard(site: Site) -> Iterator[str]:
-    """Jobs that have joined and go otherwise than by what the network told them, at a quiet moment."""
+    """Running jobs whose speed contradicts the last reported bandwidth, while no message is in flight."""
     told: dict[str, float] = {}
     joined: set[str] = set()
     given: dict[str, set[float | None]] = {}
@@ -68,7 +67,7 @@ def unheard(site: Site) -> Iterator[str]:
 
 
 def run_seed(seed: int, said: Counter[str]) -> list[str]:
-    """What was wrong with a seed's life, in the log or between two root messages."""
+    """Problems of a seed's run, in the log or between two root messages."""
     campus = draw_network_campus(seed)
     checkers = AllCheckers()
     problems: list[str] = []
@@ -92,19 +91,19 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
 @pytest.mark.parametrize(
     "seed", [*sliced(len(SEEDS), SEEDS[0], always=FAILED_ONCE), *explored(EXPLORED, "campuses")]
 )
-def test_a_seed_of_this_commit_parts_no_job_and_breaks_no_invariant(seed: int) -> None:
+def test_no_seed_of_this_commit_separates_a_job_or_breaks_an_invariant(seed: int) -> None:
     assert run_seed(seed, Counter()) == []
 
 
 @pytest.mark.slow("six campuses of pods and a network, checked after every root message")
-def test_no_seed_parts_a_job_or_breaks_an_invariant() -> None:
+def test_no_seed_separates_a_job_or_breaks_an_invariant() -> None:
     said: Counter[str] = Counter()
     broken = {seed: problems for seed in SEEDS if (problems := run_seed(seed, said))}
     assert broken == {}
     assert {name for name in SAID if said[name] < SAID_MIN} == set()
 
 
-def test_a_life_is_replayed_from_its_log_and_continues_from_what_was_stored(tmp_path: Path) -> None:
+def test_a_run_is_replayed_from_its_log_and_continues_from_stored_states(tmp_path: Path) -> None:
     campus, lines = draw_network_campus(REPLAYED), list[bytes]()
     lab = Lab(SITE, campus.fabrics, services_of, lambda data: lines.extend(data.splitlines(keepends=True)))
     lab.run(campus.until_us, campus.requests)
@@ -129,8 +128,8 @@ def test_a_life_is_replayed_from_its_log_and_continues_from_what_was_stored(tmp_
     assert site_digest(stored.site) == site_digest(lab.site)
 
 
-def test_a_log_of_a_network_that_was_tampered_with_is_not_clean(tmp_path: Path) -> None:
-    """A change of trunks is dropped."""
+def test_a_manipulated_log_of_a_network_is_not_clean(tmp_path: Path) -> None:
+    """One change of trunks is removed."""
     campus, lines = draw_network_campus(REPLAYED), list[bytes]()
     lab = Lab(SITE, campus.fabrics, services_of, lambda data: lines.extend(data.splitlines(keepends=True)))
     lab.run(6 * US_PER_HOUR)

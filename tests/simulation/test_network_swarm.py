@@ -1,5 +1,5 @@
-"""A swarm of short lives of networks: the invariants hold under whatever the seed draws; then, once nothing
-breaks any more, every circuit carries traffic."""
+"""Random short runs of networks: the invariants hold for every seed; once nothing fails any more, every
+circuit carries traffic."""
 
 from collections import Counter
 
@@ -38,8 +38,8 @@ JUDGED_MIN = 3
 
 
 def unsettled(site: Site) -> list[str]:
-    """In words, what is still broken; and what should carry traffic and doesn't, unless a rewiring is under
-    way."""
+    """The remaining faults in words, and the circuits that should carry traffic and do not, unless a rewiring
+    is in progress."""
     found = []
     topology = site.instance(DCN, "topology").state
     assert isinstance(topology, TopologyState)

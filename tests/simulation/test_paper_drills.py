@@ -1,7 +1,5 @@
-"""What the papers say of failing parts, and the twin is built to do: seen in short lab runs.
-
-One part at a time fails for an hour on one OCS of a pod; the log shows whether circuits are lost.
-"""
+"""Statements of the papers about failing parts, checked in short lab runs. One part at a time fails for an
+hour on one OCS of a pod; the log shows whether circuits are lost."""
 
 import math
 from collections.abc import Iterator
@@ -41,7 +39,7 @@ SIGMAS = 3.0
 
 
 def one_part_fails(kind: FaultKind, technology: str, seed: int) -> ClaimRun:
-    """OCSes of a pod of this technology. A part of this kind fails on one of them, and nothing else."""
+    """A pod with OCSes of this technology. One part of this kind fails on one of them, and nothing else."""
     body = InjectFault(kind=kind, target=f"{POD}/{FAULTS[kind].example}", duration_us=US_PER_HOUR)
     pairs = (
         *(f"ocs.technology={technology}", f"pod.cubes={CUBES.get(technology, 64)}"),
@@ -52,7 +50,7 @@ def one_part_fails(kind: FaultKind, technology: str, seed: int) -> ClaimRun:
 
 
 def ports_lost(run: ClaimRun) -> int:
-    """How many ports lose their circuit; every port counts if a chassis goes dark."""
+    """The number of ports that lose their circuit; all ports count if a chassis goes dark."""
     assert any(isinstance(message.body, FaultBegan) for message in run.messages)
     lost = [message.body for message in run.messages if isinstance(message.body, OcsDown | PortsDown)]
     return sum(len(body.ports) if isinstance(body, PortsDown) else 136 for body in lost)
@@ -60,7 +58,7 @@ def ports_lost(run: ClaimRun) -> int:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", ["supply", "fan"])
-def test_redundant_supplies_and_fans_take_no_circuit(kind: FaultKind, seed: int) -> None:
+def test_a_failed_redundant_supply_or_fan_costs_no_circuit(kind: FaultKind, seed: int) -> None:
     """[LF] 3.2.2."""
     assert ports_lost(one_part_fails(kind, "palomar", seed)) == 0
 
@@ -114,7 +112,7 @@ def test_one_failed_ocs_degrades_every_slice_of_several_cubes(seed: int, ocs: in
 @pytest.mark.parametrize(
     ("kind", "percent_a_day"), [("host", 0.08), ("link", 0.005), ("ocs", 0.04)], ids=["host", "link", "ocs"]
 )
-def test_parts_fail_at_the_rates_that_are_set(kind: FaultKind, percent_a_day: float) -> None:
+def test_parts_fail_at_the_configured_rates(kind: FaultKind, percent_a_day: float) -> None:
     """NSDI 2024, within three deviations of a Poisson count. An OCS fails by any of its parts."""
     pairs = ("transceivers.telemetry_interval_s=0", "repairs.technicians=1000")
     # Without the transceivers, which take most of the time, few ends fail again: 4 % fewer faults of links.

@@ -1,4 +1,4 @@
-"""Every claim of the papers, computed once as a user does: what holds today, and what is known not to."""
+"""Every claim of the papers, computed once by the command: which hold, and which are known not to."""
 
 import json
 import re

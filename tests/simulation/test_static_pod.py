@@ -1,5 +1,5 @@
-"""Static pods live in the lab: the same every time, by the rules, and worse off than superpods for what fixed
-fibres cannot do."""
+"""Static pods in the lab: deterministic, within the rules, and worse than superpods where fixed fibres are a
+disadvantage."""
 
 import random
 from collections import Counter
@@ -70,7 +70,7 @@ is broken cuts boxes, too."""
 
 
 @pytest.mark.slow("two labs of thirty days and their replay")
-def test_thirty_days_are_the_same_every_time_and_replay_to_the_same_states(tmp_path: Path) -> None:
+def test_thirty_days_are_deterministic_and_replay_to_the_same_states(tmp_path: Path) -> None:
     first, second = (run(KIND, 30, tmp_path / f"{n}.zst") for n in (1, 2))
     for name in ("log_sha256", "state_sha256", "messages", "fabrics"):
         assert first[name] == second[name]
@@ -103,9 +103,9 @@ def asked_alike(kind: str) -> tuple[dict[str, Any], Counter[str]]:
 
 
 @pytest.mark.slow("two pods of thirty days")
-def test_on_a_static_pod_the_same_faults_cost_slices_their_place() -> None:
-    """A superpod puts another cube in as long as one is idle, or soon will be; a static pod's slice goes back
-    to the queue and waits for a box."""
+def test_faults_cost_slices_their_place_on_a_static_pod() -> None:
+    """A superpod swaps in another cube if one is idle, or soon will be. The slice of a static pod returns to
+    the queue and waits for a box."""
     (fixed, of_fixed), (switched, of_switched) = asked_alike(KIND), asked_alike("superpod")
     assert fixed["slices"]["requested"] == switched["slices"]["requested"] > 1000
     begun = {kind: count for kind, count in fixed["faults"].items() if count}
@@ -145,7 +145,7 @@ def requests_of(seed: int, days: int) -> list[TraceRow]:
 
 
 def served(kind: str, pairs: list[str], seed: int, rows: list[TraceRow], days: int = 30) -> dict[str, Any]:
-    """The report of a pod that is asked for exactly this."""
+    """The report of a pod that receives exactly these requests."""
     config = config_from_pairs(kind, pairs, seed=seed).model_copy(update={"trace": tuple(rows)})
     lab = Lab(POD, {POD: config}, services_of)
     lab.run(days * US_PER_DAY)
@@ -156,7 +156,7 @@ def is_for_both(row: TraceRow) -> bool:
     return not row.twisted and max(row.shape) <= 16
 
 
-def test_a_static_pod_refuses_what_is_twisted_or_long_and_nothing_else_of_the_mix() -> None:
+def test_a_static_pod_refuses_only_twisted_and_long_shapes_of_the_mix() -> None:
     """It is not asked for again: of what a superpod is asked for, a static pod has a smaller load."""
     rows = requests_of(3, 5)
     report = served(KIND, ["failures.enabled=false"], 3, rows, days=5)
@@ -167,7 +167,7 @@ def test_a_static_pod_refuses_what_is_twisted_or_long_and_nothing_else_of_the_mi
 @pytest.mark.slow("two pods of weeks a case")
 @pytest.mark.parametrize("seed", [1, 3, 7])
 @pytest.mark.parametrize(("pairs", "share_max"), PACKING)
-def test_of_requests_that_both_admit_a_static_pod_serves_fewer(
+def test_a_static_pod_serves_fewer_of_the_requests_that_both_admit(
     pairs: list[str], share_max: float, seed: int
 ) -> None:
     """Boxes do not pack as cubes do. Nothing is refused by either pod, so the difference is not that of
@@ -238,7 +238,7 @@ def act(draw: random.Random) -> Body:
 
 
 def unsettled(site: Site) -> list[str]:
-    """In words, what is still broken."""
+    """The remaining problems in words."""
     found = []
     documents = [
         instance.service.document(instance.state, key)
@@ -364,8 +364,8 @@ def closed_form(cube_availability: float, shape: Shape) -> tuple[float, float]:
 
 @pytest.mark.slow("watches an idle pod for 1,500 days")
 def test_a_cube_is_as_available_as_its_hosts() -> None:
-    """A_host = 1 ÷ (1 + rate × repair), to the power of 16. A host that is seen down at the next heartbeat is
-    so half a minute later than it is: nothing against a day."""
+    """A_host = 1 ÷ (1 + rate × repair), to the power of 16. A host that is detected at the next heartbeat
+    counts as down half a minute late, which is negligible over a day."""
     availability, _ = watched()
     host = 1 / (1 + 0.003 * 1.0)
     assert availability == pytest.approx(host**HOSTS_PER_CUBE, abs=0.004)
@@ -373,9 +373,9 @@ def test_a_cube_is_as_available_as_its_hosts() -> None:
 
 @pytest.mark.slow("watches an idle pod for 1,500 days")
 @pytest.mark.parametrize("shape", WATCHED)
-def test_any_cubes_can_be_placed_as_often_as_the_closed_form_has_it(shape: Shape) -> None:
-    """The lab without its grid is the closed form: P(Binomial(64, a) ≥ k), within four deviations of a share
-    that is seen once in three days."""
+def test_any_cubes_can_be_placed_as_often_as_in_the_closed_form(shape: Shape) -> None:
+    """The lab without its grid is the closed form P(Binomial(64, a) ≥ k), within four deviations of a share
+    that is sampled once in three days."""
     availability, placed = watched()
     _, anywhere = closed_form(availability, shape)
     deviation = (anywhere * (1 - anywhere) / (DAYS / 3)) ** 0.5
@@ -395,8 +395,8 @@ def drawn(cube_availability: float, shape: Shape) -> float:
 
 @pytest.mark.slow("watches an idle pod for 1,500 days")
 @pytest.mark.parametrize("shape", WATCHED)
-def test_the_grid_places_as_often_as_independent_cubes_have_it(shape: Shape) -> None:
-    """Within four deviations of a share that is seen once in three days."""
+def test_the_grid_places_as_often_as_with_independent_cubes(shape: Shape) -> None:
+    """Within four deviations of a share that is sampled once in three days."""
     availability, placed = watched()
     expected = drawn(availability, shape)
     deviation = (expected * (1 - expected) * (3 / DAYS + 1 / DRAWS)) ** 0.5
@@ -426,7 +426,7 @@ def test_the_grid_never_does_better_than_any_cubes(shape: Shape) -> None:
         assert closed_form(availability, shape)[0] == pytest.approx(closed_form(availability, shape)[1])
 
 
-def test_where_hosts_are_up_for_995_of_1000_a_superpod_promises_three_times_the_slices() -> None:
+def test_with_hosts_at_99_5_percent_a_superpod_promises_three_times_the_slices() -> None:
     """[LF] 4.2.2 in the simulated world: of slices of 1,024 chips, had with probability 0.97, a static pod
     has one, wherever it may lie, and a superpod three."""
     boxes_idle: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""What the stores hold of a real fleet under many faults: states, their changes and their documents."""
+"""The stored states of a real fleet under many faults: states, their changes, and documents."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ REQUESTS = [LabRequest((n + 1) * 3 * US_PER_HOUR + 17, POD, body, n + 1) for n, 
 
 @dataclass
 class Kept:
-    """What a runtime keeps along the way, root by root."""
+    """What a runtime stores after each root message."""
 
     site: Site
     stored: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Kept:
         self.stored = {service.name: {} for service in SUPERPOD}
 
     def commit(self, read_by: dict[str, ServiceInstance]) -> None:
-        """As the embedded runtime does it: only of those services that read something."""
+        """Commit as the embedded runtime does: only for services that read a message."""
         for name, instance in read_by.items():
             change = self.trackers[name].changes(instance)
             if change is not None:
@@ -103,7 +103,7 @@ def fresh_documents(site: Site) -> dict[DocumentKey, Any]:
 
 
 def roots(site: Site) -> Iterator[Envelope]:
-    """Every root up to the end, in the lab's order."""
+    """All root messages up to the end, in the lab's order."""
     yield first_message(CONFIG)
     waiting = [*REQUESTS]
     while (due := site.earliest()) is not None and due.due_us is not None:
@@ -116,8 +116,9 @@ def roots(site: Site) -> Iterator[Envelope]:
             yield next_tick(site)
 
 
-def test_what_is_kept_along_the_way_is_always_the_whole() -> None:
-    """After every root: the changes applied are the states, and documents touched are all that changed."""
+def test_incremental_changes_always_equal_the_full_states() -> None:
+    """After every root message, the applied changes equal the states, and the touched documents are all that
+    changed."""
     site = empty_site()
     kept = Kept(site)
     read_by: dict[str, ServiceInstance] = {}
@@ -162,7 +163,7 @@ def check_documents(kept: Kept, root: Envelope) -> None:
 
 
 @pytest.mark.parametrize("hours", [1, 7])
-def test_a_lab_whose_states_are_stored_and_loaded_again_writes_the_same_log(hours: int) -> None:
+def test_a_lab_with_stored_and_loaded_states_writes_the_same_log(hours: int) -> None:
     lines: dict[str, list[bytes]] = {"whole": [], "again": []}
     whole = pod_lab(CONFIG, sink=lines["whole"].append)
     whole.run(END_US, REQUESTS)

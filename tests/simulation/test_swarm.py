@@ -1,5 +1,5 @@
-"""A swarm of short runs: first the invariants hold under whatever the seed draws, then, once nothing breaks
-any more, the pod becomes healthy."""
+"""Random short runs: the invariants hold for every seed; once nothing fails any more, the pod becomes
+healthy."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ def summaries(site: Site) -> dict[str, object]:
 
 
 def spare_ports_dead(site: Site) -> int:
-    """Faults of spare ports: a mirror is not mended, and there is no fibre to move."""
+    """Faults of spare ports. Mirrors are not repaired, and a spare port has no fibre to move."""
     failures, ocs = site.instance(POD, "failures").state, site.instance(POD, "ocs").state
     assert isinstance(failures, FailuresState)
     assert isinstance(ocs, OcsState)
@@ -71,8 +71,8 @@ def spare_ports_dead(site: Site) -> int:
 
 
 def hidden(site: Site, tested: Mapping[int, str]) -> int:
-    """Faults at link ends that no slice uses and of which the last test (end → verdict) says that they are
-    clean: a receiver that needs more light errs by none where there is much. Nobody can know of these."""
+    """Undetectable faults at link ends that no slice uses and whose last test (end → verdict) was clean: a
+    less sensitive receiver makes no errors if there is much light."""
     failures, links = site.instance(POD, "failures").state, site.instance(POD, "transceivers").state
     assert isinstance(failures, FailuresState)
     assert isinstance(links, TransceiversState)
@@ -84,7 +84,7 @@ def hidden(site: Site, tested: Mapping[int, str]) -> int:
 
 
 def unsettled(site: Site, tested: Mapping[int, str] | None = None) -> list[str]:
-    """In words, what is still broken and could be found."""
+    """The remaining detectable problems in words."""
     found = []
     summary = summaries(site)
     cubes, failures, links = summary["cubes"], summary["failures"], summary["transceivers"]
@@ -114,8 +114,8 @@ def unsettled(site: Site, tested: Mapping[int, str] | None = None) -> list[str]:
 
 
 def link_tests(site: Site, at_us: int, first: int) -> list[LabRequest]:
-    """What operators do about link ends that no slice has used since they went bad: of these no light tells.
-    A link that carries light is left to the diagnosis."""
+    """Requests of operators to test link ends that went bad while no slice used them, because no light shows
+    it. Links that carry light are left to the diagnosis."""
     failures, links = site.instance(POD, "failures").state, site.instance(POD, "transceivers").state
     assert isinstance(failures, FailuresState)
     assert isinstance(links, TransceiversState)
@@ -182,10 +182,8 @@ def test_no_seed_breaks_an_invariant_and_every_pod_recovers(first: int) -> None:
 @pytest.mark.parametrize(
     ("technology", "cubes"), [("robotic", 16), ("wavelength", 16), ("mems", 16), ("piezo", 8)]
 )
-def test_ocses_of_other_technologies_break_no_invariant_as_their_parts_fail(
-    technology: str, cubes: int
-) -> None:
-    """Also those over which not every link has the light that it needs, so that nothing settles."""
+def test_failing_ocses_of_other_technologies_break_no_invariant(technology: str, cubes: int) -> None:
+    """Also with those over which some links have too little light, so that the pod never settles."""
     pairs = [f"pod.cubes={cubes}", f"ocs.technology={technology}", "workload.duration_mean_h=0.5"]
     struck: list[tuple[int, FaultKind, str, int]] = [
         (9_000, "ocs", "ocs-9", 10_800),

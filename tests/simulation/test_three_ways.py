@@ -1,4 +1,4 @@
-"""Closed forms, the kernel in its three forms, and the full services come to the same numbers."""
+"""Closed forms, the three forms of the kernel, and the full services give the same figures."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def planned(
 def test_the_kernel_has_the_figures_of_the_services_under_the_same_seed(
     values: dict[str, Any], days: float
 ) -> None:
-    """Not in the mean but run by run: the same faults strike, and the same repairs take as long."""
+    """Not only in the mean but run by run: the same faults occur, and the same repairs take as long."""
     found = planned(values, days)
     assert found.method.name == "kernel"
     plan = plan_of(found, SweepRun(found.variants[0], 3))
@@ -53,8 +53,8 @@ def test_the_kernel_has_the_figures_of_the_services_under_the_same_seed(
         assert one.figures == pytest.approx(two.figures, rel=1e-9)
 
 
-def test_closed_forms_are_what_the_kernel_comes_to_in_the_mean() -> None:
-    """Within the 99.9 % interval over 60 seeds, of each measure."""
+def test_closed_forms_equal_the_means_of_the_kernel() -> None:
+    """Within the 99.9 % interval over 60 seeds, for each measure."""
     found = planned(QUIET | {"repairs.technicians": 40}, 365.0, 40.0)
     assert found.method.name == "exact"
     first = plan_of(found, SweepRun(found.variants[0], 0))
@@ -66,10 +66,10 @@ def test_closed_forms_are_what_the_kernel_comes_to_in_the_mean() -> None:
 
 
 @pytest.mark.parametrize(("machines", "crews", "failing"), [(128, 128, 0.01), (128, 2, 0.01), (48, 1, 0.015)])
-def test_all_forms_of_the_kernel_have_as_many_down_as_the_chain(
+def test_all_forms_of_the_kernel_have_as_many_hosts_down_as_the_chain(
     machines: int, crews: int, failing: float
 ) -> None:
-    """Each within its 99.9 % interval over independent runs; with identities the forms are one to the bit."""
+    """Each within its 99.9 % interval over independent runs. With identities, the forms are bit-identical."""
     expected = machine_repair(machines, crews, failing, 1.0).mean_down
     shop = machine_shop(machines, crews, failing, 1.0)
     for loop in (plain, compiled()):
@@ -91,7 +91,7 @@ def test_all_forms_of_the_kernel_have_as_many_down_as_the_chain(
         (QUIET | {"repairs.technicians": 40}, {}, "kernel", "fabric.warm_up_days 0 is too short"),
     ],
 )
-def test_the_cheapest_way_that_can_answer_is_taken_and_explains_why(
+def test_the_cheapest_sufficient_method_is_used_and_explained(
     values: dict[str, Any], more: dict[str, Any], name: str, said: str
 ) -> None:
     found = planned(values, **more).method
@@ -106,11 +106,11 @@ def test_the_cheapest_way_that_can_answer_is_taken_and_explains_why(
         ("exact", QUIET, "method: exact cannot answer this: repairs.technicians 4"),
     ],
 )
-def test_a_way_that_cannot_answer_is_refused(asked: str, values: dict[str, Any], said: str) -> None:
+def test_an_insufficient_method_is_refused(asked: str, values: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidDocument, match=said):
         planned(values, method=asked)
 
 
-def test_a_way_that_is_requested_is_taken() -> None:
+def test_a_requested_method_is_used() -> None:
     assert planned(QUIET, method="services").method.name == "services"
     assert planned(QUIET, method="kernel").method.name == "kernel"

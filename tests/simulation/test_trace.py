@@ -1,4 +1,4 @@
-"""A recorded trace, played in the lab: every row becomes one slice, at its time, of the next shape."""
+"""A recorded trace in the lab: every row becomes one slice, at its time, of the next larger shape."""
 
 import random
 import re
@@ -36,7 +36,7 @@ def write_trace(path: Path) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.slow("thousands of slices")
-def test_thousands_of_rows_all_end_in_one_state(tmp_path: Path) -> None:
+def test_each_of_thousands_of_rows_ends_in_one_state(tmp_path: Path) -> None:
     rows = write_trace(tmp_path / "trace.csv")
     trace = read_trace(tmp_path / "trace.csv", SuperpodConfig())
     config = superpod_config(["pod.cubes=16", "failures.enabled=false"], seed=1, trace=trace)
@@ -56,7 +56,7 @@ def test_thousands_of_rows_all_end_in_one_state(tmp_path: Path) -> None:
 
 
 def test_an_exact_estimate_is_never_overrun(tmp_path: Path) -> None:
-    """Circuits, preflight, start-up and writes are no surprise to who plans with it."""
+    """An exact estimate includes circuits, preflight, startup and checkpoints."""
     path = tmp_path / "trace.csv"
     path.write_text(
         "submit_s,duration_s,chips,estimate_s\n"
@@ -71,7 +71,7 @@ def test_an_exact_estimate_is_never_overrun(tmp_path: Path) -> None:
     assert [m.body.slice for m in messages if isinstance(m.body, SliceOverran)] == [f"{POD}/slice-4"]
 
 
-def test_columns_that_may_be_given(tmp_path: Path) -> None:
+def test_optional_columns(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text(
         "\ufeffchips,submit_s,duration_s,shape,twisted,priority\r\n"
@@ -85,7 +85,7 @@ def test_columns_that_may_be_given(tmp_path: Path) -> None:
     assert (second.shape, second.twisted, second.priority) == ((4, 4, 8), False, 0)
 
 
-def test_columns_of_who_wants_it_and_how_long_they_think_it_takes(tmp_path: Path) -> None:
+def test_columns_for_owner_and_estimate(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text(
         "submit_s,duration_s,chips,owner,tier,estimate_s\n0,60,64,team-3,production,90.5\n1,60,64,,,\n"
