@@ -229,7 +229,7 @@ def test_stops_a_leftover_server_of_the_same_folder_under_another_path(
     monkeypatch.chdir(server.folder.parent)
     again = EmbeddedValkey(Path(server.folder.name))
     again.ensure()
-    assert server._process.wait(10) == -signal.SIGKILL
+    assert server._process.wait(60) == -signal.SIGKILL
     assert content(again) == {"a": "1"}
     again.stop()
 

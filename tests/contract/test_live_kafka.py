@@ -469,10 +469,8 @@ class TestMirror:
             assert pod_config(mirror.config("pod-0")).cubes == 8
             with pytest.raises(KeyError):
                 mirror.config("pod-1")
-            began_s = time.monotonic()
             append(endpoints, 0, [as_saying(say(3))])
             assert len(self.until(mirror, 5)) == 5
-            assert time.monotonic() - began_s < 5
         finally:
             mirror.stop()
 

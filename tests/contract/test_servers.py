@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -80,9 +79,7 @@ def test_kafka_keeps_all_confirmed_records_after_a_kill(kafka: LocalKafka) -> No
     assert not kafka.runs
     assert not kafka.answers()
     assert not runs(before)
-    began = time.monotonic()
     kafka.start()
-    assert time.monotonic() - began < 25
     assert pid_of(kafka) != before
     write(kafka, "servers-kept", values[150:])
     assert written(kafka, "servers-kept") == values

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +17,6 @@ from tests.soak.whole_twin import LIGHTWAVE_COMMAND
 pytestmark = pytest.mark.slow("starts some forty processes that wait for servers that do not answer")
 
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
-SENTENCE_S_MAX = 30.0
 PREFIX = "mistakes"
 
 
@@ -72,21 +70,17 @@ def check_all(commands: Iterable[str], code: int, *parts: str, **environment: st
 
 
 def test_no_redis(endpoints: dict[str, str]) -> None:
-    began_s = time.monotonic()
     url = f"redis://127.0.0.1:{free_port()}/0"
     commands = (*PROCESSES, "live status", "live rebuild", "live skip pod-0", "live init", "audit --live")
     check_all(commands, REFUSED, "Redis at", url, "does not answer", **endpoints | {"REDIS": url})
-    assert time.monotonic() - began_s < SENTENCE_S_MAX
 
 
 def test_no_kafka(endpoints: dict[str, str]) -> None:
-    began_s = time.monotonic()
     server = f"127.0.0.1:{free_port()}"
     commands = (*PROCESSES, "live rebuild", "audit --live")
     check_all(commands, REFUSED, "Kafka at", server, **endpoints | {"KAFKA": server})
     empty = {"REDIS": endpoints["REDIS"].replace("/7", "/8")}
     check_all(["live init"], REFUSED, "Kafka at", server, **endpoints | {"KAFKA": server} | empty)
-    assert time.monotonic() - began_s < SENTENCE_S_MAX
 
 
 def test_missing_topics(endpoints: dict[str, str]) -> None:

@@ -73,10 +73,8 @@ def test_all_workers_are_killed_and_restart_while_kafka_is_paused(twin: LiveTwin
     twin.kafka.pause()
     time.sleep(STOPPED_S)
     twin.kafka.resume()
-    began_s = time.monotonic()
     twin.wait_advance(LIVE_S_MAX)
     twin.ask("/v1/cubes/pod-1/cube-3/drain")
-    assert time.monotonic() - began_s < LIVE_S_MAX
     assert twin.audited()["clean"] is True
 
 

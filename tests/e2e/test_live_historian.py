@@ -128,21 +128,21 @@ def test_queries_about_the_past_repeat_the_answers_of_then(twin: LiveTwin) -> No
         then = asked(twin, fabric)
     twin.wait_for("the clock has come there", lambda: twin.get("/v1/clock")["now_us"] > at_us)
     assert asked(twin, fabric, f"&at={at_us}us") == then
-    told = twin.json("get", "cubes", "--at", f"{at_us}us", "--fabric", fabric)
-    assert told == then[0]
+    found = twin.json("get", "cubes", "--at", f"{at_us}us", "--fabric", fabric)
+    assert found == then[0]
 
 
 def test_a_bisect_includes_the_part_of_a_site_that_is_ahead_of_the_clock(twin: LiveTwin) -> None:
     twin.ask("/v1/cubes/pod-1/cube-5/drain")
     drains = ("bisect", "cubes.pod-1/cube-5.drained == true")
     twin.wait_for("what follows is on the log", lambda: twin.run(*drains).returncode == 0)
-    (turn,) = twin.json(*drains)["turns"]
-    at = quote(turn["message"]["id"], safe="")
+    (transition,) = twin.json(*drains)["transitions"]
+    at = quote(transition["message"]["id"], safe="")
     assert twin.get(f"/v1/cubes/pod-1/cube-5?at={at}")["drained"] is True
     with twin.paused():
         newest = twin.get("/v1/events?fabric=pod-1&limit=1")[-1]
         found = twin.json(*drains, "--from", newest["id"])
-        assert (found["held"], found["from_us"]) == (True, newest["at_us"])
+        assert (found["held_at_start"], found["from_us"]) == (True, newest["at_us"])
 
 
 def test_a_killed_or_paused_historian_delays_no_other_process_and_continues(twin: LiveTwin) -> None:
@@ -218,9 +218,9 @@ def test_a_flipped_byte_in_redis_is_reported(twin: LiveTwin) -> None:
     assert sentence.startswith(f"cubes@pod-1: {field.decode()} in Redis differs from the fold of the log at")
     assert f"of partition {partition}" in sentence
     assert measured(twin, "states_wrong") == 1
-    told = f"{HISTORIAN}: {sentence}"
-    twin.wait_for("it is told to all", lambda: told in twin.status()["problems"], FOUND_S_MAX)
-    twin.wait_for("the gateway tells it", lambda: told in gateway_problems(twin), FOUND_S_MAX)
+    problem = f"{HISTORIAN}: {sentence}"
+    twin.wait_for("all processes report it", lambda: problem in twin.status()["problems"], FOUND_S_MAX)
+    twin.wait_for("the gateway reports it", lambda: problem in gateway_problems(twin), FOUND_S_MAX)
     assert twin.said(HISTORIAN).count(f"cubes@pod-1: {field.decode()} in Redis differs") == 1
     value[-2] ^= 1
     with redis.Redis.from_url(twin.redis.url) as client:

@@ -87,7 +87,7 @@ def ask(
 ) -> tuple[int, http.client.HTTPMessage, bytes]:
     """(status, headers, body); (0, …) if there is no answer."""
     context = TlsFiles(authority.ca).context()
-    link = http.client.HTTPSConnection("localhost", port, timeout=20, context=context)
+    link = http.client.HTTPSConnection("localhost", port, timeout=60, context=context)
     sent = {"Authorization": f"Bearer {TOKEN}"} | {name.replace("_", "-"): it for name, it in headers.items()}
     try:
         link.request(method, path, body=body, headers=sent)
@@ -125,13 +125,13 @@ def test_the_gateway_authorizes_as_without_the_proxy(proxied: int, authority: Au
 def test_events_arrive_as_they_happen(proxied: int, authority: Authority) -> None:
     """A proxy that buffers would delay them until there are kilobytes."""
     context = TlsFiles(authority.ca).context()
-    link = http.client.HTTPSConnection("localhost", proxied, timeout=20, context=context)
+    link = http.client.HTTPSConnection("localhost", proxied, timeout=60, context=context)
     link.request("GET", "/v1/events/stream?type=CubeDrained", headers={"Authorization": f"Bearer {TOKEN}"})
     stream = link.getresponse()
     assert stream.status == 200
     assert ask(authority, proxied, "POST", "/v1/cubes/pod-0/cube-5/drain?wait=10")[0] == 200
     began_s = time.monotonic()
     while not (line := stream.readline()).startswith(b"data: "):
-        assert time.monotonic() - began_s < 20
+        assert time.monotonic() - began_s < 60
     assert b'"pod-0/cube-5"' in line or b"CubeDrain" in line
     link.close()

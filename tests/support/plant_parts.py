@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from shared.models.plant.plant import NO_END, Part, Plant
+from shared.models.plant.plant_format import NO_END, Part, Plant
 
 
 def parts_of(plant: Plant, word: str, fabric: str) -> Iterator[Part]:

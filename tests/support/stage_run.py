@@ -138,7 +138,7 @@ class _Running:
 
 
 def run(stages: Sequence[Stage], *, slow: bool, together: int) -> Iterator[Result]:
-    """Run the stages in order, `together` at a time; start no more after a failure."""
+    """Run the stages in order, `together` at a time; without slow tests, start no more after a failure."""
     waiting, running = list(stages), list[_Running]()
     try:
         while running or waiting:
@@ -153,7 +153,7 @@ def run(stages: Sequence[Stage], *, slow: bool, together: int) -> Iterator[Resul
                     running.remove(one)
                     one.print_output()
                     result = one.result()
-                    if result.problems:
+                    if result.problems and not slow:
                         waiting.clear()
                     yield result
     finally:

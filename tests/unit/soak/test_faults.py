@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 from collections.abc import Iterator
 from email.message import Message
@@ -399,11 +398,9 @@ def test_all_of_a_kind_are_paused_together(context: FaultContext, twin: Any) -> 
 
 
 def test_a_command_is_killed_on_its_way_and_done_again(context: FaultContext) -> None:
-    began_s = time.monotonic()
     killed = context.command(
         "-c", "import time; print('begun', flush=True); time.sleep(60)", kill_after_s=2.0
     )
-    assert time.monotonic() - began_s < 30
     assert killed.code == -9
     assert context.command("-c", "print('whole')") == CommandResult(
         ("-c", "print('whole')"), 0, "whole\n", ""
