@@ -1,4 +1,4 @@
-"""Scheduler timers: when the next one is due, and what a Tick does."""
+"""Scheduler timers: when the scheduler wakes next, and what it then does."""
 
 from schemas.envelope import Envelope
 from schemas.messages.scheduler import SliceOverran

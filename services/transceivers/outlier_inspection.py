@@ -1,4 +1,6 @@
-"""Inspections of link ends: which ends are outliers by their module readings.
+"""Inspections of link ends: when which ends are read, and what is reported of outliers.
+
+`outlier_thresholds` decides whether an end is one.
 
 An inspection knows the accepted values and the made circuits, but not the faults. A sound end reads as
 expected but for noise, and noise alone passes a threshold only at ends that are already near one

@@ -1,4 +1,4 @@
-"""Drives a copy of a site into the future: the one driver of every what-if query and forecast.
+"""Runs a copy of a site into the future: the one driver of every what-if query and forecast.
 
 A copy runs as every runtime runs a site. Observers see each cascade: a root message and all that follows from
 it.

@@ -1,4 +1,4 @@
-"""Alignment of the two mirrors of a circuit: an open-loop slew by table, then camera frames ([LF] 3.2.2).
+"""Camera alignment of a circuit's two mirrors: an open-loop slew by table, then camera frames ([LF] 3.2.2).
 
 A monitor beam at 850 nm lights each mirror array, and a camera images it. A *try* starts with an open-loop
 slew, which leaves a pointing error of two tilts on either mirror. Each frame then measures the tilts with

@@ -1,4 +1,4 @@
-"""The receiver of one lane: levels, noise, beat and the resulting bit error rate.
+"""The receiver of one lane: levels, noise, beat and the resulting error rate, the last step of `lane_ber`.
 
 [LF] 3.3.1, 4.1.2, Figures 11 and 12. Light of average power P has 2 (NRZ) or 4 (PAM4) evenly spaced levels.
 The noise of each level adds up in variances of photocurrent: thermal, shot, laser intensity noise, distortion

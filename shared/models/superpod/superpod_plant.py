@@ -1,4 +1,4 @@
-"""The plant of a superpod: cubes of hosts and chips with their link ends, and the OCSes with their ports."""
+"""The parts of a superpod: cubes of hosts and chips with their link ends, and the OCSes with their ports."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

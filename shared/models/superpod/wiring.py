@@ -1,4 +1,4 @@
-"""The wiring of a superpod: cubes, hosts, faces, link ends, OCSes and ports.
+"""The wiring of a superpod: to which OCS and port each face of a cube leads, and the numbers of its parts.
 
 Geometry after Lightwave Fabrics (appendix A, Fig. A.1; 3.1, 4.1.1) and TPU v4 (2.2, Fig. 1). The OCS of
 dimension d and face index i is number 16·d + i. The two strands of a module are an N/S pair, on one duplex

@@ -1,4 +1,4 @@
-"""Inspection of link ends: deviation of module readings from expected values.
+"""Outlier thresholds: when a link end stands out by its module readings, compared with expected values.
 
 Expected values come from acceptance (every module's monitors were compared with a meter), from the factory's
 loss matrix of the OCS for the end's circuit, and from the hall's temperature. Each has a small constant
