@@ -45,7 +45,7 @@ from services.gateway.requests.operator_requests import (
 from services.gateway.requests.rewiring_requests import (
     abort_request,
     approve_request,
-    plan_request,
+    rewiring_plan_request,
 )
 from services.gateway.resources.parameters import check_settings
 from services.gateway.runtime_ports import TwinPorts
@@ -191,7 +191,7 @@ def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
         case ClearFault():
             owner = fabric_of(twin, body.fault)
         case PlanTopology():
-            owner, _ = plan_request(twin, body.dcn)
+            owner, _ = rewiring_plan_request(twin, body.dcn)
         case ApproveRewiring():
             owner, _ = approve_request(twin, body.rewiring)
         case AbortRewiring():

@@ -15,7 +15,7 @@ from shared.basics.spelling import truncated
 _REWIRING = re.compile(rf"{FABRIC_PATTERN}/rewiring-{NUMBER}")
 
 
-def plan_request(twin: TwinPorts, dcn: str | None) -> tuple[str, RequestBody]:
+def rewiring_plan_request(twin: TwinPorts, dcn: str | None) -> tuple[str, RequestBody]:
     """(fabric, request body) to plan a topology; by default of the first network that has not retired. Raise
     InvalidInput for a fabric that is not a network, and NotFound if there is none."""
     networks = [name for name in living_fabrics(twin) if accepts(twin, name, PlanTopology)]

@@ -181,7 +181,7 @@ def _add_rewirings(router: APIRouter, twin: TwinPorts) -> None:
         "/rewirings", summary="Plan a better topology of a network now", response_model=RequestReceipt
     )
     async def plan(requested: PlanRequest, terms: TermsParam) -> Response:
-        return await submit_request(rewiring_requests.plan_request(twin, requested.dcn), terms)
+        return await submit_request(rewiring_requests.rewiring_plan_request(twin, requested.dcn), terms)
 
     @router.post(
         "/rewirings/{name:path}/approve",
