@@ -12,15 +12,9 @@ import numpy as np
 
 from schemas.names import Join, Shape
 from shared.basics.errors import InvalidInput
-from shared.models.superpod.shapes import (
-    CUBE_SIDE,
-    check_shape,
-    cubes_of,
-    is_twistable,
-    shape_text,
-    slice_joins,
-)
+from shared.models.superpod.shapes import check_shape, cubes_of, is_twistable, shape_text, slice_joins
 from shared.models.superpod.wiring import (
+    CUBE_SIDE,
     DIMENSIONS,
     FACE_LINKS,
     FACES,

@@ -11,8 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.names import Shape
-from shared.models.superpod.shapes import CUBE_SIDE, cube_grid, is_mesh, shape_text
-from shared.models.superpod.wiring import CHIPS_PER_HOST, DIMENSIONS, FACES, STRANDS, IntArray, host_of_chip
+from shared.models.superpod.shapes import cube_grid, is_mesh, shape_text
+from shared.models.superpod.wiring import (
+    CHIPS_PER_HOST,
+    CUBE_SIDE,
+    DIMENSIONS,
+    FACES,
+    STRANDS,
+    IntArray,
+    host_of_chip,
+)
 from shared.models.topology.graph import COPPER, NO_LINK, SliceTopology, slice_topology
 
 CUBE_GAP = 1.0

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from functools import lru_cache
 
 from schemas.names import Shape
-from shared.models.superpod.shapes import CUBE_SIDE, MESHES, chips_of
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
+from shared.models.superpod.shapes import MESHES, chips_of
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, CUBE_SIDE
 
 Corner = tuple[int, int, int]
 WHOLE_CUBE = (1 << CHIPS_PER_CUBE) - 1

@@ -13,7 +13,8 @@ from schemas.names import Shape
 from shared.basics.errors import InvalidInput
 from shared.models.static_pod.static_pod_plant import CUBES, GRID
 from shared.models.superpod import shapes
-from shared.models.superpod.shapes import CUBE_SIDE, cube_grid, is_mesh, shape_text
+from shared.models.superpod.shapes import cube_grid, is_mesh, shape_text
+from shared.models.superpod.wiring import CUBE_SIDE
 
 SIDE_CHIPS = CUBE_SIDE * max(GRID)
 BOXES_KEPT_MAX = 64

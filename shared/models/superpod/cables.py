@@ -8,8 +8,7 @@ cube are optical and belong to link ends.
 from functools import cache
 from itertools import product
 
-from shared.models.superpod.shapes import CUBE_SIDE
-from shared.models.superpod.wiring import CHIPS_PER_HOST, DIMENSIONS, chip_in_cube
+from shared.models.superpod.wiring import CHIPS_PER_HOST, CUBE_SIDE, DIMENSIONS, chip_in_cube
 
 
 @cache

@@ -11,9 +11,8 @@ from schemas.names import Join, Shape
 from shared.basics.errors import InvalidInput
 from shared.basics.parsing import parse_sides
 from shared.basics.spelling import truncated
-from shared.models.superpod.wiring import CHIPS_PER_CUBE
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, CUBE_SIDE
 
-CUBE_SIDE = 4
 SIDE_MAX = 576
 """Maximum chips along a side: the 144 cubes of the largest pod in a row."""
 POD_CUBES_MAX = SIDE_MAX // CUBE_SIDE

@@ -22,7 +22,9 @@ FACE_LINKS = 16
 """Links on one face of a cube: 4 × 4 chips."""
 FACES = ("+x", "-x", "+y", "-y", "+z", "-z")
 STRANDS = 2
-CHIPS_PER_CUBE = 64
+CUBE_SIDE = 4
+"""Chips along an edge of a cube."""
+CHIPS_PER_CUBE = CUBE_SIDE**3
 HOSTS_PER_CUBE = 16
 CHIPS_PER_HOST = 4
 ENDS_PER_CUBE = len(FACES) * FACE_LINKS

@@ -12,8 +12,8 @@ import numpy as np
 
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
-from shared.models.superpod.shapes import CUBE_SIDE, check_shape, cube_grid, grid_joins, is_mesh
-from shared.models.superpod.wiring import DIMENSIONS, FACE_LINKS, FACES, OCS_COUNT, IntArray
+from shared.models.superpod.shapes import check_shape, cube_grid, grid_joins, is_mesh
+from shared.models.superpod.wiring import CUBE_SIDE, DIMENSIONS, FACE_LINKS, FACES, OCS_COUNT, IntArray
 
 CUBES_PER_POD = 64
 """Cubes of a superpod ([LF] appendix A, [T4] 2.2)."""

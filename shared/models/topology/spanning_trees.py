@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 
-from shared.models.superpod.shapes import CUBE_SIDE, cube_grid, is_mesh
-from shared.models.superpod.wiring import DIMENSIONS, IntArray
+from shared.models.superpod.shapes import cube_grid, is_mesh
+from shared.models.superpod.wiring import CUBE_SIDE, DIMENSIONS, IntArray
 from shared.models.topology.graph import NO_LINK, SliceTopology
 from shared.models.topology.symmetry import is_whole, symmetry_of
 

@@ -11,8 +11,8 @@ from itertools import permutations, product
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.superpod.shapes import CUBE_SIDE, cube_grid, is_mesh
-from shared.models.superpod.wiring import CHIPS_PER_CUBE, DIMENSIONS, FACES, IntArray
+from shared.models.superpod.shapes import cube_grid, is_mesh
+from shared.models.superpod.wiring import CHIPS_PER_CUBE, CUBE_SIDE, DIMENSIONS, FACES, IntArray
 from shared.models.topology.graph import NO_LINK, SliceTopology
 from shared.models.topology.lattice import chips_at
 

@@ -8,8 +8,15 @@ import pytest
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
 from shared.models.availability.fabric_availability import fabric_ocs
-from shared.models.superpod.shapes import CUBE_SIDE, check_shape, chips_of, cubes_of, is_mesh, legal_shapes
-from shared.models.superpod.wiring import CHIPS_PER_HOST, ENDS_PER_CUBE, PALOMAR_RADIX, LinkEnd, link_end
+from shared.models.superpod.shapes import check_shape, chips_of, cubes_of, is_mesh, legal_shapes
+from shared.models.superpod.wiring import (
+    CHIPS_PER_HOST,
+    CUBE_SIDE,
+    ENDS_PER_CUBE,
+    PALOMAR_RADIX,
+    LinkEnd,
+    link_end,
+)
 from shared.models.topology import slice_topology
 from shared.models.topology.graph import COPPER
 from tests.support.paper_figures import PaperFigure, table_of_figures

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.superpod.shapes import CUBE_SIDE, is_mesh
-from shared.models.superpod.wiring import DIMENSIONS, FACES, IntArray
+from shared.models.superpod.shapes import is_mesh
+from shared.models.superpod.wiring import CUBE_SIDE, DIMENSIONS, FACES, IntArray
 from shared.models.topology.graph import SliceTopology
 from shared.models.topology.routing.escape import EscapeTree
 from shared.models.topology.routing.straight_runs import StraightRuns, missing_links
