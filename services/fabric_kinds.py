@@ -5,8 +5,9 @@ process that serves one service reads them without importing the others. `regist
 with the row, and adds a kind that they do not know.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from schemas.body import Body
@@ -82,6 +83,8 @@ class FabricKind:
       other kinds have too, handles them.
     - `resources`, `messages`, `faults`: its kinds of resources, types of messages and kinds of faults that
       the tables of the built-in kinds do not list.
+    - `found_at`: the module and the name of the row, such as `lamps.kind:LAMP_FIELD`, by which worker
+      processes find and register it; only for kinds that are not built in.
     """
 
     config: type[FabricConfig]
@@ -98,6 +101,7 @@ class FabricKind:
     resources: tuple[ResourceKind[Any], ...] = ()
     messages: tuple[type[Body], ...] = ()
     faults: Mapping[FaultKind, FaultDefinition] = field(default_factory=dict)
+    found_at: str | None = None
 
     @property
     def name(self) -> str:
@@ -151,6 +155,18 @@ def register(kind: FabricKind) -> None:
         _put(TYPES, body.__name__, body)
         for request in body.refuses:
             _put(REFUSALS, request.__name__, body)
+
+
+def rows_for_workers() -> tuple[str, ...]:
+    """Where worker processes find the registered rows that are not built in."""
+    return tuple(kind.found_at for kind in FABRIC_KINDS.values() if kind.found_at is not None)
+
+
+def register_in_worker(rows: Sequence[str]) -> None:
+    """Register the rows of `rows_for_workers` in a process that may not have them yet."""
+    for row in rows:
+        module, _, name = row.partition(":")
+        register(getattr(import_module(module), name))
 
 
 def _add_resource_kind(kind: ResourceKind[Any]) -> None:

@@ -22,6 +22,7 @@ from schemas.api.forecast import (
     InevitabilityOrder,
     InevitabilityResult,
 )
+from services.fabric_kinds import register_in_worker, rows_for_workers
 from services.forecasts.forecast import ForecastCase, run_forecast, run_pair
 from services.forecasts.inevitability import find_inevitability
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed, RateLimited
@@ -209,7 +210,8 @@ class ForecastJobs:
     def _forecast(self, job: _Job) -> None:
         order = job.order
         count = min(order.request.workers or self._cores, self._cores, order.futures)
-        with WorkerPool(count, __name__, in_background=True, option="workers") as workers:
+        prepare = partial(register_in_worker, rows_for_workers())
+        with WorkerPool(count, __name__, in_background=True, option="workers", prepare=prepare) as workers:
             with self._changed:
                 job.workers = workers
                 if job.status != "running":

@@ -28,11 +28,18 @@ class WorkerPool:
     closed or stopped, with this process, however it ends, and with Ctrl-C at its terminal.
 
     `in_background` is for a process that serves others: all work runs in worker processes, at the lowest
-    priority. `option` names what sets `jobs`, for the error about a killed worker.
+    priority. `option` names what sets `jobs`, for the error about a killed worker. Each worker first calls
+    `prepare`, for what this process has set up after the import of `module`.
     """
 
     def __init__(
-        self, jobs: int, module: str, *, in_background: bool = False, option: str = "--jobs"
+        self,
+        jobs: int,
+        module: str,
+        *,
+        in_background: bool = False,
+        option: str = "--jobs",
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self._option = option
         self._pool: ProcessPoolExecutor | None = None
@@ -47,7 +54,7 @@ class WorkerPool:
                 jobs,
                 mp_context=context,
                 initializer=_start_worker,
-                initargs=(self._stopping, in_background),
+                initargs=(self._stopping, in_background, prepare),
             )
 
     def __enter__(self) -> Self:
@@ -81,12 +88,14 @@ def stop_requested() -> bool:
     return any(event.is_set() for event in _stopping)
 
 
-def _start_worker(stopping: Event, in_background: bool) -> None:
+def _start_worker(stopping: Event, in_background: bool, prepare: Callable[[], None] | None) -> None:
     _stopping.append(stopping)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if in_background:
         os.nice(LOWEST_PRIORITY)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
+    if prepare is not None:
+        prepare()
 
 
 LOWEST_PRIORITY = 19

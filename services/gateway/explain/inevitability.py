@@ -104,7 +104,7 @@ def _check_size(request: InevitabilityRequest, lengths_us: Sequence[int]) -> Non
     """Raise InvalidInput if the futures are too many, or too long together."""
     what = f"futures {request.futures}: {len(lengths_us)} × {request.futures} futures"
     if len(lengths_us) * request.futures > FUTURES_MAX:
-        raise InvalidInput(f"{what} are too many; moments × futures must be at most {FUTURES_MAX:,}")
+        raise InvalidInput(f"{what} are too many; must be at most {FUTURES_MAX:,} in total")
     days = request.futures * sum(lengths_us) / US_PER_DAY
     if days > SIMULATED_DAYS_MAX:
         raise InvalidInput(f"{what} simulate {days:,.0f} days; must be at most {SIMULATED_DAYS_MAX:,} days")

@@ -33,6 +33,7 @@ LAMP_FIELD = FabricKind(
     resources=(LAMPS,),
     messages=(LampOut, LampLit),
     faults={"bulb": BULB},
+    found_at=f"{__name__}:LAMP_FIELD",
 )
 TABLES: tuple[dict[str, Any], ...] = (
     *(fabric_kinds.FABRIC_KINDS, fabric_kinds.FLEET, service_names.SERVICE_NAMES, CONFIGS, registry.TYPES),

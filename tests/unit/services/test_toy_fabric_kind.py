@@ -4,6 +4,7 @@ invariants know it without a change."""
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -35,6 +36,7 @@ from shared.engine.state_codec import decode_state, encode_state
 from shared.engine.state_layout import state_layout
 from shared.models.fabric_plants import CONFIG_CHECKS, PLANTS, SLICE_CHECKS
 from shared.models.faults.fault_kinds import FAULTS
+from shared.runtimes.poll import poll_until
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
 from tests.support.log_checks import check_all, read_lines
 from tests.support.rig import Bench, bodies
@@ -210,6 +212,27 @@ def test_what_if_and_forecasts_try_its_faults_on_a_copy(twin: DrivenTwin) -> Non
     change = InjectChange(change="inject", kind="bulb", target=LAMP)
     (request,) = timed_changes(twin.ports, [change])
     assert (request.fabric, request.body) == (FIELD, InjectFault(kind="bulb", target=LAMP))
+    assert {row["name"]: row["state"] for row in get(client, "lamps")}[LAMP] == "lit"
+
+
+def _forecast(client: Client, **asked: object) -> dict[str, Any]:
+    change = {"change": "inject", "kind": "bulb", "target": LAMP}
+    started = client.post("/v1/forecasts", json={"days": 0.01, "changes": [change], **asked})
+    assert started.status_code == 202, started.text
+    path = started.headers["location"].removeprefix("/v1/")
+    assert poll_until(lambda: get(client, path)["status"] not in ("queued", "running"), 120.0, 0.1)
+    report: dict[str, Any] = get(client, path)
+    assert (report["status"], report["error"]) == ("done", None)
+    return report
+
+
+def test_a_forecast_runs_its_futures_in_worker_processes(twin: DrivenTwin) -> None:
+    client = twin.client()
+    (single, many) = _forecast(client, future=1), _forecast(client, futures=2)
+    sides = [single["single"][side] for side in ("without", "requested")]
+    assert [[one["type"] for one in side["notable"]].count("FaultBegan") for side in sides] == [0, 1]
+    assert many["result"]["each"][0]["without"] == sides[0]["figures"]
+    assert many["result"]["refused"] == []
     assert {row["name"]: row["state"] for row in get(client, "lamps")}[LAMP] == "lit"
 
 
