@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 import typer
+from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from ops.cli.common.param_types import unknown_word_text
@@ -93,6 +94,26 @@ class CommandGroup(TyperGroup):
         if args and not args[0].startswith("-") and args[0] not in names:
             raise click.UsageError(unknown_word_text("command", args[0], names), ctx)
         return super().resolve_command(ctx, args)
+
+
+class DefaultCommandGroup(CommandGroup):
+    """A group that runs its command `default` if the first word is an option. If `runs_alone`, it also does
+    without any word."""
+
+    default: str
+    runs_alone = False
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        starts_with_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        if starts_with_option or (not args and self.runs_alone and not ctx.resilient_parsing):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete options as those of the default command."""
+        if incomplete.startswith("-"):
+            return self.commands[self.default].shell_complete(ctx, incomplete)
+        return super().shell_complete(ctx, incomplete)
 
 
 class CommandApp(typer.Typer):

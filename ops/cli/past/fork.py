@@ -5,10 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
 
-from ops.cli.common.command_groups import CommandGroup, command_app, examples
+from ops.cli.common.command_groups import DefaultCommandGroup, command_app, examples
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
@@ -28,17 +27,13 @@ HEADERS = ("NAME", "PARENT", "FROM", "POSITION", "NOW", "MB", "RUNS", "OTHERWISE
 MB = 1e6
 
 
-class OptionsOrCommandGroup(CommandGroup):
-    """A group without whose words `make` is meant."""
+class ForkGroup(DefaultCommandGroup):
+    """`lightwave fork` with options makes a fork."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        helps = ctx.help_option_names
-        if args and args[0].startswith("-") and args[0] not in helps:
-            args = [MAKE_COMMAND, *args]
-        return super().parse_args(ctx, args)
+    default = MAKE_COMMAND
 
 
-app = command_app("fork", cls=OptionsOrCommandGroup)
+app = command_app("fork", cls=ForkGroup)
 
 
 @app.callback()

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.command_groups import DefaultCommandGroup, command_app, examples
 from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import NumberParam
-from ops.cli.what_if.forecast_job import FORECASTS, finished_forecast
+from ops.cli.what_if.forecast_job import FORECASTS, finished_forecast, forecast_path
+from ops.client.answers import ApiPath
 from ops.client.http_client import NOW, Client, rows_path
 from ops.report.safe_text import quoted
 from ops.report.tables import text_table
@@ -22,26 +23,99 @@ from shared.basics.units import US_PER_DAY
 
 if TYPE_CHECKING:
     from schemas.api.changes import Change
-    from schemas.api.forecast import ForecastReport, ForecastResult, FuturePair, IntervalReport, MeasureRow
+    from schemas.api.forecast import (
+        ForecastReport,
+        ForecastResult,
+        ForecastSummary,
+        FuturePair,
+        IntervalReport,
+        MeasureRow,
+    )
 
 DAYS_MAX = 3_650
 FUTURES = 20
 FUTURES_MAX = 10_000
 JOBS_MAX = 1_024
 OF_CHANGE = re.compile(r"changes\.(\d{1,4})[:.] ?")
+RUN_COMMAND = "run"
+"""The command that is meant if the first word is an option, or if there is none."""
+SUMMARIES: "ApiPath[ForecastSummary]" = ApiPath(str(FORECASTS))
+SUMMARY_FIELDS = (
+    *("id", "status", "requested_by", "site", "at_us", "days"),
+    *("changes", "futures", "futures_done", "error"),
+)
 INJECT = "inject a fault: KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h; @IN and +FOR are optional"
 
-app = command_app()
+
+class ForecastGroup(DefaultCommandGroup):
+    """`lightwave forecast`, alone or with options, runs a forecast."""
+
+    default = RUN_COMMAND
+    runs_alone = True
+
+
+app = command_app("forecast", cls=ForecastGroup)
 
 RequestWords = list[str] | None
 
 
+@app.callback()
+def forecast() -> None:
+    """Forecast the effect of a request over many random futures.
+
+    `lightwave forecast --drain CUBE` is short for `lightwave forecast run --drain CUBE`, whose help lists all
+    options.
+    """
+
+
+@app.command("list", epilog=examples("forecast list", "forecast list -o json"))
+def list_forecasts(output: OutputOption = "table") -> None:
+    """List the forecasts that the twin runs or keeps, with their progress."""
+    client = Client()
+    rows = client.rows(SUMMARIES, *SUMMARY_FIELDS)
+    with client.reading():
+        show(rows, output, lambda: _list_text(rows))
+
+
+def _list_text(rows: "Sequence[ForecastSummary]") -> str:
+    cells = [
+        (
+            row.id,
+            row.status,
+            row.site,
+            format_time(row.at_us),
+            f"{row.days:g}",
+            f"{row.futures_done} of {row.futures}",
+            row.requested_by,
+            row.error,
+        )
+        for row in rows
+    ]
+    return text_table(("ID", "STATUS", "SITE", "FROM", "DAYS", "FUTURES", "REQUESTED-BY", "ERROR"), cells)
+
+
+@app.command("cancel", epilog=examples("forecast cancel forecast-3f9a1c0b7d42", "forecast cancel ID -o json"))
+def cancel(
+    forecast_id: Annotated[str, typer.Argument(metavar="ID", help="a forecast of `lightwave forecast list`")],
+    output: OutputOption = "table",
+) -> None:
+    """Cancel a forecast that has not finished, or delete one that has."""
+    client = Client()
+    report = client.delete(forecast_path(forecast_id), *SUMMARY_FIELDS)
+    with client.reading():
+        done = "is cancelled" if report.status == "cancelled" else f"was {report.status}; it is deleted"
+        content = {name: getattr(report, name) for name in SUMMARY_FIELDS}
+        show(content, output, lambda: f"forecast {report.id} {done}")
+
+
 @app.command(
+    RUN_COMMAND,
     epilog=examples(
-        "forecast --drain pod-0/cube-12 --days 2 --futures 20", "forecast --request 4x4x8+2h --days 1"
-    )
+        "forecast run --drain pod-0/cube-12 --days 2 --futures 20",
+        "forecast run --request 4x4x8+2h --days 1",
+    ),
 )
-def forecast(
+def run(
     days: Annotated[
         float, typer.Option(click_type=NumberParam("days", 0, DAYS_MAX, above=True), help="days to simulate")
     ] = 7.0,

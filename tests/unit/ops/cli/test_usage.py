@@ -89,6 +89,8 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ("lightwave get ocs -o ", ["table", "wide", "json", "yaml"]),
         ("lightwave lab run --tr", ["--trace"]),
         ("lightwave completion ", ["bash", "zsh", "fish"]),
+        ("lightwave forecast --dr", ["--drain"]),
+        ("lightwave forecast ca", ["cancel"]),
         ("lightwave up --kind ", ["superpod", "static-pod", "dcn"]),
         (
             "lightwave lab run --set ocs.",

@@ -1,9 +1,15 @@
-"""The table of a forecast."""
+"""The commands of forecasts, and the table of one."""
 
-from ops.cli.what_if.forecast import forecast_cells
+import json
+
+import pytest
+
+from ops.cli.common.command_groups import find_command
+from ops.cli.what_if.forecast import app, forecast_cells
 from schemas.api.forecast import MeasureRow
 from services.what_if.measure_recorder import interval_report
 from shared.models.statistics.means import Interval, mean_interval
+from tests.support.fake_twin import answering, as_json, lightwave
 
 
 def row(without: Interval | None, requested: Interval | None, difference: Interval | None) -> MeasureRow:
@@ -41,3 +47,57 @@ def test_where_all_futures_are_alike_that_is_no_interval() -> None:
     same = mean_interval([3.0, 3.0, 3.0])
     told = forecast_cells(row(same, same, mean_interval([0.0, 0.0])), 3, requested=True)
     assert told == ("recovery, min", "3.0 in all", "3.0 in all", "+0.0 in all (2 of 3)")
+
+
+SUMMARY: dict[str, object] = {
+    "id": "forecast-7",
+    "status": "running",
+    "requested_by": None,
+    "site": "pod-0",
+    "at_us": 0,
+    "days": 0.5,
+    "changes": [],
+    "futures": 20,
+    "futures_done": 3,
+    "error": None,
+}
+
+
+@pytest.mark.integration
+def test_forecasts_are_listed_and_cancelled() -> None:
+    gone = {"error": "forecast 'forecast-9': no such forecast"}
+    answers = {
+        "/v1/forecasts": [as_json([SUMMARY])],
+        "/v1/forecasts/forecast-7": [as_json(SUMMARY | {"status": "cancelled", "result": None})],
+        "/v1/forecasts/forecast-8": [as_json(SUMMARY | {"id": "forecast-8", "status": "done"})],
+        "/v1/forecasts/forecast-9": [as_json(gone, 404)],
+    }
+    with answering(answers) as twin:
+        listed = lightwave("forecast", "list", url=twin.url)
+        as_listed = lightwave("forecast", "list", "-o", "json", url=twin.url)
+        cancelled, deleted, missing = (
+            lightwave("forecast", "cancel", f"forecast-{number}", url=twin.url) for number in (7, 8, 9)
+        )
+    head, row = listed.stdout.splitlines()
+    assert head.split() == ["ID", "STATUS", "SITE", "FROM", "DAYS", "FUTURES", "REQUESTED-BY", "ERROR"]
+    assert row.split()[:8] == ["forecast-7", "running", "pod-0", "0d00:00:00", "0.5", "3", "of", "20"]
+    assert json.loads(as_listed.stdout) == [SUMMARY]
+    assert [asked.method for asked in twin.asked] == ["GET", "GET", "DELETE", "DELETE", "DELETE"]
+    assert cancelled.stdout == "forecast forecast-7 is cancelled\n"
+    assert deleted.stdout == "forecast forecast-8 was done; it is deleted\n"
+    assert (missing.returncode, missing.stderr) == (3, f"lightwave: {gone['error']}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ([], ["run"]),
+        (["--days", "2"], ["run", "--days", "2"]),
+        (["list"], ["list"]),
+        (["cancel", "forecast-7"], ["cancel", "forecast-7"]),
+    ],
+)
+def test_forecast_alone_or_with_options_runs_one(words: list[str], command: list[str]) -> None:
+    group = find_command(app, "forecast")
+    context = group.make_context("forecast", words)
+    assert [*context._protected_args, *context.args] == command
