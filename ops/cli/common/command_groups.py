@@ -1,7 +1,6 @@
 """Builds the apps and groups of the command line, with complete listings, examples and spelling hints."""
 
 import inspect
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,12 +10,9 @@ from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from ops.cli.common.param_types import unknown_word_text
-from ops.report.safe_text import quoted
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 
-PLAIN_VALUE = re.compile(r"[\w@:/.+-]+", re.ASCII)
-"""An option's value that errors show without quotes."""
 NO_WRAP = "\b\n"
 """Click's help formatter keeps the lines of a paragraph that starts with this."""
 
@@ -45,7 +41,7 @@ class HelpCommand(TyperCommand):
     """A command whose epilog starts at the left margin, and whose errors name its options.
 
     The twin names a parameter of its API: `at '9d': is in the future`. If the value is that of an option of
-    the same name, the error names the option: `--at 9d: is in the future`.
+    the same name, the error names the option: `--at '9d': is in the future`.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -61,10 +57,8 @@ class HelpCommand(TyperCommand):
             if not isinstance(value, str):
                 continue
             for option in parameter.opts:
-                prefix = f"{option.removeprefix('--')} {truncated(repr(value))}: "
-                if option.startswith("--") and text.startswith(prefix):
-                    shown = value if PLAIN_VALUE.fullmatch(value) else quoted(value)
-                    return f"{option} {shown}: {text.removeprefix(prefix)}"
+                if option.startswith("--") and f"--{text}".startswith(f"{option} {truncated(repr(value))}: "):
+                    return f"--{text}"
         return text
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

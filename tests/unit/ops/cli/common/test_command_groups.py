@@ -25,8 +25,8 @@ def look(
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        (["at '9d': is in the future", "--at", "9d"], "--at 9d: is in the future"),
-        (["from '9d': is in the future", "--from", "9d"], "--from 9d: is in the future"),
+        (["at '9d': is in the future", "--at", "9d"], "--at '9d': is in the future"),
+        (["from '9d': is in the future", "--from", "9d"], "--from '9d': is in the future"),
         (["at 'to morrow': is no time", "--at", "to morrow"], "--at 'to morrow': is no time"),
         (["at '9d': is in the future", "--from", "9d"], "at '9d': is in the future"),
         (["at '9d': is in the future"], "at '9d': is in the future"),
