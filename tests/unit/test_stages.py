@@ -60,7 +60,7 @@ def test_a_slower_machine_has_larger_budgets(monkeypatch: pytest.MonkeyPatch) ->
     assert str(found) == "== unit: 10.0 s of 200 s, CPU 250.0 s, other processes used 9.0 cores"
 
 
-def test_a_result_shows_what_went_wrong() -> None:
+def test_a_result_shows_its_problems() -> None:
     found = Result(Stage("unit", "", budget_s=5.0), 1.0, 2.0, 0.0, ("exit code 1 of pytest",))
     assert str(found) == "== unit: 1.0 s of 5 s, CPU 2.0 s; exit code 1 of pytest"
 

@@ -25,7 +25,7 @@ def test_a_copy_is_as_the_standard_library_makes_it() -> None:
     assert JOB.usage == UsageByCategory(lost=3)
 
 
-def test_what_is_no_field_is_refused() -> None:
+def test_an_unknown_field_is_refused() -> None:
     changes: dict[str, Any] = {"phases": "hung"}
     with pytest.raises(KeyError, match="phases"):
         replace(JOB, **changes)

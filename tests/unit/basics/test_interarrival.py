@@ -26,7 +26,7 @@ def fresh(rate: float) -> int:
         (1_001, (1.0, 1e9), 1_001),  # no sooner than a microsecond later
     ],
 )
-def test_what_is_left_is_stretched_by_the_ratio(
+def test_the_remaining_gap_is_scaled_by_the_ratio(
     next_us: int | None, rates: tuple[float, float], then: int | None
 ) -> None:
     assert reschedule_at_rate(next_us, NOW, rates, fresh) == then

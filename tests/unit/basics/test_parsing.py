@@ -27,7 +27,7 @@ def test_durations(text: str, seconds: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "2", "2x", "-2h", "h", "1.5h", "2h ", "2 h", "２h", "36500d1s", "9" * 11 + "s", "1e3s"]
 )
-def test_what_is_no_duration(text: str) -> None:
+def test_invalid_durations(text: str) -> None:
     assert parse_duration_s(text) is None
 
 
@@ -43,7 +43,7 @@ def test_shapes(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "4x4", "4x4x", "axbxc", "4x4x4x4", "-4x4x4", "44444x4x4", "٤x4x4"])
-def test_what_is_no_shape(text: str) -> None:
+def test_invalid_shapes(text: str) -> None:
     assert parse_sides(text) is None
 
 
@@ -56,5 +56,5 @@ def test_owners(text: str) -> None:
     "text",
     ["", "Team", "team_7", "7team", "team-", "-team", "a--b", "a b", "x" * 17, "a-b-c-d-e", "team-7\n"],
 )
-def test_what_is_no_owner(text: str) -> None:
+def test_invalid_owners(text: str) -> None:
     assert not is_owner_name(text)

@@ -100,7 +100,7 @@ def test_a_repeat_leaves_no_trace() -> None:
     assert len(deliver(instance, drain(5, cube=2))) == 1
 
 
-def test_what_was_reported_before_a_fabric_began_is_not_read_when_it_comes_again() -> None:
+def test_messages_from_before_a_fabric_joined_are_not_read_when_repeated() -> None:
     """A record that stands on the log twice may come the second time to somebody who was not there before."""
     heard: list[int] = []
 

@@ -86,7 +86,7 @@ def test_a_tick_names_due_and_count_and_never_comes_before_now() -> None:
     assert (late.at_us, late.body) == (15, tick.body)
 
 
-def test_who_is_not_due_has_no_tick() -> None:
+def test_a_service_that_is_not_due_gets_no_tick() -> None:
     with pytest.raises(ValueError, match="repairs@pod-0 is not due"):
         tick_message(reader(None, "repairs", "pod-0"), now_us=0)
 
@@ -155,7 +155,7 @@ def test_without_a_tick_that_is_due_requests_continue(due_us: int | None, clock_
 # --- a commissioning ----------------------------------------------------------------------------------------
 
 
-def test_a_commissioning_is_the_sequencers_whoever_requested_it() -> None:
+def test_a_commissioning_is_emitted_by_the_sequencer_for_every_requester() -> None:
     body = FabricCommissioned(site="campus", config=SuperpodConfig(seed=5))
     at_first = commissioning_message("pod-10", body)
     assert (at_first.id, at_first.at_us, at_first.cause) == ("sequencer@pod-10/1", 0, None)

@@ -89,7 +89,7 @@ def retired_record() -> tuple[Record, Site]:
     return record_of(TOYS, 6 * PERIOD_US, [*requests, late])
 
 
-def test_a_fabric_that_retired_shows_nothing_more_whoever_folds_its_record() -> None:
+def test_a_retired_fabric_emits_nothing_more() -> None:
     record, site = retired_record()
     assert (record[-1].type, record[-1].id) == ("FabricRetired", "sequencer@pod-0/2")
     assert site.earliest() is None
@@ -103,7 +103,7 @@ def test_a_fabric_that_retired_shows_nothing_more_whoever_folds_its_record() -> 
 
 
 @pytest.mark.parametrize("kind", ["Tick", "DrainCube", "FabricRetired"])
-def test_what_a_fabric_shows_after_its_end_is_found(kind: str) -> None:
+def test_a_message_after_the_end_of_a_fabric_is_detected(kind: str) -> None:
     record, _ = retired_record()
     other = record[place_of(record, kind)]
     seq = other.seq + 1_000

@@ -52,7 +52,7 @@ def idle(due_us: int | None, name: str = "cubes") -> AnyService:
 # --- the order of a cascade ---------------------------------------------------------------------------------
 
 
-def test_what_follows_stands_in_order_of_its_cause() -> None:
+def test_outputs_are_in_order_of_their_causes() -> None:
     log = step(commissioned())
     assert [(m.id, m.type) for m in log] == [
         ("tick.cubes@pod-0/1", "Tick"),

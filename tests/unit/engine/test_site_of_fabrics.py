@@ -115,7 +115,7 @@ def test_every_reading_of_a_cascade_is_in_order(site: Site) -> None:
 
 
 @pytest.mark.parametrize("pod", [POD_2, POD_10])
-def test_what_names_a_fabric_is_read_there_and_nowhere_else(site: Site, pod: str) -> None:
+def test_a_message_that_names_a_fabric_is_read_only_there(site: Site, pod: str) -> None:
     """The message speaks of the network, its body names the pod."""
     log = asking(site, to=pod)
     assert [(m.id, m.fabric) for m in log] == [
@@ -125,13 +125,13 @@ def test_what_names_a_fabric_is_read_there_and_nowhere_else(site: Site, pod: str
     ]
 
 
-def test_what_names_another_fabric_than_the_last_is_read_there(site: Site) -> None:
+def test_a_message_that_names_the_next_fabric_is_read_there(site: Site) -> None:
     """Who reads what is kept at hand: for each addressee by itself."""
     logs = [asking(site, to=pod, number=number) for number, pod in enumerate((POD_2, POD_10, POD_2), start=1)]
     assert [log[2].source for log in logs] == ["agent@pod-2", "agent@pod-10", "agent@pod-2"]
 
 
-def test_what_one_fabric_passes_over_its_neighbour_still_reads(site: Site) -> None:
+def test_a_message_that_one_fabric_skips_is_read_by_its_neighbour(site: Site) -> None:
     """Both have an agent, and both read the same message."""
     site.skips = {(POD_2, "agent", "router@dcn-0/1")}
     assert [m.source for m in asking(site)[2:]] == ["agent@pod-10"] * 2
@@ -139,13 +139,13 @@ def test_what_one_fabric_passes_over_its_neighbour_still_reads(site: Site) -> No
     assert [site.instance(pod, "agent").seen["router@dcn-0"] for pod in (POD_2, POD_10)] == [1, 1]
 
 
-def test_what_a_fabric_shows_to_another_it_does_not_read_itself(site: Site) -> None:
+def test_a_fabric_does_not_read_its_own_messages_to_another(site: Site) -> None:
     body = ToyOffered(to=POD_10, number=1)
     offered = enclose(body, fabric=POD_2, at_us=1, cause="x", source="router@pod-2", seq=1)
     assert [i.source for i in site.instances if i.reads(offered)] == ["agent@pod-10"]
 
 
-def test_what_names_a_fabric_that_is_not_there_is_read_by_none(site: Site) -> None:
+def test_a_message_to_a_missing_fabric_is_read_by_none(site: Site) -> None:
     assert [m.id for m in asking(site, to="pod-3")] == [ASKED, "router@dcn-0/1"]
 
 
@@ -220,7 +220,7 @@ def test_a_roots_time_is_after_now_and_within_clock_and_the_earliest_due(
     assert root.at_us == max(now_us + 1, min(clock_us, due_us))
 
 
-def test_what_none_reads_does_not_advance_time(site: Site) -> None:
+def test_a_message_without_readers_does_not_advance_time(site: Site) -> None:
     asking(site, clock_us=20)
     unread = request_to(site, ToyAsked(to=FOR_ALL), 2, clock_us=30, fabric=POD_2)
     assert unread.at_us == 30

@@ -80,7 +80,7 @@ def test_nothing_is_stored_before_commissioning_and_nothing_comes_of_it() -> Non
     assert (found.seen, found.emitted, found.ticks, found.due_us) == ({}, 0, 0, None)
 
 
-def test_what_is_transient_is_not_stored() -> None:
+def test_transient_fields_are_not_stored() -> None:
     state = some_state()
     stored = encode_state(state)
     state.changed_documents.add(("toys", "pod-0/toy"))
@@ -111,7 +111,7 @@ def test_an_array_comes_back_writable_in_c_order(array: np.ndarray) -> None:
     assert encode_array(found) == encode_array(array)
 
 
-def test_a_decoded_array_shares_no_memory_with_what_was_stored() -> None:
+def test_a_decoded_array_shares_no_memory_with_the_stored_bytes() -> None:
     stored = encode_array(np.zeros(3))
     decode_array(stored)[:] = 1
     assert decode_array(stored).tolist() == [0, 0, 0]

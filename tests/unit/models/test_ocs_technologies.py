@@ -28,21 +28,21 @@ def test_table_c1(row: str) -> None:
     assert found.source == "[LF] Table C.1"
 
 
-def test_palomar_stands_next_to_the_five() -> None:
+def test_palomar_is_listed_next_to_the_five() -> None:
     assert len(TECHNOLOGIES) == len(TABLE) + 1
     palomar = ocs_technology("palomar")
     assert (palomar.ports, palomar.switching_time, palomar.latching) == (136, "milliseconds", False)
     assert palomar.insertion_loss_below_db == 3.0
 
 
-def test_what_does_not_exist() -> None:
+def test_unknown_technologies() -> None:
     with pytest.raises(
         InvalidInput, match="technology: 'magic' is not a known OCS; must be one of mems, robotic"
     ):
         ocs_technology("magic")
 
 
-def test_connections_take_what_the_table_shows() -> None:
+def test_connections_take_the_time_of_the_table() -> None:
     """Of one circuit, and of 64 of which 16 are of one OCS."""
     found = {name: switching_speed(technology) for name, technology in TECHNOLOGIES.items()}
     one = {name: pace.expected_us(1, 1) for name, pace in found.items()}

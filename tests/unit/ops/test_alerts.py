@@ -73,7 +73,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Labels]:
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
-def test_a_rule_names_what_is_measured(rule: dict[str, Any], measured: dict[str, Labels]) -> None:
+def test_a_rule_names_a_metric_that_exists(rule: dict[str, Any], measured: dict[str, Labels]) -> None:
     expression = rule["expr"]
     named = NAMED.findall(expression)
     assert named

@@ -112,7 +112,7 @@ def test_a_site_file_names_one_for_all_its_fabrics(tmp_path: Path) -> None:
         ("a: [", "not YAML"),
     ],
 )
-def test_one_that_is_wrong_is_refused_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_calibration_is_refused_in_one_sentence(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(InvalidInput) as refused:

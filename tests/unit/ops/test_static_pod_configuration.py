@@ -41,7 +41,7 @@ def test_it_is_as_large_as_its_grid() -> None:
         config_from_pairs("static-pod", ["pod.cubes=27"])
 
 
-def test_what_it_does_not_have_cannot_be_set() -> None:
+def test_parameters_of_other_kinds_cannot_be_set() -> None:
     for pair in ("ocs.switching_time_ms=1", "failures.ocs_per_day=0", "repairs.ocs_repair_h=1"):
         with pytest.raises(
             InvalidInput, match=r"no such parameter; .*(did you mean|--kind static-pod` lists)"

@@ -243,14 +243,14 @@ def test_results_that_are_none_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("call", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
-def test_what_is_wrong_is_a_sentence(call: Callable[[], object], sentence: str) -> None:
+def test_an_error_is_one_sentence(call: Callable[[], object], sentence: str) -> None:
     with pytest.raises(lightwave.InvalidInput) as found:
         call()
     assert str(found.value).startswith(sentence)
     assert "\n" not in str(found.value)
 
 
-def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
+def test_a_missing_object_is_not_found(tmp_path: Path) -> None:
     for call in (
         lambda: lightwave.sweep("technician"),
         lambda: lightwave.read_runs(tmp_path),
@@ -260,7 +260,9 @@ def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
             call()
 
 
-def test_without_pandas_it_shows_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pandas_is_reported_with_the_package_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(lightwave.OperationFailed, match=r"pip install 'lightwave-twin\[frames\]'"):
         lightwave.read_runs(tmp_path)

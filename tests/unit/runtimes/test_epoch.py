@@ -48,14 +48,14 @@ def test_what_is_shown_of_a_run_and_when_it_has_come() -> None:
     assert (shown.paused, shown.until_us, shown.speed, shown.achieved_speed) == (True, None, 60.0, 0.0)
 
 
-def test_after_it_the_speed_is_what_it_was() -> None:
+def test_after_the_run_the_speed_is_as_before() -> None:
     run = RUNNING.changed(ClockChange(until_us=MOMENT, run_speed=SPEED_MAX), 160, WALL_US)
     again = run.changed(ClockChange(paused=False), MOMENT, WALL_US + 7)
     assert again == Epoch(MOMENT, WALL_US + 7, 60.0, paused=False)
 
 
 @pytest.mark.parametrize("asked", [ClockChange(paused=True), ClockChange(paused=False)])
-def test_who_pauses_or_resumes_ends_a_run(asked: ClockChange) -> None:
+def test_a_pause_or_resume_ends_a_run(asked: ClockChange) -> None:
     run = RUNNING.changed(ClockChange(until_us=MOMENT), 160, WALL_US)
     assert run.changed(asked, 500, WALL_US) == Epoch(500, WALL_US, 60.0, bool(asked.paused))
 
@@ -66,7 +66,7 @@ def test_a_sequencer_that_starts_and_a_new_speed_leave_the_time() -> None:
     assert run.changed(ClockChange(speed=9.0), 500, WALL_US) == Epoch(500, WALL_US, 9.0, True, MOMENT, 9.0)
 
 
-def test_a_time_that_has_passed_is_one_sentence() -> None:
+def test_a_past_time_is_an_error_in_one_sentence() -> None:
     now_us = 33 * US_PER_HOUR + 462_100
     said = r"until: 0d01:00:00.000 \(3600000000 us\) is not allowed; must be between now, 1d09:00:00.462 \("
     with pytest.raises(InvalidInput, match=said):

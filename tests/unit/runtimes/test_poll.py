@@ -27,7 +27,7 @@ def test_there_is_always_one_question() -> None:
     assert poll_until(lambda: None, -1.0) is None
 
 
-def test_what_is_requested_may_raise() -> None:
+def test_the_polled_function_can_raise() -> None:
     with pytest.raises(ZeroDivisionError):
         poll_until(lambda: 1 // 0, 1.0)
 

@@ -64,7 +64,7 @@ def test_one_that_is_killed_is_reported() -> None:
         list(workers.each(killed, range(4)))
 
 
-def test_what_one_raises_is_raised() -> None:
+def test_an_exception_of_a_task_is_raised() -> None:
     with WorkerPool(2, HERE) as workers, pytest.raises(ValueError, match="0"):
         list(workers.each(refused, range(4)))
 
@@ -89,7 +89,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_they_end_with_who_began_them(how: signal.Signals, tmp_path: Path) -> None:
+def test_the_processes_exit_with_their_parent(how: signal.Signals, tmp_path: Path) -> None:
     script = tmp_path / "tells.py"
     script.write_text(TELLS)
     process = subprocess.Popen(

@@ -30,7 +30,7 @@ def test_a_steady_speed_is_what_is_measured(speed: float, steps: list[float]) ->
             assert found == pytest.approx(speed, rel=1e-3, abs=1e-4)
 
 
-def test_what_was_before_the_window_is_forgotten() -> None:
+def test_samples_before_the_window_are_dropped() -> None:
     meter = SpeedMeter()
     meter.measure(0.0, 0)
     for second in range(1, 4):

@@ -81,7 +81,7 @@ def test_a_single_future_counts_as_one(body: dict[str, Any]) -> None:
         ({"speed": 1}, "speed 1: no such field; must be one of changes, days, futures, future, own_draws"),
     ],
 )
-def test_an_invalid_request_is_one_sentence(body: dict[str, Any], sentence: str) -> None:
+def test_an_invalid_request_is_an_error_in_one_sentence(body: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValidationError) as raised:
         parsed(body)
     text = invalid_sentence(raised.value.errors(), ForecastRequest)

@@ -29,6 +29,6 @@ def test_a_number_or_names_in_the_order_of_the_ring(text: str, meant: int | tupl
         ("", "'' is not a number or a pod name"),
     ],
 )
-def test_anything_else_is_refused_in_a_sentence(text: str, sentence: str) -> None:
+def test_any_other_value_is_refused_in_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=f"^{sentence}"):
         parse_pods(text)

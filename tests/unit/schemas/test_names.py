@@ -51,7 +51,7 @@ def test_parts_of_other_kinds_of_fabrics_can_be_targets(name: str) -> None:
         "pod-0/cube-1234567890123",
     ],
 )
-def test_what_no_part_is_called_is_no_target(name: str) -> None:
+def test_a_name_that_is_not_a_part_is_not_a_target(name: str) -> None:
     with pytest.raises(ValidationError, match="String should match pattern"):
         TARGET.validate_python(name)
 

@@ -20,7 +20,7 @@ SOME: list[tuple[Choice, ...]] = [some for n in range(1, 6) for some in permutat
 
 
 @given(st.sampled_from(SOME), st.none() | st.integers(0, TAX_MAX_PPM))
-def test_what_is_written_is_read_again(choices: tuple[Choice, ...], tax_max_ppm: int | None) -> None:
+def test_written_text_is_read_back_unchanged(choices: tuple[Choice, ...], tax_max_ppm: int | None) -> None:
     policy = RecoveryPolicy(choices=choices, tax_max_ppm=tax_max_ppm if "route" in choices else None)
     assert parse_recovery_policy(format_recovery_policy(policy)) == policy
 
@@ -46,6 +46,6 @@ def test_a_tolerance_is_a_share_of_a_step() -> None:
         ("x" * 5_000, f"'{'x' * 40}' is not allowed"),
     ],
 )
-def test_a_text_that_shows_nothing_is_reported_what_is_allowed(text: str, problem: str) -> None:
+def test_an_invalid_text_is_reported_with_the_allowed_values(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}"):
         parse_recovery_policy(text)

@@ -203,7 +203,7 @@ def test_a_forgotten_or_unknown_field_is_an_error_where_it_is_made() -> None:
         OcsDown(ocs=1, state="down")  # type: ignore[call-arg]  # the fault that is tried
 
 
-def test_what_is_no_plain_value_is_refused_where_it_is_encoded() -> None:
+def test_values_that_are_not_plain_are_refused_by_the_encoder() -> None:
     message = message_of(OcsDown(ocs=np.int64(3)))  # type: ignore[arg-type]  # the fault that is tried
     with pytest.raises(TypeError, match=r"^OcsDown: int64 is not a message value$"):
         encode(message)
@@ -243,7 +243,7 @@ def test_a_fault_and_a_configuration_have_numbers_that_need_not_be_whole() -> No
 @pytest.mark.parametrize(("name", "field"), sorted({*float_fields()} - MODELS))
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
-def test_what_is_no_finite_number_is_refused_where_it_is_encoded(
+def test_numbers_that_are_not_finite_are_refused_by_the_encoder(
     name: str, field: str, data: st.DataObject
 ) -> None:
     """JSON has no such numbers; orjson writes null, which would be another message."""
@@ -303,7 +303,7 @@ def test_a_configuration_with_such_a_number_anywhere_is_refused(kind: str, value
             encode(message_of(FabricCommissioned(site="campus", config=bad)))
 
 
-def test_what_comes_in_is_validated() -> None:
+def test_input_is_validated() -> None:
     line = encode(message_of(OcsDown(ocs=16_384)))
     with pytest.raises(Unreadable, match=r"^OcsDown: ocs: Input should be less than 16384$"):
         decode(line)
@@ -316,6 +316,6 @@ def test_every_request_but_a_commissioning_has_one_type_that_refuses_it() -> Non
 
 
 @pytest.mark.parametrize("refusal", dict.fromkeys(REFUSALS.values()))
-def test_a_refusal_shows_what_is_refused_and_why(refusal: type[Body]) -> None:
+def test_a_refusal_names_the_request_and_the_reason(refusal: type[Body]) -> None:
     assert len(refusal.field_names) == 2
     assert refusal.field_names[-1] == "reason"

@@ -75,7 +75,7 @@ def test_the_first_tick_comes_later_and_does_the_work_of_one_event(name: str) ->
 
 
 @pytest.mark.slow("days of a pod, twice")
-def test_what_happens_to_a_pod_does_not_depend_on_when_it_joined() -> None:
+def test_the_events_of_a_pod_do_not_depend_on_when_it_joined() -> None:
     """All services, two days, with orders by hand: the same messages, each of them later by as much."""
     logs = [lived(at_us) for at_us in (0, JOINED_US)]
     assert len(logs[0]) > 1000

@@ -264,7 +264,7 @@ def test_one_that_stands_under_the_key_of_another_is_found(case: Case) -> None:
 
 
 @pytest.mark.parametrize("key", ["nobody's", ""])
-def test_what_none_requested_is_found(case: Case, key: str) -> None:
+def test_a_request_that_no_client_sent_is_found(case: Case, key: str) -> None:
     body = {"cube": f"{POD}/cube-3"}
     name = case.log.root("UndrainCube", 500, body, key=key)
     case.log.say("cubes", "DrainRefused", name, {"target": f"{POD}/cube-3", "reason": "is not drained"})
@@ -308,7 +308,7 @@ def test_a_service_that_has_not_read_the_last_request_is_found(case: Case) -> No
     expect(case, "failures of pod-0 has read requests up to {'operator@pod-0': 99}")
 
 
-def test_a_service_that_stands_behind_is_found(case: Case) -> None:
+def test_a_service_that_lags_behind_is_found(case: Case) -> None:
     facts = case.facts()
     stand = dataclasses.replace(case.stand, positions={("cubes", 0): 9, ("ocs", 0): 8})
     assert check_all(case.book, facts, stand) == ["ocs is at 8 of partition 0, whose log ends at 9"]
@@ -386,7 +386,7 @@ def test_refusals_count_as_answers(case: Case) -> None:
     assert count_outcomes(case.facts(), case.facts().requests) == (3, 1)
 
 
-def test_what_is_no_message_is_counted() -> None:
+def test_unreadable_records_are_counted() -> None:
     facts = gather_facts(
         [LogRecord(0, 0, {}, b"{"), LogRecord(0, 1, {}, b"[]"), LogRecord(0, 2, {EXPECTED_OFFSET: "1"}, b"{")]
     )

@@ -68,7 +68,7 @@ def test_names_are_new_whatever_the_others_are_called() -> None:
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
-def test_what_is_requested_is_a_configuration(kind: str) -> None:
+def test_a_requested_fabric_has_a_valid_configuration(kind: str) -> None:
     config = config_model(kind).model_validate_json(json.dumps(JOIN_SETTINGS[kind]))
     assert config.kind == kind
 
@@ -229,7 +229,7 @@ def test_all_is_well() -> None:
         ([*WHOLE[:2], begins("pod-2", "pod-0", kind="static-pod", seed=4), WHOLE[3]], "pod-2: requested"),
     ],
 )
-def test_a_fabric_that_is_not_what_was_requested_is_found(lines: list[LogRecord], sentence: str) -> None:
+def test_a_fabric_that_differs_from_the_request_is_found(lines: list[LogRecord], sentence: str) -> None:
     (problem,) = problems(lines)
     assert problem.startswith(sentence)
 

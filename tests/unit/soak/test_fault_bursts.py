@@ -90,7 +90,7 @@ def test_a_twin_that_does_not_live_again_ends_the_soak(context: FaultContext) ->
         run(twin, context, [fault(0, 0, hit), fault(1, 1, hit)], wait)
 
 
-def test_a_strike_that_cannot_be_carried_out_is_no_clean_soak(context: FaultContext) -> None:
+def test_a_soak_with_a_failed_strike_is_not_clean(context: FaultContext) -> None:
     def hit(_scene: FaultContext, _fault: PlannedFault) -> None:
         raise OperationFailed("Java is gone")
 

@@ -193,7 +193,7 @@ def test_a_half_made_twin_is_found(
     assert cleared == ["soak-fresh-7-0.log redis://127.0.0.1:1/1"]
 
 
-def test_what_ended_before_it_was_killed_is_tried_again_and_reported(
+def test_a_kill_that_came_too_late_is_retried_and_reported(
     context: FaultContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuilds, "_clear", lambda *_: None)
@@ -261,7 +261,7 @@ def test_a_kill_that_meets_nothing_is_found(context: FaultContext, twin: Any) ->
     assert not any(context.sent.values())
 
 
-def test_a_kill_waits_for_what_is_just_being_started(context: FaultContext, twin: Any) -> None:
+def test_a_kill_waits_for_a_process_that_is_starting(context: FaultContext, twin: Any) -> None:
     twin.supervisor.down.add("ocs-a")
     threading.Timer(0.3, twin.supervisor.down.clear).start()
     processes.kill(context, fault_at("ocs-a"))
@@ -293,9 +293,7 @@ def test_a_rebuild_that_never_ends_well_is_the_twin_s(
 # --- what they do -------------------------------------------------------------------------------------------
 
 
-def test_what_is_paused_or_held_down_continues_even_if_the_soak_ends(
-    context: FaultContext, twin: Any
-) -> None:
+def test_paused_or_stopped_processes_continue_even_if_the_soak_ends(context: FaultContext, twin: Any) -> None:
     context.ended.set()
     for fault_action, fault in (
         (processes.pause, fault_at("ocs-a", duration_s=9.0)),

@@ -259,7 +259,7 @@ def test_what_is_unsure_at_one_gateway_is_requested_at_the_other_under_the_same_
 
 
 @pytest.mark.slow("hundreds of drawn answers")
-def test_some_of_what_is_unsure_is_left_so() -> None:
+def test_some_unsure_requests_stay_unsure() -> None:
     left, keys = 0, [f"key {n}" for n in range(200)]
     for key in keys:
         asker = SoakClient("asker", Sides().posts, abandon_share=0.3)
@@ -271,7 +271,7 @@ def test_some_of_what_is_unsure_is_left_so() -> None:
     assert 40 < left < 80
 
 
-def test_the_book_has_what_all_clients_know() -> None:
+def test_the_record_contains_the_requests_of_all_clients() -> None:
     operator = run_operator(Gateway(), 2)
     operator.left.append("unsure")
     flooder = FloodClient("one", {"gateway": Sides().second}, FABRIC, 3, 50.0)

@@ -136,7 +136,7 @@ def test_a_pod_that_retired_is_not_waited_for(twin: Twin, meter: RecoveryMeter) 
     assert poll_until(lambda: meter.stalled_s() < 0.2, WAIT_S_MAX)
 
 
-def test_it_shows_how_long_time_stands(twin: Twin, meter: RecoveryMeter) -> None:
+def test_the_duration_of_a_standstill_is_measured(twin: Twin, meter: RecoveryMeter) -> None:
     assert poll_until(lambda: meter.stalled_s() > 0.4, WAIT_S_MAX)
     twin.advance("pod-0", "pod-1")
     assert poll_until(lambda: meter.stalled_s() < 0.2, WAIT_S_MAX)

@@ -57,7 +57,7 @@ SIGHTS = TwinAccess(
         ("/healthz", 200, b"{}", 61.0, "reports healthy, but time has stalled for more than 60 s"),
     ],
 )
-def test_a_probe_that_shows_what_is_not_so_is_found(
+def test_a_wrong_answer_of_a_probe_is_found(
     probe: str, status: int, body: bytes, stalled_s: float, wrong: str | None
 ) -> None:
     assert [*probe_problems(probe, status, body, stalled_s, healthy_stall_s_max=60.0)] == (
@@ -87,7 +87,7 @@ def test_a_worker_s_probes_speak_for_itself_alone() -> None:
     assert problem.startswith("gateway: /healthz reports healthy, but time has stalled")
 
 
-def test_what_does_not_answer_just_now_is_no_problem() -> None:
+def test_a_probe_without_an_answer_is_not_a_problem() -> None:
     def silent(_url: str) -> tuple[int, bytes]:
         raise ConnectionRefusedError
 
@@ -122,7 +122,7 @@ def test_a_jump_of_time_is_found(wall_s: list[float], advances_s: list[int], jum
     assert [problem.partition(" by ")[0] for problem in watch.problems] == ["time jumped"] * jumps
 
 
-def test_what_processes_take_is_seen_and_too_much_is_found() -> None:
+def test_the_resources_of_processes_are_measured_and_excess_is_found() -> None:
     watch = TwinMonitor(SIGHTS)
     watch.poll()
     assert watch.peaks.keys() == {"gateway"}

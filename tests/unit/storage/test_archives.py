@@ -278,7 +278,7 @@ def test_a_stretch_that_cannot_be_written_whole_is_none(
     is_plain(log)
 
 
-def test_what_was_half_done_of_another_log_is_forgotten(tmp_path: Path) -> None:
+def test_an_unfinished_archive_of_another_log_is_discarded(tmp_path: Path) -> None:
     log = written(tmp_path)
     found = find_archivable(log, 20_000)
     assert found is not None
@@ -298,7 +298,7 @@ def test_two_at_a_time_are_refused(tmp_path: Path) -> None:
     assert archive(log, 20_000) is not None
 
 
-def test_who_reads_while_it_is_archived_reads_on(tmp_path: Path) -> None:
+def test_a_reader_continues_while_the_log_is_archived(tmp_path: Path) -> None:
     log = written(tmp_path)
     with log.opened() as before:
         assert before.read(1_000) == PLAIN[:1_000]

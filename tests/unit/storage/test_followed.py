@@ -167,7 +167,7 @@ def test_a_store_that_went_back_is_not_compared_until_it_has_come_again(tmp_path
     assert len(follower.compare(all_at(last)).states) == len(read_through())
 
 
-def test_what_is_not_on_the_log_yet_is_waited_for(tmp_path: Path) -> None:
+def test_the_follower_waits_for_messages_that_are_not_on_the_log_yet(tmp_path: Path) -> None:
     """The log grows in the middle of cascades, and services have read all of it."""
     log = Recorded([])
     follower = Follower(tmp_path, log)

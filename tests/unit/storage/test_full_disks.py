@@ -24,7 +24,7 @@ def test_a_redis_whose_disk_is_full_is_reported_without_our_script(place: str) -
     )
 
 
-def test_a_frame_that_cannot_be_written_is_no_log_file(
+def test_a_frame_that_cannot_be_written_is_an_error_in_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_path: Path, _target: Path) -> Path:

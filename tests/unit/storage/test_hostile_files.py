@@ -31,7 +31,7 @@ def test_a_frame_that_does_not_say_what_it_holds_is_bounded_too() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_what_is_no_file_is_neither_waited_for_nor_read(tmp_path: Path, kind: str) -> None:
+def test_a_pipe_is_neither_read_nor_waited_for(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"{7:012d}.snapshot"
     if kind == "pipe":
         os.mkfifo(path)

@@ -106,7 +106,7 @@ def test_concatenated_parts_read_as_one(tmp_path: Path, suffix: str) -> None:
     assert list(read_lines(whole)) == [b"0", b"1", b"2"]
 
 
-def test_what_cannot_be_read_or_written_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unreadable_or_unwritable_log_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no such file"):
         list(read_lines(tmp_path / "none.jsonl"))
     broken = tmp_path / "broken.gz"

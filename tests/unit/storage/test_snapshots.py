@@ -103,7 +103,7 @@ def some_snapshot() -> SiteSnapshot:
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_any_time_is_what_the_fold_from_the_beginning_gives(kept: Path, data: st.DataObject) -> None:
+def test_the_state_at_any_time_equals_the_fold_from_the_start(kept: Path, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(lived())))
     moment = history(kept).at(position)
     assert moment.position == min(quiet for quiet in from_zero() if quiet >= position)
@@ -111,7 +111,7 @@ def test_any_time_is_what_the_fold_from_the_beginning_gives(kept: Path, data: st
     assert moment.folded < EVERY + 2 * max(b - a for a, b in pairwise(sorted(from_zero())))
 
 
-def test_what_is_restored_continues_as_the_original_did(kept: Path) -> None:
+def test_a_restored_site_continues_as_the_original(kept: Path) -> None:
     """From every snapshot, the rest of the log message for message, and the states at its end."""
     for snapshot in folder(kept).good():
         site = snapshot.restored(services_of)
@@ -154,7 +154,7 @@ def test_a_torn_one_is_found_and_a_whole_one_is_as_it_was(length: float) -> None
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"{}\n", b"[]\nx", b"null\n", b'{"format":2,"sha256":""}\n'])
-def test_what_is_no_snapshot_is_refused(data: bytes) -> None:
+def test_a_file_that_is_not_a_snapshot_is_refused(data: bytes) -> None:
     with pytest.raises(SnapshotRefused):
         from_bytes(data)
 
@@ -240,7 +240,7 @@ def test_of_a_log_that_ends_within_a_cascade_the_rest_is_reported_too(tmp_path: 
     assert digest(moment.site) == from_zero()[after]
 
 
-def test_what_is_taken_of_a_site_does_not_change_with_it() -> None:
+def test_a_snapshot_does_not_change_with_its_site() -> None:
     lab = pod_lab(CONFIG)
     lab.run(US_PER_DAY)
     take = partial(take_snapshot, lab.site, 1, b"", software=BUILD, kinds={POD: "superpod"})

@@ -14,7 +14,7 @@ FAULTS = (DOCS / "explanation/diagnosis.md").read_text()
 PAGE = (DOCS / "reference/telemetry.md").read_text()
 
 
-def test_every_field_stands_there_with_its_thresholds() -> None:
+def test_every_field_is_documented_with_its_thresholds() -> None:
     rows = [line.strip("| ").split(" | ") for line in _table(PAGE, "Modules")]
     expected = [
         [
@@ -66,7 +66,7 @@ def test_every_column_of_lanes_is_named() -> None:
     assert all(f"`{column}`" in PAGE for column in columns if column is not None)
 
 
-def test_every_fault_of_links_stands_in_the_table_of_what_breaks() -> None:
+def test_every_link_fault_is_in_the_documented_table() -> None:
     cells = [line.split("|")[1] for line in _table(FAULTS, "What breaks, and how it shows")]
     named = [kind for cell in cells for kind in re.findall(r"`([a-z-]+)`", cell)]
     assert named == [*LINK_FAULTS, *PATH_FAULTS]

@@ -10,7 +10,7 @@ SECTION = PAGE.partition("\n## OCSes\n")[2].partition("\n## ")[0]
 ROWS = [line.strip("| ").split(" | ") for line in SECTION.splitlines() if line.startswith("| `")]
 
 
-def test_every_field_stands_there_with_its_thresholds() -> None:
+def test_every_field_is_documented_with_its_thresholds() -> None:
     told = {row[0].strip("`"): row for row in ROWS if len(row) == 10}
     assert list(told) == list(OCS_FIELDS)
     for name, field in OCS_FIELDS.items():
@@ -25,7 +25,7 @@ def test_every_field_stands_there_with_its_thresholds() -> None:
         assert [told[name][1], *told[name][3:9], told[name][9]] == [*expected, field.reason]
 
 
-def test_every_assumption_of_readings_stands_there_as_it_is() -> None:
+def test_every_assumption_of_readings_is_documented() -> None:
     told = [row for row in ROWS if len(row) < 10]
     names = list(ASSUMPTIONS)
     of_readings = names[names.index("drive_full_v") : names.index("piezo_ms")]

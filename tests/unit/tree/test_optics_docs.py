@@ -36,7 +36,7 @@ def rows(page: str, title: str) -> list[list[str]]:
     return table[2:]
 
 
-def test_every_assumption_stands_in_the_documentation_as_it_is() -> None:
+def test_every_assumption_is_documented() -> None:
     found = [[cell.strip("`| ") for cell in row] for row in rows(REFERENCE, "All assumptions")]
     expected = [
         [name, f"{assumption.value:g}", assumption.unit, assumption.reason]
@@ -53,7 +53,7 @@ def test_every_assumption_has_a_reason_and_its_unit_last_in_its_name() -> None:
         assert name.endswith(SUFFIXES.get(assumption.unit, "")), name
 
 
-def test_what_is_calibrated_gives_what_the_documentation_shows() -> None:
+def test_the_calibration_gives_the_documented_figures() -> None:
     plain, mitigated, coded, both = (
         sensitivity_dbm("50G-PAM4", -32.0, mitigation=mitigation, soft_fec=soft_fec)
         for soft_fec in (False, True)

@@ -18,7 +18,7 @@ def test_every_pure_module_is_pure(check: Check) -> None:
     assert found == []
 
 
-def test_what_is_allowed_of_libraries_is_what_is_used() -> None:
+def test_the_allowed_library_functions_are_those_in_use() -> None:
     used = {name for source in PURE for _, name in purity.uses(source)}
     assert {name for name in PURE_NAMES if not any(f"{one}.".startswith(f"{name}.") for one in used)} == set()
 

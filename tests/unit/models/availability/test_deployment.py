@@ -110,7 +110,7 @@ def test_more_crews_never_make_any_wait_longer(rollout: Rollout, seed: int) -> N
         ({"faulty": 1.0}, "faulty: 1.0 is not allowed; must be at least 0 and below 1"),
     ],
 )
-def test_a_slip_is_one_sentence(changed: dict[str, float], sentence: str) -> None:
+def test_a_mistake_is_an_error_in_one_sentence(changed: dict[str, float], sentence: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         replace(STEADY, **changed)  # type: ignore[arg-type]  # racks is the one whole number
 
@@ -121,7 +121,7 @@ def test_blocks_are_of_whole_racks_and_the_pod_of_whole_blocks(chips: int) -> No
         deployed(STEADY, 0, chips)
 
 
-def test_every_assumption_has_a_reason_and_stands_in_the_documentation() -> None:
+def test_every_assumption_has_a_reason_and_is_in_the_documentation() -> None:
     text = Path("docs/reference/availability.md").read_text(encoding="utf-8")
     for name, assumption in ASSUMPTIONS.items():
         assert len(assumption.reason.split()) >= 4, name

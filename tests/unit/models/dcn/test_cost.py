@@ -82,7 +82,7 @@ def test_a_fit_gives_the_papers_figure() -> None:
     assert not any(one.price == "chip_system_cost" and one.answer.startswith("dcn") for one in found)
 
 
-def test_no_fit_is_no_number() -> None:
+def test_without_a_fit_there_is_no_number() -> None:
     assert fitted(FULL, standard_prices(), "strand_cost", "dcn_cost_saving") is None
 
 
@@ -112,7 +112,7 @@ def test_a_price_that_there_is_not_is_named() -> None:
     assert prices_of({"ocs_cost": 5.0})["ocs_cost"] == 5.0
 
 
-def test_every_price_stands_in_the_documentation_as_it_is() -> None:
+def test_every_price_is_in_the_documentation() -> None:
     text = Path("docs/reference/dcn.md").read_text(encoding="utf-8")
     for name, price in PRICES.items():
         span = f"{price.low:,g} … {price.high:,g}"

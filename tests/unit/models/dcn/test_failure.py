@@ -113,7 +113,7 @@ def test_an_ocs_that_latches_keeps_its_light_without_power() -> None:
         ("rack-03", "rack-03: no part that can fail has this name"),
     ],
 )
-def test_what_there_is_not_cannot_fail(name: str, sentence: str) -> None:
+def test_a_missing_part_cannot_fail(name: str, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         remaining_after(ALIKE, [name])
 
@@ -123,7 +123,7 @@ def test_a_kind_that_there_is_not_is_named() -> None:
         names_of(ALIKE, "fan")
 
 
-def test_shares_continue_over_what_is_left() -> None:
+def test_shares_continue_over_the_remaining_parts() -> None:
     carries = np.array([[0.0, 10.0, 10.0], [10.0, 0.0, 10.0], [10.0, 10.0, 0.0]])
     demand = np.array([[0, 4, 0], [0, 0, 0], [0, 0, 0]])
     direct = direct_shares(3)
@@ -204,7 +204,7 @@ def test_a_block_that_is_gone_leaves_its_uplinks_to_the_others() -> None:
     assert all(stage.kept >= 0.75 for stage in done.stages)
 
 
-def test_what_would_hardly_help_is_left_as_it_is() -> None:
+def test_a_change_that_hardly_helps_is_not_made() -> None:
     demand = demand_at(ALIKE, DemandModel(), 0)
     first = plan(ALIKE, demand)
     done = replan_after_failure(ALIKE, demand, first.circuits, remaining_after(ALIKE, ["control-2"]))

@@ -57,7 +57,7 @@ def test_a_block_that_only_gets_more_uplinks_is_larger_and_not_newer() -> None:
     assert (step.what, step.change, step.laid, step.by_hand) == ("ab-0", "larger block", 256, 0)
 
 
-def test_what_a_step_shows_is_what_it_does() -> None:
+def test_a_step_reports_the_changes_that_it_makes() -> None:
     now, later = layout_of(SMALL, racks=8), layout_of(LARGE, racks=8)
     circuits, steps = steps_of(now, later)
     for step in steps:
@@ -161,13 +161,13 @@ def test_the_same_network_takes_no_step() -> None:
         (layout_of(SMALL, racks=8, switches=8), "switches, technology: cannot change"),
     ],
 )
-def test_what_growing_cannot_do_is_one_sentence(later: NetworkLayout, sentence: str) -> None:
+def test_impossible_growth_is_an_error_in_one_sentence(later: NetworkLayout, sentence: str) -> None:
     now = layout_of(SMALL, racks=8)
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         next(growth_steps(now, later, matched_circuits(now, packed_links(now, 1)), demand))
 
 
-def test_every_assumption_has_a_reason_and_stands_in_the_documentation() -> None:
+def test_every_assumption_has_a_reason_and_is_in_the_documentation() -> None:
     text = Path("docs/reference/dcn.md").read_text(encoding="utf-8")
     for name, assumption in ASSUMPTIONS.items():
         assert len(assumption.reason.split()) >= 4, name

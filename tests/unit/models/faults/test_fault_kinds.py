@@ -141,7 +141,7 @@ def test_the_parts_of_a_chassis_share_out_its_faults_and_a_networks_ocs_fails_as
         ),
     ],
 )
-def test_what_a_fault_cannot_strike_is_refused(kind: FaultKind, target: str, sentence: str) -> None:
+def test_a_fault_on_an_unsuitable_part_is_refused(kind: FaultKind, target: str, sentence: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         fault_target(kind, target, "pod-0", POD)
     assert str(raised.value) == sentence

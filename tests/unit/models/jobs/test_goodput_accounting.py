@@ -57,7 +57,7 @@ def chip_time(progress: Progress, at_us: int) -> ChipTime:
     return ChipTime(0, at_us, CHIPS, {}, {GROUP: used}, {"pod-0/slice-0": SliceChipTime(GROUP, used)})
 
 
-def test_what_ended_counts_once() -> None:
+def test_ended_slices_count_once() -> None:
     use = JobUse(GROUP, CHIPS, started())
     used = use.used(50)
 
@@ -68,7 +68,7 @@ def test_what_ended_counts_once() -> None:
     assert all_used(use)[GROUP].total == 2 * 50 * CHIPS
 
 
-def test_a_span_is_the_same_without_what_ended_before_it() -> None:
+def test_a_span_does_not_depend_on_slices_that_ended_before_it() -> None:
     ended = SliceChipTime(GROUP, UsageByCategory(productive=30, lost=7), ended_us=80)
     living = chip_time(started(), 80).slices["pod-0/slice-0"]
     used = sum_usage([ended.used, living.used])

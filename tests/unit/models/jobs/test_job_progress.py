@@ -264,6 +264,6 @@ def test_it_is_where_a_walk_of_single_steps_comes_to(terms: JobTerms, span_us: i
     assert progress_at(ready(placed_at(terms, 0), 0), span_us).usage == UsageByCategory(**usage)
 
 
-def test_a_year_of_checkpoints_is_no_longer_a_walk_than_one() -> None:
+def test_a_year_of_checkpoints_takes_as_long_to_compute_as_one() -> None:
     year = replace(stepping(TERMS.model_copy(update={"work_us": 10**15})), since_us=0)
     assert progress_at(year, 35 * 10**12 + 7).kept_us == 30 * 10**12

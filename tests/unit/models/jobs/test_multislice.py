@@ -65,7 +65,7 @@ def test_without_any_bandwidth_a_job_crawls() -> None:
     assert joint_speed_ppm(FULL_SPEED, 10**6, 10**9, 2, 0.0) == 1
 
 
-def test_what_is_no_job_is_refused_in_a_sentence() -> None:
+def test_an_invalid_job_is_refused_in_one_sentence() -> None:
     with pytest.raises(InvalidInput, match=r"^pods: 0 is not allowed; must be at least 1$"):
         ring_bytes(0, 1)
     with pytest.raises(InvalidInput, match=r"^gradient_bytes -1: must be a finite number of at least 0"):

@@ -66,7 +66,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("blocks", "others", "sentence"), REFUSED, ids=lambda value: str(value)[:40])
-def test_what_cannot_be_built_is_one_sentence(
+def test_an_impossible_network_is_an_error_in_one_sentence(
     blocks: list[Block], others: dict[str, int], sentence: str
 ) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)) as refused:

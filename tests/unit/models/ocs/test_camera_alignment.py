@@ -175,7 +175,7 @@ def test_the_whole_takes_milliseconds() -> None:
     assert 5_000 < expected_us(LOOP, 1) < expected_us(LOOP, 32) < expected_us(LOOP, 6_144) < 30_000
 
 
-def test_what_is_left_costs_little_light() -> None:
+def test_the_remaining_error_costs_little_light() -> None:
     found = align(LOOP, 7, "pod-0", *circuits(5_000))
     assert 0.0 < found.loss_db.mean() < 0.02
     assert found.loss_db.max() < 0.1

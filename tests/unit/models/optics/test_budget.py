@@ -186,7 +186,7 @@ def test_many_dirty_connectors_add_up_to_more_than_one_may_lose() -> None:
         ),
     ],
 )
-def test_what_is_not_physical_is_refused(sentence: str, change: dict[str, object]) -> None:
+def test_non_physical_values_are_refused(sentence: str, change: dict[str, object]) -> None:
     values = {"design": LinkDesign(), "loss_db": 1.5, "near_return_db": -46.0, "far_return_db": -46.0}
     with pytest.raises(InvalidInput) as raised:
         link_budget(**(values | change))  # type: ignore[arg-type]  # a case changes any of them

@@ -62,7 +62,7 @@ def test_partners_are_the_opposite_ends_on_the_same_switch() -> None:
             check_peer("pod-0", end, peer)
 
 
-def test_no_partner_is_one_sentence_with_the_nearest() -> None:
+def test_a_missing_partner_is_an_error_that_names_the_nearest() -> None:
     end, peer = (superpod_plant(64).parse(f"pod-0/cube-{name}").number for name in ("12/+y/7", "3/-z/9"))
     with pytest.raises(InvalidInput) as raised:
         check_peer("pod-0", end, peer)

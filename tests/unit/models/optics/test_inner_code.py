@@ -79,7 +79,7 @@ def test_fewer_errors_before_are_fewer_after(log10_ber: float, fewer: float, sha
 
 
 @given(st.floats(-1.9, -0.31))
-def test_what_cannot_be_mended_stays_as_it_is(log10_ber: float) -> None:
+def test_an_uncorrectable_block_stays_unchanged(log10_ber: float) -> None:
     found = float(decoded_log10(np.asarray(log10_ber), 1.0))
     assert found == pytest.approx(log10_ber, abs=1e-12)
 

@@ -324,7 +324,7 @@ def test_ports_at_the_specification_make_the_interference_that_the_aids_were_tri
 
 
 @pytest.mark.parametrize(("value", "nearest"), [(31.0, 30), (-0.5, 0), (math.inf, 30), (-math.inf, 0)])
-def test_a_value_out_of_range_is_one_sentence(value: float, nearest: float) -> None:
+def test_a_value_out_of_range_is_an_error_in_one_sentence(value: float, nearest: float) -> None:
     with pytest.raises(
         InvalidInput, match=rf"loss-db {value:g} dB: must be between 0 and 30 dB; the nearest is {nearest}$"
     ):

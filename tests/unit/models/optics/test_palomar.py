@@ -151,7 +151,7 @@ def test_a_larger_switch_has_mirrors_in_proportion() -> None:
     assert return_losses_db(made).max() <= RETURN_LOSS_SPECIFIED_DB
 
 
-def test_none_can_change_what_all_share() -> None:
+def test_shared_values_cannot_be_changed() -> None:
     made = manufactured_ocses(1, FABRIC)
     with pytest.raises(ValueError, match="read-only"):
         made.north_loss_db[0, 0] = 0.0
@@ -171,7 +171,7 @@ def test_ports_that_do_not_exist(ocs: int, north: int, south: int, told: str) ->
         insertion_loss_db(1, FABRIC, np.array([ocs]), np.array([north]), np.array([south]))
 
 
-def test_what_is_no_switch() -> None:
+def test_invalid_switches() -> None:
     with pytest.raises(InvalidInput, match="ports: 0 is not allowed; must be between 1 and 768"):
         manufactured_ocses(1, FABRIC, 0)
     with pytest.raises(InvalidInput, match="side: 'E' is not a side"):

@@ -92,7 +92,7 @@ def test_the_floor_is_where_light_without_end_leads(rate: str, mpi_db: float, ai
     assert scalar_log10_ber(of, 5.0, mpi_db) >= math.log10(floor) - 1e-3
 
 
-def test_a_rate_below_the_floor_is_one_sentence() -> None:
+def test_a_rate_below_the_floor_is_an_error_in_one_sentence() -> None:
     with pytest.raises(InvalidInput) as raised:
         sensitivity_dbm("50G-PAM4", -24.0)
     found = re.fullmatch(
@@ -122,7 +122,7 @@ def test_a_rate_below_the_floor_is_one_sentence() -> None:
         ),
     ],
 )
-def test_a_mistake_is_one_sentence(words: tuple[str, float, float], sentence: str) -> None:
+def test_a_mistake_is_an_error_in_one_sentence(words: tuple[str, float, float], sentence: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         sensitivity_dbm(*words)
     assert str(raised.value).startswith(sentence)

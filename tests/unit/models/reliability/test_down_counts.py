@@ -30,14 +30,14 @@ def test_its_error_is_that_of_seeds() -> None:
     assert spread == pytest.approx(np.mean([one.error for one in runs]), rel=0.35)  # 60 seeds: ± 9 % each
 
 
-def test_how_many_draws_are_made_at_once_is_no_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_batch_size_of_draws_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"seed": 1, "replications": 11, "events": 50}
     whole = count_down(9, 2, 0.3, 1.0, **asked)
     monkeypatch.setattr(down_counts, "BLOCK", 7)
     assert count_down(9, 2, 0.3, 1.0, **asked).down == whole.down
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_impossible_values_are_refused() -> None:
     with pytest.raises(InvalidInput, match="begin 10: must be between 0 and 9"):
         count_down(9, 2, 0.3, 1.0, seed=1, replications=10, events=10, begin=10)
     with pytest.raises(InvalidInput, match="replications 1: must be between 2 and 10,000,000"):

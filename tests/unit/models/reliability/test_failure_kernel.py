@@ -150,7 +150,7 @@ def test_a_part_that_is_down_does_not_fail_again() -> None:
     assert found.failed.tolist() == [1.0, 4.0]
 
 
-def test_without_numba_one_sentence_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_numba_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.models.reliability.compiled.njit", None)
     compiled.cache_clear()
     with pytest.raises(InvalidInput, match="numba is not installed"):
@@ -173,6 +173,6 @@ def test_without_numba_one_sentence_reports_it(monkeypatch: pytest.MonkeyPatch) 
         (lambda: simulate(ONE, 1, 0.0), "until 0.0: must be a finite number above 0"),
     ],
 )
-def test_what_cannot_be_is_refused(make: Callable[[], object], said: str) -> None:
+def test_impossible_values_are_refused(make: Callable[[], object], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         make()

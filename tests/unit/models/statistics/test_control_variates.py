@@ -47,7 +47,7 @@ def test_a_control_that_never_varies_changes_nothing() -> None:
     assert controlled_mean(values, np.ones(15), 1.0).interval == mean_interval(values)
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_impossible_values_are_refused() -> None:
     with pytest.raises(InvalidInput, match="runs"):
         controlled_mean([1.0] * 9, [1.0] * 9, 1.0)
     with pytest.raises(InvalidInput, match="one for each"):

@@ -71,7 +71,7 @@ def test_it_looks_at_ever_longer_distances_and_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("half", [0.5, 0.3, 0.2])
-def test_whoever_stops_when_it_is_narrow_enough_still_holds_the_mean(half: float) -> None:
+def test_stopping_at_the_wanted_width_keeps_the_coverage_of_the_mean(half: float) -> None:
     """From 20 runs on, and looking seldom: within a hundredth of what is promised."""
     draws = np.random.default_rng(6).normal(1.0, 1.0, (4000, 400))
     held = 0

@@ -66,7 +66,7 @@ def test_of_several_questions_each_is_read_more_strictly() -> None:
     assert holm([]) == []
 
 
-def test_rounding_is_no_difference() -> None:
+def test_rounding_errors_are_not_differences() -> None:
     """The kernel adds up the same spans in another order than the services."""
     there = np.array([0.6131923040617616, 0.7, 0.9])
     here = there + np.array([1.8e-15, 1.1e-16, -2.2e-16])

@@ -17,7 +17,7 @@ def test_intervals_equal_those_of_scipy(of: tuple[int, int], confidence: float) 
     assert (found.low, found.high) == pytest.approx((want.low, want.high), abs=1e-9)
 
 
-def test_what_never_happened_still_may() -> None:
+def test_the_interval_of_an_event_that_never_occurred_is_not_empty() -> None:
     found = wilson_share(0, 100)
     assert found.low == 0.0
     assert 0.03 < found.high < 0.04

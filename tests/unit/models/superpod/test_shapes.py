@@ -178,7 +178,7 @@ def test_shape_for_chips_is_the_smallest_and_most_cubical(chips: int) -> None:
 
 
 @pytest.mark.parametrize(("chips", "cubes"), [(0, 64), (-5, 64), (4097, 64), (10**30, 144)])
-def test_shape_for_chips_refuses_what_no_pod_has(chips: int, cubes: int) -> None:
+def test_shape_for_chips_refuses_impossible_numbers(chips: int, cubes: int) -> None:
     with pytest.raises(InvalidInput, match=f"chips: {chips}"):
         shape_for_chips(chips, cubes)
 

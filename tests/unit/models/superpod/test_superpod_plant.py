@@ -105,7 +105,7 @@ def test_a_name_shows_kind_number_and_place(name: str, number: int, at: dict[str
         ("", f"is not a part of a pod; must be {LIKE}"),
     ],
 )
-def test_a_name_of_nothing_is_refused_with_what_is_allowed(name: str, sentence: str) -> None:
+def test_an_unknown_name_is_refused_with_the_allowed_ones(name: str, sentence: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         POD.parse(name)
     reason = sentence if sentence.startswith("is ") else f"is not allowed: {sentence}"
@@ -174,7 +174,7 @@ def test_a_part_is_among_those_that_its_owner_is_made_of(part: Part) -> None:
     assert POD.failure_domain(part).name == (f"{part.fabric}/cube-{part['cube']}" if of_a_cube else part.name)
 
 
-def test_a_number_beyond_the_last_part_is_no_part() -> None:
+def test_a_number_beyond_the_last_part_is_refused() -> None:
     with pytest.raises(IndexError, match="cube 64: there are 64"):
         POD.part("cube", 64, "pod-0")
 

@@ -41,6 +41,6 @@ def test_few_errors_are_drawn_through_the_distribution(mean: float) -> None:
     assert (counts == stats.poisson.ppf(UNIFORM, mean)).mean() > 0.999
 
 
-def test_what_is_not_a_number_stays_so() -> None:
+def test_nan_stays_nan() -> None:
     found = error_counts(np.array([np.nan, 3.0]), np.zeros(2), np.array([0.5, 0.5]))
     assert np.isnan(found).tolist() == [True, False]

@@ -142,7 +142,7 @@ def test_one_supply_carries_all_where_the_other_is_out() -> None:
     assert flags_of(readings, 9) == (["supply_v", "supply_a"], ["supply_v"])
 
 
-def test_a_fan_that_stands_still_warms_the_core_and_not_the_inlet() -> None:
+def test_a_stopped_fan_warms_the_core_and_not_the_inlet() -> None:
     before, after = said(sound()), said(struck("fans", (9, 2)))
     assert after.fan_rpm[9, 2] == 0.0
     assert after.temperature_c[9] - before.temperature_c[9] == pytest.approx(15.0 / 3, abs=0.1)
@@ -191,7 +191,7 @@ def test_what_one_shows_depends_on_no_sibling_and_on_the_time() -> None:
     assert (later.mirror_error_urad != all_of.mirror_error_urad).mean() > 0.9
 
 
-def test_what_is_read_comes_in_steps() -> None:
+def test_readings_are_quantized() -> None:
     readings = said(sound())
     for name, field in OCS_FIELDS.items():
         if name != "monitor_power_dbm":

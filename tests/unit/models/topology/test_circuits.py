@@ -112,14 +112,14 @@ ROW = listed((4, 4, 12), False, [0, 1, 2])
         ),
     ],
 )
-def test_what_is_wrong_with_circuits_is_one_sentence(circuits: Circuits, sentence: str) -> None:
+def test_an_error_in_circuits_is_one_sentence(circuits: Circuits, sentence: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         slice_of(circuits)
     assert sentence in str(refused.value)
 
 
 @pytest.mark.parametrize("wrong", [(0.0, 0, 0), (0, 0), ("0", 0, 0), None])
-def test_what_is_no_circuit_is_one_sentence(wrong: Any) -> None:
+def test_an_invalid_circuit_is_an_error_in_one_sentence(wrong: Any) -> None:
     with pytest.raises(InvalidInput) as error:
         slice_of([wrong])
     assert str(error.value).startswith(f"circuit: {wrong!r} is not a circuit; must be three whole numbers")

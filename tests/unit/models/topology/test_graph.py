@@ -132,7 +132,7 @@ def test_an_impossible_shape_is_refused_with_the_nearest(shape: Shape, twisted: 
     assert sentence in str(refused.value)
 
 
-def test_what_is_not_there_cannot_fail() -> None:
+def test_a_missing_link_cannot_fail() -> None:
     mesh = slice_topology((1, 1, 2))
     with pytest.raises(InvalidInput, match="ocs: 48 does not exist; must be between 0 and 47"):
         without_ocs(mesh, [48])

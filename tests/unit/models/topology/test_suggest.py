@@ -81,7 +81,9 @@ def test_rings_are_as_long_as_one_walks(shape: tuple[int, int, int], twisted: bo
         ),
     ],
 )
-def test_what_cannot_be_suggested_is_one_sentence(chips: int, traffic: str, sentence: str) -> None:
+def test_an_impossible_suggestion_is_an_error_in_one_sentence(
+    chips: int, traffic: str, sentence: str
+) -> None:
     with pytest.raises(InvalidInput) as refused:
         ranked_shapes(chips, traffic)
     assert sentence in str(refused.value)

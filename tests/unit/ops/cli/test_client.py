@@ -76,7 +76,7 @@ def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> N
     ],
     ids=["html", "object", "list", "text", "other fields", "other error", "moved"],
 )
-def test_what_is_no_twin_is_not_taken_for_one(words: str, not_a_twin: Answer) -> None:
+def test_another_server_is_not_mistaken_for_a_twin(words: str, not_a_twin: Answer) -> None:
     with answering(otherwise=not_a_twin) as twin:
         check(lightwave(*words.split(), url=twin.url), UNREACHABLE, f"the server at {twin.url} is not a twin")
 
@@ -104,7 +104,7 @@ def test_the_twins_sentence_is_passed_on(status: int, code: int) -> None:
         "http://zwilling.β",
     ],
 )
-def test_what_is_no_address_of_a_twin(url: str) -> None:
+def test_invalid_twin_addresses(url: str) -> None:
     check(lightwave("get", "ocs", url=url), USAGE, f"LIGHTWAVE_URL {url!r}")
 
 
@@ -161,7 +161,7 @@ def test_all_that_a_command_requests_of_the_past_is_of_one_time() -> None:
         assert twin.asked[-1].query == "at=-2h"
 
 
-def test_a_part_of_a_list_is_requested_as_it_was_typed() -> None:
+def test_list_options_are_sent_as_typed() -> None:
     words = ("--state", "up", "--where", "state=degraded", "--where", "ocs=null", "--sort=-ber", "--top", "5")
     with answering({"/v1/links": [as_json([])]}) as twin:
         assert lightwave("get", "links", *words, url=twin.url).stdout == "no links\n"
@@ -214,7 +214,7 @@ def test_a_request_is_sent_no_third_time() -> None:
         assert len(twin.asked) == 2
 
 
-def test_what_is_requested_is_what_was_typed() -> None:
+def test_requests_are_sent_as_typed() -> None:
     with answering() as twin:
         lightwave("request", "4X4×8", "--twisted", "--for", "1d12h", "--fabric", "pod-1", url=twin.url)
         assert json.loads(twin.asked[-1].body) == {
@@ -257,7 +257,7 @@ FABRICS = {
 }
 
 
-def test_follow_takes_up_a_broken_stream_behind_what_it_saw() -> None:
+def test_follow_resumes_a_broken_stream_after_the_last_message() -> None:
     answers = FABRICS | {"/v1/events/stream": [stream(5, 6), DROP, stream(), stream(7)]}
     with answering(answers) as twin:
         follower = subprocess.Popen(
@@ -346,7 +346,7 @@ def test_an_answer_that_breaks_off_is_lost() -> None:
         Client(url).resource("/v1/twin")
 
 
-def test_what_speaks_no_http_is_reported_briefly() -> None:
+def test_a_server_that_does_not_speak_http_is_reported_briefly() -> None:
     with pytest.raises(TwinUnreachable) as caught:
         Client(_spoken([b"\x00\x07" * 5_000], 0.0)).resource("/v1/twin")
     assert len(str(caught.value)) < 300
@@ -392,7 +392,7 @@ def test_watch_redraws_on_a_terminal() -> None:
     assert told.count(b"\x1b[H\x1b[2J") == 2
 
 
-def test_who_leaves_a_run_is_reported_that_the_twin_continues() -> None:
+def test_leaving_a_run_reports_that_the_twin_continues() -> None:
     running = as_json(CLOCK | {"until_us": 174_600_000_000})
     with answering({"/v1/clock/run": [running], "/v1/clock": [running]}) as twin:
         runner = subprocess.Popen(
@@ -425,7 +425,7 @@ SLOW = ("numpy", "pydantic", "fastapi", "orjson", "rich", "yaml", "pyarrow", "re
 
 
 @pytest.mark.parametrize("words", QUERIES)
-def test_no_query_imports_what_is_slow(words: str) -> None:
+def test_no_query_imports_slow_modules(words: str) -> None:
     """After the command has run, whatever came of it."""
     code = (
         "import sys, atexit\nfrom ops.cli.main import main\n"

@@ -89,7 +89,7 @@ def test_history_has_a_sample_a_frame(gateway: Client) -> None:
         ("telemetry/pod-0?after_us=9000000000", 404, "pod-0: no telemetry frame of that time is stored"),
     ],
 )
-def test_what_cannot_be_reported_is_a_sentence(
+def test_an_impossible_query_is_reported_in_one_sentence(
     gateway: Client, path: str, status: int, sentence: str
 ) -> None:
     answer = gateway.get(f"/v1/{path}")
@@ -145,7 +145,7 @@ def test_a_flat_line_and_a_single_point_are_drawn() -> None:
         assert dotted == [2], "in the middle"
 
 
-def test_nothing_to_draw_is_a_sentence() -> None:
+def test_missing_data_is_reported_in_one_sentence() -> None:
     assert chart_text([], "x", is_rate=False) == NO_SAMPLES
     assert chart_text([ReadingSample(at_us=1, value=0.0)], "x", is_rate=True) == NO_SAMPLES
 
@@ -159,7 +159,7 @@ def test_nothing_to_draw_is_a_sentence() -> None:
         (["telemetry", "export"], "Missing option"),
     ],
 )
-def test_bad_input_is_a_sentence(words: list[str], sentence: str) -> None:
+def test_bad_input_is_an_error_in_one_sentence(words: list[str], sentence: str) -> None:
     code, text = invoke("http://127.0.0.1:1", *words)
     assert code == 2
     assert sentence in text
@@ -217,7 +217,7 @@ POD, STATIC, NETWORK = (
         ("--fabric ../x --of ocs", "--fabric '../x': no such fabric; there is pod-0, pod-1, dcn-0"),
     ],
 )
-def test_frames_of_what_is_not_there_are_not_exported(words: str, sentence: str, tmp_path: Path) -> None:
+def test_frames_of_a_missing_object_are_not_exported(words: str, sentence: str, tmp_path: Path) -> None:
     with answering({"/v1/fabrics": [as_json([POD, STATIC, NETWORK])]}) as twin:
         code, said = invoke(
             twin.url, "telemetry", "export", "--parquet", str(tmp_path / "a.parquet"), *words.split()

@@ -21,7 +21,7 @@ SLOW = ("numpy", "pydantic", "fastapi", "orjson", "rich", "pyarrow", "yaml", "re
     "module",
     sorted({*COMMANDS.values()}),
 )
-def test_no_command_imports_what_is_slow_before_it_runs(module: str) -> None:
+def test_no_command_imports_slow_modules_before_it_runs(module: str) -> None:
     code = f"import sys, ops.cli.main, ops.cli.{module}; print([m for m in {SLOW!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

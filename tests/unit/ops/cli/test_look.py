@@ -198,7 +198,7 @@ SENTENCES = (
 
 @pytest.mark.parametrize("command", ["trace", "link budget", "get link", "describe link"])
 @pytest.mark.parametrize(("end", "why"), [*zip(ABSENT, SENTENCES, strict=True)])
-def test_an_end_that_is_not_there_is_reported_what_is_allowed(
+def test_a_missing_link_end_is_reported_with_the_allowed_names(
     twin: FakeTwin, command: str, end: str, why: str | None
 ) -> None:
     code, said = refused(*command.split(), end)
@@ -222,7 +222,9 @@ def test_an_end_that_is_not_there_is_reported_what_is_allowed(
         ("slices", {"name": "pod-0/slice-1"}, {"Cubes": "none", "Links": "none down or degraded"}),
     ],
 )
-def test_an_empty_section_shows_what_is_well(kind: str, thing: dict[str, Any], told: dict[str, str]) -> None:
+def test_an_empty_section_shows_that_all_is_well(
+    kind: str, thing: dict[str, Any], told: dict[str, str]
+) -> None:
     sections: dict[str, list[Any]] = {title.lower(): [] for title in told}
     content = {"object": thing, "related": sections, "events": [], "events_in_all": 0}
     lines = _description_text(kind, as_record(content)).splitlines()

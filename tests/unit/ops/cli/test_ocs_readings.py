@@ -103,7 +103,7 @@ def test_rows_are_those_of_the_newest_frame(
     assert (rows[BLIND]["warnings"], rows[BLIND]["alarms"]) == ([], [])
 
 
-def test_what_is_not_read_is_flagged_and_not_ok(gateway: Client) -> None:
+def test_a_missing_reading_is_flagged(gateway: Client) -> None:
     found = gateway.get(f"/v1/describe/ocs/{DUMB}").json()["related"]["readings"]
     assert {row["flag"] for row in found} == {"unread"}
     found = gateway.get(f"/v1/describe/ocs/{BLIND}").json()["related"]["readings"]
@@ -179,7 +179,7 @@ def test_a_field_goes_over_the_frames_of_the_worst_or_of_one(gateway: Client) ->
         ),
     ],
 )
-def test_bad_questions_are_answered_in_a_sentence(
+def test_invalid_queries_are_answered_in_one_sentence(
     gateway: Client, name: str, query: dict[str, Any], sentence: str
 ) -> None:
     answer = gateway.get(f"/v1/readings/{name}", params=query)
@@ -214,7 +214,7 @@ def test_metrics_tell_of_all_and_of_the_worst_by_name(gateway: Client, rows: dic
     assert len(lines) < 100
 
 
-def test_a_frame_that_is_not_whole_is_none(driven: DrivenTwin) -> None:
+def test_an_incomplete_frame_is_none(driven: DrivenTwin) -> None:
     for broken in (b"", b"ARROW", b"\xff\xff\xff\xff\x10\x00"):
         client = driven.client(telemetry=lambda _name, frame=broken: frame)
         assert client.get("/v1/ocs-readings").json() == []

@@ -36,7 +36,7 @@ def check_usage(done: subprocess.CompletedProcess[str], sentence: str) -> None:
     USAGE_CASES,
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_mistake_is_one_sentence_that_names_what_is_allowed(words: list[str], sentence: str) -> None:
+def test_a_mistake_is_one_sentence_that_names_the_allowed_values(words: list[str], sentence: str) -> None:
     check_usage(lightwave(*words), sentence)
 
 
@@ -127,7 +127,7 @@ def test_names_are_completed_from_the_running_twin() -> None:
         assert complete("lightwave release ", twin.url) == []
 
 
-def test_only_what_is_requested_is_listed() -> None:
+def test_only_requested_objects_are_listed() -> None:
     sites = [{"name": "pod-0", "site": "campus"}, {"name": "pod-1", "site": "campus"}]
     answers = {
         "/v1/fabrics": [as_json([*sites, {"name": "pod-2", "site": "annex"}])],
@@ -183,7 +183,7 @@ def test_a_twin_that_is_slow_to_answer_does_not_hold_up_the_shell() -> None:
 
 
 @pytest.mark.parametrize("words", leaves(root), ids=" ".join)
-def test_every_argument_shows_what_it_is(words: list[str]) -> None:
+def test_every_argument_has_a_description(words: list[str]) -> None:
     command = leaf(root, words)
     arguments = [each for each in command.params if isinstance(each, TyperArgument)]
     assert len(arguments) == sum(isinstance(each, click.Argument) for each in command.params)

@@ -48,7 +48,7 @@ def test_that_there_are_no_events_is_reported_of_a_fabric(words: list[str], told
         ("dcn-0/xyzzy-1", "names are like pod-0/cube-12 or dcn-0/block-3/trunk-7\n"),
     ],
 )
-def test_a_name_of_no_form_is_no_kind(name: str, told: str) -> None:
+def test_a_name_of_unknown_form_has_no_kind(name: str, told: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
     assert isinstance(result.exception, NotFound)
     said = str(result.exception)

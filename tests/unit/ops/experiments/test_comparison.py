@@ -103,7 +103,7 @@ def test_variants_of_one_folder_are_compared_with_one_of_them(tmp_path: Path) ->
         compare_within(found, ["repairs.technicians=7"])
 
 
-def test_what_cannot_be_compared_is_one_sentence(tmp_path: Path) -> None:
+def test_an_impossible_comparison_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     first = results(tmp_path, "a")
     with pytest.raises(NotFound, match="is not a folder of results"):
         read_stored(tmp_path)

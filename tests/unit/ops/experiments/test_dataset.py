@@ -94,7 +94,7 @@ def test_runs_that_are_done_are_known_again(tmp_path: Path) -> None:
     assert found[ONE.key, 3].figures == {"goodput": 0.53, "queue_h_p95": None}
 
 
-def test_what_a_kill_left_half_written_is_no_run(tmp_path: Path) -> None:
+def test_a_partly_written_file_is_not_a_run(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     half = tmp_path / "r" / RUNS / f"{TWO.key}-0.part"
     half.write_bytes(b"PAR1")
@@ -152,7 +152,7 @@ def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
             pass
 
 
-def test_a_file_that_is_no_run_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_run_is_named(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     (tmp_path / "r" / RUNS / f"{TWO.key}-0.parquet").write_bytes(b"nothing")
     with pytest.raises(InvalidInput, match=f"{TWO.key}-0.parquet: is not a run of this experiment"):
@@ -181,7 +181,7 @@ def test_a_run_of_other_types_is_none(tmp_path: Path, column: str, values: Any) 
 
 
 @pytest.mark.parametrize("values", [pa.array([[1.0]]), None])
-def test_what_is_no_run_is_not_made_one(tmp_path: Path, values: Any) -> None:
+def test_a_foreign_file_does_not_become_a_run(tmp_path: Path, values: Any) -> None:
     fill(tmp_path / "r", [(ONE, 0)])
     (path,) = (tmp_path / "r" / RUNS).glob("*.parquet")
     table = pq.read_table(path, partitioning=None).drop_columns(["goodput"])
@@ -192,14 +192,14 @@ def test_what_is_no_run_is_not_made_one(tmp_path: Path, values: Any) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_pipe_is_no_run(tmp_path: Path) -> None:
+def test_a_pipe_is_not_a_run(tmp_path: Path) -> None:
     fill(tmp_path / "r", [])
     os.mkfifo(tmp_path / "r" / RUNS / "x.parquet")
     with pytest.raises(InvalidInput, match="no file"):
         fill(tmp_path / "r", [])
 
 
-def test_a_file_that_is_no_run_ends_no_more_than_this_sweep(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_run_stops_only_this_sweep(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     bad = tmp_path / "r" / RUNS / f"{TWO.key}-0.parquet"
     bad.write_bytes(b"PAR1nothingPAR1")

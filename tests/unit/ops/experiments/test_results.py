@@ -151,7 +151,7 @@ def test_a_claim_holds_where_all_of_the_interval_is(
     assert (found.seeds_needed is not None) == (word == "is undecided")
 
 
-def test_the_answer_is_a_sentence_and_the_page_needs_no_network() -> None:
+def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
     plan = planned(claim={"measure": "goodput", "of": MANY, "over": FEW, "more_than": 0.01})
     results = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True))
     assert answer_text(results) == (

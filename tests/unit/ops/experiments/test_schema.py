@@ -54,7 +54,7 @@ def test_the_ready_ones_are_sound_and_begin_with_their_question(name: str) -> No
     assert dict(ready())[name].endswith("?")
 
 
-def test_a_name_that_is_no_ready_one_is_reported_with_the_nearest() -> None:
+def test_an_unknown_experiment_is_reported_with_the_nearest() -> None:
     with pytest.raises(NotFound, match="nearest is technicians"):
         library_path("technician")
 
@@ -270,7 +270,7 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
         ("days: 2", "days: &a 2", "line 4: the anchor &a"),
     ],
 )
-def test_what_is_wrong_is_reported_with_line_field_and_what_is_allowed(
+def test_an_error_names_line_field_and_allowed_values(
     tmp_path: Path, before: str, after: str, said: str
 ) -> None:
     assert before in SOUND
@@ -329,7 +329,7 @@ def test_a_document_of_python_is_made_of_what_a_file_can_say(changed: Any, said:
 @pytest.mark.parametrize(
     ("text", "said"), [("", "is empty; must be a mapping with title"), ("[1]", "[1] is not allowed")]
 )
-def test_a_file_that_is_no_document_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_is_not_a_document_is_refused(tmp_path: Path, text: str, said: str) -> None:
     assert said in refused(tmp_path, text)
 
 

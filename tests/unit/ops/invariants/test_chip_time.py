@@ -65,7 +65,7 @@ HELD = CHIPS * (20 + 20)
 """Chip-microseconds up to 40."""
 
 
-def test_what_adds_up_is_no_problem() -> None:
+def test_consistent_sums_are_accepted() -> None:
     later = HELD + 10 * CHIPS
     assert not judged(
         (40, usage(HELD - 7, 7)),
@@ -87,7 +87,7 @@ def test_what_adds_up_is_no_problem() -> None:
         ),
     ],
 )
-def test_what_does_not_is_reported(body: Body, problem: str) -> None:
+def test_inconsistent_sums_are_reported(body: Body, problem: str) -> None:
     assert problem in judged((40, body))
 
 

@@ -50,7 +50,7 @@ def problems(*bodies: Body) -> list[str]:
         (TAKEN, *FROZEN, COMMANDED, DROPPED),
     ],
 )
-def test_what_may_happen_is_no_problem(bodies: tuple[Body, ...]) -> None:
+def test_allowed_sequences_are_accepted(bodies: tuple[Body, ...]) -> None:
     assert problems(*bodies) == []
 
 
@@ -69,5 +69,5 @@ def test_what_may_happen_is_no_problem(bodies: tuple[Body, ...]) -> None:
         ((TAKEN, CircuitsRestored(ocs=17, circuits=PAIR)), "restores N4 for a slice"),
     ],
 )
-def test_what_may_not_happen_is_reported(bodies: tuple[Body, ...], said: str) -> None:
+def test_forbidden_sequences_are_reported(bodies: tuple[Body, ...], said: str) -> None:
     assert any(said in problem for problem in problems(*bodies))

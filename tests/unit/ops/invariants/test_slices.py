@@ -142,7 +142,7 @@ REQUEUED = SliceRequeued(slice=NAME, reason="its links are down")
         ([REQUEUED, STARTED, BACKED_OFF], "not 300000000 to 3600000000"),
     ],
 )
-def test_who_backs_off_has_no_cubes_until_that_is_over(said: list[Body], problem: str | None) -> None:
+def test_a_slice_in_backoff_has_no_cubes(said: list[Body], problem: str | None) -> None:
     commissioned = FabricCommissioned(site="pod-0", config=SuperpodConfig())
     found = judged(BackOffChecker(), [commissioned, *said])
     assert [problem in one for one in found] == [True] if problem else found == []

@@ -60,7 +60,7 @@ def test_every_box_is_one() -> None:
         ((8, 8, 8), (0, 1, 4, 5, 16, 17, 20, 22)),
     ],
 )
-def test_what_is_no_box_is_found(shape: Shape, cubes: tuple[int, ...]) -> None:
+def test_a_placement_that_is_not_a_box_is_found(shape: Shape, cubes: tuple[int, ...]) -> None:
     assert judged([admitted(shape, cubes)])
     assert judged([admitted(shape, cubes)], SuperpodConfig()) == []
 

@@ -46,7 +46,7 @@ def test_what_could_not_be_read_for_a_while_was_an_outlier_all_the_time() -> Non
     assert judged(VerdictChecker(), [stood_out, dark, back, dark])
 
 
-def test_what_must_not_be_is_reported() -> None:
+def test_violations_are_reported() -> None:
     withdrawn = VerdictWithdrawn(verdict="pod-0/verdict-0", target=END)
     for log in (
         [given(0), given(1)],

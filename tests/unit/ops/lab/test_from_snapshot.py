@@ -129,12 +129,12 @@ def test_a_fork_may_be_gone_on_from_by_its_name(
         (NewTwinOptions(calibration="field"), "--calibration"),
     ],
 )
-def test_what_a_fabric_has_already_is_not_requested(given: NewTwinOptions, said: str) -> None:
+def test_options_that_the_snapshot_sets_are_refused(given: NewTwinOptions, said: str) -> None:
     with pytest.raises(InvalidInput, match=f"^{said}: cannot be combined with --from"):
         check_start_options(given, None)
 
 
-def test_what_is_no_twin_and_no_time_is_one_sentence(data: Path, tmp_path: Path) -> None:
+def test_a_missing_twin_or_invalid_time_is_an_error_in_one_sentence(data: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"^--from .*: no such fork, folder or file; must be a fork's name"):
         start_snapshots(str(tmp_path / "nowhere"))
     with pytest.raises(NotFound, match="holds no twin"):

@@ -137,7 +137,7 @@ def test_only_what_is_behind_the_snapshots_is_folded(swarm: LiveSwarm, kept: Pat
     }
 
 
-def test_what_is_damaged_or_of_another_log_is_reported_and_an_older_one_is_used(
+def test_a_damaged_or_foreign_snapshot_is_reported_and_an_older_one_is_used(
     swarm: LiveSwarm, kept: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     shutil.copytree(kept, tmp_path / "x")
@@ -164,7 +164,7 @@ def test_where_no_site_has_one_it_begins_with_the_log(swarm: LiveSwarm, tmp_path
     assert begun(swarm, tmp_path)[1] is None
 
 
-def test_what_was_passed_over_on_the_way_is_a_dead_letter(swarm: LiveSwarm) -> None:
+def test_skipped_records_are_dead_letters(swarm: LiveSwarm) -> None:
     past = UnfoldedLog(0, TWIN, served_services())
     records = swarm.log.records[0][:40]
     past.take(records)

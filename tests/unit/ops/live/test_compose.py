@@ -60,7 +60,7 @@ def test_the_file_is_what_the_compose_specification_allows() -> None:
         ("kafka", "volumes", {"kafka": "/data"}),
     ],
 )
-def test_the_specification_refuses_what_is_wrong(service: str, key: str, value: object) -> None:
+def test_the_specification_refuses_errors(service: str, key: str, value: object) -> None:
     document = compose()
     document["services"][service][key] = value
     assert len(problems(document)) == 1
@@ -149,7 +149,7 @@ def test_kafka_is_the_one_that_is_tested_with_the_same_settings() -> None:
     assert re.fullmatch(r"[A-Za-z0-9_-]{22}", environment["CLUSTER_ID"])
 
 
-def test_redis_keeps_what_it_confirmed() -> None:
+def test_redis_keeps_confirmed_writes() -> None:
     redis = services()["redis"]
     assert redis["image"] == "redis:7"
     binary, *words = redis["command"]
@@ -246,7 +246,7 @@ def make_secrets(folder: Path) -> dict[str, str]:
 # --- the image ----------------------------------------------------------------------------------------------
 
 
-def test_the_image_is_made_of_what_is_tested() -> None:
+def test_the_image_contains_the_tested_sources() -> None:
     text = (ROOT / "Dockerfile").read_text()
     assert "FROM python:3.11-slim" in text
     assert text.count("--constraint constraints.txt") == text.count("pip install")
@@ -258,6 +258,6 @@ def test_the_image_is_made_of_what_is_tested() -> None:
     assert f"LIGHTWAVE_DATA={data}" in text
 
 
-def test_what_is_shown_of_a_variable_is_its_default() -> None:
+def test_the_documented_value_of_a_variable_is_its_default() -> None:
     shown = filled("${PODS:-1} ${LIGHTWAVE_TOKEN:?needed} ${PORT:-8080}")
     assert yaml.safe_load(f"[{shown.replace(' ', ',')}]") == [1, "given", 8080]

@@ -36,7 +36,7 @@ def test_defaults_are_this_machine() -> None:
     assert found.endpoints.topics.log == "lightwave.log"
 
 
-def test_the_environment_stands_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_overrides_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "live.toml"
     file.write_text('kafka = "a:1,b:2"\nport = 9000\nredis_cluster = true\ndata = "/some/where"\n')
     set_all(monkeypatch, {"LIGHTWAVE_CONFIG": str(file), "LIGHTWAVE_PORT": "9001", "LIGHTWAVE_TOKEN": ""})
@@ -57,7 +57,7 @@ def test_the_environment_stands_over_the_file(tmp_path: Path, monkeypatch: pytes
         ({"LIGHTWAVE_CONFIG": "/no/such/file"}, "settings file /no/such/file: No such file"),
     ],
 )
-def test_what_is_wrong_is_named(
+def test_an_invalid_setting_is_named(
     environ: dict[str, str], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_all(monkeypatch, environ)
@@ -174,7 +174,7 @@ class TestKafka:
             ({"PASSWORD_FILE": "/none"}, "LIGHTWAVE_KAFKA_PASSWORD_FILE /none: No such file or directory"),
         ],
     )
-    def test_what_does_not_go_together_is_named(
+    def test_incompatible_settings_are_named(
         self,
         given: dict[str, str],
         change: dict[str, str],

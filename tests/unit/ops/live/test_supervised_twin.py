@@ -131,7 +131,7 @@ def test_a_command_that_does_not_end_is_killed(foreground: Foreground) -> None:
     assert not runs(pid)
 
 
-def test_a_command_that_stands_still_is_ended_too(foreground: Foreground) -> None:
+def test_a_suspended_command_is_stopped_too(foreground: Foreground) -> None:
     process = foreground.run(WAIT)
     ((pid, _),) = foreground.starts(1)
     os.kill(pid, signal.SIGSTOP)
@@ -178,7 +178,7 @@ def test_ends_in_good_order_with_the_process_that_started_it(tmp_path: Path) -> 
     assert has_ended(pid)
 
 
-def test_a_command_that_cannot_be_run_is_one_sentence_and_not_tried_again() -> None:
+def test_a_command_that_cannot_run_is_reported_once_and_not_retried() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(InvalidInput, match=r"supervise it: /nowhere/x: No such file or directory; must be "):
         supervise("it", ["/nowhere/x"])

@@ -48,7 +48,7 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     assert found.pids() == {}
 
 
-def test_what_is_killed_is_started_again(supervisor: Supervisor) -> None:
+def test_a_killed_process_is_restarted(supervisor: Supervisor) -> None:
     supervisor.keep("a", SLEEP)
     assert poll_until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     first = supervisor.send_signal("a", signal.SIGKILL)
@@ -77,7 +77,7 @@ def test_a_process_is_reported_how_often_it_was_started_again(supervisor: Superv
     assert supervisor.exits()["b"][:2] == [0, 0]
 
 
-def test_a_paused_process_stands_until_it_is_resumed(supervisor: Supervisor) -> None:
+def test_a_paused_process_stops_until_it_is_resumed(supervisor: Supervisor) -> None:
     supervisor.keep("a", SLEEP)
     assert poll_until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     pid = supervisor.send_signal("a", signal.SIGSTOP)
@@ -105,7 +105,7 @@ def test_dropping_ends_it_in_good_order_and_none_starts_it_again(
     assert supervisor.send_signal("c", signal.SIGTERM) is None
 
 
-def test_what_is_killed_while_it_is_dropped_is_not_started_again(supervisor: Supervisor) -> None:
+def test_a_process_that_is_killed_while_it_is_dropped_is_not_restarted(supervisor: Supervisor) -> None:
     supervisor.keep("a", STUBBORN)
     assert poll_until(lambda: supervisor.pids()["a"], WAIT_S_MAX)
     pid = supervisor.pids()["a"]
@@ -115,7 +115,7 @@ def test_what_is_killed_while_it_is_dropped_is_not_started_again(supervisor: Sup
     assert supervisor.names == []
 
 
-def test_stop_ends_even_what_stands_still(tmp_path: Path) -> None:
+def test_stop_ends_even_a_suspended_process(tmp_path: Path) -> None:
     supervisor = Supervisor({}, tmp_path)
     supervisor.keep("a", SLEEP)
     supervisor.keep("b", STUBBORN)
@@ -149,7 +149,7 @@ def test_a_command_that_is_used_wrongly_is_reported_and_not_started_again(superv
     supervisor.check()
 
 
-def test_what_is_interrupted_while_it_starts_is_ended_by_a_stop(
+def test_a_process_that_is_interrupted_during_its_start_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C may come when the thread is there and nobody knows yet that it is."""
@@ -171,7 +171,7 @@ def test_what_is_interrupted_while_it_starts_is_ended_by_a_stop(
     assert is_gone(pid)
 
 
-def test_what_was_never_started_is_stopped_at_once(tmp_path: Path) -> None:
+def test_a_process_that_never_started_stops_at_once(tmp_path: Path) -> None:
     process = SupervisedProcess("a", SLEEP, given_up=lambda _: None)
     assert process.stop() is None
     process.start()

@@ -25,7 +25,7 @@ def test_it_takes_its_name_when_all_is_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["day.parquet"]
 
 
-def test_what_fails_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     out = tmp_path / "day.parquet"
     out.write_bytes(b"before")
     with pytest.raises(OSError, match="full"):
@@ -59,7 +59,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_what_someone_left_in_the_way_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_temporary_file_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"theirs")
     (tmp_path / "day.part").symlink_to(victim)

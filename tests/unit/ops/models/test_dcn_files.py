@@ -107,7 +107,7 @@ def test_a_slip_in_arrays_names_them(tmp_path: Path, arrays: dict[str, Any], sen
     refused(lambda: read_demands(path, FOUND), path, sentence)
 
 
-def test_what_is_no_file_of_demand_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_demand_file_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "d.csv"
     folder.mkdir()
     refused(lambda: read_demands(folder, FOUND), folder, "no file, but a folder, pipe or device")
@@ -183,7 +183,7 @@ def test_arrays_that_lie_are_refused(tmp_path: Path, content: bytes, sentence: s
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_of_a_damaged_archive_nothing_but_one_sentence_comes(tmp_path: Path, data: st.DataObject) -> None:
+def test_a_damaged_archive_is_an_error_in_one_sentence(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "d.npz"
     blocks = [block.name for block in FOUND.blocks]
     save = data.draw(st.sampled_from([np.savez, np.savez_compressed]))
@@ -402,9 +402,7 @@ def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
         ("blocks:\n", "blocks: *x\n", "line 12: the alias *x"),
     ],
 )
-def test_a_slip_in_a_site_is_one_sentence_with_block_and_field(
-    tmp_path: Path, was: str, now: str, sentence: str
-) -> None:
+def test_an_error_in_a_site_names_block_and_field(tmp_path: Path, was: str, now: str, sentence: str) -> None:
     path = tmp_path / "campus.yaml"
     assert was in SITE
     path.write_text(SITE.replace(was, now, 1))

@@ -33,7 +33,7 @@ FIRST = span(0, {"productive": HOUR_US * 3 // 4, "lost": HOUR_US // 4}, {"produc
 SECOND = span(1, {"productive": HOUR_US // 2, "idle_unwanted": HOUR_US // 2})
 
 
-def test_every_column_is_full_and_filler_stands_apart() -> None:
+def test_every_column_is_full_and_filler_is_separate() -> None:
     drawn = {band.words: list(band.shares) for band in category_bands([FIRST, SECOND])}
     assert drawn == {
         "productive": [0.5, 0.5],

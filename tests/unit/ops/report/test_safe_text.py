@@ -72,7 +72,7 @@ def test_what_a_hostile_twin_shows_is_shown() -> None:
         (b"[" + b" " * 70_000_000 + b"]", "larger than"),
     ],
 )
-def test_an_answer_that_is_none_is_one_sentence(body: bytes, why: str) -> None:
+def test_an_invalid_answer_is_an_error_in_one_sentence(body: bytes, why: str) -> None:
     with answering() as twin:
         twin.answers["/v1/clock"] = [(200, "application/json", body)]
         done = lightwave("clock", "show", url=twin.url)

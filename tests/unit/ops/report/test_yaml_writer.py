@@ -23,7 +23,7 @@ contents = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries
 
 
 @given(contents)
-def test_what_it_shows_is_read_back(content: object) -> None:
+def test_written_yaml_is_read_back_unchanged(content: object) -> None:
     assert yaml.safe_load(yaml_text(content)) == content
 
 

@@ -70,7 +70,7 @@ def test_a_gain_is_of_a_campuss_weeks_together() -> None:
     assert campus_changes._gain(weeks, "mesh") == pytest.approx(1.5)
 
 
-def test_draws_are_called_what_they_are() -> None:
+def test_draws_have_descriptive_names() -> None:
     assert over_matrices([1.0, 2.0, 3.0], drawn="campuses").note.startswith("median of 3 campuses, which")
 
 

@@ -377,7 +377,7 @@ def test_the_command_draws_the_papers_figures(tmp_path: Path) -> None:
     assert 'id="fabric/cwdm4-bidi"' in text
 
 
-def test_an_unknown_claim_is_one_sentence() -> None:
+def test_an_unknown_claim_is_an_error_in_one_sentence() -> None:
     done = lightwave("reproduce", "--only", "fabrics")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1

@@ -80,7 +80,7 @@ def test_a_slice_is_requested_of_a_pod_by_default() -> None:
         ("set", "failures.host_per_day=0.1,fabric=pod-9", "no fabric 'pod-9'"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(what: str, text: str, problem: str) -> None:
+def test_an_impossible_value_is_an_error_in_one_sentence(what: str, text: str, problem: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         parse_changes([(what, text)], PODS)
     assert str(raised.value).startswith(f"--{what} '{text}': ")
@@ -89,7 +89,7 @@ def test_what_cannot_be_is_one_sentence(what: str, text: str, problem: str) -> N
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
-def test_what_is_no_finite_number_is_refused(text: str) -> None:
+def test_a_number_that_is_not_finite_is_refused(text: str) -> None:
     with pytest.raises(
         InvalidInput, match=rf"failures\.host_per_day: '?{text}'? is not allowed; must be a number"
     ):

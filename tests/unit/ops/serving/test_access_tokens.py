@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_opened_now_is_not_reported_to_be_wrong(tmp_path: 
         read_secret(path, "file")
 
 
-def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o600)
     for path, why in (
         (tmp_path / "pipe", "not a regular file"),

@@ -113,7 +113,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("sent", [b"", HEAD[:-2], HEAD + HEAD[:5], SLOW + b"{"])
-def test_what_does_not_arrive_is_not_waited_for(
+def test_an_incomplete_request_times_out(
     served: Served, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
     monkeypatch.setattr(connection_limits, "ARRIVAL_S", 0.2)
@@ -148,7 +148,7 @@ def test_a_flood_of_silent_connections_keeps_none_out(served: Served) -> None:
         assert is_dropped(flood[0])
 
 
-def test_who_is_being_answered_is_not_dropped_for_another(served: Served) -> None:
+def test_a_connection_that_is_being_answered_is_not_dropped(served: Served) -> None:
     with contextlib.ExitStack() as stack:
         asked = HEAD.replace(b"/here", b"/later")
         busy = [stack.enter_context(served.open(asked)) for _ in range(ROOM)]
@@ -161,7 +161,7 @@ def test_who_is_being_answered_is_not_dropped_for_another(served: Served) -> Non
         assert {connection.recv(12) for connection in busy} == {b"HTTP/1.1 200"}
 
 
-def test_who_takes_nothing_of_an_answer_is_dropped(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_reads_nothing_is_dropped(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_limits, "SEND_STALL_S", 0.3)
     with served.open(HEAD.replace(b"/here", b"/large")):
         wait_for(lambda: served.held() == 1)
@@ -169,7 +169,7 @@ def test_who_takes_nothing_of_an_answer_is_dropped(served: Served, monkeypatch: 
 
 
 @pytest.mark.parametrize(("yields_s", "status"), [(0.0, b"200"), (60.0, b"503")])
-def test_who_does_not_take_an_answer_yields_to_another_after_a_while(
+def test_a_client_that_reads_slowly_is_dropped_for_another_after_a_while(
     served: Served, monkeypatch: pytest.MonkeyPatch, yields_s: float, status: bytes
 ) -> None:
     monkeypatch.setattr(connection_limits, "YIELD_AFTER_S", yields_s)

@@ -23,7 +23,7 @@ def test_every_default_may_be_typed(known: ParameterInfo) -> None:
 
 
 @pytest.mark.parametrize("known", parameters(), ids=lambda known: known.name)
-def test_what_no_parameter_may_be_is_one_sentence(known: ParameterInfo) -> None:
+def test_an_invalid_parameter_value_is_an_error_in_one_sentence(known: ParameterInfo) -> None:
     with pytest.raises(InvalidInput) as raised:
         superpod_config([f"{known.name}=much"])
     assert str(raised.value) == f"--set {known.name}: 'much' is not allowed; must be {known.allowed}"
@@ -73,7 +73,7 @@ def test_two_values_that_do_not_go_together_are_named() -> None:
         ("pod.cube=8", "pod.cube=8: no such parameter; did you mean pod.cubes?"),
     ],
 )
-def test_what_is_no_setting_is_one_short_sentence(pair: str, sentence: str) -> None:
+def test_an_invalid_setting_is_an_error_in_one_short_sentence(pair: str, sentence: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         superpod_config([pair])
     assert str(raised.value).startswith(f"--set {sentence}")

@@ -148,7 +148,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
     ],
     ids=range(34),
 )
-def test_what_is_no_site_is_one_sentence(text: str, sentence: str, file: Path) -> None:
+def test_an_invalid_site_is_an_error_in_one_sentence(text: str, sentence: str, file: Path) -> None:
     file.write_text(text)
     with pytest.raises(InvalidInput) as raised:
         read_site(file)

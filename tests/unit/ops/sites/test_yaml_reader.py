@@ -40,7 +40,7 @@ def file(tmp_path: Path) -> Path:
         ("a: |\n  two\n  lines\n", {"a": "two\nlines\n"}),
     ],
 )
-def test_what_is_read(text: str, content: object, file: Path) -> None:
+def test_accepted_yaml(text: str, content: object, file: Path) -> None:
     file.write_text(text)
     assert read_yaml(file) == content
 
@@ -73,7 +73,7 @@ def test_what_is_read(text: str, content: object, file: Path) -> None:
     ],
     ids=range(22),
 )
-def test_what_is_not_read_is_reported_with_its_line(text: str, sentence: str, file: Path) -> None:
+def test_refused_yaml_is_reported_with_its_line(text: str, sentence: str, file: Path) -> None:
     file.write_text(text)
     with pytest.raises(InvalidInput) as raised:
         read_yaml(file)
@@ -92,7 +92,7 @@ def test_a_path_that_no_file_can_have_is_reported() -> None:
         read_yaml(Path("a\0b"))
 
 
-def test_what_is_no_file_of_text_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
         with pytest.raises(InvalidInput, match=r"^must be a text file, not a folder, pipe or device$"):

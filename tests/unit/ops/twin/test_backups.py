@@ -160,7 +160,7 @@ def test_killed_at_any_time_it_is_done_again(data: Path, tmp_path: Path, command
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_a_target_that_cannot_be_written_is_one_sentence(
+def test_an_unwritable_target_is_an_error_in_one_sentence(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     run = commands(data, tmp_path)[command]
@@ -174,7 +174,7 @@ def test_a_target_that_cannot_be_written_is_one_sentence(
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_what_is_there_is_never_written_over(data: Path, tmp_path: Path, command: str) -> None:
+def test_existing_files_are_never_overwritten(data: Path, tmp_path: Path, command: str) -> None:
     run, made = commands(data, tmp_path)[command], tmp_path / "made"
     made.mkdir()
     run()
@@ -242,7 +242,7 @@ def test_every_change_of_a_backup_is_found_and_named(data: Path, tmp_path: Path)
         (b'{"format": 2, "sha256": ""}', "manifest.json has format 2; must be 1"),
     ],
 )
-def test_a_foreign_folder_is_no_backup(tmp_path: Path, text: bytes, said: str) -> None:
+def test_a_foreign_folder_is_not_a_backup(tmp_path: Path, text: bytes, said: str) -> None:
     (tmp_path / MANIFEST).write_bytes(text)
     with pytest.raises(OperationFailed, match=said):
         verify_backup(tmp_path)
@@ -250,7 +250,7 @@ def test_a_foreign_folder_is_no_backup(tmp_path: Path, text: bytes, said: str) -
         verify_backup(tmp_path / "nowhere")
 
 
-def test_a_path_that_leads_out_of_the_backup_is_no_manifest(data: Path, tmp_path: Path) -> None:
+def test_a_manifest_with_a_path_outside_the_backup_is_refused(data: Path, tmp_path: Path) -> None:
     manifest = run_backup(tmp_path / "b", data)
     first = manifest.files[0].model_copy(update={"path": "snapshots/../../lightwave-twin.json"})
     forged = manifest.model_copy(update={"files": (first, *manifest.files[1:])})
@@ -293,7 +293,7 @@ def test_a_build_that_reads_the_log_otherwise_reports_it(
 
 
 @pytest.mark.parametrize("place", ["", "backups/one"])
-def test_a_backup_is_not_put_into_what_it_is_of(data: Path, place: str) -> None:
+def test_a_backup_cannot_be_inside_its_twin(data: Path, place: str) -> None:
     before = files_in(data)
     with pytest.raises(InvalidInput, match=r"is inside the data folder; must be outside it"):
         run_backup(data / place, data)

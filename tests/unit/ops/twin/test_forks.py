@@ -220,7 +220,7 @@ def test_a_fork_of_a_fork_has_the_history_of_both(parent: Path, lines: list[byte
 
 
 @pytest.mark.parametrize("name", ["", "A", "a/b", "..", "-a", "a-", "a" * 41, "a.partial", "é", "a\n"])
-def test_what_is_no_name_is_one_sentence(parent: Path, name: str) -> None:
+def test_an_invalid_name_is_an_error_in_one_sentence(parent: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match=r"^fork .*: is not a valid name; must be 1 to 40 small letters"):
         run_fork(ForkOptions(name), parent)
 
@@ -245,7 +245,7 @@ def test_what_is_no_name_is_one_sentence(parent: Path, name: str) -> None:
         (ForkOptions("x", settings=("repairs.technicians=3",) * 2), InvalidInput, "is set twice"),
     ],
 )
-def test_what_cannot_be_leaves_nothing(
+def test_a_refused_fork_leaves_nothing_behind(
     parent: Path, asked: ForkOptions, error: type[LightwaveError], said: str
 ) -> None:
     before = files_in(parent)

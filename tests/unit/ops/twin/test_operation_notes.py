@@ -55,7 +55,7 @@ def test_a_version_is_noted_when_it_is_another_one(monkeypatch: pytest.MonkeyPat
     assert said(operations) == [VersionStarted(process="up", software=version) for version in "121"]
 
 
-def test_a_rebuild_is_noted_with_what_came_of_it(twin: DrivenTwin) -> None:
+def test_a_rebuild_is_recorded_with_its_outcome(twin: DrivenTwin) -> None:
     operations = MemoryOperations()
     (runner,) = recorded_rebuild(operations, lambda: twin.twin.sites)
     begun, ended = said(operations)

@@ -190,7 +190,7 @@ def test_states_that_are_others_are_reported_in_parts_too(kept: Path) -> None:
     assert told_of(found) == told_of(audit_segment(site, whole_log(site)))
 
 
-def test_what_cannot_be_used_is_passed_over_and_reported(kept: Path, tmp_path: Path) -> None:
+def test_an_unusable_snapshot_is_skipped_and_reported(kept: Path, tmp_path: Path) -> None:
     shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
     first, second, third, *rest = snapshots(tmp_path).positions()
     path = tmp_path / "snapshots" / f"{first:012d}.snapshot"

@@ -88,7 +88,7 @@ def test_a_running_twin_continues_in_a_shorter_file_and_answers_as_before(twin: 
     twin.twin.sites[0].check_log()
 
 
-def test_what_no_archive_shows_is_refused(twin: DrivenTwin) -> None:
+def test_an_invalid_archive_request_is_refused(twin: DrivenTwin) -> None:
     archive, log = LogArchiver(twin.logs, twin.twin, twin.operations), content(twin)
     client, before = twin.client(archive=archive.take), read(log)
     with pytest.raises(NotFound, match="site pod-7: no such site"):

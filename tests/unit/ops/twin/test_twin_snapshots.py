@@ -31,7 +31,9 @@ def logs(tmp_path: Path) -> Iterator[IndexedLogs]:
     logs.close()
 
 
-def test_what_cannot_be_written_is_a_problem_until_it_can(tmp_path: Path, logs: IndexedLogs) -> None:
+def test_a_snapshot_that_cannot_be_written_is_a_problem_until_it_can(
+    tmp_path: Path, logs: IndexedLogs
+) -> None:
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "snapshots" / POD).write_text("in the way")
     snapshots = TwinSnapshots(DataFolder(tmp_path), logs)

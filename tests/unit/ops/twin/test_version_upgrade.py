@@ -356,7 +356,7 @@ def test_the_version_before_shows_who_has_begun(data: Path, monkeypatch: pytest.
 # --- what cannot be taken over ------------------------------------------------------------------------------
 
 
-def test_what_another_version_began_only_that_one_ends(data: Path) -> None:
+def test_an_upgrade_is_completed_only_by_the_version_that_started_it(data: Path) -> None:
     path = DataFolder(data).logs / "pod-1.jsonl"
     folder = DataFolder(data)
     before = lines(data, "pod-0")
@@ -388,7 +388,7 @@ def test_what_another_version_began_only_that_one_ends(data: Path) -> None:
         ({f"{LAYOUT_VALUE}cubes": None}, UpgradeNeeded, "cubes: is new in this version"),
     ],
 )
-def test_what_this_version_cannot_take_over_is_refused(
+def test_a_twin_that_this_version_cannot_take_over_is_refused(
     data: Path, values: dict[str, str | None], error: type[LightwaveError], sentence: str
 ) -> None:
     noted(data, values, (1,))

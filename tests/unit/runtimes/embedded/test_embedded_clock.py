@@ -44,7 +44,7 @@ def test_simulated_time_is_wall_time_times_speed_from_where_it_stopped() -> None
     assert wall.clock.show().lag_us == 0
 
 
-def test_it_stands_still_while_paused_and_continues_from_there() -> None:
+def test_time_stops_while_paused_and_continues_from_there() -> None:
     wall = Wall(speed=10.0)
     wall.pass_s(1)
     wall.clock.pause()
@@ -189,7 +189,7 @@ def test_every_order_is_kept_and_wakes_the_loop(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [keep]
 
 
-def test_a_clock_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unwritable_clock_file_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     wall = Wall(keep=tmp_path / "no" / "clock.json")
     with pytest.raises(OperationFailed, match=r"clock file .*clock\.json: No such file or directory"):
         wall.clock.pause()

@@ -11,7 +11,7 @@ from tests.support.gateway_twin import DrivenTwin
 pytestmark = pytest.mark.integration
 
 
-def test_time_stands_still_while_the_log_is_away(tmp_path: Path) -> None:
+def test_time_stops_while_the_log_is_missing(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4"])
     twin.advance(1)
     (log,) = tmp_path.rglob("pod-0.jsonl")

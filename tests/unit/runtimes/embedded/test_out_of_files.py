@@ -11,7 +11,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_time_stands_still_until_a_file_can_be_opened_again(
+def test_time_stops_until_a_file_can_be_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4"])

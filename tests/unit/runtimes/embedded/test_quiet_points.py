@@ -51,7 +51,7 @@ def test_what_the_question_raises_is_its_asker_s_and_the_loop_continues(tmp_path
     twin.close()
 
 
-def test_a_loop_that_stands_still_explains_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_loop_reports_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
     twin.close()
     asked: list[int] = []

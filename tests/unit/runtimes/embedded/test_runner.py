@@ -206,7 +206,7 @@ def test_every_message_is_reported_once_committed(tmp_path: Path) -> None:
     assert len(told) == 6
 
 
-def test_a_service_that_fails_leaves_log_and_store_as_they_were(tmp_path: Path) -> None:
+def test_a_failing_service_changes_neither_log_nor_store(tmp_path: Path) -> None:
     def divide(state: ToyState, body: DrainCube, message: Envelope) -> list[Output]:
         raise ZeroDivisionError("division by zero")
 
@@ -528,7 +528,7 @@ def test_a_dead_letter_that_a_crash_cut_off_takes_no_other_with_it(tmp_path: Pat
         assert [letter.origin for letter in DeadLetterFile(path).read()] == [f"pod-0:{n}" for n in range(4)]
 
 
-def test_dead_letters_that_cannot_be_kept_are_one_sentence(tmp_path: Path) -> None:
+def test_dead_letters_that_cannot_be_stored_are_an_error_in_one_sentence(tmp_path: Path) -> None:
     letters = DeadLetterFile(tmp_path / "no" / "dead-letters.jsonl")
     with pytest.raises(OperationFailed, match="No such file or directory"):
         letters.put("pod-0:1", "not JSON", b"x")
@@ -576,7 +576,7 @@ def test_a_frame_that_does_not_fit_leaves_nothing_and_the_oldest_make_room(
     assert names == [f"{n:020d}.arrows" for n in range(1, FRAMES_MAX)]
 
 
-def test_a_frame_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_a_frame_that_cannot_be_written_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OperationFailed, match="Not a directory"):
         TelemetryFolder(tmp_path / "file").put("pod-0", 1, b"x")

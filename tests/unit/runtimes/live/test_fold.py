@@ -120,7 +120,7 @@ def test_records_given_again_are_passed_over(store: MemoryStore) -> None:
     assert len(store.view(0, 1).outbox) == 3
 
 
-def test_of_two_workers_the_second_takes_up_what_the_first_did(store: MemoryStore) -> None:
+def test_the_second_of_two_workers_continues_after_the_first(store: MemoryStore) -> None:
     first, second = fold_of(store), fold_of(store)
     second.load()
     assert first.take(RECORDS[:3])

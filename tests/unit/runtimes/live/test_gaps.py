@@ -67,7 +67,7 @@ class TestReadingAgain:
 
         monkeypatch.setattr(offset_gaps, "read_partition", read)
 
-    def test_what_kafka_has_nothing_to_give_for_is_void(self) -> None:
+    def test_a_gap_without_a_record_is_void(self) -> None:
         given = some(3, 4, 7, 8)
         found = reread_gaps(Brokers("nowhere"), "")(0, 2, given)
         assert [(r.offset, is_gap(r)) for r in found] == [
@@ -82,11 +82,11 @@ class TestReadingAgain:
         assert [r for r in found if not is_gap(r)] == given
 
     @pytest.mark.parametrize("given", [(4, 7), (3, 7), (3, 4, 8)])
-    def test_what_it_gives_now_was_lost_on_the_way(self, given: tuple[int, ...]) -> None:
+    def test_a_record_that_a_second_read_returns_was_lost_in_transit(self, given: tuple[int, ...]) -> None:
         with pytest.raises(LogDamaged, match=r"partition 0: offset \d is missing before \d"):
             reread_gaps(Brokers("nowhere"), "")(0, 2, some(*given))
 
-    def test_who_gives_every_record_has_no_gaps(self) -> None:
+    def test_a_reader_that_returns_every_record_has_no_gaps(self) -> None:
         with pytest.raises(LogDamaged, match="partition 0: offset 5 is missing before 7"):
             refuse_gaps(0, 3, some(3, 4, 7))
 

@@ -87,7 +87,7 @@ def test_one_that_waits_joins_as_soon_as_there_is_a_twin(
     assert slept == [0.01] * 3
 
 
-def test_what_is_missing_is_reported_when_the_wait_is_over(
+def test_missing_parts_are_reported_at_the_end_of_the_wait(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Kafka(monkeypatch, away=1_000)

@@ -88,7 +88,7 @@ def test_a_store_that_lost_everything_learns_its_keys_from_the_log() -> None:
     assert swarm.store.size(0) == 0
 
 
-def test_what_another_sequencer_appended_and_never_reported_is_read() -> None:
+def test_unreported_records_of_another_sequencer_are_read() -> None:
     """It was appended, its sequencer ended, and the store went back to before it was asked for."""
     swarm = swarm_of(1)
     swarm.run_out()

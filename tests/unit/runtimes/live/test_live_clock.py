@@ -116,7 +116,7 @@ def test_of_two_that_begin_a_clock_one_does() -> None:
     assert found.speed == 1.0
 
 
-def test_a_clock_that_others_never_leave_alone_is_one_sentence() -> None:
+def test_a_clock_that_others_keep_changing_is_an_error_in_one_sentence() -> None:
     class Busy(InterruptedStore):
         def swap_globals(self, *_: object) -> bool:
             return False

@@ -80,13 +80,13 @@ def test_a_whole_log_is_continued(store: Store, log: FakeLog) -> None:
     assert found.end == WRITTEN
 
 
-def test_what_none_has_read_yet_is_missed(store: Store, log: FakeLog) -> None:
+def test_the_loss_of_unread_records_is_detected(store: Store, log: FakeLog) -> None:
     del log.records[0][WRITTEN - 1 :]
     with pytest.raises(LogDamaged, match="partition 0: 5 messages were written, but the log has only 4"):
         asyncio.run(sequencer(store, log).step(EPOCH))
 
 
-def test_a_second_sequencer_that_was_faster_is_no_loss(store: Store, log: FakeLog) -> None:
+def test_records_of_a_faster_second_sequencer_are_not_a_loss(store: Store, log: FakeLog) -> None:
     """It appends and notes so after this one has asked Kafka, and before this one looks into the store."""
 
     class Overtaken(FakeLog):

@@ -49,7 +49,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_whoever_would_ask_kafka_reports_it(deaf: Brokers) -> None:
+def test_every_kafka_client_reports_missing_file_descriptors(deaf: Brokers) -> None:
     operations = KafkaOperations(Endpoints(deaf, "redis://unused", Topics("t")))
     rebuilt = new_operation(RebuildBegun(software="any"), "me", 1)
     asks: tuple[Callable[[], Any], ...] = (
@@ -77,7 +77,7 @@ with no_descriptor_left() as most:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_a_client_that_came_nowhere_is_not_requested_why_by_one_more(loop: str) -> None:
+def test_a_failed_connection_is_not_diagnosed_with_another_client(loop: str) -> None:
     """Its module is loaded already; asyncio would write tracebacks, and uvloop end the process."""
     done = subprocess.run([sys.executable, "-c", NOWHERE, loop], capture_output=True, text=True, timeout=60)
     (line,) = done.stderr.splitlines()

@@ -46,7 +46,7 @@ def refolded(records: list[Record], partition: int = 0, stride: int = 7) -> Part
 
 
 @pytest.mark.parametrize("stride", [pytest.param(1, marks=SLOW), pytest.param(7, marks=SLOW), 10_000])
-def test_it_comes_to_what_the_workers_came_to(swarm: LiveSwarm, stride: int) -> None:
+def test_the_replay_computes_the_states_of_the_workers(swarm: LiveSwarm, stride: int) -> None:
     for partition in range(PARTITIONS):
         records = swarm.log.records[partition]
         image = refolded(records, partition, stride).image()
@@ -61,7 +61,7 @@ def test_it_comes_to_what_the_workers_came_to(swarm: LiveSwarm, stride: int) -> 
         assert image.fields == {**kept.fields, "end": str(len(records))}
 
 
-def test_it_knows_who_retired(swarm: LiveSwarm) -> None:
+def test_the_replay_knows_the_retired_fabrics(swarm: LiveSwarm) -> None:
     partition = swarm.store.fabrics()[PODS[0]].partition
     fields = refolded(swarm.log.records[partition], partition).image().fields
     anew = registered_fabrics({name: value for name, value in fields.items() if value is not None})
@@ -72,7 +72,7 @@ def test_it_knows_who_retired(swarm: LiveSwarm) -> None:
     assert [name for name, at in anew.items() if at.is_retired] == [PODS[0]]
 
 
-def test_what_the_log_does_not_hold_yet_is_left_to_the_sequencer(swarm: LiveSwarm) -> None:
+def test_messages_that_are_not_on_the_log_yet_are_left_to_the_sequencer(swarm: LiveSwarm) -> None:
     records = swarm.log.records[0]
     roots = [n for n, record in enumerate(records) if "level-at" in record.headers and not record.is_void]
     last_root = next(n for n in reversed(roots) if n + 1 < len(records) and n + 1 not in roots)
@@ -133,7 +133,7 @@ def test_a_service_that_shows_less_or_otherwise_is_refused_by_name(swarm: LiveSw
         refolded(records)
 
 
-def test_what_no_reader_reads_is_passed_over(swarm: LiveSwarm) -> None:
+def test_messages_without_readers_are_skipped(swarm: LiveSwarm) -> None:
     records = swarm.log.records[0]
     end = len(records)
     stranger = output_headers("CubeDrained", "cubes@pod-0", "another twin")

@@ -169,7 +169,7 @@ def test_a_store_that_is_away_is_a_problem_until_it_is_back() -> None:
     assert store.rows[-1] is None  # it left
 
 
-def test_who_leaves_does_not_wait_for_a_store_that_is_away() -> None:
+def test_a_process_that_stops_does_not_wait_for_an_unreachable_store() -> None:
     class Slow(Notes):
         def wall_us(self) -> int:
             raise StoreUnreachable("Redis at x does not answer")

@@ -43,7 +43,7 @@ def test_the_topics_of_a_twin_begin_with_its_prefix() -> None:
     assert Topics("x").dead_letters == "x.dead-letters"
 
 
-def test_messages_come_back_as_they_were() -> None:
+def test_messages_are_read_back_unchanged() -> None:
     assert open_record(root(), TWIN) == ASK
     assert open_record(saying(), TWIN) == SAY
     first = first_message(superpod_config([]), "pod-5", site="campus")
@@ -89,7 +89,7 @@ def test_a_root_message_that_missed_its_offset_is_void_whatever_it_shows() -> No
         (replace(saying(), value=b'{"type":"' + b"x" * 9_000 + b'"}'), "unknown message type 'xxx"),
     ],
 )
-def test_what_does_not_belong_is_unreadable_with_one_sentence(record: Record, sentence: str) -> None:
+def test_a_foreign_record_is_unreadable_with_one_sentence(record: Record, sentence: str) -> None:
     with pytest.raises(Unreadable, match=sentence):
         open_record(record, TWIN)
 

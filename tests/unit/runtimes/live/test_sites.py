@@ -142,7 +142,7 @@ def test_whatever_people_do_the_live_log_is_the_labs(script: list[Asked], neighb
     assert swarm.log.buried == []
 
 
-def test_what_comes_again_is_new_to_none_who_joined_since() -> None:
+def test_a_repeated_message_is_not_read_by_fabrics_that_joined_since() -> None:
     """All that was ever said stands on the log once more, after a pod joined that would answer to it."""
     swarm = LiveSwarm(1, {SITE: FABRICS}, FLEET)
     requests: list[LabRequest] = []

@@ -71,7 +71,7 @@ class TestStall:
         stall = seen(self.HERE, 112, 1_000, [float(now_s) for now_s in range(200, 240)])
         assert "is at 112" in (restart_reason("ocs", 3, self.HERE, 112, stall) or "")
 
-    def test_who_is_stopped_on_a_message_need_not_end(self) -> None:
+    def test_a_worker_that_is_stopped_at_a_message_does_not_exit(self) -> None:
         fold_progress = replace(self.HERE, stopped=STOPPED)
         assert seen(fold_progress, 10, 100, [float(n) for n in range(100)]) is None
 

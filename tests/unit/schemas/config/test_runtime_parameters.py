@@ -42,7 +42,7 @@ def test_values_are_of_the_type_of_their_parameter() -> None:
     assert config == SuperpodConfig.model_validate({"failures": {"host_per_day": 1.0}})
 
 
-def test_what_is_so_already_is_no_change() -> None:
+def test_an_equal_value_is_not_a_change() -> None:
     config, changes = with_settings(SuperpodConfig(), settings(scheduler__hot_spares=0))
     assert (config, changes) == (SuperpodConfig(), ())
 
@@ -103,7 +103,7 @@ def test_a_recorded_trace_stays() -> None:
         ),
     ],
 )
-def test_what_may_not_be_is_reported(
+def test_a_forbidden_value_is_reported(
     config: FabricConfig, values: dict[str, ParameterValue], words: str
 ) -> None:
     with pytest.raises(ValueError) as refusal:  # noqa: PT011 -- the words are looked at below

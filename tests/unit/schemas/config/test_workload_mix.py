@@ -44,7 +44,7 @@ def test_shapes_have_their_shares_in_the_order_of_the_text() -> None:
         ),
     ],
 )
-def test_what_is_no_mix_is_one_sentence_that_names_the_parameter(mix: str, sentence: str) -> None:
+def test_an_invalid_mix_is_an_error_that_names_the_parameter(mix: str, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=rf"workload\.mix.*{re.escape(sentence)}") as raised:
         superpod_config(["pod.cubes=8", f"workload.mix={mix}"])
     assert "\n" not in str(raised.value)

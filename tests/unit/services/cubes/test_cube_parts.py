@@ -143,7 +143,7 @@ def of_building(number: int, kind: FaultKind = "cooling") -> FaultBegan:
 
 
 @pytest.mark.parametrize("kind", ["cooling", "cube-power"])
-def test_none_is_requested_to_mend_what_the_building_brings_back(kind: FaultKind) -> None:
+def test_no_repair_is_requested_for_power_that_the_building_restores(kind: FaultKind) -> None:
     bench = monitored()
     bench.say(of_building(0, kind), 1)
     bench.run(3 * HEARTBEAT_US)

@@ -66,7 +66,7 @@ def test_a_roll_out_that_takes_longer_than_its_interval_is_not_begun_twice() -> 
     assert len(order) > 90
 
 
-def test_what_an_operator_has_drained_is_left_to_him() -> None:
+def test_a_cube_that_an_operator_drained_stays_drained() -> None:
     bench = pod(rollout_every_days=10.0, rollout_cubes=16, rollout_h=2.0)
     bench.say(DrainCube(cube="pod-0/cube-3"), US_PER_DAY)
     assert bodies(bench.log, CubeDrained)[0].why is None
@@ -94,7 +94,7 @@ def test_a_roll_out_continues_when_an_operator_takes_its_cube(
     assert by_plan == list(range(16))
 
 
-def test_an_operator_who_undrains_ends_what_was_planned() -> None:
+def test_an_undrain_by_an_operator_cancels_the_maintenance() -> None:
     bench = pod(rollout_every_days=10.0, rollout_cubes=16, rollout_h=2.0)
     bench.run(10 * US_PER_DAY)
     assert len(bodies(bench.say(UndrainCube(cube="pod-0/cube-4")), CubeUndrained)) == 1

@@ -300,7 +300,7 @@ def test_faults_of_other_hardware_are_nothing_to_an_ocs(made: Bench) -> None:
     assert made.say(fault) == made.say(fault_ended(fault)) == []
 
 
-def test_documents_show_what_is_wanted_and_what_is_made(made: Bench) -> None:
+def test_documents_show_wanted_and_made_circuits(made: Bench) -> None:
     made.say(CHASSIS)
     made.say(NORTH_PORT)
     made.assert_documents_hold()

@@ -204,7 +204,7 @@ def test_who_wants_what_the_mirrors_hold_for_none_has_it(made: Bench) -> None:
     assert after(made) == []
 
 
-def test_what_is_half_held_is_reported_by_port(made: Bench) -> None:
+def test_partly_kept_circuits_are_reported_by_port(made: Bench) -> None:
     made.say(fault_began("pod-0/fault-5", "port", f"{OCS}/N4"))
     made.say(fault("cpu"))
     made.say(disconnect(JOIN))

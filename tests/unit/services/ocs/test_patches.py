@@ -112,7 +112,7 @@ def test_a_driver_board_takes_the_fibres_that_are_before_its_mirrors_now(made: B
         ("N20", 20, "N20 is a spare: it has no fibre, and mirrors cannot be repaired in the field"),
     ],
 )
-def test_what_cannot_be_patched_is_reported_with_the_reason(
+def test_a_failed_patch_is_reported_with_the_reason(
     made: Bench, label: str | None, port: int, reason: str
 ) -> None:
     if label:

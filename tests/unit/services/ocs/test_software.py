@@ -128,7 +128,7 @@ def test_it_stays_held_while_its_controller_is_out(keeps: bool) -> None:
         ("pod-1/ocs-1", "not an OCS of superpod pod-0; a name is like pod-0/ocs-17"),
     ],
 )
-def test_what_cannot_be_restarted_is_refused(name: str, reason: str) -> None:
+def test_a_restart_of_a_missing_ocs_is_refused(name: str, reason: str) -> None:
     bench = bench_with()
     bench.say(RestartOcs(ocs=OCS))
     bench.say(fault_began("pod-0/fault-0", "ocs", "pod-0/ocs-3"))

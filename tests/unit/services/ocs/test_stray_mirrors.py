@@ -80,7 +80,7 @@ def test_a_command_takes_as_long_as_its_slowest_circuit() -> None:
     assert bench.due_us() == US_PER_S + second.time_us.max()
 
 
-def test_what_stands_already_takes_no_time() -> None:
+def test_an_existing_circuit_takes_no_time() -> None:
     bench = Bench([SERVICE], with_noise(10.0))
     bench.say(connect(JOIN), 100)
     after(bench, US_PER_S)
@@ -150,7 +150,7 @@ def test_what_breaks_meanwhile_is_what_they_wait_for(noisy: Bench, what: str) ->
     assert noisy.state("ocs").made[ocs, north]
 
 
-def test_what_is_given_up_is_not_tried_again(noisy: Bench) -> None:
+def test_a_released_circuit_is_not_retried(noisy: Bench) -> None:
     said = bodies(noisy.say(DisconnectCircuits(slice=NAME, joins=(JOIN,))))
     assert said == [CircuitsDisconnected(slice=NAME, joins=(JOIN,))]
     assert failing(noisy) == []

@@ -141,7 +141,7 @@ def test_a_port_in_the_way_and_a_foreign_circuit_are_found(state: OcsState) -> N
     assert foreign_circuit(state, circuits((1, 0, 3), (4, 2, 1)), (OWNER,)) == 1
 
 
-def test_what_breaks_while_the_mirrors_turn_is_not_made(state: OcsState) -> None:
+def test_a_circuit_whose_part_fails_during_switching_is_not_made(state: OcsState) -> None:
     mark_wanted(state, TWO, OWNER)
     assert began(state, fault_began("pod-0/fault-0", "ocs", "pod-0/ocs-1")) == [
         OcsPartDown(part="pod-0/ocs-1"),

@@ -72,7 +72,7 @@ def test_a_robot_does_one_command_after_another_and_others_work_next_to_it() -> 
     assert dues == [100 + 2 * MINUTE_US, 100 + 3 * MINUTE_US, 100 + 4 * MINUTE_US]
 
 
-def test_a_robot_leaves_alone_what_stands() -> None:
+def test_a_robot_does_not_touch_existing_circuits() -> None:
     bench = bench_of("robotic")
     bench.say(connect((1, 0, 1)), 100)
     bench.run(10 * MINUTE_US)
@@ -119,7 +119,9 @@ def struck(*parts: str) -> list[FaultBegan]:
 
 @pytest.mark.parametrize("technology", list(TECHNOLOGIES))
 @pytest.mark.parametrize("parts", [("",), ("supply-0", "supply-1"), ("fan-0", "fan-3"), ("driver-0",)])
-def test_only_what_latches_keeps_its_circuits_without_power(technology: str, parts: tuple[str, ...]) -> None:
+def test_only_latching_technologies_keep_circuits_without_power(
+    technology: str, parts: tuple[str, ...]
+) -> None:
     """[LF] Table C.1. It cannot be changed meanwhile, and does what it was told when power is back."""
     bench, latches = bench_of(technology), technology in ("robotic", "wavelength")
     bench.say(connect((1, 0, 1)), 100)

@@ -162,7 +162,7 @@ def test_a_repair_is_opened_begun_and_completed_because_it_was_requested() -> No
         ),
     ],
 )
-def test_what_breaks_is_repaired_unless_it_comes_back(down: Body, up: Body, kind: str, target: str) -> None:
+def test_a_fault_is_repaired_unless_it_ends_by_itself(down: Body, up: Body, kind: str, target: str) -> None:
     bench = shop()
     opened, _ = bodies(bench.say(down, 10))
     assert isinstance(opened, RepairOpened)

@@ -103,7 +103,7 @@ def test_a_shift_that_ends_before_it_begins_is_refused() -> None:
         RepairsConfig(shift_ends_h=6.0)
 
 
-def test_who_finds_the_shelf_empty_waits_for_the_next_delivery() -> None:
+def test_a_repair_without_a_spare_waits_for_the_next_delivery() -> None:
     bench = shop(technicians=4, host_spares=1, spares_lead_days=2.0, host_repair_h=6.0)
     for n in range(3):
         bench.say(ask(n), n + 1)

@@ -63,7 +63,7 @@ def test_the_chain_of_causes_leads_from_the_healthy_cube_to_the_injection() -> N
     ],
 )
 @pytest.mark.parametrize("pod", [SuperpodConfig, StaticPodConfig])
-def test_what_breaks_in_a_cube_is_seen_requested_and_repaired(
+def test_a_fault_in_a_cube_is_detected_requested_and_repaired(
     kind: FaultKind, target: str, pod: type[SuperpodConfig | StaticPodConfig]
 ) -> None:
     bench = Bench(SERVICES, pod.model_validate({"seed": 3, "failures": {"enabled": False}}))

@@ -199,7 +199,7 @@ def test_a_request_that_is_known_already_changes_nothing() -> None:
         ((4, 4, 4), True, "cannot be twisted"),
     ],
 )
-def test_what_can_never_run_is_refused_at_once_with_the_rule(shape: Shape, twisted: bool, part: str) -> None:
+def test_an_impossible_slice_is_refused_at_once_with_the_rule(shape: Shape, twisted: bool, part: str) -> None:
     world = World(cubes=8)
     name, (body,) = world.request(shape, twisted)
     assert isinstance(body, SliceRefused)

@@ -30,7 +30,7 @@ def scattered() -> tuple[World, list[str]]:
     return world, meshes[::2]
 
 
-def test_who_is_blocked_only_by_scattered_meshes_has_one_moved_for_each_cube() -> None:
+def test_a_slice_blocked_only_by_scattered_meshes_gets_one_moved_per_cube() -> None:
     world, meshes = scattered()
     preemptor, emitted = world.request(CUBE)
     assert noticed(emitted) == [meshes[0]]

@@ -102,7 +102,7 @@ def test_a_box_is_taken_only_where_all_its_cubes_are_idle() -> None:
     assert emitted == [admitted(64, (4, 4, 8), (0, 1), waited_us=2)]
 
 
-def test_what_never_fits_is_refused_by_its_rule() -> None:
+def test_a_slice_that_never_fits_is_refused_with_the_rule() -> None:
     bench = grid_bench()
     for number, (shape, twisted, rule) in enumerate(
         [((4, 4, 8), True, "cannot be twisted"), ((4, 4, 20), False, "longer than the fixed grid")]

@@ -38,7 +38,7 @@ def test_firm_slices_leave_this_many_cubes_and_filler_may_stand_on_them() -> Non
     world.check()
 
 
-def test_what_would_wait_for_ever_for_the_reserve_is_refused() -> None:
+def test_a_slice_that_would_wait_forever_for_the_reserve_is_refused() -> None:
     world = World(cubes=4, policy=SchedulerConfig(hold_back="fixed", hold_back_cubes=1, hot_spares=1))
     _, (emitted,) = world.request((4, 4, 12))
     assert isinstance(emitted, SliceRefused)

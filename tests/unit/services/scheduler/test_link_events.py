@@ -122,7 +122,7 @@ def test_a_cube_that_fails_during_the_preflight_begins_it_again() -> None:
     world.check()
 
 
-def test_who_was_hit_before_its_preflight_was_over_starts_after_one() -> None:
+def test_a_slice_that_is_hit_during_its_preflight_repeats_it() -> None:
     """Whether its cube is back before the circuits are made or during the preflight."""
     for trains_first in (False, True):
         world = World(cubes=4, policy=SchedulerConfig(decision_s=30, preflight_s=120))
@@ -139,7 +139,7 @@ def test_who_was_hit_before_its_preflight_was_over_starts_after_one() -> None:
         world.check()
 
 
-def test_who_waited_for_a_repair_is_checked_before_it_continues() -> None:
+def test_a_slice_that_waited_for_a_repair_has_a_preflight_before_it_continues() -> None:
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=120))
     name = world.start((4, 8, 8))
     world.fail(3)
@@ -309,7 +309,7 @@ def test_who_finds_a_bad_link_on_every_cube_stays_leaves_backs_off_and_not_for_e
     world.check()
 
 
-def test_who_backs_off_reports_it_and_comes_back_after_that() -> None:
+def test_a_slice_reports_its_backoff_and_returns_after_it() -> None:
     world = World(policy=STAYS_OFF.model_copy(update={"preflight_s": 120, "preflight_tries": 0}))
     name, _ = world.request((4, 4, 4))
     (hit,) = [*world.train(down=(0, 16)), *world.tick()][-1:]

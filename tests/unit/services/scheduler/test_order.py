@@ -40,7 +40,7 @@ def test_the_tier_comes_before_everything_else() -> None:
     assert admitted(world.release(third)) == [names[1]]
 
 
-def test_who_is_within_its_quota_comes_before_who_borrows_whatever_the_priority() -> None:
+def test_owners_within_quota_precede_borrowers_of_any_priority() -> None:
     world = World(cubes=8, policy=SchedulerConfig(quotas="small=128,large=384"))
     running = [world.start((4, 4, 8), owner="small"), world.start((4, 8, 12), owner="large")]
     borrower, _ = world.request((4, 4, 8), owner="small", priority=5)
@@ -53,7 +53,7 @@ def test_who_is_within_its_quota_comes_before_who_borrows_whatever_the_priority(
     assert admitted(world.release(running[1])) == [within, borrower]
 
 
-def test_of_those_who_borrow_the_one_with_least_comes_first() -> None:
+def test_the_borrower_with_the_least_use_comes_first() -> None:
     world = World(cubes=8, policy=SchedulerConfig(quotas="a=0,b=0"))
     for owner, cubes in (("a", 3), ("b", 1), ("c", 4)):
         world.start((4, 4, 4 * cubes), owner=owner)
@@ -72,7 +72,7 @@ def test_without_quotas_all_owners_that_want_something_have_equal_shares() -> No
 
 
 @given(st.integers(0, 4096), st.integers(0, 4096))
-def test_who_has_less_than_its_quota_borrows_nothing(held: int, quota: int) -> None:
+def test_an_owner_below_its_quota_borrows_nothing(held: int, quota: int) -> None:
     assert (borrowed_chips(held, quota) == 0) == (held < quota)
     assert borrowed_chips(held + 1, quota) >= borrowed_chips(held, quota)
 
@@ -98,7 +98,7 @@ def test_quotas_are_chips_or_shares() -> None:
         ("a=60%,b=50%", "4,505 chips in all are more than the pod has; must be at most 4,096"),
     ],
 )
-def test_what_is_no_quota_is_refused_in_one_sentence(text: str, wrong: str) -> None:
+def test_an_invalid_quota_is_refused_in_one_sentence(text: str, wrong: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         superpod_config([f"scheduler.quotas={text}"])
     assert str(refusal.value) == f"--set scheduler.quotas: {wrong}"

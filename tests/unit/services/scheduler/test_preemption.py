@@ -50,9 +50,7 @@ def admitted(emitted: list[Said]) -> list[str]:
         ("research", "production", None),
     ],
 )
-def test_who_makes_room_for_whom_and_when(
-    preemptor: Tier, victim: Tier, leaves_after_h: float | None
-) -> None:
+def test_preemption_order_of_tiers(preemptor: Tier, victim: Tier, leaves_after_h: float | None) -> None:
     """The victims are older."""
     world = World(cubes=4)
     running = world.start(WHOLE, tier=victim)
@@ -114,7 +112,7 @@ def test_none_leaves_who_has_only_just_got_its_cubes() -> None:
     assert world.status(late).state == "running"
 
 
-def test_whoever_leaves_writes_its_checkpoint_first_and_comes_back_at_its_old_place() -> None:
+def test_a_preempted_slice_checkpoints_first_and_returns_to_its_place_in_the_queue() -> None:
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=JOB)
     preemptor, emitted = world.request(PAIR)
@@ -152,7 +150,7 @@ def test_when_the_grace_is_over_the_cubes_are_taken() -> None:
     world.check()
 
 
-def test_who_comes_back_is_reported_to_have_lost_what_it_did_not_keep() -> None:
+def test_a_returning_slice_reports_the_work_since_its_checkpoint_as_lost() -> None:
     for keeps in (True, False):
         world = World(cubes=4)
         victim = world.start(WHOLE, tier="filler", job=SLOW_TO_WRITE)

@@ -267,7 +267,7 @@ def test_a_warm_spare_loses_a_job_that_replicates_no_work() -> None:
     assert without == with_copy + 64 * 600 * US_PER_S
 
 
-def test_a_warm_spare_is_kept_from_those_who_wait() -> None:
+def test_a_warm_spare_is_not_given_to_waiting_slices() -> None:
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, hot_spares=2))
     world.start((4, 4, 4))
     assert world.status(world.request((4, 4, 8))[0]).state == "queued"
@@ -347,7 +347,7 @@ def test_a_cube_that_fails_while_it_is_left_is_replaced_at_once() -> None:
     world.check()
 
 
-def test_who_loses_the_spare_that_was_kept_for_it_stays() -> None:
+def test_a_slice_that_loses_its_reserved_spare_stays() -> None:
     world = World(cubes=4)
     name, other = world.start((4, 4, 8)), world.start((4, 4, 4))
     world.drain(0)

@@ -73,7 +73,7 @@ def test_a_link_costs_its_tax_until_it_is_repaired_or_the_work_is_done() -> None
     assert expected_costs(soon, 9, 0, DELAYS)["route"] == COMMON + 256 * 2
 
 
-def test_the_most_urgent_takes_what_there_is() -> None:
+def test_the_most_urgent_slice_gets_the_available_cubes() -> None:
     waits = replace(DEAD, cubes_short=None)
     first, second = replace(waits, slice=9, urgency=(0,)), replace(waits, slice=3)
     plan = recovery_plan([second, first], spares=1, warm_cubes=0, delays=DELAYS)

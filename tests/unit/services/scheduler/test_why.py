@@ -127,7 +127,7 @@ def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
 
 
 @pytest.mark.slow("drawn lives of a scheduler, each changed and run again")
-def test_what_a_slice_is_reported_to_wait_for_is_true() -> None:
+def test_the_reported_obstacle_of_a_slice_is_correct() -> None:
     happened: Counter[str] = Counter()
     for seed in range(60):
         life, policy = long_life(seed, 160)

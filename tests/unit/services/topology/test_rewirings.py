@@ -207,7 +207,7 @@ def test_its_document_has_every_stage_and_when_it_ends(planned: Bench) -> None:
         assert said.cause == asked.id
 
 
-def test_what_did_not_qualify_is_not_tried_again_where_others_are(planned: Bench) -> None:
+def test_an_unqualified_circuit_is_not_retried_if_there_are_others(planned: Bench) -> None:
     topology = planned.state("topology")
     topology.config = topology.config.model_copy(update={"capacity_floor": 0.0})
     approve(planned)
@@ -312,7 +312,7 @@ def test_a_block_that_is_down_is_planned_for_as_if_it_were_back(planned: Bench) 
     assert (without.use_then_ppm, without.least_gbps) == (there.use_then_ppm, there.least_gbps)
 
 
-def test_what_is_dark_already_is_not_lost_once_more(planned: Bench) -> None:
+def test_a_circuit_that_is_dark_already_is_not_lost_twice(planned: Bench) -> None:
     """A stage that goes on no OCS with light takes nothing from the capacity floor."""
     topology = planned.state("topology")
     (rewiring,) = topology.current.values()
@@ -332,7 +332,7 @@ def test_what_is_dark_already_is_not_lost_once_more(planned: Bench) -> None:
 
 
 @pytest.mark.parametrize("capacity_floor", [0.999, 0.0])
-def test_what_is_to_be_undone_waits_for_control(planned: Bench, capacity_floor: float) -> None:
+def test_a_rollback_waits_for_control(planned: Bench, capacity_floor: float) -> None:
     """A stage that is taken back, and circuits that are parked since they did not qualify."""
     topology = planned.state("topology")
     topology.config = topology.config.model_copy(update={"capacity_floor": capacity_floor})
@@ -379,7 +379,7 @@ def test_a_fault_in_the_middle_leaves_no_circuit_stray(planned: Bench, kind: str
     assert outcome(planned)[0] == "completed"
 
 
-def test_what_has_waited_for_too_long_is_given_up() -> None:
+def test_a_rewiring_that_waited_too_long_is_abandoned() -> None:
     bench = living(wait_h=2.0)
     bench.say(PlanTopology(dcn=POD))
     topology = bench.state("topology")

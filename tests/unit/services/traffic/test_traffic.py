@@ -187,7 +187,7 @@ def test_frames_and_weights_fall_due_each_by_itself() -> None:
     assert [us for us in ticks if us % (7 * US_PER_S)] == [at_us[TrafficCarried]]
 
 
-def test_who_has_no_path_is_cut_off_and_not_served() -> None:
+def test_a_pair_without_a_path_is_cut_off_and_not_served() -> None:
     bench = network()
     want(bench, EVEN)
     body = carried(wire(bench, 0, block=3))

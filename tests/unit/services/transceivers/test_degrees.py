@@ -246,7 +246,7 @@ KINDS: list[tuple[FaultKind, float | None, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "severity", "target"), KINDS)
-def test_what_has_ended_leaves_nothing_behind(
+def test_ended_faults_leave_nothing_behind(
     bench: Bench, kind: FaultKind, severity: float | None, target: str
 ) -> None:
     def held() -> list[object]:

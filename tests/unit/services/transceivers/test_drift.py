@@ -171,7 +171,7 @@ def test_all_ends_of_a_large_pod_drift() -> None:
 
 
 @pytest.mark.parametrize("technology", ["robotic", "piezo", "wavelength"])
-def test_what_needs_no_camera_does_not_drift(technology: str) -> None:
+def test_a_technology_without_a_camera_does_not_drift(technology: str) -> None:
     bench = made(cubes=46, technology=technology)
     begin(bench, "camera-N")
     bench.run(BEGAN_US + 5 * US_PER_HOUR)

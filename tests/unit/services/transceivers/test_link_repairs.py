@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_neither_usual_nor_forgotten(bench: Bench) -> Non
     assert (usual.ends, usual.usual, usual.unseen) == ((), (NEAR, FAR), ())
 
 
-def test_to_be_in_hand_often_is_no_flap(bench: Bench) -> None:
+def test_frequent_repairs_are_not_counted_as_flaps(bench: Bench) -> None:
     for hour in range(6):
         bench.say(in_hand(), DAY + hour * US_PER_HOUR)
         bench.say(done(), DAY + hour * US_PER_HOUR + 10 * US_PER_MIN)
@@ -156,7 +156,7 @@ def test_work_at_other_parts_puts_out_no_light(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("work", ["clean", "reseat"])
-def test_what_is_not_replaced_stays_the_module_that_it_was(bench: Bench, work: WorkKind) -> None:
+def test_a_repair_without_a_replacement_keeps_the_module(bench: Bench, work: WorkKind) -> None:
     bench.say(done(work), DAY)
     assert not state_of(bench).replaced
 

@@ -136,7 +136,7 @@ def test_an_ocs_that_makes_no_circuit_tests_nothing(bench: Bench, part: str, rea
 
 
 @pytest.mark.parametrize("end", ["pod-0/cube-2", "pod-0/cube-99/+y/1", "pod-1/cube-2/+y/1"])
-def test_what_is_no_link_end_here_is_refused(bench: Bench, end: str) -> None:
+def test_a_test_of_a_missing_link_end_is_refused(bench: Bench, end: str) -> None:
     found = asked(bench, end)
     assert isinstance(found, LinkTestRefused)
     assert found.end == end

@@ -68,7 +68,7 @@ def test_a_link_that_is_not_well_is_looked_at_soon_and_all_else_at_the_hour(benc
     assert told_of(hourly) == DIM
 
 
-def test_what_is_requested_within_a_minute_is_looked_at_once(bench: Bench) -> None:
+def test_requests_within_a_minute_cause_one_inspection(bench: Bench) -> None:
     bench.say(began(3, "connector", 12.0, "pod-0/cube-1/+x/7"), BEGAN_US)
     bench.say(began(4, "connector", 12.0, "pod-0/cube-3/+x/9"), BEGAN_US + 40_000_000)
     early_ends = bodies(bench.run(BEGAN_US + US_PER_MIN), EndsStoodOut)

@@ -79,7 +79,7 @@ def test_a_link_over_a_patched_port_loses_what_the_spare_mirror_does(trained: Be
     assert state.worst_lane_log10_ber[alone] == pytest.approx(said, abs=1e-3)
 
 
-def test_taking_links_away_is_no_news(trained: Bench) -> None:
+def test_removed_links_are_not_reported_as_changed(trained: Bench) -> None:
     assert trained.say(CircuitsDisconnected(slice=NAME, joins=((0, 2, 3),)), 200) == []
     assert (trained.state("transceivers").code == 0).all()
     assert np.isnan(trained.state("transceivers").loss_db).all()

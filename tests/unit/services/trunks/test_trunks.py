@@ -109,7 +109,7 @@ def test_drained_circuits_that_stay_carry_again(wired: Bench) -> None:
     assert undrain(wired, ONE, THREE) == [changed((0, 1, 2), (1, 2, 1), planned=True)]
 
 
-def test_what_a_stage_names_that_is_gone_meanwhile_is_passed_over(wired: Bench) -> None:
+def test_a_circuit_that_is_gone_by_the_stage_is_skipped(wired: Bench) -> None:
     other = (0, 0, 64)
     drain(wired, ONE)
     rewire(wired, made=(other,), removed=(ONE,))
@@ -154,7 +154,7 @@ def test_what_is_dark_when_it_was_watched_carries_once_it_has_light() -> None:
         (PortDown(ocs=1, side="S", port=33), ((0, 1, 1),), (1, (1, 33))),
     ],
 )
-def test_what_loses_its_light_carries_nothing_until_it_is_restored(
+def test_a_trunk_without_light_carries_nothing_until_it_is_restored(
     wired: Bench, news: Body, links: tuple[tuple[int, int, int], ...], restored: tuple[int, tuple[int, int]]
 ) -> None:
     assert bodies(wired.say(news)) == [changed(*links)]

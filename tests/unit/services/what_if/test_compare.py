@@ -79,7 +79,7 @@ def used_cube(twin: DrivenTwin, number: int) -> str:
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_a_dead_host_does_what_was_foreseen(twin: DrivenTwin, number: int) -> None:
+def test_the_effect_of_a_dead_host_is_as_predicted(twin: DrivenTwin, number: int) -> None:
     target = f"{used_cube(twin, 5 * number)}/host-{number}"
     body = {"kind": "host", "target": target}
     told = check_comes_true(twin, f"inject?kind=host&target={target}", "faults", body)
@@ -89,19 +89,19 @@ def test_a_dead_host_does_what_was_foreseen(twin: DrivenTwin, number: int) -> No
 
 
 @pytest.mark.parametrize(("kind", "part"), [("ocs", "ocs-17"), ("port", "ocs-3/N1")])
-def test_what_breaks_of_an_ocs_does_what_was_foreseen(twin: DrivenTwin, kind: str, part: str) -> None:
+def test_the_effect_of_an_ocs_fault_is_as_predicted(twin: DrivenTwin, kind: str, part: str) -> None:
     body = {"kind": kind, "target": f"pod-0/{part}"}
     check_comes_true(twin, f"inject?kind={kind}&target=pod-0/{part}", "faults", body)
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_a_drain_does_what_was_foreseen(twin: DrivenTwin, number: int) -> None:
+def test_the_effect_of_a_drain_is_as_predicted(twin: DrivenTwin, number: int) -> None:
     cube = used_cube(twin, 3 * number)
     told = check_comes_true(twin, f"drain?target={cube}", f"cubes/{cube}/drain", None)
     assert {"name": cube, "message_type": "CubeDrained"} in told["parts"]
 
 
-def test_a_repair_brings_back_what_was_foreseen(twin: DrivenTwin) -> None:
+def test_the_effect_of_a_repair_is_as_predicted(twin: DrivenTwin) -> None:
     body = {"kind": "host", "target": f"{used_cube(twin, 2)}/host-3"}
     twin.client().post("/v1/faults", json=body, params=WAIT)
     fault = twin.client().get("/v1/faults?state=active").json()[-1]

@@ -83,7 +83,7 @@ def test_a_job_that_is_reported_to_get_slower_does(campus: DrivenTwin, kind: str
 
 
 @pytest.mark.parametrize("block", [0, 1])
-def test_a_job_whose_pod_would_be_cut_off_stands(campus: DrivenTwin, block: int) -> None:
+def test_a_job_whose_pod_would_be_cut_off_is_reported_as_stopped(campus: DrivenTwin, block: int) -> None:
     target = f"{NETWORK}/block-{block}"
     for told in (
         asked(campus, f"impact/{target}"),
@@ -95,7 +95,7 @@ def test_a_job_whose_pod_would_be_cut_off_stands(campus: DrivenTwin, block: int)
         assert row["before"]["speed"] > 0.5
 
 
-def test_who_is_away_from_it_all_is_not_named(campus: DrivenTwin) -> None:
+def test_an_unaffected_job_is_not_named(campus: DrivenTwin) -> None:
     target = f"{NETWORK}/control-2"
     assert asked(campus, f"impact/{target}")["jobs"] == []
     told = asked(campus, f"what-if/inject?kind=control&target={target}&duration_s=600")
@@ -156,7 +156,7 @@ def moments(*speeds: tuple[int, int | None]) -> list[SpeedSample]:
         (moments((0, HALF)), moments((0, HALF), (3, NOTHING), (4, None)), ("runs", 0.0, 0.5, 3, None)),
     ],
 )
-def test_what_most_comes_of_is_reported(
+def test_the_largest_effect_is_reported(
     done: Sequence[SpeedSample],
     left: Sequence[SpeedSample],
     expected: tuple[str, float, float, int, int | None] | None,

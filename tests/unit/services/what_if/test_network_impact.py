@@ -85,7 +85,7 @@ def impact(twin: DrivenTwin, target: str) -> dict[str, Any]:
         *(("power", "power-1"), ("control", "control-2")),
     ],
 )
-def test_what_is_reported_as_lost_is_lost(net: DrivenTwin, kind: str, part: str) -> None:
+def test_links_that_are_predicted_as_lost_are_lost(net: DrivenTwin, kind: str, part: str) -> None:
     client, target = net.client(), f"{NETWORK}/{part}"
     links, gbps, carried = links_of(net), gbps_of(net), traffic_of(net)
     messages = len(net.messages("campus"))
@@ -161,7 +161,7 @@ def test_a_rack_costs_all_its_share(net: DrivenTwin, rack: int) -> None:
     assert told["lost"] == pytest.approx(1 / RACKS, rel=0.02)
 
 
-def test_what_becomes_of_a_rewiring_is_reported(net: DrivenTwin) -> None:
+def test_the_effect_on_a_rewiring_is_reported(net: DrivenTwin) -> None:
     """A plan that waits: without control its stages wait, without a block the capacity floor is broken."""
     client = net.client()
     assert impact(net, "control-2")["rewiring"] is None
@@ -194,7 +194,7 @@ def test_what_becomes_of_a_rewiring_is_reported(net: DrivenTwin) -> None:
         ("dcn-9/rack-1", 404, "no such fabric"),
     ],
 )
-def test_what_is_no_part_is_reported_in_a_sentence(
+def test_an_unknown_part_is_reported_in_one_sentence(
     net: DrivenTwin, target: str, status: int, sentence: str
 ) -> None:
     found = net.client().get(f"/v1/impact/{target}")

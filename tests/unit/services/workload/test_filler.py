@@ -11,7 +11,7 @@ from shared.models.superpod.shapes import check_shape, cubes_of
 FILLED = WorkloadConfig(filler=True)
 
 
-def test_none_waits_where_there_is_none() -> None:
+def test_without_filler_no_filler_waits() -> None:
     assert filler_backlog(WorkloadConfig(filler=False), 64) == {}
     assert filler_backlog(WorkloadConfig(filler=True, filler_cubes_min=8), 4) == {}
 

@@ -25,7 +25,7 @@ def behind(first: OSError) -> Exception:
     return third
 
 
-def test_what_led_to_an_error_is_found_behind_it() -> None:
+def test_the_cause_of_an_error_is_found() -> None:
     here, everywhere = OSError(errno.EMFILE, "x"), OSError(errno.ENFILE, "y")
     assert MINE.partition("{")[0] in (out_of_descriptors(behind(here)) or "")
     assert out_of_descriptors(everywhere) == EVERYBODYS

@@ -174,7 +174,7 @@ def test_a_state_that_did_not_change_writes_its_book_alone() -> None:
     assert names_written(tracker, instance) == {COUNTERS}
 
 
-def test_only_what_changed_is_written() -> None:
+def test_only_changed_fields_are_written() -> None:
     state = some_state()
     state.causes = {n: str(n) for n in range(1_000, 1_500)}
     instance = hold(state)

@@ -51,7 +51,7 @@ def test_where_no_quiet_time_comes_that_is_reported() -> None:
         quiet_snapshot(Looks([moment(6, 7)]), 0, READERS, wait_s=0.0)
 
 
-def test_there_is_no_copy_of_what_is_not_there() -> None:
+def test_a_missing_state_has_no_copy() -> None:
     store = MemoryStore()
     copies = StateCopies(store, services_of)
     with pytest.raises(OperationFailed, match="fabric pod-0: not in this store"):
@@ -61,7 +61,7 @@ def test_there_is_no_copy_of_what_is_not_there() -> None:
         copies.state("pod-0", SCHEDULER)
 
 
-def test_what_is_done_to_a_copy_is_done_to_no_other(tmp_path: Path) -> None:
+def test_a_change_of_a_copy_does_not_affect_others(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
     twin.advance(1)
     one, other = StateCopies(twin.store, services_of).sites("pod-0", 2)

@@ -14,7 +14,7 @@ def test_the_help_names_every_group() -> None:
     assert all(f" {name}," in text or f" {name} or " in text or f" {name};" in text for name in GROUPS)
 
 
-def test_an_unknown_group_is_one_sentence(
+def test_an_unknown_group_is_an_error_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["bench", "--only", "all"])

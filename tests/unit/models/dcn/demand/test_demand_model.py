@@ -46,7 +46,7 @@ def test_a_hot_pair_lives_for_days() -> None:
     assert 10 <= changes <= 45  # of 60 days, lives of 1.5 to 4.5 days
 
 
-def test_the_day_swings_as_it_is_requested() -> None:
+def test_the_daily_swing_is_as_configured() -> None:
     model = DemandModel(block_sigma=0.0, noise_sigma=0.0, hot_pairs=0, swing=0.5)
     total = np.array([demand_at(plant(6), model, hour).sum() for hour in range(DAY_H)], dtype=np.float64)
     assert 0.4 <= (total.max() - total.min()) / 2 / total.mean() <= 0.5
@@ -72,7 +72,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("matrix", "sentence"), REFUSED)
-def test_a_matrix_that_is_no_demand_names_the_blocks(matrix: list[list[int]], sentence: str) -> None:
+def test_an_invalid_demand_matrix_names_the_blocks(matrix: list[list[int]], sentence: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         recorded_demand(plant(2), matrix)
 

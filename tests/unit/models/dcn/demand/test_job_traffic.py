@@ -85,7 +85,9 @@ def test_storage_on_the_pods_own_block_takes_no_trunk() -> None:
         ),
     ],
 )
-def test_a_slip_is_one_sentence(job: dict[str, object], storage: list[str], sentence: str) -> None:
+def test_a_mistake_is_an_error_in_one_sentence(
+    job: dict[str, object], storage: list[str], sentence: str
+) -> None:
     given_job: dict[str, object] = {"chips": 64, "step_s": 1.0} | job
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         job_traffic(FOUND, [PodJob(**given_job)], storage)  # type: ignore[arg-type]  # of several types

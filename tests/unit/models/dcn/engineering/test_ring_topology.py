@@ -139,14 +139,14 @@ def test_the_roomiest_pods_are_those_whose_blocks_have_most_left_in_their_fuller
         (("pod-0", "pod-0"), "pods: pod-0, pod-0 is not allowed; must be one or more, each once"),
     ],
 )
-def test_what_is_no_ring_is_one_sentence(pods: tuple[str, ...], sentence: str) -> None:
+def test_an_invalid_ring_is_an_error_in_one_sentence(pods: tuple[str, ...], sentence: str) -> None:
     found = plant()
     nothing = np.zeros((BLOCKS, BLOCKS), dtype=np.int64)
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
         ring_rate(found, uniform_mesh(found), nothing, pods)
 
 
-def test_more_pods_than_there_are_is_one_sentence() -> None:
+def test_too_many_pods_are_an_error_in_one_sentence() -> None:
     found = plant()
     nothing = np.zeros((BLOCKS, BLOCKS), dtype=np.int64)
     with pytest.raises(InvalidInput, match="pods: 4 is not allowed; must be between 1 and 3"):

@@ -106,7 +106,7 @@ def test_links_added_to_free_ports_drain_nothing() -> None:
 
 
 @pytest.mark.parametrize(("technology", "seconds"), [("palomar", 0.012), ("robotic", 60.0), ("piezo", 0.01)])
-def test_a_stage_takes_what_its_slowest_ocs_takes(technology: str, seconds: float) -> None:
+def test_a_stage_takes_as_long_as_its_slowest_ocs(technology: str, seconds: float) -> None:
     found = layout_of([Block(f"ab-{n}", 100, 512) for n in range(6)], technology=technology)
     now = matched_circuits(found, packed_links(found, 1))
     then = rewired(found, now, packed_links(found, 2))

@@ -73,7 +73,7 @@ def networks(draw: st.DrawFn) -> tuple[NetworkLayout, IntArray, IntArray, float]
 
 @given(networks(), st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
-def test_what_is_carried_is_what_every_path_carries(
+def test_the_carried_traffic_is_the_sum_over_all_paths(
     network: tuple[NetworkLayout, IntArray, IntArray, float], seed: int
 ) -> None:
     """On the trunks that weights were solved for, on what is left of them, and on more than they know of,

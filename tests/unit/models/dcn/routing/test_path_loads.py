@@ -151,7 +151,7 @@ def test_no_split_of_the_same_use_takes_less_transit(carries: FloatArray, demand
     assert paths[0] <= min(paths[1:]) + 1e-6
 
 
-def test_what_no_split_can_be_is_refused() -> None:
+def test_an_impossible_split_is_refused() -> None:
     carries, demand = np.array([[0.0, 2e5], [2e5, 0.0]]), np.array([[0, 100_000], [0, 0]])
     with pytest.raises(OperationFailed, match="linear program of the demand"):
         least_transit(carries, demand, 0.4)
@@ -247,7 +247,7 @@ def test_the_worst_use_is_that_of_all_choices_of_pairs(
     assert worst_use(share, demand, carries, factor, pairs) == pytest.approx(worst, rel=1e-9)
 
 
-def test_direct_and_spread_shares_are_what_they_say() -> None:
+def test_direct_and_spread_shares_are_as_named() -> None:
     carries = mesh(plant(4))
     demand = demand_at(plant(4), DemandModel(), 0)
     assert trunk_loads(direct_shares(4), demand) == pytest.approx(demand.astype(float))

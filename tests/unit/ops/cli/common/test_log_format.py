@@ -49,7 +49,7 @@ def test_json_lines_carry_every_field_that_is_given(capsys: pytest.CaptureFixtur
     assert plain["logger"] == "lightwave.live"
 
 
-def test_people_read_who_shows_it_how_bad_it_is_and_of_what(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_line_shows_its_source_level_and_subject(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging(as_json=False, replica="ocs-a")
     log.info("holds %s", "partition 3")
     log.error("it stands", extra={"message_id": "operator@pod-0/7"})

@@ -28,7 +28,7 @@ def test_durations(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "2", "2x", "-2h", "0s", "h", "1.5h", "2h ", "99999d", "２h"])
-def test_what_is_no_duration(text: str) -> None:
+def test_invalid_durations(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a valid duration"):
         DurationParam().convert(text, None, None)
 
@@ -42,7 +42,7 @@ def test_times_ahead(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3", "1d25:00", "-1h", "0s", "yesterday"])
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_times(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"not a valid time; must be a time since the twin"):
         FutureMomentParam().convert(text, None, None)
 
@@ -67,7 +67,7 @@ def test_shapes(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["4x4", "4x4x", "axbxc", "4x4x4x4", "-4x4x4", "44444x4x4"])
-def test_what_is_no_shape(text: str) -> None:
+def test_invalid_shapes(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a valid shape; must be three sides in chips"):
         ShapeParam().convert(text, None, None)
 

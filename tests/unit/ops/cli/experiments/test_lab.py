@@ -52,7 +52,7 @@ def test_a_log_of_a_site_is_replayed_in_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev"])
-def test_what_is_no_file_is_no_log(path: str) -> None:
+def test_a_folder_pipe_or_device_is_not_a_log(path: str) -> None:
     done = run("replay", path)
     assert isinstance(done.exception, InvalidInput)
     assert str(done.exception).startswith(
@@ -260,7 +260,7 @@ def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
         ("--set seed=3 --seed 4", "--seed 4: --set seed=3 differs; leave one of them out"),
     ],
 )
-def test_a_run_that_cannot_be_meant_is_refused_in_a_sentence(words: str, said: str) -> None:
+def test_an_impossible_run_is_refused_in_one_sentence(words: str, said: str) -> None:
     done = run("run", "--days", "1", *words.split())
     assert isinstance(done.exception, InvalidInput)
     assert said in str(done.exception)
@@ -325,7 +325,7 @@ def test_lists_of_a_network_are_printed_as_a_file_has_them() -> None:
     assert ' [{"count": 16}] ' in line
 
 
-def test_how_a_network_came_to_be_is_no_rewiring() -> None:
+def test_the_initial_circuits_of_a_network_are_not_a_rewiring() -> None:
     words = ("--kind", "dcn", "--days", "0.02", "--set", "topology.approval=operator")
     found = json.loads(run("run", *words, "-o", "json").stdout)
     (network,) = found["fabrics"]

@@ -83,7 +83,7 @@ def test_a_plan_is_reported_in_lines(answers: Answers) -> None:
     assert lines[-1] == "... and 76 more (-o json has all)"
 
 
-def test_who_would_wait_is_reported_why(answers: Answers) -> None:
+def test_a_slice_that_would_wait_gets_the_reason(answers: Answers) -> None:
     words = ("what-if", "request", "4x4x4", "--tier", "filler")
     lines = ran(answers["plan/slices?shape=4x4x4&tier=filler"], *words).output.splitlines()
     assert lines[0].endswith(": would wait")
@@ -108,7 +108,7 @@ def test_programs_get_all_of_it(answers: Answers) -> None:
         (["explain", "slice"], "Missing argument 'SLICE'"),
     ],
 )
-def test_what_cannot_be_requested_is_reported_in_a_sentence(words: list[str], sentence: str) -> None:
+def test_an_impossible_request_is_reported_in_one_sentence(words: list[str], sentence: str) -> None:
     result = CliRunner().invoke(root, words)
     assert result.exit_code != 0
     assert sentence in f"{result.output} {result.exception}"

@@ -81,7 +81,7 @@ def test_a_page_is_drawn(answers: Answers, tmp_path: Path) -> None:
     assert "<h2>pod-0</h2>" in page.read_text(encoding="utf-8")
 
 
-def test_what_is_not_there_is_reported(answers: Answers) -> None:
+def test_a_missing_object_is_reported(answers: Answers) -> None:
     result = ran(answers["by=tier&fabric=pod-9"], "--by", "tier", "--fabric", "pod-9")
     assert isinstance(result.exception, NotFound)
     assert str(result.exception) == "fabric 'pod-9': no such fabric; must be one of pod-0"
@@ -99,7 +99,7 @@ def test_what_is_not_there_is_reported(answers: Answers) -> None:
         (["--out", "x.html"], "--out x.html: ends in .html; use -o html to write a page"),
     ],
 )
-def test_what_cannot_be_requested_is_one_sentence(words: list[str], sentence: str) -> None:
+def test_an_impossible_query_is_an_error_in_one_sentence(words: list[str], sentence: str) -> None:
     result = CliRunner().invoke(root, ["goodput", *words], standalone_mode=False)
     assert isinstance(result.exception, click.UsageError)
     assert sentence in result.exception.format_message()

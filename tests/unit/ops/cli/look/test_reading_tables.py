@@ -172,7 +172,7 @@ def test_the_ten_weakest_are_lit_and_dark_ones_are_counted(gateway: Client) -> N
     assert {powers[name] for name in named} == {powers[name] for name in weakest[:10]}
 
 
-def test_a_frame_that_is_not_whole_is_none(tmp_path: Any) -> None:
+def test_an_incomplete_frame_is_none(tmp_path: Any) -> None:
     driven = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
     for broken in (b"", b"ARROW", b"\xff\xff\xff\xff\x10\x00"):
         assert driven.client(telemetry=lambda _fabric, frame=broken: frame).get("/v1/readings").json() == []
@@ -294,7 +294,7 @@ def test_the_worst_ocs_is_that_of_the_worst_links(twin: FakeTwin) -> None:
         (["top"], "Missing argument"),
     ],
 )
-def test_bad_input_is_a_sentence(words: list[str], sentence: str) -> None:
+def test_bad_input_is_an_error_in_one_sentence(words: list[str], sentence: str) -> None:
     done = CliRunner().invoke(root, words)
     assert done.exit_code == 2
     assert sentence in done.output

@@ -71,7 +71,7 @@ def test_placement_model_prints_a_curve_or_one_slice(tmp_path: Path) -> None:
     assert "any OCS fault is fatal" in page.read_text(encoding="utf-8")
 
 
-def test_what_no_repetition_saw_has_no_interval() -> None:
+def test_an_event_that_no_repetition_saw_has_no_interval() -> None:
     words = [
         "model",
         "rare",
@@ -139,7 +139,7 @@ def test_what_no_repetition_saw_has_no_interval() -> None:
         ),
     ],
 )
-def test_a_mistake_is_one_sentence(command: str, sentence: str) -> None:
+def test_a_mistake_is_an_error_in_one_sentence(command: str, sentence: str) -> None:
     done = lightwave(*command.split())
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("lightwave: ")

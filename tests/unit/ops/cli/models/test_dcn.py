@@ -95,7 +95,7 @@ def test_a_plan_leads_from_the_plan_before(network: str, tmp_path: Path) -> None
     assert sorted(now) == sorted(circuits(second))
 
 
-def test_what_is_not_requested_is_as_the_living_network_plans(network: str, tmp_path: Path) -> None:
+def test_defaults_are_those_of_the_running_network(network: str, tmp_path: Path) -> None:
     state = str(planned(network, tmp_path))
     other = tmp_path / "other.yaml"
     own = "topology: {capacity_floor: 0.97, chain_max: 0, drain_s: 0, qualify_s: 100, undrain_s: 0}"
@@ -119,7 +119,7 @@ def circuits(content: Any) -> list[list[str]]:
     return [[row["ocs"], *pair] for row in content["circuits"] for pair in row["circuits"]]
 
 
-def test_trunks_are_what_the_circuits_make(network: str) -> None:
+def test_trunks_follow_from_the_circuits(network: str) -> None:
     content = answer("plan", network)
     links: dict[frozenset[str], int] = {}
     for _, *pair in circuits(content):
@@ -180,7 +180,7 @@ def test_forms(network: str, tmp_path: Path) -> None:
         (["pln"], "no command 'pln'; did you mean plan?"),
     ],
 )
-def test_a_wrong_option_is_one_sentence(network: str, words: list[str], told: str) -> None:
+def test_a_wrong_option_is_an_error_in_one_sentence(network: str, words: list[str], told: str) -> None:
     done = run(words[0], network, *words[1:])
     assert done.exit_code == 2
     assert told in done.output
@@ -194,7 +194,9 @@ def test_a_wrong_option_is_one_sentence(network: str, words: list[str], told: st
         (["te", "--demand", "none.csv"], "none.csv: no file"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(network: str, words: list[str], sentence: str) -> None:
+def test_an_impossible_value_is_an_error_in_one_sentence(
+    network: str, words: list[str], sentence: str
+) -> None:
     done = run(words[0], network, *words[1:])
     assert isinstance(done.exception, InvalidInput)
     assert str(done.exception) == sentence
@@ -319,7 +321,7 @@ def test_parts_that_fail_go_by_the_names_of_a_living_network(network: str) -> No
         ("rack-" + "1" * 5_000, f"rack-{'1' * 54}…: no part that can fail has this name"),
     ],
 )
-def test_a_part_that_there_is_not_is_one_sentence(network: str, part: str, sentence: str) -> None:
+def test_a_missing_part_is_an_error_in_one_sentence(network: str, part: str, sentence: str) -> None:
     assert str(run("fail", network, part).exception).startswith(sentence)
 
 

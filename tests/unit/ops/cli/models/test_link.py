@@ -157,7 +157,7 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
         ("curve --rate 1T --out none.html", "rate: '1T' is not a known lane rate"),
     ],
 )
-def test_a_mistake_is_one_sentence(words: str, sentence: str) -> None:
+def test_a_mistake_is_an_error_in_one_sentence(words: str, sentence: str) -> None:
     code, said = refused("link", *words.split())
     assert (code, sentence in said) == (2, True), said
 
@@ -407,7 +407,7 @@ def test_options_change_a_twin_s_link(twin: FakeTwin) -> None:
         (("pod-0/cube-0/+z/99",), NotFound.exit_code, "no such thing"),
     ],
 )
-def test_a_link_that_cannot_be_is_one_sentence(
+def test_an_impossible_link_is_an_error_in_one_sentence(
     twin: FakeTwin, words: tuple[str, ...], code: int, sentence: str
 ) -> None:
     found, said = refused("link", "budget", *words)
@@ -436,7 +436,7 @@ def test_two_modules_agree_or_say_why_not() -> None:
         ("cwdm9-800G", "module: 'cwdm9-800G' is not a module; must be a name like cwdm4-duplex-800G"),
     ],
 )
-def test_a_module_that_does_not_exist_is_one_sentence(module: str, sentence: str) -> None:
+def test_an_unknown_module_is_an_error_in_one_sentence(module: str, sentence: str) -> None:
     code, told = refused("link", "agree", "cwdm4-bidi-400G", module)
     assert code == 2
     assert told.startswith(sentence)

@@ -101,5 +101,5 @@ def test_a_return_loss_out_of_range_is_refused_as_in_budgets(value: str, told: s
     assert str(raised) == told
 
 
-def test_group_knows_its_command() -> None:
+def test_the_group_lists_its_command() -> None:
     assert "no command 'qualfy'; did you mean qualify?" in run("pod", "qualfy").output

@@ -55,7 +55,7 @@ def test_show_gives_every_figure_in_three_forms() -> None:
         ["--without", "ocs-17", "--without", "pod-0/ocs-0"],
     ],
 )
-def test_failed_ocses_may_be_written_as_they_come(words: list[str]) -> None:
+def test_failed_ocses_can_be_given_in_several_forms(words: list[str]) -> None:
     found = as_json("show", "4x4x8", *words)
     assert found["without_ocs"] == [0, 17]
     assert found["links"] == 384 - 2 * 2
@@ -110,7 +110,7 @@ def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
     ],
     ids=" ".join,
 )
-def test_a_mistake_is_one_sentence(words: list[str], sentence: str) -> None:
+def test_a_mistake_is_an_error_in_one_sentence(words: list[str], sentence: str) -> None:
     done = called(*words)
     error = done.exception
     said = str(error) if isinstance(error, LightwaveError) else done.output
@@ -136,7 +136,7 @@ def test_healthy_figures_need_no_scipy_and_the_command_no_numpy() -> None:
     assert done.stdout.splitlines() == ["[]", "[]"]
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     done = lightwave("topology", "draw", "1x1x2", "--out", str(tmp_path / "none" / "slice.png"))
     assert done.returncode == 2
     assert "there is no folder" in done.stderr

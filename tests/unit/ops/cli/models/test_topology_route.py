@@ -44,7 +44,7 @@ def test_route_gives_every_figure_in_three_forms() -> None:
         ["--without", "17", "0", "--without-link", "0,+y"],
     ],
 )
-def test_what_failed_may_be_written_as_it_comes(words: list[str]) -> None:
+def test_failures_can_be_given_in_several_forms(words: list[str]) -> None:
     found = json.loads(route("4x4x4", *words, "-o", "json").output)
     assert found["missing_links"] == 2 + words.count("--without-link")
     assert found["order"] == "xyz"
@@ -71,7 +71,7 @@ def test_what_failed_may_be_written_as_it_comes(words: list[str]) -> None:
         (["1x1x2", "--without-link", "0,+z"], "chip (0, 0, 0) cannot reach (0, 0, 1)"),
     ],
 )
-def test_mistakes_are_one_sentence(words: list[str], sentence: str) -> None:
+def test_each_mistake_is_an_error_in_one_sentence(words: list[str], sentence: str) -> None:
     done = route(*words)
     if isinstance(done.exception, InvalidInput):
         assert sentence in str(done.exception)

@@ -39,12 +39,12 @@ def test_letters_are_listed_one_a_line_and_shown_whole() -> None:
         ("requests list", "no request waits\n"),
     ],
 )
-def test_an_empty_list_is_a_sentence(words: str, told: str) -> None:
+def test_an_empty_list_is_reported_in_one_sentence(words: str, told: str) -> None:
     with answering({URL: [as_json([])], "/v1/requests": [as_json([])]}) as twin:
         assert lightwave(*words.split(), url=twin.url).stdout == told
 
 
-def test_a_replay_shows_what_became_of_it() -> None:
+def test_a_replay_shows_its_outcome() -> None:
     path = f"{URL}/0:41/replay"
     done = {"id": "operator@pod-0/9", "status": "accepted", "repeated": True}
     said_no = as_json(

@@ -79,7 +79,7 @@ def test_the_table_shows_how_losses_are_spread() -> None:
     assert text.count("spare mirrors") == 2
 
 
-def test_what_has_no_mirrors_shows_of_none() -> None:
+def test_an_ocs_without_mirrors_shows_no_mirror_readings() -> None:
     call = (*CALL, "--technology", "robotic")
     found = json.loads(run(*call, "-o", "json").stdout)
     assert found["mirrors_a_die"] is None
@@ -117,7 +117,7 @@ def test_a_switch_has_its_own_ports_and_no_more_than_a_pod_uses(
         ((NAME, "--technology", "wavelength"), "wavelength has 100 ports a side"),
     ],
 )
-def test_mistakes_are_one_sentence(words: tuple[str, ...], said: str) -> None:
+def test_each_mistake_is_an_error_in_one_sentence(words: tuple[str, ...], said: str) -> None:
     found = run("ocs", "matrix", *words)
     assert isinstance(found.exception, InvalidInput | NotFound)
     assert said in str(found.exception)

@@ -132,7 +132,7 @@ FAULT = {"fault": "pod-0/fault-3", "kind": "ocs", "target": "pod-0/ocs-17"}
         ("undrain", [], "done; nothing changed"),
     ],
 )
-def test_what_was_granted(verb: str, outcome: list[tuple[str, dict[str, Any]]], sentence: str) -> None:
+def test_granted_requests(verb: str, outcome: list[tuple[str, dict[str, Any]]], sentence: str) -> None:
     given = answer(*outcome)
     assert refusal_of(given) is None
     assert outcome_text(verb, given) == f"{sentence} (operator@pod-0/17)"
@@ -142,12 +142,12 @@ def refused(reason: str) -> Any:
     return answer(status="refused", reason=reason)
 
 
-def test_what_was_refused() -> None:
+def test_refused_requests() -> None:
     said = refused("pod-0/slice-42: queue full")
     assert refusal_of(said) == "pod-0/slice-42: queue full (operator@pod-0/17)"
 
 
-def test_what_is_only_received_and_what_was_requested_before() -> None:
+def test_received_and_repeated_requests() -> None:
     assert outcome_text("drain", answer(status="received")).startswith("received; it takes effect when")
     unknown = outcome_text("drain", answer(complete=False))
     assert unknown == "accepted; the outcome is not known yet (operator@pod-0/17)"

@@ -104,7 +104,7 @@ def test_faults_of_what_is_not_there_are_not_cleared_as_if_all_were_well(name: s
         assert unquote(twin.asked[-1].query) == f"for={asked}&limit=1"
 
 
-def test_a_drain_shows_who_still_runs_there() -> None:
+def test_a_drain_shows_the_slices_that_still_run_there() -> None:
     with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE)]}) as twin:
         done = lightwave("drain", "pod-0/cube-59", url=twin.url)
         still = f"pod-0/cube-59 takes nothing new; {SLICE} still runs there, no spare ({ID})\n"
@@ -119,7 +119,7 @@ def test_a_drain_waits_until_nothing_runs_there() -> None:
         assert [asked.path for asked in twin.asked] == [f"{CUBE}/drain", CUBE, CUBE, CUBE]
 
 
-def test_a_drain_that_takes_too_long_fails_with_who_is_there() -> None:
+def test_a_drain_timeout_names_the_remaining_slices() -> None:
     with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE)]}) as twin:
         done = lightwave("drain", "pod-0/cube-59", "--wait", "--timeout", "1s", url=twin.url)
         assert done.returncode == REFUSED
@@ -169,19 +169,19 @@ def test_a_thing_is_waited_for() -> None:
         assert twin.asked[1].query == "state=running&limit=1"
 
 
-def test_what_does_not_come_in_time_fails() -> None:
+def test_a_wait_fails_at_its_timeout() -> None:
     with answering(waiting("queued")) as twin:
         late = "lightwave: pod-0/slice-3: state is still queued, not running, after 1 s\n"
         assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, late)
 
 
-def test_what_can_come_no_more_is_not_waited_for() -> None:
+def test_a_wait_for_an_impossible_state_fails_at_once() -> None:
     with answering(waiting("completed", ended_us=5)) as twin:
         over = "lightwave: pod-0/slice-3 ended with state completed, not running\n"
         assert wait_for(twin, "running", "--timeout", "1h") == (REFUSED, over)
 
 
-def test_what_is_not_there_or_cannot_be_is_not_waited_for() -> None:
+def test_a_wait_for_a_missing_object_or_unknown_state_fails_at_once() -> None:
     with answering() as twin:
         assert wait_for(twin, "running")[0] == NOT_FOUND
     rows = waiting("queued") | {"/v1/slices": [as_json({"error": "state 'runing': input should be"}, 422)]}
@@ -214,7 +214,7 @@ def test_one_fabric_need_not_be_named(fabrics: list[str], words: str, name: str,
         assert found == asked.replace("NAME", whole)
 
 
-def test_only_what_can_be_cleared_is_proposed() -> None:
+def test_completion_proposes_only_faults_that_can_be_cleared() -> None:
     with answering({"/v1/faults": [as_json([HERE])]}) as twin:
         words = {"_LIGHTWAVE_COMPLETE": "bash_complete", "COMP_WORDS": "lightwave clear ", "COMP_CWORD": "2"}
         done = lightwave(url=twin.url, **words)
@@ -222,7 +222,7 @@ def test_only_what_can_be_cleared_is_proposed() -> None:
         assert twin.asked[-1].query == "state=active"
 
 
-def test_who_wants_json_gets_the_answer_alone() -> None:
+def test_json_output_contains_only_the_answer() -> None:
     with answering({"/v1/faults": [receipt(BEGAN)]}) as twin:
         done = lightwave("inject", "ocs", OCS, "-o", "json", url=twin.url)
         assert json.loads(done.stdout)["id"] == ID
@@ -277,7 +277,7 @@ def test_an_ocs_is_shown_as_a_device() -> None:
         assert only.split() == ["1A-5B", "failed", "1.2500", "0.1000", SLICE, "1A", "down"]
 
 
-def test_a_cross_connect_by_hand_is_shown_with_who_requested_it() -> None:
+def test_a_manual_cross_connect_is_shown_with_its_requester() -> None:
     row = {"key": "1A-5B", "a_side": "1A", "b_side": "5B", "oper_status": "tuned", "reason": None}
     more = {"factory_insertion_loss_db": 1.25, "accuracy_db": 0.1, "slice": None, "made_by": ID}
     said = {"name": OCS, "oper_status": "up", "ports_a_side": 136, "ports": []}
@@ -297,7 +297,7 @@ def test_a_cross_connect_by_hand_is_shown_with_who_requested_it() -> None:
         ("disconnect", "CrossConnectsRemoved", [], [], 0, "1A-5B removed"),
     ],
 )
-def test_what_became_of_cross_connects_is_reported_in_a_line(
+def test_the_outcome_of_cross_connects_is_one_line(
     verb: str, kind: str, refused: Any, not_tried: Any, code: int, told: str
 ) -> None:
     body = {"ocs": 17, "circuits": [[0, 4]], "refused": refused, "not_tried": not_tried}
@@ -313,7 +313,7 @@ def test_what_became_of_cross_connects_is_reported_in_a_line(
 
 
 @pytest.mark.parametrize("key", ["1A", "1B:5A", "0A:1B", "N0:S4"])
-def test_what_is_no_pair_of_ports_is_not_sent(key: str) -> None:
+def test_an_invalid_pair_of_ports_is_not_sent(key: str) -> None:
     done = lightwave("ocs", "connect", OCS, key, url="http://127.0.0.1:1")
     assert done.returncode == 2
     assert "must be two ports, one on each side, such as 1A:5B" in " ".join(done.stderr.split())

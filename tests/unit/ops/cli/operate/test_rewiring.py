@@ -57,7 +57,9 @@ def ended(outcome: str, reason: str) -> Answer:
         (("TopologyKept", KEPT), f"nothing is rewired: the largest use would rise ({GAIN})"),
     ],
 )
-def test_a_plan_shows_what_comes_or_why_all_stays(outcome: tuple[str, dict[str, Any]], told: str) -> None:
+def test_a_plan_shows_its_changes_or_why_there_are_none(
+    outcome: tuple[str, dict[str, Any]], told: str
+) -> None:
     with answering({"/v1/rewirings": [receipt(outcome)]}) as twin:
         done = lightwave("dcn", "plan", "--live", "--key", "spring", url=twin.url)
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{told} ({ID})\n", "")
@@ -121,7 +123,7 @@ def test_a_refused_plan_is_a_failure() -> None:
         ("abort", [], "it ends after its current stage"),
     ],
 )
-def test_what_is_requested_of_a_rewiring_is_reported(
+def test_the_outcome_of_a_rewiring_request_is_reported(
     verb: str, outcome: list[tuple[str, dict[str, Any]]], told: str
 ) -> None:
     answers = {f"/v1/rewirings/{NAME}/{verb}": [receipt(*outcome)]}
@@ -157,7 +159,7 @@ def test_an_unknown_rewiring_is_not_found() -> None:
         ([], "Missing argument 'FILE'; --live plans for a network of the running twin"),
     ],
 )
-def test_what_does_not_go_together_is_reported(tmp_path: Path, words: list[str], sentence: str) -> None:
+def test_incompatible_options_are_reported(tmp_path: Path, words: list[str], sentence: str) -> None:
     for name in ("net.yaml", "m.csv"):
         (tmp_path / name).write_text("racks: 8\n")
     words = [str(tmp_path / word) if word == "m.csv" else word for word in words]

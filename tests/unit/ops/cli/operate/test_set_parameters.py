@@ -60,7 +60,7 @@ def test_all_pairs_are_one_request_of_typed_values() -> None:
         (receipt([], status="refused", reason="no room", error="no room"), REFUSED, f"no room ({ID})\n"),
     ],
 )
-def test_what_came_of_it_is_reported(answer: Answer, code: int, words: str) -> None:
+def test_the_outcome_is_reported(answer: Answer, code: int, words: str) -> None:
     status = 409 if code == REFUSED else answer[0]
     with answering({POD: [KIND], PATH: [(status, *answer[1:])]}) as twin:
         done = lightwave("set", "pod-0", f"{RATE}=0.002", url=twin.url)
@@ -96,7 +96,7 @@ def test_a_fabric_that_there_is_not_is_not_found() -> None:
         assert lightwave("set", "pod-0", f"{RATE}=1", url=twin.url).returncode == NOT_FOUND
 
 
-def test_what_may_change_is_listed_without_a_twin() -> None:
+def test_the_parameters_that_can_change_are_listed_without_a_twin() -> None:
     done = lightwave("set", "--list", "-o", "json", url="http://127.0.0.1:1")
     assert [row["name"] for row in json.loads(done.stdout)] == [
         p.name for p in runtime_parameters("superpod")
@@ -107,7 +107,7 @@ def test_what_may_change_is_listed_without_a_twin() -> None:
 
 
 @pytest.mark.parametrize("words", [("pod-0",), ("pod-0", "--list")])
-def test_of_a_fabric_what_is_so_now_is_listed(words: tuple[str, ...]) -> None:
+def test_the_current_values_of_a_fabric_are_listed(words: tuple[str, ...]) -> None:
     config = SuperpodConfig.model_validate({"failures": {"host_per_day": 0.5}}).model_dump(mode="json")
     with answering({POD: [KIND], "/v1/config/pod-0": [as_json(config)]}) as twin:
         rows = json.loads(lightwave("set", *words, "-o", "json", url=twin.url).stdout)

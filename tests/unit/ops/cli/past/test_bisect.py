@@ -63,7 +63,7 @@ def test_never_is_code_1() -> None:
     assert (code, told) == (1, "never true from 0d00:00:00 to 0d02:30:00 (5 messages)\n")
 
 
-def test_who_requests_while_another_does_waits() -> None:
+def test_a_search_waits_while_another_client_runs_the_same() -> None:
     busy = as_json(
         {"error": "such a question is being worked out, and no more may be at once; ask again"}, 429
     )

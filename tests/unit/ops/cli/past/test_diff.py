@@ -28,7 +28,7 @@ def test_every_field_that_changed_is_named_and_time_is_none() -> None:
     assert [*differences("cubes", [AFTER], [AFTER])] == []
 
 
-def test_what_is_gone_and_what_has_come_is_named() -> None:
+def test_removed_and_added_objects_are_named() -> None:
     other = BEFORE | {"name": "pod-0/cube-2"}
     assert [*differences("cubes", [BEFORE], [other])] == [
         FieldDifference("cubes", "pod-0/cube-1", "name", "pod-0/cube-1", None),
@@ -65,7 +65,7 @@ def test_nothing_differs_is_code_0() -> None:
     assert (done.returncode, done.stdout) == (0, "nothing differs\n")
 
 
-def test_a_kind_that_there_is_not_is_one_sentence() -> None:
+def test_an_unknown_kind_is_an_error_in_one_sentence() -> None:
     with answering() as twin:
         done = lightwave("diff", "-2h", "now", "dragons", url=twin.url)
     assert done.returncode == 2

@@ -7,7 +7,7 @@ import pytest
 from ops.cli.run.fast_imports import gc_paused
 
 
-def test_what_is_loaded_is_no_garbage_to_any() -> None:
+def test_objects_made_while_gc_is_paused_are_frozen() -> None:
     before = gc.get_freeze_count()
     try:
         with gc_paused():

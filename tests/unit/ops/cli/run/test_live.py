@@ -26,7 +26,7 @@ def test_there_is_a_worker_for_every_service() -> None:
     assert set(SERVICES) == {service.name for services in FLEET.values() for service in services}
 
 
-def test_every_command_shows_what_it_does() -> None:
+def test_every_command_has_a_help_text() -> None:
     assert all(command.help for command in typer.main.get_group(app).commands.values())
 
 

@@ -42,7 +42,7 @@ def test_a_figure_of_one_future_has_no_interval() -> None:
     )
 
 
-def test_where_all_futures_are_alike_that_is_no_interval() -> None:
+def test_identical_futures_have_no_interval() -> None:
     """Of rare things so many futures tell nothing."""
     same = mean_interval([3.0, 3.0, 3.0])
     told = forecast_cells(row(same, same, mean_interval([0.0, 0.0])), 3, requested=True)

@@ -65,7 +65,7 @@ def test_a_drain_is_reported_by_who_takes_whose_place(answers: Answers) -> None:
 
 
 @pytest.mark.parametrize("words", [(CUBE,), ("-o", "table", CUBE), (CUBE, "-o", "table")])
-def test_impact_names_what_goes_out_of_use(answers: Answers, words: tuple[str, ...]) -> None:
+def test_impact_names_the_parts_that_go_out_of_use(answers: Answers, words: tuple[str, ...]) -> None:
     lines = ran(answers, f"impact/{CUBE}", "impact", *words).output.splitlines()
     assert lines[0] == f"{CUBE} goes out of use"
 
@@ -90,7 +90,7 @@ def test_impact_names_what_goes_out_of_use(answers: Answers, words: tuple[str, .
         ),
     ],
 )
-def test_an_impossible_change_is_refused_in_a_sentence(
+def test_an_impossible_change_is_refused_in_one_sentence(
     answers: Answers, path: str, words: tuple[str, ...], sentence: str
 ) -> None:
     result = ran(answers, path, *words)

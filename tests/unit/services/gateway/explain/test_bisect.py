@@ -383,7 +383,7 @@ def test_a_fabric_whose_services_have_not_read_its_beginning_yet_is_not_there(li
         ("x" * 2_001, {}, "must have at most 2000"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(
+def test_an_impossible_value_is_an_error_in_one_sentence(
     lived: Lived, condition: str, query: dict[str, str], emitted: str
 ) -> None:
     answer = lived.client.get("/v1/bisect", params={"condition": condition, **query})

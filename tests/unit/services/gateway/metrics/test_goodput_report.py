@@ -118,7 +118,7 @@ def test_more_spans_than_hours_are_this_many_hours(client: Client) -> None:
         ({"owner": "me"}, "query 'owner': no such parameter; must be one of by, fabric, since, spans"),
     ],
 )
-def test_what_cannot_be_requested_is_one_sentence(
+def test_an_impossible_query_is_an_error_in_one_sentence(
     client: Client, query: dict[str, Any], sentence: str
 ) -> None:
     answer = client.get("/v1/goodput", params=query)
