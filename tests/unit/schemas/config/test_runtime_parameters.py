@@ -90,7 +90,7 @@ def test_a_recorded_trace_stays() -> None:
             "cannot change after the fabric is commissioned; must be one of workload.offered_load, ",
         ),
         (SuperpodConfig(), {"seed": 3}, "seed 3: cannot change"),
-        (SuperpodConfig(), {"no__such": None}, "no.such none: no such parameter; `lightwave set --list`"),
+        (SuperpodConfig(), {"no__such": None}, "no.such null: no such parameter; `lightwave set --list`"),
         (
             DcnConfig(),
             {"workload__offered_load": 0.9},
