@@ -405,8 +405,8 @@ class TestStrangers:
     ) -> None:
         append(endpoints, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 6))])
         remove_before(endpoints, 0, 3)
-        told = f"topic {endpoints.topics.log}: partition 0 starts at 3, not at 0: Kafka removed"
-        with pytest.raises(OperationFailed, match=told):
+        sentence = f"topic {endpoints.topics.log}: partition 0 starts at 3, not at 0: Kafka removed"
+        with pytest.raises(OperationFailed, match=sentence):
             list(read_partition(endpoints.kafka, endpoints.topics.log, 0))
         assert (
             len([r for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0, 3) for r in rows])
@@ -421,11 +421,11 @@ class TestStrangers:
         mirror = LogMirror(tmp_path / "mirror", endpoints, TwinRecord("twin-a", 2, "topic"))
         mirror.start()
         until_s = time.monotonic() + 20
-        while told not in (mirror.problem or "") and time.monotonic() < until_s:
+        while sentence not in (mirror.problem or "") and time.monotonic() < until_s:
             time.sleep(0.05)
         mirror.stop()
-        assert told in (mirror.problem or "")
-        assert told in (mirror.missing_records() or "")
+        assert sentence in (mirror.problem or "")
+        assert sentence in (mirror.missing_records() or "")
 
 
 class TestMirror:

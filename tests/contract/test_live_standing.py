@@ -151,8 +151,8 @@ class TestStatus:
         note = {"offset": 5, "fabric": "pod-1", "message_id": "operator@pod-1/9", "sentence": "ocs raised"}
         store.commit(Commit(1, {}, {}, fields={"stopped:ocs": json.dumps(note)}))
         operations = MemoryOperations()
-        told = "ocs raised; `lightwave live skip pod-1` skips the message; until then the time of pod-1"
-        assert f"{told} stands still" in live_status(settings)["problems"]
+        sentence = "ocs raised; `lightwave live skip pod-1` skips the message; until then the time of pod-1"
+        assert f"{sentence} stands still" in live_status(settings)["problems"]
         assert (
             skip_message(settings, "pod-1", operations)
             == "ocs of pod-1 skips operator@pod-1/9; it raised: ocs raised"

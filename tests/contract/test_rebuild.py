@@ -248,10 +248,10 @@ def test_snapshots_that_contradict_the_log_are_reported_and_the_whole_log_is_fol
         folder.put(replace(found, states=states))
     rebuild_twin(settings, lambda _: None, jobs=1)
     check_same(store, swarm)
-    told = [record.getMessage() for record in caplog.records if record.name == "lightwave.live"]
-    assert [line.split(" ", 3)[:2] for line in told] == [["partition", "0:"], ["partition", "1:"]]
+    logged = [record.getMessage() for record in caplog.records if record.name == "lightwave.live"]
+    assert [line.split(" ", 3)[:2] for line in logged] == [["partition", "0:"], ["partition", "1:"]]
     assert all(
-        "are passed over, and the log is folded from its beginning: partition" in line for line in told
+        "are passed over, and the log is folded from its beginning: partition" in line for line in logged
     )
 
 

@@ -245,15 +245,15 @@ class RuntimeContract:
         assert check_all(driven.messages) == []
 
     def test_processes_every_request_once_at_its_time_in_order(self, driven: Driven) -> None:
-        asked = as_requests(driven.messages)
-        assert [(r.fabric, r.body) for r in asked] == [(fabric, body) for _, fabric, body in SCRIPT]
+        requests = as_requests(driven.messages)
+        assert [(r.fabric, r.body) for r in requests] == [(fabric, body) for _, fabric, body in SCRIPT]
         # A request is moved only where its moment has already passed in the log.
-        assert [r.at_us for r in asked] == [at_us for at_us, _, _ in SCRIPT]
+        assert [r.at_us for r in requests] == [at_us for at_us, _, _ in SCRIPT]
 
     def test_answers_every_request_with_an_event_or_a_refusal(self, driven: Driven) -> None:
         caused = {m.cause: m.type for m in driven.messages}
-        asked = [r for r in as_requests(driven.messages) if not isinstance(r.body, OF_THE_SEQUENCER)]
-        kinds = [caused.get(f"{OPERATOR}/{r.number}") for r in asked]
+        requests = [r for r in as_requests(driven.messages) if not isinstance(r.body, OF_THE_SEQUENCER)]
+        kinds = [caused.get(f"{OPERATOR}/{r.number}") for r in requests]
         assert kinds[-2:] == ["FaultRefused", "FaultRefused"], "no OCS in a static pod, and no cube 99"
         assert None not in kinds
 

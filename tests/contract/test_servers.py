@@ -351,7 +351,7 @@ def program(folder: Path, name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "Java 11 cannot run Kafka"),
         ("echo 'java version \"1.8.0_292\"' >&2", "Java 1 cannot run Kafka"),
@@ -359,12 +359,12 @@ def program(folder: Path, name: str, text: str) -> None:
     ],
 )
 def test_a_java_that_is_too_old_is_an_error_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
 ) -> None:
     (tmp_path / "bin").mkdir()
     program(tmp_path / "bin", "java", text)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(OperationFailed, match=rf"^{re.escape(said)}; must be 17 or later, on Debian: "):
+    with pytest.raises(OperationFailed, match=rf"^{re.escape(sentence)}; must be 17 or later, on Debian: "):
         java()
 
 

@@ -605,18 +605,18 @@ class TestRedisStore(StateStoreContract):
             RedisStore("nonsense")
 
     @pytest.mark.parametrize(
-        ("url", "said"),
+        ("url", "expected"),
         [
             ("redis://:s3/cret@127.0.0.1:6379/0", None),
             ("redis://:s3cret@127.0.0.1:x/0", "Redis URL 'redis://***@127.0.0.1:x/0'"),
             ("redis://127.0.0.1:1/0?colour=red", "unknown option colour; must be redis://HOST"),
         ],
     )
-    def test_an_error_in_a_url_is_reported_without_its_password(self, url: str, said: str | None) -> None:
-        with pytest.raises(InvalidInput if said else LightwaveError) as refused:
+    def test_an_error_in_a_url_is_reported_without_its_password(self, url: str, expected: str | None) -> None:
+        with pytest.raises(InvalidInput if expected else LightwaveError) as refused:
             RedisStore(url).check()
         assert "s3" not in str(refused.value)
-        assert (said or "") in str(refused.value)
+        assert (expected or "") in str(refused.value)
 
     def test_a_server_that_refuses_is_distinguished_from_a_missing_one(
         self, store: RedisStore, redis_url: str

@@ -33,13 +33,13 @@ def run(words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def check(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> None:
-    told = done.stderr.strip()
-    assert done.returncode == code, (done.stdout, told)
-    assert "Traceback" not in told
-    assert told.startswith("lightwave: "), told
-    assert len(told.splitlines()) == 1, told
+    output = done.stderr.strip()
+    assert done.returncode == code, (done.stdout, output)
+    assert "Traceback" not in output
+    assert output.startswith("lightwave: "), output
+    assert len(output.splitlines()) == 1, output
     for part in parts:
-        assert part in told, told
+        assert part in output, output
     assert done.stdout == ""
 
 

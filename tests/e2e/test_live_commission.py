@@ -50,13 +50,13 @@ def check_refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
 def test_a_fabric_joins_once_and_runs(twin: LiveTwin) -> None:
     first = commission(twin, *STATIC, "--key", "one", "-o", "json")
     assert first.returncode == 0, first.stderr
-    told = json.loads(first.stdout)
-    assert (told["id"], told["status"], told["repeated"]) == ("sequencer@pod-1/1", "accepted", False)
+    output = json.loads(first.stdout)
+    assert (output["id"], output["status"], output["repeated"]) == ("sequencer@pod-1/1", "accepted", False)
     twin.wait_advance()
     assert twin.ticks()["pod-1"] > 0
     again = commission(twin, *STATIC, "--key", "one", "-o", "json")
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout) == told | {"repeated": True}
+    assert json.loads(again.stdout) == output | {"repeated": True}
     for key in ((), ("--key", "two")):
         check_refused(commission(twin, *STATIC, *key), "pod-1: is already a fabric of campus")
     check_refused(
@@ -79,10 +79,10 @@ def test_a_fabric_joins_once_and_runs(twin: LiveTwin) -> None:
     )
     (begun,) = facts.commissionings["pod-1"]
     assert (begun.id, begun.site, begun.kind, begun.at_us) == (
-        told["id"],
+        output["id"],
         "campus",
         "static-pod",
-        told["at_us"],
+        output["at_us"],
     )
     assert begun.config["seed"] == 5
     ticked = {service for (service, fabric), count in facts.ticks.items() if fabric == "pod-1" and count}

@@ -73,15 +73,15 @@ def test_operators_plan_abort_approve_query_and_inject(twin: LivingTwin) -> None
     assert (unknown.returncode, "no such rewiring" in unknown.stderr) == (NOT_FOUND, True)
 
     assert cli("clock", "pause", url=twin.url).returncode == 0
-    told = answer(twin, "impact", "dcn-0/rack-5")
+    response = answer(twin, "impact", "dcn-0/rack-5")
     injected = cli("inject", "rack", "dcn-0/rack-5", "--for", "2h", url=twin.url)
     assert (injected.returncode, injected.stderr) == (0, "")
     other = answer(twin, "impact", "dcn-0/rack-6")
-    assert told["links_lost"] > 0
-    assert other["links"] == told["links"] - told["links_lost"]
+    assert response["links_lost"] > 0
+    assert other["links"] == response["links"] - response["links_lost"]
     assert cli("clear", "--all", "dcn-0/rack-5", url=twin.url).returncode == 0
     assert cli("clock", "advance", "1m", url=twin.url).returncode == 0
-    assert answer(twin, "impact", "dcn-0/rack-5")["links"] == told["links"]
+    assert answer(twin, "impact", "dcn-0/rack-5")["links"] == response["links"]
 
 
 def test_a_plan_for_a_pod_is_refused(twin: LivingTwin) -> None:

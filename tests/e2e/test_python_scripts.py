@@ -32,13 +32,13 @@ def run(name: str, folder: Path, **environment: str) -> str:
 
 @pytest.mark.parametrize("name", ALONE)
 def test_a_script_runs_as_written(name: str, tmp_path: Path) -> None:
-    said = run(name, tmp_path)
-    assert said.count("\n") > 5
+    output = run(name, tmp_path)
+    assert output.count("\n") > 5
     if name == "lab":
-        assert "the same: True" in said
-        assert "did you mean repairs.technicians?" in said
+        assert "the same: True" in output
+        assert "did you mean repairs.technicians?" in output
     if name == "sweep":
-        assert "holds - the difference of cube_availability is" in said
+        assert "holds - the difference of cube_availability is" in output
         assert "<html" in (tmp_path / "technicians.html").read_text()
 
 

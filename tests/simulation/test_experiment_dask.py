@@ -137,14 +137,14 @@ def test_ctrl_c_keeps_finished_runs(here: tuple[Path, str], tmp_path: Path) -> N
 
 @pytest.mark.slow("starts a Dask cluster")
 @pytest.mark.parametrize(
-    ("first", "said"),
+    ("first", "sentence"),
     [
         ("import ops.local.software_version as v; v.VERSION = '0.0.9'", "has version 0.0.9+"),
         ("import sys; sys.modules['ops'] = None", "cannot run this software"),
     ],
 )
 def test_workers_with_other_software_are_refused(
-    here: tuple[Path, str], tmp_path: Path, first: str, said: str
+    here: tuple[Path, str], tmp_path: Path, first: str, sentence: str
 ) -> None:
     with dask_cluster(tmp_path / "dask", workers=0) as dask:
         dask.worker(first)
@@ -152,7 +152,7 @@ def test_workers_with_other_software_are_refused(
         _, error = process.communicate(timeout=ENDED_S_MAX)
     assert process.returncode == 1
     assert error.startswith("lightwave: --dask tcp://127.0.0.1:")
-    assert said in error
+    assert sentence in error
     assert error.endswith("install the same one there, under the same Python\n")
     assert error.count("\n") == 1
     assert not (tmp_path / "r").exists()

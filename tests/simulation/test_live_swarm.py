@@ -101,13 +101,13 @@ def test_without_rollback_no_request_is_lost() -> None:
     swarm = LiveSwarm(5, SITES)
     chance = random.Random(5)
     swarm.pictures.clear()
-    asked = []
+    requests = []
     for hour in range(1, 7):
         swarm.now_us = hour * US_PER_HOUR
         for _ in range(16):  # less than a hundred in all, for a name may have so many waiting
             swarm.step(faults=True)
             swarm.pictures.clear()
-            asked.append(swarm.ask("pod-1", some_request(chance, "pod-1")))
+            requests.append(swarm.ask("pod-1", some_request(chance, "pod-1")))
     swarm.run_out()
     taken = [m.seq for m in swarm.messages("pod-1") if m.body.writer == "operator"]
-    assert taken == asked
+    assert taken == requests

@@ -197,12 +197,12 @@ def test_no_jobs_deadlock_over_cubes(seed: int, hold_s: int) -> None:
 
 def test_a_fault_in_one_pod_stops_the_job_in_all_pods_and_frees_nothing() -> None:
     config = superpod_config([*QUIET, "scheduler.decision_s=30"], seed=5)
-    asked = [
+    requests = [
         LabRequest(US_PER_S, "pod-0", over_both(duration_us=None), 1),
         LabRequest(US_PER_HOUR, "pod-1", InjectFault(kind="host", target="pod-1/cube-0/host-3"), 2),
     ]
     lab = Lab(SITE, {"pod-0": config, "pod-1": config}, services_of)
-    lab.run(US_PER_HOUR + 60 * US_PER_S, asked)
+    lab.run(US_PER_HOUR + 60 * US_PER_S, requests)
     jobs = {pod: lab.site.instance(pod, "jobs").state for pod in ("pod-0", "pod-1")}
     phases = {pod: state.jobs[0].progress for pod, state in jobs.items() if isinstance(state, JobsState)}
     assert phases["pod-0"] == phases["pod-1"]

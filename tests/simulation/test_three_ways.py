@@ -25,8 +25,8 @@ def planned(
     values: dict[str, Any], days: float = 60.0, warm_up_days: float = 0.0, **more: Any
 ) -> PlannedExperiment:
     fabric = {"days": days, "warm_up_days": warm_up_days, "set": values}
-    asked = {"title": "a", "question": "b", "fabric": fabric, "measure": MEASURES, "seeds": 1} | more
-    return plan_experiment(parse_experiment(asked | {"store": {"window_h": 240}}), Path())
+    request = {"title": "a", "question": "b", "fabric": fabric, "measure": MEASURES, "seeds": 1} | more
+    return plan_experiment(parse_experiment(request | {"store": {"window_h": 240}}), Path())
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_all_forms_of_the_kernel_have_as_many_hosts_down_as_the_chain(
 
 
 @pytest.mark.parametrize(
-    ("values", "more", "name", "said"),
+    ("values", "more", "name", "sentence"),
     [
         ({}, {}, "services", "failures.optics_per_day 2e-05 is not 0"),
         (QUIET | {"failures.host_variation": 0.3}, {}, "services", "failures.host_variation 0.3 is not its"),
@@ -92,23 +92,23 @@ def test_all_forms_of_the_kernel_have_as_many_hosts_down_as_the_chain(
     ],
 )
 def test_the_cheapest_sufficient_method_is_used_and_explained(
-    values: dict[str, Any], more: dict[str, Any], name: str, said: str
+    values: dict[str, Any], more: dict[str, Any], name: str, sentence: str
 ) -> None:
     found = planned(values, **more).method
     assert found.name == name
-    assert said in found.sentence
+    assert sentence in found.sentence
 
 
 @pytest.mark.parametrize(
-    ("asked", "values", "said"),
+    ("requested", "values", "sentence"),
     [
         ("kernel", {}, "method: kernel cannot answer this: failures.optics_per_day 2e-05 is not 0"),
         ("exact", QUIET, "method: exact cannot answer this: repairs.technicians 4"),
     ],
 )
-def test_an_insufficient_method_is_refused(asked: str, values: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidDocument, match=said):
-        planned(values, method=asked)
+def test_an_insufficient_method_is_refused(requested: str, values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidDocument, match=sentence):
+        planned(values, method=requested)
 
 
 def test_a_requested_method_is_used() -> None:

@@ -151,10 +151,10 @@ def _note(facts: LogFacts, message: dict[str, Any]) -> None:
     facts.last_us[fabric] = max(message["at_us"], facts.last_us.get(fabric, 0))
     if OPERATOR.fullmatch(message["id"]):
         body = message["body"]
-        asked = RequestOnLog(
+        requests = RequestOnLog(
             message["id"], body.get("key"), fabric, kind, message["seq"], message["at_us"], body
         )
-        facts.requests[asked.id].append(asked)
+        facts.requests[requests.id].append(requests)
     if kind == "TrunksChanged":
         for one, other, links in message["body"]["links"]:
             facts.links[fabric, one, other] = links

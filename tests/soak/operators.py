@@ -206,7 +206,7 @@ class OperatorScript:
         shape = SHAPES[self._index("shape", len(SHAPES))]
         duration_us = self._span_us(300, 3_600)
         recovery = RECOVERIES[self._index("recovery", len(RECOVERIES))]
-        asked = RequestSlice(
+        request = RequestSlice(
             shape=shape,
             owner=OWNERS[self._index("owner", len(OWNERS))],
             tier=TIERS[self._index("tier", len(TIERS))],
@@ -217,13 +217,13 @@ class OperatorScript:
         sent = {
             "fabric": self.fabric,
             "shape": "x".join(map(str, shape)),
-            "owner": asked.owner,
-            "tier": asked.tier,
-            "priority": asked.priority,
+            "owner": request.owner,
+            "tier": request.tier,
+            "priority": request.priority,
             "duration_s": duration_us / US_PER_S,
             "recovery": recovery,
         }
-        return OperatorRequest("/v1/slices", sent, "RequestSlice", asked.model_dump(mode="json"))
+        return OperatorRequest("/v1/slices", sent, "RequestSlice", request.model_dump(mode="json"))
 
     def _span_us(self, least_s: int, most_s: int) -> int:
         """Whole seconds, and as many microseconds as this operator had wishes: no two are the same."""

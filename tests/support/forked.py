@@ -33,8 +33,8 @@ def run_forked(
             process.kill()
             process.join()
             raise TimeoutExpired(["lightwave", *words], SECONDS_MAX)
-        told = "" if merged else err.read_text()
-        return CompletedProcess(["lightwave", *words], process.exitcode, out.read_text(), told)
+        errors = "" if merged else err.read_text()
+        return CompletedProcess(["lightwave", *words], process.exitcode, out.read_text(), errors)
 
 
 def _run(words: list[str], env: dict[str, str], out: Path, err: Path) -> None:

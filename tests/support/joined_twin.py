@@ -35,8 +35,8 @@ def joined_twin(folder: Path) -> DrivenTwin:
     """A living one, in which the job runs and has been told what the network gives it."""
     twin = DrivenTwin(folder, [], plans=[joined_site()])
     twin.advance(1)
-    asked = {"fabric": PODS[0], "shape": "4x8x16", "pods": ",".join(PODS)}
-    answer = twin.client().post("/v1/slices", json=asked, params=WAIT)
+    request = {"fabric": PODS[0], "shape": "4x8x16", "pods": ",".join(PODS)}
+    answer = twin.client().post("/v1/slices", json=request, params=WAIT)
     assert answer.status_code == 200, answer.text
     twin.advance(3)
     return twin

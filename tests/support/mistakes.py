@@ -19,12 +19,12 @@ class Case:
 
 
 def check(done: subprocess.CompletedProcess[str], case: Case) -> None:
-    told = done.stderr.strip()
-    assert done.returncode == case.code, (case.words, done.stdout, told)
-    assert "Traceback" not in told
-    assert told.startswith("lightwave: "), told
-    assert len(told.splitlines()) == 1, told
-    assert case.sentence in told, told
+    output = done.stderr.strip()
+    assert done.returncode == case.code, (case.words, done.stdout, output)
+    assert "Traceback" not in output
+    assert output.startswith("lightwave: "), output
+    assert len(output.splitlines()) == 1, output
+    assert case.sentence in output, output
     assert done.stdout == ""
 
 

@@ -116,7 +116,7 @@ def _complete_report(client: Client, request: str, timeout_s: int | None) -> "Re
 def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: Form) -> None:
     def look() -> "RewiringEnded | None":
         about: dict[str, object] = {"for": name, "type": "RewiringEnded"}
-        ended = client.rows(EVENTS, "at_us", "body", **about)
+        ended = client.rows(EVENTS, "at_us", "type", "body", **about)
         return ENDED.body(ended[-1]) if ended else None
 
     found = poll_until(look, timeout_s)

@@ -82,8 +82,8 @@ def test_forms_are_the_same_in_every_process() -> None:
         "from services.fabric_kinds import FLEET; from shared.engine.code_version import state_layouts; "
         "print(state_layouts(one for services in FLEET.values() for one in services))"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == str(state_layouts(one for services in FLEET.values() for one in services))
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == str(state_layouts(one for services in FLEET.values() for one in services))
 
 
 def test_what_a_store_notes_is_what_was_reported() -> None:

@@ -58,8 +58,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Labels]:
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[PODS_ON_A_NETWORK])
     client = twin.client()
     twin.advance(0.5)
-    asked = client.post("/v1/slices", params={"wait": 20}, json={"shape": "4x4x8", "pods": 2})
-    assert asked.status_code == 200, asked.text
+    answer = client.post("/v1/slices", params={"wait": 20}, json={"shape": "4x4x8", "pods": 2})
+    assert answer.status_code == 200, answer.text
     twin.advance(2.0)
     text = client.get("/metrics").text
     twin.close()
@@ -86,8 +86,8 @@ def test_a_rule_names_a_metric_that_exists(rule: dict[str, Any], measured: dict[
             assert how == "=~" or value in values, (metric, label, value)
     assert OPERATORS.sub("", NAMED.sub("", expression)).split() == []
     assert expression.count("(") == expression.count(")")
-    told = " ".join(rule["annotations"].values())
-    assert set(re.findall(r"\$labels\.([a-z_]+)", told)) <= labels
+    sentence = " ".join(rule["annotations"].values())
+    assert set(re.findall(r"\$labels\.([a-z_]+)", sentence)) <= labels
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])

@@ -94,7 +94,7 @@ def test_a_site_file_names_one_for_all_its_fabrics(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("", "is not allowed; must be parameters"),
         ("[1]", "is not allowed; must be parameters"),
@@ -112,13 +112,13 @@ def test_a_site_file_names_one_for_all_its_fabrics(tmp_path: Path) -> None:
         ("a: [", "not YAML"),
     ],
 )
-def test_an_invalid_calibration_is_refused_in_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_calibration_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(InvalidInput) as refused:
         read_calibration(str(path))
     assert str(refused.value).startswith(f"calibration {path}: ")
-    assert said in str(refused.value)
+    assert sentence in str(refused.value)
 
 
 def test_one_that_is_not_there_is_named_with_the_nearest() -> None:

@@ -83,8 +83,8 @@ def test_a_sweep_is_that_of_the_command_line(tmp_path: Path) -> None:
     words = ["experiment", "run", str(document), "--out", str(tmp_path / "there"), "-o", "json"]
     done = subprocess.run([sys.executable, "-m", "ops.cli", *words], capture_output=True, check=True)
     assert digest_of(tmp_path / "here") == digest_of(tmp_path / "there")
-    told = json.loads(done.stdout)
-    assert answer.as_dict()["figures"] == told["figures"]
+    output = json.loads(done.stdout)
+    assert answer.as_dict()["figures"] == output["figures"]
     runs = answer.runs()
     one = answer.figure("cube_availability", **{"repairs.technicians": 1})
     assert one.interval.value == pytest.approx(
@@ -113,10 +113,10 @@ def test_a_run_is_that_of_the_command_line(tmp_path: Path) -> None:
     program, *words = run.repeat.split()
     assert program == "lightwave"
     done = subprocess.run([sys.executable, "-m", "ops.cli", *words], capture_output=True, check=True)
-    told = json.loads(done.stdout)
-    assert (run.log_sha256, run.messages) == (told["log_sha256"], told["messages"])
-    assert list(run.reports) == told["fabrics"]
-    assert run.figures["utilisation"] == pytest.approx(told["fabrics"][0]["utilisation"])
+    output = json.loads(done.stdout)
+    assert (run.log_sha256, run.messages) == (output["log_sha256"], output["messages"])
+    assert list(run.reports) == output["fabrics"]
+    assert run.figures["utilisation"] == pytest.approx(output["fabrics"][0]["utilisation"])
     assert log.read_bytes().count(b"\n") == run.messages
 
 

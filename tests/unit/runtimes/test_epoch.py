@@ -54,10 +54,10 @@ def test_after_the_run_the_speed_is_as_before() -> None:
     assert again == Epoch(MOMENT, WALL_US + 7, 60.0, paused=False)
 
 
-@pytest.mark.parametrize("asked", [ClockChange(paused=True), ClockChange(paused=False)])
-def test_a_pause_or_resume_ends_a_run(asked: ClockChange) -> None:
+@pytest.mark.parametrize("requested", [ClockChange(paused=True), ClockChange(paused=False)])
+def test_a_pause_or_resume_ends_a_run(requested: ClockChange) -> None:
     run = RUNNING.changed(ClockChange(until_us=MOMENT), 160, WALL_US)
-    assert run.changed(asked, 500, WALL_US) == Epoch(500, WALL_US, 60.0, bool(asked.paused))
+    assert run.changed(requested, 500, WALL_US) == Epoch(500, WALL_US, 60.0, bool(requested.paused))
 
 
 def test_a_sequencer_that_starts_and_a_new_speed_leave_the_time() -> None:
@@ -68,8 +68,10 @@ def test_a_sequencer_that_starts_and_a_new_speed_leave_the_time() -> None:
 
 def test_a_past_time_is_an_error_in_one_sentence() -> None:
     now_us = 33 * US_PER_HOUR + 462_100
-    said = r"until: 0d01:00:00.000 \(3600000000 us\) is not allowed; must be between now, 1d09:00:00.462 \("
-    with pytest.raises(InvalidInput, match=said):
+    sentence = (
+        r"until: 0d01:00:00.000 \(3600000000 us\) is not allowed; must be between now, 1d09:00:00.462 \("
+    )
+    with pytest.raises(InvalidInput, match=sentence):
         RUNNING.changed(ClockChange(until_us=US_PER_HOUR), now_us, WALL_US)
 
 

@@ -63,8 +63,8 @@ def test_the_first_tick_comes_later_and_does_the_work_of_one_event(name: str) ->
     due_us = bench.due_us()
     assert due_us is not None
     assert due_us > JOINED_US
-    said = bench.step()
-    assert [message.type for message in said] == {
+    emitted = bench.step()
+    assert [message.type for message in emitted] == {
         "failures": ["FaultBegan"],
         "jobs": ["UsageReported"],
         "transceivers": [],

@@ -88,8 +88,8 @@ def test_after_it_as_many_are_requested_as_the_new_rate_shows() -> None:
     bench = Bench([WORKLOAD], only_small(campaign_jobs=1.0, balk_above_h=1e6))
     for rate, until_us in ((40.0, 14 * DAY), (160.0, 28 * DAY), (20.0, 42 * DAY)):
         bench.say(changed(workload__slices_per_day=rate))
-        said = bodies(bench.run(until_us), SliceRequested)
-        assert abs(len(said) - 14 * rate) < 4 * math.sqrt(14 * rate)
+        emitted = bodies(bench.run(until_us), SliceRequested)
+        assert abs(len(emitted) - 14 * rate) < 4 * math.sqrt(14 * rate)
 
 
 def test_filler_comes_when_it_is_turned_on_and_no_more_when_it_is_turned_off() -> None:
@@ -135,9 +135,9 @@ def test_more_technicians_begin_at_once_and_one_too_many_finishes() -> None:
     assert bodies(bench.say(changed(repairs__technicians=1, repairs__host_repair_h=0.5), 10)) == []
     assert [repair.ends_us for repair in bench.state("repairs").begun.values()] == ends
     while len(bench.state("repairs").begun) > 1 or bench.state("repairs").queued:
-        said = bodies(bench.step(), RepairBegun)
-        assert {body.technician for body in said} <= {0}
-        assert len(said) == 0 or len(bench.state("repairs").begun) <= 3
+        emitted = bodies(bench.step(), RepairBegun)
+        assert {body.technician for body in emitted} <= {0}
+        assert len(emitted) == 0 or len(bench.state("repairs").begun) <= 3
 
 
 def test_frames_and_looks_come_at_the_new_pace() -> None:

@@ -114,8 +114,8 @@ class Case:
         return check_all(self.book, facts, dataclasses.replace(self.stand, positions=positions))
 
     def accept(self, name: str, kind: str, body: Mapping[str, Any], at_us: int, key: str = "") -> None:
-        asked = AcceptedRequest(name, key or name.rpartition("/")[2], POD, kind, body, at_us)
-        self.book = dataclasses.replace(self.book, accepted=(*self.book.accepted, asked))
+        request = AcceptedRequest(name, key or name.rpartition("/")[2], POD, kind, body, at_us)
+        self.book = dataclasses.replace(self.book, accepted=(*self.book.accepted, request))
 
     def has_read(self, service: str, book: Mapping[str, int]) -> None:
         self.stand = dataclasses.replace(self.stand, books={**self.stand.books, (service, POD): book})

@@ -291,5 +291,5 @@ def test_a_fabric_that_the_audit_passed_over_is_found() -> None:
     ],
 )
 def test_rows_of_a_setting_are_held_one_by_one(rows: object, *, is_found: bool) -> None:
-    asked = {"network": {"blocks": [{"count": 2}, {"count": 3}]}}
-    assert matches_settings({"network": {"blocks": rows, "racks": 4}}, asked) is is_found
+    request = {"network": {"blocks": [{"count": 2}, {"count": 3}]}}
+    assert matches_settings({"network": {"blocks": rows, "racks": 4}}, request) is is_found

@@ -151,11 +151,13 @@ def test_a_name_that_two_have_is_found(context: FaultContext, code: int, stderr:
     assert all(problem.startswith("a second ocs-a was not refused: ") for problem in context.problems)
 
 
-@pytest.mark.parametrize(("told", "found"), [("twin x: is there already, pod-0", 0), ("twin y: pod-0", 1)])
+@pytest.mark.parametrize(
+    ("sentence", "found"), [("twin x: is there already, pod-0", 0), ("twin y: pod-0", 1)]
+)
 def test_an_init_that_makes_a_living_twin_again_is_found(
-    context: FaultContext, told: str, found: int
+    context: FaultContext, sentence: str, found: int
 ) -> None:
-    asked = answers(context, done(-9), done(0, told))
+    asked = answers(context, done(-9), done(0, sentence))
     rebuilds.init_again(context, fault_at("twin", "twin"))
     assert len(context.problems) == found
     assert asked == [("live", "init", "--keep", "--pods", "4")] * 2
@@ -224,8 +226,8 @@ def test_a_clock_change_that_is_lost_is_found(context: FaultContext, loses: bool
     assert clock.state == {"paused": False, "speed": 60.0}, "it is left as it was"
 
 
-@pytest.mark.parametrize(("code", "said"), [(500, 4), (503, 0)])
-def test_a_clock_that_never_answers_is_found(context: FaultContext, code: int, said: int) -> None:
+@pytest.mark.parametrize(("code", "expected"), [(500, 4), (503, 0)])
+def test_a_clock_that_never_answers_is_found(context: FaultContext, code: int, expected: int) -> None:
     """What is wrong is told once for each request, and that no pair was compared."""
 
     def send(method: str, path: str, body: Any = None, *, gateway: str) -> dict[str, Any]:
@@ -235,7 +237,7 @@ def test_a_clock_that_never_answers_is_found(context: FaultContext, code: int, s
 
     context.twin = cast(Any, SimpleNamespace(**vars(context.twin), send=send))
     requests.change_clock(context, fault_at("requests", "requests"))
-    assert sum(f"was answered with {code}" in problem for problem in context.problems) == said
+    assert sum(f"was answered with {code}" in problem for problem in context.problems) == expected
     assert context.problems[-1].startswith("of 8 pairs of clock changes none was answered")
 
 

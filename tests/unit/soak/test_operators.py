@@ -97,22 +97,22 @@ def test_an_operator_of_a_network_breaks_and_mends_all_that_it_has_and_requests_
     plant = plant_of("dcn", NetworkConfig())
     asker = OperatorScript(3, "dcn-0", plant)
     asker.record_outcome([{"type": "FaultBegan", "body": {"fault": "dcn-0/fault-1"}}])
-    asked = []
+    requests = []
     for number in range(200):
-        asked.append(asker.next())
-        if asked[-1].type == "PlanTopology":
+        requests.append(asker.next())
+        if requests[-1].type == "PlanTopology":
             asker.record_outcome(
                 [{"type": "RewiringPlanned", "body": {"rewiring": f"dcn-0/rewiring-{number}"}}]
             )
-    for wish in asked:
+    for wish in requests:
         assert TYPES[wish.type].model_validate_json(json.dumps(wish.body))
         if wish.type == "InjectFault":
             fault_target(wish.body["kind"], wish.body["target"], "dcn-0", plant)
     rewirings = {"PlanTopology", "ApproveRewiring", "AbortRewiring"}
-    assert {wish.type for wish in asked} == {"InjectFault", "ClearFault", *rewirings}
-    aborted = [wish.body["rewiring"] for wish in asked if wish.type == "AbortRewiring"]
+    assert {wish.type for wish in requests} == {"InjectFault", "ClearFault", *rewirings}
+    aborted = [wish.body["rewiring"] for wish in requests if wish.type == "AbortRewiring"]
     assert len(aborted) == len(set(aborted)) > 10
-    assert {wish.body["kind"] for wish in asked if wish.type == "InjectFault"} == {"ocs", *OF_A_DCN}
+    assert {wish.body["kind"] for wish in requests if wish.type == "InjectFault"} == {"ocs", *OF_A_DCN}
 
 
 def test_the_same_seed_wishes_the_same_and_another_something_else() -> None:

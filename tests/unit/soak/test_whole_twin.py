@@ -79,10 +79,10 @@ def test_a_position_is_that_of_the_services_of_its_kind(twin: WholeTwin) -> None
 
 
 @pytest.mark.parametrize(
-    ("second", "seeds", "told"), [("", [7, 3], ["--seed", "3"]), (", config: {seed: 9}", [7, 9], [])]
+    ("second", "seeds", "expected"), [("", [7, 3], ["--seed", "3"]), (", config: {seed: 9}", [7, 9], [])]
 )
 def test_the_seed_is_that_of_the_fabrics_which_have_none(
-    tmp_path: Path, second: str, seeds: list[int], told: list[str]
+    tmp_path: Path, second: str, seeds: list[int], expected: list[str]
 ) -> None:
     """Where all have one of their own, it is that of faults and requests alone, and nobody is refused."""
     file = tmp_path / "campus.yaml"
@@ -95,4 +95,4 @@ def test_the_seed_is_that_of_the_fabrics_which_have_none(
     (plan,) = options.sites
     assert [config.seed for config in plan.fabrics.values()] == seeds
     words = options.words
-    assert words[4:] == [*told, "--site", str(file)]
+    assert words[4:] == [*expected, "--site", str(file)]

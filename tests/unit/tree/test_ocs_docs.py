@@ -56,12 +56,12 @@ def test_the_drift_is_computed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "bad", "said"),
+    ("others", "bad", "sentence"),
     [(500, 0, "500 of 500 aligned, 4 misses"), (20, 0, "of 20 it takes 7,"), (100, 50, "camera, 23.")],
 )
-def test_a_mirror_is_given_up_after_as_many_misses_as_it_shows(others: int, bad: int, said: str) -> None:
-    assert said in TEXT
+def test_a_mirror_is_given_up_after_as_many_misses_as_it_shows(others: int, bad: int, sentence: str) -> None:
+    assert sentence in TEXT
     needed = next(n for n in range(1, 100) if chance_of_misses(n, others, bad) <= assumed("stray_chance"))
     least = round(assumed("stray_misses_least"))
-    assert said.rstrip(",.").split()[-1 if others < 500 else -2] == str(max(needed, least))
+    assert sentence.rstrip(",.").split()[-1 if others < 500 else -2] == str(max(needed, least))
     assert f"{assumed('alignments_kept'):g}" in TEXT

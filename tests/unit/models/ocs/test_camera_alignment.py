@@ -203,7 +203,7 @@ def test_a_population_is_made_once_and_never_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "sentence"),
     [
         ("gain", 0.0, "gain 0.0: must be a finite number above 0"),
         ("camera_noise_urad", -1.0, "camera_noise_urad -1.0: must be a finite number of at least 0"),
@@ -211,6 +211,6 @@ def test_a_population_is_made_once_and_never_changed() -> None:
         ("tries", 0.0, "tries: 0.0 is not allowed; must be a whole number from 1 to 4"),
     ],
 )
-def test_a_loop_that_cannot_be_is_refused(field: str, value: float, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_a_loop_that_cannot_be_is_refused(field: str, value: float, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
         AlignmentLoop(**{field: value})

@@ -333,7 +333,7 @@ def test_a_value_out_of_range_is_an_error_in_one_sentence(value: float, nearest:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "sentence"),
     [
         (40.0, r"did you mean -40\?"),
         (5.0, "the nearest is -10"),
@@ -343,8 +343,8 @@ def test_a_value_out_of_range_is_an_error_in_one_sentence(value: float, nearest:
         (0.0, "the nearest is -10"),
     ],
 )
-def test_of_negative_decibels_a_sign_may_have_been_forgotten(value: float, said: str) -> None:
-    with pytest.raises(InvalidInput, match=rf"must be between -80 and -10 dB; {said}$"):
+def test_of_negative_decibels_a_sign_may_have_been_forgotten(value: float, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"must be between -80 and -10 dB; {sentence}$"):
         check_range("return-loss-db", value, -80.0, -10.0, "dB")
 
 

@@ -97,7 +97,7 @@ def test_names_lead_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "sentence"),
     [
         (
             "cwdm4-bidi-500G",
@@ -118,8 +118,8 @@ def test_names_lead_back() -> None:
         ("", "not a module"),
     ],
 )
-def test_modules_that_do_not_exist(name: str, told: str) -> None:
-    with pytest.raises(InvalidInput, match=told):
+def test_modules_that_do_not_exist(name: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
         parse_module(name)
 
 

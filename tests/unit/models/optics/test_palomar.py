@@ -159,15 +159,15 @@ def test_shared_values_cannot_be_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ocs", "north", "south", "told"),
+    ("ocs", "north", "south", "sentence"),
     [
         (48, 0, 0, "OCS 48, port 0: does not exist; OCS must be between 0 and 47, port between 0 and 135"),
         (0, 136, 0, "OCS 0, port 136: does not exist"),
         (0, 0, -1, "OCS 0, port -1: does not exist"),
     ],
 )
-def test_ports_that_do_not_exist(ocs: int, north: int, south: int, told: str) -> None:
-    with pytest.raises(InvalidInput, match=told):
+def test_ports_that_do_not_exist(ocs: int, north: int, south: int, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
         insertion_loss_db(1, FABRIC, np.array([ocs]), np.array([north]), np.array([south]))
 
 

@@ -31,10 +31,10 @@ def test_its_error_is_that_of_seeds() -> None:
 
 
 def test_the_batch_size_of_draws_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {"seed": 1, "replications": 11, "events": 50}
-    whole = count_down(9, 2, 0.3, 1.0, **asked)
+    request = {"seed": 1, "replications": 11, "events": 50}
+    whole = count_down(9, 2, 0.3, 1.0, **request)
     monkeypatch.setattr(down_counts, "BLOCK", 7)
-    assert count_down(9, 2, 0.3, 1.0, **asked).down == whole.down
+    assert count_down(9, 2, 0.3, 1.0, **request).down == whole.down
 
 
 def test_impossible_values_are_refused() -> None:

@@ -159,7 +159,7 @@ def test_missing_numba_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "sentence"),
     [
         (lambda: Shop((), 1), "classes: none"),
         (lambda: machine_shop(0, 1, 1.0, 1.0), "machines 0: must be between 1 and 100,000"),
@@ -173,6 +173,6 @@ def test_missing_numba_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPat
         (lambda: simulate(ONE, 1, 0.0), "until 0.0: must be a finite number above 0"),
     ],
 )
-def test_impossible_values_are_refused(make: Callable[[], object], said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_impossible_values_are_refused(make: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
         make()

@@ -114,7 +114,7 @@ def test_an_unknown_name_is_refused_with_the_allowed_ones(name: str, sentence: s
 
 
 @pytest.mark.parametrize(
-    ("word", "name", "said"),
+    ("word", "name", "sentence"),
     [
         (
             "ocs",
@@ -144,8 +144,8 @@ def test_an_unknown_name_is_refused_with_the_allowed_ones(name: str, sentence: s
         ),
     ],
 )
-def test_the_absence_of_a_part_is_reported_with_the_nearest(word: str, name: str, said: str) -> None:
-    assert POD.absence(word, name, "pod-0") == f"{POD.kind(word).noun} {name!r}: {said}"
+def test_the_absence_of_a_part_is_reported_with_the_nearest(word: str, name: str, sentence: str) -> None:
+    assert POD.absence(word, name, "pod-0") == f"{POD.kind(word).noun} {name!r}: {sentence}"
 
 
 @given(PARTS)

@@ -274,8 +274,8 @@ def test_follow_resumes_a_broken_stream_after_the_last_message() -> None:
         assert (follower.returncode, error) == (INTERRUPTED, "\n")
         assert seen == ["ocs@pod-0/5", "ocs@pod-0/6", "ocs@pod-0/7"]
         streams = [request for request in twin.asked if request.path == "/v1/events/stream"]
-        asked = [request.headers.get("last-event-id") for request in streams[:4]]
-        assert asked == ["pod-0:4", "pod-0:6", "pod-0:6", "pod-0:6"]
+        requests = [request.headers.get("last-event-id") for request in streams[:4]]
+        assert requests == ["pod-0:4", "pod-0:6", "pod-0:6", "pod-0:6"]
 
 
 def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,8 +406,8 @@ def test_leaving_a_run_reports_that_the_twin_continues() -> None:
             time.sleep(0.01)
         runner.send_signal(signal.SIGINT)
         _, error = runner.communicate(timeout=60)
-    said = "lightwave: the twin goes on to 2d00:30:00; `lightwave clock pause` stops it\n"
-    assert (runner.returncode, error) == (INTERRUPTED, said)
+    sentence = "lightwave: the twin goes on to 2d00:30:00; `lightwave clock pause` stops it\n"
+    assert (runner.returncode, error) == (INTERRUPTED, sentence)
 
 
 QUERIES = """
@@ -503,7 +503,7 @@ def ids(done: subprocess.CompletedProcess[str]) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("words", "answers", "links", "shown", "told"),
+    ("words", "answers", "links", "shown", "sentence"),
     [
         ("--since 1d", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4, 5], ""),
         ("--since 1d --limit 4", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4], ""),
@@ -522,12 +522,12 @@ def ids(done: subprocess.CompletedProcess[str]) -> list[int]:
     ids=["all pages", "so many", "back from now", "the last hundred", "of a thing", "just these", "too many"],
 )
 def test_a_list_is_followed_over_its_pages(
-    words: str, answers: list[Answer], links: list[str], shown: list[int], told: str
+    words: str, answers: list[Answer], links: list[str], shown: list[int], sentence: str
 ) -> None:
     with answering({EVENTS: answers}, links={EVENTS: [*links, "", ""]}) as twin:
         done = lightwave("events", *words.split(), "-o", "json", url=twin.url)
     assert ids(done) == shown
-    assert done.stderr == told
+    assert done.stderr == sentence
     following = [asked.query for asked in twin.asked[1:]]
     assert following == [link.partition("?")[2].partition(">")[0] for link in links][: len(following)]
 

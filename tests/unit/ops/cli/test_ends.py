@@ -23,7 +23,7 @@ def ended(line: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "told"),
+    ("line", "code", "sentence"),
     [
         ("lightwave lab config >&-", 0, ""),
         ("lightwave lab config > /dev/full", 1, "lightwave: No space left on device\n"),
@@ -32,5 +32,5 @@ def ended(line: str) -> tuple[int, str]:
         ("lightwave lab config | head -n 0", 0, ""),
     ],
 )
-def test_output_that_cannot_be_written(line: str, code: int, told: str) -> None:
-    assert ended(line) == (code, told)
+def test_output_that_cannot_be_written(line: str, code: int, sentence: str) -> None:
+    assert ended(line) == (code, sentence)

@@ -194,9 +194,9 @@ def test_frames_are_exported_as_one_table(gateway: Client, tmp_path: Path) -> No
     row = table.slice(0, 1).to_pylist()[0]
     assert (row["frame_at_us"], row["name"]) == (STEP_US, "pod-0/cube-0/+x/0")
     assert len(row["lane_rx_power_dbm"]) == 8
-    told = gateway.get(f"/v1/readings/{END}").json()
+    answer = gateway.get(f"/v1/readings/{END}").json()
     exported = [one for one in table.to_pylist() if one["name"] == END]
-    assert [round(one["rx_power_dbm"], 3) for one in exported] == [sample["value"] for sample in told]
+    assert [round(one["rx_power_dbm"], 3) for one in exported] == [sample["value"] for sample in answer]
 
 
 POD, STATIC, NETWORK = (

@@ -164,8 +164,8 @@ def test_a_path_without_far_end_explains_why_and_where_it_should_lead(
     assert path["far_end"] is None
     assert path["wanted_end"] == (None if end == DARK else partner)
     assert read("trace", end)[-1] == f"far end   none: {why}"
-    said = f"link {end}: {why}; name an end with --to, such as {partner}"
-    assert refused("link", "budget", end) == (2, said)
+    sentence = f"link {end}: {why}; name an end with --to, such as {partner}"
+    assert refused("link", "budget", end) == (2, sentence)
 
 
 def test_the_budget_of_a_link_that_is_wanted_keeps_its_dirt(twin: FakeTwin) -> None:

@@ -27,13 +27,13 @@ ALONE = SITE | {"site": "pod-7", "fabrics": ["pod-7"], "messages": 9, "states_cl
 def test_an_audit_shows_of_every_site(monkeypatch: pytest.MonkeyPatch) -> None:
     report = {"clean": False, "sites": [SITE, ALONE | {"differing_states": ["ocs@pod-7: radix"]}]}
     monkeypatch.setattr(ops.cli.run.audit, "_audit_folder", lambda *_: report)
-    said = CliRunner().invoke(root, ["audit", "--data", "a-folder"])
-    assert said.output.splitlines() == [
+    done = CliRunner().invoke(root, ["audit", "--data", "a-folder"])
+    assert done.output.splitlines() == [
         "campus (pod-0, pod-1): clean; 12,345 messages, 2 requests, 0 dead letters",
         "pod-7: NOT CLEAN; 9 messages, 2 requests, 0 dead letters",
         "  ocs@pod-7: radix",
     ]
-    assert said.exit_code == 1
+    assert done.exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_a_fabric_is_commissioned_by_one_command(
     with answering({"/v1/fabrics": [as_json(whole)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
         words = ["--kind", "static-pod", "--set", "workload.offered_load=0.5", "--seed", "9", "--key", "mine"]
-        said = CliRunner().invoke(root, ["commission", "pod-4", "--site", "campus", *words])
-    assert said.output == f"{sentence} (sequencer@pod-4/1)\n"
+        done = CliRunner().invoke(root, ["commission", "pod-4", "--site", "campus", *words])
+    assert done.output == f"{sentence} (sequencer@pod-4/1)\n"
     assert json.loads(twin.asked[0].body) == {
         "name": "pod-4",
         "site": "campus",
@@ -83,22 +83,22 @@ def test_a_fabric_retires_by_one_command(
     rest = {"id": "sequencer@pod-4/2", "repeated": True, "complete": True, "outcome": []}
     with answering({"/v1/fabrics/pod-4/retire": [as_json(answer | rest)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
-        said = CliRunner().invoke(root, ["retire", "pod-4", "--key", "mine"])
-    assert said.output == f"{sentence}; repeated request (sequencer@pod-4/2)\n"
+        done = CliRunner().invoke(root, ["retire", "pod-4", "--key", "mine"])
+    assert done.output == f"{sentence}; repeated request (sequencer@pod-4/2)\n"
     assert twin.asked[0].headers["idempotency-key"] == "mine"
 
 
-@pytest.mark.parametrize(("ocs", "told"), [(0, False), (48, True)])
+@pytest.mark.parametrize(("ocs", "expected"), [(0, False), (48, True)])
 def test_a_fabric_without_ocses_shows_nothing_of_them(
-    ocs: int, told: bool, monkeypatch: pytest.MonkeyPatch
+    ocs: int, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fabric = {"name": "pod-1", "cubes": 64, "ocs": ocs, "ocs_down": 0, "cross_connects": 0, "slices": {}}
     whole = {"object": fabric, "related": {}, "events": [], "events_in_all": 0}
     with answering({"/v1/describe/fabrics/pod-1": [as_json(whole)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
-        said = CliRunner().invoke(root, ["describe", "fabric", "pod-1"]).output
+        output = CliRunner().invoke(root, ["describe", "fabric", "pod-1"]).output
         data = CliRunner().invoke(root, ["describe", "fabric", "pod-1", "-o", "json"]).output
-    named = [line.partition(":")[0] for line in said.splitlines()]
+    named = [line.partition(":")[0] for line in output.splitlines()]
     assert named[:2] == ["Name", "Cubes"]
-    assert ("OCS" in named) == ("OCS down" in named) == ("Cross connects" in named) == told
+    assert ("OCS" in named) == ("OCS down" in named) == ("Cross connects" in named) == expected
     assert json.loads(data) == whole

@@ -66,8 +66,8 @@ def test_no_path_may_be_the_empty_word(words: list[str]) -> None:
 
 
 def test_a_default_is_shown_as_it_can_be_typed() -> None:
-    told = CliRunner().invoke(root, ["wait", "-h"]).output
-    assert "[default: 30s]" in told
+    output = CliRunner().invoke(root, ["wait", "-h"]).output
+    assert "[default: 30s]" in output
 
 
 def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:

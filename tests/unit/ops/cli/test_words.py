@@ -22,25 +22,25 @@ def test_fields_are_spelt_as_tables_head_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "sentence"),
     [
         (["--type", "JobBandwidthSet"], "no events of pod-0; --fabric dcn-0 asks for those of it\n"),
         (["--fabric", "dcn-0"], "no events of dcn-0; --fabric pod-0 asks for those of it\n"),
         (["--for", "dcn-0/block-3"], "no events\n"),
     ],
 )
-def test_that_there_are_no_events_is_reported_of_a_fabric(words: list[str], told: str) -> None:
+def test_that_there_are_no_events_is_reported_of_a_fabric(words: list[str], sentence: str) -> None:
     answers = {
         "/v1/events": [as_json([])],
         "/v1/fabrics": [as_json(FABRICS)],
         "/v1/fabrics/pod-0": [as_json({"name": "pod-0", "position": 7})],
     }
     with answering(answers) as twin:
-        assert run(twin, "events", *words).output == told
+        assert run(twin, "events", *words).output == sentence
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "sentence"),
     [
         ("dcn-0/rak-1", "did you mean dcn-0/rack-1?"),
         ("dcn-0/block3", "did you mean dcn-0/block-3?"),
@@ -48,12 +48,12 @@ def test_that_there_are_no_events_is_reported_of_a_fabric(words: list[str], told
         ("dcn-0/xyzzy-1", "names are like pod-0/cube-12 or dcn-0/block-3/trunk-7\n"),
     ],
 )
-def test_a_name_of_unknown_form_has_no_kind(name: str, told: str) -> None:
+def test_a_name_of_unknown_form_has_no_kind(name: str, sentence: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
     assert isinstance(result.exception, NotFound)
-    said = str(result.exception)
-    assert f"NAME '{name}': is not a valid name" in said
-    assert f"{said}\n".count(told) == 1
+    sentence = str(result.exception)
+    assert f"NAME '{name}': is not a valid name" in sentence
+    assert f"{sentence}\n".count(sentence) == 1
 
 
 @pytest.mark.parametrize("name", ["pod-0/batch-7", "batch-7"])

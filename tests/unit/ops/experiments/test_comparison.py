@@ -60,9 +60,9 @@ def test_two_builds_are_compared_variant_by_variant_and_seed_by_seed(tmp_path: P
     assert one.second.value - one.first.value == pytest.approx(want.interval.value)
     assert one.left_out == 0
     assert (queue.compared.interval.runs, difference_note(queue.compared)) == (11, "the same in every run")
-    told = json.loads(json.dumps(comparison_json(found)))
-    assert told["differences"][0]["paired"] is True
-    assert told["differences"][0]["first"]["runs"] == 12
+    answer = json.loads(json.dumps(comparison_json(found)))
+    assert answer["differences"][0]["paired"] is True
+    assert answer["differences"][0]["first"]["runs"] == 12
 
 
 def test_without_common_seeds_they_are_two_samples(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "half", "measure", "said"),
+    ("value", "half", "measure", "sentence"),
     [
         (0.7512345, 0.00432, "goodput", "75.12 ± 0.43 %"),
         (12.345, 3.21, "queue_h_p95", "12.3 ± 3.2"),
@@ -176,9 +176,9 @@ def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
     ],
 )
 def test_figures_have_the_digits_that_their_intervals_tell(
-    value: float, half: float, measure: str, said: str
+    value: float, half: float, measure: str, sentence: str
 ) -> None:
-    assert interval_text(Interval(value, value - half, value + half, 0.95, 9, 1.0), measure) == said
+    assert interval_text(Interval(value, value - half, value + half, 0.95, 9, 1.0), measure) == sentence
 
 
 def alone(seed_count: int = 1) -> tuple[PlannedExperiment, dict[RunKey, RunRow]]:

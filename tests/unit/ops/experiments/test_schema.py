@@ -175,7 +175,7 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "sentence"),
     [
         ("days: 2", "days: 0", "line 4: fabric.days: 0 is not allowed; must be above 0"),
         (
@@ -271,14 +271,14 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
     ],
 )
 def test_an_error_names_line_field_and_allowed_values(
-    tmp_path: Path, before: str, after: str, said: str
+    tmp_path: Path, before: str, after: str, sentence: str
 ) -> None:
     assert before in SOUND
-    assert said in refused(tmp_path, SOUND.replace(before, after, 1))
+    assert sentence in refused(tmp_path, SOUND.replace(before, after, 1))
 
 
 @pytest.mark.parametrize(
-    ("name", "bounds", "said"),
+    ("name", "bounds", "sentence"),
     [
         ("repairs.technicians", "[-.inf, 5]", "-inf is not allowed; must be a finite number"),
         (
@@ -294,10 +294,12 @@ def test_an_error_names_line_field_and_allowed_values(
         ),
     ],
 )
-def test_bounds_of_a_latin_hypercube_are_a_range(tmp_path: Path, name: str, bounds: str, said: str) -> None:
+def test_bounds_of_a_latin_hypercube_are_a_range(
+    tmp_path: Path, name: str, bounds: str, sentence: str
+) -> None:
     head, _, rest = SOUND.partition("vary:\n")
     vary = f"vary: {{latin_hypercube: {{points: 3, between: {{{name}: {bounds}}}}}}}\n"
-    assert said in refused(tmp_path, head + vary + rest[rest.index("seeds") :])
+    assert sentence in refused(tmp_path, head + vary + rest[rest.index("seeds") :])
 
 
 def test_a_claim_over_its_own_variant_is_refused(tmp_path: Path) -> None:
@@ -307,7 +309,7 @@ def test_a_claim_over_its_own_variant_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "sentence"),
     [
         (
             {"title": date(2026, 1, 1)},
@@ -319,18 +321,18 @@ def test_a_claim_over_its_own_variant_is_refused(tmp_path: Path) -> None:
         ({"title": ENDLESS}, "nested deeper than 20, which is the most"),
     ],
 )
-def test_a_document_of_python_is_made_of_what_a_file_can_say(changed: Any, said: str) -> None:
+def test_a_document_of_python_is_made_of_what_a_file_can_say(changed: Any, sentence: str) -> None:
     sound = {"title": "t", "question": "q", "fabric": {"days": 1}, "measure": ["goodput"]}
     with pytest.raises(InvalidInput) as caught:
         parse_experiment(sound | changed)
-    assert said in str(caught.value)
+    assert sentence in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("", "is empty; must be a mapping with title"), ("[1]", "[1] is not allowed")]
+    ("text", "sentence"), [("", "is empty; must be a mapping with title"), ("[1]", "[1] is not allowed")]
 )
-def test_a_file_that_is_not_a_document_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    assert said in refused(tmp_path, text)
+def test_a_file_that_is_not_a_document_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    assert sentence in refused(tmp_path, text)
 
 
 def test_a_schema_shows_what_an_editor_completes() -> None:

@@ -55,7 +55,7 @@ def test_allowed_sequences_are_accepted(bodies: tuple[Body, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bodies", "said"),
+    ("bodies", "sentence"),
     [
         ((TAKEN, TAKEN), "takes a port that is in use"),
         ((COMMANDED, TAKEN), "takes a port that is in use"),
@@ -69,5 +69,5 @@ def test_allowed_sequences_are_accepted(bodies: tuple[Body, ...]) -> None:
         ((TAKEN, CircuitsRestored(ocs=17, circuits=PAIR)), "restores N4 for a slice"),
     ],
 )
-def test_forbidden_sequences_are_reported(bodies: tuple[Body, ...], said: str) -> None:
-    assert any(said in problem for problem in problems(*bodies))
+def test_forbidden_sequences_are_reported(bodies: tuple[Body, ...], sentence: str) -> None:
+    assert any(sentence in problem for problem in problems(*bodies))

@@ -64,7 +64,7 @@ def test_a_whole_life_breaks_no_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("expected", "problem"),
     [
         ([*ASKED, HELD[0]], f"cubes are reserved for {ONE} for longer than until 100"),
         ([*ASKED, ADMITTED[0], ADMITTED[1]], f"{ONE} has cubes before its job {ONE} starts"),
@@ -77,5 +77,5 @@ def test_a_whole_life_breaks_no_rule() -> None:
         ([*ASKED, *HELD, JOINED, *ADMITTED, HELD[0]], f"{ONE} has cubes, but more are reserved for it"),
     ],
 )
-def test_every_half_of_a_job_is_found(said: list[Body], problem: str) -> None:
-    assert problems(said)[0].startswith(problem)
+def test_every_half_of_a_job_is_found(expected: list[Body], problem: str) -> None:
+    assert problems(expected)[0].startswith(problem)

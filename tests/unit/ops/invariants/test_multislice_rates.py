@@ -34,7 +34,7 @@ def problems(said: Sequence[Body]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "expected",
     [
         [BEGINS, QUIET, NOTHING, QUIET, JOINED, CARRIED, QUIET, PARTED, NOTHING],
         [JOINED, QUIET, BEGINS, RUNNING, QUIET, CARRIED],
@@ -43,12 +43,12 @@ def problems(said: Sequence[Body]) -> list[str]:
         [BEGINS, NOTHING, QUIET, FabricRetired(), QUIET, JOINED],
     ],
 )
-def test_a_network_that_carries_what_runs_on_its_pods_breaks_no_rule(said: list[Body]) -> None:
-    assert problems(said) == []
+def test_a_network_that_carries_what_runs_on_its_pods_breaks_no_rule(expected: list[Body]) -> None:
+    assert problems(expected) == []
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("expected", "problem"),
     [
         ([JOINED, QUIET, BEGINS, QUIET, NOTHING], f"job {ONE} runs, and is no part of the demand of dcn-0"),
         ([BEGINS, NOTHING, QUIET, JOINED], f"job {ONE} runs, and is no part of the demand of dcn-0"),
@@ -62,5 +62,5 @@ def test_a_network_that_carries_what_runs_on_its_pods_breaks_no_rule(said: list[
         ),
     ],
 )
-def test_a_job_that_a_network_takes_to_be_otherwise_is_found(said: list[Body], problem: str) -> None:
-    assert problems(said) == [problem]
+def test_a_job_that_a_network_takes_to_be_otherwise_is_found(expected: list[Body], problem: str) -> None:
+    assert problems(expected) == [problem]

@@ -48,8 +48,8 @@ def life() -> tuple[Envelope, ...]:
     """Some hours, in which an OCS and a block fail."""
     lines: list[bytes] = []
     lab = Lab(DCN, {DCN: CONFIG}, services_of, lambda data: lines.extend(data.splitlines()))
-    asked = [LabRequest(h * US_PER_HOUR + 7, DCN, body, n) for n, (h, body) in enumerate(ASKED, start=1)]
-    lab.run(12 * US_PER_HOUR, asked)
+    requests = [LabRequest(h * US_PER_HOUR + 7, DCN, body, n) for n, (h, body) in enumerate(ASKED, start=1)]
+    lab.run(12 * US_PER_HOUR, requests)
     return tuple(decode(line) for line in lines)
 
 

@@ -133,7 +133,7 @@ REQUEUED = SliceRequeued(slice=NAME, reason="its links are down")
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("expected", "problem"),
     [
         ([REQUEUED, BACKED_OFF], None),
         ([REQUEUED, BACKED_OFF, COMPLETED], None),
@@ -142,9 +142,9 @@ REQUEUED = SliceRequeued(slice=NAME, reason="its links are down")
         ([REQUEUED, STARTED, BACKED_OFF], "not 300000000 to 3600000000"),
     ],
 )
-def test_a_slice_in_backoff_has_no_cubes(said: list[Body], problem: str | None) -> None:
+def test_a_slice_in_backoff_has_no_cubes(expected: list[Body], problem: str | None) -> None:
     commissioned = FabricCommissioned(site="pod-0", config=SuperpodConfig())
-    found = judged(BackOffChecker(), [commissioned, *said])
+    found = judged(BackOffChecker(), [commissioned, *expected])
     assert [problem in one for one in found] == [True] if problem else found == []
 
 
@@ -232,7 +232,7 @@ def test_a_check_that_is_left_out_or_cut_short_is_found(timed: list[tuple[int, B
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("expected", "problem"),
     [
         ([admitted(), admitted("pod-0/slice-1", (1, 2))], "is allocated to both"),
         ([admitted(cubes=(63, 64))], "cube 64 is not in the pod"),
@@ -240,8 +240,8 @@ def test_a_check_that_is_left_out_or_cut_short_is_found(timed: list[tuple[int, B
         ([admitted(), recovering(5)], f"{NAME} is hit by cube 5, which it does not have"),
     ],
 )
-def test_cubes_that_no_slice_holds_like_that(said: list[Body], problem: str) -> None:
-    problems = judged(CubeChecker(), [FabricCommissioned(site="pod-0", config=SuperpodConfig()), *said])
+def test_cubes_that_no_slice_holds_like_that(expected: list[Body], problem: str) -> None:
+    problems = judged(CubeChecker(), [FabricCommissioned(site="pod-0", config=SuperpodConfig()), *expected])
     assert len(problems) == 1
     assert problem in problems[0]
 

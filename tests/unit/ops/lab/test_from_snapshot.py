@@ -119,7 +119,7 @@ def test_a_fork_may_be_gone_on_from_by_its_name(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "sentence"),
     [
         (NewTwinOptions(pods=2), "--pods"),
         (NewTwinOptions(kind="dcn"), "--kind"),
@@ -129,8 +129,8 @@ def test_a_fork_may_be_gone_on_from_by_its_name(
         (NewTwinOptions(calibration="field"), "--calibration"),
     ],
 )
-def test_options_that_the_snapshot_sets_are_refused(given: NewTwinOptions, said: str) -> None:
-    with pytest.raises(InvalidInput, match=f"^{said}: cannot be combined with --from"):
+def test_options_that_the_snapshot_sets_are_refused(given: NewTwinOptions, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=f"^{sentence}: cannot be combined with --from"):
         check_start_options(given, None)
 
 

@@ -154,9 +154,9 @@ def test_a_damaged_or_foreign_snapshot_is_reported_and_an_older_one_is_used(
         past, start = begun(swarm, tmp_path / "x")
     assert all_of(folded(swarm, start), past.letters()) == all_of(folded(swarm), {})
     for site, third in positions.items():
-        told = [record.getMessage() for record in caplog.records if site in record.getMessage()]
-        assert "its digest differs; using an older one" in told[0]
-        assert told[1].startswith(f"{site}, snapshot of position {third}: ")
+        logged = [record.getMessage() for record in caplog.records if site in record.getMessage()]
+        assert "its digest differs; using an older one" in logged[0]
+        assert logged[1].startswith(f"{site}, snapshot of position {third}: ")
     assert caplog.text.count("belongs to another log; using an older one") == 2
 
 

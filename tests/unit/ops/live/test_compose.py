@@ -68,8 +68,8 @@ def test_the_specification_refuses_errors(service: str, key: str, value: object)
 
 def test_only_known_variables_are_requested_and_none_must_be_given() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
-    asked = {found[1]: found[2] for found in VARIABLE.finditer(text)}
-    assert asked == dict.fromkeys(MAKEFILE_VARIABLES, "-")
+    request = {found[1]: found[2] for found in VARIABLE.finditer(text)}
+    assert request == dict.fromkeys(MAKEFILE_VARIABLES, "-")
     assert text.count("$") == len(VARIABLE.findall(text))
 
 

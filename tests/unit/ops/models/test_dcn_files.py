@@ -80,10 +80,10 @@ def test_a_slip_in_csv_names_line_and_value(tmp_path: Path, text: str, sentence:
 def refused(work: Callable[[], object], path: Path, sentence: str) -> None:
     with pytest.raises(InvalidInput) as error:
         work()
-    told = str(error.value)
-    assert told.startswith(f"{path}: ")
-    assert sentence in told
-    assert "\n" not in told
+    error_text = str(error.value)
+    assert error_text.startswith(f"{path}: ")
+    assert sentence in error_text
+    assert "\n" not in error_text
 
 
 @pytest.mark.parametrize(
@@ -418,8 +418,8 @@ def test_a_pod_hangs_on_one_network(tmp_path: Path) -> None:
     path = tmp_path / "two.yaml"
     network = "{name: dcn-%d, kind: dcn, config: {network: {blocks: [{pod: pod-0}, {}]}}}"
     path.write_text(f"site: two\nfabrics: [{{name: pod-0}}, {network % 0}, {network % 1}]")
-    said = "dcn-1/block-0: pod pod-0 is already attached to dcn-0/block-0; must be attached to one block"
-    refused(lambda: read_network(path, "dcn-0"), path, said)
+    sentence = "dcn-1/block-0: pod pod-0 is already attached to dcn-0/block-0; must be attached to one block"
+    refused(lambda: read_network(path, "dcn-0"), path, sentence)
     path.write_text("site: one\nfabrics: [{name: dcn-1, kind: dcn}, " + network % 0 + "]")
     refused(
         lambda: read_network(path, "dcn-0"),

@@ -30,8 +30,8 @@ def test_every_chip_cube_and_link_is_drawn(slice_: tuple[Shape, bool]) -> None:
     arcs = [line for kind in ("around", "twisted", "other") for line in scene.lines[kind] if len(line) > 2]
     assert len(scene.lines["optical"]) + len(arcs) == optical
     assert bool(scene.lines["twisted"]) == slice_[1]
-    said = " ".join(spot.text for spots in scene.links.values() for spot in spots)
-    assert {int(number) for number in re.findall(r"OCS (\d+)", said)} == set(
+    sentence = " ".join(spot.text for spots in scene.links.values() for spot in spots)
+    assert {int(number) for number in re.findall(r"OCS (\d+)", sentence)} == set(
         topology.ocs[topology.ocs >= 0].tolist()
     )
 

@@ -60,9 +60,9 @@ def test_what_a_hostile_twin_shows_is_shown() -> None:
         twin.answers["/v1/clock"] = [as_json({"error": HOSTILE}, 409)]
         for words in (("events",), ("why", "x@y/1"), ("clock", "show")):
             done = lightwave(*words, url=twin.url)
-            said = done.stdout + done.stderr
-            assert "title" in said
-            assert is_harmless(said.replace("\r\n", "\n")), words
+            output = done.stdout + done.stderr
+            assert "title" in output
+            assert is_harmless(output.replace("\r\n", "\n")), words
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_the_defaults_of_lists_are_reported_as_a_file_shows_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("technology", "cubes", "said"),
+    ("technology", "cubes", "sentence"),
     [
         (
             "guided-wave",
@@ -123,8 +123,8 @@ def test_the_defaults_of_lists_are_reported_as_a_file_shows_them() -> None:
         ("wavelength", 47, "ocs.technology: wavelength has 100 ports"),
     ],
 )
-def test_a_pod_has_to_fit_the_ports_of_its_ocses(technology: str, cubes: int, said: str) -> None:
-    with pytest.raises(InvalidInput, match=re.escape(said)):
+def test_a_pod_has_to_fit_the_ports_of_its_ocses(technology: str, cubes: int, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(sentence)):
         superpod_config([f"ocs.technology={technology}", f"pod.cubes={cubes}"])
 
 

@@ -235,16 +235,16 @@ def test_every_change_of_a_backup_is_found_and_named(data: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         (b"{}", "manifest.json is not a valid manifest"),
         (b"[]", "manifest.json is not a valid manifest"),
         (b'{"format": 2, "sha256": ""}', "manifest.json has format 2; must be 1"),
     ],
 )
-def test_a_foreign_folder_is_not_a_backup(tmp_path: Path, text: bytes, said: str) -> None:
+def test_a_foreign_folder_is_not_a_backup(tmp_path: Path, text: bytes, sentence: str) -> None:
     (tmp_path / MANIFEST).write_bytes(text)
-    with pytest.raises(OperationFailed, match=said):
+    with pytest.raises(OperationFailed, match=sentence):
         verify_backup(tmp_path)
     with pytest.raises(NotFound, match="no such folder"):
         verify_backup(tmp_path / "nowhere")

@@ -25,7 +25,7 @@ def test_a_line_that_repeats_a_number_with_other_contents_is_reported(at_us: int
     assert all(audit.feed(position, message) for position, message in enumerate([*record, again]))
     audit.compare()
     report = audit.report(len(record), len(record) + 1)
-    told = f"position {len(record)}: expected operator@pod-0/3 as it was before, if at all, found "
+    sentence = f"position {len(record)}: expected operator@pod-0/3 as it was before, if at all, found "
     assert (report["requests"], report["states_clean"]) == (1, True)
     assert report["log_clean"] is (at_us is None)
-    assert (report["first_difference"] or told).startswith(told)
+    assert (report["first_difference"] or sentence).startswith(sentence)

@@ -226,7 +226,7 @@ def test_an_invalid_name_is_an_error_in_one_sentence(parent: Path, name: str) ->
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "said"),
+    ("requested", "error", "sentence"),
     [
         (
             ForkOptions("x", "36d"),
@@ -246,12 +246,12 @@ def test_an_invalid_name_is_an_error_in_one_sentence(parent: Path, name: str) ->
     ],
 )
 def test_a_refused_fork_leaves_nothing_behind(
-    parent: Path, asked: ForkOptions, error: type[LightwaveError], said: str
+    parent: Path, requested: ForkOptions, error: type[LightwaveError], sentence: str
 ) -> None:
     before = files_in(parent)
     with pytest.raises(error) as raised:
-        run_fork(asked, parent)
-    assert said in str(raised.value)
+        run_fork(requested, parent)
+    assert sentence in str(raised.value)
     assert not forks_folder().exists() or [*forks_folder().iterdir()] == []
     assert files_in(parent) == before
 

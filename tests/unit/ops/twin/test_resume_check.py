@@ -77,7 +77,7 @@ def test_a_site_is_resumed_by_its_files_and_by_none(files: Files) -> None:
 
 
 @pytest.mark.parametrize(
-    ("requested", "said"),
+    ("requested", "sentence"),
     [
         (NewTwinOptions(1), "--pods 1: the twin has 2 sites: pod-0, pod-1"),
         (NewTwinOptions(kind="static-pod"), "--kind static-pod: pod-0 is a superpod"),
@@ -87,11 +87,11 @@ def test_a_site_is_resumed_by_its_files_and_by_none(files: Files) -> None:
     ],
 )
 def test_other_options_than_those_of_the_pods_are_refused(
-    requested: NewTwinOptions, said: str, tmp_path: Path
+    requested: NewTwinOptions, sentence: str, tmp_path: Path
 ) -> None:
     folder = DataFolder(tmp_path)
     folder.open_or_create(NewTwinOptions(2, seed=5, pairs=("pod.cubes=16",)))
-    assert refusal(folder, requested) == said
+    assert refusal(folder, requested) == sentence
 
 
 def change(folder: DataFolder, site: str, fabric: str, name: str, was: float, value: float) -> None:
@@ -142,7 +142,7 @@ def test_another_calibration_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("requested", "said"),
+    ("requested", "sentence"),
     [
         (NewTwinOptions(2), "--pods 2: the twin has 2 sites: campus (pod-0, pod-1), annex (pod-5)"),
         (NewTwinOptions(kind="superpod"), "--kind superpod: pod-1 of the site campus is a static-pod"),
@@ -151,14 +151,14 @@ def test_another_calibration_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_other_options_than_those_of_the_files_are_refused(
-    requested: NewTwinOptions, said: str, files: Files
+    requested: NewTwinOptions, sentence: str, files: Files
 ) -> None:
     files.folder.open_or_create(NewTwinOptions(site_files=(files.campus, files.annex)))
-    assert refusal(files.folder, requested) == said
+    assert refusal(files.folder, requested) == sentence
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "sentence"),
     [
         ("cubes: 8", "cubes: 12", "pod-0 of the site campus has pod.cubes 12 in the file and 8 in the twin"),
         ("seed: 7, ", "seed: 8, ", "pod-0 of the site campus has seed 8 in the file and 7 in the twin"),
@@ -176,12 +176,12 @@ def test_other_options_than_those_of_the_files_are_refused(
     ],
 )
 def test_a_file_that_shows_something_else_by_now_is_refused(
-    before: str, after: str, said: str, files: Files
+    before: str, after: str, sentence: str, files: Files
 ) -> None:
     requested = NewTwinOptions(site_files=(files.campus, files.annex))
     files.folder.open_or_create(requested)
     files.campus.write_text(CAMPUS.replace(before, after))
-    assert refusal(files.folder, requested) == f"--site {files.campus}: {said}"
+    assert refusal(files.folder, requested) == f"--site {files.campus}: {sentence}"
 
 
 def test_some_of_the_files_are_not_all_of_the_twin(files: Files) -> None:

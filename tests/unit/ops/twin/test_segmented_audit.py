@@ -49,8 +49,8 @@ def lines() -> tuple[bytes, ...]:
     """Two days of a small pod with two requests, and a line that is no message."""
     found: list[bytes] = []
     lab = pod_lab(CONFIG, sink=lambda some: found.extend(some.splitlines()))
-    asked = [LabRequest(h * US_PER_HOUR, POD, DrainCube(cube=f"pod-0/cube-{h % 4}"), h) for h in (9, 30)]
-    lab.run(2 * US_PER_DAY, asked)
+    requests = [LabRequest(h * US_PER_HOUR, POD, DrainCube(cube=f"pod-0/cube-{h % 4}"), h) for h in (9, 30)]
+    lab.run(2 * US_PER_DAY, requests)
     return (*found[:250], b"no message", *found[250:])
 
 

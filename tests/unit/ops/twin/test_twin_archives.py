@@ -72,10 +72,10 @@ def test_a_running_twin_continues_in_a_shorter_file_and_answers_as_before(twin: 
     assert {status for status, _ in told} == {200}
     for hours in (6, 12):
         offset = compressed(log, hours)
-        asked = client.post("/v1/archive", json={"site": "pod-0", "offset": offset})
-        assert (asked.status_code, asked.json()["offset"]) == (200, offset)
+        answer = client.post("/v1/archive", json={"site": "pod-0", "offset": offset})
+        assert (answer.status_code, answer.json()["offset"]) == (200, offset)
         again = client.post("/v1/archive", json={"site": "pod-0", "offset": offset})
-        assert again.json() == asked.json()  # its answer was lost
+        assert again.json() == answer.json()  # its answer was lost
         assert (read(log), answers(client)) == (before, told)
     noted = [found for found in map(itemgetter(1), twin.operations.read()) if found.type == "LogArchived"]
     assert [(found.who, found.body.model_dump()["site"]) for found in noted] == 2 * [(ANONYMOUS, "pod-0")]

@@ -218,7 +218,7 @@ def test_a_link_under_the_name_of_a_part_is_not_followed(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "sentence"),
     [
         (UpOptions(default_data()), "lightwave up"),
         (UpOptions(Path("/d d"), port=9001), "lightwave up --data '/d d' --port 9001"),
@@ -228,12 +228,12 @@ def test_a_link_under_the_name_of_a_part_is_not_followed(tmp_path: Path) -> None
         ),
     ],
 )
-def test_a_twin_is_resumed_with_the_options_that_found_it(options: UpOptions, told: str) -> None:
-    assert _resume_command(options) == told
+def test_a_twin_is_resumed_with_the_options_that_found_it(options: UpOptions, sentence: str) -> None:
+    assert _resume_command(options) == sentence
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "sentence"),
     [
         (OcsDown(ocs=17), "OcsDown ocs=pod-0/ocs-17"),
         (
@@ -242,7 +242,7 @@ def test_a_twin_is_resumed_with_the_options_that_found_it(options: UpOptions, to
         ),
     ],
 )
-def test_what_up_shows_has_names_and_a_time(body: Body, said: str) -> None:
+def test_what_up_shows_has_names_and_a_time(body: Body, sentence: str) -> None:
     message = Envelope(
         id="x@pod-0/1",
         type=type(body).__name__,
@@ -254,4 +254,4 @@ def test_what_up_shows_has_names_and_a_time(body: Body, said: str) -> None:
         v=1,
         body=body,
     )
-    assert notable_text(message, SuperpodConfig()) == f"0d05:37:53 pod-0 {said}"
+    assert notable_text(message, SuperpodConfig()) == f"0d05:37:53 pod-0 {sentence}"

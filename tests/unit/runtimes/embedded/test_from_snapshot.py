@@ -70,7 +70,7 @@ def live(folder: Path) -> None:
         runner = kept.runner(taker)
         runner.recover()
         runner.take(first_message(CONFIG))
-        asked = {
+        request = {
             80: (POD, under("a", DrainCube(cube="pod-0/cube-1"))),
             120: ("pod-1", under("b", FabricCommissioned(site=POD, config=CONFIG))),
             200: ("pod-1", InjectFault(kind="host", target="pod-1/cube-2/host-1")),
@@ -79,13 +79,13 @@ def live(folder: Path) -> None:
             520: (POD, under("e", DrainCube(cube="pod-0/cube-9"))),
         }
         while kept.log.end < 700:
-            for at in [at for at in asked if at <= kept.log.end]:
-                kept.store.put(0, *asked.pop(at))
+            for at in [at for at in request if at <= kept.log.end]:
+                kept.store.put(0, *request.pop(at))
             waiting = kept.store.waiting(0, 1)
             due_us = runner.due_us()
             assert due_us is not None
             runner.step(waiting[0] if waiting else None, due_us if not waiting else runner.site.now_us + 5)
-        assert not asked
+        assert not request
         taker.close()
 
 

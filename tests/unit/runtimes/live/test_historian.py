@@ -43,8 +43,8 @@ def historian(folder: Path) -> Historian:
 def row(one: Historian) -> ProcessState:
     """Of its process, as others read it."""
     report = one.report()
-    said = {"name": "historian-a", "kind": "historian", "alive": True, "problems": report.problems}
-    found: ProcessState = json.loads(json.dumps(said | {"extra": report.extra}))
+    answer = {"name": "historian-a", "kind": "historian", "alive": True, "problems": report.problems}
+    found: ProcessState = json.loads(json.dumps(answer | {"extra": report.extra}))
     return found
 
 

@@ -145,10 +145,10 @@ def test_what_was_cancelled_is_never_on_the_log_and_what_was_not_is(seed: int) -
     swarm.run_out()
     with pytest.MonkeyPatch.context() as patch:
         people = Cancelling(swarm, patch)
-        asked = {f"key-{n}": swarm.ask(*request_of(n)) for n in range(KEYS)}
+        request = {f"key-{n}": swarm.ask(*request_of(n)) for n in range(KEYS)}
         for _ in range(150):
             swarm.step(faults=False)
             swarm.log.fail = 0.2
     swarm.run_out()
-    cancelled = {key for key, number in asked.items() if people.told.get(number) is CancelOutcome.DONE}
-    assert on_log(swarm).keys() == asked.keys() - cancelled
+    cancelled = {key for key, number in request.items() if people.told.get(number) is CancelOutcome.DONE}
+    assert on_log(swarm).keys() == request.keys() - cancelled

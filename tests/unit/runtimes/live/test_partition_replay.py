@@ -96,8 +96,8 @@ def test_a_service_that_shows_more_is_refused_by_name(swarm: LiveSwarm) -> None:
     """As if an older version, that did not say it, had written the log."""
     read = {rule.body.__name__ for service in FLEET["superpod"] for rule in service.rules}
     records = list(swarm.log.records[0])
-    told = [json.loads(records[n].value) for n in outputs(records)]
-    left_out = next(fields for fields in told if fields["type"] not in read)
+    answer = [json.loads(records[n].value) for n in outputs(records)]
+    left_out = next(fields for fields in answer if fields["type"] not in read)
     gone = [
         replace(record, headers={**record.headers, "expected-offset": b"999999", "level-at": b"0"})
         if json.loads(record.value)["id"] == left_out["id"]

@@ -218,14 +218,14 @@ def test_metrics_take_a_query_and_a_client_that_goes_away(capfd: pytest.CaptureF
     assert "Traceback" not in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(("said", "count"), [("3", 3), ("", 0), ("many", 0), (None, 0)])
+@pytest.mark.parametrize(("expected", "count"), [("3", 3), ("", 0), ("many", 0), (None, 0)])
 def test_restarts_are_what_the_supervisor_shows(
-    said: str | None, count: int, monkeypatch: pytest.MonkeyPatch
+    expected: str | None, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if said is None:
+    if expected is None:
         monkeypatch.delenv(RESTARTS, raising=False)
     else:
-        monkeypatch.setenv(RESTARTS, said)
+        monkeypatch.setenv(RESTARTS, expected)
     assert restarts() == count
     store = Notes()
     with server_of(store) as server:
@@ -266,9 +266,9 @@ def test_the_guard_ends_a_process_whose_work_is_stuck() -> None:
     done = guarded("is stuck")
     assert done.returncode == EXIT_RESTART
     (line,) = done.stderr.splitlines()
-    said = json.loads(line)
-    assert (said["text"], said["level"]) == ("partition 3: it went back", "error")
-    assert (said["replica"], said["service"]) == ("ocs-a", "ocs")
+    answer = json.loads(line)
+    assert (answer["text"], answer["level"]) == ("partition 3: it went back", "error")
+    assert (answer["replica"], answer["service"]) == ("ocs-a", "ocs")
 
 
 def test_a_process_that_is_reported_to_end_is_not_ended_by_its_guard() -> None:
@@ -303,11 +303,11 @@ def test_a_frame_that_kafka_does_not_take_shows_where_it_was_looked_for(
 
     endpoints = Endpoints(Brokers("kafka.example:9092"), "redis://unused", Topics("t"))
     store = RedisStore(endpoints.redis)
-    said = r"Kafka at kafka\.example:9092: .*; check that it runs there and accepts requests"
+    sentence = r"Kafka at kafka\.example:9092: .*; check that it runs there and accepts requests"
     monkeypatch.setattr(worker_process, "KafkaProducer", Deaf)
     publish = worker_process._publisher(endpoints, store)
-    with pytest.raises(LogUnreachable, match=said):
+    with pytest.raises(LogUnreachable, match=sentence):
         publish("pod-0", 7, b"frame")
     monkeypatch.setattr(worker_process, "KafkaProducer", away)
-    with pytest.raises(LogUnreachable, match=said):
+    with pytest.raises(LogUnreachable, match=sentence):
         worker_process._publisher(endpoints, store)

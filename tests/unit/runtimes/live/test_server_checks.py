@@ -71,7 +71,7 @@ def around(store: Store) -> ServerChecks:
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("expected", "words"),
     [
         (WELL, None),
         (RedisServer("Redis at x", appends=False, bytes_max=0, policy="noeviction"), "no append-only file"),
@@ -81,9 +81,9 @@ def around(store: Store) -> ServerChecks:
         (RedisServer("Redis at x", appends=True, bytes_max=9, policy="noeviction"), None),
     ],
 )
-def test_settings_of_redis_that_lose_a_twin_are_reported(told: RedisServer, words: str | None) -> None:
+def test_settings_of_redis_that_lose_a_twin_are_reported(expected: RedisServer, words: str | None) -> None:
     store = Store()
-    store.told = [told]
+    store.told = [expected]
     found = redis_problems(as_any(store))
     assert len(found) == (words is not None)
     assert all(words in sentence and "CONFIG SET" in sentence for sentence in found if words)

@@ -28,11 +28,11 @@ def shared(assignor: Any, told: set[int] | None, *members: str) -> dict[str, lis
     return {name: [n for _, numbers in row.assignment for n in numbers] for name, row in found.items()}
 
 
-@pytest.mark.parametrize("told", [None, set(), {0}, {0, 1, 2, 3}])
-def test_nothing_is_left_out_by_a_leader_that_was_reported_nothing_yet(told: set[int] | None) -> None:
+@pytest.mark.parametrize("expected", [None, set(), {0}, {0, 1, 2, 3}])
+def test_nothing_is_left_out_by_a_leader_that_was_reported_nothing_yet(expected: set[int] | None) -> None:
     sharing = partition_assignor(TOPIC, 4)
-    assert shared(sharing, told, "ocs-a") == {"ocs-a": [0, 1, 2, 3]}
-    assert shared(sharing, told, "ocs-a", "ocs-b") == {"ocs-a": [0, 2], "ocs-b": [1, 3]}
+    assert shared(sharing, expected, "ocs-a") == {"ocs-a": [0, 1, 2, 3]}
+    assert shared(sharing, expected, "ocs-a", "ocs-b") == {"ocs-a": [0, 2], "ocs-b": [1, 3]}
 
 
 def test_it_shares_as_the_client_s_own_where_that_was_reported_all() -> None:

@@ -49,9 +49,9 @@ def test_a_cable_is_requested_when_the_hosts_at_both_its_ends_miss_it() -> None:
     assert bench.documents["cubes", CUBE].reasons == (CABLE,)
 
     bench.say(ended(CABLE), bench.now_us + 1)
-    said = bodies([*bench.step(), *bench.step()])
-    assert said.count(RepairWithdrawn(target=CABLE)) == 1
-    assert said[-1] == CubeHealthy(cube=2)
+    emitted = bodies([*bench.step(), *bench.step()])
+    assert emitted.count(RepairWithdrawn(target=CABLE)) == 1
+    assert emitted[-1] == CubeHealthy(cube=2)
     assert bench.state("cubes").hosts == {}
     assert bench.state("cubes").repairs_open == {}
     bench.assert_documents_hold()
@@ -61,20 +61,20 @@ def test_a_cube_without_power_is_one_repair_and_not_sixteen() -> None:
     bench = monitored()
     bench.say(began(CUBE), 1)
     bench.run(1 + HEARTBEAT_US)
-    said = bodies(bench.log)
-    assert sum(isinstance(body, HostDown) for body in said) == 16
-    assert [body for body in said if isinstance(body, CubePowerLost)] == [CubePowerLost(cube=2)]
+    emitted = bodies(bench.log)
+    assert sum(isinstance(body, HostDown) for body in emitted) == 16
+    assert [body for body in emitted if isinstance(body, CubePowerLost)] == [CubePowerLost(cube=2)]
     assert asked(bench) == {("cube-power", CUBE)}
-    of_hosts = [body for body in said if isinstance(body, RepairRequested) and body.kind == "host"]
+    of_hosts = [body for body in emitted if isinstance(body, RepairRequested) and body.kind == "host"]
     assert len(of_hosts) == 1, "of the first that fell silent, when nobody could know"
     document = bench.documents["cubes", CUBE]
     assert (document.powered, document.health, document.reasons) == (False, "unhealthy", (CUBE,))
     bench.assert_documents_hold()
 
     bench.say(ended(CUBE), 5 * HEARTBEAT_US)
-    said = bodies(bench.step())
-    assert isinstance(said[0], HostUp)
-    assert said[1:] == [CubePowerRegained(cube=2), RepairWithdrawn(target=CUBE)]
+    emitted = bodies(bench.step())
+    assert isinstance(emitted[0], HostUp)
+    assert emitted[1:] == [CubePowerRegained(cube=2), RepairWithdrawn(target=CUBE)]
     bench.run(7 * HEARTBEAT_US)
     assert bodies(bench.log, CubeHealthy) == [CubeHealthy(cube=2)]
     assert asked(bench) == set()
@@ -117,8 +117,8 @@ def test_a_cube_that_is_too_hot_stays_in_use_and_is_requested_at_the_first_heart
     assert (document.health, document.throttled) == ("healthy", True)
     assert asked(bench) == {("cooling", CUBE)}
     bench.say(ended(CUBE, kind="cooling"), 3 * HEARTBEAT_US)
-    said = bodies(bench.run(5 * HEARTBEAT_US))
-    assert said[-2:] == [CubeCooled(cube=2), RepairWithdrawn(target=CUBE)]
+    emitted = bodies(bench.run(5 * HEARTBEAT_US))
+    assert emitted[-2:] == [CubeCooled(cube=2), RepairWithdrawn(target=CUBE)]
     assert bench.state("cubes").hosts == {}
     bench.assert_documents_hold()
 

@@ -73,13 +73,13 @@ def test_a_host_fault_is_seen_at_the_next_heartbeat_and_so_is_its_end() -> None:
     seen_us = bench.due_us()
     assert seen_us is not None
     assert US_PER_S < seen_us <= US_PER_S + HEARTBEAT_US
-    said = bench.step()
-    assert bodies(said) == [
+    emitted = bench.step()
+    assert bodies(emitted) == [
         HostDown(cube=2, host=3, reason="host"),
         CubeUnhealthy(cube=2, reasons=(HOST,)),
         RepairRequested(kind="host", target=HOST),
     ]
-    assert {message.cause for message in said} == {fault.id}
+    assert {message.cause for message in emitted} == {fault.id}
     assert bench.due_us() is None
     document = bench.documents["cubes", "pod-0/cube-2"]
     assert (document.health, document.reasons, document.changed_us) == ("unhealthy", (HOST,), seen_us)
@@ -88,9 +88,9 @@ def test_a_host_fault_is_seen_at_the_next_heartbeat_and_so_is_its_end() -> None:
     bench.say(ended(HOST), seen_us + 7)
     end = bench.log[-1]
     assert bench.due_us() == seen_us + HEARTBEAT_US
-    said = bench.step()
-    assert bodies(said) == [HostUp(cube=2, host=3), CubeHealthy(cube=2), RepairWithdrawn(target=HOST)]
-    assert {message.cause for message in said} == {end.id}
+    emitted = bench.step()
+    assert bodies(emitted) == [HostUp(cube=2, host=3), CubeHealthy(cube=2), RepairWithdrawn(target=HOST)]
+    assert {message.cause for message in emitted} == {end.id}
     assert bench.state("cubes").hosts == {}
     assert bench.state("cubes").repairs_open == {}
     bench.assert_documents_hold()

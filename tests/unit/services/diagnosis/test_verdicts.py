@@ -217,9 +217,9 @@ def test_a_verdict_outlives_the_link_and_a_test_shows_whether_the_repair_helped(
     inject(bench, "connector", 5.0)
     bench.run(US_PER_DAY + 2 * US_PER_MIN)
     bench.say(DisconnectCircuits(slice=SLICE, joins=JOINS))
-    said = bodies(bench.run(bench.now_us + 20 * US_PER_DAY))
-    assert not [body for body in said if isinstance(body, VerdictWithdrawn)]
-    assert [body for body in said if isinstance(body, TestWanted)]
+    emitted = bodies(bench.run(bench.now_us + 20 * US_PER_DAY))
+    assert not [body for body in emitted if isinstance(body, VerdictWithdrawn)]
+    assert [body for body in emitted if isinstance(body, TestWanted)]
     assert bench.documents["summaries", "pod-0/failures"].active == 0
     assert not bench.state("diagnosis").outliers
 

@@ -184,9 +184,9 @@ def test_connector_losses_are_drawn_within_their_bounds() -> None:
 def test_too_many_active_faults_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logic, "ACTIVE_MAX", 2)
     bench = quiet_bench()
-    said = [bodies(bench.say(InjectFault(kind="host", target=PARTS["host"]), t))[0] for t in (1, 2, 3)]
-    assert [type(body) for body in said] == [FaultBegan, FaultBegan, FaultRefused]
-    refused = said[2]
+    emitted = [bodies(bench.say(InjectFault(kind="host", target=PARTS["host"]), t))[0] for t in (1, 2, 3)]
+    assert [type(body) for body in emitted] == [FaultBegan, FaultBegan, FaultRefused]
+    refused = emitted[2]
     assert isinstance(refused, FaultRefused)
     assert "must be fewer than 2" in refused.reason
 
@@ -288,8 +288,8 @@ def test_what_expires_at_a_time_is_over_before_what_breaks_at_that_time() -> Non
     probe.say(
         InjectFault(kind=first.kind, target=first.target, duration_us=due_us - 5 * US_PER_S), 5 * US_PER_S
     )
-    said = [type(body) for body in bodies(probe.step())]
-    assert said == [FaultEnded, FaultBegan]
+    emitted = [type(body) for body in bodies(probe.step())]
+    assert emitted == [FaultEnded, FaultBegan]
 
 
 def test_where_no_camera_aligns_none_misses_its_place() -> None:
@@ -304,8 +304,8 @@ def test_where_no_camera_aligns_none_misses_its_place() -> None:
         "kind: 'stray' is not allowed, because no camera aligns the mirrors of piezo OCSes; "
         "the technology must be palomar or mems"
     )
-    said = [body for body in bodies(bench.run(2 * 24 * US_PER_HOUR)) if isinstance(body, FaultBegan)]
-    assert "stray" not in {body.kind for body in said}
+    emitted = [body for body in bodies(bench.run(2 * 24 * US_PER_HOUR)) if isinstance(body, FaultBegan)]
+    assert "stray" not in {body.kind for body in emitted}
     mirrored = Bench([SERVICE], config.model_copy(update={"ocs": SuperpodConfig().ocs}))
-    said = [body for body in bodies(mirrored.run(2 * 24 * US_PER_HOUR)) if isinstance(body, FaultBegan)]
-    assert "stray" in {body.kind for body in said}
+    emitted = [body for body in bodies(mirrored.run(2 * 24 * US_PER_HOUR)) if isinstance(body, FaultBegan)]
+    assert "stray" in {body.kind for body in emitted}

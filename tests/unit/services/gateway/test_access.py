@@ -234,7 +234,7 @@ def test_wrong_tokens_are_slowed_and_right_ones_are_not(guarded: Client) -> None
 
 
 @pytest.mark.parametrize(
-    ("headers", "said"),
+    ("headers", "expected"),
     [
         ({}, "a bearer token is required; set LIGHTWAVE_TOKEN or"),
         (
@@ -248,11 +248,11 @@ def test_wrong_tokens_are_slowed_and_right_ones_are_not(guarded: Client) -> None
     ],
 )
 def test_who_sends_a_wrong_token_is_not_reported_that_it_is_missing(
-    guarded: Client, headers: dict[str, str], said: str
+    guarded: Client, headers: dict[str, str], expected: str
 ) -> None:
     answer = guarded.get("/v1/clock", headers=headers)
     assert answer.status_code == 401
-    assert sentence(answer).startswith(said)
+    assert sentence(answer).startswith(expected)
 
 
 def test_a_body_is_as_large_as_a_request_can_be(client: Client) -> None:

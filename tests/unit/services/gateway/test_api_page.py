@@ -155,11 +155,11 @@ def test_every_kind_has_its_three_routes(page: Page, kind: str) -> None:
 
 def check_answer(page: Page, client: Client, method: str, route: str, path: str, body: object = None) -> None:
     """The answer is what the page says of this route and status."""
-    said = client.request(method.upper(), path, json=body)
-    answer = page["paths"][route][method]["responses"][str(said.status_code)]
+    response = client.request(method.upper(), path, json=body)
+    answer = page["paths"][route][method]["responses"][str(response.status_code)]
     schema = answer["content"]["application/json"]["schema"]
     validator = Draft202012Validator({"components": page["components"], **schema})
-    assert [error.message for error in validator.iter_errors(said.json())] == []
+    assert [error.message for error in validator.iter_errors(response.json())] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -211,11 +211,11 @@ def test_every_answer_is_as_the_page_shows(
 
 @pytest.mark.parametrize("path", ["/v1/telemetry/pod-0", "/metrics"])
 def test_what_is_no_json_has_the_type_that_the_page_shows(client: Client, page: Page, path: str) -> None:
-    said = client.get(path)
+    answer = client.get(path)
     route = path.replace("pod-0", "{fabric}")
-    assert said.status_code == 200
+    assert answer.status_code == 200
     (media_type,) = page["paths"][route]["get"]["responses"]["200"]["content"]
-    assert said.headers["content-type"] == media_type == NO_JSON[route]
+    assert answer.headers["content-type"] == media_type == NO_JSON[route]
 
 
 def test_every_error_is_json(page: Page) -> None:
@@ -235,10 +235,10 @@ def test_a_method_that_a_path_does_not_have_is_answered_as_the_page_shows(client
     for path, routes in page["paths"].items():
         schema = next(iter(routes.values()))["responses"]["405"]["content"]["application/json"]["schema"]
         validator = Draft202012Validator({"components": page["components"], **schema})
-        said = client.request("PATCH", path)
-        assert said.status_code == 405
-        assert said.headers["allow"]
-        assert list(validator.iter_errors(said.json())) == []
+        answer = client.request("PATCH", path)
+        assert answer.status_code == 405
+        assert answer.headers["allow"]
+        assert list(validator.iter_errors(answer.json())) == []
 
 
 def test_with_a_token_the_page_shows_who_needs_it(twin: DrivenTwin, page: Page) -> None:
@@ -248,12 +248,12 @@ def test_with_a_token_the_page_shows_who_needs_it(twin: DrivenTwin, page: Page) 
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
     for path, routes in guarded["paths"].items():
         for method, route in routes.items():
-            said = client.request(method.upper(), path)
-            assert (said.status_code == 401) == ("401" in route["responses"]) == ("security" in route), path
-            if said.status_code == 401:
+            answer = client.request(method.upper(), path)
+            assert (answer.status_code == 401) == ("401" in route["responses"]) == ("security" in route), path
+            if answer.status_code == 401:
                 schema = route["responses"]["401"]["content"]["application/json"]["schema"]
                 validator = Draft202012Validator({"components": guarded["components"], **schema})
-                assert list(validator.iter_errors(said.json())) == []
+                assert list(validator.iter_errors(answer.json())) == []
     assert "securitySchemes" not in page["components"]
     assert "401" not in page["paths"]["/v1/clock"]["get"]["responses"]
 
@@ -262,8 +262,8 @@ def test_the_page_has_the_bounds_of_what_is_requested(client: Client, page: Page
     (wait,) = [p for p in page["paths"]["/v1/slices"]["post"]["parameters"] if p["name"] == "wait"]
     assert (wait["schema"]["minimum"], wait["schema"]["maximum"]) == (0, 30)
     for seconds, is_allowed in (("0", True), ("30", True), ("-0.1", False), ("30.1", False), ("nan", False)):
-        said = client.post("/v1/cubes/pod-0/cube-3/drain", params={"wait": seconds})
-        assert (said.status_code != 422) == is_allowed, said.text
+        answer = client.post("/v1/cubes/pod-0/cube-3/drain", params={"wait": seconds})
+        assert (answer.status_code != 422) == is_allowed, answer.text
 
 
 @pytest.mark.parametrize("model", ["FabricRequest", "FabricRow"])

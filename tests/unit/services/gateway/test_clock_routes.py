@@ -27,11 +27,11 @@ def test_time_runs_to_a_time_and_stands_still_there(tmp_path: Path) -> None:
     assert wanted_us - US_PER_HOUR < max(times) <= wanted_us
     late = client.request("PUT", "/v1/clock/run", json={"until_us": 5})
     assert late.status_code == 422
-    said = (
+    sentence = (
         f"until: 0d00:00:00.000 (5 us) is not allowed; must be between now, 0d02:00:00.000 ({wanted_us} us), "
         "and"
     )
-    assert late.json()["error"].startswith(said)
+    assert late.json()["error"].startswith(sentence)
     for body in ({}, {"until_us": 5, "for_s": 1}):
         answer = client.request("PUT", "/v1/clock/run", json=body)
         assert "until_us, for_s: must be given, exactly one of them" in answer.json()["error"]

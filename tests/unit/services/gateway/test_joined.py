@@ -80,10 +80,10 @@ def test_a_rack_or_domain_has_in_its_history_what_befell_its_ocses(campus: Drive
     """Four racks of four OCSes: rack 2 is domain 2, and ocs-9 is in it."""
     fault = broken(campus, "ocs", "ocs-9")
     mended(campus, fault)
-    told = asked(campus, f"events?for={NETWORK}/{holder}&limit=1000")
-    assert [m["type"] for m in told if m["type"] in ("OcsDown", "OcsUp")][-2:] == ["OcsDown", "OcsUp"]
-    assert {m["body"]["ocs"] for m in told if m["type"] == "OcsDown"} == {9}
-    assert "CircuitsRewired" in {m["type"] for m in told}
+    answer = asked(campus, f"events?for={NETWORK}/{holder}&limit=1000")
+    assert [m["type"] for m in answer if m["type"] in ("OcsDown", "OcsUp")][-2:] == ["OcsDown", "OcsUp"]
+    assert {m["body"]["ocs"] for m in answer if m["type"] == "OcsDown"} == {9}
+    assert "CircuitsRewired" in {m["type"] for m in answer}
     other = asked(campus, f"events?for={NETWORK}/{holder[:-1]}1&limit=1000")
     assert "OcsDown" not in {m["type"] for m in other}
 
@@ -98,8 +98,8 @@ def test_what_loses_circuits_has_in_its_history_what_became_of_the_trunks(
     """When they are lost and when they are back; not what other parts did to them, nor what was planned."""
 
     def trunks(name: str) -> list[str]:
-        told = asked(campus, f"events?for={NETWORK}/{name}&limit=1000")
-        return [m["id"] for m in told if m["type"] == "TrunksChanged"]
+        answer = asked(campus, f"events?for={NETWORK}/{name}&limit=1000")
+        return [m["id"] for m in answer if m["type"] == "TrunksChanged"]
 
     here, there = trunks(part), trunks(other)
     fault = broken(campus, kind, part)
@@ -171,11 +171,11 @@ def test_a_bundle_shows_what_is_the_matter(
 ) -> None:
     """Of its faults those that take its light, of another bundle or of control none."""
     fault = broken(campus, kind, part)
-    told = asked(campus, f"describe/bundles/{NETWORK}/block-3/bundle-1")
-    assert (told["object"]["state"], told["object"]["reason"]) == (state, reason)
-    assert [row["name"] for row in told["related"]["faults"]] == ([fault] if reason else [])
+    answer = asked(campus, f"describe/bundles/{NETWORK}/block-3/bundle-1")
+    assert (answer["object"]["state"], answer["object"]["reason"]) == (state, reason)
+    assert [row["name"] for row in answer["related"]["faults"]] == ([fault] if reason else [])
     listed = {row["name"]: row for row in asked(campus, f"bundles?fabric={NETWORK}")}
-    assert listed[told["object"]["name"]] == told["object"]
+    assert listed[answer["object"]["name"]] == answer["object"]
     mended(campus, fault)
 
 

@@ -109,6 +109,6 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         queries=WhatIfQueries(StateCopies(store, services_of)),
         views=fabric_views(),
     )
-    said = asyncio.run(submit(twin, "pod-0", BODY, RequestTerms(wait_s=5.0)))
-    assert (said.status, said.complete) == ("accepted", True)
-    assert [message.type for message in said.outcome] == ["CubeDrained", "CubeUnhealthy"]
+    receipt = asyncio.run(submit(twin, "pod-0", BODY, RequestTerms(wait_s=5.0)))
+    assert (receipt.status, receipt.complete) == ("accepted", True)
+    assert [message.type for message in receipt.outcome] == ["CubeDrained", "CubeUnhealthy"]

@@ -90,8 +90,8 @@ def test_what_is_requested_of_it_is_refused_with_one_sentence(twin: DrivenTwin) 
         ("/v1/faults", {"kind": "host", "target": "pod-1/cube-0/host-0"}),
         ("/v1/fabrics/pod-1/retire", None),
     ):
-        said = client.post(path, json=body, params={"wait": 20})
-        assert (said.status_code, said.json()["error"]) == (422, sentence), path
+        answer = client.post(path, json=body, params={"wait": 20})
+        assert (answer.status_code, answer.json()["error"]) == (422, sentence), path
     # What was asked before is answered as before.
     assert retire(client, key="mine").json() == first | {"repeated": True}
     assert client.post("/v1/cubes/pod-1/cube-1/drain", **drain).json() == drained.json() | {"repeated": True}
@@ -156,8 +156,8 @@ def test_lists_are_of_what_lives_and_what_stood_there_is_reported_to_who_names_i
 def test_who_names_no_fabric_means_one_that_lives(twin: DrivenTwin) -> None:
     client = twin.client()
     retire(client, "pod-0")
-    said = client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20}).json()
-    assert {message["fabric"] for message in said["outcome"]} == {"pod-1"}
+    answer = client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20}).json()
+    assert {message["fabric"] for message in answer["outcome"]} == {"pod-1"}
 
 
 def test_a_site_whose_last_fabric_retired_stands_still_until_another_joins(twin: DrivenTwin) -> None:
@@ -167,8 +167,8 @@ def test_a_site_whose_last_fabric_retired_stands_still_until_another_joins(twin:
     twin.advance(48.0)
     assert twin.messages("annex") == log
     assert client.get("/healthz").status_code == 200
-    asked = {"name": "pod-8", "site": "annex", "settings": {"pod": {"cubes": 4}}}
-    assert client.post("/v1/fabrics", json=asked, params={"wait": 20}).json()["status"] == "accepted"
+    request = {"name": "pod-8", "site": "annex", "settings": {"pod": {"cubes": 4}}}
+    assert client.post("/v1/fabrics", json=request, params={"wait": 20}).json()["status"] == "accepted"
     twin.advance(4.0)
     assert {m["fabric"] for m in twin.messages("annex")[len(log) :]} == {"pod-8"}
     assert_all_agree(twin, "annex", 1)

@@ -65,9 +65,9 @@ def client(twin: DrivenTwin) -> Client:
 
 
 def refusal(client: Client, path: str, body: object = None) -> str:
-    said = client.get(f"/v1/{path}") if body is None else client.post(f"/v1/{path}", json=body)
-    assert said.status_code in (404, 422), said.text
-    return str(said.json()["error"])
+    answer = client.get(f"/v1/{path}") if body is None else client.post(f"/v1/{path}", json=body)
+    assert answer.status_code in (404, 422), answer.text
+    return str(answer.json()["error"])
 
 
 # --- one log, several fabrics -------------------------------------------------------------------------------
@@ -98,8 +98,8 @@ def test_events_of_a_fabric_are_its_own(client: Client, twin: DrivenTwin, fabric
 
 def test_without_a_fabric_the_first_is_meant_where_there_is_no_pod_0(client: Client) -> None:
     assert get(client, "events?since_us=0") == get(client, f"events?fabric={SWITCHED}&since_us=0")
-    said = client.post("/v1/slices", json={"shape": "1x1x1"}, params={"wait": 20}).json()
-    assert {message["fabric"] for message in said["outcome"]} == {SWITCHED}
+    answer = client.post("/v1/slices", json={"shape": "1x1x1"}, params={"wait": 20}).json()
+    assert {message["fabric"] for message in answer["outcome"]} == {SWITCHED}
 
 
 async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[str, str]]:

@@ -156,10 +156,10 @@ def test_an_id_of_another_life_does_not_make_a_stream_wait_for_ever(
 def test_an_id_that_is_none_is_refused(twin: DrivenTwin, last: str) -> None:
     answer = twin.client().get("/v1/events/stream", headers={"Last-Event-ID": last})
     assert answer.status_code == 422
-    said = answer.json()["error"]
-    assert said.startswith(f"Last-Event-ID '{last[:80]}")
-    assert ": must be a log position like pod-0:4207" in said or ": not on the log of" in said
-    assert len(said) < 300
+    response = answer.json()["error"]
+    assert response.startswith(f"Last-Event-ID '{last[:80]}")
+    assert ": must be a log position like pod-0:4207" in response or ": not on the log of" in response
+    assert len(response) < 300
 
 
 def test_a_stream_of_what_is_about_a_thing_and_follows_from_a_message(

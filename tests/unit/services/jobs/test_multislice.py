@@ -106,8 +106,8 @@ def test_of_another_job_none_takes_notice(lab: Lab) -> None:
 
 def test_the_slowest_slice_sets_the_pace_and_one_that_stands_stops_all(lab: Lab) -> None:
     def signal(how: str, speed_ppm: int | None, seq: int) -> None:
-        told = {"job": JOB, "slice": "pod-1/slice-0", "signal": how, "speed_ppm": speed_ppm}
-        say(lab, PodSignalled.model_validate(told), "pod-1", "jobs", seq)
+        answer = {"job": JOB, "slice": "pod-1/slice-0", "signal": how, "speed_ppm": speed_ppm}
+        say(lab, PodSignalled.model_validate(answer), "pod-1", "jobs", seq)
 
     signal("goes", 600_000, 101)
     assert progress(lab).speed_ppm == 600_000

@@ -34,9 +34,9 @@ JOIN: Join = (1, 2, 3)
 HELD = "it is held: without its controller it executes no commands"
 
 
-def bench_with(**said: Any) -> Bench:
-    said = {"switching_time_ms": SWITCHING_US / 1_000} | said
-    return Bench([SERVICE], CONFIG.model_copy(update={"ocs": PodOcsConfig.model_validate(said)}))
+def bench_with(**answer: Any) -> Bench:
+    answer = {"switching_time_ms": SWITCHING_US / 1_000} | answer
+    return Bench([SERVICE], CONFIG.model_copy(update={"ocs": PodOcsConfig.model_validate(answer)}))
 
 
 def create(*keys: str, mode: Any = "stop-on-error", ocs: str = OCS) -> CreateCrossConnects:
@@ -48,8 +48,8 @@ def remove(*keys: str, mode: Any = "stop-on-error") -> RemoveCrossConnects:
 
 
 def taken(*circuits: tuple[int, int], **more: Any) -> CrossConnectsTaken:
-    said = {"ocs": 17, "circuits": circuits, "refused": (), "not_tried": ()}
-    return CrossConnectsTaken.model_validate(said | more)
+    answer = {"ocs": 17, "circuits": circuits, "refused": (), "not_tried": ()}
+    return CrossConnectsTaken.model_validate(answer | more)
 
 
 def removed(*circuits: tuple[int, int], **more: Any) -> CrossConnectsRemoved:
@@ -124,20 +124,20 @@ def test_of_many_the_first_error_stops_or_is_passed_over(mode: str, circuits: An
     """SAI_BULK_OP_ERROR_MODE_STOP_ON_ERROR and SAI_BULK_OP_ERROR_MODE_IGNORE_ERROR."""
     bench = bench_with()
     errors = (("1A-6B", "1A is taken by manual cross-connect 1A-5B"),)
-    said = bodies(bench.say(create("1A-5B", "1A-6B", "2A-6B", mode=mode)))
-    assert said == [taken(*circuits, refused=errors, not_tried=not_tried)]
+    emitted = bodies(bench.say(create("1A-5B", "1A-6B", "2A-6B", mode=mode)))
+    assert emitted == [taken(*circuits, refused=errors, not_tried=not_tried)]
     bench.say(create("2A-6B"))
-    said = bodies(bench.say(remove("1A-5B", "1A-6B", "2A-6B", mode=mode)))
-    assert said == [removed(*circuits, refused=(("1A-6B", "no such cross-connect"),), not_tried=not_tried)]
+    emitted = bodies(bench.say(remove("1A-5B", "1A-6B", "2A-6B", mode=mode)))
+    assert emitted == [removed(*circuits, refused=(("1A-6B", "no such cross-connect"),), not_tried=not_tried)]
     assert clean(bench)
 
 
 def test_where_the_first_stops_all_the_request_is_refused() -> None:
     bench = bench_with()
-    said = bodies(bench.say(create("300A-1B", "1A-5B", "2A-6B")))
-    assert said == refused("300A-1B: no port 300A; must be 1A to 136A and 1B to 136B; 2 more not tried")
-    said = bodies(bench.say(remove("1A-5B", "2A-6B", mode="ignore-error")))
-    assert said == refused("1A-5B: no such cross-connect; 2A-6B: no such cross-connect")
+    emitted = bodies(bench.say(create("300A-1B", "1A-5B", "2A-6B")))
+    assert emitted == refused("300A-1B: no port 300A; must be 1A to 136A and 1B to 136B; 2 more not tried")
+    emitted = bodies(bench.say(remove("1A-5B", "2A-6B", mode="ignore-error")))
+    assert emitted == refused("1A-5B: no such cross-connect; 2A-6B: no such cross-connect")
     assert document(bench).circuits_wanted == 0
 
 
@@ -214,8 +214,8 @@ def test_an_ocs_that_does_nothing_refuses(part: str, kind: Any, creating: str, r
     fault = fault_began("pod-0/fault-0", kind, f"{OCS}{part}")
     bench.say(fault)
     assert bodies(bench.say(create("2A-6B"))) == refused(creating)
-    said = bodies(bench.say(remove("1A-5B")))
-    assert said == (refused(removing) if removing else [removed((0, 4))])
+    emitted = bodies(bench.say(remove("1A-5B")))
+    assert emitted == (refused(removing) if removing else [removed((0, 4))])
     bench.say(fault_ended(fault))
     later(bench)
     assert clean(bench)
@@ -231,8 +231,8 @@ def test_an_ocs_that_does_nothing_refuses(part: str, kind: Any, creating: str, r
     ],
 )
 def test_what_is_no_ocs_is_refused(name: str, reason: str) -> None:
-    said = bodies(bench_with().say(create("1A-5B", ocs=name)))
-    assert said == [CrossConnectsRefused(ocs=name, reason=reason)]
+    emitted = bodies(bench_with().say(create("1A-5B", ocs=name)))
+    assert emitted == [CrossConnectsRefused(ocs=name, reason=reason)]
 
 
 @pytest.mark.parametrize("key", ["5A-1B", "1A-8B", "5A-8B"])
@@ -242,9 +242,9 @@ def test_a_slice_that_wants_a_port_gets_it(key: str, wait_us: int) -> None:
     bench = bench_with()
     bench.say(create("2A-2B", key))
     later(bench, wait_us) if wait_us else None
-    said = bodies(bench.say(connect(JOIN)))
+    emitted = bodies(bench.say(connect(JOIN)))
     north, south = int(key[0]) - 1, int(key[3]) - 1
-    assert said == [
+    assert emitted == [
         CrossConnectsDropped(ocs=17, circuits=((north, south),), reason="pod-0/slice-0 needs their ports")
     ]
     bench.reload()
@@ -285,8 +285,8 @@ def test_it_is_lost_with_the_power_of_the_chassis() -> None:
     bench.say(create("1A-5B", "2A-6B"))
     later(bench)
     power = fault_began("pod-0/fault-0", "ocs", OCS)
-    said = bodies(bench.say(power))
-    assert said[1:] == [
+    emitted = bodies(bench.say(power))
+    assert emitted[1:] == [
         OcsDown(ocs=17),
         CrossConnectsDropped(ocs=17, circuits=((0, 4), (1, 5)), reason="the chassis has no power or cooling"),
     ]

@@ -103,8 +103,8 @@ def test_it_is_given_up_when_its_misses_are_outliers_and_its_fibre_is_moved() ->
     assert any(text.startswith("N4: given up") for text in document(bench).unaligned)
     assert bench.due_us() is None, "it is tried no more"
     bench.say(PatchPort(repair="pod-0/repair-0", ocs=OCS, side="N", port=PORT))
-    said = run(bench, 10)
-    assert [type(body) for body in said] == [CircuitsRestored]
+    emitted = run(bench, 10)
+    assert [type(body) for body in emitted] == [CircuitsRestored]
     assert document(bench).unaligned == ()
     assert document(bench).ports_dead == ("N4",)
     bench.assert_documents_hold()

@@ -119,18 +119,18 @@ class Run:
         before = self.bench.state("ocs").wanted.copy(), self.bench.state("ocs").made.copy()
         if kind == "connect":
             allowed = model.may_connect(joins)
-            said = self.say(ConnectCircuits(slice=slice_, joins=joins))
-            refused = bool(bodies_of(said, CircuitsRefused))
+            emitted = self.say(ConnectCircuits(slice=slice_, joins=joins))
+            refused = bool(bodies_of(emitted, CircuitsRefused))
         else:
             allowed = model.may_disconnect(slice_, joins)
-            said = self.say(DisconnectCircuits(slice=slice_, joins=joins))
-            refused = bool(bodies_of(said, CircuitsRefused))
-            assert bool(bodies_of(said, CircuitsDisconnected)) == allowed
+            emitted = self.say(DisconnectCircuits(slice=slice_, joins=joins))
+            refused = bool(bodies_of(emitted, CircuitsRefused))
+            assert bool(bodies_of(emitted, CircuitsDisconnected)) == allowed
         assert refused != allowed
         if refused:
             assert (self.bench.state("ocs").wanted == before[0]).all()
             assert (self.bench.state("ocs").made == before[1]).all()
-            self.check_refusal(bodies_of(said, CircuitsRefused)[0], kind, joins)
+            self.check_refusal(bodies_of(emitted, CircuitsRefused)[0], kind, joins)
         elif kind == "connect":
             model.connect(slice_, joins)
             self.joins.setdefault(slice_, []).extend(joins)

@@ -86,7 +86,7 @@ def test_what_goes_goes_at_once_and_what_comes_takes_a_switching_time(made: Benc
 
 
 @pytest.mark.parametrize(
-    ("asked", "ocs", "reason"),
+    ("requested", "ocs", "reason"),
     [
         (command(((2, 3, 20), ELSEWHERE)), 7, "N5 is busy with another circuit"),
         (command(((2, 3, 64),)), 2, "N3 or S64 has no fibre; must be between 0 and 63"),
@@ -98,10 +98,10 @@ def test_what_goes_goes_at_once_and_what_comes_takes_a_switching_time(made: Benc
     ],
 )
 def test_a_command_that_cannot_be_carried_out_changes_nothing(
-    made: Bench, asked: RewireCircuits, ocs: int, reason: str
+    made: Bench, requested: RewireCircuits, ocs: int, reason: str
 ) -> None:
     before = [made.state("ocs").wanted.copy(), made.state("ocs").made.copy()]
-    (said,) = bodies(made.say(asked))
+    (said,) = bodies(made.say(requested))
     assert isinstance(said, RewiringRefused)
     assert (said.ocs, said.stage) == (ocs, 0)
     assert said.reason == reason

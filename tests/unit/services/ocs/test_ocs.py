@@ -165,8 +165,8 @@ def test_a_swap_moves_the_joins_of_one_cube_only(bench: Bench) -> None:
 def test_a_refusal_names_port_and_reason_and_changes_nothing(
     made: Bench, command: ConnectCircuits | DisconnectCircuits, ocs: int, port: str, reason: str
 ) -> None:
-    said = bodies(made.say(command))
-    assert said == [CircuitsRefused(slice=command.slice, ocs=ocs, port=port, reason=reason)]
+    emitted = bodies(made.say(command))
+    assert emitted == [CircuitsRefused(slice=command.slice, ocs=ocs, port=port, reason=reason)]
     assert made.state("ocs").made.sum() == (made.state("ocs").wanted >= 0).sum() == 32
     assert made.due_us() is None
 

@@ -258,8 +258,8 @@ def test_a_chassis_that_comes_back_without_its_controller_makes_nothing(made: Be
 
 def test_held_for_several_reasons_it_is_freed_with_the_last(made: Bench) -> None:
     for number, part in enumerate(("cpu", "camera-N", "fpga")):
-        said = bodies(made.say(fault(part, number)))
-        assert len(said) == (2 if number == 0 else 1)
+        emitted = bodies(made.say(fault(part, number)))
+        assert len(emitted) == (2 if number == 0 else 1)
     made.say(disconnect(JOIN))
     assert [type(b) for b in bodies(made.say(fault_ended(fault("cpu", 0))))] == [OcsPartUp]
     back = bodies(made.say(fault_ended(fault("fpga", 2))))
@@ -286,15 +286,15 @@ def test_a_board_takes_the_circuits_of_its_mirrors_and_a_swap_has_them_programme
     board = board_of((17, "N", 4))
     side, ports = ports_of_board(made.state("ocs"), 17, board)
     assert side == 0
-    told = {"part": f"{OCS}/driver-{board}", "ocs": 17, "side": "N", "ports": ports}
+    answer = {"part": f"{OCS}/driver-{board}", "ocs": 17, "side": "N", "ports": ports}
     lost = sorted({4, 7} & set(ports))
-    assert bodies(made.say(fault(f"driver-{board}"))) == [PortsDown.model_validate(told)]
+    assert bodies(made.say(fault(f"driver-{board}"))) == [PortsDown.model_validate(answer)]
     assert made_on_17(made) == sorted({4, 7} - set(ports))
     document = made.documents["ocs", OCS]
     assert (document.state, document.parts_down) == ("up", (f"driver-{board}",))
     assert document.ports_down == tuple(f"N{port}" for port in ports)
     assert after(made) == []
-    assert bodies(made.say(fault_ended(fault(f"driver-{board}")))) == [PortsUp.model_validate(told)]
+    assert bodies(made.say(fault_ended(fault(f"driver-{board}")))) == [PortsUp.model_validate(answer)]
     wanted = {4: 7, 7: 4}
     assert after(made) == [CircuitsRestored(ocs=17, circuits=tuple((n, wanted[n]) for n in lost))]
     assert made_on_17(made) == [4, 7]

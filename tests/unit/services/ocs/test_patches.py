@@ -117,8 +117,8 @@ def test_a_failed_patch_is_reported_with_the_reason(
 ) -> None:
     if label:
         made.say(dead(label))
-    said = bodies(made.say(patch(port)))
-    assert said == [PortNotPatched(repair="pod-0/repair-0", ocs=17, side="N", port=port, reason=reason)]
+    emitted = bodies(made.say(patch(port)))
+    assert emitted == [PortNotPatched(repair="pod-0/repair-0", ocs=17, side="N", port=port, reason=reason)]
 
 
 @pytest.mark.slow("days of a pod until a repair fails")
@@ -129,9 +129,9 @@ def test_without_a_spare_the_repair_is_without_effect_and_clearing_the_fault_is_
         fibre = "N4" if number == 0 else f"N{7 + number}"
         bench.say(InjectFault(kind="port", target=f"{NAME}/{fibre}"))
         bench.run(bench.now_us + 90 * US_PER_DAY)
-    said = bodies(bench.log)
-    assert sum(isinstance(body, PortPatched) for body in said) == 8
-    (failed,) = [body for body in said if isinstance(body, RepairFailed)]
+    emitted = bodies(bench.log)
+    assert sum(isinstance(body, PortPatched) for body in emitted) == 8
+    (failed,) = [body for body in emitted if isinstance(body, RepairFailed)]
     assert failed.target == f"{NAME}/N15"
     assert failed.reason == "none of the 8 spare ports on side N of ocs-17 is free and sound"
     document = bench.documents["ocs", NAME]
@@ -147,8 +147,8 @@ def test_a_repair_of_a_port_is_done_when_its_fibre_is_moved() -> None:
     bench = Bench(ALL, CONFIG)
     bench.say(InjectFault(kind="port", target=f"{NAME}/S7"))
     bench.run(bench.now_us + 90 * US_PER_DAY)
-    said = [body for body in bodies(bench.log) if not isinstance(body, InjectFault)]
-    kinds = [type(body) for body in said]
+    emitted = [body for body in bodies(bench.log) if not isinstance(body, InjectFault)]
+    kinds = [type(body) for body in emitted]
     order = [PatchPort, PortPatched, RepairCompleted, FaultEnded]
     assert [kind for kind in kinds if kind in order] == order
     assert PortUp not in kinds
@@ -196,8 +196,8 @@ def do(bench: Bench, board: Board, act: tuple[str, str, int], joined: set[int]) 
         fault = board.faults.pop(number % len(board.faults))
         bench.say(fault_ended(_fault(fault)))
     elif kind == "patch":
-        said = bodies(bench.say(patch(number, side, 0)))
-        for body in said:
+        emitted = bodies(bench.say(patch(number, side, 0)))
+        for body in emitted:
             if isinstance(body, PortPatched):
                 left = board.at[side, body.port]
                 assert left == number == (body.port if body.left is None else body.left)

@@ -33,8 +33,8 @@ TAKES_US = round(CONFIG.ocs.restart_s * US_PER_S)
 
 def bench_with(*, keeps: bool = True, technology: str = "palomar") -> Bench:
     """With one join of one slice made."""
-    said = {"restart_keeps": keeps, "technology": technology, "switching_time_ms": SWITCHING_US / 1_000}
-    bench = Bench([SERVICE], CONFIG.model_copy(update={"ocs": PodOcsConfig.model_validate(said)}))
+    answer = {"restart_keeps": keeps, "technology": technology, "switching_time_ms": SWITCHING_US / 1_000}
+    bench = Bench([SERVICE], CONFIG.model_copy(update={"ocs": PodOcsConfig.model_validate(answer)}))
     bench.say(connect(JOIN), 100)
     bench.run(bench.now_us + US_PER_S)
     return bench

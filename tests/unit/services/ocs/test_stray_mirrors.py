@@ -151,8 +151,8 @@ def test_what_breaks_meanwhile_is_what_they_wait_for(noisy: Bench, what: str) ->
 
 
 def test_a_released_circuit_is_not_retried(noisy: Bench) -> None:
-    said = bodies(noisy.say(DisconnectCircuits(slice=NAME, joins=(JOIN,))))
-    assert said == [CircuitsDisconnected(slice=NAME, joins=(JOIN,))]
+    emitted = bodies(noisy.say(DisconnectCircuits(slice=NAME, joins=(JOIN,))))
+    assert emitted == [CircuitsDisconnected(slice=NAME, joins=(JOIN,))]
     assert failing(noisy) == []
     assert noisy.due_us() is None
 

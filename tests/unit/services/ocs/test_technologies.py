@@ -127,11 +127,11 @@ def test_only_latching_technologies_keep_circuits_without_power(
     bench.say(connect((1, 0, 1)), 100)
     bench.run(10 * MINUTE_US)
     faults = struck(*parts)
-    said = [body for fault in faults for body in bodies(bench.say(fault))]
+    emitted = [body for fault in faults for body in bodies(bench.say(fault))]
     if parts == ("driver-0",) and not latches:
         return  # which of its ports are behind that board is for another test
     assert bench.state("ocs").made[17].sum() == (2 if latches else 0)
-    assert said[-1] == (OcsHeld(ocs=17) if latches else OcsDown(ocs=17))
+    assert emitted[-1] == (OcsHeld(ocs=17) if latches else OcsDown(ocs=17))
     bench.say(connect((1, 1, 2)))
     bench.run(bench.now_us + 10 * MINUTE_US)
     assert bodies(bench.log, CircuitsConnected)[-1].missing_ocs == (17,)

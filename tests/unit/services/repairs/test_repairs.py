@@ -95,8 +95,8 @@ def test_an_end_is_in_hand_at_the_end_of_its_repair_only() -> None:
 
 def test_work_shorter_than_it_takes_at_the_part_is_in_hand_from_its_beginning() -> None:
     bench = shop(RepairsConfig(clean_h=0.1, repair_sigma=0.0))
-    said = bench.say(ask(5, "connector"), 100)
-    assert [type(body) for body in bodies(said)] == [RepairOpened, RepairBegun, HandsOnBegun]
+    emitted = bench.say(ask(5, "connector"), 100)
+    assert [type(body) for body in bodies(emitted)] == [RepairOpened, RepairBegun, HandsOnBegun]
     (completed,) = bench.step()
     assert completed.at_us == 100 + US_PER_HOUR // 10
 
@@ -251,8 +251,8 @@ def test_a_queued_repair_that_is_withdrawn_never_begins() -> None:
     bench = shop(RepairsConfig(technicians=1))
     bench.say(ask(0), 1)
     bench.say(ask(1), 2)
-    said = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-1/host-0"), 3))
-    assert [type(body) for body in said] == [RepairCancelled]
+    emitted = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-1/host-0"), 3))
+    assert [type(body) for body in emitted] == [RepairCancelled]
     document = bench.documents["repairs", "pod-0/repair-1"]
     assert (document.state, document.technician, document.began_us) == ("cancelled", None, None)
     bench.run(100 * US_PER_DAY)

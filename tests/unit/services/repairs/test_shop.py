@@ -129,8 +129,8 @@ def test_a_part_of_a_repair_that_is_called_off_is_on_the_shelf_again() -> None:
     bench.say(ask(0))
     bench.say(ask(1))
     assert len(bodies(bench.log, RepairBegun)) == 1
-    said = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0")))
-    assert [type(body) for body in said] == [RepairCancelled, RepairBegun]
+    emitted = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0")))
+    assert [type(body) for body in emitted] == [RepairCancelled, RepairBegun]
     assert_sound(bench)
 
 

@@ -303,8 +303,8 @@ def test_a_drained_cube_is_left_after_a_checkpoint_when_a_spare_is_idle() -> Non
     name, other = world.start((4, 4, 8)), world.start((4, 4, 8))
     assert world.drain(0) == []
     assert world.status(name).state == "running"
-    told = world.release(other)[2]
-    assert told == SliceNoticed(slice=name, why="drained", until_us=world.now_us + 120 * US_PER_S)
+    outputs = world.release(other)[2]
+    assert outputs == SliceNoticed(slice=name, why="drained", until_us=world.now_us + 120 * US_PER_S)
     assert world.status(name).state == "running"
     fits, _ = world.request((4, 4, 4))
     assert world.status(fits).cubes == ("pod-0/cube-3",)

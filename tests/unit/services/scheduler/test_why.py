@@ -181,12 +181,12 @@ def test_everything_can_be_explained() -> None:
             if number % 15:
                 continue
             for one in [*world.state.slices, *world.state.ended]:
-                told = explain_slice(world.state, f"{FABRIC}/slice-{one}")
-                assert told is not None
-                document = world.status(told.name)
-                assert (told.state, told.reason) == (document.state, document.reason)
-                assert told.queue_position == document.queue_position
-                assert (told.start is not None) == (told.state == "queued")
-                assert (told.recovery is not None) == (told.state == "recovering")
-                if told.state in ("queued", "degraded"):
-                    assert told.obstacles or told.start is not None
+                explained = explain_slice(world.state, f"{FABRIC}/slice-{one}")
+                assert explained is not None
+                document = world.status(explained.name)
+                assert (explained.state, explained.reason) == (document.state, document.reason)
+                assert explained.queue_position == document.queue_position
+                assert (explained.start is not None) == (explained.state == "queued")
+                assert (explained.recovery is not None) == (explained.state == "recovering")
+                if explained.state in ("queued", "degraded"):
+                    assert explained.obstacles or explained.start is not None

@@ -152,8 +152,8 @@ def test_a_plan_waits_for_its_operator_and_goes_stage_by_stage(planned: Bench) -
     assert "is planned or under way; must be the only one at a time" in refused.reason
     wait(planned, 3_600)
     assert outcome(planned) == ("completed", "all stages are complete")
-    said = [body for body in bodies(planned.log) if body.writer != "operator"]
-    own = [body for body in said if getattr(body, "rewiring", None) == SECOND]
+    emitted = [body for body in bodies(planned.log) if body.writer != "operator"]
+    own = [body for body in emitted if getattr(body, "rewiring", None) == SECOND]
     stages = bodies(planned.log, RewiringPlanned)[1].stages
     each = [StageBegun, RewireCircuits, CircuitsRewired, CircuitsQualified, StageUndrained]
     assert [type(body) for body in own[2:-1]] == each * stages

@@ -183,8 +183,8 @@ def test_a_lying_module_shows_what_has_nothing_to_do_with_the_light(bench: Bench
 
 def test_short_outages_are_ridden_out_and_long_ones_take_the_link(bench: Bench) -> None:
     bench.say(began("flap", 1.0), DAY)
-    told = bodies(bench.run(3 * DAY))
-    assert not [body for body in told if isinstance(body, ModuleReported | LinksChanged)]
+    emitted = bodies(bench.run(3 * DAY))
+    assert not [body for body in emitted if isinstance(body, ModuleReported | LinksChanged)]
     assert len(state_of(bench).outages[NEAR]) > 5
     bench.say(ended("flap"), 3 * DAY)
     bench.say(began("flap", 30.0), 3 * DAY)

@@ -63,23 +63,23 @@ def began(kind: str, severity: float | None = None) -> FaultBegan:
 def test_a_link_of_which_an_end_is_in_hand_is_down_and_comes_back(
     bench: Bench, work: WorkKind, is_called_off: bool
 ) -> None:
-    said = bodies(bench.say(in_hand(work), DAY))
-    assert said == [LinksChanged(up=(), degraded=(), down=(NEAR, FAR))]
+    emitted = bodies(bench.say(in_hand(work), DAY))
+    assert emitted == [LinksChanged(up=(), degraded=(), down=(NEAR, FAR))]
     read = readings_of(bench.state("transceivers"), np.array([NEAR, FAR]), DAY)
     assert np.isnan(read.temperature_c).tolist() == [True, False]
     assert (read.rx_power_dbm[1] == -40.0).all()
     (impaired,) = bench.documents["links", "pod-0/cube-1"].impaired
     assert (impaired.end, impaired.worked_on) == (NEAR, True)
     last = RepairCancelled(repair="pod-0/repair-4", target=TARGET) if is_called_off else done(work)
-    said = bodies(bench.say(last, DAY + 10 * US_PER_MIN))
-    assert said == [LinksChanged(up=(NEAR, FAR), degraded=(), down=())]
+    emitted = bodies(bench.say(last, DAY + 10 * US_PER_MIN))
+    assert emitted == [LinksChanged(up=(NEAR, FAR), degraded=(), down=())]
     assert not bench.state("transceivers").impaired
     assert bench.documents["links", "pod-0/cube-1"].impaired == ()
 
 
 def test_a_dead_module_that_is_in_hand_is_as_down_as_before(bench: Bench) -> None:
-    said = bodies(bench.say(began("link"), DAY))
-    assert [type(body) for body in said] == [ModuleReported, LinksChanged]
+    emitted = bodies(bench.say(began("link"), DAY))
+    assert [type(body) for body in emitted] == [ModuleReported, LinksChanged]
     assert bodies(bench.say(in_hand("replace"), DAY + 1)) == []
     assert bodies(bench.say(done("replace"), DAY + 2)) == []
     ended = FaultEnded(fault="pod-0/fault-3", kind="link", target=TARGET, how="repaired")

@@ -33,8 +33,8 @@ def bench() -> Bench:
 
 
 def asked(bench: Bench, end: str = END) -> LinkTested | LinkTestRefused:
-    said = bodies(bench.say(TestLink(end=end)))
-    found = said[-1]
+    emitted = bodies(bench.say(TestLink(end=end)))
+    found = emitted[-1]
     assert isinstance(found, LinkTested | LinkTestRefused)
     return found
 

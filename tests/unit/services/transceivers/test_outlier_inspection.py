@@ -86,8 +86,8 @@ def test_a_look_at_all_takes_those_with_it_that_were_requested_soon(bench: Bench
     just_before = US_PER_DAY + US_PER_HOUR - 1_000_000
     bench.say(began(3, "connector", 12.0, "pod-0/cube-1/+x/7"), just_before)
     bench.say(began(4, "fibre", 0.8, "pod-0/cube-3/+x/9"), just_before + 1)
-    said = bodies(bench.run(US_PER_DAY + US_PER_HOUR), EndsStoodOut)
-    assert len(said) == 1
-    assert told_of(said) == DIRTY | DIM
+    emitted = bodies(bench.run(US_PER_DAY + US_PER_HOUR), EndsStoodOut)
+    assert len(emitted) == 1
+    assert told_of(emitted) == DIRTY | DIM
     assert state_of(bench).early_inspection_us is None
     assert not bodies(bench.run(US_PER_DAY + US_PER_HOUR + 5 * US_PER_MIN), EndsStoodOut)

@@ -30,14 +30,14 @@ def trained() -> Bench:
 
 def test_all_links_of_a_cube_without_power_are_down_at_once_and_up_again_with_it() -> None:
     bench = trained()
-    said = bodies(bench.say(OUTAGE, 200))
-    assert said == [LinksChanged(up=(), degraded=(), down=LINKS)]
+    emitted = bodies(bench.say(OUTAGE, 200))
+    assert emitted == [LinksChanged(up=(), degraded=(), down=LINKS)]
     state = bench.state("transceivers")
     assert state.failed.sum() == 96
     assert not link_optics.receiving(state, slice(None)).any(), "at neither end there is light to measure"
     bench.assert_documents_hold()
-    said = bodies(bench.say(fault_ended(OUTAGE), 300))
-    assert said == [LinksChanged(up=LINKS, degraded=(), down=())]
+    emitted = bodies(bench.say(fault_ended(OUTAGE), 300))
+    assert emitted == [LinksChanged(up=LINKS, degraded=(), down=())]
     assert state.failed.sum() == len(state.impaired) == 0
     bench.assert_documents_hold()
 
@@ -45,10 +45,10 @@ def test_all_links_of_a_cube_without_power_are_down_at_once_and_up_again_with_it
 def test_modules_without_power_read_nothing_and_their_far_ends_see_no_light() -> None:
     bench = trained()
     bench.say(OUTAGE, 200)
-    said = readings_of(bench.state("transceivers"), np.array([NORTH, SOUTH]), 300)
-    assert np.isnan(said.temperature_c).tolist() == [True, False]
-    assert np.isnan(said.tx_power_dbm).all(axis=1).tolist() == [True, False]
-    assert (said.rx_power_dbm[1] <= -40.0).all()
+    shown = readings_of(bench.state("transceivers"), np.array([NORTH, SOUTH]), 300)
+    assert np.isnan(shown.temperature_c).tolist() == [True, False]
+    assert np.isnan(shown.tx_power_dbm).all(axis=1).tolist() == [True, False]
+    assert (shown.rx_power_dbm[1] <= -40.0).all()
 
 
 def test_no_module_shows_that_it_has_failed() -> None:

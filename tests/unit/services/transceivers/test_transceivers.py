@@ -54,9 +54,9 @@ def trained() -> Bench:
 
 
 def test_links_without_both_strands_are_down() -> None:
-    said = bodies(bench_with(BUDGET).say(connected(missing_ocs=(1,), missing_ports=((3, 7),)), 100))
+    emitted = bodies(bench_with(BUDGET).say(connected(missing_ocs=(1,), missing_ports=((3, 7),)), 100))
     down = (NORTH + 1, NORTH + 3, SOUTH + 1, SOUTH + 3)
-    assert said == [LinksTrained(slice=NAME, up=28, degraded=(), down=down)]
+    assert emitted == [LinksTrained(slice=NAME, up=28, degraded=(), down=down)]
 
 
 def test_a_link_over_a_patched_port_loses_what_the_spare_mirror_does(trained: Bench) -> None:
@@ -96,9 +96,9 @@ def test_a_bit_error_rate_at_a_threshold_is_not_above_it(trained: Bench) -> None
         ({"degraded_above_ber": below, "down_above_ber": above}, ends, ()),
         ({"degraded_above_ber": below, "down_above_ber": below}, (), ends),
     ):
-        said = bodies(bench_with(BUDGET.model_copy(update=limits)).say(connected(), 100))
+        emitted = bodies(bench_with(BUDGET.model_copy(update=limits)).say(connected(), 100))
         up = 32 - len(degraded + down)
-        assert said == [LinksTrained(slice=NAME, up=up, degraded=degraded, down=down)]
+        assert emitted == [LinksTrained(slice=NAME, up=up, degraded=degraded, down=down)]
 
 
 def test_documents_show_what_lit_links_carry_and_no_others() -> None:
@@ -153,8 +153,8 @@ def test_a_dirty_connector_costs_both_directions(trained: Bench, excess_db: floa
     clean_db, clean = before.loss_db[NORTH], before.worst_lane_log10_ber[[NORTH, SOUTH]].copy()
     target = "pod-0/cube-2/+x/0"
     fault = fault_began("pod-0/fault-0", "connector", target, excess_db)
-    said = bodies(trained.say(fault, 200))
-    assert [getattr(changed, state) for changed in said] == [(NORTH, SOUTH)] * (state != "up")
+    emitted = bodies(trained.say(fault, 200))
+    assert [getattr(changed, state) for changed in emitted] == [(NORTH, SOUTH)] * (state != "up")
     trained.assert_documents_hold()
     after = trained.state("transceivers").worst_lane_log10_ber[[NORTH, SOUTH]]
     assert (after >= clean).all()
@@ -175,8 +175,8 @@ def test_a_link_that_trains_with_a_dirty_connector_is_measured_with_it(trained: 
         fault = fault_began("pod-0/fault-0", "connector", "pod-0/cube-3/-x/0", 5.0)
         bench.say(fault, 200)
         if first:
-            said = bodies(bench.say(connected(), 300))
-            assert said == [LinksTrained(slice=NAME, up=30, degraded=(), down=(NORTH, SOUTH))]
+            emitted = bodies(bench.say(connected(), 300))
+            assert emitted == [LinksTrained(slice=NAME, up=30, degraded=(), down=(NORTH, SOUTH))]
     for name in ("worst_lane_log10_ber", "code"):
         one, other = (getattr(bench.state("transceivers"), name) for bench in (late, trained))
         assert np.array_equal(one, other, equal_nan=name == "worst_lane_log10_ber")
@@ -196,8 +196,8 @@ def test_overlapping_faults_end_with_the_last_of_them(trained: Bench) -> None:
     dead = fault_began("pod-0/fault-9", "link", target)
     conditions = []
     for body in (*dirty, dead, fault_ended(dirty[1]), fault_ended(dead), fault_ended(dirty[0])):
-        said = bodies(trained.say(body), ModuleReported)
-        conditions += [report.condition for report in said if isinstance(report, ModuleReported)]
+        emitted = bodies(trained.say(body), ModuleReported)
+        conditions += [report.condition for report in emitted if isinstance(report, ModuleReported)]
     assert conditions == ["failed", "ok"]
     assert trained.state("transceivers").excess_db[NORTH] == 0.3, "exactly what is left"
     trained.say(fault_ended(dirty[2]))
@@ -268,8 +268,10 @@ def test_healthy_links_of_the_default_budget_are_up() -> None:
     """Also the worst pairs: the default thresholds are above them."""
     bench = Bench([SERVICE], SuperpodConfig())
     joins = tuple((d, cube, (cube + 1) % 64) for d in range(3) for cube in range(64))
-    said = bodies(bench.say(CircuitsConnected(slice=NAME, joins=joins, missing_ocs=(), missing_ports=()), 9))
-    assert said == [LinksTrained(slice=NAME, up=6144, degraded=(), down=())]
+    emitted = bodies(
+        bench.say(CircuitsConnected(slice=NAME, joins=joins, missing_ocs=(), missing_ports=()), 9)
+    )
+    assert emitted == [LinksTrained(slice=NAME, up=6144, degraded=(), down=())]
 
 
 # --- telemetry ----------------------------------------------------------------------------------------------

@@ -62,21 +62,21 @@ def test_a_job_that_is_reported_to_get_slower_does(campus: DrivenTwin, kind: str
     speed, gbps = pace(campus)
     target = f"{NETWORK}/{part}"
     lost = asked(campus, f"impact/{target}")
-    told = asked(campus, f"what-if/inject?kind={kind}&target={target}&duration_s=600")
+    answer = asked(campus, f"what-if/inject?kind={kind}&target={target}&duration_s=600")
     fault = broken(campus, kind, target)
     campus.advance((REACT_S + 1) / 3_600)
     slower, given = pace(campus)
     mended(campus, fault)
     assert slower < speed
-    for (row,) in (lost["jobs"], told["jobs"]):
+    for (row,) in (lost["jobs"], answer["jobs"]):
         assert (row["job"], tuple(row["slices"]), row["becomes"]) == (JOB, SLICES, "slower")
         assert row["before"] == {"speed": speed, "gbps": gbps}
         assert row["after"] == {"speed": slower, "gbps": given}
-    (foreseen,) = told["jobs"]
-    assert foreseen["from_us"] == told["at_us"]
+    (foreseen,) = answer["jobs"]
+    assert foreseen["from_us"] == answer["at_us"]
     # Until mirrors have turned, and weights know of it.
-    assert 600 <= (foreseen["until_us"] - told["at_us"]) / US_PER_S < 601 + REACT_S
-    (traffic,) = told["traffic"]
+    assert 600 <= (foreseen["until_us"] - answer["at_us"]) / US_PER_S < 601 + REACT_S
+    (traffic,) = answer["traffic"]
     assert traffic["fabric"] == NETWORK
     assert (traffic["before"], traffic["after"]) == (lost["before"], lost["after"])
     assert lost["before"]["use"] < lost["after"]["use"]
@@ -98,8 +98,8 @@ def test_a_job_whose_pod_would_be_cut_off_is_reported_as_stopped(campus: DrivenT
 def test_an_unaffected_job_is_not_named(campus: DrivenTwin) -> None:
     target = f"{NETWORK}/control-2"
     assert asked(campus, f"impact/{target}")["jobs"] == []
-    told = asked(campus, f"what-if/inject?kind=control&target={target}&duration_s=600")
-    assert (told["jobs"], told["traffic"]) == ([], [])
+    answer = asked(campus, f"what-if/inject?kind=control&target={target}&duration_s=600")
+    assert (answer["jobs"], answer["traffic"]) == ([], [])
 
 
 def test_a_job_that_continues_after_a_repair_is_reported(campus: DrivenTwin) -> None:
@@ -114,9 +114,9 @@ def test_a_job_that_continues_after_a_repair_is_reported(campus: DrivenTwin) -> 
 
 def test_what_breaks_in_one_pod_is_reported_the_job_in_all(campus: DrivenTwin) -> None:
     """An OCS of one pod: the slice there is degraded, the job is slower in both."""
-    told = asked(campus, "what-if/inject?kind=ocs&target=pod-1/ocs-3&duration_s=1200")
-    assert [row["slice"] for row in told["slices"]] == ["pod-1/slice-0"]
-    (row,) = told["jobs"]
+    answer = asked(campus, "what-if/inject?kind=ocs&target=pod-1/ocs-3&duration_s=1200")
+    assert [row["slice"] for row in answer["slices"]] == ["pod-1/slice-0"]
+    (row,) = answer["jobs"]
     assert (row["job"], tuple(row["slices"])) == (JOB, SLICES)
 
 

@@ -202,11 +202,11 @@ def test_an_unknown_part_is_reported_in_one_sentence(
 
 
 def test_what_follows_from_a_fault_is_foreseen_of_a_network_too(net: DrivenTwin) -> None:
-    told = net.client().get(f"/v1/what-if/inject?kind=rack&target={NETWORK}/rack-3&duration_s=600").json()
-    assert (told["refused"], told["slices"]) == (None, [])
-    said = [event["type"] for event in told["events"]]
+    answer = net.client().get(f"/v1/what-if/inject?kind=rack&target={NETWORK}/rack-3&duration_s=600").json()
+    assert (answer["refused"], answer["slices"]) == (None, [])
+    said = [event["type"] for event in answer["events"]]
     assert said[:2] == ["FaultBegan", "OcsesDown"]
-    assert {"name": f"{NETWORK}/rack-3", "message_type": "OcsesUp"} in told["parts"]
+    assert {"name": f"{NETWORK}/rack-3", "message_type": "OcsesUp"} in answer["parts"]
 
 
 @pytest.mark.parametrize(

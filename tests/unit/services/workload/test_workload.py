@@ -77,8 +77,8 @@ class Driver:
         return self.feed(tick, due_us if at_us is None else at_us)
 
     def request(self, duration_us: int | None = None, priority: int = 0) -> SliceRequested:
-        asked = RequestSlice(shape=(4, 4, 4), duration_us=duration_us, priority=priority)
-        (body,) = bodies(SliceRequested, self.feed(asked))
+        request = RequestSlice(shape=(4, 4, 4), duration_us=duration_us, priority=priority)
+        (body,) = bodies(SliceRequested, self.feed(request))
         return body
 
     def release(self, name: str) -> list[Envelope]:
@@ -346,9 +346,9 @@ def test_a_trace_comes_in_its_order_in_slices_of_a_bounded_size(
     delays_us = iter(late_us)
     while (due_us := driver.held.due_us) is not None:
         assert due_us >= wanted[len(found)].submit_us
-        said = bodies(SliceRequested, driver.tick(max(driver.now_us, due_us) + next(delays_us, 0)))
-        assert 0 < len(said) <= ROWS_PER_TICK_MAX
-        found += said
+        emitted = bodies(SliceRequested, driver.tick(max(driver.now_us, due_us) + next(delays_us, 0)))
+        assert 0 < len(emitted) <= ROWS_PER_TICK_MAX
+        found += emitted
         if is_stored:
             driver.held.state = decode_state(SERVICE.state, encode_state(driver.state))
     assert [body.priority for body in found] == [r.priority for r in wanted]

@@ -144,10 +144,10 @@ def test_a_line_that_cannot_be_meant_is_a_dead_letter(old: bytes, new: bytes, tm
     lines = recorded(log)
     assert old in lines[0]
     log.write_bytes(b"".join([lines[0].replace(old, new), *lines]))
-    said = run("replay", str(log))
-    assert said.exit_code == 0, (said.output, said.exception)
-    assert "clean: every message is what the services say" in said.stdout
-    assert "dead letter, line 1: FabricCommissioned: " in said.stdout
+    done = run("replay", str(log))
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "clean: every message is what the services say" in done.stdout
+    assert "dead letter, line 1: FabricCommissioned: " in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -181,17 +181,17 @@ def test_what_a_pod_cannot_hold_of_a_trace_is_named_by_its_line(
     """An empty line counts, and rows need not be in order of time."""
     trace = tmp_path / "trace.csv"
     trace.write_text(f"submit_s,duration_s,chips,shape,twisted\n9,60,64,,\n\n{row}\n")
-    said = run("run", "--trace", str(trace), "--days", "0.1", *words.split())
-    assert isinstance(said.exception, InvalidInput)
-    assert str(said.exception).startswith(f"trace {trace}, {sentence}")
+    done = run("run", "--trace", str(trace), "--days", "0.1", *words.split())
+    assert isinstance(done.exception, InvalidInput)
+    assert str(done.exception).startswith(f"trace {trace}, {sentence}")
 
 
 def test_a_recorded_trace_has_this_many_rows_at_most(tmp_path: Path) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text("submit_s,duration_s,chips\n" + "0,60,64\n" * (TRACE_ROWS_MAX + 1))
-    said = run("run", "--trace", str(trace), "--days", "0.1")
-    assert isinstance(said.exception, InvalidInput)
-    assert str(said.exception).endswith(": 29,001 rows; must be at most 29,000")
+    done = run("run", "--trace", str(trace), "--days", "0.1")
+    assert isinstance(done.exception, InvalidInput)
+    assert str(done.exception).endswith(": 29,001 rows; must be at most 29,000")
 
 
 def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
@@ -218,7 +218,7 @@ def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "sentence"),
     [
         ("--inject ocs", "--inject 'ocs': must be KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m"),
         ("--inject lazer:pod-0/ocs-1@1h", "no such fault kind 'lazer'; must be one of host, chip, cable"),
@@ -260,10 +260,10 @@ def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
         ("--set seed=3 --seed 4", "--seed 4: --set seed=3 differs; leave one of them out"),
     ],
 )
-def test_an_impossible_run_is_refused_in_one_sentence(words: str, said: str) -> None:
+def test_an_impossible_run_is_refused_in_one_sentence(words: str, sentence: str) -> None:
     done = run("run", "--days", "1", *words.split())
     assert isinstance(done.exception, InvalidInput)
-    assert said in str(done.exception)
+    assert sentence in str(done.exception)
 
 
 def test_a_seed_may_be_set_as_a_parameter_and_the_run_shows_how_to_repeat_it() -> None:
@@ -293,10 +293,10 @@ def test_a_log_that_is_cut_off_is_not_clean(tmp_path: Path) -> None:
     log = tmp_path / "log"
     lines = recorded(log)
     log.write_bytes(b"".join(lines)[:-5])
-    said = run("replay", str(log))
-    assert said.exit_code == 1
-    assert "cut off: the last line has no end" in said.stdout
-    assert "clean" not in said.stdout
+    done = run("replay", str(log))
+    assert done.exit_code == 1
+    assert "cut off: the last line has no end" in done.stdout
+    assert "clean" not in done.stdout
 
 
 def test_a_small_file_that_unpacks_to_more_than_the_memory_is_reported_in_bounded_space(

@@ -30,8 +30,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
         ("4x4x4", "filler", None),
         ("4x4x8", "research", 600),
     ):
-        asked = {"shape": shape, "tier": tier, "duration_s": duration_s}
-        assert client.post("/v1/slices", json=asked, params={"wait": 20}).status_code == 200
+        request = {"shape": shape, "tier": tier, "duration_s": duration_s}
+        assert client.post("/v1/slices", json=request, params={"wait": 20}).status_code == 200
     driven.advance(0.1)
     paths = ("explain/slices/pod-0/slice-2", "plan/slices?shape=4x4x4", "plan/slices?shape=4x4x4&tier=filler")
     yield {path: client.get(f"/v1/{path}") for path in paths}

@@ -13,7 +13,7 @@ AT_US = ((2 * 24 + 15) * 3_600 + 17 * 60 + 31) * US
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "sentence"),
     [
         (
             {"paused": True, "anchor_us": AT_US, "until_us": AT_US + 600 * US},
@@ -22,8 +22,8 @@ AT_US = ((2 * 24 + 15) * 3_600 + 17 * 60 + 31) * US
         ({"paused": False, "anchor_us": 0, "until_us": None}, "paused=no anchor=0d00:00:00"),
     ],
 )
-def test_times_are_reported_to_the_second(body: dict[str, Any], told: str) -> None:
+def test_times_are_reported_to_the_second(body: dict[str, Any], sentence: str) -> None:
     row = {"number": 3, "wall_us": 0, "who": "mia", "type": "ClockChanged", "body": body}
     with answering({"/v1/operations": [as_json([row])]}) as twin:
         done = lightwave("operations", url=twin.url)
-    assert done.stdout.splitlines()[1].split("ClockChanged")[1].strip() == told
+    assert done.stdout.splitlines()[1].split("ClockChanged")[1].strip() == sentence

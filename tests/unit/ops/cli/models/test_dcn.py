@@ -62,8 +62,8 @@ def planned(network: str, tmp_path: Path, *words: str) -> Path:
 
 def test_check_shows_what_a_file_describes(network: str) -> None:
     assert run("check", network).stdout == f"{network}: dcn-0: 6 blocks on 8 racks of 4 OCSes (palomar)\n"
-    told = answer("check", network)
-    assert told == {
+    response = answer("check", network)
+    assert response == {
         "file": network,
         "fabric": "dcn-0",
         "blocks": 6,
@@ -71,7 +71,7 @@ def test_check_shows_what_a_file_describes(network: str) -> None:
         "ocs": 32,
         "technology": "palomar",
     }
-    assert answer("check", network, "--fabric", "dcn-0") == told
+    assert answer("check", network, "--fabric", "dcn-0") == response
     assert str(run("check", network, "--fabric", "dcn-1").exception).startswith(
         "--fabric dcn-1: no network of "
     )
@@ -103,14 +103,17 @@ def test_defaults_are_those_of_the_running_network(network: str, tmp_path: Path)
     asked = answer(
         "plan", network, "--from", state, "--hour", "168", "--capacity-floor", "0.97", "--chain", "0"
     )
-    told = answer("plan", str(other), "--from", state, "--hour", "168")
-    assert told["circuits"] == asked["circuits"]
-    assert [stage["made"] for stage in told["stages"]] == [stage["made"] for stage in asked["stages"]]
+    response = answer("plan", str(other), "--from", state, "--hour", "168")
+    assert response["circuits"] == asked["circuits"]
+    assert [stage["made"] for stage in response["stages"]] == [stage["made"] for stage in asked["stages"]]
     default = answer("plan", network, "--from", state, "--hour", "168")
-    assert 0.75 <= default["changes"]["least_capacity_kept"] < 0.97 <= told["changes"]["least_capacity_kept"]
+    assert (
+        0.75 <= default["changes"]["least_capacity_kept"] < 0.97 <= response["changes"]["least_capacity_kept"]
+    )
     # drain and undrain take 10 s each, qualifying 30 s, where the file says nothing else.
     longer = {
-        round(a["seconds"] - b["seconds"], 6) for a, b in zip(told["stages"], asked["stages"], strict=True)
+        round(a["seconds"] - b["seconds"], 6)
+        for a, b in zip(response["stages"], asked["stages"], strict=True)
     }
     assert longer == {50.0}
 
@@ -170,7 +173,7 @@ def test_forms(network: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "sentence"),
     [
         (["plan", "--capacity-floor", "1.5"], "1.5 is not in the range 0.0<=x<=1.0"),
         (["plan", "--hour", "-1"], "--hour"),
@@ -180,10 +183,10 @@ def test_forms(network: str, tmp_path: Path) -> None:
         (["pln"], "no command 'pln'; did you mean plan?"),
     ],
 )
-def test_a_wrong_option_is_an_error_in_one_sentence(network: str, words: list[str], told: str) -> None:
+def test_a_wrong_option_is_an_error_in_one_sentence(network: str, words: list[str], sentence: str) -> None:
     done = run(words[0], network, *words[1:])
     assert done.exit_code == 2
-    assert told in done.output
+    assert sentence in done.output
 
 
 @pytest.mark.parametrize(
@@ -276,7 +279,7 @@ def test_a_failure_is_answered_in_three_ways(network: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "sentence"),
     [
         ([], "Missing argument 'PART...': what fails, such as rack-3; or --each KIND"),
         (["rack-1", "--each", "rack"], "PART 'rack-1' cannot be combined with --each, which fails each part"),
@@ -284,10 +287,10 @@ def test_a_failure_is_answered_in_three_ways(network: str, tmp_path: Path) -> No
         (["--each", "rack", "--html", "x.html"], "--html cannot be combined with --each"),
     ],
 )
-def test_what_fails_is_reported_once(network: str, words: list[str], told: str) -> None:
+def test_what_fails_is_reported_once(network: str, words: list[str], sentence: str) -> None:
     done = run("fail", network, *words)
     assert done.exit_code == 2
-    assert told in done.output
+    assert sentence in done.output
 
 
 def test_a_failure_that_leaves_nothing_cuts_off_all(network: str, tmp_path: Path) -> None:
@@ -346,15 +349,15 @@ def test_growth_is_steps_with_what_they_disturb(network: str, tmp_path: Path) ->
     assert all(row["capacity_kept"] >= 0.5 and row["keeps_capacity_floor"] for row in rows)
     recorded = tmp_path / "d.csv"
     recorded.write_text("from,to,mbps\nblock-0,block-1,8000000\nblock-2,block-6,3000000\n")
-    told = run("grow", network, str(later), "--capacity-floor", "0.5", "--demand", str(recorded)).stdout
-    assert told.startswith("STEP ")
-    assert "less than the capacity floor" not in told
+    output = run("grow", network, str(later), "--capacity-floor", "0.5", "--demand", str(recorded)).stdout
+    assert output.startswith("STEP ")
+    assert "less than the capacity floor" not in output
     promised = answer("grow", network, str(later), "--capacity-floor", "0.9")
     short = [row["step"] for row in promised if not row["keeps_capacity_floor"]]
     assert short == ["block-3", "block-4", "block-5"], "modules are changed a quarter at a time"
-    told = run("grow", network, str(later), "--capacity-floor", "0.9").stdout
+    output = run("grow", network, str(later), "--capacity-floor", "0.9").stdout
     why = "because racks and modules are changed by hand"
-    assert f"block-3, block-4, block-5 keep less than the capacity floor of 0.9, {why}" in told
+    assert f"block-3, block-4, block-5 keep less than the capacity floor of 0.9, {why}" in output
     assert run("grow", network, network).stdout == "nothing to do: the networks are the same\n"
     done = run("grow", str(later), network)
     assert str(done.exception).startswith("racks: 8 of 32 is not allowed after 16 of 32")

@@ -118,13 +118,13 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
     page = tmp_path / "curve.html"
     done = run("link", "curve", "--mpi-db", "-32", "--mpi-db", "-20", "--out", str(page))
     assert done.exit_code == 0, done.output
-    said = done.stdout.splitlines()
-    assert "-7.27 dBm without either; mitigation gains 1.05 dB; soft FEC gains 1.61 dB" in said[0]
+    output = done.stdout.splitlines()
+    assert "-7.27 dBm without either; mitigation gains 1.05 dB; soft FEC gains 1.61 dB" in output[0]
     assert (
         "MPI -20 dB, BER 0.0002: no light is enough without either; mitigation: -6.64 dBm; soft FEC: never"
-        in said[1]
+        in output[1]
     )
-    assert said[2] == f"written to {page}"
+    assert output[2] == f"written to {page}"
     text = page.read_text(encoding="utf-8")
     assert "Plotly.newPlot" in text
     assert '<script src="http' not in text
@@ -322,9 +322,9 @@ def test_both_directions_are_reported_by_either_end(twin: FakeTwin) -> None:
     far_end = told(twin, f"trace/{BOTH_DIRTY}")["far_end"]
     here, there = printed("link", "budget", BOTH_DIRTY), printed("link", "budget", far_end)
     assert (here.pop("reverse"), there.pop("reverse")) == (there, here)
-    said = run("link", "budget", BOTH_DIRTY).stdout.splitlines()[-1]
-    assert said.startswith(f"worst the other way, at {far_end}: strand ")
-    assert f"BER {there['worst']['ber']:.2g}" in said
+    output = run("link", "budget", BOTH_DIRTY).stdout.splitlines()[-1]
+    assert output.startswith(f"worst the other way, at {far_end}: strand ")
+    assert f"BER {there['worst']['ber']:.2g}" in output
     assert printed(*OWN)["reverse"] is None
 
 

@@ -71,7 +71,7 @@ def test_forms(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "sentence"),
     [
         (["--return-loss-db", "x"], "'x' is not a valid float"),
         (["--cubes", "3"], "3 is not in the range 4<=x<=144"),
@@ -81,24 +81,24 @@ def test_forms(tmp_path: Path) -> None:
         (["--out", ""], "'' is not a valid path"),
     ],
 )
-def test_mistakes(words: list[str], told: str) -> None:
+def test_mistakes(words: list[str], sentence: str) -> None:
     done = run("pod", "qualify", *words)
     assert done.exit_code == 2
-    assert told in done.output
+    assert sentence in done.output
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "sentence"),
     [
         ("-9", "return-loss-db -9 dB: must be between -80 and -10 dB; the nearest is -10"),
         ("nan", "return-loss-db nan: not a number; must be between -80 and -10 dB"),
         ("30", "return-loss-db 30 dB: must be between -80 and -10 dB; did you mean -30?"),
     ],
 )
-def test_a_return_loss_out_of_range_is_refused_as_in_budgets(value: str, told: str) -> None:
+def test_a_return_loss_out_of_range_is_refused_as_in_budgets(value: str, sentence: str) -> None:
     raised = run("pod", "qualify", "--return-loss-db", value).exception
     assert isinstance(raised, InvalidInput)
-    assert str(raised) == told
+    assert str(raised) == sentence
 
 
 def test_the_group_lists_its_command() -> None:

@@ -113,8 +113,8 @@ def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
 def test_a_mistake_is_an_error_in_one_sentence(words: list[str], sentence: str) -> None:
     done = called(*words)
     error = done.exception
-    said = str(error) if isinstance(error, LightwaveError) else done.output
-    assert sentence in said
+    error_text = str(error) if isinstance(error, LightwaveError) else done.output
+    assert sentence in error_text
     assert (error.exit_code if isinstance(error, LightwaveError) else done.exit_code) == 2
 
 
@@ -154,8 +154,8 @@ def test_throughput_shows_that_it_counts_a_chips_own_share() -> None:
     """1x1x2: two chips with one link, which carries half of what each is said to send."""
     found = as_json("show", "1x1x2")
     assert found["all_to_all_throughput"] == 2.0
-    said = "all_to_all_throughput: with each chip's share to itself; 1/2 of it leave the chip"
-    assert said in str(found["notes"])
+    sentence = "all_to_all_throughput: with each chip's share to itself; 1/2 of it leave the chip"
+    assert sentence in str(found["notes"])
     for words in (("show", "1x1x2"), ("route", "1x1x2")):
         assert "links one way, a chip, its own share included" in called(*words).output
     assert "(N-1)/N of it leaves the chip" in called("suggest", "--chips", "2").output

@@ -32,16 +32,16 @@ def test_letters_are_listed_one_a_line_and_shown_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "sentence"),
     [
         ("dead-letters list", "no dead letter waits\n"),
         ("dead-letters list --all", "no dead letters\n"),
         ("requests list", "no request waits\n"),
     ],
 )
-def test_an_empty_list_is_reported_in_one_sentence(words: str, told: str) -> None:
+def test_an_empty_list_is_reported_in_one_sentence(words: str, sentence: str) -> None:
     with answering({URL: [as_json([])], "/v1/requests": [as_json([])]}) as twin:
-        assert lightwave(*words.split(), url=twin.url).stdout == told
+        assert lightwave(*words.split(), url=twin.url).stdout == sentence
 
 
 def test_a_replay_shows_its_outcome() -> None:

@@ -110,17 +110,17 @@ def test_a_switch_has_its_own_ports_and_no_more_than_a_pod_uses(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "sentence"),
     [
         (("pod-0/cube-1",), "ocs pod-0/cube-1: is not an OCS; must be a name such as pod-0/ocs-17"),
         (("pod-0/ocs-48",), "OCS 'pod-0/ocs-48': OCS 48 does not exist; must be between 0 and 47"),
         ((NAME, "--technology", "wavelength"), "wavelength has 100 ports a side"),
     ],
 )
-def test_each_mistake_is_an_error_in_one_sentence(words: tuple[str, ...], said: str) -> None:
+def test_each_mistake_is_an_error_in_one_sentence(words: tuple[str, ...], sentence: str) -> None:
     found = run("ocs", "matrix", *words)
     assert isinstance(found.exception, InvalidInput | NotFound)
-    assert said in str(found.exception)
+    assert sentence in str(found.exception)
 
 
 def test_parquet_goes_into_a_file() -> None:

@@ -20,8 +20,8 @@ def receipt(*outcome: tuple[str, dict[str, Any]], **more: Any) -> Answer:
     messages = [
         {"id": f"s/{n}", "cause": ID, "type": kind, "body": body} for n, (kind, body) in enumerate(outcome)
     ]
-    said = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": messages}
-    return as_json(said | more)
+    answer = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": messages}
+    return as_json(answer | more)
 
 
 def fault(name: str, target: str = OCS) -> dict[str, Any]:
@@ -40,17 +40,17 @@ def cube(*slices: str) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("active", "told"),
+    ("active", "sentence"),
     [
         ([HERE, BESIDE, fault(FAULT)], f"{OCS} is faulty already by pod-0/fault-9\n"),
         ([BESIDE, fault(FAULT)], ""),
     ],
 )
-def test_a_fault_upon_a_fault_is_reported_where_it_is_injected(active: list[Any], told: str) -> None:
+def test_a_fault_upon_a_fault_is_reported_where_it_is_injected(active: list[Any], sentence: str) -> None:
     with answering({"/v1/faults": [receipt(BEGAN), as_json(active)]}) as twin:
         done = lightwave("inject", "ocs", OCS, url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == f"{FAULT} began: ocs {OCS} ({ID})\n{told}"
+        assert done.stdout == f"{FAULT} began: ocs {OCS} ({ID})\n{sentence}"
         assert twin.asked[-1].query == "fabric=pod-0&state=active"
 
 
@@ -86,7 +86,7 @@ def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], clear
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"),
+    ("name", "requested"),
     [
         ("ocs-99", "pod-0/ocs-99"),
         ("pod-9", "pod-9"),
@@ -94,14 +94,14 @@ def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], clear
         ("nonsense", "nonsense"),
     ],
 )
-def test_faults_of_what_is_not_there_are_not_cleared_as_if_all_were_well(name: str, asked: str) -> None:
+def test_faults_of_what_is_not_there_are_not_cleared_as_if_all_were_well(name: str, requested: str) -> None:
     answers = {"/v1/faults": [as_json([])], "/v1/fabrics": [as_json([{"name": "pod-0"}])]}
     with answering(answers, otherwise=as_json({"error": f"{name}: no such part"}, 404)) as twin:
         done = lightwave("clear", "--all", name, url=twin.url)
         assert (done.returncode, done.stdout) == (NOT_FOUND, "")
         assert done.stderr == f"lightwave: {name}: no such part\n"
         assert twin.asked[-1].path == "/v1/events"
-        assert unquote(twin.asked[-1].query) == f"for={asked}&limit=1"
+        assert unquote(twin.asked[-1].query) == f"for={requested}&limit=1"
 
 
 def test_a_drain_shows_the_slices_that_still_run_there() -> None:
@@ -132,11 +132,11 @@ def test_a_slice_is_requested_by_an_owner_and_a_tier() -> None:
     with answering({"/v1/slices": [receipt(requested)]}) as twin:
         done = lightwave("request", "4x4x8", "--owner", "team-7", "--tier", "Filler", url=twin.url)
         assert (done.returncode, done.stdout) == (0, f"{SLICE} waits for room ({ID})\n")
-        asked = json.loads(twin.asked[0].body)
-        assert (asked["owner"], asked["tier"], asked["shape"]) == ("team-7", "filler", "4x4x8")
+        request = json.loads(twin.asked[0].body)
+        assert (request["owner"], request["tier"], request["shape"]) == ("team-7", "filler", "4x4x8")
         assert lightwave("request", "4x4x8", url=twin.url).returncode == 0
-        asked = json.loads(twin.asked[1].body)
-        assert (asked["owner"], asked["tier"]) == ("operator", "production")
+        request = json.loads(twin.asked[1].body)
+        assert (request["owner"], request["tier"]) == ("operator", "production")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_wait_for_a_missing_object_or_unknown_state_fails_at_once() -> None:
 
 @pytest.mark.parametrize("fabrics", [["pod-0"], ["pod-0", "pod-1"]])
 @pytest.mark.parametrize(
-    ("words", "name", "asked"),
+    ("words", "name", "requested"),
     [
         ("clear fault-10", "fault-10", "/v1/faults/NAME/clear?wait=10"),
         ("why ocs-17", "ocs-17", "/v1/why/NAME"),
@@ -205,13 +205,13 @@ def test_a_wait_for_a_missing_object_or_unknown_state_fails_at_once() -> None:
         ),
     ],
 )
-def test_one_fabric_need_not_be_named(fabrics: list[str], words: str, name: str, asked: str) -> None:
+def test_one_fabric_need_not_be_named(fabrics: list[str], words: str, name: str, requested: str) -> None:
     whole = f"pod-0/{name}" if len(fabrics) == 1 else name
     with answering({"/v1/fabrics": [as_json([{"name": name} for name in fabrics])]}) as twin:
         lightwave(*words.split(), url=twin.url)
         last = twin.asked[-1]
         found = f"{last.path}?{unquote(last.query)}".removesuffix("?")
-        assert found == asked.replace("NAME", whole)
+        assert found == requested.replace("NAME", whole)
 
 
 def test_completion_proposes_only_faults_that_can_be_cleared() -> None:
@@ -233,7 +233,7 @@ LOOPED = {"end": 1191, "expected_db": 2.4, "loss_db": 2.4, "log10_ber": -6.0, "v
 
 
 @pytest.mark.parametrize(
-    ("measured", "told"),
+    ("measured", "sentence"),
     [
         ({}, "2.4000 dB out and back, expected 2.4000 dB, BER 1.0e-06: as made"),
         (
@@ -246,15 +246,15 @@ LOOPED = {"end": 1191, "expected_db": 2.4, "loss_db": 2.4, "log10_ber": -6.0, "v
         ),
     ],
 )
-def test_a_link_test_is_reported_in_a_line(measured: dict[str, Any], told: str) -> None:
+def test_a_link_test_is_reported_in_a_line(measured: dict[str, Any], sentence: str) -> None:
     end = "pod-0/cube-12/+y/7"
     message = {"id": "s/0", "cause": ID, "type": "LinkTested", "body": LOOPED | measured, "about": [end]}
-    said = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [message]}
-    with answering({f"/v1/links/{end}/test": [as_json(said)]}) as twin:
+    answer = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [message]}
+    with answering({f"/v1/links/{end}/test": [as_json(answer)]}) as twin:
         done = lightwave("ocs", "test", end, url=twin.url)
         assert done.returncode == 0
         assert done.stdout.startswith(f"{end}: ")
-        assert done.stdout.endswith(f"{told} ({ID})\n")
+        assert done.stdout.endswith(f"{sentence} ({ID})\n")
 
 
 def test_an_ocs_is_shown_as_a_device() -> None:
@@ -267,8 +267,8 @@ def test_an_ocs_is_shown_as_a_device() -> None:
     }
     row |= {"factory_insertion_loss_db": 1.25, "accuracy_db": 0.1, "slice": SLICE}
     port = {"key": "1A", "label": "N0", "state": "normal", "oper_status": "down"}
-    said = {"name": OCS, "oper_status": "up", "ports_a_side": 136, "ports": [port], "cross_connects": [row]}
-    with answering({f"/v1/ocs/{OCS}/management": [as_json(said)]}) as twin:
+    answer = {"name": OCS, "oper_status": "up", "ports_a_side": 136, "ports": [port], "cross_connects": [row]}
+    with answering({f"/v1/ocs/{OCS}/management": [as_json(answer)]}) as twin:
         done = lightwave("ocs", "show", OCS, url=twin.url)
         assert done.returncode == 0
         first, ports, _, only = done.stdout.splitlines()
@@ -280,14 +280,16 @@ def test_an_ocs_is_shown_as_a_device() -> None:
 def test_a_manual_cross_connect_is_shown_with_its_requester() -> None:
     row = {"key": "1A-5B", "a_side": "1A", "b_side": "5B", "oper_status": "tuned", "reason": None}
     more = {"factory_insertion_loss_db": 1.25, "accuracy_db": 0.1, "slice": None, "made_by": ID}
-    said = {"name": OCS, "oper_status": "up", "ports_a_side": 136, "ports": []}
-    with answering({f"/v1/ocs/{OCS}/management": [as_json(said | {"cross_connects": [row | more]})]}) as twin:
+    answer = {"name": OCS, "oper_status": "up", "ports_a_side": 136, "ports": []}
+    with answering(
+        {f"/v1/ocs/{OCS}/management": [as_json(answer | {"cross_connects": [row | more]})]}
+    ) as twin:
         done = lightwave("ocs", "show", OCS, url=twin.url)
     assert done.stdout.splitlines()[-1].split() == ["1A-5B", "tuned", "1.2500", "0.1000", ID, "-"]
 
 
 @pytest.mark.parametrize(
-    ("verb", "kind", "refused", "not_tried", "code", "told"),
+    ("verb", "kind", "refused", "not_tried", "code", "sentence"),
     [
         ("connect", "CrossConnectsTaken", [], [], 0, "1A-5B taken, and mirrors turn"),
         (
@@ -298,16 +300,16 @@ def test_a_manual_cross_connect_is_shown_with_its_requester() -> None:
     ],
 )
 def test_the_outcome_of_cross_connects_is_one_line(
-    verb: str, kind: str, refused: Any, not_tried: Any, code: int, told: str
+    verb: str, kind: str, refused: Any, not_tried: Any, code: int, sentence: str
 ) -> None:
     body = {"ocs": 17, "circuits": [[0, 4]], "refused": refused, "not_tried": not_tried}
     about = [f"{OCS}/N0", f"{OCS}/S4"]
     message = {"id": "ocs@pod-0/0", "cause": ID, "type": kind, "body": body, "about": about}
-    said = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [message]}
+    answer = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [message]}
     path = f"/v1/ocs/{OCS}/cross-connects" + ("/remove" if verb == "disconnect" else "")
-    with answering({path: [as_json(said)]}) as twin:
+    with answering({path: [as_json(answer)]}) as twin:
         done = lightwave("ocs", verb, OCS, "1A:5B", "2A-6B", "--go-on", url=twin.url)
-        assert (done.returncode, done.stdout) == (code, f"{OCS}: {told} ({ID})\n")
+        assert (done.returncode, done.stdout) == (code, f"{OCS}: {sentence} ({ID})\n")
         sent = json.loads(twin.asked[0].body)
     assert sent == {"cross_connects": ["1A-5B", "2A-6B"], "error_mode": "ignore-error"}
 

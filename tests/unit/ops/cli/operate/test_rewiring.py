@@ -38,16 +38,17 @@ def receipt(*outcome: tuple[str, dict[str, Any]], **more: Any) -> Answer:
     rows = [
         {"id": f"t/{n}", "cause": ID, "type": kind, "body": body} for n, (kind, body) in enumerate(outcome)
     ]
-    said = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": rows}
-    return as_json(said | more)
+    answer = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": rows}
+    return as_json(answer | more)
 
 
 def ended(outcome: str, reason: str) -> Answer:
-    return as_json([{"at_us": 5, "body": {"rewiring": NAME, "outcome": outcome, "reason": reason}}])
+    body = {"rewiring": NAME, "outcome": outcome, "reason": reason}
+    return as_json([{"at_us": 5, "type": "RewiringEnded", "body": body}])
 
 
 @pytest.mark.parametrize(
-    ("outcome", "told"),
+    ("outcome", "sentence"),
     [
         (("RewiringPlanned", PLAN), PLANNED),
         (
@@ -58,11 +59,11 @@ def ended(outcome: str, reason: str) -> Answer:
     ],
 )
 def test_a_plan_shows_its_changes_or_why_there_are_none(
-    outcome: tuple[str, dict[str, Any]], told: str
+    outcome: tuple[str, dict[str, Any]], sentence: str
 ) -> None:
     with answering({"/v1/rewirings": [receipt(outcome)]}) as twin:
         done = lightwave("dcn", "plan", "--live", "--key", "spring", url=twin.url)
-        assert (done.returncode, done.stdout, done.stderr) == (0, f"{told} ({ID})\n", "")
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{sentence} ({ID})\n", "")
         (asked,) = twin.asked
         assert (json.loads(asked.body), asked.headers["idempotency-key"]) == ({"dcn": None}, "spring")
 
@@ -111,7 +112,7 @@ def test_a_refused_plan_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verb", "outcome", "told"),
+    ("verb", "outcome", "sentence"),
     [
         ("approve", [("RewiringApproved", {"rewiring": NAME})], f"{NAME} approved; it starts now"),
         (
@@ -124,12 +125,12 @@ def test_a_refused_plan_is_a_failure() -> None:
     ],
 )
 def test_the_outcome_of_a_rewiring_request_is_reported(
-    verb: str, outcome: list[tuple[str, dict[str, Any]]], told: str
+    verb: str, outcome: list[tuple[str, dict[str, Any]]], sentence: str
 ) -> None:
     answers = {f"/v1/rewirings/{NAME}/{verb}": [receipt(*outcome)]}
     with answering(answers) as twin:
         done = lightwave("dcn", verb, NAME, "--comment", "night", url=twin.url)
-        assert (done.returncode, done.stdout, done.stderr) == (0, f"{told} ({ID})\n", "")
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{sentence} ({ID})\n", "")
         assert "comment=night" in twin.asked[-1].query
 
 

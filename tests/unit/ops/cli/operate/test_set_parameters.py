@@ -21,8 +21,8 @@ RATE = "failures.host_per_day"
 def receipt(changes: list[dict[str, Any]], **more: object) -> Answer:
     message = {"id": "failures@pod-0/1", "cause": ID, "type": "ParametersChanged", "body": {}}
     message["body"] = {"changes": changes}
-    said = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [message]}
-    return as_json(said | more)
+    answer = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [message]}
+    return as_json(answer | more)
 
 
 CHANGED = {"name": RATE, "value": 0.002, "was": 0.0008}

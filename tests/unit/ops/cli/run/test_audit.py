@@ -17,9 +17,9 @@ def test_a_twin_kept_elsewhere_is_audited_there(monkeypatch: pytest.MonkeyPatch)
     about = {"runtime": "embedded", "version": "1.0", "place": "/no/such/folder"}
     with answering({"/v1/twin": [as_json(about)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
-        said = CliRunner().invoke(root, ["audit"])
-    assert isinstance(said.exception, NotFound)
-    assert "its folder /no/such/folder is not on this machine" in str(said.exception)
+        done = CliRunner().invoke(root, ["audit"])
+    assert isinstance(done.exception, NotFound)
+    assert "its folder /no/such/folder is not on this machine" in str(done.exception)
 
 
 def test_a_named_twin_that_does_not_answer_is_not_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,9 +31,9 @@ def test_the_folder_of_the_named_twin_is_looked_at(tmp_path: Path, monkeypatch: 
     about = {"runtime": "embedded", "version": "1.0", "place": str(tmp_path)}
     with answering({"/v1/twin": [as_json(about)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
-        said = CliRunner().invoke(root, ["audit"])
-    assert isinstance(said.exception, NotFound)
-    assert str(said.exception) == f"data folder {tmp_path}: holds no twin"
+        done = CliRunner().invoke(root, ["audit"])
+    assert isinstance(done.exception, NotFound)
+    assert str(done.exception) == f"data folder {tmp_path}: holds no twin"
 
 
 def test_a_live_twin_is_audited_by_its_name_and_without_jobs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,7 @@ NO_LINKS = "0 of 9 links lost, 0.00% of all capacity, at 0 blocks"
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "sentence"),
     [
         ({"circuits_fixed": 1_830}, "1,830 circuits cannot be changed until the fault ends"),
         ({"circuits_fixed": 1}, "1 circuit cannot be changed until the fault ends"),
@@ -171,7 +171,7 @@ NO_LINKS = "0 of 9 links lost, 0.00% of all capacity, at 0 blocks"
         ),
     ],
 )
-def test_a_loss_without_links_shows_what_it_is(more: dict[str, Any], said: str) -> None:
+def test_a_loss_without_links_shows_what_it_is(more: dict[str, Any], sentence: str) -> None:
     carried = {"use": 0.7, "served": 1.0, "bound": 0.7, "transit": 0.1, "path": 1.1, "cut_off": 0}
     lost = {
         "target": "dcn-0/control-1",
@@ -193,5 +193,5 @@ def test_a_loss_without_links_shows_what_it_is(more: dict[str, Any], said: str) 
         twin.otherwise = as_json(lost | more)
         result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", "dcn-0/control-1"])
     lines = result.output.splitlines()
-    assert said in lines
+    assert sentence in lines
     assert "traffic does not change" in lines

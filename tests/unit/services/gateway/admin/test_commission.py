@@ -53,9 +53,9 @@ def ask(client: Client, body: dict[str, Any], key: str | None = None) -> Any:
 
 
 def refusal(client: Client, body: dict[str, Any], key: str | None = None) -> str:
-    said = ask(client, body, key)
-    assert said.status_code == 422, said.text
-    return str(said.json()["error"])
+    answer = ask(client, body, key)
+    assert answer.status_code == 422, answer.text
+    return str(answer.json()["error"])
 
 
 @pytest.mark.slow("three days of a driven twin")
@@ -138,8 +138,8 @@ def test_while_time_stands_still_a_fabric_is_still_to_join(tmp_path: Any) -> Non
     client = twin.client()
     twin.twin.stop()
     twin._loop.join()
-    said = client.post("/v1/fabrics", json=ASKED)
-    assert (said.status_code, said.json()["status"]) == (202, "received")
+    answer = client.post("/v1/fabrics", json=ASKED)
+    assert (answer.status_code, answer.json()["status"]) == (202, "received")
     assert (
         "name pod-1: is already a fabric of campus, or requested as one; fabric names are unique"
         in refusal(client, ASKED)
@@ -271,9 +271,9 @@ def test_what_may_not_join_changes_nothing(
 
 def test_a_store_that_was_emptied_does_not_say_that_there_is_no_such_site(twin: DrivenTwin) -> None:
     emptied = twin.client(unready=lambda: ["Redis at r no longer has a twin"])
-    said = ask(emptied, ASKED | {"site": "lost"})
-    assert said.status_code == 503
-    assert said.json()["error"] == "site 'lost': cannot be looked up now: Redis at r no longer has a twin"
+    answer = ask(emptied, ASKED | {"site": "lost"})
+    assert answer.status_code == 503
+    assert answer.json()["error"] == "site 'lost': cannot be looked up now: Redis at r no longer has a twin"
     assert refusal(twin.client(), ASKED | {"site": "lost"}).startswith(
         "site 'lost': no such site; must be one of campus, annex; sites are only created with"
     )

@@ -75,10 +75,10 @@ def test_a_replay_is_one_new_request_however_often_it_is_requested(twin: DrivenT
 
 
 def test_a_replay_under_a_key_that_was_used_does_nothing_twice(twin: DrivenTwin, client: Client) -> None:
-    said = client.post("/v1/cubes/pod-0/cube-1/drain?wait=20", headers={"Idempotency-Key": "k-1"}).json()
+    answer = client.post("/v1/cubes/pod-0/cube-1/drain?wait=20", headers={"Idempotency-Key": "k-1"}).json()
     twin.dead_letters.put("pod-0:9", FOREIGN, stray(DrainCube(cube="pod-0/cube-1", key="k-1")))
     replayed = client.post(f"{URL}/pod-0:9/replay?wait=20").json()
-    assert (replayed["id"], replayed["repeated"]) == (said["id"], True)
+    assert (replayed["id"], replayed["repeated"]) == (answer["id"], True)
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_only_an_administrator_replays_and_drops(twin: DrivenTwin) -> None:
 
 
 def test_cross_connects_are_requested_again_as_they_were(twin: DrivenTwin, client: Client) -> None:
-    asked = CreateCrossConnects(ocs="pod-0/ocs-3", cross_connects=("1A-5B",), error_mode="ignore-error")
-    twin.dead_letters.put("pod-0:9", FOREIGN, stray(asked))
-    twin.dead_letters.put("pod-0:10", FOREIGN, stray(asked.model_copy(update={"ocs": "pod-0/ocs-99"})))
+    request = CreateCrossConnects(ocs="pod-0/ocs-3", cross_connects=("1A-5B",), error_mode="ignore-error")
+    twin.dead_letters.put("pod-0:9", FOREIGN, stray(request))
+    twin.dead_letters.put("pod-0:10", FOREIGN, stray(request.model_copy(update={"ocs": "pod-0/ocs-99"})))
     receipt = client.post(f"{URL}/pod-0:9/replay?wait=20").json()
     assert [message["type"] for message in receipt["outcome"]] == ["CrossConnectsTaken"]
     assert client.post(f"{URL}/pod-0:10/replay").status_code == 422

@@ -32,8 +32,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[PLAN])
     client = twin.client()
     for fabric, shape in (("pod-0", "4x4x8"), ("pod-0", "4x4x4"), ("pod-0", "4x4x4"), ("pod-1", "4x4x8")):
-        asked = {"fabric": fabric, "shape": shape}
-        assert client.post("/v1/slices", json=asked, params={"wait": 20}).status_code == 200
+        request = {"fabric": fabric, "shape": shape}
+        assert client.post("/v1/slices", json=request, params={"wait": 20}).status_code == 200
     assert client.post("/v1/slices/pod-0/slice-2/release", params={"wait": 20}).status_code == 200
     twin.advance(0.1)
     yield client
@@ -108,14 +108,14 @@ def test_the_command_shows_it_in_words_and_as_data(client: Client, monkeypatch: 
     found, clock = impact(client, "pod-0/ocs-17"), client.get("/v1/clock").json()
     with answering({"/v1/impact/pod-0/ocs-17": [as_json(found)], "/v1/clock": [as_json(clock)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
-        said = CliRunner().invoke(root, ["impact", "pod-0/ocs-17"])
+        done = CliRunner().invoke(root, ["impact", "pod-0/ocs-17"])
         data = CliRunner().invoke(root, ["impact", "pod-0/ocs-17", "-o", "json"])
-    assert said.exit_code == 0, said.output
-    assert said.output.splitlines()[:2] == [
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[:2] == [
         "pod-0/ocs-17 goes out of use",
         "concerned: 3 links, 3 cubes, 6 hosts, 6 chips, 2 slices",
     ]
-    assert "pod-0/slice-1" in said.output
+    assert "pod-0/slice-1" in done.output
     assert json.loads(data.output) == found
 
 
@@ -138,9 +138,9 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
         twin.advance(1)
         before = impact(client, port)
         assert (len(before["link_ends"]) > 0, before["note"]) == (True, None)
-        asked = {"json": {"kind": "port", "target": port}, "params": {"wait": 20}}
+        request = {"json": {"kind": "port", "target": port}, "params": {"wait": 20}}
         key = {"Idempotency-Key": "while it worked"}
-        client.post("/v1/faults", **asked, headers=key)
+        client.post("/v1/faults", **request, headers=key)
         for _ in range(200):
             twin.advance(60)
             patches = client.get("/v1/ocs/pod-0/ocs-17").json()["patches"]
@@ -157,12 +157,12 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
             == f"{port} is permanently dead; its fibre is at {spare}: nothing depends on it any more"
         )
         assert (left["links"], left["link_ends"], left["slices"]) == ([], [], [])
-        again = client.post("/v1/faults", **asked)
+        again = client.post("/v1/faults", **request)
         assert again.status_code == 422
         assert again.json()["error"] == (
             f"target '{port}': is permanently dead; its fibre is at {spare}; must be a working port"
         )
-        assert client.post("/v1/faults", **asked, headers=key).json()["repeated"] is True
+        assert client.post("/v1/faults", **request, headers=key).json()["repeated"] is True
     finally:
         twin.close()
 
@@ -179,5 +179,7 @@ def test_an_ocs_that_latches_takes_nothing_with_it(tmp_path: Path) -> None:
         found = impact(twin.client(), "pod-0/ocs-17")
     finally:
         twin.close()
-    said = "pod-0/ocs-17 keeps its circuits without power (robotic), but takes no commands until it is back"
-    assert (found["note"], found["links"], found["link_ends"]) == (said, [], [])
+    sentence = (
+        "pod-0/ocs-17 keeps its circuits without power (robotic), but takes no commands until it is back"
+    )
+    assert (found["note"], found["links"], found["link_ends"]) == (sentence, [], [])

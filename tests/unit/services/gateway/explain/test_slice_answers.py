@@ -25,10 +25,10 @@ def ask_for(client: Client, shape: str, **more: Any) -> str:
 
 
 def test_a_plan_is_what_happens_then(client: Client) -> None:
-    told = client.get("/v1/plan/slices?shape=4x4x8&owner=team-1&tier=research").json()
-    assert (told["decision"], told["circuits_made"], told["circuits_kept"]) == ("placed", 192, 0)
+    answer = client.get("/v1/plan/slices?shape=4x4x8&owner=team-1&tier=research").json()
+    assert (answer["decision"], answer["circuits_made"], answer["circuits_kept"]) == ("placed", 192, 0)
     name = ask_for(client, "4x4x8", owner="team-1", tier="research")
-    assert client.get(f"/v1/slices/{name}").json()["cubes"] == told["cubes"]
+    assert client.get(f"/v1/slices/{name}").json()["cubes"] == answer["cubes"]
 
 
 def test_nothing_happens_by_requesting(client: Client, twin: DrivenTwin) -> None:
@@ -41,10 +41,10 @@ def test_nothing_happens_by_requesting(client: Client, twin: DrivenTwin) -> None
 def test_victims_are_named_with_what_they_lose(client: Client, twin: DrivenTwin) -> None:
     victim = ask_for(client, "4x8x8", tier="filler")
     twin.advance(1)
-    told = client.get("/v1/plan/slices?shape=4x4x4").json()
-    assert told["decision"] == "claims"
-    assert [(row["slice"], row["moves_to"]) for row in told["leavers"]] == [(victim, None)]
-    assert told["start"]["basis"] == "claim"
+    answer = client.get("/v1/plan/slices?shape=4x4x4").json()
+    assert answer["decision"] == "claims"
+    assert [(row["slice"], row["moves_to"]) for row in answer["leavers"]] == [(victim, None)]
+    assert answer["start"]["basis"] == "claim"
 
 
 def test_a_slice_on_a_hot_cube_is_reported_it_and_the_cube_explains_why(
@@ -56,8 +56,8 @@ def test_a_slice_on_a_hot_cube_is_reported_it_and_the_cube_explains_why(
     assert client.get(f"/v1/explain/slices/{name}").json()["obstacles"] == []
     client.post("/v1/faults", json={"kind": "cooling", "target": cube}, params=WAIT)
     twin.advance(0.05)
-    told = client.get(f"/v1/explain/slices/{name}").json()
-    assert told["obstacles"] == [{"kind": "cube", "name": cube, "why": "too hot: its chips are throttled"}]
+    answer = client.get(f"/v1/explain/slices/{name}").json()
+    assert answer["obstacles"] == [{"kind": "cube", "name": cube, "why": "too hot: its chips are throttled"}]
     assert client.get(f"/v1/cubes/{cube}").json()["throttled"]
     chain = [message["type"] for message in client.get(f"/v1/why/{cube}").json()]
     assert chain == ["CubeOverheated", "FaultBegan", "InjectFault"]
@@ -67,17 +67,17 @@ def test_who_waits_is_reported_what_is_in_its_way_and_when_it_starts(client: Cli
     holder = ask_for(client, "4x4x16", duration_s=7_200)
     first = ask_for(client, "4x4x16", duration_s=3_600)
     second = ask_for(client, "4x4x12", duration_s=60)
-    told = client.get(f"/v1/explain/slices/{first}").json()
-    assert (told["state"], told["queue_position"], told["queue_length"]) == ("queued", 1, 2)
-    assert told["reason"] == "first in line; needs 4 healthy idle cubes: of 4 cubes, 0 idle and 4 used"
-    assert told["start"]["basis"] == "promise"
-    assert told["start"]["depends_on"] == [holder]
-    assert [row["name"] for row in told["obstacles"]] == [holder]
-    assert told["largest_now"] is None
-    assert [row["type"] for row in told["history"]] == ["SliceRequested"]
+    answer = client.get(f"/v1/explain/slices/{first}").json()
+    assert (answer["state"], answer["queue_position"], answer["queue_length"]) == ("queued", 1, 2)
+    assert answer["reason"] == "first in line; needs 4 healthy idle cubes: of 4 cubes, 0 idle and 4 used"
+    assert answer["start"]["basis"] == "promise"
+    assert answer["start"]["depends_on"] == [holder]
+    assert [row["name"] for row in answer["obstacles"]] == [holder]
+    assert answer["largest_now"] is None
+    assert [row["type"] for row in answer["history"]] == ["SliceRequested"]
     after = client.get(f"/v1/explain/slices/{second}").json()
     assert after["start"]["basis"] == "estimate"
-    assert after["start"]["at_us"] > told["start"]["at_us"]
+    assert after["start"]["at_us"] > answer["start"]["at_us"]
     assert "only the first in line has a promise" in after["start"]["reason"]
 
 
@@ -86,8 +86,8 @@ def test_the_history_has_choices_with_what_others_would_have_cost(client: Client
     twin.advance(1)
     client.post("/v1/faults", json={"kind": "host", "target": "pod-0/cube-0/host-1"}, params=WAIT)
     twin.advance(1)
-    told = client.get(f"/v1/explain/slices/{name}").json()
-    (chosen,) = [row for row in told["history"] if row["choice"] is not None]
+    answer = client.get(f"/v1/explain/slices/{name}").json()
+    (chosen,) = [row for row in answer["history"] if row["choice"] is not None]
     costs = {choice: cost for choice, cost in chosen["costs_chip_us"].items() if cost is not None}
     assert chosen["choice"] == "swap"
     assert costs["swap"] == min(costs.values())
@@ -99,8 +99,8 @@ def test_who_comes_back_has_in_its_history_what_it_lost(client: Client, twin: Dr
     twin.advance(1)
     ask_for(client, "4x4x4")
     twin.advance(1)
-    told = client.get(f"/v1/explain/slices/{victim}").json()
-    assert [row["lost_chip_us"] for row in told["history"] if row["type"] == "SliceRequeued"] == [0]
+    answer = client.get(f"/v1/explain/slices/{victim}").json()
+    assert [row["lost_chip_us"] for row in answer["history"] if row["type"] == "SliceRequeued"] == [0]
 
 
 def test_a_promise_comes_with_how_estimates_fared_lately(client: Client, twin: DrivenTwin) -> None:
@@ -108,9 +108,9 @@ def test_a_promise_comes_with_how_estimates_fared_lately(client: Client, twin: D
     twin.advance(1)
     assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
     ask_for(client, "4x4x16", duration_s=7_200)
-    told = client.get("/v1/plan/slices?shape=4x4x16").json()["start"]
-    assert told["basis"] == "promise"
-    assert told["recent_estimates"] == ("of 1 slice that ended in the last 7 days, 0 overran the estimate")
+    answer = client.get("/v1/plan/slices?shape=4x4x16").json()["start"]
+    assert answer["basis"] == "promise"
+    assert answer["recent_estimates"] == ("of 1 slice that ended in the last 7 days, 0 overran the estimate")
 
 
 def test_a_request_leads_to_its_slice_by_key_and_by_id(client: Client) -> None:
@@ -157,18 +157,18 @@ def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> N
     for _ in range(20):
         shape = random.choice(["4x4x4", "1x1x1", "2x4x4", "4x4x8", "8x8x8", "16x16x16"])
         tier, duration_s = random.choice(["production", "research", "filler"]), random.choice([600, 36_000])
-        told = client.get(f"/v1/plan/slices?shape={shape}&tier={tier}&duration_s={duration_s}").json()
+        answer = client.get(f"/v1/plan/slices?shape={shape}&tier={tier}&duration_s={duration_s}").json()
         name = ask_for(client, shape, tier=tier, duration_s=duration_s)
         row = client.get(f"/v1/slices/{name}").json()
-        decisions.add(told["decision"])
-        if told["decision"] == "waits":
-            assert (row["reason"], row["queue_position"]) == (told["reason"], told["queue_position"])
+        decisions.add(answer["decision"])
+        if answer["decision"] == "waits":
+            assert (row["reason"], row["queue_position"]) == (answer["reason"], answer["queue_position"])
         elif row["state"] == "queued":  # until those in its way have left
-            cubes = ", ".join(cube.removeprefix("pod-0/") for cube in told["cubes"])
+            cubes = ", ".join(cube.removeprefix("pod-0/") for cube in answer["cubes"])
             assert row["reason"].startswith(f"gets {cubes} when ")
-            assert told["decision"] == "claims"
+            assert answer["decision"] == "claims"
         else:
-            assert row["cubes"] == told["cubes"]
+            assert row["cubes"] == answer["cubes"]
     driven.close()
     assert decisions >= {"waits", "claims"}
 

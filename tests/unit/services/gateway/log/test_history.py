@@ -171,17 +171,17 @@ def test_without_ticks(twin: TwinPorts, messages: list[Envelope]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "sentence"),
     [
         ("pod-0/slice-99", "no message on the log of pod-0 is about it"),
         ("pod-0/ocs-99", "no message on the log of pod-0 is about it"),
         ("pod-7/ocs-1", "no such fabric"),
     ],
 )
-def test_a_name_that_nothing_has(twin: TwinPorts, name: str, said: str) -> None:
-    with pytest.raises(NotFound, match=said):
+def test_a_name_that_nothing_has(twin: TwinPorts, name: str, sentence: str) -> None:
+    with pytest.raises(NotFound, match=sentence):
         history.log_query(twin, LogFilter(FABRIC, name=name))
-    with pytest.raises(NotFound, match=said):
+    with pytest.raises(NotFound, match=sentence):
         history.cause_chain(twin, name)
 
 

@@ -68,10 +68,10 @@ def test_a_job_over_pods_is_measured_by_what_the_network_gives_it(tmp_path: Path
     twin.advance(0.5)
     client = twin.client()
     assert client.get("/metrics").text.count("lightwave_dcn_job_") == 4, "names and kinds alone"
-    asked = client.post("/v1/slices", params=WAIT, json={"shape": "4x4x8", "pods": 2})
+    answer = client.post("/v1/slices", params=WAIT, json={"shape": "4x4x8", "pods": 2})
     (job,) = {
         message["body"]["multislice"]["job"]
-        for message in asked.json()["outcome"]
+        for message in answer.json()["outcome"]
         if message["type"] == "SliceRequested"
     }
     twin.advance(1)

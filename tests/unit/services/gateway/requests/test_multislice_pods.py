@@ -63,7 +63,7 @@ def pods_of(answer: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("said", "pods"),
+    ("expected", "pods"),
     [
         ({"pods": 2}, ["pod-0", "pod-1"]),
         ({"pods": "2", "fabric": "pod-3"}, ["pod-3", "pod-0"]),
@@ -75,10 +75,10 @@ def pods_of(answer: Any) -> list[str]:
     ],
 )
 def test_a_job_gets_the_next_pods_that_can_hold_it(
-    twin: DrivenTwin, said: dict[str, Any], pods: list[str] | None
+    twin: DrivenTwin, expected: dict[str, Any], pods: list[str] | None
 ) -> None:
     client = twin.client()
-    answer = ask(client, **said)
+    answer = ask(client, **expected)
     assert answer.status_code == 200, answer.json()
     names = [m["body"]["slice"] for m in answer.json()["outcome"] if m["type"] == "SliceRequested"]
     if pods is not None:
@@ -93,7 +93,7 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("expected", "sentence"),
     [
         (
             {"pods": 1},
@@ -151,9 +151,9 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(
-    twin: DrivenTwin, said: dict[str, Any], sentence: str
+    twin: DrivenTwin, expected: dict[str, Any], sentence: str
 ) -> None:
-    answer = ask(twin.client(), **said)
+    answer = ask(twin.client(), **expected)
     assert answer.status_code in (400, 422)
     assert answer.json()["error"].startswith(sentence)
 

@@ -43,10 +43,10 @@ def ask(client: Client, path: str, body: object = None, *, status: int = 200, **
 
 def refusal(client: Client, path: str) -> tuple[str, str]:
     """(type of the message that refuses a request on the log, the reason that is told)."""
-    said = ask(client, path, status=409)
-    assert (said["status"], said["complete"], said["error"]) == ("refused", True, said["reason"])
-    (message,) = [m for m in said["outcome"] if m["id"] == said["refused_by"]]
-    return message["type"], said["reason"]
+    answer = ask(client, path, status=409)
+    assert (answer["status"], answer["complete"], answer["error"]) == ("refused", True, answer["reason"])
+    (message,) = [m for m in answer["outcome"] if m["id"] == answer["refused_by"]]
+    return message["type"], answer["reason"]
 
 
 def types(said: Any) -> list[str]:
@@ -57,11 +57,11 @@ def types(said: Any) -> list[str]:
 
 
 def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
-    said = ask(client, "slices", {"shape": "4x4x8", "twisted": True, "priority": 5, "duration_s": 7200.5})
-    assert said["status"] == "accepted"
-    assert types(said) == ["SliceRequested", "SliceAdmitted", "ConnectCircuits"]
-    request = next(m for m in twin.messages() if m["id"] == said["id"])
-    assert request["at_us"] == said["at_us"]
+    answer = ask(client, "slices", {"shape": "4x4x8", "twisted": True, "priority": 5, "duration_s": 7200.5})
+    assert answer["status"] == "accepted"
+    assert types(answer) == ["SliceRequested", "SliceAdmitted", "ConnectCircuits"]
+    request = next(m for m in twin.messages() if m["id"] == answer["id"])
+    assert request["at_us"] == answer["at_us"]
     assert request["body"] == {
         "shape": [4, 4, 8],
         "twisted": True,
@@ -71,7 +71,7 @@ def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
         "duration_us": 7_200_500_000,
         "recovery": None,
     }
-    name = said["outcome"][0]["body"]["slice"]
+    name = answer["outcome"][0]["body"]["slice"]
     twin.advance(1)
     assert client.get(f"/v1/slices/{name}").json()["state"] in ("running", "degraded")
     assert "SliceCompleted" in types(ask(client, f"slices/{name}/release"))
@@ -79,8 +79,8 @@ def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
 
 
 def test_a_slice_is_requested_in_the_name_of_its_owner(client: Client) -> None:
-    said = ask(client, "slices", {"shape": "2x4x4", "owner": "team-7", "tier": "filler"})
-    name = said["outcome"][0]["body"]["slice"]
+    answer = ask(client, "slices", {"shape": "2x4x4", "owner": "team-7", "tier": "filler"})
+    name = answer["outcome"][0]["body"]["slice"]
     row = client.get(f"/v1/slices/{name}").json()
     assert (row["owner"], row["tier"], row["restarts"]) == ("team-7", "filler", 0)
     for query in ("owner=team-7", "tier=filler&owner=team-7", "restarts=0&owner=team-7"):
@@ -90,16 +90,16 @@ def test_a_slice_is_requested_in_the_name_of_its_owner(client: Client) -> None:
 
 
 def test_a_slice_shows_what_may_be_done_when_hardware_fails(client: Client) -> None:
-    said = ask(client, "slices", {"shape": "4x4x4", "recovery": "swap,route:2%,wait"})
-    name = said["outcome"][0]["body"]["slice"]
+    answer = ask(client, "slices", {"shape": "4x4x4", "recovery": "swap,route:2%,wait"})
+    name = answer["outcome"][0]["body"]["slice"]
     assert client.get(f"/v1/slices/{name}").json()["recovery"] == "swap,route:2%,wait"
     ask(client, f"slices/{name}/release")
 
 
 def test_a_fault_begins_and_is_cleared(client: Client) -> None:
-    said = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-3/N5", "duration_s": 60})
-    assert types(said)[0] == "FaultBegan"
-    fault = said["outcome"][0]["body"]["fault"]
+    answer = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-3/N5", "duration_s": 60})
+    assert types(answer)[0] == "FaultBegan"
+    fault = answer["outcome"][0]["body"]["fault"]
     assert client.get(f"/v1/faults/{fault}").json()["state"] == "active"
     part = ask(client, "faults/pod-1/ocs-3/clear", status=422)["error"]
     assert part == (
@@ -113,7 +113,7 @@ def test_a_fault_begins_and_is_cleared(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "status", "told"),
+    ("path", "body", "status", "sentence"),
     [
         (
             "faults",
@@ -136,9 +136,9 @@ def test_a_fault_begins_and_is_cleared(client: Client) -> None:
     ],
 )
 def test_a_refusal_names_field_value_and_what_is_allowed(
-    client: Client, path: str, body: dict[str, Any], status: int, told: str
+    client: Client, path: str, body: dict[str, Any], status: int, sentence: str
 ) -> None:
-    assert ask(client, path, body, status=status)["error"].startswith(told)
+    assert ask(client, path, body, status=status)["error"].startswith(sentence)
 
 
 def test_a_cube_is_drained_and_used_again(client: Client) -> None:
@@ -156,8 +156,8 @@ def test_what_never_was_is_not_found_and_leaves_nothing_behind(
     before = twin.messages()
     key = {"Idempotency-Key": f"of {path}"}
     for _ in range(2):
-        said = ask(client, path, status=404, headers=key)
-        assert f"{path.split('/')[2]}': no such" in said["error"]
+        answer = ask(client, path, status=404, headers=key)
+        assert f"{path.split('/')[2]}': no such" in answer["error"]
     assert client.get(f"/v1/requests/of {path}").status_code == 404
     assert twin.messages() == before
 
@@ -203,8 +203,8 @@ def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_reports_it(tmp_pa
     client = twin.client()
     for _ in range(2):
         ask(client, "slices", {"shape": "4x4x16"})
-    said = ask(client, "slices", {"shape": "4x4x16"}, status=409)
-    assert said["reason"].startswith(
+    answer = ask(client, "slices", {"shape": "4x4x16"}, status=409)
+    assert answer["reason"].startswith(
         "pod-0/slice-2: operator already has 1 of at most 1 slices in the queue (scheduler.queue_max)"
     )
     withdrawn = ask(client, "slices/pod-0/slice-1/release")
@@ -228,8 +228,8 @@ def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin)
     ask(twin.client(), "cubes/pod-0/cube-4/drain")
     answer = twin.client(inbox=Inbox()).post("/v1/cubes/pod-0/cube-4/drain")
     assert answer.status_code == 202
-    said = answer.json()
-    assert {**said, "id": ""} == {
+    response = answer.json()
+    assert {**response, "id": ""} == {
         "id": "",
         "repeated": False,
         "status": "received",
@@ -238,22 +238,22 @@ def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin)
         "outcome": [],
     }
     where = answer.headers["location"]
-    assert where == f"/v1/requests/operator%40pod-0/{said['id'].rpartition('/')[2]}"
+    assert where == f"/v1/requests/operator%40pod-0/{response['id'].rpartition('/')[2]}"
     assert len(put) == 1
     twin.advance(0.01)
     assert poll_until(lambda: twin.client().get(where).json()["complete"], CATCH_UP_S_MAX)
-    assert said["id"] in [message["id"] for message in twin.messages()]
+    assert response["id"] in [message["id"] for message in twin.messages()]
     report = twin.client().get(where).json()
-    assert (report["status"], report["id"]) == ("refused", said["id"])
+    assert (report["status"], report["id"]) == ("refused", response["id"])
     assert [m["type"] for m in report["outcome"]] == ["DrainRefused"]
 
 
 def test_what_is_on_the_log_but_not_yet_quiet_is_answered_with_where_to_look(twin: DrivenTwin) -> None:
     client = twin.client(is_quiet=lambda _: False)
     answer = client.post("/v1/slices", json={"shape": "2x2x2"}, params={"wait": 1})
-    said = answer.json()
-    assert (answer.status_code, said["status"], said["complete"]) == (202, "accepted", False)
-    assert said["at_us"] is not None
+    response = answer.json()
+    assert (answer.status_code, response["status"], response["complete"]) == (202, "accepted", False)
+    assert response["at_us"] is not None
     assert "location" in answer.headers
 
 
@@ -563,8 +563,8 @@ def test_the_clock_is_shown_and_set(twin: DrivenTwin, client: Client) -> None:
     both = client.request("PUT", "/v1/clock", json={"speed": 2, "paused": True}).json()
     assert (both["speed"], both["paused"]) == (2, True)
     client.request("PUT", "/v1/clock", json={"speed": 1, "paused": False})
-    said = [(row["who"], row["type"], row["body"]["speed"]) for row in client.get("/v1/operations").json()]
-    assert said[-4:] == [("operator", "ClockChanged", speed) for speed in (1, 50, 2, 1)]
+    answer = [(row["who"], row["type"], row["body"]["speed"]) for row in client.get("/v1/operations").json()]
+    assert answer[-4:] == [("operator", "ClockChanged", speed) for speed in (1, 50, 2, 1)]
     assert client.get("/v1/operations?start=1&limit=2").json() == client.get("/v1/operations").json()[1:3]
 
 
@@ -769,9 +769,9 @@ def test_any_other_address_needs_a_token(host: str) -> None:
 def test_a_link_end_is_tested_where_it_is_dark_and_refused_with_the_slice_where_not(
     twin: DrivenTwin, client: Client
 ) -> None:
-    said = ask(client, "links/pod-1/cube-7/+x/0/test")
-    assert types(said) == ["LinkLooped", "LinkTested"]
-    assert said["outcome"][1]["body"]["verdict"] == "clean"
+    answer = ask(client, "links/pod-1/cube-7/+x/0/test")
+    assert types(answer) == ["LinkLooped", "LinkTested"]
+    assert answer["outcome"][1]["body"]["verdict"] == "clean"
     name = ask(client, "slices", {"shape": "4x4x8"})["outcome"][0]["body"]["slice"]
     twin.advance(1)
     cube = client.get(f"/v1/slices/{name}").json()["cubes"][0]

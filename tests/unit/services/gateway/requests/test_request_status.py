@@ -27,22 +27,22 @@ def ask(client: Client, path: str, key: str, **params: Any) -> Any:
 
 
 def test_what_became_of_a_request_is_reported_by_key_and_by_message(client: Client) -> None:
-    said = ask(client, DRAIN, "a/key ⟂", wait=20, comment="cutover")
-    for name in ("a/key ⟂", said["id"]):
+    answer = ask(client, DRAIN, "a/key ⟂", wait=20, comment="cutover")
+    for name in ("a/key ⟂", answer["id"]):
         report = client.get(f"/v1/requests/{name}").json()
         assert report.pop("ahead") is None
         assert report == {
             "key": "a/key ⟂",
-            "id": said["id"],
+            "id": answer["id"],
             "fabric": "pod-0",
             "type": "DrainCube",
             "asked_by": None,
             "comment": "cutover",
             "status": "accepted",
             "complete": True,
-            "at_us": said["at_us"],
+            "at_us": answer["at_us"],
             "reason": None,
-            "outcome": said["outcome"],
+            "outcome": answer["outcome"],
         }
     again = ask(client, DRAIN, "again", wait=20)
     report = client.get("/v1/requests/again").json()
@@ -109,7 +109,7 @@ def test_what_is_on_the_log_or_on_its_way_is_not_taken_back(asleep: DrivenTwin) 
 
 
 def test_an_accepted_request_is_not_taken_back(client: Client) -> None:
-    said = ask(client, DRAIN, "k", wait=20)
+    response = ask(client, DRAIN, "k", wait=20)
     answer = client.request("DELETE", "/v1/requests/k")
     assert answer.status_code == 409
-    assert said["id"] in answer.json()["error"]
+    assert response["id"] in answer.json()["error"]

@@ -52,8 +52,8 @@ def test_cross_connects_are_the_circuits_that_are_wanted(twin: DrivenTwin, clien
     assert before["cross_connects"] == []
     assert [port["key"] for port in before["ports"]][::136] == ["1A", "1B"]
     assert len(before["ports"]) == 2 * before["ports_a_side"] == 272
-    said = client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20}).json()
-    name = said["outcome"][0]["body"]["slice"]
+    answer = client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20}).json()
+    name = answer["outcome"][0]["body"]["slice"]
     assert {row["oper_status"] for row in managed(client)["cross_connects"]} == {"tuning"}
     twin.advance(1)
     rows = managed(client)["cross_connects"]
@@ -108,7 +108,7 @@ def test_cross_connects_are_made_and_removed_over_the_api(twin: DrivenTwin, clie
 
 
 @pytest.mark.parametrize(
-    ("keys", "more", "told"),
+    ("keys", "more", "sentence"),
     [
         ([], {}, "cross_connects []: input should have at least 1 item"),
         (["1A:5B"], {}, "cross_connects.0 '1A:5B': "),
@@ -117,10 +117,12 @@ def test_cross_connects_are_made_and_removed_over_the_api(twin: DrivenTwin, clie
         (["1A-1B"], {"error_mode": "perhaps"}, "should be 'stop-on-error' or 'ignore-error'"),
     ],
 )
-def test_what_is_no_cross_connect_is_invalid(client: Client, keys: list[str], more: Any, told: str) -> None:
+def test_what_is_no_cross_connect_is_invalid(
+    client: Client, keys: list[str], more: Any, sentence: str
+) -> None:
     said = by_hand(client, keys, **more)
     assert said.status_code == 422
-    assert told in said.json()["error"]
+    assert sentence in said.json()["error"]
 
 
 def test_only_ocses_of_pods_are_connected_by_hand(client: Client) -> None:
@@ -130,9 +132,9 @@ def test_only_ocses_of_pods_are_connected_by_hand(client: Client) -> None:
 
 
 def test_its_software_is_restarted_over_the_api(client: Client) -> None:
-    said = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
-    assert said.status_code == 200, said.text
-    assert [message["type"] for message in said.json()["outcome"]] == ["OcsRestarting", "OcsHeld"]
+    answer = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
+    assert answer.status_code == 200, answer.text
+    assert [message["type"] for message in answer.json()["outcome"]] == ["OcsRestarting", "OcsHeld"]
     assert managed(client)["oper_status"] == "held"
     again = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
     assert (again.status_code, again.json()["error"]) == (

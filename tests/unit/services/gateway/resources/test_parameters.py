@@ -31,10 +31,10 @@ def twin(tmp_path: Path) -> Iterator[DrivenTwin]:
 
 def change(client: Client, fabric: str, *, key: str | None = None, **values: object) -> tuple[int, Any]:
     """(status, answer) where these are asked for, with __ for the point."""
-    asked = {name.replace("__", "."): value for name, value in values.items()}
+    request = {name.replace("__", "."): value for name, value in values.items()}
     headers = {} if key is None else {"Idempotency-Key": key}
     path = f"/v1/fabrics/{fabric}/parameters"
-    answer = client.post(path, json={"parameters": asked}, params=WAIT, headers=headers)
+    answer = client.post(path, json={"parameters": request}, params=WAIT, headers=headers)
     return answer.status_code, answer.json()
 
 
@@ -131,8 +131,8 @@ def test_two_that_do_not_go_together_are_refused_on_the_log(twin: DrivenTwin) ->
     both = SetParameters(settings=(ParameterSetting(name="scheduler.hot_spares", value=9),))
     received = twin.store.put(twin.store.fabrics()["pod-0"].partition, "pod-0", both)
     twin.advance(0.1)
-    said = get(client, f"requests/operator@campus/{received.number}")
-    assert (said["status"], "leave none of 4 cubes" in said["reason"]) == ("refused", True)
+    answer = get(client, f"requests/operator@campus/{received.number}")
+    assert (answer["status"], "leave none of 4 cubes" in answer["reason"]) == ("refused", True)
     assert get(client, "config/pod-0")["scheduler"]["hot_spares"] == 0
 
 

@@ -197,18 +197,18 @@ def test_what_no_number_is_is_no_value(client: Client, value: str) -> None:
 
 @pytest.mark.parametrize("path", ["cubes/NAME", "cubes/pod-0/NAME", "events?for=pod-0/NAME", "why/NAME"])
 def test_a_long_name_is_cut_where_it_is_reported(client: Client, path: str) -> None:
-    said = client.get(f"/v1/{path.replace('NAME', 'x' * 3_000)}")
-    assert said.status_code == 404
-    assert "xxx…: " in said.json()["error"]
-    assert len(said.json()["error"]) < 300
+    answer = client.get(f"/v1/{path.replace('NAME', 'x' * 3_000)}")
+    assert answer.status_code == 404
+    assert "xxx…: " in answer.json()["error"]
+    assert len(answer.json()["error"]) < 300
 
 
 @pytest.mark.parametrize("shape", ["7" * 3_000, f"4x4x{'7' * 3_000}", f"4x4x{'7' * 5_000}"])
 def test_a_long_shape_is_cut_where_it_is_reported(client: Client, shape: str) -> None:
-    said = client.get("/v1/plan/slices", params={"shape": shape})
-    assert said.status_code == 422
-    assert f"shape: '{shape[:119]}… is not three sides in chips" in said.json()["error"]
-    assert len(said.json()["error"]) < 400
+    answer = client.get("/v1/plan/slices", params={"shape": shape})
+    assert answer.status_code == 422
+    assert f"shape: '{shape[:119]}… is not three sides in chips" in answer.json()["error"]
+    assert len(answer.json()["error"]) < 400
 
 
 @pytest.mark.parametrize("name", [f"pod-0/ocs-{'9' * 5_000}", "pod-0/ocs-²", "pod-0/ocs-٣"])

@@ -31,7 +31,7 @@ def text(body: Body, thing: str | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "sentence"),
     [
         (
             SliceAdmitted(
@@ -81,8 +81,8 @@ def text(body: Body, thing: str | None = None) -> str:
         ),
     ],
 )
-def test_a_line_shows_names_shapes_spans_and_times(body: Body, said: str) -> None:
-    assert text(body) == said
+def test_a_line_shows_names_shapes_spans_and_times(body: Body, sentence: str) -> None:
+    assert text(body) == sentence
 
 
 def test_of_a_long_list_only_what_concerns_the_thing() -> None:
@@ -108,7 +108,7 @@ DIRTY = look(0, rx_db=(-1.41, -1.38), mpi_db=(12.35, 11.8))
 
 
 @pytest.mark.parametrize(
-    ("looks", "thing", "said"),
+    ("looks", "thing", "sentence"),
     [
         ((DIRTY,), None, "pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB)"),
         ((DIRTY, look(16)), None, "pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB); pod-0/cube-0/-x/0"),
@@ -133,11 +133,11 @@ DIRTY = look(0, rx_db=(-1.41, -1.38), mpi_db=(12.35, 11.8))
     ],
 )
 def test_of_ends_that_are_outliers_a_line_shows_by_what(
-    looks: tuple[LinkEndInspection, ...], thing: str | None, said: str
+    looks: tuple[LinkEndInspection, ...], thing: str | None, sentence: str
 ) -> None:
     assert (
         text(EndsStoodOut(ends=looks, usual=(), unseen=(5,)), thing)
-        == f"ends={said} unseen=pod-0/cube-0/+x/5"
+        == f"ends={sentence} unseen=pod-0/cube-0/+x/5"
     )
 
 
