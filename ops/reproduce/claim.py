@@ -1,8 +1,8 @@
 """A claim of a paper: its evidence, its computation, and whether it holds."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean, median, stdev
 from typing import Literal
@@ -90,12 +90,13 @@ def second_hand(basis: str) -> Evidence:
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A computed value; optionally with its own tolerance, such as that of a random sample, the interval of a
-    mean over seeds, and a note."""
+    mean over seeds, a note, and the numbers in the note by name."""
 
     value: float
     tolerance: float | None = None
     note: str = ""
     interval: tuple[float, float] | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,7 @@ class ClaimRow:
     """A claim as `lightwave reproduce` prints it: the stated value, the measured one, and whether it holds.
 
     `kind` is one of `EvidenceKind`, `basis` what makes it this kind. `interval` is that of a mean over seeds.
+    `figures` are numbers of the note by name, for programs.
     """
 
     name: str
@@ -133,6 +135,7 @@ class ClaimRow:
     holds: bool
     note: str
     how: Computation
+    figures: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,7 @@ class PaperClaim:
             holds=kept,
             note=note if kept or note else UNEXPLAINED,
             how=self.how,
+            figures=measured.figures,
         )
 
 

@@ -5,6 +5,7 @@ What NSDI 2024 read off one pod in 60 days is held against the mean over seeds, 
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
@@ -60,13 +61,15 @@ def _mean_jobs() -> Measured:
     used = 100.0 * fmean(float(run.pod.utilisation) for run in runs)
     days = sum(run.days for run in runs)
     started = [fmean(_by_day(run, SliceStarted)) for run in runs]
-    return over_seeds(
+    requested = total["requested"] / days
+    found = over_seeds(
         started,
-        f"starts, restarts included; {total['requested'] / days:.1f} a day are requested, filler included, "
+        f"starts, restarts included; {requested:.1f} a day are requested, filler included, "
         f"at a load of {100 * WorkloadConfig().offered_load:.0f} % without it, and {used:.0f} % of what is "
         f"healthy is used; {total['balked']:,} requests were not made, for too much waited, and "
         f"{total['queued']:,} wait at the end",
     )
+    return replace(found, figures={"requested_per_day": requested})
 
 
 def _chip_time_of_large(run: ClaimRun) -> npt.NDArray[np.float64]:
@@ -92,11 +95,15 @@ def _extreme(of: Callable[[list[int]], int]) -> Measured:
         few.append(float(held[order[:EXTREME_DAYS]].mean()))
         many.append(float(held[order[-EXTREME_DAYS:]].mean()))
         jobs.append(of(started))
-    return over_seeds(
+    quiet, busy = fmean(few), fmean(many)
+    found = over_seeds(
         jobs,
         "campaigns come together, and filler starts where they leave holes; slices of "
-        f"{LARGE} cubes or more hold {fmean(few):.0f} of 64 cubes on the {EXTREME_DAYS} days of fewest "
-        f"starts, {fmean(many):.0f} on those of most",
+        f"{LARGE} cubes or more hold {quiet:.0f} of 64 cubes on the {EXTREME_DAYS} days of fewest "
+        f"starts, {busy:.0f} on those of most",
+    )
+    return replace(
+        found, figures={"cubes_of_large_on_quiet_days": quiet, "cubes_of_large_on_busy_days": busy}
     )
 
 
@@ -114,12 +121,13 @@ def _links(of: Callable[[list[int]], float], note: str) -> Measured:
     """Links commanded on a day, and the cross-connects that were made for them."""
     runs = lab_runs(WORKLOAD_RUNS)
     made = fmean([(run.pod.cross_connects or 0) / run.days for run in runs])
-    return over_seeds(
+    found = over_seeds(
         [float(of(_links_by_day(run))) for run in runs],
         "links commanded, 48 a cube, including circuits that were already made; a link is two strands, so as "
         f"cross-connects, of one North and one South port each, they are twice as many, of which {made:,.0f} "
         f"a day did not stand and are made{note}",
     )
+    return replace(found, figures={"cross_connects_made_per_day": made})
 
 
 def _jobs_disrupted() -> Measured:

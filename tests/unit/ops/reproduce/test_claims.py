@@ -43,7 +43,7 @@ pytestmark = pytest.mark.integration
 
 KEYS = (
     *("name", "claim", "kind", "basis", "source", "paper_value", "unit", "measured", "interval", "tolerance"),
-    *("holds", "note", "how"),
+    *("holds", "note", "how", "figures"),
 )
 NUMBERS = st.floats(-1e9, 1e9)
 PREDICTED = predicted("nothing fitted")
@@ -116,6 +116,7 @@ def test_a_row_has_every_field_in_order() -> None:
         "holds": True,
         "note": "",
         "how": "closed form",
+        "figures": {},
     }
 
 

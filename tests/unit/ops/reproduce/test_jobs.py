@@ -1,0 +1,51 @@
+"""The numbers in the notes of rows on jobs, on short runs; `test_reproduce` has them of all runs."""
+
+import pytest
+
+from ops.reproduce import lab_runs
+from ops.reproduce.claim import ClaimRow
+from ops.reproduce.pods import jobs
+from ops.reproduce.registry import select_claims
+from schemas.messages.workload import SliceRequested
+
+pytestmark = pytest.mark.integration
+
+DAYS = 1.0
+PLANS = tuple(lab_runs.ClaimRunPlan(DAYS, seed) for seed in (3, 4))
+
+
+@pytest.fixture(autouse=True)
+def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "WORKLOAD_RUNS", PLANS)
+
+
+def row(name: str) -> ClaimRow:
+    (claim,) = select_claims((name,))
+    return claim.row()
+
+
+def count(of: type[SliceRequested]) -> int:
+    return sum(isinstance(m.body, of) for run in lab_runs.lab_runs(PLANS) for m in run.messages)
+
+
+def test_the_mean_shows_how_many_jobs_are_requested() -> None:
+    found = row("jobs/mean")
+    requested = found.figures["requested_per_day"]
+    assert requested == pytest.approx(count(SliceRequested) / (len(PLANS) * DAYS))
+    assert f"{requested:.1f} a day are requested, filler included" in found.note
+
+
+@pytest.mark.parametrize("name", ["jobs/least", "jobs/most"])
+def test_the_extremes_show_what_large_slices_held(name: str) -> None:
+    found = row(name)
+    quiet, busy = (found.figures[f"cubes_of_large_on_{days}_days"] for days in ("quiet", "busy"))
+    assert quiet == busy  # of one day each
+    assert 0.0 <= quiet <= 64.0
+    assert f"hold {quiet:.0f} of 64 cubes" in found.note
+
+
+def test_links_show_how_many_cross_connects_are_made() -> None:
+    found = row("jobs/cross-connects")
+    made = found.figures["cross_connects_made_per_day"]
+    assert 0 < made < 2 * found.measured
+    assert f"of which {made:,.0f} a day did not stand" in found.note
