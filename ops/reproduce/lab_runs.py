@@ -2,12 +2,13 @@
 processes."""
 
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from joblib import Parallel, delayed
 
 from ops.lab.site_run import SiteRun
+from ops.reproduce.circuit_watch import CircuitWatch
 from ops.sites.site_plans import single_fabric_sites
 from schemas.envelope import Envelope
 from schemas.messages.scheduler import (
@@ -37,7 +38,8 @@ NO_TELEMETRY = "transceivers.telemetry_interval_s=0"
 """No claim needs telemetry."""
 RECORDED_TYPES = frozenset(
     {
-        *("ConnectCircuits", "CubeSwapped", "DisconnectCircuits", "FaultBegan", "LeaveCircuits"),
+        *("ConnectCircuits", "CubeHealthy", "CubeSwapped", "DisconnectCircuits", "FaultBegan"),
+        "LeaveCircuits",
         *("OcsDown", "OcsPartDown", "OcsPartUp", "OcsUp", "PortsDown", "PortsUp"),
         *("SliceAdmitted", "SliceCompleted", "SliceDegraded", "SliceEvicted", "SliceRecovering"),
         *("SliceRequested", "SliceRequeued", "SliceStarted"),
@@ -62,12 +64,15 @@ class ClaimRunPlan:
 @dataclass(frozen=True, slots=True)
 class ClaimRun:
     """The result of a run: what the pod did (`span`, None if only some services ran), how long its cubes were
-    available, and the messages of RECORDED_TYPES."""
+    available, and the messages of RECORDED_TYPES. `cut` are circuits that a slice lost without giving them up
+    and without a fault, by slice; `circuits_made` is how many slices got (`CircuitWatch`)."""
 
     days: float
     span: PodSpan | None
     availability_time: AvailabilitySpans
     messages: tuple[Envelope, ...]
+    cut: Mapping[str, int] = field(default_factory=dict)
+    circuits_made: int = 0
 
     @property
     def pod(self) -> PodSpan:
@@ -169,15 +174,21 @@ def run_ahead(plans: Iterable[ClaimRunPlan], jobs: int) -> None:
 def _run(plan: ClaimRunPlan) -> ClaimRun:
     (site,) = single_fabric_sites(1, pairs=plan.pairs, seed=plan.seed, calibration=plan.calibration)
     until_us = round(plan.days * US_PER_DAY)
-    recorded = _MessageRecorder()
-    run = SiteRun(site, observers=(recorded,), services=plan.services)
+    recorded, watch = _MessageRecorder(), CircuitWatch(POD)
+    run = SiteRun(site, observers=(recorded, watch), services=plan.services)
+    watch.attach(run.lab.site)
     run.run_windows((0, until_us), plan.requests)
     span = run.whole_spans().get(POD)
     availability = run.recorder.availability(POD, until_us)
     if availability is None:
         raise TypeError(f"{POD} has no cubes")
     return ClaimRun(
-        plan.days, span if isinstance(span, PodSpan) else None, availability, tuple(recorded.kept)
+        plan.days,
+        span if isinstance(span, PodSpan) else None,
+        availability,
+        tuple(recorded.kept),
+        watch.cut,
+        watch.made,
     )
 
 

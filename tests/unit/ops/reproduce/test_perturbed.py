@@ -18,7 +18,10 @@ from ops.reproduce.registry import CLAIMS, select_claims
 from schemas.envelope import enclose
 from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits
 from schemas.names import Join, Shape
-from services.scheduler.recovery import cube_swaps
+from services.ocs import superpod_commands
+from services.ocs.state import Circuits, OcsState
+from services.ocs.switch import disconnect
+from services.scheduler.recovery import cube_swaps, recovery
 from services.scheduler.structures.pod_placement import FixedGridPlacement, SwitchedPlacement
 from services.totals.availability_time import AvailabilitySpans
 from shared.models.assumptions import assumed
@@ -109,6 +112,13 @@ def touching_the_next_cube(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ..
     return (*touching(cube, joins), (0, (cube + 1) % 64, (cube + 1) % 64))
 
 
+def cutting_another(state: OcsState, circuits: Circuits) -> None:
+    """The OCS parks one more mirror with those that it is told to: the first that makes any circuit."""
+    disconnect(state, circuits)
+    ocs, north = (int(places[0]) for places in state.made.nonzero())
+    state.made[ocs, north] = False
+
+
 draws = cost_and_power._draws
 
 
@@ -177,7 +187,7 @@ CHANGES = {
         ((SwitchedPlacement, "can_move", FixedGridPlacement.can_move),), ((live_pod, "HOST_DRILLS", DRILL),)
     ),
     "slices/bystanders": Change(
-        ((cube_swaps, "_touching", touching_the_next_cube),), ((live_pod, "HOST_DRILLS", DRILL),)
+        ((recovery, "_preempt_for", lambda *_: []),), ((live_pod, "HOST_DRILLS", DRILL),)
     ),
 }
 
@@ -193,6 +203,22 @@ def test_a_prediction_can_fail(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     for patch in CHANGES[name].model:
         monkeypatch.setattr(*patch)
     assert claim.row().holds is (name in KNOWN_NOT_TO_HOLD)
+
+
+def test_an_ocs_that_cuts_a_circuit_of_another_slice_disturbs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though every command of the scheduler is right."""
+    for runs in ("WORKLOAD_RUNS", "HOST_DRILLS"):
+        monkeypatch.setattr(live_pod, runs, DRILL)
+    (bystanders,) = select_claims(("slices/bystanders",))
+    harmed = bystanders.row().measured
+    monkeypatch.setattr(lab_runs, "_finished_runs", {})
+    monkeypatch.setattr(superpod_commands, "disconnect", cutting_another)
+    (undisturbed,) = select_claims(("slices/undisturbed",))
+    found = undisturbed.row()
+    assert found.measured > 0
+    assert not found.holds
+    assert found.note.startswith("0 joins of others in ")
+    assert bystanders.row().measured > harmed
 
 
 def test_every_prediction_has_such_a_change() -> None:
@@ -215,4 +241,4 @@ def test_a_join_of_another_slice_that_is_taken_or_cut_counts(monkeypatch: pytest
     )
     (undisturbed,) = select_claims(("slices/undisturbed",))
     found = undisturbed.row()
-    assert (found.measured, found.holds) == (2, False)
+    assert (found.measured, found.holds) == (2 * 32, False)
