@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow("computes all 136 claims: thirty-odd labs of 60 to 182,500 days")
+pytestmark = pytest.mark.slow("computes all 135 claims: thirty-odd labs of 60 to 182,500 days")
 
 KNOWN_NOT_TO_HOLD = {
     "mix/twistable-of-tori",

@@ -32,7 +32,7 @@ from ops.reproduce.dcn.study import (
 from shared.models.dcn.engineering.topology_engineering import engineer
 from shared.models.dcn.failure import names_of, remaining_after, survivors
 from shared.models.dcn.growth import GrowthStep, growth_steps
-from shared.models.dcn.planning import CAPACITY_FLOOR, plan
+from shared.models.dcn.planning import plan
 from shared.models.dcn.rewiring.matchings import links_of, matched_circuits
 from shared.models.dcn.routing.path_loads import capacity_shares, mean_path, trunk_capacity, trunk_loads
 from shared.models.dcn.routing.weights import split_demand
@@ -227,17 +227,6 @@ def _trunks_changed() -> Measured:
     )
 
 
-def _kept_by_blocks() -> Measured:
-    """Percent of every block's capacity that remains at the worst time while blocks join."""
-    _, steps = _growth()
-    blocks = [step for step in steps if step.change != "new rack"]
-    said = ", ".join(
-        f"{step.disturbed} circuits for {step.what} ({step.panel.strands} jumpers at a panel)"
-        for step in blocks
-    )
-    return Measured(100.0 * min(step.kept for step in blocks), note=f"drained: {said}")
-
-
 CLAIMS: tuple[PaperClaim, ...] = (
     *_against_mesh(),
     PaperClaim(
@@ -268,17 +257,5 @@ CLAIMS: tuple[PaperClaim, ...] = (
         derived("the paper states that a fabric grows as needed, but not what is disturbed"),
         "model",
         _trunks_changed,
-    ),
-    PaperClaim(
-        "dcn/growth-blocks",
-        "Blocks are added one at a time while every other keeps three quarters of its capacity",
-        "[LF] 2.1 (derived)",
-        Stated(100.0 * CAPACITY_FLOOR, "%", "at least"),
-        derived(
-            "the paper states that blocks are added as needed; the share to keep is our capacity "
-            "floor, which plans keep"
-        ),
-        "model",
-        _kept_by_blocks,
     ),
 )

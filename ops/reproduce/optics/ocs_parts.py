@@ -13,7 +13,7 @@ from schemas.messages.ocs import OcsDown, OcsPartDown, OcsPartUp, OcsUp, PortsDo
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.ocs.camera_alignment import failure_probability
 from shared.models.ocs.chassis_availability import light_availability, light_loss_by_part, serviceable_share
-from shared.models.ocs.parts import PARTS, POWER_W_MAX, power_w
+from shared.models.ocs.parts import PARTS, power_w
 from shared.models.ocs_technologies import ocs_technology, switching_speed
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, OCS_COUNT, STRANDS
 
@@ -144,7 +144,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "ocs/power",
         "A chassis draws 108 W at most",
         "[LF] 4.1.1",
-        Stated(POWER_W_MAX, "W", "at most"),
+        Stated(108, "W", "at most"),
         calibrated("the watts of the parts, to it"),
         "closed form",
         power_w,
