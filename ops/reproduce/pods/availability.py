@@ -293,9 +293,9 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "An OCS is typically available more than 99.98 % of the time",
         "[LF] 4.1.1",
         Stated(99.98, "%", "above"),
-        predicted(
-            "fitted: 3 days to repair one, to a curve of NSDI 2024; set: 0.04 % of OCSes fail a day, from "
-            "there, too. Both are second-hand"
+        between_papers(
+            "0.04 % of OCSes fail a day (NSDI 2024), and 3 days to repair one, which its placement curve "
+            "needs; both are second-hand, and nothing of the twin is in the figure"
         ),
         "closed form",
         lambda: 100.0 * fitted_ocs_availability(),

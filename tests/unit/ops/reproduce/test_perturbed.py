@@ -172,7 +172,6 @@ CHANGES = {
     "ocs/insertion-loss-all-pairs": Change(EVEN_OCSES),
     "goodput/lf-1024-99.9-static": Change(((GOODPUT, "HOSTS_PER_CUBE", 12),)),
     "goodput/one-cube": Change(((availability, "promised_goodput", one_cube_without_ocs),)),
-    "availability/ocs-field": Change(((availability, "REPAIR_DAYS", 0.4),)),
     "dcn/flow-time": hedged_on_even_trunks(0.1),
     "dcn/throughput": hedged_on_even_trunks(0.37),
     "cost/spine-free": priced(spine_ports_per_uplink=2.5),
