@@ -27,6 +27,7 @@ from services.totals.availability_time import AvailabilitySpans
 from shared.models.assumptions import assumed
 from shared.models.availability import promised_goodput
 from shared.models.availability.promised_goodput import Goodput
+from shared.models.dcn.cost import PRICES
 from shared.models.dcn.routing.weights import Split, split_demand
 from shared.models.network.blocks import FloatArray
 from shared.models.optics import palomar
@@ -76,14 +77,17 @@ def without_wrap_in_x(shape: Shape, twisted: bool = False) -> SliceTopology:
     return without_links(torus, [(chip, 0) for chip in last.nonzero()[0].tolist()])
 
 
-def thin_in_x_and_y(shape: Shape, twisted: bool = False) -> SliceTopology:
+def thin_in_x_and_y(shape: Shape, twisted: bool = False, cubes_in_pod: int = 64) -> SliceTopology:
     """Cubes joined by one link of 16 in x and in y, and by all in z."""
-    return without_ocs(slice_topology(shape, twisted), [*range(1, 16), *range(17, 32)])
+    return without_ocs(slice_topology(shape, twisted, cubes_in_pod), [*range(1, 16), *range(17, 32)])
 
 
-def in_a_row(shape: Shape, twisted: bool = False, cubes_in_pod: int = 64) -> SliceTopology:
-    """As many cubes one behind the other."""
-    return slice_topology((4, 4, shape[0] * shape[1] * shape[2] // 16), twisted, cubes_in_pod)
+links_between = cuts.links_between
+
+
+def two_links_each(topology: SliceTopology, half: cuts.Sides) -> int:
+    """Neighbouring chips are joined by two links instead of one."""
+    return 2 * links_between(topology, half)
 
 
 def rings_only(of: SliceTopology) -> TreePacking:
@@ -144,6 +148,17 @@ def hedged_on_even_trunks(share: float) -> Change:
     )
 
 
+PRICES_KNOWN = {
+    "cost/spine-free": {"spine_ports_per_uplink": 2.5},
+    "power/spine-free": {"spine_ports_per_uplink": 3.0},
+    "power/lightwave": {"module_w_per_gbps": 0.02},
+    "power/packets": {"packet_ports_per_end": 1.2, "packet_modules_per_end": 1.5},
+    "power/fabric-share": {"module_w_per_gbps": 0.01},
+}
+OUTSIDE = {"power/packets", "power/fabric-share"}
+"""Rows that hold only with prices below the ranges that the twin assumes."""
+
+
 NO_TWIST = (
     (lattice, "cosets", cosets_of_no_twist),
     (cuts, "cosets", cosets_of_no_twist),
@@ -164,9 +179,9 @@ CHANGES = {
         ((topology, "slice_topology", without_wrap_in_x), (topology, "_open", OPEN.get))
     ),
     "topology/wrap-all-reduce-ideal": Change(((topology, "tree_packing", rings_only),)),
-    "topology/bisection-growth": Change(((SLICE_FIGURES, "slice_topology", in_a_row),)),
-    "topology/bisection-over-v3-least": Change(((topology, "V4_LINK_GB_S", 70),)),
-    "topology/bisection-over-v3-most": Change(((topology, "V4_LINK_GB_S", 75),)),
+    "topology/bisection-growth": Change(((SLICE_FIGURES, "slice_topology", thin_in_x_and_y),)),
+    "topology/bisection-over-v3-least": Change(((cuts, "links_between", two_links_each),)),
+    "topology/bisection-over-v3-most": Change(((cuts, "links_between", two_links_each),)),
     "topology/most-symmetric": Change(((topology, "slice_topology", thin_in_x_and_y),)),
     "topology/cube-over-cigar": Change(((topology, "slice_topology", thin_in_x_and_y),)),
     "ocs/insertion-loss-all-pairs": Change(EVEN_OCSES),
@@ -174,11 +189,7 @@ CHANGES = {
     "goodput/one-cube": Change(((availability, "promised_goodput", one_cube_without_ocs),)),
     "dcn/flow-time": hedged_on_even_trunks(0.1),
     "dcn/throughput": hedged_on_even_trunks(0.37),
-    "cost/spine-free": priced(spine_ports_per_uplink=2.5),
-    "power/spine-free": priced(spine_ports_per_uplink=3.0),
-    "power/lightwave": priced(module_w_per_gbps=0.02),
-    "power/packets": priced(packet_ports_per_end=1.2, packet_modules_per_end=1.5),
-    "power/fabric-share": priced(module_w_per_gbps=0.01),
+    **{name: priced(**prices) for name, prices in PRICES_KNOWN.items()},
     "slices/undisturbed": Change(
         ((cube_swaps, "_touching", touching_the_next_cube),), ((live_pod, "WORKLOAD_RUNS", DRILL),)
     ),
@@ -202,6 +213,22 @@ def test_a_prediction_can_fail(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     for patch in CHANGES[name].model:
         monkeypatch.setattr(*patch)
     assert claim.row().holds is (name in KNOWN_NOT_TO_HOLD)
+
+
+def test_two_rows_turn_only_outside_of_the_ranges_of_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {
+        name
+        for name, prices in PRICES_KNOWN.items()
+        if any(not PRICES[price].low <= known <= PRICES[price].high for price, known in prices.items())
+    }
+    assert found == OUTSIDE <= KNOWN_NOT_TO_HOLD
+    for name in OUTSIDE:
+        ends = {price: PRICES[price].low for price in PRICES_KNOWN[name]}
+        (claim,) = select_claims((name,))
+        with monkeypatch.context() as patch:
+            for one in priced(**ends).model:
+                patch.setattr(*one)
+            assert not claim.row().holds
 
 
 def test_an_ocs_that_cuts_a_circuit_of_another_slice_disturbs_it(monkeypatch: pytest.MonkeyPatch) -> None:
