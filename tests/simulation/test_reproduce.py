@@ -32,6 +32,7 @@ KNOWN_NOT_TO_HOLD = {
     "failures/modules-in-the-noise",
     "jobs/cross-connects-most",
     *(f"field/placement-routed-{cubes}" for cubes in (50, 53, 55, 59)),
+    *("field/cables-memory-4", "field/ocs-memory-1", "field/ocs-memory-4"),
     "field/jobs-met",
     "field/system-availability",
     *(
