@@ -23,7 +23,8 @@ T4_4: tuple[StatedGoodput, ...] = (
     *((host, RECONFIGURABLE, 2048, 0.50) for host in FIGURE_HOST_AVAILABILITY),
     *((host, RECONFIGURABLE, 3072, 0.75) for host in FIGURE_HOST_AVAILABILITY),
 )
-"""From the text of [T4]; it has no figure of a static pod."""
+"""From the text of [T4], which states no number for a static pod: its Figure 4 only draws one. For 2,048 and
+3,072 chips the text names no host availability; they are read as any of the figure's."""
 NSDI_PLACEMENT = ((50, 0.99), (53, 0.93), (55, 0.78), (57, 0.51), (59, 0.22), (61, 0.05))
 """Digitised, ± 2 points."""
 NSDI_PLACEMENT_FATAL = ((1, 0.94), (25, 0.94), (50, 0.94))
