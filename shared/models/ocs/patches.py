@@ -1,8 +1,8 @@
 """Patched fibres: moved from the port where they were wired to a spare one of the same OCS and side.
 
-[LF] 4.1.1, A: an OCS has 8 spare ports on each side for repair. Commands always name a fibre by the port where
-it was wired: the *logical* port. Mirrors, losses, reflections and driver boards belong to the *physical* port
-where the fibre is now.
+[LF] 4.1.1, A: an OCS has 8 spare ports on each side for repair. Commands always name a fibre by the port
+where it was wired: the *logical* port. Mirrors, losses, reflections and driver boards belong to the
+*physical* port where the fibre is now.
 """
 
 from collections.abc import Mapping
