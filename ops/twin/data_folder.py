@@ -20,6 +20,7 @@ from schemas.files.site_plan import SitePlan
 from schemas.messages.failures import ParametersChanged
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.runtimes.embedded.operations_file import OperationsFile
+from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.runtimes.operations_log import last_clock
 from shared.storage.files.atomic_files import write_private_text
 from shared.storage.files.folder_lock import LOCK, FolderLocked, is_locked, lock_folder
@@ -262,3 +263,11 @@ class DataFolder:
         name = path.name if path is not None else Path(str(error.filename or self.path)).name
         about = "" if name == self.path.name else f"{name}: "
         return OperationFailed(f"data folder {self.path}: {about}{error.strerror or error}")
+
+
+def start_own_redis(folder: DataFolder, stack: contextlib.ExitStack) -> str:
+    """Start the Redis of the folder until the stack is closed, and return its URL."""
+    server = EmbeddedValkey(folder.redis)
+    stack.callback(server.stop)
+    server.ensure()
+    return server.url

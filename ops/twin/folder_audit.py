@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from ops.twin.data_folder import DataFolder, FolderInUse
+from ops.twin.data_folder import DataFolder, FolderInUse, start_own_redis
 from ops.twin.forks.fork_origin import fork_about, inherited_difference, read_origin
 from ops.twin.segmented_audit import (
     AuditedSite,
@@ -20,7 +20,6 @@ from ops.twin.segmented_audit import (
 from ops.twin.site_audit import AuditReport, ForkAuditReport, SiteAudit, SiteAuditReport, readers_of
 from ops.twin.snapshots import check_records, site_history, snapshot_folder
 from shared.basics.errors import NotFound, OperationFailed
-from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.storage.log.log_bytes import site_log
 from shared.storage.log.read_only_log import ReadOnlyLog
 from shared.storage.store.redis_store import RedisStore
@@ -167,7 +166,4 @@ def _own_store(folder: DataFolder, stack: contextlib.ExitStack) -> str:
             f"data folder {folder.path}: holds no states; give the Redis that the twin uses with --redis, or "
             "start the twin, which rebuilds them from its log"
         )
-    server = EmbeddedValkey(folder.redis)
-    stack.callback(server.stop)
-    server.ensure()
-    return server.url
+    return start_own_redis(folder, stack)

@@ -4,14 +4,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from ops.local.software_version import software_version
-from ops.twin.data_folder import DataFolder, TwinIdentity
+from ops.twin.data_folder import DataFolder, TwinIdentity, start_own_redis
 from ops.twin.snapshots import check_records, site_history
 from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.message_order import operator_source, upgrade_source
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import SiteRunner
-from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.storage.inbox.inbox_backup import InboxBackup
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.store.redis_store import RedisStore
@@ -39,7 +38,7 @@ def rebuilt_states(
     server in the folder. OperationFailed if that Redis is not empty; if the fold fails, it is emptied again.
     """
     with contextlib.ExitStack() as stack:
-        url = _own_server(folder, stack) if redis is None else redis
+        url = start_own_redis(folder, stack) if redis is None else redis
         store = stack.enter_context(contextlib.closing(RedisStore(url)))
         if redis is not None:
             stack.enter_context(_empty_unless_done(store))
@@ -70,13 +69,6 @@ def rebuilt_states(
         yield runners
         for partition, plan in enumerate(identity.sites):
             store.raise_last_number(partition, logs.open(plan.site).last_seq(operator_source(plan.site)))
-
-
-def _own_server(folder: DataFolder, stack: contextlib.ExitStack) -> str:
-    server = EmbeddedValkey(folder.redis)
-    stack.callback(server.stop)
-    server.ensure()
-    return server.url
 
 
 @contextlib.contextmanager

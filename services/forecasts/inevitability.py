@@ -11,7 +11,7 @@ from services.what_if.run_copy import drive, plant_of_fabric, timed_requests
 from shared.basics.errors import Interrupted
 from shared.engine.site import Site
 from shared.models.plant.naming import mentioned_names, mentions_by_field
-from shared.models.statistics.proportions import wilson_share
+from shared.models.statistics.means import wilson_share
 from shared.runtimes.process_pool import WorkerPool, stop_requested
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 

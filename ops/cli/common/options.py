@@ -21,6 +21,7 @@ from ops.cli.common.param_types import (
 )
 from schemas.limits import COUNT_MAX
 from services.service_names import SERVICE_NAMES
+from shared.models.faults.fault_kinds import FAULTS
 
 PODS_MAX = 1_000
 PORT, PORT_MAX = 8_080, 65_535
@@ -81,6 +82,18 @@ TwinData = Annotated[
         metavar="DIR",
         help="the twin's folder [default: the twin at LIGHTWAVE_URL, otherwise the one in the "
         "user's state folder]",
+    ),
+]
+FaultKindArgument = Annotated[
+    str,
+    typer.Argument(click_type=ChoiceParam("kind of fault", FAULTS), metavar="KIND", help=", ".join(FAULTS)),
+]
+TwinRedis = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        envvar="LIGHTWAVE_UP_REDIS",
+        help="the Redis that the twin uses, if it is not the embedded one",
     ),
 ]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="refresh every second, until Ctrl-C")]

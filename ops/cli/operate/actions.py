@@ -17,6 +17,7 @@ from ops.cli.common.name_completion import (
 from ops.cli.common.options import (
     Comment,
     Fabric,
+    FaultKindArgument,
     KindOfFabric,
     MultiPodOption,
     OutputOption,
@@ -33,7 +34,7 @@ from ops.cli.common.options import (
     timeout_option,
 )
 from ops.cli.common.output import Form, echo, show
-from ops.cli.common.param_types import ChoiceParam, DurationParam
+from ops.cli.common.param_types import DurationParam
 from ops.cli.operate.outcome_text import (
     commission_text,
     drain_text,
@@ -162,12 +163,7 @@ def retire(
     )
 )
 def inject(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            click_type=ChoiceParam("kind of fault", FAULTS), metavar="KIND", help=", ".join(FAULTS)
-        ),
-    ],
+    kind: FaultKindArgument,
     target: Annotated[
         str,
         typer.Argument(

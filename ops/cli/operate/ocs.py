@@ -20,6 +20,9 @@ MatrixForm = Literal["table", "json", "yaml", "csv", "parquet"]
 TECHNOLOGIES = ("palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength")
 """As `ocs.technology` has them, whose module takes long to import."""
 
+OcsArgument = Annotated[
+    str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
+]
 app = command_app("ocs")
 
 
@@ -32,9 +35,7 @@ def ocs() -> None:
     epilog=examples("ocs matrix pod-0/ocs-17 --seed 7", "ocs matrix pod-0/ocs-17 -o csv --out matrix.csv")
 )
 def matrix(
-    name: Annotated[
-        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
-    ],
+    name: OcsArgument,
     seed: Annotated[int, seed_option("seed of the manufactured OCSes")] = 0,
     cubes: Annotated[int, typer.Option(min=4, max=144, help="cubes of the OCS's pod")] = 64,
     technology: Annotated[
@@ -107,9 +108,7 @@ def loopback_test(
 
 @app.command(epilog=examples("ocs restart pod-0/ocs-17", "ocs restart pod-0/ocs-17 --comment 'new release'"))
 def restart(
-    name: Annotated[
-        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
-    ],
+    name: OcsArgument,
     key: RequestKey = None,
     comment: Comment = None,
     output: OutputOption = "table",
@@ -149,9 +148,7 @@ ContinueOption = Annotated[bool, typer.Option("--go-on", help="continue with the
     )
 )
 def connect(
-    name: Annotated[
-        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
-    ],
+    name: OcsArgument,
     keys: CrossConnectKeys,
     go_on: ContinueOption = False,
     key: RequestKey = None,
@@ -172,9 +169,7 @@ def connect(
     )
 )
 def disconnect(
-    name: Annotated[
-        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
-    ],
+    name: OcsArgument,
     keys: CrossConnectKeys,
     go_on: ContinueOption = False,
     key: RequestKey = None,
@@ -209,9 +204,7 @@ def _change_cross_connects(
 
 @app.command(epilog=examples("ocs show pod-0/ocs-17", "ocs show pod-0/ocs-17 -o json"))
 def show(
-    name: Annotated[
-        str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
-    ],
+    name: OcsArgument,
     output: OutputOption = "table",
 ) -> None:
     """Show an OCS as a device, with ports as SAI numbers them.

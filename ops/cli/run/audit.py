@@ -8,7 +8,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import OutputOption, TwinData
+from ops.cli.common.options import OutputOption, TwinData, TwinRedis
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import AuditProgress
@@ -24,14 +24,7 @@ app = command_app()
 @app.command(epilog=examples("audit", "audit --data ~/twin --jobs 4"))
 def audit(
     data: TwinData = None,
-    redis: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            envvar="LIGHTWAVE_UP_REDIS",
-            help="the Redis that the twin uses, if it is not the embedded one",
-        ),
-    ] = None,
+    redis: TwinRedis = None,
     live: Annotated[
         bool, typer.Option("--live", help="audit the twin on Kafka and Redis, not one in a folder")
     ] = False,

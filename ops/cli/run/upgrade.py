@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import OutputOption, UpgradeCheck
+from ops.cli.common.options import OutputOption, TwinRedis, UpgradeCheck
 from ops.cli.common.output import Form, show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import AuditProgress
@@ -31,14 +31,7 @@ def upgrade(
             click_type=FILE, metavar="DIR", help="the twin's folder [default: the user's state folder]"
         ),
     ] = None,
-    redis: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            envvar="LIGHTWAVE_UP_REDIS",
-            help="the Redis that the twin uses, if it is not the embedded one",
-        ),
-    ] = None,
+    redis: TwinRedis = None,
     output: OutputOption = "table",
 ) -> None:
     """Upgrade a stopped twin to this version.

@@ -9,6 +9,7 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import FaultTargetParam, NameParam, expand_name
 from ops.cli.common.options import (
     Fabric,
+    FaultKindArgument,
     OutputOption,
     OwnerOption,
     PriorityOption,
@@ -19,13 +20,12 @@ from ops.cli.common.options import (
     Twisted,
 )
 from ops.cli.common.output import show
-from ops.cli.common.param_types import ChoiceParam, DurationParam
+from ops.cli.common.param_types import DurationParam
 from ops.cli.explain.slice_state import start_lines, table_lines
 from ops.cli.what_if.impact import JOB_HEADS, PartArgument, count_text, job_cells, traffic_change_text
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client
 from shared.basics.time_format import format_chip_hours, format_time
-from shared.models.faults.fault_kinds import FAULTS
 
 if TYPE_CHECKING:
     from schemas.api.explain import LeavingSlice, SlicePlan
@@ -74,12 +74,7 @@ def what_if() -> None:
 
 @app.command(epilog=examples("what-if inject ocs pod-0/ocs-17", "what-if inject rack dcn-0/rack-5 --for 2h"))
 def inject(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            click_type=ChoiceParam("kind of fault", FAULTS), metavar="KIND", help=", ".join(FAULTS)
-        ),
-    ],
+    kind: FaultKindArgument,
     target: Annotated[
         str,
         typer.Argument(

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from ops.local.software_version import software_version
-from ops.twin.data_folder import DataFolder, TwinIdentity
+from ops.twin.data_folder import DataFolder, TwinIdentity, start_own_redis
 from schemas.files.backup_manifest import BackupPoint, SavedClock, SiteLogCut, WaitingRequest
 from schemas.files.operations_log import TwinForked, TwinPlanned, TwinRestored
 from shared.basics.errors import LogDamaged, NotFound, OperationFailed
@@ -16,7 +16,6 @@ from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.twin_loop import EmbeddedTwin
-from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.storage.inbox.inbox_backup import InboxBackup
 from shared.storage.log.log_bytes import site_log
 from shared.storage.log.read_only_log import ReadOnlyLog
@@ -123,7 +122,4 @@ def _own_store(folder: DataFolder, stack: contextlib.ExitStack) -> str:
         raise NotFound(
             f"data folder {folder.path}: holds no inbox; give the Redis that the twin uses with --redis"
         )
-    server = EmbeddedValkey(folder.redis)
-    stack.callback(server.stop)
-    server.ensure()
-    return server.url
+    return start_own_redis(folder, stack)

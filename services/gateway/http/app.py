@@ -15,9 +15,6 @@ from services.gateway.http.middleware import BodyLimit, HeadAsGet, SecurityHeade
 from services.gateway.http.responses import error_docs
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.http.routes import (
-    about,
-    archive,
-    backup,
     bisect,
     clock,
     dead_letters,
@@ -27,11 +24,12 @@ from services.gateway.http.routes import (
     log,
     operations,
     readings,
-    request_status,
     requests,
     resources,
-    snapshots,
     what_if,
+)
+from services.gateway.http.routes import (
+    twin as twin_routes,
 )
 from services.gateway.http.time_travel import TimeTravel
 from services.gateway.log.time_travel import with_time_travel
@@ -74,8 +72,8 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "dependencies": [Depends(check_query), *bearer_dependency(tokens)],
         "responses": error_docs(*responses.ERROR_DOCS, tokens=tokens),
     }
-    twin_routes = (dead_letters, clock, operations, snapshots, about, backup, archive)
-    for module in (resources, readings, log, requests, request_status, goodput, forecasts, *twin_routes):
+    administration = (dead_letters, clock, operations, twin_routes)
+    for module in (resources, readings, log, requests, goodput, forecasts, *administration):
         # `include_router` would build each route again at the first request.
         app.router.routes += module.routes(twin, **common).routes
     limit = ConcurrencyLimit(QUERIES_MAX)

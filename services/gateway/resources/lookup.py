@@ -1,8 +1,9 @@
-"""Look-up of resources: all of a kind, one by name, and light paths."""
+"""Look-up of resources: all of a kind, one by name, one with what is related to it, and light paths."""
 
 import re
 from typing import Any
 
+from schemas.api.descriptions import Description
 from schemas.api.network_rows import TrunkPath, TrunkRow
 from schemas.api.rows import LightPath, LinkRow, RelatedT, RowT
 from schemas.body import Model
@@ -19,11 +20,17 @@ from services.gateway.fabrics import (
     is_commissioned,
     living_fabrics,
 )
+from services.gateway.log import history
 from services.gateway.resources import kind_views
 from services.gateway.resources.light_path import light_path
+from services.gateway.resources.selection import name_of
 from services.gateway.resources.trunk_path import trunk_path
 from services.gateway.runtime_ports import KindView, TwinPorts
+from services.gateway.text.messages import log_message
 from services.gateway.text.not_found import missing_error, no_such_name_error
+
+EVENTS_MAX = 20
+"""Maximum number of messages in a description."""
 
 
 def list_resources(twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str | None) -> list[RowT]:
@@ -89,3 +96,20 @@ def trace_trunk(twin: TwinPorts, name: str) -> TrunkPath:
     """All circuits of the trunk of this name."""
     row: TrunkRow = find_resource(twin, kind_views.TRUNKS, name)
     return trunk_path(twin, fabric_of(twin, name), row)
+
+
+def describe(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> Description[RowT, RelatedT]:
+    """One resource by name, its related resources, and the last messages about it or its parts, however old;
+    for a fabric, the last messages without Ticks."""
+    row = find_resource(twin, view, name)
+    fabric = fabric_of(twin, name)
+    related = view.related_to(twin, fabric, row)
+    name = name_of(row)  # a trunk has two names; messages are found under the row's
+    site, query = history.query_about(twin, fabric, name)
+    page = history.last_page(twin, site, query, EVENTS_MAX)
+    return view.description(
+        object=row,
+        related=related,
+        events=tuple(log_message(twin, message, name) for _, message in page.found),
+        events_in_all=twin.log.count(site, query),
+    )

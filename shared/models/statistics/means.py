@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from shared.basics.checks import check_count, check_positive
 from shared.basics.errors import InvalidInput
@@ -124,3 +124,24 @@ def runs_needed(deviation: float, half_width: float, confidence: float = 0.95) -
 
 def _is_enough(runs: int, deviation: float, half_width: float, confidence: float) -> bool:
     return quantile_of_t(runs - 1, confidence) * deviation / math.sqrt(runs) <= half_width
+
+
+def wilson_share(happened: int, times: int, confidence: float = 0.95) -> Interval:
+    """Wilson's score interval of independent trials; on average over many shares as wide as its confidence.
+
+    InvalidInput unless 0 ≤ happened ≤ times and times ≥ 1.
+    """
+    _check_share(happened, times, confidence)
+    z = float(ndtri((1.0 + confidence) / 2.0))
+    share = happened / times
+    middle = (share + z * z / (2 * times)) / (1 + z * z / times)
+    half = z / (1 + z * z / times) * math.sqrt(share * (1 - share) / times + z * z / (4 * times * times))
+    low = 0.0 if happened == 0 else max(0.0, middle - half)
+    high = 1.0 if happened == times else min(1.0, middle + half)
+    return Interval(share, low, high, confidence, times)
+
+
+def _check_share(happened: int, times: int, confidence: float) -> None:
+    check_count("times", times, 1, most=2**53)
+    check_count("happened", happened, 0, most=times)
+    is_confidence(confidence)

@@ -45,7 +45,7 @@ BROKEN_BY = [
     (READING, "services/gateway/resources/lookup.py", "from shared.models.optics import palomar"),
     (
         READING,
-        "services/gateway/resources/describe.py",
+        "services/gateway/resources/related.py",
         "def ways():\n    import shared.models.topology.graph",
     ),
     (READING, "services/gateway/http/app.py", "import shared.models.availability"),

@@ -13,6 +13,7 @@ from schemas.api.requests import (
     PlanRequest,
     RefusalReceipt,
     RequestReceipt,
+    RequestReport,
     SliceRequest,
 )
 from schemas.limits import COMMENT_MAX
@@ -20,9 +21,9 @@ from schemas.messages.sequencer import FabricRetired
 from schemas.request_metadata import RequestBody
 from services.gateway.admin.commission import commission_fabric
 from services.gateway.http.access.caller import CurrentCaller
-from services.gateway.http.responses import json_response
+from services.gateway.http.responses import error_doc, json_response
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions, StrictJsonRoute
-from services.gateway.requests import operator_requests, rewiring_requests
+from services.gateway.requests import operator_requests, request_status, rewiring_requests
 from services.gateway.resources.parameters import parameters_request
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
@@ -56,6 +57,7 @@ def request_terms(
     return operator_requests.RequestTerms(text, caller.name, comment, wait)
 
 
+TOO_LATE_DOC = ResponseDocs({409: error_doc("the request is already on the log, or about to be appended")})
 TermsParam = Annotated[operator_requests.RequestTerms, Depends(request_terms)]
 OUTCOMES = ResponseDocs(
     {
@@ -70,8 +72,9 @@ OUTCOMES = ResponseDocs(
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
-    """The routes of requests: fabrics, parameters, slices, faults, drains, link tests, OCSes and
-    rewirings."""
+    """The routes of requests: fabrics, parameters, slices, faults, drains, link tests, OCSes and rewirings;
+    and those of earlier requests."""
+    status_options: RouteOptions = {**common}
     common["responses"] = common.get("responses", ResponseDocs({})).also(OUTCOMES)
     router = APIRouter(prefix="/v1", tags=["requests"], route_class=StrictJsonRoute, **common)
 
@@ -140,6 +143,31 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     _add_cross_connects(router, twin)
     _add_rewirings(router, twin)
+    router.routes += _status_routes(twin, **status_options).routes
+    return router
+
+
+def _status_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
+    """The routes of requests, by idempotency key or message id; either may contain a slash."""
+    router = APIRouter(prefix="/v1/requests", tags=["requests"], **common)
+
+    @router.get("", summary="The waiting requests", response_model=list[RequestReport])
+    def waiting() -> Response:
+        return json_response(request_status.waiting_requests(twin))
+
+    @router.get("/{name:path}", summary="The status of a request", response_model=RequestReport)
+    def report(name: str) -> Response:
+        return json_response(request_status.request_report(twin, name))
+
+    @router.delete(
+        "/{name:path}",
+        summary="Cancel a waiting request",
+        response_model=RequestReport,
+        responses=TOO_LATE_DOC,
+    )
+    def cancel(name: str) -> Response:
+        return json_response(request_status.cancel_request(twin, name))
+
     return router
 
 

@@ -15,8 +15,8 @@ from services.gateway.fabrics import config_of
 from services.gateway.http.responses import ArrowFrame, json_response, non_json_doc
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions
 from services.gateway.resources import lookup
-from services.gateway.resources.describe import describe
 from services.gateway.resources.kind_views import views_of
+from services.gateway.resources.lookup import describe
 from services.gateway.resources.ocs_management import ocs_management
 from services.gateway.resources.parameters import current_config
 from services.gateway.resources.selection import PAGE_MAX, Selection, chosen_fields, columns, select

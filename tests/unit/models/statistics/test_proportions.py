@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from shared.basics.errors import InvalidInput
-from shared.models.statistics.proportions import wilson_share
+from shared.models.statistics.means import wilson_share
 
 TIMES = st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
