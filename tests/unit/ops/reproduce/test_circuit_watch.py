@@ -14,8 +14,9 @@ from schemas.envelope import Envelope, enclose
 from schemas.messages.ocs import OcsDown, PortDown, PortsDown
 from schemas.messages.scheduler import ConnectCircuits, DisconnectCircuits, LeaveCircuits
 from schemas.names import Join
-from services.ocs.state import NO_OWNER, NO_PORT, OcsState, commission
+from services.ocs.state import NO_OWNER, OcsState, commission
 from shared.engine.site import Site
+from shared.models.network.wiring import NO_PORT
 from shared.models.superpod.wiring import join_ports
 
 MINE, OTHERS = ((0, 1, 2),), ((0, 3, 4),)
