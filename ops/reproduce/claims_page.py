@@ -20,7 +20,7 @@ def claims_page(rows: list[ClaimRow], charts: list[Any]) -> str:
         f"{claim_summary(rows)}. [LF] is Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale, "
         "Jupiter Evolving a paper of SIGCOMM 2022. "
         f"Computed by lightwave {VERSION} when this page was made; circles in the figures are what the "
-        "papers state."
+        "papers state; those of NSDI 2024 are read off its figure, to 2 points."
     )
     tables = [_table(kind, of_kind) for kind, of_kind in by_kind(rows)]
     return plots_page(

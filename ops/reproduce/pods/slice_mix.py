@@ -136,7 +136,10 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "Of the slices that run in the twin as many are twisted",
         "[T4] 2.9",
         Stated(28, "%"),
-        calibrated("the shapes that the workload requests, to the table of those that run"),
+        calibrated(
+            "the shapes that the workload requests, to [T4] Table 2, read as slices that run: the table does "
+            "not say whether it counts those or starts"
+        ),
         "lab run",
         _running_twisted,
         runs=WORKLOAD_RUNS,
