@@ -50,7 +50,7 @@ LOST_OCSES = (5, 37)
 MEASURED_GAIN = (((4, 4, 8), 1.63), ((4, 8, 8), 1.31))
 """All-to-all of the twisted over the regular torus, as measured in [T4] Figure 6."""
 WIRING = predicted("nothing fitted: from the wiring of the papers, cut by planes")
-TWIST = predicted("nothing fitted: from the twist that [T4] 2.8 describes")
+TWIST = predicted("nothing fitted: from the twist that [T4] 2.8 describes; half of it gives the same")
 OVER_V3 = predicted("nothing fitted; assumed: slices of the generation before wrap around")
 
 

@@ -31,6 +31,7 @@ from shared.models.dcn.cost import PRICES
 from shared.models.dcn.routing.weights import Split, split_demand
 from shared.models.network.blocks import FloatArray
 from shared.models.optics import palomar
+from shared.models.superpod import shapes
 from shared.models.superpod.shapes import grid_joins
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, IntArray
 from shared.models.topology import (
@@ -69,6 +70,23 @@ def cosets_of_no_twist(shape: Shape, twisted: bool) -> tuple[Shape, ...]:
     if shape[0] == shape[1]:
         return ((0, 0, 0), (half, 0, 0), (0, half, 0), (half, half, 0))
     return ((0, 0, 0), (half, 0, 0))
+
+
+def cosets_of_half_twists(shape: Shape, twisted: bool) -> tuple[Shape, ...]:
+    """The lattice of a torus with one of the two moves of its twist: k×k×2k by the y wrap only, k×2k×2k along
+    y only."""
+    half = shape[2] // 2
+    if not twisted:
+        return ((0, 0, 0),)
+    if shape[0] == shape[1]:
+        return ((0, 0, 0), (half, 0, 0), (0, half, half), (half, half, half))
+    return ((0, 0, 0), (half, half, 0))
+
+
+def half_twists(grid: tuple[int, int, int]) -> dict[int, tuple[tuple[int, int], ...]]:
+    """The same between cubes: the wrap that is crossed → (dimension, cubes)."""
+    nx, ny, _ = grid
+    return {1: ((2, nx),)} if nx == ny else {0: ((1, nx),)}
 
 
 def without_wrap_in_x(shape: Shape, twisted: bool = False) -> SliceTopology:
@@ -164,6 +182,13 @@ NO_TWIST = (
     (cuts, "cosets", cosets_of_no_twist),
     (graph, "grid_joins", lambda shape, twisted: grid_joins(shape, twisted=False)),
 )
+HALF_TWIST = (
+    (lattice, "cosets", cosets_of_half_twists),
+    (cuts, "cosets", cosets_of_half_twists),
+    (shapes, "_twists", half_twists),
+)
+TELL_HALF_A_TWIST = {"twist/gain-4x8x8"}
+"""The other rows on twists hold for half of one, too: they show that there is a twist, not which."""
 OPEN: dict[Shape, SliceTopology] = {(8, 8, 8): topology._open((8, 8, 8))}
 EVEN_OCSES = (
     (palomar, "assumed", short_splices),
@@ -212,6 +237,12 @@ def test_a_prediction_can_fail(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     for patch in CHANGES[name].model:
         monkeypatch.setattr(*patch)
     assert claim.row().holds is (name in KNOWN_NOT_TO_HOLD)
+
+
+def test_one_row_tells_the_papers_twist_from_half_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for patch in HALF_TWIST:
+        monkeypatch.setattr(*patch)
+    assert {one.name for one in select_claims(("twist",)) if not one.row().holds} == TELL_HALF_A_TWIST
 
 
 def test_an_all_reduce_by_rings_gains_what_the_ideal_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
