@@ -49,3 +49,17 @@ def test_links_show_how_many_cross_connects_are_made() -> None:
     made = found.figures["cross_connects_made_per_day"]
     assert 0 < made < 2 * found.measured
     assert f"of which {made:,.0f} a day did not stand" in found.note
+
+
+def test_utilisation_counts_slices_that_hardly_get_to_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With start-ups of two hours little is computed, and the pod is as full: the row would hold."""
+    plain = row("jobs/utilisation")
+    slow = (lab_runs.NO_TELEMETRY, "workload.startup_s=7200")
+    monkeypatch.setattr(
+        jobs, "WORKLOAD_RUNS", tuple(lab_runs.ClaimRunPlan(DAYS, plan.seed, slow) for plan in PLANS)
+    )
+    useless = row("jobs/utilisation")
+    assert useless.measured == pytest.approx(plain.measured, abs=1.5)
+    assert plain.figures["productive_percent"] > 80 > 50 > useless.figures["productive_percent"]
+    for found in (plain, useless):
+        assert f"here {found.figures['productive_percent']:.1f} % are productive" in found.note
