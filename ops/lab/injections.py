@@ -13,7 +13,7 @@ from schemas.name_parts import fabric_part
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_DAY
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_kinds import FAULTS, check_severity, fault_target, severity_of
 from shared.models.ocs_technologies import check_strays

@@ -23,8 +23,8 @@ from schemas.files.site_plan import SitePlan
 from services.totals.pod_totals import PodTotals, chip_time_at
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_DAY
-from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance, state_digest
 from shared.models.jobs.goodput_accounting import ChipTime
 from shared.runtimes.process_pool import worker_death_reported

@@ -16,8 +16,8 @@ from services.totals.network_totals import network_totals
 from services.totals.pod_totals import ChipTimeReader, pod_totals
 from services.totals.slice_log import SliceLogRecorder
 from services.what_if.run_copy import Observer
-from shared.engine.cascades import LabRequest
 from shared.engine.service import AnyService
+from shared.engine.site_driver import LabRequest
 from shared.runtimes.lab import Lab, Sink
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 

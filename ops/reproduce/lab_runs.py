@@ -23,7 +23,7 @@ from schemas.names import Tier
 from services.totals.availability_time import AvailabilitySpans
 from services.totals.fabric_spans import PodSpan
 from shared.basics.units import US_PER_DAY
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.runtimes.process_pool import worker_death_reported
 
 POD = "pod-0"

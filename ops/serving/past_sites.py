@@ -10,7 +10,7 @@ from shared.engine.service import Service
 from shared.engine.site import ServicesOf, Site
 from shared.engine.state import StateT
 from shared.engine.state_codec import decode_state
-from shared.storage.snapshots.document_walk import DocumentWalk
+from shared.storage.snapshots.document_changes import DocumentWalk
 from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes
 from shared.storage.store.change_tracking import document_changes

@@ -4,7 +4,9 @@ values are applied to a configuration.
 All other parameters are fixed at commissioning: they define the simulated hardware, seeds and mix, or have
 already been used for draws.
 
-The meaning of each parameter is its description in its section of the configuration (`schemas/config`).
+The meaning of each parameter is its description in the class of its section, in `schemas/config`: `cubes.*`
+and `jobs.*` in `cubes.py`; `pod.*` and `ocs.*` in `pods.py`; `demand.*`, `traffic.*`, `topology.*` and
+`trunks.*` in `dcn.py`; `network.*` in `network_hardware.py`; every other section in the file of its name.
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from schemas.messages.ocs import MirrorSteady, MirrorStoodOut, PortPatched
 from services.diagnosis.attribution import EVEN_ODDS, Suspicion, farther_off
 from services.diagnosis.state import DiagnosisState, MirrorSighting
 from shared.engine.service import Output
-from shared.models.ocs.patches import SIDES, port_place
+from shared.models.ocs.patched_fibres import SIDES, port_place
 from shared.models.superpod.wiring import link_end
 from shared.models.telemetry.ocs_readings import OFF_BEYOND_URAD, error_scatter
 

@@ -22,7 +22,7 @@ from shared.runtimes.operations_log import OperationsLog
 from shared.runtimes.simulated_clock import Clock
 from shared.storage.inbox.request_inbox import Inbox
 from shared.storage.log.log_reader import LogReader
-from shared.storage.snapshots.document_walk import DocumentWalk
+from shared.storage.snapshots.document_changes import DocumentWalk
 from shared.storage.store.state_store import DocumentReader
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from shared.engine.service import DocumentKey
 from shared.models.network.wiring import NO_PORT
 from shared.models.ocs.camera_alignment import REASONS
 from shared.models.ocs.parts import PART, part_word
-from shared.models.ocs.patches import SIDES, port_at
+from shared.models.ocs.patched_fibres import SIDES, port_at
 from shared.models.optics.palomar import DECIMALS, manufactured_ocses
 
 STEPS_PER_DB = 10**DECIMALS

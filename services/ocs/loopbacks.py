@@ -16,7 +16,7 @@ from shared.basics.errors import InvalidInput
 from shared.engine.service import Output
 from shared.models.network.wiring import NO_PORT
 from shared.models.ocs.camera_alignment import REASONS, UNSTEADY
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import STRANDS, LinkEnd, link_end
 

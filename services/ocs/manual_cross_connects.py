@@ -25,7 +25,7 @@ from services.ocs.state import MANUAL, NO_OWNER, Circuits, OcsState, as_circuits
 from services.ocs.switch import Port, disconnect, mark_wanted, north_of, retry_alignment, schedule_restore
 from shared.engine.service import Output
 from shared.models.network.wiring import NO_PORT
-from shared.models.ocs.patches import port_place
+from shared.models.ocs.patched_fibres import port_place
 from shared.models.ocs.port_keys import cross_connect_key, port_key, ports_of_key
 
 REASONS_MAX = 8

@@ -22,7 +22,7 @@ from services.ocs.switch import Port, north_of
 from shared.engine.service import CausedBy, Output
 from shared.models.network.wiring import NO_PORT
 from shared.models.ocs.camera_alignment import AlignmentLoop, FloatArray
-from shared.models.ocs.patches import SIDES, port_at, port_place
+from shared.models.ocs.patched_fibres import SIDES, port_at, port_place
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 from shared.models.optics.impairments import next_onset_step_us, onset_share
 from shared.models.telemetry.ocs_readings import (

@@ -1,9 +1,9 @@
 """Ports that fail and recover: one by itself, or all whose mirrors a driver board drives.
 
 Faults hit mirrors, which belong to physical ports. Messages name the logical port, where the fibre was wired
-(`shared.models.ocs.patches`). The repair of a port moves its fibre from the dead mirror to a spare port ([LF]
-3.2). A patch swaps the mirrors of two ports of one side: the port whose fibre moves gets the mirror of the
-spare, and the spare gets the dead one for good. Circuits keep their logical ports.
+(`shared.models.ocs.patched_fibres`). The repair of a port moves its fibre from the dead mirror to a spare
+port ([LF] 4.1.1). A patch swaps the mirrors of two ports of one side: the port whose fibre moves gets the
+mirror of the spare, and the spare gets the dead one for good. Circuits keep their logical ports.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from services.ocs.switch import (
 from shared.engine.service import Output
 from shared.models.network.wiring import NO_PORT
 from shared.models.ocs.parts import BOARDS_PER_ARRAY
-from shared.models.ocs.patches import SIDES, physical_ports, port_at, port_place
+from shared.models.ocs.patched_fibres import SIDES, physical_ports, port_at, port_place
 from shared.models.optics.palomar import driver_boards
 
 

@@ -22,7 +22,7 @@ from services.ocs.state import (
 )
 from services.ocs.stray_mirrors import stray_mirrors_in
 from shared.models.ocs.camera_alignment import UNSTEADY, align, longest_us
-from shared.models.ocs.patches import physical_ports
+from shared.models.ocs.patched_fibres import physical_ports
 from shared.models.ocs_technologies import SwitchingSpeed, ocs_technology, switching_speed
 
 MIN_REPLY_DELAY_US = 1

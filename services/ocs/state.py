@@ -165,8 +165,8 @@ class OcsState(State):
     broken: dict[str, int] = field(default_factory=dict)
     """Number of faults by name of a broken part, rack or domain."""
     patched: dict[int, int] = field(default_factory=dict)
-    """Physical port by place of a moved fibre's port (`shared.models.ocs.patches`). For a spare that took a
-    fibre, the dead port that the fibre left."""
+    """Physical port by place of a moved fibre's port (`shared.models.ocs.patched_fibres`). For a spare that
+    took a fibre, the dead port that the fibre left."""
     restarts: dict[int, ControllerRestart] = field(default_factory=dict)
     technology: str = "palomar"
     stale: dict[int, int] = field(default_factory=dict)

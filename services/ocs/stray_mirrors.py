@@ -22,7 +22,7 @@ from services.ocs.state import (
     OcsState,
 )
 from shared.models.ocs.ocs_assumptions import assumed
-from shared.models.ocs.patches import physical_ports, port_at, port_place, port_places
+from shared.models.ocs.patched_fibres import physical_ports, port_at, port_place, port_places
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 
 MISSED_BITS = (NORTH_MISSED, SOUTH_MISSED)

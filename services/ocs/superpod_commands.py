@@ -28,7 +28,7 @@ from services.ocs.switch import (
     retry_alignment,
 )
 from shared.engine.service import CausedBy, Output
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 from shared.models.superpod.wiring import FACE_LINKS, JOINS_KEPT_MAX, STRANDS, join_ports
 
 PortConflict = tuple[Port, str]

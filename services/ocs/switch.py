@@ -30,7 +30,7 @@ from services.ocs.stray_mirrors import count_attempts
 from shared.basics.units import US_PER_S, to_whole_us
 from shared.engine.service import CausedBy, Output
 from shared.models.network.wiring import NO_PORT
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 
 EQUAL_RETRIES, DOUBLINGS_MAX = 3, 6

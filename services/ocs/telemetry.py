@@ -16,7 +16,7 @@ from shared.basics.telemetry_frames import arrow_frame, next_frame_due_us
 from shared.engine.service import Output
 from shared.models.ocs.camera_alignment import AlignmentLoop
 from shared.models.ocs.parts import PART, PARTS, part_word
-from shared.models.ocs.patches import SIDES, physical_ports
+from shared.models.ocs.patched_fibres import SIDES, physical_ports
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA
 from shared.models.optics.palomar import manufactured_ocses, mirror_count, squared_deflection
 from shared.models.telemetry.ocs_fields import OCS_FIELDS

@@ -12,8 +12,8 @@ from services.scheduler.multislice.gang_hold import hold_cubes
 from services.scheduler.placement.cube_ranking import best_cubes
 from services.scheduler.queue.backfill import BACKFILLS, BackfillContext, Offer, timeline_of
 from services.scheduler.queue.compaction import compaction
-from services.scheduler.queue.fit import FitFinder
 from services.scheduler.queue.order import fair_share_order, filler_order
+from services.scheduler.queue.placement_lookup import FitFinder
 from services.scheduler.queue.preemption import strength_of
 from services.scheduler.recovery.drain_moves import move_off_drained_cubes
 from services.scheduler.recovery.preemption_notices import claim_cubes, serve_claims, start_compaction

@@ -33,7 +33,7 @@ from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_reach import ONE_STRAND_KINDS, affected_ends, affected_mirror
 from shared.models.ocs.camera_alignment import TILTS
 from shared.models.ocs.drift import STEP_US, array_of, drifted_db, step_nrad
-from shared.models.ocs.patches import SIDES, port_at, port_place
+from shared.models.ocs.patched_fibres import SIDES, port_at, port_place
 from shared.models.ocs_technologies import DRIFTING
 from shared.models.optics.impairments import (
     SOUND,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from schemas.names import Join
 from services.transceivers.modules import modules_of
 from services.transceivers.state import BOTH_STRANDS, EndMasks, TransceiversState
-from shared.models.ocs.patches import port_at
+from shared.models.ocs.patched_fibres import port_at
 from shared.models.optics.impairments import ImpairedEnds, Impairment, changed_lanes
 from shared.models.optics.link_design import DIRECT, FloatArray, OcsPath, Strands, design_of
 from shared.models.optics.manufactured_modules import Lanes, lanes_between

@@ -28,7 +28,7 @@ from services.transceivers.link_optics import at_either_end, invalidate_masks, m
 from services.transceivers.outlier_inspection import schedule_early_inspection, schedule_for_new_links
 from services.transceivers.state import BOTH_STRANDS, DARK, DEGRADED, DOWN, UP, TransceiversState
 from shared.engine.service import Output
-from shared.models.ocs.patches import port_place
+from shared.models.ocs.patched_fibres import port_place
 from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import (
     ENDS_PER_CUBE,

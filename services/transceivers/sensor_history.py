@@ -11,7 +11,7 @@ from schemas.envelope import Envelope
 from services.transceivers.link_optics import invalidate_masks
 from services.transceivers.modules import modules_at
 from services.transceivers.state import LightRecord, TransceiversState
-from shared.models.ocs.patches import port_at
+from shared.models.ocs.patched_fibres import port_at
 from shared.models.optics.impairments import NOT_STUCK, SOUND, Impairment
 from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import end_at

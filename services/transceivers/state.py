@@ -140,7 +140,7 @@ class TransceiversState(State):
     none or it is done."""
     faults: dict[str, EndFault] = field(default_factory=dict)
     patched: dict[int, int] = field(default_factory=dict)
-    """Ports of OCSes whose fibre uses a spare port (`shared.models.ocs.patches`)."""
+    """Ports of OCSes whose fibre uses a spare port (`shared.models.ocs.patched_fibres`)."""
     impaired: dict[int, Impairment] = field(default_factory=dict)
     """Combined impairments of ends that are not sound."""
     outages: dict[int, tuple[int, ...]] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from services.trunks.trunk_optics import unfit_circuits
 from shared.basics.units import US_PER_S, to_whole_us
 from shared.engine.service import CausedBy, Output
 from shared.models.network.wiring import NO_PORT, wiring_of
-from shared.models.ocs.patches import port_place
+from shared.models.ocs.patched_fibres import port_place
 
 
 def due(state: TrunksState) -> int | None:

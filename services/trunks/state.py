@@ -54,7 +54,7 @@ class TrunksState(State):
     qualification_count: int
     qualifications: dict[int, CircuitQualification]
     patched: dict[int, int] = field(default_factory=dict)
-    """Ports whose fibre uses a spare port (`shared.models.ocs.patches`)."""
+    """Ports whose fibre uses a spare port (`shared.models.ocs.patched_fibres`)."""
 
     @property
     def plant(self) -> NetworkLayout:

@@ -10,7 +10,7 @@ import numpy as np
 from services.trunks.state import BoolArray, TrunksState
 from services.trunks.trunk_links import CircuitArrays
 from shared.models.network.wiring import wiring_of
-from shared.models.ocs.patches import physical_ports
+from shared.models.ocs.patched_fibres import physical_ports
 from shared.models.optics.link_design import FloatArray, LinkDesign, OcsPath, Strands
 from shared.models.optics.manufactured_modules import lanes_between, manufacture_modules
 from shared.models.optics.module_kinds import GENERATIONS, LANES_PER_LINK, MODULE_KINDS

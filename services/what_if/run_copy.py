@@ -12,8 +12,8 @@ from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.messages.operator import RekeyDraws
 from services.failures.state import FailuresState
-from shared.engine.cascades import LabRequest, cascades, stop_tracking_documents
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest, cascades, stop_tracking_documents
 from shared.models.plant.plant_format import Plant
 
 

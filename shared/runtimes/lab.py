@@ -13,9 +13,9 @@ from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import fabric_order
 from schemas.registry import encode
-from shared.engine.cascades import LabRequest, cascades, stop_tracking_documents
 from shared.engine.message_order import commissioning_message
 from shared.engine.site import ServicesOf, Site
+from shared.engine.site_driver import LabRequest, cascades, stop_tracking_documents
 
 Sink = Callable[[bytes], None]
 """Receives complete lines of the log, with their newlines."""

@@ -38,7 +38,7 @@ from services.what_if.network_impact import assess_network_impact
 from services.what_if.queries import WhatIfQueries
 from services.workload.filler import filler_backlog
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.superpod.shapes import chips_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile

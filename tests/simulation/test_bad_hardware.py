@@ -9,7 +9,7 @@ from schemas.messages.scheduler import SlicePreflight, SliceStarted
 from schemas.registry import decode
 from services.scheduler.state import SchedulerState, slices_in
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from tests.support.pod_reports import pod_report
 from tests.support.pods import POD, pod_lab
 

@@ -21,7 +21,7 @@ from services.scheduler.state import SchedulerState
 from services.scheduler.structures.slice_record import member_of
 from services.traffic.state import TrafficState
 from shared.basics.units import US_PER_HOUR
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.jobs.multislice_jobs import joint_speed_ppm
 from shared.runtimes.lab import Lab
 from tests.support.several_pods import disagreements

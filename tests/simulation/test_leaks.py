@@ -21,9 +21,9 @@ from services.scheduler.state import SchedulerState, occupancy_of
 from services.transceivers.state import TransceiversState
 from services.workload.state import WorkloadState
 from shared.basics.units import US_PER_DAY, US_PER_S
-from shared.engine.cascades import LabRequest
 from shared.engine.ended_rows import ENDED_MAX
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_state
 from shared.models.network.wiring import NO_PORT
 from shared.models.superpod.wiring import FACES, join_ports

@@ -28,7 +28,7 @@ from services.fabric_kinds import services_of
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState, members_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MS, US_PER_S
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.engine.state import IgnoredDocumentKeys
 from shared.engine.state_codec import decode_state, encode_state
 from shared.runtimes.lab import Lab

@@ -22,7 +22,7 @@ from schemas.messages.scheduler import (
 from schemas.names import FaultKind
 from services.failures.hazards import parts_at_risk
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.faults.fault_kinds import FAULTS
 from shared.models.ocs.parts import PARTS
 from shared.models.ocs_technologies import TECHNOLOGIES

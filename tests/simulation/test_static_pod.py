@@ -35,8 +35,8 @@ from services.scheduler.structures.pod_placement import FixedGridPlacement, PodP
 from services.workload.slice_requests import submit_arrivals
 from services.workload.state import commission
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.models.availability.binomial import at_least
 from shared.models.availability.slice_placement import placement_curve
 from shared.models.static_pod.boxes import boxes

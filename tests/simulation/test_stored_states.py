@@ -18,10 +18,10 @@ from schemas.messages.operator import (
     UndrainCube,
 )
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import DocumentKey
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance, restore_instance
 from shared.storage.store.change_tracking import StateTracker
 from tests.support.pods import (

@@ -19,8 +19,8 @@ from services.ocs.state import OcsState
 from services.service_names import SERVICE_NAMES
 from services.transceivers.state import TransceiversState
 from shared.basics.units import US_PER_DAY, US_PER_S
-from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.link_faults import LINK_FAULTS
 from shared.models.plant.plant_format import NO_END

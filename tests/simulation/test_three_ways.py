@@ -10,7 +10,7 @@ from ops.experiments.reliability_run import run_kernel
 from ops.experiments.service_run import run_services
 from ops.experiments.sweep import RUNNERS, SweepRun, plan_of
 from shared.models.availability.machine_repair import machine_repair
-from shared.models.reliability.compiled import compiled
+from shared.models.reliability.compiled_kernel import compiled
 from shared.models.reliability.down_counts import count_down
 from shared.models.reliability.failure_kernel import plain, simulate
 from shared.models.reliability.repair_shop import machine_shop

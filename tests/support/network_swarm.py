@@ -9,7 +9,7 @@ from schemas.config.dcn import DcnConfig
 from schemas.config.network_hardware import MODULES
 from schemas.messages.operator import AbortRewiring, ApproveRewiring, ClearFault, InjectFault, PlanTopology
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.network.blocks import network_of
 from tests.support.changed_parameters import OF_NETWORKS, drawn_changes
 from tests.support.several_pods import Campus, draw_campus

@@ -20,7 +20,7 @@ from services.fabric_kinds import services_of
 from services.transceivers.state import TransceiversState
 from services.transceivers.telemetry import readings_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import IntArray
 from shared.models.telemetry.module_readings import Readings

@@ -10,11 +10,11 @@ from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import decode
 from schemas.request_metadata import RequestBody
 from services.fabric_kinds import FLEET
-from shared.engine.cascades import LabRequest
 from shared.engine.message_order import Request, commissioning_message, request_message, tick_message
 from shared.engine.request_time import request_time_us
 from shared.engine.service import AnyService
 from shared.engine.site import ServicesOf, Site
+from shared.engine.site_driver import LabRequest
 from shared.runtimes.lab import Lab, Sink
 from shared.runtimes.live.worker.partition_fold import ServedService
 from shared.storage.store.state_store import FabricPlace

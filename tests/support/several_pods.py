@@ -13,8 +13,8 @@ from schemas.names import Shape
 from services.jobs.state import JobsState
 from services.scheduler.state import SchedulerState, members_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.models.jobs.job_progress import progress_at
 from tests.support.policies import drawn_policies, drawn_slice
 

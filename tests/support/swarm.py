@@ -21,7 +21,7 @@ from schemas.messages.operator import (
 )
 from schemas.names import FaultKind, Shape
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.faults.link_faults import LINK_FAULTS
 from shared.models.ocs_technologies import TECHNOLOGIES
 from shared.models.superpod.wiring import FACES, SPARE_PORTS, STRANDS

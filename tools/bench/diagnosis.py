@@ -17,7 +17,7 @@ from schemas.names import FaultKind
 from schemas.registry import decode
 from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, to_whole_us
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.faults.fault_kinds import FAULTS
 from shared.models.superpod.wiring import FACES
 from shared.runtimes.lab import Lab

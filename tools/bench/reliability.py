@@ -11,7 +11,7 @@ import numpy as np
 
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.models.availability.machine_repair import machine_repair
-from shared.models.reliability.compiled import compiled
+from shared.models.reliability.compiled_kernel import compiled
 from shared.models.reliability.down_counts import count_down
 from shared.models.reliability.failure_kernel import FailureHistory, Loop, plain, simulate
 from shared.models.reliability.repair_shop import machine_shop

@@ -231,7 +231,7 @@ def rare_model(
     95 % interval, and in closed form.
     """
     from shared.basics.checks import check_range
-    from shared.models.reliability.splitting import RATE_MAX, RATE_MIN, exceeds, split
+    from shared.models.reliability.multilevel_splitting import RATE_MAX, RATE_MIN, exceeds, split
 
     check_range("per-day", per_day, RATE_MIN, RATE_MAX, "")
     check_range("repair-h", repair_h, 24.0 / RATE_MAX, 24.0 / RATE_MIN, "")

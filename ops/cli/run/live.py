@@ -29,7 +29,7 @@ from ops.cli.common.options import (
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import ChoiceParam, SpeedParam
 from ops.cli.common.progress import AuditProgress
-from ops.cli.run.fast_imports import gc_paused
+from ops.cli.run.gc_pause import gc_paused
 from services.service_names import service_names
 
 if TYPE_CHECKING:

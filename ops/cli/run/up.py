@@ -21,7 +21,7 @@ from ops.cli.common.options import (
     settings_option,
 )
 from ops.cli.common.param_types import FILE, SpeedParam
-from ops.cli.run.fast_imports import gc_paused
+from ops.cli.run.gc_pause import gc_paused
 
 PortOption = Annotated[
     int | None,

@@ -15,7 +15,7 @@ from schemas.names import number_of
 from shared.basics.errors import InvalidInput, NotFound
 from shared.models.assumptions import assumed
 from shared.models.fabric_plants import check_ocs
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 from shared.models.ocs_technologies import ALIGNED_BY_CAMERA, ocs_technology, technology_ports
 from shared.models.optics.palomar import DECIMALS, ManufacturedOcses, manufacture, mirror_count
 from shared.models.superpod.superpod_plant import superpod_plant

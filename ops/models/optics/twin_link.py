@@ -15,7 +15,7 @@ from schemas.config.pods import SuperpodConfig
 from schemas.documents.pods import EndImpairment
 from shared.basics.errors import InvalidInput
 from shared.basics.json_types import JsonObject
-from shared.models.ocs.patches import Patches, port_place
+from shared.models.ocs.patched_fibres import Patches, port_place
 from shared.models.optics.impairments import SOUND, ImpairedEnds, Impairment, changed_lanes
 from shared.models.optics.link_design import design_of
 from shared.models.optics.manufactured_modules import (

@@ -45,7 +45,7 @@ from schemas.messages.scheduler import (
 )
 from schemas.names import FaultKind
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.ocs.parts import PARTS
 from shared.models.superpod.wiring import FACE_LINKS, STRANDS
 

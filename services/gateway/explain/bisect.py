@@ -12,7 +12,7 @@ from schemas.api.bisect import Bisection, ConditionTransition
 from schemas.envelope import Envelope
 from schemas.name_parts import fabric_part, last_part
 from schemas.resource_kinds import FABRICS, KINDS
-from services.gateway.explain.conditions import Condition, Row, read_condition
+from services.gateway.explain.condition_language import Condition, Row, read_condition
 from services.gateway.fabrics import default_fabric, fabric_plant, site_of, sites
 from services.gateway.log.history import STATE_MESSAGES
 from services.gateway.resources import lookup
@@ -24,7 +24,7 @@ from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated
 from shared.basics.time_format import format_time
 from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
-from shared.storage.snapshots.document_walk import CascadeStep, DocumentWalk, MessageEffect, WalkedKey
+from shared.storage.snapshots.document_changes import CascadeStep, DocumentWalk, MessageEffect, WalkedKey
 from shared.storage.store.state_store import FabricPlace
 
 FOLDED_MESSAGES_MAX = 20_000

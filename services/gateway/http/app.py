@@ -12,6 +12,7 @@ from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.concurrency_limit import BISECTIONS_MAX, QUERIES_MAX, ConcurrencyLimit
 from services.gateway.http.guard import AccessGuard, bearer_dependency
 from services.gateway.http.middleware import BodyLimit, HeadAsGet, SecurityHeaders, ShutdownResponse
+from services.gateway.http.past_queries import TimeTravel
 from services.gateway.http.responses import error_docs
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.http.routes import (
@@ -31,8 +32,7 @@ from services.gateway.http.routes import (
 from services.gateway.http.routes import (
     twin as twin_routes,
 )
-from services.gateway.http.time_travel import TimeTravel
-from services.gateway.log.time_travel import with_time_travel
+from services.gateway.log.past_twin import with_time_travel
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated

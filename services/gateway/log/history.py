@@ -10,7 +10,7 @@ from schemas.name_parts import last_part
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
 from services.gateway.fabrics import fabric_graph, fabric_network, fabric_of, fabric_plant, site_of, sites
-from services.gateway.log.time_travel import find_message
+from services.gateway.log.past_twin import find_message
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.parsing import parse_duration_s

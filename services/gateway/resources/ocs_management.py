@@ -10,7 +10,7 @@ from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.not_found import missing_error
 from shared.models.assumptions import assumed
 from shared.models.ocs import port_keys
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 
 
 def ocs_management(twin: TwinPorts, name: str) -> OcsManagement:

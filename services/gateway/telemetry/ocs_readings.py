@@ -12,7 +12,7 @@ from services.gateway.fabrics import fabric_plant
 from services.gateway.runtime_ports import TwinPorts
 from services.gateway.telemetry.frames import FrameRow, open_frame
 from shared.basics.errors import InvalidInput
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 from shared.models.telemetry.ocs_fields import OCS_FIELDS, OcsField, ocs_fields_of
 
 OCS_FRAMES = "ocs"

@@ -5,8 +5,8 @@ from schemas.names import Shape
 from schemas.recovery_policy import format_recovery_policy
 from services.scheduler.multislice.slice_status import pods_wait_reason
 from services.scheduler.placement.holdback import held_back
-from services.scheduler.queue.fit import FitFinder
 from services.scheduler.queue.order import borrowed_chips, chips_by_owner, fair_share_order, quotas_of
+from services.scheduler.queue.placement_lookup import FitFinder
 from services.scheduler.queue.preflight_backoff import failures_text, preflight_failures_of
 from services.scheduler.state import (
     SchedulerState,

@@ -7,8 +7,8 @@ from itertools import islice
 
 from schemas.names import Shape
 from services.scheduler.queue.expected_end import expected_end_us
-from services.scheduler.queue.fit import FitFinder, FitWithVictims
 from services.scheduler.queue.order import Rank
+from services.scheduler.queue.placement_lookup import FitFinder, FitWithVictims
 from services.scheduler.state import (
     SchedulerState,
     claimed_slices,

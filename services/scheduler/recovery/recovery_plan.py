@@ -1,8 +1,6 @@
 """Plans the recovery of all interrupted slices together: most urgent first, each with its cheapest option.
 
-Costs are expected losses in chip-microseconds, computed by one function for all slices. Losses common to all
-options, the work since the last checkpoint and the next start-up, are included in each. The exception is a
-job that replicates: with a warm spare it loses no work.
+What each option costs is computed by `recovery_costs.expected_costs`.
 """
 
 from collections.abc import Iterable

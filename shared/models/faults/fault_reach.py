@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from shared.models.faults.link_faults import LINK_FAULTS, PATH_FAULTS
-from shared.models.ocs.patches import SIDES, port_place
+from shared.models.ocs.patched_fibres import SIDES, port_place
 
 if TYPE_CHECKING:
     from schemas.names import FaultKind

@@ -13,7 +13,7 @@ from schemas.config.network_hardware import NetworkConfig
 from shared.models.network.blocks import CONTROL_DOMAINS, network_of
 from shared.models.network.blocks import NetworkLayout as Network
 from shared.models.network.wiring import wiring_of
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 from shared.models.plant.plant_format import NO_END, Axis, LinkEnds, PartKind, Plant, Supply
 from shared.models.superpod.superpod_plant import port_number
 from shared.models.superpod.wiring import IntArray

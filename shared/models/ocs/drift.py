@@ -13,7 +13,7 @@ from shared.basics.units import US_PER_HOUR
 from shared.models.ocs.camera_alignment import DECIMALS, TILTS, FloatArray, pointing_loss_db
 from shared.models.ocs.ocs_assumptions import assumed
 from shared.models.ocs.parts import PART
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 
 STEP_US = US_PER_HOUR
 """Time of one step of the walk: an hour."""

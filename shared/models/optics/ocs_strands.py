@@ -7,7 +7,7 @@ that enters North at one of them leaves South at the other.
 import numpy as np
 
 from shared.basics.errors import InvalidInput
-from shared.models.ocs.patches import NOT_PATCHED, Patches, physical_ports
+from shared.models.ocs.patched_fibres import NOT_PATCHED, Patches, physical_ports
 from shared.models.optics.link_design import OcsPath
 from shared.models.optics.palomar import insertion_loss_db, return_loss_db
 from shared.models.superpod.wiring import (

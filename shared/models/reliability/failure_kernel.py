@@ -87,7 +87,7 @@ def plain(*groups: Any) -> None:
 def simulate(shop: Shop, seed: int, until: float, loop: Loop = plain) -> FailureHistory:
     """Simulates from time 0 with all parts working. InvalidInput unless `until` is above 0.
 
-    `loop` is the plain one, or that of `shared.models.reliability.compiled`.
+    `loop` is the plain one, or that of `shared.models.reliability.compiled_kernel`.
     """
     faults = FaultStream(shop, seed).rate * check_positive("until", until)
     room = math.ceil(faults + MARGIN * math.sqrt(faults)) + 1

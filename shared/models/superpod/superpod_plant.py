@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shared.models.ocs.parts import PART
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 from shared.models.plant.plant_format import Axis, IntArray, LinkEnds, PartKind, Plant, Supply
 from shared.models.superpod.cables import CABLES_PER_CUBE
 from shared.models.superpod.wiring import (

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 
 DIMENSIONS = 3
 FACE_LINKS = 16

@@ -14,11 +14,11 @@ from schemas.messages.upgrade import CodeVersion, Upgraded
 from schemas.registry import decode, encode
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine import replay
-from shared.engine.cascades import LabRequest
 from shared.engine.message_order import upgrade_message
 from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.service import AnyService
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance, restore_instance
 from tests.support.pods import POD, SUPERPOD, empty_site, has, pod_lab
 from tests.support.toy_services import PERIOD_US, TOYS

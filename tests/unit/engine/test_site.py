@@ -13,11 +13,11 @@ from schemas.messages.repairs import RepairOpened
 from schemas.registry import decode
 from shared.basics.errors import ServiceFailed
 from shared.engine import site as site_module
-from shared.engine.cascades import LabRequest
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.message_order import is_root, tick_message
 from shared.engine.service import AnyService, RuleRow, on
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance
 from tests.support.pods import POD, has, next_tick, pod_lab, pod_site, request_to
 from tests.support.rig import state_of

@@ -8,10 +8,10 @@ from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope, enclose
 from schemas.registry import decode, encode
 from shared.basics.units import US_PER_DAY
-from shared.engine.cascades import LabRequest
 from shared.engine.message_order import Request, request_message
 from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance
 from shared.runtimes.lab import Lab
 from tests.support.pods import commissioned, first_message, next_tick, request_to

@@ -21,10 +21,10 @@ from schemas.registry import decode
 from services.fabric_kinds import services_of
 from shared.basics.errors import LogDamaged, OperationFailed, SnapshotRefused
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
 from shared.engine.code_version import RULES
 from shared.engine.replay import Replay
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance, state_digest
 from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes, take_snapshot, to_bytes

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query, Response
 from schemas.api.bisect import Bisection
 from services.gateway.explain.bisect import LogSpan, parse_condition, search_span, span_from_cursor
 from services.gateway.http.concurrency_limit import ConcurrencyLimit
+from services.gateway.http.past_queries import requested_point
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
-from services.gateway.http.time_travel import requested_point
 from services.gateway.runtime_ports import PastPort, TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated

@@ -6,7 +6,7 @@ from shared.basics.errors import InvalidInput
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import IntArray
 from shared.models.topology.graph import SliceTopology
-from shared.models.topology.routing.escape import ROOT, escape_tree, levels
+from shared.models.topology.routing.escape_tree import ROOT, escape_tree, levels
 from shared.models.topology.routing.load_spreading import load_of, spread, ways_of
 from shared.models.topology.routing.straight_runs import missing_links, straight_runs_of
 from shared.models.topology.routing.table import ESCAPE, RoutingTable, direct_hops, groups_of, order_of

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from shared.models.superpod.wiring import FACES, IntArray
 from shared.models.topology.graph import NO_LINK
-from shared.models.topology.routing.escape import escape_hops
+from shared.models.topology.routing.escape_tree import escape_hops
 from shared.models.topology.routing.table import DIRECT, ESCAPE, FREE_CHANNEL, LAST_CHANNEL, RoutingTable
 
 PAIRS_AT_ONCE_MAX = 1 << 17

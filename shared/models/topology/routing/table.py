@@ -21,7 +21,7 @@ import numpy.typing as npt
 from shared.models.superpod.shapes import is_mesh
 from shared.models.superpod.wiring import CUBE_SIDE, DIMENSIONS, FACES, IntArray
 from shared.models.topology.graph import SliceTopology
-from shared.models.topology.routing.escape import EscapeTree
+from shared.models.topology.routing.escape_tree import EscapeTree
 from shared.models.topology.routing.straight_runs import StraightRuns, missing_links
 from shared.models.topology.symmetry import cube_moves, same_in_every_cube
 

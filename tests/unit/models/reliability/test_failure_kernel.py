@@ -8,7 +8,7 @@ import pytest
 
 from shared.basics.errors import InvalidInput
 from shared.models.reliability import failure_kernel
-from shared.models.reliability.compiled import compiled
+from shared.models.reliability.compiled_kernel import compiled
 from shared.models.reliability.failure_kernel import (
     FailureHistory,
     FaultPiece,
@@ -151,7 +151,7 @@ def test_a_part_that_is_down_does_not_fail_again() -> None:
 
 
 def test_missing_numba_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.models.reliability.compiled.njit", None)
+    monkeypatch.setattr("shared.models.reliability.compiled_kernel.njit", None)
     compiled.cache_clear()
     with pytest.raises(InvalidInput, match="numba is not installed"):
         compiled()

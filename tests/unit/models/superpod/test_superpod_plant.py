@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.basics.errors import InvalidInput
 from shared.models.ocs.parts import PARTS as PARTS_OF_AN_OCS
-from shared.models.ocs.patches import SIDES
+from shared.models.ocs.patched_fibres import SIDES
 from shared.models.plant.plant_format import Part
 from shared.models.superpod.cables import CABLES_PER_CUBE
 from shared.models.superpod.superpod_plant import superpod_plant, switched_circuits, switched_ports

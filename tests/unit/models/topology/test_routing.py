@@ -17,7 +17,7 @@ from shared.models.topology.routing import (
     routing_figures,
     routing_table,
 )
-from shared.models.topology.routing.escape import escape_hops, escape_tree
+from shared.models.topology.routing.escape_tree import escape_hops, escape_tree
 from shared.models.topology.routing.load_spreading import load_of, ways_of
 from shared.models.topology.routing.straight_runs import straight_runs_of
 from shared.models.topology.routing.table import DIRECT, ESCAPE, FreeHops

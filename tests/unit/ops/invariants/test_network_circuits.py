@@ -21,7 +21,7 @@ from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, TrunksCh
 from schemas.registry import decode
 from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_HOUR
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.runtimes.lab import Lab
 from tests.support.log_checks import check_all
 

@@ -7,7 +7,7 @@ from schemas.config.pods import SuperpodConfig
 from schemas.messages.operator import DrainCube
 from schemas.registry import decode
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance
 from tests.support.pods import POD, pod_lab
 

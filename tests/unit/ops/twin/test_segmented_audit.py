@@ -27,8 +27,8 @@ from schemas.messages.operator import DrainCube
 from schemas.registry import decode, encode
 from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
-from shared.engine.cascades import LabRequest
 from shared.engine.code_version import RULES
+from shared.engine.site_driver import LabRequest
 from shared.storage.log.indexed_log import IndexedLog
 from shared.storage.log.log_bytes import site_log
 from shared.storage.snapshots.site_history import SiteHistory

@@ -12,10 +12,10 @@ from schemas.config.pods import FabricConfig, SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired
 from schemas.registry import decode
-from shared.engine.cascades import LabRequest
 from shared.engine.message_order import is_root
 from shared.engine.replay import Replay
 from shared.engine.site import Site
+from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance
 from shared.runtimes.lab import Lab
 from shared.runtimes.live.kafka.appender import Entry

@@ -12,7 +12,7 @@ from schemas.messages.traffic import JobBandwidthSet
 from services.fabric_kinds import services_of
 from services.jobs.state import JobsState
 from shared.basics.units import US_PER_S
-from shared.engine.cascades import LabRequest
+from shared.engine.site_driver import LabRequest
 from shared.models.jobs.job_progress import Progress
 from shared.runtimes.lab import Lab
 from tests.support.several_pods import disagreements

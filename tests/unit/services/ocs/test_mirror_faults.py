@@ -27,7 +27,7 @@ from schemas.names import Join
 from services.ocs.service import SERVICE
 from services.ocs.stray_mirrors import is_beyond_chance
 from shared.basics.units import US_PER_DAY, US_PER_S
-from shared.models.ocs.patches import port_place
+from shared.models.ocs.patched_fibres import port_place
 from tests.support.ocs_model import CONFIG, CUBES, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 

@@ -22,7 +22,7 @@ from services.ocs.state import OcsState
 from services.repairs.service import SERVICE as REPAIRS
 from services.transceivers.service import SERVICE as TRANSCEIVERS
 from shared.basics.units import US_PER_DAY
-from shared.models.ocs.patches import port_at, port_place
+from shared.models.ocs.patched_fibres import port_at, port_place
 from shared.models.optics.palomar import insertion_loss_db
 from tests.support.log_checks import check_all
 from tests.support.ocs_model import CONFIG, SWITCHING_US, fault_began, fault_ended

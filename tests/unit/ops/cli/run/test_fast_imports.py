@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from ops.cli.run.fast_imports import gc_paused
+from ops.cli.run.gc_pause import gc_paused
 
 
 def test_objects_made_while_gc_is_paused_are_frozen() -> None:

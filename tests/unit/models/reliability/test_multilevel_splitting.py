@@ -3,7 +3,7 @@
 import pytest
 
 from shared.basics.errors import InvalidInput
-from shared.models.reliability.splitting import exceeds, split
+from shared.models.reliability.multilevel_splitting import exceeds, split
 
 SHOP = (48, 2, 0.005, 1.0)
 
