@@ -7,7 +7,7 @@ from scipy import stats
 from ops.reproduce.claim import PaperClaim
 from ops.reproduce.pods import failure_weeks
 from ops.reproduce.registry import select_claims
-from ops.sites.configuration import config_from_pairs
+from ops.sites.calibration import calibration_values
 
 
 def weekly_claims() -> list[PaperClaim]:
@@ -59,12 +59,8 @@ def test_jobs_that_meet_an_outage_may_be_off_by_half_a_percent() -> None:
 @pytest.mark.parametrize("memory_days", [7, 20])
 def test_another_memory_fails(memory_days: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fit is 10.5 days: rows on machines do not hold with a third less or twice as much."""
-    plain = config_from_pairs
-
-    def changed(kind: str, pairs: list[str], **others: object) -> object:
-        return plain(kind, [*pairs, f"failures.host_memory_days={memory_days}"], **others)  # type: ignore[arg-type]  # passed on as they come
-
-    monkeypatch.setattr(failure_weeks, "config_from_pairs", changed)
+    values = {**calibration_values("field", "superpod"), "failures.host_memory_days": memory_days}
+    monkeypatch.setattr(failure_weeks, "calibration_values", lambda *_: values)
     monkeypatch.setattr(failure_weeks, "_fleet", failure_weeks._fleet.__wrapped__)
     (claim,) = select_claims(("field/machines-memory-1",))
     assert not claim.row().holds
