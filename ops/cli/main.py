@@ -226,10 +226,10 @@ def _close(stream: TextIO) -> None:
 def _usage(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx else "lightwave"
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        sentence = f"{path} needs a command"
+        sentence = f"{path.removeprefix('lightwave ')} needs a command"
     else:
         sentence = " ".join(error.format_message().split()).rstrip(".")
-    return f"{sentence}; see `{path} --help`"
+    return f"{sentence}{'' if sentence.endswith('?') else ';'} see `{path} --help`"
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

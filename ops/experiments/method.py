@@ -75,7 +75,7 @@ class Method:
         return f"answered by {METHOD_TEXT[self.name]}, {self.why}{rest}"
 
 
-SERVICES = Method("services", "as the document asks", {})
+SERVICES = Method("services", "as the document requests", {})
 METHOD_TEXT: Mapping[str, str] = {
     "exact": "closed forms",
     "kernel": "the kernel of failures and repairs",
@@ -91,19 +91,19 @@ def choose_method(experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -
     for name in METHOD_NAMES:
         stop = _obstacle(name, experiment, sites)
         if requested in ("auto", name) and stop is None:
-            why = "as the document asks" if requested == name else _REASONS[name]
+            why = "as the document requests" if requested == name else _REASONS[name]
             return Method(name, why, stops if requested == "auto" else {})
         if stop is not None and requested in ("auto", name):
             stops[name] = stop
         if requested == name:
-            return Method(name, "as the document asks", stops)
+            return Method(name, "as the document requests", stops)
     raise AssertionError("services answer everything")
 
 
 _REASONS: Mapping[str, str] = {
-    "exact": "which there are for all that is asked",
-    "kernel": "for nothing else matters to what is asked",
-    "services": "for no cheaper way knows all that is asked",
+    "exact": "which cover everything that the document asks for",
+    "kernel": "because only failures and repairs affect the measures",
+    "services": "because no faster method covers everything that the document asks for",
 }
 
 

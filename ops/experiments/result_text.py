@@ -7,10 +7,10 @@ from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 
 
 def answer_text(results: Results) -> str:
-    """The answer to the question in a sentence; a quick form says that it answers nothing."""
+    """The answer to the question in a sentence; that of a quick run says that it answers nothing."""
     sentence = _answer(results)
     if results.planned.is_quick:
-        return f"Quick form: it shows that the experiment runs, and answers nothing. {sentence}"
+        return f"A quick run only shows that the experiment works; it answers nothing. {sentence}"
     return sentence
 
 
@@ -27,9 +27,11 @@ def _answer(results: Results) -> str:
     if len(chosen) == 1:
         return f"{name} is {interval_text(chosen[0].interval, name)}."
     least, most = (fold(chosen, key=lambda one: one.interval.value) for fold in (min, max))
+    if least.interval.value == most.interval.value:
+        return f"{name} is the same with each variant, {interval_text(least.interval, name)}."
     return (
-        f"{name} is least with {least.variant.words}, {interval_text(least.interval, name)}, and most with "
-        f"{most.variant.words}, {interval_text(most.interval, name)}."
+        f"{name} is lowest with {least.variant.words}, {interval_text(least.interval, name)}, "
+        f"and highest with {most.variant.words}, {interval_text(most.interval, name)}."
     )
 
 
@@ -37,18 +39,18 @@ def estimate_note(one: MeasureEstimate) -> str:
     """Notes on an estimate."""
     notes = []
     if one.batches is not None:
-        short = "" if one.batches.is_sound else ", which are still alike: the run is too short"
+        short = "" if one.batches.is_sound else ", which are still correlated: the run is too short"
         windows = f"{one.batches.count} batches of {one.batches.length} windows"
-        notes.append(f"of one run: by the means of {windows}{short}")
+        notes.append(f"from one run, by the means of {windows}{short}")
     if one.bootstrap is not None:
         notes.append(
             f"runs are far from normal: {one.bootstrap[0]:.5g} to {one.bootstrap[1]:.5g} by bootstrap"
         )
     if one.controlled is not None:
         interval = interval_text(one.controlled.interval, one.measure)
-        notes.append(f"{interval} by its control, which saved × {one.controlled.saved:.1f}")
+        notes.append(f"{interval} with its control variate, worth {one.controlled.saved:,.1f} times the runs")
     if one.seeds_needed is not None:
-        notes.append(f"the requested precision takes about {one.seeds_needed:,} seeds")
+        notes.append(f"the requested precision needs about {one.seeds_needed:,} seeds")
     return "; ".join(notes)
 
 
@@ -60,5 +62,8 @@ def difference_note(one: VariantDifference) -> str:
     if one.seeds_needed is not None:
         notes.append(f"not significant yet; needs about {one.seeds_needed:,} seeds")
     if one.paired is not None and math.isfinite(one.paired.saved) and math.isfinite(one.paired.correlation):
-        notes.append(f"correlation {one.paired.correlation:.2f}, common seeds saved × {one.paired.saved:.1f}")
+        notes.append(
+            f"correlation {one.paired.correlation:.2f}; common seeds are worth {one.paired.saved:,.1f} times "
+            "the runs"
+        )
     return "; ".join(notes)

@@ -17,7 +17,7 @@ from shared.storage.store.redis_store import RedisStore
 
 
 def leave_inbox_empty(_inbox: InboxBackup) -> None:
-    """Leave the inbox empty: no requests wait."""
+    """Leave the inbox empty: no requests are pending."""
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ def test_every_ready_experiment_runs_and_every_figure_has_an_interval(name: str,
     assert all(math.isfinite(one.interval.half_width) for one in results.figures if one.interval.runs > 1)
     assert results.compared
     assert results_json(results)["quick"]
-    assert answer_text(results).startswith("Quick form")
+    assert answer_text(results).startswith("A quick run")
     assert "answers nothing" in html_report(results, "lightwave experiment run", "1+abc")
 
 

@@ -13,12 +13,18 @@ from ops.report.safe_text import quoted
 from schemas.limits import IDEMPOTENCY_KEY_MAX, SPEED_MAX
 from schemas.resource_kinds import KIND_BY_NAME_PREFIX, KINDS, find_kind
 from shared.basics.parsing import OWNERS_ALLOWED, is_owner_name, parse_duration_s, parse_sides
-from shared.basics.spelling import closest_match
+from shared.basics.spelling import closest_match, closest_matches
 from shared.basics.time_format import parse_time_us
 from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+LISTED_MAX = 30
+"""Allowed words up to which an error lists all of them next to the most similar ones."""
+SIMILAR_MAX = 3
+"""Similar words that an error suggests."""
 
 
 class ChoiceParam(click.ParamType):
@@ -236,6 +242,16 @@ class IdempotencyKeyParam(click.ParamType):
         return value
 
 
+QUERY_OPTIONS = {
+    "at": "--at",
+    "cursor": "--top",
+    "fields": "-o json",
+    "limit": "--top",
+    "sort": "--sort",
+}
+"""Query parameter of a list that is not a field → the option to use instead."""
+
+
 class FieldValueParam(click.ParamType):
     """FIELD=VALUE. A field may be spelt as in a table's heading; the twin checks field and value."""
 
@@ -244,8 +260,13 @@ class FieldValueParam(click.ParamType):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not re.match(r"[A-Za-z_-]+=", value):
             self.fail(f"{value!r} is not of the form FIELD=VALUE, such as state=down", param, ctx)
-        field, _, wanted = value.partition("=")
-        return f"{field_of_heading(field)}={wanted}"
+        heading, _, wanted = value.partition("=")
+        field = field_of_heading(heading)
+        if field in QUERY_OPTIONS:
+            self.fail(
+                f"{value!r}: {heading} is not a field of an object; use {QUERY_OPTIONS[field]}", param, ctx
+            )
+        return f"{field}={wanted}"
 
 
 class SortOrderParam(click.ParamType):
@@ -311,10 +332,13 @@ OUT_FILE = OutFileParam(path_type=Path)
 
 
 def unknown_word_text(what: str, word: str, allowed: Collection[str]) -> str:
-    """The error text for a word that is not one of the allowed words."""
-    near = closest_match(word.lower(), allowed)
-    hint = f"did you mean {near}? " if near else ""
-    return f"no {what} {word!r}; {hint}must be one of {', '.join(allowed)}"
+    """The error text for a word that is not one of the allowed words: the most similar ones and, unless there
+    are many, all of them."""
+    near = closest_matches(word.lower(), allowed, limit=SIMILAR_MAX)
+    hint = f"did you mean {' or '.join(near)}?" if near else ""
+    if near and len(allowed) > LISTED_MAX:
+        return f"no {what} {word!r}; {hint}"
+    return f"no {what} {word!r}; {f'{hint} ' if hint else ''}must be one of {', '.join(allowed)}"
 
 
 _INNER_PART = re.compile(

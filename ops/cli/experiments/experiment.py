@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -106,7 +107,7 @@ def run(
                 f"interrupted; {done} runs are kept in {folder}, continue with --resume"
             ) from None
     results = results_of(planned, swept, dataset.series)
-    _show(results, folder, _command(file, out, quick=quick), html, output)
+    _show(results, folder, _repeat_command(file, folder, quick=quick), html, output)
     if results.failed:
         sys.exit(1)
 
@@ -119,7 +120,7 @@ def validate(file: Document) -> None:
     """
     planned = _planned(file)
     echo(
-        f"{file}: sound; {len(planned.variants)} variants, {_runs_max(planned)} runs at most; "
+        f"{file}: valid; {len(planned.variants)} variants, {_runs_max(planned)} runs at most; "
         f"{planned.method.sentence}"
     )
 
@@ -150,7 +151,11 @@ def status(file: Document, quick: Quick = False, out: Out = None, output: Output
     rows = _finished_runs(planned, file, folder)
     failed = sum(row.error is not None for row in rows.values())
     found = {"folder": str(folder), "done": len(rows) - failed, "failed": failed, "most": _runs_max(planned)}
-    show(found, output, lambda: text_table([word.upper() for word in found], [list(found.values())]))
+    show(
+        found,
+        output,
+        lambda: text_table(("FOLDER", "DONE", "FAILED", "RUNS-AT-MOST"), [list(found.values())]),
+    )
 
 
 @app.command("report", epilog=examples("experiment report hazards", "experiment report mine.yaml -o json"))
@@ -177,12 +182,15 @@ def report(
             f"{folder}: no seed has all variants yet; {len(rows)} of {_runs_max(planned)} runs exist"
         )
     results = results_of(planned, swept, series)
-    _show(results, folder, _command(file, out, quick=quick), html, output)
+    _show(results, folder, _repeat_command(file, folder, quick=quick), html, output)
 
 
 @app.command(
     "compare",
-    epilog=examples("experiment compare old.results new.results", "experiment compare hazards.results"),
+    epilog=examples(
+        "experiment compare old.results new.results",
+        "experiment compare mine.results --against repairs.technicians=2",
+    ),
 )
 def compare(
     first: Annotated[Path, typer.Argument(click_type=FILE, metavar="DIR", help="a folder of results")],
@@ -211,12 +219,11 @@ def compare(
     from ops.experiments.comparison import compare_within, read_stored
     from ops.experiments.comparison import comparison_json as results_json
 
+    results = read_stored(first)
     if (second is None) == (not against):
         raise click.UsageError("give a second folder, or a variant with --against")
     found = (
-        compare_within(read_stored(first), against or ())
-        if second is None
-        else compared(read_stored(first), read_stored(second))
+        compare_within(results, against or ()) if second is None else compared(results, read_stored(second))
     )
     folders = {"first": str(first), "second": str(second or first)}
     show(folders | results_json(found), output, lambda: _comparison_text(found))
@@ -257,7 +264,7 @@ def new(
         with file.open("x", encoding="utf-8") as fresh:
             fresh.write(TEMPLATE)
     except FileExistsError:
-        raise NotFound(f"{file}: already exists; choose another name") from None
+        raise InvalidInput(f"{file}: already exists; choose another name") from None
     echo(f"written to {file}; `lightwave experiment run {file}` runs it", to_stderr=True)
 
 
@@ -300,7 +307,7 @@ def _planned(file: str, *, quick: bool = False) -> "PlannedExperiment":
 
 
 def _path(file: str) -> Path:
-    """The file, or that of the ready experiment of this name."""
+    """The file, or that of the predefined experiment of this name."""
     from ops.experiments.library import library_path
 
     path = Path(file)
@@ -318,9 +325,12 @@ def _runs_max(planned: "PlannedExperiment") -> int:
     return len(planned.variants) * (seeds.count or seeds.most or 0)
 
 
-def _command(file: str, out: Path | None, *, quick: bool) -> str:
-    words = ["lightwave", "experiment", "run", file, *(["--quick"] if quick else [])]
-    return shlex.join(words if out is None else [*words, "--out", str(out)])
+def _repeat_command(file: str, folder: Path, *, quick: bool) -> str:
+    """The command that repeats all runs. It needs a new folder, because `folder` has runs already."""
+    numbered = (folder.with_name(f"{folder.stem}-{n}{folder.suffix}") for n in count(2))
+    new = next(path for path in numbered if not path.exists())
+    quick_option = ["--quick"] if quick else []
+    return shlex.join(["lightwave", "experiment", "run", file, *quick_option, "--out", str(new)])
 
 
 def _finished_runs(planned: "PlannedExperiment", file: str, folder: Path) -> "dict[RunKey, RunRow]":
@@ -373,7 +383,7 @@ def _comparison_text(found: "ExperimentComparison") -> str:
     ]
     lines = [f"{name}: {before} there, {after} here" for name, (before, after) in found.differs.items()]
     lines += [f"only one has {variant.words}" for variant in found.alone]
-    table = text_table(("VARIANT", "MEASURE", "FIRST", "SECOND", "MORE", "UNIT", "RUNS", ""), rows)
+    table = text_table(("VARIANT", "MEASURE", "FIRST", "SECOND", "DIFFERENCE", "UNIT", "RUNS", "NOTE"), rows)
     return "\n".join([*lines, *([""] if lines else []), table])
 
 
@@ -394,7 +404,7 @@ def _results_text(results: "Results", command: str) -> str:
         for one in results.figures
     ]
     lines = [results.planned.experiment.question, answer_text(results), results.planned.method.sentence, ""]
-    lines.append(text_table(("VARIANT", "MEASURE", "FIGURE", "UNIT", "RUNS", ""), rows))
+    lines.append(text_table(("VARIANT", "MEASURE", "FIGURE", "UNIT", "RUNS", "NOTE"), rows))
     if results.compared:
         rows = [
             [
@@ -406,7 +416,7 @@ def _results_text(results: "Results", command: str) -> str:
             for one in results.compared
         ]
         lines += ["", f"against {results.compared[0].against.words}"]
-        lines.append(text_table(("VARIANT", "MEASURE", "MORE", ""), rows))
+        lines.append(text_table(("VARIANT", "MEASURE", "DIFFERENCE", "NOTE"), rows))
     if not results.is_enough:
         lines += ["", f"the requested precision was not reached with {results.seeds} seeds"]
     lines += [f"failed: variant {row.variant}, seed {row.seed}: {row.error}" for row in results.failed]

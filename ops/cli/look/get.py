@@ -138,8 +138,8 @@ def get(
 ) -> None:
     """List the objects of a KIND, or show one by NAME.
 
-    Fields are those of `-o json`, or the table's headings. Names may omit their fabric. `null` means no
-    value.
+    --where and --sort take the fields of `-o json`. A heading works if it is the name of a field, such as
+    USE-OUT. Names may omit their fabric. `null` means no value.
     """
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):

@@ -42,7 +42,7 @@ def operations(
 
 
 def _table(rows: "list[NumberedOperation]") -> str:
-    headers = ("NUMBER", "WHEN", "WHO", "WHAT", "")
+    headers = ("NUMBER", "WHEN", "WHO", "WHAT", "DETAILS")
     return text_table(headers, [[r.number, _when(r.wall_us), r.who, r.type, _body_text(r)] for r in rows])
 
 

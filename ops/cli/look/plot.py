@@ -27,9 +27,7 @@ HOURS_MAX = 10_000.0
 COLUMNS_MAX, ROWS = 110, 18
 LANES_MAX = 7
 LABEL_COLUMNS, COLUMNS_MIN = 10, 20
-NO_SAMPLES = (
-    "no samples: the twin keeps the newest 96 telemetry frames, and none of them has this field of it"
-)
+NO_SAMPLES = "no samples: the twin keeps the newest 96 telemetry frames, and none of them has this reading"
 
 app = command_app()
 

@@ -8,7 +8,7 @@ from ops.report.tables import display_value, setting_text
 from shared.basics.time_format import format_duration, format_time
 
 if TYPE_CHECKING:
-    from schemas.api.requests import RequestReceipt
+    from schemas.api.requests import RequestReceipt, RequestReport
     from schemas.api.rows import LogMessage
     from schemas.messages.cubes import CubeDrained, CubeUndrained
     from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
@@ -63,7 +63,7 @@ def _fault_ended_text(body: "FaultEnded", _message: "LogMessage") -> str:
 
 
 def _requested_text(body: "SliceRequested", _message: "LogMessage") -> str:
-    return f"{body.slice} waits for room"
+    return f"{body.slice} is queued"
 
 
 def _completed_text(body: "SliceCompleted", _message: "LogMessage") -> str:
@@ -241,6 +241,23 @@ EFFECTS: dict[str, Sentence] = {
 }
 """Type of message → sentence about a further effect of a request."""
 EFFECTS_MAX = 3
+VERBS = {
+    "RequestSlice": "request",
+    "ReleaseSlice": "release",
+    "InjectFault": "inject",
+    "ClearFault": "clear",
+    "DrainCube": "drain",
+    "UndrainCube": "undrain",
+    "TestLink": "test",
+    "SetParameters": "set",
+    "RestartOcs": "restart",
+    "CreateCrossConnects": "connect",
+    "RemoveCrossConnects": "disconnect",
+    "PlanTopology": "plan",
+    "ApproveRewiring": "approve",
+    "AbortRewiring": "abort",
+}
+"""Type of a request's message → the verb of its outcome."""
 
 
 def partly_refused(answer: "RequestReceipt") -> bool:
@@ -275,6 +292,12 @@ def outcome_text(verb: str, answer: "RequestReceipt") -> str:
     return f"{_outcome_without_id(verb, answer)}{again} ({answer.id})"
 
 
+def report_text(report: "RequestReport") -> str | None:
+    """What happened after an earlier request; None if it is pending or refused, or has no such sentence."""
+    verb = VERBS.get(report.type)
+    return None if verb is None or report.status != "accepted" else _outcome_without_id(verb, report)
+
+
 def commission_text(name: str, site: str, answer: "RequestReceipt") -> str:
     """The outcome of a commissioning: the fabric has joined its site, or will."""
     again = "; repeated request" if answer.repeated else ""
@@ -291,7 +314,7 @@ def retire_text(name: str, answer: "RequestReceipt") -> str:
     return f"{name} retired at {format_time(answer.at_us)}{again} ({answer.id})"
 
 
-def _outcome_without_id(verb: str, answer: "RequestReceipt") -> str:
+def _outcome_without_id(verb: str, answer: "RequestReceipt | RequestReport") -> str:
     if answer.status == "received":
         return "received; it takes effect when simulated time continues"
     own = _own_messages(answer.outcome)

@@ -7,6 +7,7 @@ import typer
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
+from ops.cli.operate.outcome_text import report_text
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
 from ops.report.tables import text_table
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from schemas.api.requests import RequestReport
 
 REQUESTS: "ApiPath[RequestReport]" = ApiPath("/v1/requests")
-FIELDS = ("id", "key", "fabric", "type", "status", "asked_by", "comment", "ahead", "at_us", "reason")
+FIELDS = (
+    *("id", "key", "fabric", "type", "status", "asked_by", "comment"),
+    *("ahead", "at_us", "reason", "complete", "outcome"),
+)
 
 app = command_app("requests")
 
@@ -67,18 +71,19 @@ def request_path(request: str) -> "ApiPath[RequestReport]":
 
 def _table(rows: "list[RequestReport]") -> str:
     if not rows:
-        return "no request waits"
+        return "no pending requests"
     shown = [
         [str(row.ahead), row.type, row.fabric, row.asked_by, row.key, row.id, row.comment] for row in rows
     ]
-    return text_table(["AHEAD", "TYPE", "FABRIC", "ASKED BY", "KEY", "MESSAGE", "COMMENT"], shown)
+    return text_table(["AHEAD", "TYPE", "FABRIC", "REQUESTED-BY", "KEY", "MESSAGE", "COMMENT"], shown)
 
 
 def _sentence(row: "RequestReport") -> str:
-    """One line: what was asked for, by whom, and what became of it."""
+    """The request, its author and its outcome on one line."""
     author = f" by {row.asked_by}" if row.asked_by else ""
     when = f" at {format_time(row.at_us)}" if row.at_us is not None else ""
     ahead = f", {row.ahead} before it" if row.ahead is not None else ""
-    why = f": {row.reason}" if row.reason else ""
+    outcome = row.reason or report_text(row)
+    why = f": {outcome}" if outcome else ""
     comment = f' "{row.comment}"' if row.comment else ""
     return f"{row.type} of {row.fabric}{author}{comment} {row.status}{when}{ahead}{why} ({row.id})"

@@ -12,17 +12,16 @@ from ops.cli.common.command_groups import HelpCommand, command_app, examples
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import KindParam
-from ops.client.http_client import Client, rows_path
+from ops.client.http_client import NOW, Client, rows_path
 from ops.report.tables import display_value, text_table
 from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
 from shared.basics.time_format import format_time
 
-NOW = "now"
 EXIT_DIFFERENT = 1
-"""The exit code where something differs, as diff(1) and kubectl have it."""
+"""The exit code if anything differs, like that of diff(1) and kubectl."""
 
 NOW_MINUS = "now-"
-"""Before a moment that is before now, where it would else be taken for an option."""
+"""Replaces the leading - of a time before now, which would otherwise be read as an option."""
 _BEFORE_NOW = re.compile(r"^-(?=[0-9])")
 
 Row = Mapping[str, object]
@@ -31,7 +30,7 @@ app = command_app()
 
 
 class MomentArgumentsCommand(HelpCommand):
-    """A command whose arguments may be moments before now: `-2h` is none of its options."""
+    """A command whose arguments may be times before now: `-2h` is not an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [_BEFORE_NOW.sub(NOW_MINUS, word) for word in args])
@@ -39,8 +38,8 @@ class MomentArgumentsCommand(HelpCommand):
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
-    """One field of one thing that is otherwise; `before` or `after` is None where the thing was not there,
-    and then the field is its name."""
+    """One field of an object that differs. `before` or `after` is None if the object did not exist, and then
+    the field is its name."""
 
     kind: str
     name: str
@@ -65,22 +64,22 @@ def diff(
 
     Fields that only time changes are left out. The exit code is 1 if anything differs.
     """
-    one, other = (Client(at=_at(text)) for text in (before, after))
+    clients = {text: Client(at=_at(text)) for text in (before, after)}  # equal times are one time
     found: list[FieldDifference] = []
     for word in KINDS if kind is None else (kind,):
-        rows, others = (client.rows(rows_path(KINDS[word]), "name") for client in (one, other))
+        rows, others = (clients[text].rows(rows_path(KINDS[word]), "name") for text in (before, after))
         found += differences(word, rows, others)
     show([asdict(row) for row in found], output, lambda: _table(found))
     if found:
         raise typer.Exit(EXIT_DIFFERENT)
 
 
-def _at(text: str) -> str | None:
-    return None if text == NOW else re.sub(f"^{NOW_MINUS}", "-", text)
+def _at(text: str) -> str:
+    return re.sub(f"^{NOW_MINUS}", "-", text)
 
 
 def differences(kind: str, before: Sequence[Row], after: Sequence[Row]) -> Iterator[FieldDifference]:
-    """Of things of one kind, in the order in which they are listed; those that are gone first."""
+    """The differences of objects of one kind, in the order of the lists; removed objects first."""
     was, is_ = ({str(row["name"]): dict(_flat(row)) for row in rows} for rows in (before, after))
     for name in [one for one in was if one not in is_]:
         yield FieldDifference(kind, name, "name", name, None)
@@ -94,7 +93,7 @@ def differences(kind: str, before: Sequence[Row], after: Sequence[Row]) -> Itera
 
 
 def _flat(row: Row, above: str = "") -> Iterator[tuple[str, object]]:
-    """The fields of a row, those of what is in it by their whole names; without those of time."""
+    """The fields of a row, nested ones by their full names, without the fields that time changes."""
     for field, value in row.items():
         if field in CLOCK_FIELDS or field in MEAN_FIELDS:
             continue
@@ -115,7 +114,7 @@ def _table(found: Sequence[FieldDifference]) -> str:
 
 
 def _cell(field: str, value: object) -> object:
-    """A value as it is read; moments as moments."""
+    """A value as the table shows it."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if field.endswith("_us") and isinstance(value, int):

@@ -147,7 +147,7 @@ def _line(folder: Path, manifest: "BackupManifest") -> str:
     sites = ", ".join(f"{site} at {position:,} messages" for site, position in _positions(manifest).items())
     made = datetime.fromtimestamp(manifest.wall_us / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return (
-        f"{folder}: {sites}, {manifest.requests_waiting:,} requests waiting, clock "
+        f"{folder}: {sites}, {manifest.requests_waiting:,} pending requests, clock "
         f"{format_time(manifest.clock_us)}, of {made} UTC; "
         f"{len(manifest.files):,} files, {_size_bytes(manifest):,} bytes"
     )

@@ -1,4 +1,4 @@
-"""The ready experiments: each a document whose first line is its question."""
+"""The predefined experiments: each a document whose first line is its question."""
 
 from pathlib import Path
 
@@ -25,12 +25,12 @@ def ready() -> list[tuple[str, str]]:
 
 
 def library_path(name: str) -> Path:
-    """The file of a ready experiment; NotFound names the nearest."""
+    """The file of a predefined experiment; NotFound names the nearest."""
     path = FOLDER / f"{name}.yaml"
     names = [known for known, _ in ready()]
     if name not in names:
         raise NotFound(
-            f"{name}: is neither a file nor a ready experiment; `lightwave experiment list` shows those"
+            f"{name}: is neither a file nor a predefined experiment; `lightwave experiment list` lists these"
             f"{closest_match_hint(name, names)}"
         )
     return path

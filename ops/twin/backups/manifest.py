@@ -21,7 +21,7 @@ ReportBytes = Callable[[int, int], None]
 
 
 class KeptInbox(Model):
-    """The waiting requests, and the cancelled idempotency keys."""
+    """The pending requests, and the cancelled idempotency keys."""
 
     waiting: tuple[WaitingRequest, ...]
     cancelled: tuple[CancelledKey, ...]
@@ -87,7 +87,7 @@ def verify_backup(backup: Path, report_progress: ReportBytes = lambda _done, _wh
 
 
 def read_inbox(backup: Path) -> KeptInbox:
-    """Read the waiting requests. OperationFailed if this version cannot read them."""
+    """Read the pending requests. OperationFailed if this version cannot read them."""
     try:
         return KeptInbox.model_validate_json((backup / INBOX).read_bytes())
     except (OSError, ValidationError):

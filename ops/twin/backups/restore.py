@@ -92,7 +92,7 @@ def _read(backup: Path, source: Path) -> Iterator[bytes]:
 
 
 def _make_states(backup: Path, folder: DataFolder, identity: TwinIdentity, redis: str | None) -> None:
-    """Fold every log, and put the waiting requests into the inbox."""
+    """Fold every log, and put the pending requests into the inbox."""
     kept = read_inbox(backup)
     with rebuilt_states(
         folder, identity, fill=lambda copy: copy.fill(kept.waiting, kept.cancelled), redis=redis

@@ -14,7 +14,7 @@ from services.gateway.log.past_twin import find_message
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.parsing import parse_duration_s
-from shared.basics.spelling import truncated
+from shared.basics.spelling import closest_matches, truncated
 from shared.basics.time_format import parse_time_us
 from shared.basics.units import US_PER_S
 from shared.models.plant.naming import names_to_search
@@ -22,6 +22,8 @@ from shared.storage.log.log_reader import LogQuery
 
 EVENTS_MAX = 10_000
 EVENTS_DEFAULT = 100
+SIMILAR_MAX = 3
+"""Similar message types that an error suggests for an unknown one."""
 CHAIN_MAX = 1_000
 TICK_TYPES = ("Tick",)
 """Message types that only show that time passes."""
@@ -120,9 +122,9 @@ def check_types(types: tuple[str, ...]) -> None:
     """Raise InvalidInput unless these are message types."""
     for kind in types:
         if kind not in TYPES:
-            raise InvalidInput(
-                f"type {truncated(repr(kind))}: no such message type; must be one of {', '.join(TYPES)}"
-            )
+            near = closest_matches(kind, TYPES, limit=SIMILAR_MAX)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"must be one of {', '.join(TYPES)}"
+            raise InvalidInput(f"type {truncated(repr(kind))}: no such message type; {hint}")
 
 
 def locate_message(twin: TwinPorts, message_id: str) -> tuple[str, int]:
@@ -170,7 +172,9 @@ def names_about(twin: TwinPorts, name: str) -> tuple[str, ...]:
     if not re.fullmatch(rf"{SEGMENT}(?:/{SEGMENT})*", name.removeprefix(f"{fabric}/")) or not twin.log.find(
         site_of(twin, fabric), LogQuery(about=(name,)), 1
     ):
-        raise NotFound(f"name {truncated(repr(name))}: no message on the log of {fabric} is about it")
+        raise NotFound(
+            f"name {truncated(repr(name))}: no such object in {fabric}, and no message on its log is about it"
+        )
     return (name,)
 
 

@@ -161,7 +161,7 @@ TOTALS_BY: tuple[tuple[str, str, str, LabelledFigures], ...] = (
 )
 INBOX = (
     ("inbox_waiting", "Requests that wait in the inbox of the fabric's partition."),
-    ("inbox_oldest_seconds", "Wall time that the first waiting request has waited."),
+    ("inbox_oldest_seconds", "Wall time that the oldest pending request has waited."),
 )
 CLOCK: tuple[tuple[str, str, Callable[[ClockState], float]], ...] = (
     ("simulated_seconds", "Simulated time up to which everything is processed.", lambda c: c.now_us / 1e6),

@@ -67,7 +67,7 @@ WAIT_S_MAX = 30.0
 POLL_S = 0.01
 OWNERS_SHOWN_MAX = 20
 INBOX_MAX = 10_000
-"""Maximum number of waiting requests of one partition; further ones are refused."""
+"""Maximum number of pending requests of one partition; further ones are refused."""
 
 BodyT = TypeVar("BodyT", bound=RequestBody)
 
@@ -143,10 +143,9 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
             for row in read_all(twin, fabric, "faults", FaultDocument)
             if row.state == "active" and is_within(row.target, name)
         ]
+        listed = f"{', '.join(active)} (`lightwave clear --all {name}` clears them all)" if active else "none"
         raise InvalidInput(
-            f"fault {truncated(repr(name))}: is a part; must be a fault. "
-            f"Active faults of the part: {', '.join(active) or 'none'} "
-            f"(`lightwave clear --all {name}` clears them all)"
+            f"fault {truncated(repr(name))}: is a part; must be a fault. Active faults of the part: {listed}"
         )
     return fabric, valid_body(ClearFault, {"fault": name})
 
@@ -240,7 +239,7 @@ async def submit(twin: TwinPorts, fabric: str, body: RequestBody, terms: Request
 def check_inbox_room(twin: TwinPorts, partition: int, name: str) -> None:
     """Raise OperationFailed if the inbox of a partition is full; `name` is the requesting fabric or site."""
     if twin.inbox.size(partition) >= INBOX_MAX:
-        raise OperationFailed(f"inbox of {name}: is full with {INBOX_MAX} waiting requests; try again later")
+        raise OperationFailed(f"inbox of {name}: is full with {INBOX_MAX} pending requests; try again later")
 
 
 async def wait_for_outcome(

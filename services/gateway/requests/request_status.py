@@ -33,7 +33,7 @@ def waiting_requests(twin: TwinPorts) -> list[RequestReport]:
 def request_report(twin: TwinPorts, name: str) -> RequestReport:
     """The request with this key or message id; raise NotFound if it neither waits nor is on the log."""
     row = _find_waiting(twin, name)
-    # A waiting request may also be on the log, if its sequencer has just appended it.
+    # A pending request may also be on the log, if its sequencer has just appended it.
     on_log = _find_on_log(twin, name if row is None else row.report.id)
     if on_log is None and row is None:
         unknown = "no request has this key or message id"
@@ -43,7 +43,7 @@ def request_report(twin: TwinPorts, name: str) -> RequestReport:
 
 
 def cancel_request(twin: TwinPorts, name: str) -> RequestReport:
-    """Cancel a waiting request; raise TooLate if it is on the log, or about to be appended."""
+    """Cancel a pending request; raise TooLate if it is on the log, or about to be appended."""
     report = request_report(twin, name)
     row = _find_waiting(twin, name) if report.status == "received" else None
     if row is None or twin.inbox.cancel(row.partition, row.number) is not CancelOutcome.DONE:

@@ -109,9 +109,17 @@ def _part_index(field: OcsField, part: str, count: int) -> int:
     """The index of a part in the list of a field's parts: N24 for mirrors, S for cameras, 1 for supplies."""
     labels = _labels(field, count)
     if part not in labels:
-        allowed = f"{labels[0]} to {labels[-1]}" if len(labels) > len(SIDES) else " or ".join(labels)
+        allowed = _labels_text(field, labels)
         raise InvalidInput(f"of {part}: no such {field.of} of an OCS; must be {allowed}")
     return labels.index(part)
+
+
+def _labels_text(field: OcsField, labels: Sequence[str]) -> str:
+    """The labels in a sentence: N0 to N135 or S0 to S135; N or S; 0 to 3."""
+    if field.of == "mirror":
+        last = len(labels) // len(SIDES) - 1
+        return " or ".join(f"{side}0 to {side}{last}" for side in SIDES)
+    return f"{labels[0]} to {labels[-1]}" if len(labels) > len(SIDES) else " or ".join(labels)
 
 
 def _labels(field: OcsField, count: int) -> Sequence[str]:

@@ -119,10 +119,10 @@ def _switches(plant: NetworkLayout, name: str, words: tuple[str, ...], of: str =
         some += [one.name for one in plant.blocks]
         ranges = ", ".join(f"{word}-0 to {word}-{counts[word] - 1}" for word in words)
         more = ", blocks, and a block's fibres to a rack, like block-5/bundle-3" if "ocs" in words else ""
-        raise InvalidInput(
-            f"{of}{name}: no part that can fail has this name; must be "
-            f"{ranges}{more}{closest_match_hint(name, some)}"
-        )
+        hint = closest_match_hint(name, some)
+        if named is not None and named["word"] in words:  # the number is too large
+            hint = f"; the nearest is {named['word']}-{counts[named['word']] - 1}"
+        raise InvalidInput(f"{of}{name}: no part that can fail has this name; must be {ranges}{more}{hint}")
     part = np.arange(plant.ocs_count)
     if named["word"] != "ocs":
         part = part // plant.switches if named["word"] in ("rack", "bundle") else plant.domains

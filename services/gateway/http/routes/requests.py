@@ -151,7 +151,7 @@ def _status_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter
     """The routes of requests, by idempotency key or message id; either may contain a slash."""
     router = APIRouter(prefix="/v1/requests", tags=["requests"], **common)
 
-    @router.get("", summary="The waiting requests", response_model=list[RequestReport])
+    @router.get("", summary="The pending requests", response_model=list[RequestReport])
     def waiting() -> Response:
         return json_response(request_status.waiting_requests(twin))
 
@@ -161,7 +161,7 @@ def _status_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter
 
     @router.delete(
         "/{name:path}",
-        summary="Cancel a waiting request",
+        summary="Cancel a pending request",
         response_model=RequestReport,
         responses=TOO_LATE_DOC,
     )

@@ -50,7 +50,7 @@ def _snapshot_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRout
 
 def _twin_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     """The twin's runtime, version and data folder, and the point of a backup. The latter changes nothing, but
-    only administrators may read it, because it shows all waiting requests."""
+    only administrators may read it, because it shows all pending requests."""
     router = APIRouter(prefix="/v1", tags=["twin"], **common)
 
     @router.get("/twin", summary="Which twin this is", response_model=TwinInfo)
@@ -59,7 +59,7 @@ def _twin_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     @router.get(
         "/backup",
-        summary="The point of a backup: logs, clock and waiting requests at one quiet time",
+        summary="The point of a backup: logs, clock and pending requests at one quiet time",
         response_model=BackupPoint,
     )
     def point() -> Response:

@@ -169,7 +169,7 @@ def test_a_field_goes_over_the_frames_of_the_worst_or_of_one(gateway: Client) ->
             {"field": "inlet_c", "of": "1"},
             "of 1: must be omitted, because inlet_c belongs to the whole chassis",
         ),
-        (DRIFTED, {"of": "N136"}, "of N136: no such mirror of an OCS; must be N0 to S135"),
+        (DRIFTED, {"of": "N136"}, "of N136: no such mirror of an OCS; must be N0 to N135 or S0 to S135"),
         (DRIFTED, {"field": "camera_snr_db", "of": "1"}, "of 1: no such array of an OCS; must be N or S"),
         (DRIFTED, {"field": "fan_rpm", "of": "4"}, "of 4: no such fan of an OCS; must be 0 to 3"),
         (

@@ -46,7 +46,7 @@ def test_a_group_without_a_command_lists_its_commands(words: list[str]) -> None:
     path = " ".join(["lightwave", *words])
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"Usage: {path} ")
-    assert done.stderr.endswith(f"lightwave: {path} needs a command; see `{path} --help`\n")
+    assert done.stderr.endswith(f"lightwave: {words[-1]} needs a command; see `{path} --help`\n")
 
 
 @pytest.mark.parametrize("words", leaves(root), ids=" ".join)

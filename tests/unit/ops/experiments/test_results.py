@@ -1,6 +1,7 @@
 """What runs say, from rows whose figures are known."""
 
 import math
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,10 @@ def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
     results = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True))
     assert answer_text(results) == (
         "The claim holds: the difference of goodput is 4.94 ± 0.53 points; claimed is more than 1 points."
+    )
+    equal = [replace(one, interval=results.figures[0].interval) for one in results.figures]
+    assert answer_text(replace(results, verdict=None, figures=tuple(equal))).startswith(
+        "goodput is the same with each variant, "
     )
     text = html_report(results, "lightwave experiment run x.yaml", "1+abc")
     assert "Do more &lt;b&gt;help&lt;/b&gt;?" in text
@@ -320,7 +325,7 @@ def test_what_is_known_exactly_of_one_measure_shows_another_more_closely() -> No
     assert first.controlled.interval.low < 0.5 < first.controlled.interval.high
     assert as_json(results)["figures"][0]["controlled"]["variance_saved"] == first.controlled.saved
     assert as_json(results)["figures"][1]["controlled"] is None
-    assert "by its control, which saved" in html_report(results, "x", "1+abc")
+    assert "with its control variate, worth" in html_report(results, "x", "1+abc")
 
 
 def test_a_mean_that_runs_deny_bends_nothing() -> None:

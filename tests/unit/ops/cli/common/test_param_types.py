@@ -8,6 +8,7 @@ import pytest
 from ops.cli.common.name_completion import TIERS
 from ops.cli.common.param_types import (
     DurationParam,
+    FieldValueParam,
     FutureMomentParam,
     KindParam,
     NumberParam,
@@ -97,3 +98,11 @@ def test_owners() -> None:
 
 def test_tiers_are_those_of_messages() -> None:
     assert get_args(Tier) == TIERS
+
+
+@pytest.mark.parametrize(
+    ("pair", "option"), [("limit=2", "--top"), ("SORT=chips", "--sort"), ("at=9d", "--at")]
+)
+def test_a_query_parameter_is_not_a_field(pair: str, option: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"is not a field of an object; use {option}"):
+        FieldValueParam().convert(pair, None, None)

@@ -36,7 +36,7 @@ def test_letters_are_listed_one_a_line_and_shown_whole() -> None:
     [
         ("dead-letters list", "no dead letter waits\n"),
         ("dead-letters list --all", "no dead letters\n"),
-        ("requests list", "no request waits\n"),
+        ("requests list", "no pending requests\n"),
     ],
 )
 def test_an_empty_list_is_reported_in_one_sentence(words: str, sentence: str) -> None:

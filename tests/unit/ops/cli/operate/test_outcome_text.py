@@ -79,7 +79,7 @@ FAULT = {"fault": "pod-0/fault-3", "kind": "ocs", "target": "pod-0/ocs-17"}
             [("SliceRequested", MINE), ("SliceAdmitted", MINE | {"cubes": [5], "corner": [0, 0, 2]})],
             "pod-0/slice-42 admitted as a mesh in pod-0/cube-5",
         ),
-        ("request", [("SliceRequested", MINE)], "pod-0/slice-42 waits for room"),
+        ("request", [("SliceRequested", MINE)], "pod-0/slice-42 is queued"),
         (
             "release",
             [("SliceReleased", MINE), ("SliceRefused", MINE | {"reason": "withdrawn"})],

@@ -131,7 +131,7 @@ def test_a_slice_is_requested_by_an_owner_and_a_tier() -> None:
     requested = ("SliceRequested", {"slice": SLICE})
     with answering({"/v1/slices": [receipt(requested)]}) as twin:
         done = lightwave("request", "4x4x8", "--owner", "team-7", "--tier", "Filler", url=twin.url)
-        assert (done.returncode, done.stdout) == (0, f"{SLICE} waits for room ({ID})\n")
+        assert (done.returncode, done.stdout) == (0, f"{SLICE} is queued ({ID})\n")
         request = json.loads(twin.asked[0].body)
         assert (request["owner"], request["tier"], request["shape"]) == ("team-7", "filler", "4x4x8")
         assert lightwave("request", "4x4x8", url=twin.url).returncode == 0
@@ -319,3 +319,12 @@ def test_an_invalid_pair_of_ports_is_not_sent(key: str) -> None:
     done = lightwave("ocs", "connect", OCS, key, url="http://127.0.0.1:1")
     assert done.returncode == 2
     assert "must be two ports, one on each side, such as 1A:5B" in " ".join(done.stderr.split())
+
+
+def test_the_outcome_of_an_earlier_request_is_shown() -> None:
+    report = {"key": "k1", "fabric": "pod-0", "type": "RequestSlice", "asked_by": None, "comment": None}
+    answer = receipt(("SliceRequested", {"slice": SLICE}))
+    whole = json.loads(answer[2]) | report | {"ahead": None, "at_us": 0, "reason": None}
+    with answering({"/v1/requests/k1": [as_json(whole)]}) as twin:
+        done = lightwave("requests", "show", "k1", url=twin.url)
+    assert done.stdout == f"RequestSlice of pod-0 accepted at 0d00:00:00: {SLICE} is queued ({ID})\n"
