@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
+from itertools import zip_longest
 from typing import Any
 
 import click
@@ -15,11 +16,14 @@ from shared.basics.spelling import truncated
 
 NO_WRAP = "\b\n"
 """Click's help formatter keeps the lines of a paragraph that starts with this."""
+EXAMPLES = 2
+"""Examples in the help of a group."""
+_PROGRAM = "lightwave "
 
 
 def examples(*lines: str) -> str:
     """The epilog that lists a command's examples, given without the word `lightwave`."""
-    return "\n".join([f"{NO_WRAP}Examples:", *(f"  lightwave {line}" for line in lines)])
+    return "\n".join([f"{NO_WRAP}Examples:", *(f"  {_PROGRAM}{line}" for line in lines)])
 
 
 def summary_of(command: click.Command) -> str:
@@ -62,7 +66,7 @@ class HelpCommand(TyperCommand):
         return text
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_epilog(self, formatter)
+        _write_epilog(self.epilog or "", formatter)
 
 
 class CommandGroup(TyperGroup):
@@ -79,7 +83,13 @@ class CommandGroup(TyperGroup):
         write_commands(formatter, "Commands", rows, max(map(len, names)))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_epilog(self, formatter)
+        """Write the group's own epilog, or examples of its commands."""
+        if self.epilog:
+            _write_epilog(self.epilog, formatter)
+            return
+        by_command = [_examples_of(command) for command in self.commands.values()]
+        found = [line for lines in zip_longest(*by_command) for line in lines if line is not None]
+        _write_epilog(examples(*found[:EXAMPLES]) if found else "", formatter)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -146,7 +156,13 @@ def find_command(app: typer.Typer, word: str) -> click.Command:
     return command
 
 
-def _write_epilog(command: click.Command, formatter: click.HelpFormatter) -> None:
-    if command.epilog:
+def _examples_of(command: click.Command) -> list[str]:
+    """The examples of a command, without the word `lightwave`."""
+    lines = [line.strip() for line in (command.epilog or "").splitlines()]
+    return [line.removeprefix(_PROGRAM) for line in lines if line.startswith(_PROGRAM)]
+
+
+def _write_epilog(epilog: str, formatter: click.HelpFormatter) -> None:
+    if epilog:
         formatter.write_paragraph()
-        formatter.write_text(inspect.cleandoc(command.epilog))
+        formatter.write_text(inspect.cleandoc(epilog))

@@ -43,6 +43,14 @@ KindOfFabric = Annotated[
         help=f"kind of the fabrics: {', '.join(KINDS_OF_FABRIC)} [default: superpod]",
     ),
 ]
+KindOfNewFabric = Annotated[
+    str | None,
+    typer.Option(
+        "--kind",
+        click_type=ChoiceParam("kind of fabric", KINDS_OF_FABRIC),
+        help=f"kind of the fabric: {', '.join(KINDS_OF_FABRIC)} [default: superpod]",
+    ),
+]
 SiteFiles = Annotated[
     list[Path] | None,
     typer.Option(
@@ -80,8 +88,8 @@ TwinData = Annotated[
     typer.Option(
         click_type=FILE,
         metavar="DIR",
-        help="the twin's folder [default: the twin at LIGHTWAVE_URL, otherwise the one in the "
-        "user's state folder]",
+        help="the twin's folder [default: that of the twin at LIGHTWAVE_URL; if LIGHTWAVE_URL is not set and "
+        "no twin answers, the user's state folder]",
     ),
 ]
 FaultKindArgument = Annotated[

@@ -89,7 +89,12 @@ def lab_run(
     pods: Pods = None,
     kind: KindOfFabric = None,
     site: SiteFiles = None,
-    days: Annotated[float, typer.Option(click_type=NumberParam("days", 0, DAYS_MAX, above=True))] = 1.0,
+    days: Annotated[
+        float,
+        typer.Option(
+            click_type=NumberParam("days", 0, DAYS_MAX, above=True), help="days to simulate after the warm-up"
+        ),
+    ] = 1.0,
     seed: Annotated[
         int | None, seed_option("seed of the fabrics, unless a site file sets it [default: 0]")
     ] = None,

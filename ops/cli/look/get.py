@@ -186,13 +186,13 @@ def _table(client: Client, rows: Sequence[RowT], *, kind: ResourceKind[RowT]) ->
 @app.command(epilog=examples("describe pod-0/cube-12", "describe slice pod-0/slice-3 --at -2h"))
 def describe(
     kind: Annotated[
-        str,
+        str | None,
         typer.Argument(
             click_type=KindOrNameParam(),
             metavar="[KIND]",
-            help=f"{', '.join(KINDS)}; optional if the name shows it",
+            help=f"{', '.join(KINDS)}; may be omitted if the name shows it",
         ),
-    ],
+    ] = None,
     name: Annotated[
         str | None,
         typer.Argument(click_type=NameParam(), metavar="NAME", help="such as pod-0/cube-12"),
@@ -202,6 +202,8 @@ def describe(
     watch: Watch = False,
 ) -> None:
     """Show one object, related objects and its last events."""
+    if kind is None:
+        raise click.UsageError("Missing argument 'NAME'.")
     if name is None:
         kind, name = _kind_and_name(kind)
     elif kind not in KINDS:
@@ -220,7 +222,7 @@ def describe(
 
 
 def _kind_and_name(word: str) -> tuple[str, str]:
-    """(kind, name) where somebody gave one word: a name, which tells its kind."""
+    """(kind, name) if the user gave one word: a name, which shows its kind."""
     if word in KINDS:
         raise click.UsageError("Missing argument 'NAME'.")
     found = kind_by_name_form(word)

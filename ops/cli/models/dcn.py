@@ -379,7 +379,9 @@ def dcn_grow(
 
 @app.command(
     "cost",
-    epilog=examples("dcn cost ops/sites/campus.yaml", "dcn cost ops/sites/campus.yaml --price ocs_cost=1.5"),
+    epilog=examples(
+        "dcn cost ops/sites/campus.yaml", "dcn cost ops/sites/campus.yaml --price ocs_cost=15000"
+    ),
 )
 def dcn_cost(
     file: NetworkFile,
@@ -390,7 +392,7 @@ def dcn_cost(
             "--price",
             click_type=PriceParam(),
             metavar="NAME=VALUE",
-            help="change a unit price; may be repeated",
+            help="change a unit price, in the table's unit, mostly dollars; may be repeated",
         ),
     ] = None,
     draws: Annotated[

@@ -20,7 +20,7 @@ def pod() -> None:
 @app.command(epilog=examples("pod qualify --seed 7", "pod qualify --cubes 16 --rate 100G-PAM4"))
 def qualify(
     seed: Annotated[int, seed_option("seed of the manufactured OCSes")] = 0,
-    cubes: Annotated[int, typer.Option(min=4, max=144)] = 64,
+    cubes: Annotated[int, typer.Option(min=4, max=144, help="number of cubes of the pod")] = 64,
     no_mitigation: Annotated[
         bool, typer.Option("--no-mitigation", help="switch interference mitigation off")
     ] = False,

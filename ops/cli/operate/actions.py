@@ -18,7 +18,7 @@ from ops.cli.common.options import (
     Comment,
     Fabric,
     FaultKindArgument,
-    KindOfFabric,
+    KindOfNewFabric,
     MultiPodOption,
     OutputOption,
     OwnerOption,
@@ -118,7 +118,7 @@ def commission(
             help="the site to join; `lightwave get fabrics` lists the sites",
         ),
     ],
-    kind: KindOfFabric = None,
+    kind: KindOfNewFabric = None,
     settings: Annotated[
         list[str] | None, settings_option("set a parameter of the new fabric; may be repeated")
     ] = None,

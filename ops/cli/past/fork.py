@@ -82,8 +82,8 @@ def make(
         typer.Option(
             click_type=FILE,
             metavar="DIR",
-            help="the parent's folder [default: the twin at LIGHTWAVE_URL, otherwise the one in the "
-            "user's state folder]",
+            help="the parent's folder [default: that of the twin at LIGHTWAVE_URL; if LIGHTWAVE_URL is not "
+            "set and no twin answers, the user's state folder]",
         ),
     ] = None,
     output: OutputOption = "table",

@@ -79,7 +79,7 @@ def up(
     rebuild_all: Annotated[
         bool, typer.Option("--rebuild-all", help="rebuild all states from the logs alone, without snapshots")
     ] = False,
-    host: str = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
     port: PortOption = None,
     data: Annotated[
         Path | None,

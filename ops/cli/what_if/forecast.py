@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import DefaultCommandGroup, command_app, examples
-from ops.cli.common.options import At, OutputOption
+from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import NumberParam
 from ops.cli.what_if.forecast_job import FORECASTS, finished_forecast, forecast_path
@@ -131,7 +131,10 @@ def run(
     drain: Annotated[
         RequestWords, typer.Option(metavar="CUBE@IN", help="drain a cube, such as pod-0/cube-12@3h")
     ] = None,
-    undrain: Annotated[RequestWords, typer.Option(metavar="CUBE@IN", help="a cube")] = None,
+    undrain: Annotated[
+        RequestWords,
+        typer.Option(metavar="CUBE@IN", help="put a drained cube back into use, such as pod-0/cube-12@3h"),
+    ] = None,
     request: Annotated[
         RequestWords,
         typer.Option(metavar="SHAPE@IN+FOR", help="request a slice, such as 4x4x8@3h+6h,tier=research"),
@@ -153,7 +156,14 @@ def run(
         ),
     ] = False,
     site: Annotated[str | None, typer.Option(help="the site, if the twin has several")] = None,
-    at: At = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="start the futures at this time: -2h, 5d3h or 3d02:15:04 since the start, 432000000us, or "
+            "right after the message with this id [default: now]",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(

@@ -95,6 +95,16 @@ def test_a_group_lists_its_commands_with_complete_sentences(words: list[str]) ->
         ]
 
 
+@pytest.mark.parametrize("words", groups(root), ids=" ".join)
+def test_every_group_has_two_examples_that_parse(words: list[str]) -> None:
+    lines = help_of(words)
+    shown = [line.removeprefix("  lightwave ") for line in lines if line.startswith("  lightwave ")]
+    assert len(shown) >= 2
+    for example in shown:
+        assert example.split()[: len(words)] == words
+        parse(example)
+
+
 @pytest.mark.parametrize("words", leaves(root), ids=" ".join)
 def test_every_command_has_two_examples_that_parse(words: list[str]) -> None:
     examples = examples_of(leaf(root, words))
