@@ -13,6 +13,7 @@ from pydantic_settings import PydanticBaseSettingsSource as Source
 from ops.client.token_variables import TOKEN, TOKEN_FILE
 from ops.local.software_version import software_version
 from ops.local.user_folders import user_folder
+from services.gateway.text.validation_errors import problem_text
 from shared.basics.errors import InvalidInput
 from shared.runtimes.live.kafka.brokers import PLAINTEXT, Brokers, Mechanism, Protocol
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
@@ -176,4 +177,4 @@ def _settings(name_of: Callable[[str], str], *sources: Source) -> LiveSettings:
             f"{name_of(name)}: no such setting; must be one of {', '.join(LiveSettings.model_fields)}"
         )
     about = LiveSettings.model_fields[name].description
-    raise InvalidInput(f"{name_of(name)}: {first['input']!r} is not allowed; {first['msg']} ({about})")
+    raise InvalidInput(f"{name_of(name)}: {first['input']!r} is not allowed; {problem_text(first)} ({about})")

@@ -44,8 +44,8 @@ def write_commands(
 class HelpCommand(TyperCommand):
     """A command whose epilog starts at the left margin, and whose errors name its options.
 
-    The twin names a parameter of its API: `at '9d': is in the future`. If the value is that of an option of
-    the same name, the error names the option: `--at '9d': is in the future`.
+    The twin names a parameter of its API: `at '9d': is in the future`, or `at: '9d' is not allowed`. If the
+    value is that of an option of the same name, the error names the option: `--at '9d': is in the future`.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -60,8 +60,10 @@ class HelpCommand(TyperCommand):
             value: object = ctx.params.get(parameter.name or "")
             if not isinstance(value, str):
                 continue
+            shown = truncated(repr(value))
             for option in parameter.opts:
-                if option.startswith("--") and f"--{text}".startswith(f"{option} {truncated(repr(value))}: "):
+                starts = (f"{option} {shown}: ", f"{option}: {shown} ")
+                if option.startswith("--") and f"--{text}".startswith(starts):
                     return f"--{text}"
         return text
 

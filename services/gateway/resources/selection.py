@@ -139,7 +139,8 @@ def value_of(kind: TypeAdapter[Any], name: str, text: str) -> Any:
     try:
         return kind.validate_strings(text)
     except ValidationError as error:
-        raise InvalidInput(f"{name} {truncated(repr(text))}: {problem_text(error.errors()[0])}") from None
+        problem = problem_text(error.errors()[0])
+        raise InvalidInput(f"{name}: {truncated(repr(text))} is not allowed; {problem}") from None
 
 
 def has_one_of(row: Model, name: str, wanted: frozenset[Any]) -> bool:

@@ -10,18 +10,44 @@ from pydantic_core import ErrorDetails
 from schemas.names import CROSS_CONNECT_PATTERN
 from shared.basics.spelling import truncated
 
-JSON_WORDS = {
-    "dict_type": "input should be a JSON object",
-    "model_type": "input should be a JSON object",
-    "model_attributes_type": "input should be a JSON object",
-    "list_type": "input should be a list",
-    "tuple_type": "input should be a list",
+TEXTS = {
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a JSON object",
+    "finite_number": "must be a finite number",
+    "float_parsing": "must be a number",
+    "float_type": "must be a number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number with fewer digits",
+    "int_type": "must be a whole number",
+    "list_type": "must be a list",
+    "model_attributes_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+    "string_type": "must be a string",
+    "tuple_type": "must be a list",
 }
-"""Plain texts for pydantic errors that use Python terms."""
-PATTERN_TEXTS = {CROSS_CONNECT_PATTERN: "input should be two ports, such as 1A-5B"}
-"""Pattern → what a text of this pattern is."""
-SCALARS = {"bool": "true or false", "int": "a number", "float": "a number", "str": "a text"}
+"""Type of pydantic error → what the value must be."""
+BOUNDS = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+"""Type of pydantic error → (word, key of the bound in its context)."""
+LENGTHS = {
+    "string_too_long": ("at most", "max_length", "character"),
+    "string_too_short": ("at least", "min_length", "character"),
+    "too_long": ("at most", "max_length", "item"),
+    "too_short": ("at least", "min_length", "item"),
+}
+"""Type of pydantic error → (word, key of the bound in its context, unit)."""
+PATTERN_TEXTS = {CROSS_CONNECT_PATTERN: "must be two ports, such as 1A-5B"}
+"""Pattern → what a string of this pattern must be."""
+SCALARS = {"bool": "true or false", "int": "a number", "float": "a number", "str": "a string"}
 """Python type → what a value of this type is."""
+_EXPECTED = "Input should "
+"""The start of pydantic's own texts."""
 
 
 def invalid_sentence(errors: Sequence[ErrorDetails], model: type[BaseModel] | None = None) -> str:
@@ -41,8 +67,8 @@ def invalid_sentence(errors: Sequence[ErrorDetails], model: type[BaseModel] | No
     shown = truncated(shown_value(first.get("input")))
     if first["type"] == "extra_forbidden":
         known = _fields(model, place[:-1])
-        return f"{field} {shown}: no such field{f'; must be one of {known}' if known else ''}"
-    return f"{field} {shown}: {problem_text(first)}"
+        return f"{field}: no such field{f'; must be one of {known}' if known else ''}"
+    return f"{field}: {shown} is not allowed; {problem_text(first)}"
 
 
 def _first_error(errors: Sequence[ErrorDetails]) -> ErrorDetails:
@@ -57,26 +83,41 @@ def _first_error(errors: Sequence[ErrorDetails]) -> ErrorDetails:
     if len(by_type) < 2 or not by_type.keys() <= SCALARS.keys():
         return first
     kinds = ", ".join(dict.fromkeys(SCALARS[name] for name in by_type))
-    unfit: ErrorDetails = {**first, "type": "scalar_type", "msg": f"input should be one of: {kinds}"}
+    unfit: ErrorDetails = {**first, "type": "scalar_type", "msg": f"{_EXPECTED}be one of: {kinds}"}
     specific = [error for error in by_type.values() if not error["type"].endswith("_type")]
     return {**next(iter(specific), unfit), "loc": first["loc"][:-1]}
 
 
 def problem_text(error: ErrorDetails) -> str:
-    """What is wrong with a value, without Python terms."""
-    if error["type"] == "too_long":
-        return f"input should have at most {error['ctx']['max_length']:,} items"
-    if error["type"] == "too_short":
-        least = error["ctx"]["min_length"]
-        return f"input should have at least {least:,} item{'s' if least > 1 else ''}"
-    if error["type"] == "string_pattern_mismatch" and error["ctx"]["pattern"] in PATTERN_TEXTS:
-        return PATTERN_TEXTS[error["ctx"]["pattern"]]
-    if error["type"] == "union_tag_invalid":
-        return f"{error['ctx']['discriminator']} must be one of {error['ctx']['expected_tags']}"
-    if error["type"] == "union_tag_not_found":
-        return f"must have the field {error['ctx']['discriminator']}, which selects its type"
+    """What a value must be, without pydantic's and Python's terms."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in BOUNDS:
+        word, key = BOUNDS[kind]
+        return f"must be {word} {_number_text(context[key])}"
+    if kind in LENGTHS:
+        word, key, unit = LENGTHS[kind]
+        return f"must have {word} {context[key]:,} {unit}{'' if context[key] == 1 else 's'}"
+    if kind in ("literal_error", "enum"):
+        return _without_quotes(f"must be {context['expected']}")
+    if kind == "string_pattern_mismatch" and context["pattern"] in PATTERN_TEXTS:
+        return PATTERN_TEXTS[context["pattern"]]
+    if kind == "union_tag_invalid":
+        return _without_quotes(f"{context['discriminator']} must be one of {context['expected_tags']}")
+    if kind == "union_tag_not_found":
+        return _without_quotes(f"must have the field {context['discriminator']}, which selects its type")
     text = str(error["msg"])
-    return JSON_WORDS.get(error["type"], f"{text[:1].lower()}{text[1:]}")
+    if text.startswith(_EXPECTED):
+        text = f"must {text.removeprefix(_EXPECTED)}"
+    return TEXTS.get(kind, f"{text[:1].lower()}{text[1:]}")
+
+
+def _without_quotes(text: str) -> str:
+    return text.replace("'", "")
+
+
+def _number_text(value: object) -> str:
+    """A bound as people write it: 100 instead of 100.0."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def shown_value(value: object) -> str:

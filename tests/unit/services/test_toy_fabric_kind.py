@@ -245,7 +245,7 @@ def test_faults(twin: DrivenTwin) -> None:
     for kind, target, sentence in (
         ("ocs", LAMP, "strikes no part of field-0"),
         ("bulb", "pod-0/cube-0", "strikes no part of pod-0"),
-        ("moth", LAMP, "input should be 'host'"),
+        ("moth", LAMP, "must be host"),
     ):
         refused = client.post("/v1/faults", json={"kind": kind, "target": target})
         assert refused.status_code == 422

@@ -98,7 +98,7 @@ def test_a_change_that_every_future_refuses_is_refused(twin: DrivenTwin) -> None
         ({"site": "campus"}, "site 'campus': no such site; must be one of pod-0"),
         ({"at": "900d"}, "at '900d': is in the future; must be at most"),
         ({"days": 1e-13}, "days 1e-13: is less than 1 µs"),
-        ({"futures": 0}, "futures 0: input should be greater than or equal to 2"),
+        ({"futures": 0}, "futures: 0 is not allowed; must be at least 2"),
     ],
 )
 def test_an_invalid_request_is_refused_with_a_sentence(
@@ -169,7 +169,7 @@ def test_the_time_from_which_an_event_was_likely(twin: DrivenTwin) -> None:
             422,
             "futures 5000: 2 × 5000 futures simulate 1,158,045 days; must be at most 100,000 days",
         ),
-        ({"event": LAST, "moments": 65}, 422, "moments 65: input should be less than or equal to 64"),
+        ({"event": LAST, "moments": 65}, 422, "moments: 65 is not allowed; must be at most 64"),
         ({}, 422, "event: "),
     ],
 )

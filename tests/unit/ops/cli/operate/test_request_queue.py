@@ -184,9 +184,11 @@ def test_a_wait_for_an_impossible_state_fails_at_once() -> None:
 def test_a_wait_for_a_missing_object_or_unknown_state_fails_at_once() -> None:
     with answering() as twin:
         assert wait_for(twin, "running")[0] == NOT_FOUND
-    rows = waiting("queued") | {"/v1/slices": [as_json({"error": "state 'runing': input should be"}, 422)]}
+    rows = waiting("queued") | {
+        "/v1/slices": [as_json({"error": "state: 'runing' is not allowed; must be"}, 422)]
+    }
     with answering(rows) as twin:
-        assert wait_for(twin, "runing") == (USAGE, "lightwave: state 'runing': input should be\n")
+        assert wait_for(twin, "runing") == (USAGE, "lightwave: state: 'runing' is not allowed; must be\n")
     assert lightwave("wait", "slice-3", "--for", "running").returncode == USAGE
 
 

@@ -107,14 +107,14 @@ def test_more_spans_than_hours_are_this_many_hours(client: Client) -> None:
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ({"by": "rack"}, "by 'rack': input should be 'pod', 'owner', 'slice' or 'tier'"),
+        ({"by": "rack"}, "by: 'rack' is not allowed; must be pod, owner, slice or tier"),
         (
             {"since": "soon"},
             "since 'soon': must be a duration before now like 30s, 15m, 2h or 1d12h, or a time like",
         ),
         ({"fabric": "pod-9"}, "fabric 'pod-9': no such fabric; must be one of pod-0, pod-1"),
         ({"spans": 10}, "spans 10: needs a fabric; must be one of pod-0, pod-1"),
-        ({"spans": 201, "fabric": "pod-0"}, "spans '201': input should be less than or equal to 200"),
+        ({"spans": 201, "fabric": "pod-0"}, "spans: '201' is not allowed; must be at most 200"),
         ({"owner": "me"}, "query 'owner': no such parameter; must be one of by, fabric, since, spans"),
     ],
 )

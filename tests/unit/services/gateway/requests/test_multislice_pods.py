@@ -147,7 +147,7 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
             "pods: site yard has no datacenter network that joins its pods pod-8, pod-9; must be one pod",
         ),
         ({"pods": 2, "fabric": "pod-8"}, "pods: site yard has no datacenter network that joins its pods pod"),
-        ({"pods": True}, "pods true: input should be a valid string"),
+        ({"pods": True}, "pods: true is not allowed; must be a string"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(

@@ -110,7 +110,7 @@ def test_cross_connects_are_made_and_removed_over_the_api(twin: DrivenTwin, clie
 @pytest.mark.parametrize(
     ("keys", "more", "sentence"),
     [
-        ([], {}, "cross_connects []: input should have at least 1 item"),
+        ([], {}, "cross_connects: [] is not allowed; must have at least 1 item"),
         (["1A:5B"], {}, "cross_connects.0 '1A:5B': "),
         (["5B-1A"], {}, "cross_connects.0 '5B-1A': "),
         (["0A-1B"], {}, "cross_connects.0 '0A-1B': "),
