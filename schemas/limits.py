@@ -32,4 +32,4 @@ TRACE_ROWS_MAX = 29_000
 and filler). All of them are in the fabric's first message, which must stay below Kafka's limit of 8 MB."""
 
 FORK_NAME_PATTERN = r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"
-FORK_NAMES_ALLOWED = "1 to 40 small letters, digits and hyphens, the first and the last of which is no hyphen"
+FORK_NAMES_ALLOWED = "1 to 40 lowercase letters, digits and hyphens; must not start or end with a hyphen"

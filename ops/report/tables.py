@@ -41,6 +41,11 @@ def setting_text(value: object) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
+def count_text(number: int, one: str, several: str | None = None) -> str:
+    """A number with its noun in singular or plural: 1 request, 2 requests."""
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {several or f'{one}s'}"
+
+
 def _cell(value: object) -> str:
     if value is None or value == "":
         return "-"

@@ -41,7 +41,7 @@ def claim_summary(rows: list[ClaimRow]) -> str:
     apart = [(kind, of_kind) for kind, of_kind in by_kind(rows) if kind != EvidenceKind.PREDICTED]
     lines = [f"{_count(predicted)} predictions hold" if predicted else "no predictions among these"]
     if apart:
-        lines.append("apart: " + ", ".join(f"{kind} {_count(of_kind)}" for kind, of_kind in apart))
+        lines.append("others: " + ", ".join(f"{kind} {_count(of_kind)}" for kind, of_kind in apart))
     return "; ".join(lines)
 
 

@@ -13,7 +13,8 @@ _PART = re.compile(r"([0-9]+)([smhd])")
 _SHAPE = re.compile(r"(\d{1,4})[xX×](\d{1,4})[xX×](\d{1,4})", re.ASCII)
 _OWNER = re.compile(OWNER_PATTERN)
 OWNERS_ALLOWED = (
-    "one to four words of small letters and digits, of up to 16 each, with hyphens between, like team-7"
+    "one to four words of lowercase letters and digits, up to 16 characters each, joined by hyphens, "
+    "like team-7"
 )
 
 

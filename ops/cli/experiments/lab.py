@@ -189,7 +189,7 @@ def _summary(result: "LabReport") -> str:
     rate = f"{result.messages_per_s:,} a second"
     whole, covered = "repeat", []
     if result.interrupted:
-        whole = "the whole run, whose digests are others"
+        whole = "the whole run, which has other digests"
         covered = [f"interrupted: figures of {result.fabric_days:.2f} fabric-days behind the warm-up"]
     tables = [table for table in (_pod_table(result), _network_table(result)) if table]
     return "\n".join(
@@ -280,7 +280,7 @@ def lab_replay(
 def _replay_text(report: dict[str, Any]) -> str:
     lines = [f"{report['messages']:,} messages of {', '.join(report['sites']) or 'no site'}"]
     if report["clean"]:
-        lines.append(f"clean: every message is what the services say; state {report['state_sha256']}")
+        lines.append(f"clean: the services reproduce every message; state {report['state_sha256']}")
     elif found := report["first_difference"]:
         lines += [
             f"differs in {found['site']} at position {found['position']}",

@@ -119,14 +119,17 @@ def history(
 
 
 def _show(client: Client, ask: Mapping[str, object], output: Form, limit: int | None, default: int) -> None:
-    """Show so many messages; where nobody said how many, and there are more, say so and what shows them."""
+    """Show up to `limit` messages. Without a limit, a note says if there are more, and how to see them."""
     found, more = client.pages(EVENTS, *MESSAGE, most=limit or default, **ask)
     with client.reading():
         show(found, output, lambda: event_rows(found) if found else _none_text(client, ask))
     if more and limit is None:
         onwards = ask["since"] or ask.get("cause")
-        which = "oldest; a later --since" if onwards else "newest; --since, an earlier --until"
-        echo(f"lightwave: these are the {default:,} {which} or a --limit shows others", to_stderr=True)
+        which, options = ("oldest", "--since") if onwards else ("newest", "--since, --until")
+        echo(
+            f"lightwave: only the {which} {default:,} are shown; use {options} or --limit to see others",
+            to_stderr=True,
+        )
 
 
 def _none_text(client: Client, ask: Mapping[str, object]) -> str:

@@ -100,7 +100,7 @@ def _history_text(row: "SliceEvent") -> str:
     if row.costs_chip_us is not None:
         costs = {choice: cost for choice, cost in dict(row.costs_chip_us).items() if cost is not None}
         costs_text = ", ".join(f"{choice} {format_chip_hours(cost)}" for choice, cost in costs.items())
-        return f"{row.choice}, of {costs_text} chip-hours"
+        return f"{row.choice} (costs in chip-hours: {costs_text})"
     if row.type == "SliceDegraded" and FULL_SPEED_OPTION in row.text and "links_down=0" not in row.text:
         return f"{row.text} ({SPARE_LINKS_TEXT})"
     lost = f"lost {format_chip_hours(row.lost_chip_us)} chip-hours; " if row.lost_chip_us is not None else ""
@@ -114,7 +114,7 @@ def start_lines(start: "ExpectedStart | None") -> list[str]:
     when = "unknown" if start.at_us is None else f"{format_time(start.at_us)} ({start.basis})"
     return [
         f"expected to start: {when}",
-        f"how sure: {start.reason}",
+        f"confidence: {start.reason}",
         *([f"estimates: {start.recent_estimates}"] if start.recent_estimates else []),
     ]
 

@@ -225,7 +225,7 @@ def _recovering_text(body: "SliceRecovering", _message: "LogMessage") -> str:
 
 
 def _noticed_text(body: "SliceNoticed", _message: "LogMessage") -> str:
-    return f"{body.slice} has notice to leave ({body.why})"
+    return f"{body.slice} must leave soon ({body.why})"
 
 
 def _requeued_text(body: "SliceRequeued", _message: "LogMessage") -> str:

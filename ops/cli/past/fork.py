@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAKE_COMMAND = "make"
 """The command that is meant where the first word is an option."""
 SALT_MAX = 2**52 - 1
-HEADERS = ("NAME", "PARENT", "FROM", "POSITION", "NOW", "MB", "RUNS", "OTHERWISE")
+HEADERS = ("NAME", "PARENT", "FROM", "POSITION", "NOW", "MB", "RUNNING", "CHANGES")
 MB = 1e6
 
 
@@ -107,8 +107,8 @@ def _made_text(origin: "ForkOrigin") -> str:
     draws = "" if origin.draws is None else f", the draws of future {origin.draws}"
     settings = f", {', '.join(origin.settings)}" if origin.settings else ""
     return (
-        f"fork {origin.name} of the twin in {origin.place} from {format_time(origin.at_us)} on: {sites}"
-        f"{draws}{settings}; `lightwave up --fork {origin.name}` goes on from there"
+        f"fork {origin.name} of the twin in {origin.place} at {format_time(origin.at_us)}: {sites}"
+        f"{draws}{settings}; `lightwave up --fork {origin.name}` continues from there"
     )
 
 

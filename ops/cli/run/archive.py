@@ -52,10 +52,10 @@ def archive(
 def _line(done: "ArchivedSite", keep_s: int) -> str:
     if done.file is None:
         return (
-            f"{done.site}: nothing more is older than "
-            f"{format_duration(keep_s * US_PER_S)}; the log is as it was"
+            f"{done.site}: no further messages are older than "
+            f"{format_duration(keep_s * US_PER_S)}; the log is unchanged"
         )
     return (
-        f"{done.site}: {done.messages:,} messages archived, {done.plain:,} bytes in {done.size:,}: "
-        f"{done.file}; the log's own file begins at message {done.begins:,}"
+        f"{done.site}: {done.messages:,} messages archived, "
+        f"{done.plain:,} bytes compressed to {done.size:,}: {done.file}; the log's own file begins at message {done.begins:,}"
     )

@@ -13,6 +13,7 @@ from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import AuditProgress
 from ops.cli.common.target_twin import target_twin
+from ops.report.tables import count_text
 from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:
@@ -120,8 +121,11 @@ def _report_text(report: "AuditReport") -> str:
         name = row["site"] if alone else f"{row['site']} ({', '.join(row['fabrics'])})"
         wrong = row.get("wrong_snapshots", [])
         verdict = "clean" if row["log_clean"] and row["states_clean"] and not wrong else "NOT CLEAN"
-        counts = f"{row['messages']:,} messages, {row['requests']:,} requests"
-        lines.append(f"{name}: {verdict}; {counts}, {row['dead_letters']} dead letters")
+        counts = (
+            f"{count_text(row['messages'], 'message')}, {count_text(row['requests'], 'request')}, "
+            f"{count_text(row['dead_letters'], 'dead letter')}"
+        )
+        lines.append(f"{name}: {verdict}; {counts}")
         if since := row.get("since"):
             before = since["before"]
             lines.append(

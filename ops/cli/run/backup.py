@@ -111,7 +111,7 @@ def restore(
         made = run_restore(folder, place, report_progress, redis=redis)
     summary = _backup_row(folder, made) | {"data": str(place)}
     on = f"lightwave up --data {place}" + ("" if redis is None else " --redis URL")
-    show(summary, output, lambda: f"{_line(folder, made)}; `{on}` goes on from there")
+    show(summary, output, lambda: f"{_line(folder, made)}; `{on}` continues from there")
 
 
 def _verified_text(done: int, whole: int) -> str:

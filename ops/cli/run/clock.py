@@ -141,7 +141,7 @@ def _run(target: dict[str, object], speed: float | None, wait: bool, output: For
                     time.sleep(POLL_S)
                     content = client.resource(CLOCK, *FIELDS)
         except KeyboardInterrupt:
-            hint = f"the twin goes on to {format_time(wanted_us)}; `lightwave clock pause` stops it"
+            hint = f"the twin continues to {format_time(wanted_us)}; `lightwave clock pause` stops it"
             raise Interrupted(hint) from None
     _show_clock(client, content, output)
 
@@ -157,16 +157,16 @@ def _show_clock(client: Client, content: "ClockReport", output: Form) -> None:
 
 
 def _table(content: "ClockReport") -> str:
-    """A twin that runs to a moment may go as fast as it can, which is its speed then; one that stands has
-    none that it could hold."""
+    """The clock as a table. A twin that runs to a time without a speed limit shows its speed as unlimited; a
+    paused one has no actual speed."""
     held = content.achieved_speed
     is_free = content.until_us is not None and held > UNLIMITED_RATIO * content.speed
     row = [
         format_time(content.now_us),
-        "as it can" if is_free else f"× {content.speed:g}",
+        "unlimited" if is_free else f"× {content.speed:g}",
         content.paused,
         None if content.paused else f"× {held:.0f}" if held >= 10 else f"× {held:.2f}",
         format_duration(content.lag_us),
         format_time(content.until_us),
     ]
-    return text_table(("TIME", "SPEED", "PAUSED", "SPEED-HELD", "BEHIND-CLOCK", "UNTIL"), [row])
+    return text_table(("TIME", "SPEED", "PAUSED", "ACTUAL-SPEED", "BEHIND-CLOCK", "UNTIL"), [row])

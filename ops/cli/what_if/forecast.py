@@ -340,7 +340,7 @@ def _future_text(
     ]
     lines += [text_table(("FIGURE", "WITHOUT", "WITH")[: 1 + len(sides)], rows), ""]
     shown = [(format_time(one.at_us), one.type, one.text) for one in sides[-1].notable]
-    lines.append(text_table(("AT", "MESSAGE", "SAYS"), shown) if shown else "nothing notable happens")
+    lines.append(text_table(("AT", "MESSAGE", "DETAILS"), shown) if shown else "nothing notable happens")
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from ops.cli.common.output import show
 from ops.cli.explain.slice_state import table_lines
 from ops.client.answers import CLOCK, AnswerFields
 from ops.client.http_client import Client, escape_path
-from ops.report.tables import text_table
+from ops.report.tables import count_text, text_table
 from schemas.resource_kinds import SLICES
 
 if TYPE_CHECKING:
@@ -78,9 +78,10 @@ def _table(found: "ImpactReport", now_us: int) -> str:
     )
     counts = ", ".join(count_text(number, one) for number, one in numbers)
     target, domain, note = found.target, found.domain, found.note
+    effect = "goes out of service" if target == domain else f"takes {domain} out of service"
     lines = [
-        note or (f"{target} goes out of use" if target == domain else f"{target} takes {domain} out of use"),
-        f"concerned: {counts}, {count_text(len(found.slices), 'slice')}",
+        note or f"{target} {effect}",
+        f"affected: {counts}, {count_text(len(found.slices), 'slice')}",
     ]
     if found.slices:
         lines += ["", text_table(*table_of(SLICES, found.slices, now_us))]
@@ -134,7 +135,3 @@ def traffic_change_text(before: "TrafficFigures", after: "TrafficFigures") -> st
     ]
     more = after.cut_off - before.cut_off
     return ", ".join([*shares, *([f"{count_text(more, 'more pair')} of blocks cut off"] if more > 0 else [])])
-
-
-def count_text(number: int, one: str, several: str | None = None) -> str:
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {several or f'{one}s'}"

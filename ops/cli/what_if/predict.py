@@ -22,9 +22,10 @@ from ops.cli.common.options import (
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
 from ops.cli.explain.slice_state import start_lines, table_lines
-from ops.cli.what_if.impact import JOB_HEADS, PartArgument, count_text, job_cells, traffic_change_text
+from ops.cli.what_if.impact import JOB_HEADS, PartArgument, job_cells, traffic_change_text
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client
+from ops.report.tables import count_text
 from shared.basics.time_format import format_chip_hours, format_time
 
 if TYPE_CHECKING:

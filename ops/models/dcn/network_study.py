@@ -293,7 +293,7 @@ class NetworkStudy:
     def _links(self) -> tuple[IntArray, str]:
         if self.circuits is None:
             return uniform_mesh(self.plant), "Uniform mesh"
-        return links_of(self.circuits), "What runs"
+        return links_of(self.circuits), "The current topology"
 
     def _carries(self, links: IntArray) -> FloatArray:
         """The trunk capacities; InvalidInput if there is no demand, or if a demand has no path."""

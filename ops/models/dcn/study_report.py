@@ -93,7 +93,7 @@ def trunk_rows(plant: NetworkLayout, links: IntArray, load: FloatArray) -> list[
 def trunk_table(rows: Sequence[StudyTrunk]) -> str:
     """The fullest trunks, and the number of further ones."""
     more = len(rows) - TRUNKS_SHOWN
-    return rows_table(rows[:TRUNKS_SHOWN]) + (f"\n… and {more:,} trunks less full" if more > 0 else "")
+    return rows_table(rows[:TRUNKS_SHOWN]) + (f"\n… and {more:,} trunks with lower use" if more > 0 else "")
 
 
 def traffic_content(

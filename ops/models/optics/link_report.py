@@ -20,8 +20,8 @@ RETURN_NOTE = "RETURN-DB: share of the near end's own light that goes back; of i
 MEASURABLE_RATE = 1e-15
 """Lower rates cannot be measured: about one error per day and lane."""
 OFFSET_NOTE = (
-    "NEEDS-DB: more light than the receiver's design. OFFSET-GHZ: between both lasers; - where they are as "
-    "designed, which counts as in the middle of the band"
+    "NEEDS-DB: more light than the receiver's design. OFFSET-GHZ: between both lasers; - if both are as "
+    "designed, computed as the middle of the band"
 )
 
 

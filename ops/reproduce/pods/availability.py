@@ -100,11 +100,12 @@ def _promised(
         up = 1.0 if ocs is None else fabric_availability(ocs, fabric_ocs(kind))
         enough = up * at_least(CUBES, working)[::size]
     promised = (
-        f"{found.slices} slices are had with probability {enough[found.slices]:.4f}, " if found.slices else ""
+        f"{found.slices} slices fit with probability {enough[found.slices]:.4f}, " if found.slices else ""
     )
     return Measured(
         100.0 * found.goodput,
-        note=f"{promised}{found.slices + 1} with {enough[found.slices + 1]:.4f}; the target is {TARGET}",
+        note=f"{promised}{found.slices + 1} with probability {enough[found.slices + 1]:.4f}; "
+        f"the target is {TARGET}",
     )
 
 

@@ -66,7 +66,7 @@ def _mean_jobs() -> Measured:
         started,
         f"starts, restarts included; {requested:.1f} a day are requested, filler included, "
         f"at a load of {100 * WorkloadConfig().offered_load:.0f} % without it, and {used:.0f} % of what is "
-        f"healthy is used; {total['balked']:,} requests were not made, for too much waited, and "
+        f"healthy is used; {total['balked']:,} requests were not made because the queue was too long, and "
         f"{total['queued']:,} wait at the end",
     )
     return replace(found, figures={"requested_per_day": requested})

@@ -110,7 +110,10 @@ def _tokens(text: str) -> list[_Token]:
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            raise InvalidInput(f"condition: syntax error at {truncated(repr(text[at:].strip()))}")
+            raise InvalidInput(
+                f"condition: syntax error at {truncated(repr(text[at:].strip()))}; must be an operator "
+                "(== != < <= > >= in), a name, a value in quotes, a parenthesis or a comma"
+            )
         kind = str(match.lastgroup)
         found.append(_Token(match[kind], match.start(kind), kind in ("double", "single")))
         at = match.end()

@@ -107,7 +107,9 @@ def _check_size(request: InevitabilityRequest, lengths_us: Sequence[int]) -> Non
         raise InvalidInput(f"{what} are too many; must be at most {FUTURES_MAX:,} in total")
     days = request.futures * sum(lengths_us) / US_PER_DAY
     if days > SIMULATED_DAYS_MAX:
-        raise InvalidInput(f"{what} simulate {days:,.0f} days; must be at most {SIMULATED_DAYS_MAX:,} days")
+        raise InvalidInput(
+            f"{what} simulate {days:,.0f} days; must be at most {SIMULATED_DAYS_MAX:,} days in total"
+        )
 
 
 def _operators_requests(twin: TwinPorts, site: str, start: int, until_us: int) -> list[Envelope]:

@@ -406,7 +406,7 @@ def test_leaving_a_run_reports_that_the_twin_continues() -> None:
             time.sleep(0.01)
         runner.send_signal(signal.SIGINT)
         _, error = runner.communicate(timeout=60)
-    sentence = "lightwave: the twin goes on to 2d00:30:00; `lightwave clock pause` stops it\n"
+    sentence = "lightwave: the twin continues to 2d00:30:00; `lightwave clock pause` stops it\n"
     assert (runner.returncode, error) == (INTERRUPTED, sentence)
 
 
@@ -494,7 +494,7 @@ def events(*numbers: int) -> Answer:
 EVENTS = "/v1/events"
 NEXT = f'<{EVENTS}?limit=3&cursor=pod-0:3>; rel="next"'
 PREVIOUS = f'<{EVENTS}?limit=3&before=pod-0:4>; rel="prev"'
-NEWEST = "lightwave: these are the 100 newest; --since, an earlier --until or a --limit shows others\n"
+NEWEST = "lightwave: only the newest 100 are shown; use --since, --until or --limit to see others\n"
 
 
 def ids(done: subprocess.CompletedProcess[str]) -> list[int]:

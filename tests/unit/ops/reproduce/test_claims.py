@@ -323,14 +323,14 @@ def test_the_table_counts_predictions_and_every_other_kind_apart() -> None:
         line.split(",")[0] for line in lines if EVIDENCE_MEANING[EvidenceKind.BETWEEN_PAPERS] in line
     ] == ["BETWEEN PAPERS"]
     assert lines[-5:] == [
-        "1 of 2 predictions hold; apart: between papers 1 of 1, second-hand 0 of 1",
+        "1 of 2 predictions hold; others: between papers 1 of 1, second-hand 0 of 1",
         "",
         "What does not hold:",
         "  topic/name (predicted): for a reason",
         "  topic/name (second-hand): too much",
     ]
     assert (
-        claim_table(rows[:1]).splitlines()[-1] == "no predictions among these; apart: between papers 1 of 1"
+        claim_table(rows[:1]).splitlines()[-1] == "no predictions among these; others: between papers 1 of 1"
     )
     assert claim_table(rows[2:3]).splitlines()[-1] == "1 of 1 predictions hold"
 
@@ -342,7 +342,7 @@ def test_the_page_escapes_what_it_shows_shows_every_kind_and_needs_no_network() 
     assert "a &amp; b" in text
     assert "x &lt; y to z" in text
     assert '<h2 id="calibrated">CALIBRATED, 1 of 1 hold: ' in text
-    assert "no predictions among these; apart: calibrated 1 of 1." in text
+    assert "no predictions among these; others: calibrated 1 of 1." in text
     assert "<script src=" not in text
     assert '<tr id="topic/name" class="yes">' in text
 

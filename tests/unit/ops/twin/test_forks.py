@@ -221,7 +221,7 @@ def test_a_fork_of_a_fork_has_the_history_of_both(parent: Path, lines: list[byte
 
 @pytest.mark.parametrize("name", ["", "A", "a/b", "..", "-a", "a-", "a" * 41, "a.partial", "é", "a\n"])
 def test_an_invalid_name_is_an_error_in_one_sentence(parent: Path, name: str) -> None:
-    with pytest.raises(InvalidInput, match=r"^fork .*: is not a valid name; must be 1 to 40 small letters"):
+    with pytest.raises(InvalidInput, match=r"^fork .*: is not a valid name; must be 1 to 40 lowercase"):
         run_fork(ForkOptions(name), parent)
 
 

@@ -43,7 +43,7 @@ def test_a_log_of_a_site_is_replayed_in_words(tmp_path: Path) -> None:
     lines = log.read_bytes().splitlines(keepends=True)
     first, second = clean.stdout.splitlines()
     assert first == f"{len(lines):,} messages of campus"
-    assert second.startswith("clean: every message is what the services say; state ")
+    assert second.startswith("clean: the services reproduce every message; state ")
     del lines[-2]
     log.write_bytes(b"".join(lines))
     broken = run("replay", str(log))
@@ -146,7 +146,7 @@ def test_a_line_that_cannot_be_meant_is_a_dead_letter(old: bytes, new: bytes, tm
     log.write_bytes(b"".join([lines[0].replace(old, new), *lines]))
     done = run("replay", str(log))
     assert done.exit_code == 0, (done.output, done.exception)
-    assert "clean: every message is what the services say" in done.stdout
+    assert "clean: the services reproduce every message" in done.stdout
     assert "dead letter, line 1: FabricCommissioned: " in done.stdout
 
 
@@ -214,7 +214,7 @@ def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
     assert "fabric-days" not in _summary(whole)
     cut = _summary(replace(whole, interrupted=True, fabric_days=0.025)).splitlines()
     assert "interrupted: figures of 0.03 fabric-days behind the warm-up" in cut
-    assert cut[-1] == f"the whole run, whose digests are others: {command}"
+    assert cut[-1] == f"the whole run, which has other digests: {command}"
 
 
 @pytest.mark.parametrize(

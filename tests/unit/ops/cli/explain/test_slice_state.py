@@ -57,7 +57,7 @@ def test_why_it_waits_is_reported_in_lines(answers: Answers, word: str) -> None:
     assert lines[3].startswith("expected to start: 0d02:0")
     assert lines[3].endswith("(promise)")
     assert lines[4].startswith(
-        "how sure: promised, if nothing fails and the estimates of 1 slice are right; slices that"
+        "confidence: promised, if nothing fails and the estimates of 1 slice are right; slices that"
     )
     assert lines[5] == "largest shape that would fit now: 4x4x4"
     assert [line.split()[:2] for line in lines[7:9]] == [["KIND", "IN-THE-WAY"], ["slice", "pod-0/slice-0"]]
@@ -125,7 +125,7 @@ def test_a_past_choice_is_reported_with_what_the_others_would_have_cost(tmp_path
     driven.close()
     lines = ran(answer, "explain", "slice", "pod-0/slice-0").output.splitlines()
     (line,) = [line for line in lines if "chip-hours" in line]
-    assert "SliceRecovering   swap, of swap " in line
+    assert "SliceRecovering   swap (costs in chip-hours: swap " in line
     assert ", wait " in line
 
 

@@ -142,7 +142,10 @@ def test_a_slice_is_requested_by_an_owner_and_a_tier() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--owner", "Team 7"), "'Team 7' is not a valid owner; must be one to four words of small letters"),
+        (
+            ("--owner", "Team 7"),
+            "'Team 7' is not a valid owner; must be one to four words of lowercase",
+        ),
         (("--tier", "gold"), "no tier 'gold'; must be one of production, research, filler"),
         (("--tier", "reserch"), "no tier 'reserch'; did you mean research?"),
     ],

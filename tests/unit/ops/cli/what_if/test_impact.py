@@ -67,7 +67,7 @@ def test_a_drain_is_reported_by_who_takes_whose_place(answers: Answers) -> None:
 @pytest.mark.parametrize("words", [(CUBE,), ("-o", "table", CUBE), (CUBE, "-o", "table")])
 def test_impact_names_the_parts_that_go_out_of_use(answers: Answers, words: tuple[str, ...]) -> None:
     lines = ran(answers, f"impact/{CUBE}", "impact", *words).output.splitlines()
-    assert lines[0] == f"{CUBE} goes out of use"
+    assert lines[0] == f"{CUBE} goes out of service"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_impact_names_the_parts_that_go_out_of_use(answers: Answers, words: tupl
         (
             "what-if/drain?target=pod-0/cube-0&within_s=100000",
             ("what-if", "drain", CUBE),
-            "less than or equal to 86400",
+            "must be at most 86400",
         ),
     ],
 )

@@ -112,8 +112,8 @@ def test_the_command_shows_it_in_words_and_as_data(client: Client, monkeypatch: 
         data = CliRunner().invoke(root, ["impact", "pod-0/ocs-17", "-o", "json"])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[:2] == [
-        "pod-0/ocs-17 goes out of use",
-        "concerned: 3 links, 3 cubes, 6 hosts, 6 chips, 2 slices",
+        "pod-0/ocs-17 goes out of service",
+        "affected: 3 links, 3 cubes, 6 hosts, 6 chips, 2 slices",
     ]
     assert "pod-0/slice-1" in done.output
     assert json.loads(data.output) == found

@@ -334,7 +334,7 @@ BAD_BODIES: list[tuple[str, object, str]] = [
     (
         "slices",
         {"shape": "4x4x4", "owner": "Team 7"},
-        "owner 'Team 7': must be one to four words of small letters and digits, of up to 16 each,",
+        "owner 'Team 7': must be one to four words of lowercase letters and digits, up to 16 characters",
     ),
     ("slices", {"shape": "4x4x4", "owner": "x" * 5_000}, "owner 'xxx"),
     (
