@@ -56,6 +56,6 @@ def _line(done: "ArchivedSite", keep_s: int) -> str:
             f"{format_duration(keep_s * US_PER_S)}; the log is unchanged"
         )
     return (
-        f"{done.site}: {done.messages:,} messages archived, "
-        f"{done.plain:,} bytes compressed to {done.size:,}: {done.file}; the log's own file begins at message {done.begins:,}"
+        f"{done.site}: {done.messages:,} messages archived, {done.plain:,} bytes compressed to "
+        f"{done.size:,}: {done.file}; the log's own file begins at message {done.begins:,}"
     )

@@ -57,6 +57,14 @@ class ForecastGroup(DefaultCommandGroup):
 app = command_app("forecast", cls=ForecastGroup)
 
 RequestWords = list[str] | None
+StartTime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="start the futures at this time: -2h, 5d3h or 3d02:15:04 since the start, 432000000us, or "
+        "right after the message with this id [default: now]",
+    ),
+]
 
 
 @app.callback()
@@ -156,14 +164,7 @@ def run(
         ),
     ] = False,
     site: Annotated[str | None, typer.Option(help="the site, if the twin has several")] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="start the futures at this time: -2h, 5d3h or 3d02:15:04 since the start, 432000000us, or "
-            "right after the message with this id [default: now]",
-        ),
-    ] = None,
+    at: StartTime = None,
     jobs: Annotated[
         int | None,
         typer.Option(
