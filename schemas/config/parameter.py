@@ -95,6 +95,10 @@ def single_allowed_value(field: FieldInfo) -> float | None:
     return least if least == most else None
 
 
+BOUND_TEXTS = {"gt": "above", "ge": "at least", "le": "at most", "lt": "below"}
+"""Name of a bound → its words."""
+
+
 def allowed_text(field: FieldInfo) -> str:
     """The allowed values of a parameter, in words."""
     kinds = value_types(field)
@@ -107,8 +111,15 @@ def allowed_text(field: FieldInfo) -> str:
     if bool in kinds:
         return "true or false"
     words = "a number" if float in kinds else "a whole number"
-    for bound in field.metadata:
-        for attribute, text in (("gt", "above"), ("ge", "at least"), ("le", "at most"), ("lt", "below")):
-            if (limit := getattr(bound, attribute, None)) is not None:
-                words += f" {text} {limit:,}" if abs(limit) < 1e15 else f" {text} {limit}"
+    bounds = {
+        attribute: f"{limit:,}" if abs(limit) < 1e15 else str(limit)
+        for bound in field.metadata
+        for attribute in BOUND_TEXTS
+        if (limit := getattr(bound, attribute, None)) is not None
+    }
+    if bounds.keys() == {"ge", "le"}:
+        words += f" between {bounds['ge']} and {bounds['le']}"
+    elif bounds:
+        phrase = " and ".join(f"{BOUND_TEXTS[name]} {limit}" for name, limit in bounds.items())
+        words += f" of {phrase}" if phrase.startswith("at ") else f" {phrase}"
     return words + (" or none" if type(None) in kinds else "")

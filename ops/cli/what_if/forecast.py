@@ -328,6 +328,9 @@ def _future_text(
     number: int | None,
 ) -> str:
     """One future, without and with the changes: its measures, and the events of the latter."""
+    from services.totals.measures import FORECAST_MEASURES
+
+    units = {str(name): measure.unit for name, measure in FORECAST_MEASURES.items()}
     whose = "the twin's own future" if number is None else f"future {number}"
     requested = ", ".join(f"{what} {text}" for what, text in words) or "no changes"
     for_us = round(report.days * US_PER_DAY)
@@ -335,7 +338,10 @@ def _future_text(
     sides = [side for side in (pair.without, pair.requested) if side is not None]
     lines += [f"refused: {reason}" for reason in sides[-1].refused]
     rows = [
-        (name, *("-" if (figure := side.figures[name]) is None else f"{figure:,.2f}" for side in sides))
+        (
+            f"{name}, {units[name]}" if name in units else name,
+            *("-" if (figure := side.figures[name]) is None else f"{figure:,.2f}" for side in sides),
+        )
         for name, value in sides[0].figures.items()
         if value is not None
     ]

@@ -10,7 +10,7 @@ from shared.basics.errors import InvalidInput
 
 HEAD = "site: campus\nfabrics:\n  - name: pod-0\n"
 CONFIG = f"{HEAD}    config: "
-WHOLE = "a whole number at least 0 at most 9223372036854775807"
+WHOLE = "a whole number between 0 and 9223372036854775807"
 ROW = "submit_us: 1, duration_us: 5, twisted: false, priority: 1"
 
 
@@ -78,12 +78,12 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{CONFIG}{{failures: {{until_days: .nan}}}}",
             (
                 "fabrics.0.config.failures.until_days: nan is not allowed; "
-                "must be a number at least 0 at most 36,500 or none"
+                "must be a number between 0 and 36,500 or none"
             ),
         ),
         (
             f"{CONFIG}{{pod: {{cubes: 3}}}}",
-            "fabrics.0.config.pod.cubes: 3 is not allowed; must be a whole number at least 4 at most 144",
+            "fabrics.0.config.pod.cubes: 3 is not allowed; must be a whole number between 4 and 144",
         ),
         (
             f"{HEAD}    kind: static-pod\n    config: {{pod: {{cubes: 32}}}}",
@@ -135,7 +135,7 @@ def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> N
             f"{CONFIG}{{trace: [{{{ROW.replace('5', str(2**63 - 1))}, shape: [4, 4, 4]}}]}}",
             (
                 "fabrics.0.config.trace.0.duration_us: 9223372036854775807 is not allowed; "
-                "must be a whole number above 0 at most 3153600000000000"
+                "must be a whole number above 0 and at most 3153600000000000"
             ),
         ),
         (

@@ -61,12 +61,12 @@ def test_a_recorded_trace_stays() -> None:
         (
             SuperpodConfig(),
             {"failures__host_per_day": 200.0},
-            "failures.host_per_day: 200.0 is not allowed; must be a number at least 0 at most 100",
+            "failures.host_per_day: 200.0 is not allowed; must be a number between 0 and 100",
         ),
         (
             SuperpodConfig(),
             {"failures__host_per_day": True},
-            "failures.host_per_day: true is not allowed; must be a number at least 0 at most 100",
+            "failures.host_per_day: true is not allowed; must be a number between 0 and 100",
         ),
         (
             SuperpodConfig(),
