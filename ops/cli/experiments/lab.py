@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 DAYS_MAX = 36_500
 SLICES = ("requested", "balked", "completed", "evicted", "refused", "running", "queued", "swapped")
+SLICE_HEADINGS = {"balked": "NOT-REQUESTED"}
+"""Count of slices → its heading, if that is not the count's name."""
 TraceOption = Annotated[
     Path | None,
     typer.Option(
@@ -211,7 +213,7 @@ def _pod_table(result: "LabReport") -> str:
     from services.totals.fabric_spans import PodSpan
 
     headers = (
-        *("FABRIC", "KIND", "SITE", *(word.upper() for word in SLICES)),
+        *("FABRIC", "KIND", "SITE", *(SLICE_HEADINGS.get(word, word.upper()) for word in SLICES)),
         *("USED", "CUBES-UP", "FAULTS", "REPAIRS", "STARTUP", "RECOVERY"),
     )
     rows = [
@@ -290,8 +292,8 @@ def _replay_text(report: dict[str, Any]) -> str:
     elif not report["messages"] and not report["not_commissioned"]:
         lines.append("not a log of this twin: no message of it could be read")
     lines += [
-        f"{row['fabric']} was never commissioned in this file before line {row['line']}: what it says from "
-        "there on cannot be folded"
+        f"{row['fabric']} was never commissioned in this file before line {row['line']}: its messages "
+        "from there on cannot be folded"
         for row in report["not_commissioned"]
     ]
     lines += [f"violation: {problem}" for problem in report["violations"]]
@@ -331,7 +333,7 @@ def lab_config(
 
 
 def _show_calibration(name: str, output: Form) -> None:
-    """The values of a calibration, each with how sure it is."""
+    """The values of a calibration, each with its confidence."""
     from dataclasses import asdict
 
     from ops.sites.calibration import read_calibration
@@ -339,4 +341,4 @@ def _show_calibration(name: str, output: Form) -> None:
     rows = [asdict(one) for one in read_calibration(name)]
     fields = ("name", "value", "sure", "source")
     table = [[setting_text(row[field]) for field in fields] for row in rows]
-    show(rows, output, lambda: text_table([field.upper() for field in fields], table))
+    show(rows, output, lambda: text_table(("NAME", "VALUE", "CONFIDENCE", "SOURCE"), table))

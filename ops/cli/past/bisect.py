@@ -117,7 +117,7 @@ def _result_text(
     if every and transitions:
         rows = [["yes" if turn.holds else "no", *event_row(turn.message)] for turn in transitions]
         began = [] if not found.held_at_start else [f"true already at {format_time(found.from_us)}", ""]
-        return "\n".join([*began, text_table(("HOLDS", *EVENT_HEADERS), rows)])
+        return "\n".join([*began, text_table(("TRUE", *EVENT_HEADERS), rows)])
     if found.held_at_start:
         ended = ", and until the end" if every else "; use an earlier --from, or --all to list every change"
         return f"true already at {format_time(found.from_us)}, the start of the search{ended}"
