@@ -47,7 +47,9 @@ def parse_recovery_policy(text: str) -> RecoveryPolicy:
         if route:
             tax_max_ppm = round(float(route[1]) * 10_000)
             if tax_max_ppm > TAX_MAX_PPM:
-                raise ValueError(f"{word.strip()!r} is not allowed; the slowdown must be at most 100%")
+                raise ValueError(
+                    f"{word.strip()!r} is not allowed; must be at most 100%; the nearest is route:100%"
+                )
     return RecoveryPolicy(choices=tuple(choices), tax_max_ppm=tax_max_ppm)
 
 

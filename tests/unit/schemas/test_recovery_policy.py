@@ -41,7 +41,7 @@ def test_a_tolerance_is_a_share_of_a_step() -> None:
         ("route:2", "'route:2' is not allowed"),
         ("route:-2%", "'route:-2%' is not allowed"),
         ("swap:2%", "'swap:2%' is not allowed"),
-        ("route:101%", "'route:101%' is not allowed; the slowdown must be at most 100%"),
+        ("route:101%", "'route:101%' is not allowed; must be at most 100%; the nearest is route:100%"),
         ("route,route:2%", "route is named twice; leave one of them out"),
         ("x" * 5_000, f"'{'x' * 40}' is not allowed"),
     ],

@@ -88,10 +88,10 @@ def test_what_cannot_be_foreseen_is_reported_in_a_sentence(campus: DrivenTwin) -
         (f"drain?target={FIXED}/cube-1", 422, f"fabric {FIXED}: retired at "),
         (f"drain?target={SWITCHED}/ocs-1", 422, f"cube '{SWITCHED}/ocs-1': must be a cube"),
         (f"drain?target={SWITCHED}/cube-9", 404, f"cube '{SWITCHED}/cube-9'"),
-        (f"inject?kind=rain&target={SWITCHED}/cube-1", 422, "kind 'rain'"),
+        (f"inject?kind=rain&target={SWITCHED}/cube-1", 422, "kind: 'rain'"),
         (f"inject?kind=host&target={SWITCHED}/cube-1/host-77", 404, "target"),
-        (f"drain?target={SWITCHED}/cube-1&within_s=0", 422, "within_s '0'"),
-        (f"drain?target={SWITCHED}/cube-1&within_s=86401", 422, "within_s '86401'"),
+        (f"drain?target={SWITCHED}/cube-1&within_s=0", 422, "within_s: '0'"),
+        (f"drain?target={SWITCHED}/cube-1&within_s=86401", 422, "within_s: '86401'"),
     ):
         answer = client.get(f"/v1/what-if/{question}")
         error = str(answer.json().get("error"))

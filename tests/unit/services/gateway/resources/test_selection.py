@@ -93,7 +93,7 @@ def test_rows_are_those_requested_in_the_order_requested(
             "fields 'colour': no such field; must be one of name, state, radix, circuits_wanted,",
         ),
         ("limit=0", "limit: '0' is not allowed; must be at least 1"),
-        ("limit=10001", "limit '10001'"),
+        ("limit=10001", "limit: '10001'"),
         ("cursor=nonsense", "cursor 'nonsense': must be a cursor returned for this list and sort order"),
         ("cursor=e30", "cursor 'e30'"),
         ("cursor=W251bGwsW10sN10", "cursor 'W251bGwsW10sN10'"),
