@@ -88,7 +88,7 @@ class Operator(threading.Thread):
                     if error.code == 409:  # on the log, and refused there
                         self.received[key] = json.loads(said)["id"]
                         break
-                    if error.code != 503:
+                    if error.code not in (429, 503):  # too many wait, or it is starting
                         self.unexpected_answer = f"{path} {body}: {error.code} {said}"
                         return
                     time.sleep(0.02)

@@ -30,7 +30,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
     "document",
     [
         "README.md",
-        pytest.param("docs/tour.md", marks=pytest.mark.slow("forty commands, a Python start each")),
+        pytest.param("docs/tutorials/tour.md", marks=pytest.mark.slow("forty commands, a Python start each")),
     ],
 )
 def test_every_command_of_the_tour_runs_as_written(document: str, twin: LivingTwin, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from schemas.config.pods import FabricConfig
 from schemas.envelope import Envelope, EnvelopeFields
 from schemas.limits import COUNT_MAX
 from schemas.registry import TYPES, Unreadable, decode
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import ArchiveDamaged, OperationFailed
 from shared.storage.files.file_errors import file_error
 from shared.storage.log.log_bytes import LogBytes
 from shared.storage.log.log_reader import LogQuery
@@ -83,7 +83,7 @@ class LogIndex:
     memory."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._ids: dict[str, int] = {}
         self.end = self.offset = 0
         """Position and byte offset up to which the log is indexed."""
@@ -173,13 +173,13 @@ class LogIndex:
         self.end = self.offset = 0
         try:
             for suffix in ("", "-wal", "-shm"):
-                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
-            self._db = _create(self._path)
+                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            self._db = _create(self.path)
         except (sqlite3.Error, OSError):
             self._db = _create(None)
 
     def _fail(self, error: Exception) -> NoReturn:
-        log.warning("index %s: %s; it is rebuilt from the log", self._path, error)
+        log.warning("index %s: %s; it is rebuilt from the log", self.path, error)
         self.close()
         # A file that fails when it is new would fail again: use memory.
         was_new = self.end == 0
@@ -312,6 +312,7 @@ class Indexer:
         self._index = index
         self._lock = threading.Lock()
         self._recent: dict[str, int] = {}
+        self._reported = ""
         self.subjects_of: SubjectsOf = lambda _message: ()
 
     def close(self) -> None:
@@ -420,5 +421,21 @@ class Indexer:
                 del self._recent[old]
 
     def _position_of(self, message_id: str) -> int | None:
+        """The position of a message, or None if the log has none or its segment is lost.
+
+        A lost segment must not stop the index: queries about all later messages would fail with it.
+        """
         known = self._recent.get(message_id)
-        return known if known is not None else self._log.position_of(message_id)
+        if known is not None:
+            return known
+        try:
+            return self._log.position_of(message_id)
+        except ArchiveDamaged as error:
+            if str(error) != self._reported:
+                self._reported = str(error)
+                log.warning(
+                    "%s; until then, the index has no causes in it: delete %s once it is restored",
+                    error,
+                    self._index.path,
+                )
+            return None

@@ -377,6 +377,33 @@ def test_a_lost_stretch_is_named_by_who_reads_it_and_stops_no_other(
     again.close()
 
 
+def test_a_message_whose_cause_is_in_a_lost_segment_can_be_found(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = written(tmp_path)
+    first = IndexedLog(log.path)
+    assert first.indexer.catch_up(60)
+    first.close()
+    archive(log, 8_000)
+    (lost,) = log.archive.glob("*.zst")
+    lost.unlink()
+    again = IndexedLog(log.path)
+    body = SliceReleased(slice=f"{POD}/slice-0", reason="finished")
+    late = enclose(
+        body,
+        fabric=POD,
+        at_us=message(MESSAGES).at_us,
+        cause=f"tick.ocs@{POD}/1",
+        source=f"workload@{POD}",
+        seq=MESSAGES,
+    )
+    again.append([late], [encode(late)])
+    assert again.indexer.find(LogQuery(), 1, newest=True) == [(MESSAGES, late)]
+    assert again.indexer.count(LogQuery()) == MESSAGES + 1
+    assert str(lost) in caplog.text
+    again.close()
+
+
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"format":99,"stretches":[]}', '{"format":1,"stretches":[]}', None]
 )
