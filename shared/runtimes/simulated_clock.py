@@ -177,7 +177,7 @@ def _check_until(until_us: int, now_us: int) -> None:
     if not now_us <= until_us <= COUNT_MAX:
         raise InvalidInput(
             f"until: {format_time_ms(until_us)} ({until_us} us) is not allowed; must not be before now, "
-            f"{format_time_ms(now_us)}, or after {format_time_ms(COUNT_MAX)}"
+            f"{format_time_ms(now_us)} ({now_us} us), or after {format_time_ms(COUNT_MAX)}"
         )
 
 

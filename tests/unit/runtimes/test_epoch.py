@@ -69,7 +69,7 @@ def test_a_sequencer_that_starts_and_a_new_speed_leave_the_time() -> None:
 def test_a_past_time_is_an_error_in_one_sentence() -> None:
     now_us = 33 * US_PER_HOUR + 462_100
     sentence = (
-        r"until: 0d01:00:00.000 \(3600000000 us\) is not allowed; must be between now, 1d09:00:00.462 \("
+        r"until: 0d01:00:00.000 \(3600000000 us\) is not allowed; must not be before now, 1d09:00:00.462 \("
     )
     with pytest.raises(InvalidInput, match=sentence):
         RUNNING.changed(ClockChange(until_us=US_PER_HOUR), now_us, WALL_US)

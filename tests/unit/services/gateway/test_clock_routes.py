@@ -28,8 +28,8 @@ def test_time_runs_to_a_time_and_stands_still_there(tmp_path: Path) -> None:
     late = client.request("PUT", "/v1/clock/run", json={"until_us": 5})
     assert late.status_code == 422
     sentence = (
-        f"until: 0d00:00:00.000 (5 us) is not allowed; must be between now, 0d02:00:00.000 ({wanted_us} us), "
-        "and"
+        "until: 0d00:00:00.000 (5 us) is not allowed; must not be before now, "
+        f"0d02:00:00.000 ({wanted_us} us), or after "
     )
     assert late.json()["error"].startswith(sentence)
     for body in ({}, {"until_us": 5, "for_s": 1}):
