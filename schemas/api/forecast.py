@@ -22,7 +22,8 @@ MOMENTS_MAX, MOMENTS_DEFAULT = 64, 8
 BACK_S_DEFAULT, WITHIN_S_DEFAULT = 3 * 86_400, 3_600
 
 ForecastStatus = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
-"""`refused`: every future refuses a change. `failed`: the forecast could not be computed."""
+"""`refused`: every future refuses a change. `failed`: the forecast could not be computed. `cancelled`: a
+client cancelled it before it finished."""
 MeasureName = Literal[
     "goodput", "lost", "degraded", "displaced", "recovery", "healthy", "wait", "queued", "served"
 ]

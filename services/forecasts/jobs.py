@@ -131,11 +131,16 @@ class ForecastJobs:
 
     def remove(self, name: str) -> ForecastReport:
         """Cancel a forecast that has not finished, or forget one that has; the report is the last one. Raise
-        NotFound if there is none of this name."""
+        NotFound if there is none of this name.
+
+        A cancelled forecast is kept, so that a client that waits for its end learns why it ended."""
         with self._changed:
             job = self._job(name)
-            self._cancel(job)
-            del self._jobs[name]
+            if job.status in UNFINISHED:
+                self._cancel(job)
+                self._drop_old()
+            elif job.status != "cancelled":
+                del self._jobs[name]
             return job.report()
 
     def close(self) -> None:

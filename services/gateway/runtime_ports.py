@@ -69,7 +69,8 @@ class ForecastsPort(Protocol):
         """A forecast with its result; raise NotFound if there is none of this name."""
 
     def remove(self, name: str) -> ForecastReport:
-        """Cancel a forecast that has not finished, or forget one that has; the report is the last one."""
+        """Cancel a forecast that has not finished, which keeps its report, or forget one that has; the report
+        is the last one."""
 
 
 class FrameReader(Protocol):

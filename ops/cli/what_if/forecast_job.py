@@ -34,7 +34,8 @@ def finished_forecast(
 ) -> "ForecastReport":
     """Request a forecast and wait for its end. Ctrl-C, SIGTERM and errors cancel it on the twin.
 
-    Raise InvalidInput if the twin or every future refuses it, and OperationFailed if it fails."""
+    Raise InvalidInput if the twin or every future refuses it, and OperationFailed if it fails or another
+    client cancels it."""
     report: ForecastReport | None = None
     try:
         with exit_on_sigterm():
@@ -48,8 +49,10 @@ def finished_forecast(
         raise
     if report.status == "refused":
         raise InvalidInput(str(report.error))
+    if report.status == "cancelled":
+        raise OperationFailed(f"forecast {report.id}: was cancelled")
     if report.status != "done":
-        raise OperationFailed(f"forecast: {report.error or 'was cancelled'}")
+        raise OperationFailed(f"forecast: {report.error}")
     return report
 
 

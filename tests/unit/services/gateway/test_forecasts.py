@@ -9,7 +9,7 @@ import pytest
 
 from schemas.api.forecast import ForecastOrder, ForecastReport, ForecastRequest
 from services.forecasts.futures import run_future
-from services.forecasts.jobs import WAITING_MAX, ForecastJobs
+from services.forecasts.jobs import KEPT_MAX, WAITING_MAX, ForecastJobs
 from services.gateway.http.access.caller import RIGHTS, Caller, Role, removal_denial, right_needed
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_HOUR, US_PER_MIN
@@ -118,8 +118,28 @@ def test_few_forecasts_wait_and_each_can_be_cancelled(twin: DrivenTwin) -> None:
     for answer in starts[:-1]:
         path = answer.headers["location"]
         assert client.request("DELETE", path).json()["status"] == "cancelled"
-        assert client.get(path).status_code == 404
-    assert finished(client, SHORT).status == "done"
+        assert client.get(path).json()["status"] == "cancelled", "whoever waits for its end learns why"
+        assert client.request("DELETE", path).json()["status"] == "cancelled"
+    done = finished(client, SHORT)
+    assert done.status == "done"
+    path = f"/v1/forecasts/{done.id}"
+    assert client.request("DELETE", path).json()["status"] == "done"
+    assert [client.request(method, path).status_code for method in ("GET", "DELETE")] == [404, 404]
+
+
+def test_the_last_cancelled_and_finished_forecasts_are_kept(twin: DrivenTwin) -> None:
+    client = twin.client()
+    names = [client.post("/v1/forecasts", json=LONG).json()["id"] for _ in range(3)]
+    for name in names:
+        client.request("DELETE", f"/v1/forecasts/{name}")
+    later = []
+    for _ in range(KEPT_MAX - 1):
+        later.append(client.post("/v1/forecasts", json=LONG).json()["id"])
+        client.request("DELETE", f"/v1/forecasts/{later[-1]}")
+    rows = client.get("/v1/forecasts").json()
+    assert [(row["id"], row["status"]) for row in rows] == [
+        (name, "cancelled") for name in [names[-1], *later]
+    ]
 
 
 def test_a_repeated_request_with_the_same_key_starts_once(twin: DrivenTwin) -> None:

@@ -57,12 +57,14 @@ class StubTwin:
     def __init__(self) -> None:
         self.posted, self.may_answer, self.polled = (threading.Event() for _ in range(3))
         self.deleted: list[str] = []
+        self.status = "running"
         twin = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
-                self._answer(200, ANSWERS[path])
+                answer = ANSWERS[path]
+                self._answer(200, REPORT | {"status": twin.status} if answer is REPORT else answer)
                 if path.startswith("/v1/forecasts/"):
                     twin.polled.set()
 
@@ -106,7 +108,7 @@ def started(twin: StubTwin, command: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "-c", RUN, *COMMANDS[command]],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         env=env | {"PYTHONPATH": str(Path.cwd()), "LIGHTWAVE_URL": twin.url},
     )
 
@@ -144,6 +146,18 @@ def test_a_signal_while_it_runs_cancels_the_forecast(
         process.send_signal(number)
         assert process.wait(WAIT_S) == code
     assert twin.deleted == ["/v1/forecasts/forecast-7"]
+
+
+@pytest.mark.parametrize("command", ["forecast", "inevitable"])
+def test_a_forecast_that_another_client_cancels_is_reported(twin: StubTwin, command: str) -> None:
+    twin.may_answer.set()
+    with started(twin, command) as process:
+        assert twin.polled.wait(WAIT_S)
+        twin.status = "cancelled"
+        _, errors = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 1
+    assert errors.decode().splitlines()[-1].endswith("forecast forecast-7: was cancelled")
+    assert twin.deleted == []
 
 
 def test_the_second_signal_does_not_wait_for_the_answer(twin: StubTwin) -> None:
