@@ -1,5 +1,6 @@
 """A pool of worker processes for work that several cores can share."""
 
+import ctypes
 import os
 import signal
 import threading
@@ -9,7 +10,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver, get_context, parent_process
 from multiprocessing.connection import wait
-from multiprocessing.synchronize import Event
 from typing import Self, TypeVar
 
 from shared.basics.errors import OperationFailed
@@ -17,15 +17,19 @@ from shared.basics.errors import OperationFailed
 ResultT = TypeVar("ResultT")
 CaseT = TypeVar("CaseT")
 
-_stopping: list[Event] = []
-"""In a worker: the event that is set when its pool stops."""
+END_S_MAX = 5.0
+"""How long workers may take to end after `stop`; then they are killed."""
+_stopping: list[ctypes.c_bool] = []
+"""In a worker: the flag that is set when its pool stops, in memory that both share. It has no lock, because a
+worker that is paused or killed would keep the lock."""
 
 
 class WorkerPool:
     """A pool of `jobs` worker processes; with one job, the work runs in this process.
 
     The workers start at once and import `module`, whose functions they will call. They end when the pool is
-    closed or stopped, with this process, however it ends, and with Ctrl-C at its terminal.
+    closed or stopped, with this process, however it ends, and with Ctrl-C at its terminal. Workers that do
+    not end within END_S_MAX seconds of `stop`, such as paused ones, are killed.
 
     `in_background` is for a process that serves others: all work runs in worker processes, at the lowest
     priority. `option` names what sets `jobs`, for the error about a killed worker. Each worker first calls
@@ -49,7 +53,7 @@ class WorkerPool:
             context = get_context("forkserver")
             context.set_forkserver_preload([module])
             forkserver.ensure_running()
-            self._stopping = context.Event()
+            self._stopping = context.RawValue(ctypes.c_bool, False)
             self._pool = ProcessPoolExecutor(
                 jobs,
                 mp_context=context,
@@ -71,9 +75,9 @@ class WorkerPool:
         with self._lock:
             if self._pool is None or self._closing is not None:
                 return
-            self._stopping.set()
+            self._stopping.value = True
             # In a thread, because after `shutdown(wait=False)` nothing can wait for the workers any more.
-            self._closing = threading.Thread(target=self._pool.shutdown, kwargs={"cancel_futures": True})
+            self._closing = threading.Thread(target=_close_pool, args=(self._pool,))
             self._closing.start()
 
     def each(self, function: Callable[[CaseT], ResultT], cases: Iterable[CaseT]) -> Iterator[ResultT]:
@@ -85,10 +89,27 @@ class WorkerPool:
 
 def stop_requested() -> bool:
     """In a worker, whether its pool stops; False in any other process."""
-    return any(event.is_set() for event in _stopping)
+    return any(flag.value for flag in _stopping)
 
 
-def _start_worker(stopping: Event, in_background: bool, prepare: Callable[[], None] | None) -> None:
+def _close_pool(pool: ProcessPoolExecutor) -> None:
+    """Start no further case, wait for the workers, and kill those that do not end in time."""
+    killer = threading.Timer(END_S_MAX, _kill_workers, (pool,))
+    killer.daemon = True
+    killer.start()
+    pool.shutdown(cancel_futures=True)
+    killer.cancel()
+
+
+def _kill_workers(pool: ProcessPoolExecutor) -> None:
+    """Kill the workers that still run. Until then, `shutdown` waits for them without a limit."""
+    workers = pool._processes or {}  # noqa: SLF001 -- `kill_workers` exists only since Python 3.14
+    for worker in list(workers.values()):
+        if not wait([worker.sentinel], 0):
+            worker.kill()
+
+
+def _start_worker(stopping: ctypes.c_bool, in_background: bool, prepare: Callable[[], None] | None) -> None:
     _stopping.append(stopping)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if in_background:

@@ -4,13 +4,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import CancelledError
 from pathlib import Path
 
 import pytest
 
 from shared.basics.errors import OperationFailed
-from shared.runtimes.process_pool import WorkerPool
+from shared.runtimes import process_pool
+from shared.runtimes.process_pool import WorkerPool, stop_requested
 from tests.support.child_processes import has_ended
 
 pytestmark = pytest.mark.integration
@@ -32,6 +35,11 @@ def killed(number: int) -> int:
 
 def refused(number: int) -> int:
     raise ValueError(number)
+
+
+def paused(_: int) -> int:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return 0
 
 
 def own_pid(_: int) -> int:
@@ -74,6 +82,40 @@ def test_closing_waits_for_workers_that_were_reported_to_stop() -> None:
         pids = {*workers.each(own_pid, range(4))}
         workers.stop()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_idle_workers_that_are_paused_are_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_pool, "END_S_MAX", 0.5)
+    with WorkerPool(2, HERE) as workers:
+        pids = {*workers.each(own_pid, range(4))}
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+    assert all(map(has_ended, pids))
+
+
+def test_workers_that_are_paused_in_the_middle_of_a_case_are_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_pool, "END_S_MAX", 0.5)
+    with WorkerPool(2, HERE, in_background=True) as workers:
+        pids = {*workers.each(own_pid, range(4))}
+        threading.Timer(0.5, workers.stop).start()
+        with pytest.raises((OperationFailed, CancelledError)):
+            list(workers.each(paused, range(4)))
+    assert all(map(has_ended, pids))
+
+
+def wait_for_stop(_: int) -> bool:
+    until_s = time.monotonic() + WAIT_S
+    while not stop_requested() and time.monotonic() < until_s:
+        time.sleep(0.01)
+    return stop_requested()
+
+
+def test_a_case_learns_that_its_pool_stops() -> None:
+    with WorkerPool(2, HERE) as workers:
+        list(workers.each(own_pid, range(4)))
+        threading.Timer(0.3, workers.stop).start()
+        assert list(workers.each(wait_for_stop, range(2))) == [True, True]
+    assert not stop_requested()
 
 
 TELLS = """
