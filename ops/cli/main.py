@@ -20,7 +20,8 @@ from ops.cli.common.command_groups import (
 )
 from ops.cli.common.output import echo
 from ops.report.safe_text import one_line
-from shared.basics.errors import Interrupted, LightwaveError
+from shared.basics.errors import LightwaveError
+from shared.runtimes.stop_signals import exit_code_of
 
 COMMAND_GROUPS = {
     "Run": {
@@ -197,8 +198,10 @@ def main(command: click.Command = root, prog_name: str = "lightwave") -> NoRetur
         _fail(_usage(error), 2)
     except click.ClickException as error:
         _fail(error.format_message(), 1)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(Interrupted.exit_code)
+    except click.Abort as error:  # click's name of a KeyboardInterrupt
+        sys.exit(exit_code_of(error.__cause__))
+    except KeyboardInterrupt as error:
+        sys.exit(exit_code_of(error))
     except LightwaveError as error:
         _fail(str(error), error.exit_code)
     except ModuleNotFoundError as error:

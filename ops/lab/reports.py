@@ -84,6 +84,7 @@ class LabReport:
 
     `interrupted` is whether it stopped early; `fabric_days` are those that ran after the warm-up. `seed` is
     that of all fabrics, None if they have several. `repeat` is the command that repeats the run.
+    `stop_signal` is the number of the signal that stopped it; it is not part of the printed report.
     """
 
     fabric_days: float
@@ -98,10 +99,12 @@ class LabReport:
     version: str
     repeat: str
     fabrics: tuple[FabricReport, ...]
+    stop_signal: int | None = None
 
     def json(self) -> ReportFields:
         """The one object that `lab run -o json` prints."""
-        found: ReportFields = {one.name: getattr(self, one.name) for one in fields(self)}
+        names = [one.name for one in fields(self) if one.name != "stop_signal"]
+        found: ReportFields = {name: getattr(self, name) for name in names}
         return found | {"fabrics": [report.json() for report in self.fabrics]}
 
 

@@ -88,9 +88,9 @@ def run_lab(
     Fabrics with the same configuration differ by their names, from which their draws differ. `repeat` is the
     command line that repeats the run.
 
-    The log gets its name when it is whole. Ctrl-C (SIGINT) or SIGTERM stops every site after the cascade that
-    it is in: `interrupted` is then true, the figures are those of what was run (none within the warm-up), and
-    the log, which ends with that cascade, stays under the name that `partial` gives it.
+    The log gets its name when it is whole. Ctrl-C (SIGINT), SIGTERM or SIGHUP stops every site after the
+    cascade that it is in: `interrupted` is then true, the figures are those of what was run (none within the
+    warm-up), and the log, which ends with that cascade, stays under the name that `partial` gives it.
     """
     started = time.perf_counter()
     sites = plan.sites
@@ -105,7 +105,7 @@ def run_lab(
             running = Parallel(n_jobs=min(jobs, len(sites)), return_as="generator")(
                 delayed(run_site)(plan, n, part, board) for n, part in enumerate(parts)
             )
-        with _stop_on_signal(board):
+        with _stop_on_signal(board) as received:
             results: list[SiteResult] = list(running)
     interrupted = not all(result.whole for result in results)
     if log is not None:
@@ -126,6 +126,7 @@ def run_lab(
         version=VERSION,
         repeat=shlex.join(repeat),
         fabrics=tuple([report for result in results for report in result.reports]),
+        stop_signal=received[0] if received else None,
     )
 
 
@@ -222,16 +223,19 @@ def _signals_ignored() -> Iterator[None]:
 
 
 @contextmanager
-def _stop_on_signal(board: SharedProgress) -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM stops every site after its cascade; the second one exits at once."""
+def _stop_on_signal(board: SharedProgress) -> Iterator[list[int]]:
+    """The first stop signal stops every site after its cascade; the second one exits at once. Yields the
+    numbers of the received signals."""
+    received: list[int] = []
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         board.stop()
+        received.append(number)
         signal.signal(number, before[signal.Signals(number)])
 
     with signals_handled_by(on_signal):
-        yield
+        yield received
 
 
 def partial_path(log: Path) -> Path:

@@ -18,12 +18,12 @@ from queue import SimpleQueue
 
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.child_process import RESTARTS, dies_with_parent, end_with_parent
-from shared.runtimes.stop_signals import signals_handled_by
+from shared.runtimes.stop_signals import STOP_SIGNALS, signals_handled_by
 
 WRONG_USAGE = 2
 """Exit code of a command that would fail in the same way again."""
 
-GOOD_EXIT_CODES = {0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGINT}
+GOOD_EXIT_CODES = {0, *(code for number in STOP_SIGNALS for code in (-number, 128 + number))}
 """Exit codes after a requested stop; some commands catch the signal and return its number."""
 
 log = logging.getLogger(__name__)
@@ -284,7 +284,7 @@ def supervise(
     with_parent: bool = False,
     policy: RestartPolicy = DEFAULT_RESTART_POLICY,
 ) -> int:
-    """Run `command` in the foreground until SIGTERM or SIGINT, which also stop it; 0 if it stopped as
+    """Run `command` in the foreground until SIGTERM, SIGINT or SIGHUP, which also stop it; 0 if it stopped as
     requested.
 
     Exit code 2 (wrong usage) is returned without a restart. InvalidInput if the command cannot be run. Call
@@ -309,7 +309,7 @@ def supervise(
 
 @contextmanager
 def _stop_signals() -> Iterator["SimpleQueue[str | None]"]:
-    """A queue that receives None for every SIGTERM and SIGINT."""
+    """A queue that receives None for every stop signal."""
     ends: SimpleQueue[str | None] = SimpleQueue()  # the only queue that a signal handler may use
     with signals_handled_by(lambda *_: ends.put(None)):
         yield ends

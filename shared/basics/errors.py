@@ -81,6 +81,11 @@ class ServiceFailed(LightwaveError):
 
 
 class Interrupted(LightwaveError):
-    """The user interrupted the operation, which stopped cleanly."""
+    """A signal interrupted the operation, which stopped cleanly. The exit code is 128 + the number of the
+    signal: by default that of Ctrl-C."""
 
     exit_code = 130
+
+    def __init__(self, text: str, exit_code: int = 130) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code

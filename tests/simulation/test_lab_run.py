@@ -24,6 +24,7 @@ from services.fabric_kinds import services_of
 from services.totals.fabric_spans import PodSpan
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.lab import Lab
+from shared.runtimes.stop_signals import STOP_SIGNALS
 from tests.support.child_processes import children
 from tests.support.log_checks import read_lines
 
@@ -128,7 +129,7 @@ def test_injected_faults_have_the_requested_severity_and_onset(tmp_path: Path) -
     assert drawn[1] == 12 * US_PER_HOUR
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sign", STOP_SIGNALS)
 def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
     tmp_path: Path, sign: signal.Signals
 ) -> None:
@@ -154,7 +155,8 @@ def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
     result = run_lab(far, jobs=2, log=log, repeat=REPEAT)
     thread.join()
     assert signal.getsignal(sign) is before
-    assert result.interrupted is True
+    assert (result.interrupted, result.stop_signal) == (True, sign)
+    assert "stop_signal" not in result.json()
     assert 0 < result.fabric_days < 36_500
     assert [path.name for path in tmp_path.iterdir()] == ["year.jsonl.partial.zst"]
     report = replay(partial_path(log)).report()

@@ -20,7 +20,7 @@ from ops.report.tables import text_table
 from shared.basics.errors import Interrupted, InvalidInput, NotFound
 from shared.basics.time_format import format_duration
 from shared.basics.units import US_PER_S
-from shared.runtimes.stop_signals import interrupt_on_sigterm
+from shared.runtimes.stop_signals import exit_code_of, interrupt_on_sigterm
 
 if TYPE_CHECKING:
     from ops.experiments.comparison import ExperimentComparison
@@ -101,10 +101,10 @@ def run(
                 swept = run_sweep(
                     planned, dataset, workers=those, on_progress=lambda found: line.say(_progress_text(found))
                 )
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             done = len(dataset.done())
             raise Interrupted(
-                f"interrupted; {done} runs are kept in {folder}, continue with --resume"
+                f"interrupted; {done} runs are kept in {folder}, continue with --resume", exit_code_of(error)
             ) from None
     results = results_of(planned, swept, dataset.series)
     _show(results, folder, _repeat_command(file, folder, quick=quick), html, output)

@@ -1,6 +1,7 @@
 """`lightwave lab`: runs the services in virtual time."""
 
 import functools
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -152,7 +153,7 @@ def lab_run(
     show(result.json(), output, lambda: _summary(result))
     if result.interrupted:
         kept = "" if log is None else f"; its log up to there is {partial_path(log)}"
-        raise Interrupted(f"the run was interrupted{kept}")
+        raise Interrupted(f"the run was interrupted{kept}", 128 + (result.stop_signal or signal.SIGINT))
 
 
 def _check(chart: Path | None) -> None:

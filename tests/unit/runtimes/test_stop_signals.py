@@ -12,6 +12,7 @@ import pytest
 
 from shared.runtimes import stop_signals
 from shared.runtimes.stop_signals import (
+    exit_code_of,
     exit_on_sigterm,
     interrupt_on_sigterm,
     signals_handled_by,
@@ -47,7 +48,7 @@ def started() -> "subprocess.Popen[str]":
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", stop_signals.STOP_SIGNALS)
 def test_a_delayed_signal_takes_effect_when_the_block_ends(number: signal.Signals) -> None:
     with started() as process:
         assert process.stdout is not None
@@ -55,7 +56,7 @@ def test_a_delayed_signal_takes_effect_when_the_block_ends(number: signal.Signal
         process.send_signal(number)
         rest, _ = process.communicate("\n", WAIT_S)
     assert rest == "done\ncleaned up\n"
-    assert process.returncode == (128 + number if number is signal.SIGTERM else -number)
+    assert process.returncode == (-number if number is signal.SIGINT else 128 + number)
 
 
 @pytest.mark.integration
@@ -77,11 +78,26 @@ def test_handlers_are_as_before_after_a_block() -> None:
     for block in (exit_on_sigterm(), interrupt_on_sigterm(), stop_signals_delayed()):
         with block:
             pass
-    with pytest.raises(SystemExit), exit_on_sigterm():
-        signal.raise_signal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), interrupt_on_sigterm():
-        signal.raise_signal(signal.SIGTERM)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        with pytest.raises(SystemExit) as left, exit_on_sigterm():
+            signal.raise_signal(number)
+        assert left.value.code == 128 + number
+        with pytest.raises(KeyboardInterrupt) as interrupted, interrupt_on_sigterm():
+            signal.raise_signal(number)
+        assert exit_code_of(interrupted.value) == 128 + number
+    assert exit_code_of(KeyboardInterrupt()) == 130
     assert [signal.getsignal(number) for number in stop_signals.STOP_SIGNALS] == before
+
+
+def test_a_hangup_stays_ignored_under_nohup() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        for block in (exit_on_sigterm(), interrupt_on_sigterm(), stop_signals_delayed()):
+            with block:
+                signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_error_of_the_block_does_not_lose_the_signal() -> None:

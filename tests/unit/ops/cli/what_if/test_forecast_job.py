@@ -135,7 +135,8 @@ def test_a_signal_before_the_answer_cancels_the_forecast(
 
 
 @pytest.mark.parametrize(
-    ("command", "number", "code"), [("forecast", signal.SIGTERM, 143), ("inevitable", signal.SIGINT, 130)]
+    ("command", "number", "code"),
+    [("forecast", signal.SIGTERM, 143), ("forecast", signal.SIGHUP, 129), ("inevitable", signal.SIGINT, 130)],
 )
 def test_a_signal_while_it_runs_cancels_the_forecast(
     twin: StubTwin, command: str, number: signal.Signals, code: int
