@@ -37,6 +37,7 @@ FUTURES = 20
 FUTURES_MAX = 10_000
 JOBS_MAX = 1_024
 OF_CHANGE = re.compile(r"changes\.(\d{1,4})[:.] ?")
+FORECAST_ID = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 RUN_COMMAND = "run"
 """The command that is meant if the first word is an option, or if there is none."""
 SUMMARIES: "ApiPath[ForecastSummary]" = ApiPath(str(FORECASTS))
@@ -108,6 +109,11 @@ def cancel(
     output: OutputOption = "table",
 ) -> None:
     """Cancel a forecast that has not finished, or delete one that has."""
+    if FORECAST_ID.fullmatch(forecast_id) is None:
+        raise InvalidInput(
+            f"ID {quoted(forecast_id)}: is not allowed; must be one of `lightwave forecast list`, such as "
+            "forecast-3f9a1c0b7d42"
+        )
     client = Client()
     report = client.delete(forecast_path(forecast_id), *SUMMARY_FIELDS)
     with client.reading():

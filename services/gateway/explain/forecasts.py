@@ -70,7 +70,7 @@ def _check_in_time(request: ForecastRequest) -> None:
         if change.after_s > span_s:
             raise InvalidInput(
                 f"changes.{place}.after_s {change.after_s:g}: is after the end of the futures; must be at "
-                f"most {span_s:g} s ({request.days:g} days)"
+                f"most {span_s:g} s ({request.days:g} {'day' if request.days == 1 else 'days'})"
             )
 
 

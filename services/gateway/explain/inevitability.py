@@ -102,7 +102,7 @@ def _spans_us(event: PastEvent, back_us: int, moments: int) -> list[int]:
 
 def _check_size(request: InevitabilityRequest, lengths_us: Sequence[int]) -> None:
     """Raise InvalidInput if the futures are too many, or too long together."""
-    what = f"futures {request.futures}: {len(lengths_us)} × {request.futures} futures"
+    what = f"futures {request.futures}: {len(lengths_us)} start points × {request.futures} futures"
     if len(lengths_us) * request.futures > FUTURES_MAX:
         raise InvalidInput(f"{what} are too many; must be at most {FUTURES_MAX:,} in total")
     days = request.futures * sum(lengths_us) / US_PER_DAY

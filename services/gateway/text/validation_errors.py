@@ -63,7 +63,7 @@ def invalid_sentence(errors: Sequence[ErrorDetails], model: type[BaseModel] | No
     if first["type"] == "missing":
         return f"{field}: missing"
     if first["type"] == "value_error":  # the model's own sentence, which names what it is about
-        return f"{field}.{first['ctx']['error']}"
+        return f"{field}.{first['ctx']['error']}" if place else str(first["ctx"]["error"])
     shown = truncated(shown_value(first.get("input")))
     if first["type"] == "extra_forbidden":
         known = _fields(model, place[:-1])

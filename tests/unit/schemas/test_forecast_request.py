@@ -50,9 +50,9 @@ def test_a_single_future_counts_as_one(body: dict[str, Any]) -> None:
     [
         ({"days": 0}, "days: 0 is not allowed; must be above 0"),
         ({"futures": 1}, "futures: 1 is not allowed; must be at least 2"),
-        ({"futures": 10_000, "days": 11}, "body.futures 10000: is too many for 11 days each; "),
-        ({"futures": 3, "future": 2}, "body.futures 3: must not be combined with future"),
-        ({"own_draws": True, "future": 2}, "body.own_draws: must not be combined with future"),
+        ({"futures": 10_000, "days": 11}, "futures 10000: is too many for 11 days each; "),
+        ({"futures": 3, "future": 2}, "futures 3: must not be combined with future"),
+        ({"own_draws": True, "future": 2}, "own_draws: must not be combined with future"),
         (
             {"changes": [{"change": "paint"}]},
             'changes.0: {"change": "paint"} is not allowed; change must be one of drain, undrain, repair, ',

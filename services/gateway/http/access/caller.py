@@ -85,7 +85,10 @@ def removal_denial(caller: Caller, owner: str | None) -> str | None:
     """Why the caller may not cancel or delete what `owner` started; None if it may."""
     if caller.name == owner or Right.OPERATE in RIGHTS[caller.role]:
         return None
-    return f"was started by {owner or 'a client without a name'}; the role must allow {Right.OPERATE}"
+    role = f"a role that may {Right.OPERATE.removeprefix('to ')}"
+    if owner is None:
+        return f"was started by a client without a name; only {role} can cancel it"
+    return f"was started by {owner}; only {owner}, or {role}, can cancel it"
 
 
 def attach_caller(scope: Scope, caller: Caller) -> None:

@@ -86,6 +86,10 @@ def test_a_change_that_every_future_refuses_is_refused(twin: DrivenTwin) -> None
         ({"changes": [DRAIN | {"target": "pod-0/cube-99"}]}, "changes.0: cube 'pod-0/cube-99': "),
         ({"changes": [DRAIN | {"target": "pod-9/cube-1"}]}, "changes.0: fabric 'pod-9': no such fabric"),
         ({"days": 0.001, "changes": [DRAIN]}, "changes.0.after_s 600: is after the end of the futures"),
+        (
+            {"days": 1, "changes": [DRAIN | {"after_s": 86_401}]},
+            "changes.0.after_s 86401: is after the end of",
+        ),
         ({"changes": [{"change": "repair", "target": "pod-0/ocs-1"}]}, "changes.0: target 'pod-0/ocs-1'"),
         (
             {"changes": [{"change": "set", "parameters": {"failures.host_per_day": 200.0}}]},
@@ -183,11 +187,15 @@ def test_the_time_from_which_an_event_was_likely(twin: DrivenTwin) -> None:
         ({"event": "scheduler@pod-0/999999"}, 404, "message 'scheduler@pod-0/999999': not on any log"),
         ({"event": "pod-0/cube-99"}, 404, ""),
         ({"event": COMMISSIONED}, 422, "event 'sequencer@pod-0/1': happened in the twin's first 1m"),
-        ({"event": LAST, "futures": 9_000, "moments": 2}, 422, "futures 9000: 2 × 9000 futures are too many"),
+        (
+            {"event": LAST, "futures": 9_000, "moments": 2},
+            422,
+            "futures 9000: 2 start points × 9000 futures are too many",
+        ),
         (
             {"event": LAST, "futures": 5_000, "moments": 2, "within_s": 10**7},
             422,
-            "futures 5000: 2 × 5000 futures simulate 1,158,045 days; must be at most 100,000 days",
+            "futures 5000: 2 start points × 5000 futures simulate 1,158,045 days; must be at most 100,000 ",
         ),
         ({"event": LAST, "moments": 65}, 422, "moments: 65 is not allowed; must be at most 64"),
         ({}, 422, "event: "),
@@ -219,5 +227,10 @@ def test_a_reader_may_forecast_and_cancel_its_own() -> None:
     assert removal_denial(operator, "rita") is None
     assert (
         removal_denial(reader, "olaf")
-        == "was started by olaf; the role must allow to request slices and drains"
+        == "was started by olaf; only olaf, or a role that may request slices and drains, can cancel it"
+    )
+    assert (
+        removal_denial(reader, None)
+        == "was started by a client without a name; only a role that may request slices and drains can "
+        "cancel it"
     )

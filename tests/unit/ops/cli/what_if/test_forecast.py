@@ -5,9 +5,10 @@ import json
 import pytest
 
 from ops.cli.common.command_groups import find_command
-from ops.cli.what_if.forecast import app, forecast_cells
+from ops.cli.what_if.forecast import app, cancel, forecast_cells
 from schemas.api.forecast import MeasureRow
 from services.what_if.measure_recorder import interval_report
+from shared.basics.errors import InvalidInput
 from shared.models.statistics.means import Interval, mean_interval
 from tests.support.fake_twin import answering, as_json, lightwave
 
@@ -86,6 +87,14 @@ def test_forecasts_are_listed_and_cancelled() -> None:
     assert cancelled.stdout == "forecast forecast-7 is cancelled\n"
     assert deleted.stdout == "forecast forecast-8 was done; it is deleted\n"
     assert (missing.returncode, missing.stderr) == (3, f"lightwave: {gone['error']}\n")
+
+
+@pytest.mark.parametrize("name", ["", "../../x", "forecast-7/x", "x" * 65])
+def test_a_bad_id_is_refused_before_anything_is_cancelled(name: str) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"^ID .*: is not allowed; must be one of `lightwave forecast list`"
+    ):
+        cancel(name)
 
 
 @pytest.mark.parametrize(
