@@ -103,7 +103,7 @@ def _close_pool(pool: ProcessPoolExecutor) -> None:
 
 def _kill_workers(pool: ProcessPoolExecutor) -> None:
     """Kill the workers that still run. Until then, `shutdown` waits for them without a limit."""
-    workers = pool._processes or {}  # noqa: SLF001 -- `kill_workers` exists only since Python 3.14
+    workers = pool._processes or {}  # noqa: SLF001 -- the public method exists since Python 3.14
     for worker in list(workers.values()):
         if not wait([worker.sentinel], 0):
             worker.kill()
