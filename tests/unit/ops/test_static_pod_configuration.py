@@ -54,5 +54,5 @@ def test_bounds_are_those_of_a_superpod() -> None:
     assert isinstance(config, StaticPodConfig)
     assert FailuresConfig(**config.failures.model_dump()) == FailuresConfig(host_per_day=0.5)
     assert RepairsConfig(**config.repairs.model_dump()) == RepairsConfig(technicians=2)
-    with pytest.raises(InvalidInput, match="at most 100"):
+    with pytest.raises(InvalidInput, match="between 0 and 100"):
         config_from_pairs("static-pod", ["failures.host_per_day=101"])
