@@ -90,6 +90,14 @@ def _refuse_processes(event: str, _arguments: tuple[Any, ...]) -> None:
 sys.addaudithook(_refuse_processes)
 
 
+@pytest.fixture
+def hangup_by_default() -> Iterator[None]:
+    """SIGHUP as a terminal leaves it, also where the tests run under nohup, which ignores it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests that are marked slow")
     parser.addoption(

@@ -73,6 +73,7 @@ def test_the_second_signal_takes_effect_at_once() -> None:
     assert rest == "cleaned up\n"
 
 
+@pytest.mark.usefixtures("hangup_by_default")
 def test_handlers_are_as_before_after_a_block() -> None:
     before = [signal.getsignal(number) for number in stop_signals.STOP_SIGNALS]
     for block in (exit_on_sigterm(), interrupt_on_sigterm(), stop_signals_delayed()):

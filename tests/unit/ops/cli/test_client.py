@@ -516,7 +516,7 @@ def ids(done: subprocess.CompletedProcess[str]) -> list[int]:
             [events(*range(n, n + 50_000)) for n in (0, 50_000)],
             [NEXT, NEXT],
             list(range(100_000)),
-            "lightwave: these are the 100,000 oldest; a later --since or a --limit shows others\n",
+            "lightwave: only the oldest 100,000 are shown; use --since or --limit to see others\n",
         ),
     ],
     ids=["all pages", "so many", "back from now", "the last hundred", "of a thing", "just these", "too many"],

@@ -69,7 +69,7 @@ def test_history_has_a_sample_a_frame(gateway: Client) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "sentence"),
     [
-        (f"readings/{END}?field=power", 422, "field 'power'"),
+        (f"readings/{END}?field=power", 422, "field: 'power'"),
         (
             f"readings/{END}?field=supply_v&lane=2",
             422,

@@ -17,6 +17,7 @@ LAB = ["lab", "run", "--days", "3650", "--set", "pod.cubes=8", "--log", "year.js
 EXPERIMENT = ["experiment", "run", "hazards", "--out", "found"]
 
 
+@pytest.mark.usefixtures("hangup_by_default")
 @pytest.mark.parametrize(
     ("words", "written", "number", "sentence"),
     [

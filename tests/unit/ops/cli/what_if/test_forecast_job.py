@@ -134,6 +134,7 @@ def test_a_signal_before_the_answer_cancels_the_forecast(
     assert twin.deleted == ["/v1/forecasts/forecast-7"]
 
 
+@pytest.mark.usefixtures("hangup_by_default")
 @pytest.mark.parametrize(
     ("command", "number", "code"),
     [("forecast", signal.SIGTERM, 143), ("forecast", signal.SIGHUP, 129), ("inevitable", signal.SIGINT, 130)],

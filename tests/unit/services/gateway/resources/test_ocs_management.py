@@ -111,10 +111,10 @@ def test_cross_connects_are_made_and_removed_over_the_api(twin: DrivenTwin, clie
     ("keys", "more", "sentence"),
     [
         ([], {}, "cross_connects: [] is not allowed; must have at least 1 item"),
-        (["1A:5B"], {}, "cross_connects.0 '1A:5B': "),
-        (["5B-1A"], {}, "cross_connects.0 '5B-1A': "),
-        (["0A-1B"], {}, "cross_connects.0 '0A-1B': "),
-        (["1A-1B"], {"error_mode": "perhaps"}, "should be 'stop-on-error' or 'ignore-error'"),
+        (["1A:5B"], {}, "cross_connects.0: '1A:5B' is not"),
+        (["5B-1A"], {}, "cross_connects.0: '5B-1A' is not"),
+        (["0A-1B"], {}, "cross_connects.0: '0A-1B' is not"),
+        (["1A-1B"], {"error_mode": "perhaps"}, "must be stop-on-error or ignore-error"),
     ],
 )
 def test_what_is_no_cross_connect_is_invalid(
