@@ -15,11 +15,11 @@ from shared.models.statistics.bootstrap import bca_interval
 from shared.models.statistics.means import Interval, Precision, check_points, mean_interval
 
 BOOTSTRAP_MIN = 20
-"""Of fewer runs the bootstrap holds less than it says, and less than Student's t."""
+"""With fewer runs, bootstrap intervals cover the mean less often than stated, and less than Student's t."""
 
 
 def seed_of(planned: PlannedExperiment, variant: Variant, number: int) -> int:
-    """Of run `number` of a variant: the same for all of them, or else none twice."""
+    """The seed of run `number` of a variant: the same in every variant, or, without common seeds, unique."""
     seeds = planned.experiment.seeds
     if seeds.common:
         return seeds.first + number
@@ -28,7 +28,7 @@ def seed_of(planned: PlannedExperiment, variant: Variant, number: int) -> int:
 
 
 def seed_rounds(planned: PlannedExperiment) -> tuple[int, ...]:
-    """After how many seeds it is asked whether they are enough; the last is the most."""
+    """Numbers of seeds after which the precision is checked; the last is the maximum."""
     seeds = planned.experiment.seeds
     if planned.method.name == "exact":
         return (1,)
@@ -38,7 +38,7 @@ def seed_rounds(planned: PlannedExperiment) -> tuple[int, ...]:
 
 
 def is_enough(planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: int) -> bool:
-    """Whether every measure that has to be told closely is, in every variant."""
+    """Whether every measure in `stop_when` has its requested precision in every variant."""
     experiment = planned.experiment
     if not experiment.stop_when:
         return False
@@ -53,8 +53,8 @@ def is_enough(planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: 
 def interval_of(
     planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, name: str, seeds: int
 ) -> Interval | None:
-    """Of a measure's mean over the first so many seeds of a variant, by Student's t; of quantiles by the
-    bootstrap, where there are runs enough. None where no run told it."""
+    """The interval of a measure's mean over the first `seeds` seeds of a variant, by Student's t, or for
+    quantiles by the bootstrap if there are enough runs. None if no run has the measure."""
     values = values_of(planned, rows, variant, name, seeds)
     if not values:
         return None
@@ -69,15 +69,15 @@ def interval_of(
 
 
 def exact_interval(value: float, confidence: float) -> Interval:
-    """A figure of a closed form, which is told by no run."""
+    """The interval of width 0 of a figure that is computed in closed form, without runs."""
     return Interval(value, value, value, confidence, 1, 0.0)
 
 
 def values_of(
     planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, name: str, seeds: int
 ) -> list[float]:
-    """What the first so many runs of a variant came to, in order of their seeds, but for those that failed or
-    had nothing to tell."""
+    """The values of a measure in the first `seeds` runs of a variant, in order of their seeds, without runs
+    that failed or do not have the measure."""
     keys = [(variant.key, seed_of(planned, variant, n)) for n in range(seeds)]
     found = [rows[key].figures.get(name) for key in keys if key in rows]
     return [value for value in found if value is not None]

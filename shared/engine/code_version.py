@@ -1,7 +1,7 @@
 """The version of the code that folds a log and stores states: the number of its rules, and its state layouts.
 
 `RULES` is raised with every change after which some log would be folded to another message or another value
-of a state; golden logs (`tests/golden`) hold it to that. The layout follows from the classes of the states
+of a state; golden logs (`tests/golden`) check this. The layout follows from the classes of the states
 (`state_layout`). Builds of the same rules and the same layout may take each other's states and snapshots;
 `upgrade_refusals` says what happens to all others.
 """
@@ -25,11 +25,11 @@ class StateCodeVersion:
     layouts: Mapping[str, str]
     software: str
 
-    def is_compatible_with(self, held: "StateCodeVersion") -> bool:
-        """Whether this code may go on with what another one made, as it lies there; what that stored of a
-        service which this code has not is no hindrance."""
-        layouts_equal = all(held.layouts.get(name) == layout for name, layout in self.layouts.items())
-        return self.rules == held.rules and layouts_equal
+    def is_compatible_with(self, stored: "StateCodeVersion") -> bool:
+        """Whether this code can continue with the states that `stored` made, without changing them. States of
+        services that this code does not have are ignored."""
+        layouts_equal = all(stored.layouts.get(name) == layout for name, layout in self.layouts.items())
+        return self.rules == stored.rules and layouts_equal
 
 
 def current_code_version(
@@ -54,8 +54,8 @@ def code_version_values(code: StateCodeVersion) -> dict[str, str]:
 
 
 def shared_code_values(code: StateCodeVersion) -> dict[str, str]:
-    """Those of them in which all who commit to a partition must agree: builds may differ. While an upgrade is
-    under way nobody may."""
+    """The values that all processes that commit to a partition must share. Builds may differ, except during
+    an upgrade."""
     note = code_version_values(code)
     del note[SOFTWARE_VALUE]
     return note | {UPGRADE_VALUE: ""}

@@ -35,22 +35,18 @@ Pods = Annotated[
         help="number of fabrics, each in its own site: pod-0, pod-1, …; dcn-0, … for kind dcn [default: 1]",
     ),
 ]
-KindOfFabric = Annotated[
-    str | None,
-    typer.Option(
+
+
+def _kind_option(what: str) -> Any:
+    return typer.Option(
         "--kind",
         click_type=ChoiceParam("kind of fabric", KINDS_OF_FABRIC),
-        help=f"kind of the fabrics: {', '.join(KINDS_OF_FABRIC)} [default: superpod]",
-    ),
-]
-KindOfNewFabric = Annotated[
-    str | None,
-    typer.Option(
-        "--kind",
-        click_type=ChoiceParam("kind of fabric", KINDS_OF_FABRIC),
-        help=f"kind of the fabric: {', '.join(KINDS_OF_FABRIC)} [default: superpod]",
-    ),
-]
+        help=f"kind of {what}: {', '.join(KINDS_OF_FABRIC)} [default: superpod]",
+    )
+
+
+KindOfFabric = Annotated[str | None, _kind_option("the fabrics")]
+KindOfNewFabric = Annotated[str | None, _kind_option("the fabric")]
 SiteFiles = Annotated[
     list[Path] | None,
     typer.Option(
