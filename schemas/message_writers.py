@@ -1,7 +1,7 @@
 """Message writers: each message type has one writer, the only service that may append it to a log.
 
-The class of the body names it (`Body.writer`). Services check it when they emit a message, readers when they
-decode one.
+The class of the body names it: `Body.writer`, set by the base class in each module of `schemas/messages`, or
+by the body itself. Services check it when they emit a message, readers when they decode one.
 """
 
 from schemas.body import Body

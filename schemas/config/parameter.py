@@ -1,4 +1,9 @@
-"""Parameters: configuration fields with description, unit, source of the default, and allowed values."""
+"""What a parameter is: a configuration field with description, unit, default source and allowed values.
+
+The meaning of each one is the description of its field, in the module of its section: `failures.*` is in
+`schemas/config/failures.py`, and so on. `runtime_parameters.py` lists the sections that are in a module of
+another name, and the parameters that may change while the twin runs.
+"""
 
 from typing import Annotated, Any, Literal, get_args, get_origin
 

@@ -43,11 +43,11 @@ def double_overrun_estimates(state: SchedulerState) -> list[Output]:
 
 def due(state: SchedulerState) -> int | None:
     """The next time at which the scheduler must act: a decision is due, or a preflight ends."""
-    times = (_next_decision_us(state), preflights_end_us(state))
+    times = (_next_cycle_us(state), preflights_end_us(state))
     return min([at_us for at_us in times if at_us is not None], default=None)
 
 
-def _next_decision_us(state: SchedulerState) -> int | None:
+def _next_cycle_us(state: SchedulerState) -> int | None:
     """The next time at which a decision is due.
 
     Candidates: a recovery decision, the end of a grace period, move, estimate, hold or backoff, the health
@@ -72,7 +72,7 @@ def on_tick(state: SchedulerState, _tick: Tick, _message: Envelope) -> list[Outp
     Double the expired estimates, start the slices that passed their preflight, and evict slices whose grace
     period has expired. Then run recovery and the queue.
     """
-    due_us = _next_decision_us(state)
+    due_us = _next_cycle_us(state)
     if is_settled(state) and (due_us is None or due_us > state.now_us):
         return end_preflights(state)  # a slice that starts frees no cubes
     emitted: list[Output] = double_overrun_estimates(state)

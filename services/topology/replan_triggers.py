@@ -1,4 +1,8 @@
-"""Triggers of topology planning: the conditions under which better trunks are searched for."""
+"""Triggers of topology planning: the conditions under which better trunks are searched for.
+
+An operator's request searches at once (`logic.py`). Whether a found topology is worth a rewiring is decided
+by `services/topology/rewiring_planner.py`.
+"""
 
 from schemas.messages.topology import PlanReason
 from schemas.messages.traffic import TrafficCarried

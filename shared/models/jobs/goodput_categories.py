@@ -1,6 +1,7 @@
 """Goodput categories: which time of a slice with cubes is productive, uncommitted, lost or overhead.
 
 Work is uncommitted until a checkpoint keeps it. A checkpoint makes it productive; a fault makes it lost.
+`job_progress.py` applies these rules to a job; `goodput_accounting.py` adds up the results by tier and owner.
 """
 
 from dataclasses import dataclass, fields

@@ -1,5 +1,5 @@
 """Link ends that may raise a false alarm on some circuits although nothing is wrong
-(`inspections.may_false_alarm`).
+(`outlier_thresholds.may_false_alarm`).
 
 The error of the expected values depends on the modules and the pair of ports and never changes. So it is
 computed once for every possible circuit of an end, when the end is first needed.
