@@ -32,5 +32,4 @@ NETWORK = FabricView(
     metrics=network_metrics,
     trace=lookup.trace_trunk,
     impact=loss_of,
-    impact_is_slow=True,
 )

@@ -151,8 +151,7 @@ class FabricView:
     - `row`: its summary. `related`: its resources that are not healthy.
     - `metrics`: the metrics of the given fabrics of this kind, in addition to those of every fabric.
     - `trace`: the path of the light from the resource of this name; raises NotFound if there is none.
-    - `impact`: what depends on the part of this name; `impact_is_slow` if the answer takes a computation, of
-      which only a few run at a time.
+    - `impact`: what depends on the part of this name.
     - `requests`: the operators' requests that a service of such a fabric handles.
     """
 
@@ -163,7 +162,6 @@ class FabricView:
     metrics: "Callable[[TwinPorts, Sequence[str]], Iterable[Metric]]"
     trace: Callable[["TwinPorts", str], Model]
     impact: Callable[["TwinPorts", str], Model]
-    impact_is_slow: bool = False
     requests: frozenset[type[Body]] = frozenset()
 
 

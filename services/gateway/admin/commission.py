@@ -4,12 +4,13 @@ import asyncio
 import re
 from collections.abc import Mapping
 
-from pydantic import JsonValue, ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
 from schemas.api.requests import FabricRequest, RequestReceipt
 from schemas.config.fabric_configs import config_model
 from schemas.config.pods import FabricConfig
+from schemas.config.workload import TraceRow
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import FABRIC_PATTERN, fabric_order
 from services.gateway.fabrics import site_fabrics
@@ -29,6 +30,10 @@ from shared.models.network.attachments import check_attachments, check_multipod_
 from shared.storage.inbox.request_inbox import InboxReceipt, name_taken_error
 from shared.storage.store.state_store import FabricPlace
 
+SETTINGS_BYTES_MAX = 64 * 1024
+"""Maximum size of the settings without their trace, as JSON."""
+_ROW = TypeAdapter(TraceRow)
+
 
 async def commission_fabric(twin: TwinPorts, request: FabricRequest, terms: RequestTerms) -> RequestReceipt:
     """Commission a new fabric in a site and wait until that is on the log.
@@ -36,7 +41,8 @@ async def commission_fabric(twin: TwinPorts, request: FabricRequest, terms: Requ
     Raise InvalidInput with the invalid value. A fabric name is used only once in the life of a twin; of
     several concurrent requests for a name, one succeeds.
     """
-    body = terms.of(FabricCommissioned(site=request.site, config=_config(request.kind, request.settings)))
+    config = await asyncio.to_thread(_config, request.kind, request.settings)
+    body = terms.of(FabricCommissioned(site=request.site, config=config))
     start, received = await asyncio.to_thread(_put, twin, request, body)
     message_id = commissioning_id(request.name)
     return await wait_for_outcome(twin, request.name, request.site, message_id, start, received, terms.wait_s)
@@ -97,6 +103,7 @@ def _config(kind: str, settings: dict[str, JsonValue]) -> FabricConfig:
     except ValueError as error:
         raise InvalidInput(str(error)) from None
     try:
+        _check_size(settings, model)
         # Convert through JSON, because strict models accept a JSON list for a tuple.
         text = to_json({"kind": kind} | settings, inf_nan_mode="constants")
     except PydanticSerializationError:  # what JSON's escapes can carry and UTF-8 cannot
@@ -109,3 +116,21 @@ def _config(kind: str, settings: dict[str, JsonValue]) -> FabricConfig:
     except InvalidInput as error:
         raise InvalidInput(f"settings: {error}") from None
     return config
+
+
+def _check_size(settings: Mapping[str, JsonValue], model: type[FabricConfig]) -> None:
+    """Raise InvalidInput for settings that are too large apart from their trace, or for the first invalid row
+    of the trace. Pydantic would collect an error for each of a million fields, a kilobyte each."""
+    size = len(to_json({name: value for name, value in settings.items() if name != "trace"}))
+    if size > SETTINGS_BYTES_MAX:
+        raise InvalidInput(
+            f"settings: have {size:,} bytes besides the trace; must have at most {SETTINGS_BYTES_MAX:,}"
+        )
+    trace = settings.get("trace")
+    for number, row in enumerate(trace if isinstance(trace, list) else ()):
+        try:
+            _ROW.validate_json(to_json(row))
+        except ValidationError as error:
+            first: ErrorDetails = {**error.errors()[0]}
+            first["loc"] = ("trace", number, *first["loc"])
+            raise InvalidInput(f"settings: {invalid_sentence([first], model)}") from None

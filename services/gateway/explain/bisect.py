@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from schemas.api.bisect import Bisection, ConditionTransition
 from schemas.envelope import Envelope
+from schemas.limits import COUNT_MAX
 from schemas.name_parts import fabric_part, last_part
 from schemas.resource_kinds import FABRICS, KINDS
 from services.gateway.explain.condition_language import Condition, Row, read_condition
@@ -64,7 +65,7 @@ def span_from_cursor(twin: TwinPorts, site: str, cursor: str) -> LogSpan:
         and all(number.isdecimal() and len(number) <= 20 for number in numbers)
     ):
         span = LogSpan(name, *map(int, numbers))
-        if span.start <= span.end <= twin.log.end(site):
+        if span.start <= span.end <= twin.log.end(site) and span.from_us <= span.to_us <= COUNT_MAX:
             return span
     raise InvalidInput(f"cursor {truncated(repr(cursor))}: must be a cursor returned for this condition")
 

@@ -9,10 +9,10 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from services.gateway.http import api_docs, metrics_endpoint, probes, responses
 from services.gateway.http.access.tokens import Tokens
-from services.gateway.http.concurrency_limit import BISECTIONS_MAX, QUERIES_MAX, ConcurrencyLimit
 from services.gateway.http.guard import AccessGuard, bearer_dependency
 from services.gateway.http.middleware import BodyLimit, HeadAsGet, SecurityHeaders, ShutdownResponse
 from services.gateway.http.past_queries import TimeTravel
+from services.gateway.http.read_limits import ReadLimits
 from services.gateway.http.responses import error_docs
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.http.routes import (
@@ -64,6 +64,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     app.add_middleware(HeadAsGet)
     app.add_middleware(BodyLimit)
     app.add_middleware(TimeTravel, twin=original)
+    app.add_middleware(ReadLimits)
     app.add_middleware(ShutdownResponse)
     app.add_middleware(AccessGuard, tokens=tokens)
     app.add_middleware(SecurityHeaders)
@@ -73,13 +74,10 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
         "responses": error_docs(*responses.ERROR_DOCS, tokens=tokens),
     }
     administration = (dead_letters, clock, operations, twin_routes)
-    for module in (resources, readings, log, requests, goodput, forecasts, *administration):
+    questions = (explain, what_if, bisect)
+    for module in (resources, readings, log, requests, goodput, forecasts, *administration, *questions):
         # `include_router` would build each route again at the first request.
         app.router.routes += module.routes(twin, **common).routes
-    limit = ConcurrencyLimit(QUERIES_MAX)
-    for query_routes in (explain, what_if):
-        app.router.routes += query_routes.routes(twin, limit, **common).routes
-    app.router.routes += bisect.routes(twin, ConcurrencyLimit(BISECTIONS_MAX), **common).routes
     api_docs.install(app)
     probes.install(app, twin, tokens=tokens)
     return app

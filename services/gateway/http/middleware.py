@@ -5,6 +5,8 @@ import asyncio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from schemas.config.workload import TraceRow
+from schemas.limits import TRACE_ROWS_MAX
 from services.gateway.http.responses import error_response
 
 SECURITY_HEADERS = {
@@ -89,6 +91,9 @@ TRACE_BODY_MAX = 8 * 1024 * 1024
 """Maximum size of a body that commissions a fabric: it may have a recorded trace of 29,000 rows."""
 COMMISSION = ("POST", "/v1/fabrics")
 """The guard has already refused clients that may not commission."""
+TRACE_VALUES_MAX = 2 * len(TraceRow.model_fields) * TRACE_ROWS_MAX
+"""Maximum number of values in such a body. A body of 8 MiB could have millions of empty lists, each of which
+takes a hundred times its size once it is parsed."""
 
 
 class BodyLimit:
@@ -106,6 +111,10 @@ class BodyLimit:
         body = None if int(length) > most else await _read(receive, most)
         if body is None:
             sentence = f"body: must be at most {most} bytes"
+            await error_response(sentence, 413)(scope, receive, send)
+            return
+        if most > BODY_MAX and (values := body.count(b",") + 1) > TRACE_VALUES_MAX:
+            sentence = f"body: has {values:,} values; must have at most {TRACE_VALUES_MAX:,}"
             await error_response(sentence, 413)(scope, receive, send)
             return
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]

@@ -84,6 +84,11 @@ def requested_point(twin: TwinPorts, text: str, word: str = "at") -> PointInTime
     return parse_point_in_time(text, twin.clock.show().now_us, sites(twin), twin.log, word)
 
 
+def has_requested_time(scope: Scope) -> bool:
+    """Whether the query of a request has `at`."""
+    return bool(_split_at(scope)[0])
+
+
 def _split_at(scope: Scope) -> tuple[list[str], list[tuple[str, str]]]:
     """The values of `at`, and the rest of the query."""
     if (

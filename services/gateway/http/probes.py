@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI, Request, Response
 
 from schemas.api.rows import HealthReport
@@ -13,12 +14,15 @@ from services.gateway.runtime_ports import TwinPorts
 
 PROBE_PATHS = ("/livez", "/readyz", "/healthz")
 """Paths of the probes; they need no token."""
+PROBE_THREADS = 4
+"""Threads that only probes use: however many other requests wait for a store, probes are answered."""
 HIDDEN_PROBLEMS = "there are problems; send a token to see them"
 """Replaces the problems for clients without a token, because they name addresses and folders."""
 
 
 def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
     """Serve the probes."""
+    threads = CapacityLimiter(PROBE_THREADS)
     failing = ResponseDocs({503: ResponseDoc("the check failed, with the reasons", model=HealthReport)})
 
     @app.get(
@@ -42,8 +46,8 @@ def install(app: FastAPI, twin: TwinPorts, *, tokens: Tokens) -> None:
             response_model=HealthReport,
             responses=error_docs(405, 500, tokens=tokens).also(failing),
         )
-        def report(request: Request) -> Response:
-            found, hints = problems(), notes()
+        async def report(request: Request) -> Response:
+            found, hints = await to_thread.run_sync(lambda: (problems(), notes()), limiter=threads)
             if caller_or_none(request) is None:
                 found, hints = [HIDDEN_PROBLEMS] if found else [], []
             report = HealthReport(healthy=not found, problems=tuple(found), notes=tuple(hints))

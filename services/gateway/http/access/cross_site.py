@@ -16,6 +16,9 @@ from shared.basics.spelling import truncated
 
 OWN_SITES = frozenset({"none", "same-origin"})
 """Values of Sec-Fetch-Site for a typed URL and for pages of this gateway."""
+CHEAP_PATHS = ("/docs", "/openapi.json", "/livez", "/readyz", "/healthz")
+"""Beginnings of the paths that pages of other sites may load: they are answered from memory, or need no more
+than a probe."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -39,7 +42,18 @@ def cross_site_refusal(scope: Scope, headers: Headers, *, tokens: bool) -> tuple
     origin = headers.get("origin")
     if origin is not None and _parts(origin) != _parts(f"{scope['scheme']}://{host}"):
         return 403, f"Origin {truncated(repr(origin))}: must be this gateway"
+    if site is not None and site not in OWN_SITES and not _is_harmless_read(scope, headers):
+        path = truncated(scope["path"])
+        return 403, f"Sec-Fetch-Site {truncated(repr(site))}: pages of other sites must not read {path}"
     return None
+
+
+def _is_harmless_read(scope: Scope, headers: Headers) -> bool:
+    """Whether a read of another site's page costs little, or is a link that a person followed. The page could
+    not see the answer, but an image with this address would have it computed again and again."""
+    if scope["path"].startswith(CHEAP_PATHS):
+        return True
+    return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
 
 
 def _parts(url: str) -> tuple[str | None, int | None]:

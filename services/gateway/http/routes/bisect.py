@@ -6,7 +6,6 @@ from fastapi import APIRouter, Query, Response
 
 from schemas.api.bisect import Bisection
 from services.gateway.explain.bisect import LogSpan, parse_condition, search_span, span_from_cursor
-from services.gateway.http.concurrency_limit import ConcurrencyLimit
 from services.gateway.http.past_queries import requested_point
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
@@ -17,7 +16,7 @@ from shared.basics.spelling import truncated
 Moment = Annotated[str | None, Query(description="-2h, 5d3h, 3d02:15:04, 432000000us, or a message id")]
 
 
-def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptions]) -> APIRouter:
+def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     """The bisect route."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
@@ -46,8 +45,7 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
             if cursor is not None
             else _span(twin, twin.past, site, since, until)
         )
-        with limit.slot():
-            return json_response(search_span(twin, twin.past, parsed, span, every=every))
+        return json_response(search_span(twin, twin.past, parsed, span, every=every))
 
     return router
 

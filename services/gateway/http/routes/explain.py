@@ -9,13 +9,12 @@ from schemas.api.requests import DurationS, SliceRequest
 from schemas.messages.operator import Priority
 from schemas.names import Tier
 from services.gateway.explain import slice_answers
-from services.gateway.http.concurrency_limit import ConcurrencyLimit
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.runtime_ports import TwinPorts
 
 
-def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptions]) -> APIRouter:
+def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     """The routes of explanations and plans. They change nothing."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
@@ -25,8 +24,7 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
         response_model=SliceExplanation,
     )
     def slice_explained(name: str) -> Response:
-        with limit.slot():
-            return json_response(slice_answers.explain_slice(twin, name))
+        return json_response(slice_answers.explain_slice(twin, name))
 
     @router.get(
         "/explain/requests/{name:path}",
@@ -34,8 +32,7 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
         response_model=SliceExplanation,
     )
     def request_explained(name: str) -> Response:
-        with limit.slot():
-            return json_response(slice_answers.explain_request(twin, name))
+        return json_response(slice_answers.explain_request(twin, name))
 
     @router.get(
         "/plan/slices",
@@ -62,7 +59,6 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
             duration_s=duration_s,
             recovery=recovery,
         )
-        with limit.slot():
-            return json_response(slice_answers.plan_slice(twin, request))
+        return json_response(slice_answers.plan_slice(twin, request))
 
     return router

@@ -1,6 +1,5 @@
 """Routes of what-if queries: the impact of a part, and the effect of a fault, a drain or a repair."""
 
-from contextlib import nullcontext
 from typing import Annotated, Unpack
 
 from fastapi import APIRouter, Query, Response
@@ -12,7 +11,6 @@ from schemas.api.whatif import LossReport, WhatIfReport
 from schemas.names import FaultKind
 from services.gateway.explain import what_if
 from services.gateway.fabrics import fabric_of, fabric_view
-from services.gateway.http.concurrency_limit import ConcurrencyLimit
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.runtime_ports import TwinPorts
@@ -23,13 +21,12 @@ Within = Annotated[
 ]
 
 
-def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptions]) -> APIRouter:
+def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     """The routes of what-if queries. They change nothing."""
     router = APIRouter(prefix="/v1", tags=["questions"], **common)
 
     def predict(change: Change, within_s: int) -> Response:
-        with limit.slot():
-            return json_response(what_if.predict(twin, change, within_s))
+        return json_response(what_if.predict(twin, change, within_s))
 
     @router.get(
         "/impact/{target:path}",
@@ -38,8 +35,7 @@ def routes(twin: TwinPorts, limit: ConcurrencyLimit, **common: Unpack[RouteOptio
     )
     def impact(target: str) -> Response:
         view = fabric_view(twin, fabric_of(twin, target))
-        with limit.slot() if view.impact_is_slow else nullcontext():
-            return json_response(view.impact(twin, target))
+        return json_response(view.impact(twin, target))
 
     @router.get(
         "/what-if/inject",

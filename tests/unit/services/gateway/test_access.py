@@ -5,14 +5,17 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
+from anyio import to_thread
 
 from services.gateway.http import guard
 from services.gateway.http.access.caller import RIGHTS, Caller, Right, Role, right_needed
 from services.gateway.http.access.rate_limit import RateLimit
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
-from services.gateway.http.middleware import BODY_MAX, ShutdownResponse
+from services.gateway.http.middleware import BODY_MAX, TRACE_VALUES_MAX, ShutdownResponse
+from services.gateway.http.probes import PROBE_PATHS
 from shared.basics.errors import InvalidInput
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
@@ -137,6 +140,37 @@ def test_a_page_of_its_own_and_the_command_line_change_something(client: Client)
         assert client.post("/v1/clock/resume", headers=headers).status_code == 200
     followed = {"sec-fetch-site": "cross-site"}  # a link on a foreign page
     assert client.get("/docs", headers=followed).status_code == 200
+
+
+READS = ["/v1/links", "/v1/links?at=1d", "/v1/bisect?condition=1", "/v1/snapshots/pod-0", "/metrics"]
+NAVIGATES = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("path", READS)
+def test_a_foreign_page_makes_a_gateway_without_tokens_compute_nothing(
+    client: Client, path: str, site: str
+) -> None:
+    """An image of a foreign page sends no Origin, so that Sec-Fetch-Site is the only sign of it."""
+    image = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+    frame = {"sec-fetch-site": site, "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}
+    for headers in (image, frame, {"sec-fetch-site": site}):
+        answer = client.get(path, headers=headers)
+        assert answer.status_code == 403, answer.text
+        assert sentence(answer).startswith(f"Sec-Fetch-Site '{site}': pages of other sites must not read /")
+
+
+def test_a_link_on_a_foreign_page_can_be_followed(client: Client) -> None:
+    headers = {"sec-fetch-site": "cross-site"} | NAVIGATES
+    assert client.get("/v1/clock", headers=headers).status_code == 200
+    assert client.get("/v1/clock", headers={"sec-fetch-site": "same-origin"}).status_code == 200
+
+
+def test_with_tokens_no_foreign_page_can_read(guarded: Client) -> None:
+    """It has no token, and a page of the same company may have one."""
+    image = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+    assert guarded.get("/v1/links", headers=image).status_code == 401
+    assert guarded.get("/v1/links", headers=image | bearer(Role.READER)).status_code == 200
 
 
 def test_with_tokens_any_name_serves_and_a_foreign_page_still_changes_nothing(guarded: Client) -> None:
@@ -280,6 +314,28 @@ def test_only_who_commissions_a_fabric_may_send_a_trace(guarded: Client, method:
         assert guarded.post("/v1/fabrics", content=trace, headers=bearer(role)).status_code == (
             422 if role is Role.ADMINISTRATOR else 403
         )
+
+
+def test_a_body_of_millions_of_values_is_refused_before_it_is_parsed(client: Client) -> None:
+    """One of 8 MB took 840 MB and seven seconds."""
+    empties = b'{"settings": {"x": [' + b"[]," * 1_000_000 + b"[]]}}"
+    answer = client.post("/v1/fabrics", content=empties, headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+    assert sentence(answer) == f"body: has 1,000,001 values; must have at most {TRACE_VALUES_MAX:,}"
+
+
+def test_probes_need_no_thread_that_other_requests_use(client: Client) -> None:
+    """All threads of reads and writes wait; probes are answered."""
+
+    async def ask_while_all_threads_wait() -> list[int]:
+        threads = to_thread.current_default_thread_limiter()
+        for number in range(int(threads.total_tokens)):
+            threads.acquire_on_behalf_of_nowait(number)
+        transport = httpx.ASGITransport(client.app)
+        async with httpx.AsyncClient(transport=transport, base_url=SAME) as waiting:
+            return [(await waiting.get(path)).status_code for path in PROBE_PATHS]
+
+    assert asyncio.run(ask_while_all_threads_wait()) == [200, 200, 200]
 
 
 def test_the_length_alone_is_enough_to_refuse_a_body(client: Client) -> None:

@@ -58,6 +58,16 @@ def refusal(client: Client, body: dict[str, Any], key: str | None = None) -> str
     return str(answer.json()["error"])
 
 
+def test_settings_are_measured_before_they_are_validated(unchanged: DrivenTwin) -> None:
+    many: dict[str, Any] = {f"k{number}": [] for number in range(20_000)}
+    sentence = refusal(unchanged.client(), ASKED | {"settings": many})
+    assert "bytes besides the trace; must have at most 65,536" in sentence
+    rows = [ROW, ROW | {"priority": "high"}, *[{"colour": 1}] * 28_000]
+    assert refusal(unchanged.client(), ASKED | {"settings": {"trace": rows}}) == (
+        "settings: trace.1.priority: 'high' is not allowed; must be a whole number"
+    )
+
+
 @pytest.mark.slow("three days of a driven twin")
 def test_a_pod_that_joins_at_day_three_begins_then(twin: DrivenTwin) -> None:
     client = twin.client()

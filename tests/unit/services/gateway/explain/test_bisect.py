@@ -18,6 +18,7 @@ from schemas.files.site_plan import SitePlan
 from schemas.resource_kinds import KINDS, MEAN_FIELDS
 from services.fabric_kinds import services_of
 from services.gateway.explain import bisect
+from services.gateway.http import read_limits
 from shared.basics.units import US_PER_HOUR
 from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
 from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
@@ -377,6 +378,16 @@ def test_a_fabric_whose_services_have_not_read_its_beginning_yet_is_not_there(li
         ),
         (
             "cubes.pod-0/cube-1 exists",
+            {"cursor": "campus:0:3:9:3:0"},
+            "must be a cursor returned for this condition",
+        ),
+        (
+            "cubes.pod-0/cube-1 exists",
+            {"cursor": "campus:0:3:0:99999999999999999999:0"},
+            "must be a cursor returned for this condition",
+        ),
+        (
+            "cubes.pod-0/cube-1 exists",
             {"at": "3h"},
             "at: must not be used with bisect, which is about the running twin",
         ),
@@ -407,7 +418,7 @@ def test_nested_fields_counts_and_lists(lived: Lived) -> None:
         ), condition
 
 
-def test_one_at_a_time(lived: Lived) -> None:
+def test_one_at_a_time(lived: Lived, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second one is told to come again; `lightwave bisect` does."""
     past = lived.twin.ports.past
     assert past is not None
@@ -422,6 +433,8 @@ def test_one_at_a_time(lived: Lived) -> None:
             on.wait(20)
             return walk(name, position)
 
+    no_wait = replace(read_limits.BISECTIONS, waiting=0)
+    monkeypatch.setitem(read_limits.KINDS, "bisect", no_wait)
     client = lived.twin.client(past=Slow())
     first = threading.Thread(target=asked, args=(client, "cubes.pod-0/cube-1 exists"))
     first.start()
@@ -430,4 +443,4 @@ def test_one_at_a_time(lived: Lived) -> None:
     on.set()
     first.join()
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "2")
-    assert "must be at most 1; try again later" in answer.json()["error"]
+    assert "must be at most 1, and 2 of all clients; try again later" in answer.json()["error"]

@@ -8,8 +8,6 @@ import pytest
 
 from ops.sites.configuration import config_from_pairs
 from schemas.files.site_plan import SitePlan
-from services.gateway.http.concurrency_limit import ConcurrencyLimit
-from shared.basics.errors import RateLimited
 from tests.support.gateway_twin import Client, DrivenTwin
 
 pytestmark = pytest.mark.integration
@@ -171,38 +169,3 @@ def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> N
             assert row["cubes"] == answer["cubes"]
     driven.close()
     assert decisions >= {"waits", "claims"}
-
-
-def test_no_more_questions_are_worked_out_at_once_than_may_be() -> None:
-    """Who comes then holds no thread that probes and other reads need."""
-    gate = ConcurrencyLimit(2)
-    with (
-        gate.slot(),
-        gate.slot(),
-        pytest.raises(RateLimited, match="concurrent queries: must be at most 2; try again later") as refusal,
-        gate.slot(),
-    ):
-        pass
-    assert refusal.value.retry_after_s > 0
-    with pytest.raises(ZeroDivisionError), gate.slot():
-        raise ZeroDivisionError
-    with gate.slot(), gate.slot():
-        pass
-
-
-def test_every_question_goes_through_the_gate(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_gate: ConcurrencyLimit) -> None:
-        raise RateLimited("as many as may be", 2)
-
-    monkeypatch.setattr(ConcurrencyLimit, "slot", full)
-    for path in (
-        "explain/slices/pod-0/slice-0",
-        "explain/requests/operator@pod-0/1",
-        "plan/slices?shape=4x4x4",
-        "what-if/inject?kind=ocs&target=pod-0/ocs-1",
-        "what-if/drain?target=pod-0/cube-1",
-        "what-if/repair?target=pod-0/cube-1",
-    ):
-        answer = client.get(f"/v1/{path}")
-        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "2"), path
-    assert client.get("/healthz").status_code != 429
