@@ -15,6 +15,7 @@ What runs took stands apart: it differs from machine to machine, and nothing els
 import fcntl
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,15 +27,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ops.experiments.loader import PlannedExperiment
-from ops.experiments.schema import Scalar
+from ops.experiments.schema import WINDOWS_MAX, Scalar
 from ops.experiments.service_run import RunResult
 from ops.experiments.variant_sites import ExperimentParameter, parameters_of, site_sha256
 from ops.experiments.variants import Variant
-from ops.local.output_file import atomic_output_file
 from ops.report.safe_text import quoted
 from ops.report.yaml_writer import yaml_text
 from services.totals.measures import MEASURES
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.storage.files.atomic_files import atomic_file
+from shared.storage.files.own_files import SMALL_MAX, open_own, read_own
 
 # One run of an experiment as it is stored, and read again: others may have written the file.
 
@@ -63,6 +65,10 @@ class RunRow:
         return self.variant, self.seed
 
 
+ERROR_MAX = 1_000
+"""Maximum number of characters of a run's error that are read."""
+
+
 def run_file_name(variant: str, seed: int) -> str:
     return f"{variant}-{seed}.parquet"
 
@@ -70,10 +76,10 @@ def run_file_name(variant: str, seed: int) -> str:
 def read_run(path: Path, measures: Sequence[str]) -> RunRow:
     """One run's row. InvalidInput names the file if it is none."""
     with reading_run(path):
-        (row,) = pq.read_table(path, partitioning=None).to_pylist()
+        (row,) = read_rows(path, 1).to_pylist()
         if path.name != run_file_name(row["variant"], row["seed"]):
             raise ValueError(f"it holds {run_file_name(row['variant'], row['seed'])}")
-        error = None if row["error"] is None else _typed(str, row["error"])
+        error = None if row["error"] is None else _typed(str, row["error"])[:ERROR_MAX]
         return RunRow(
             _typed(str, row["variant"]),
             _typed(int, row["seed"]),
@@ -82,6 +88,24 @@ def read_run(path: Path, measures: Sequence[str]) -> RunRow:
             _typed(str, row["log_sha256"]),
             error,
         )
+
+
+def read_rows(path: Path, most: int) -> Any:
+    """The table in a run's Parquet file. ValueError if it has more than `most` rows: a compressed file of one
+    megabyte can hold thirty million. OSError if it is not a regular file of some megabytes."""
+    with open_own(path) as file:
+        if (size := os.fstat(file.fileno()).st_size) > SMALL_MAX:
+            raise ValueError(f"it has {size:,} bytes; must have at most {SMALL_MAX:,}")
+        metadata = pq.read_metadata(file)
+        if (rows := metadata.num_rows) > most:
+            raise ValueError(f"it has {rows:,} rows; must have at most {most:,}")
+        unpacked = sum(
+            metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)
+        )
+        if unpacked > UNPACKED_MAX:
+            raise ValueError(f"it unpacks to {unpacked:,} bytes; must be at most {UNPACKED_MAX:,}")
+        file.seek(0)
+        return pq.read_table(file)
 
 
 def _typed(kind: type[CellValue], value: object) -> CellValue:
@@ -102,17 +126,18 @@ def figure_value(value: object) -> float | None:
 def reading_run(path: Path) -> Iterator[None]:
     """Around the reading of a run's file: InvalidInput where it is none."""
     try:
-        if not path.is_file():  # a pipe would never end
-            raise ValueError("no file")
         yield
     except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        said = text.splitlines()[0] if text else type(error).__name__
         raise InvalidInput(
             f"{path}: is not a run of this experiment ({quoted(said)}); delete it, and --resume runs it again"
         ) from None
 
 
 RUNS, SERIES = "runs", "series"
+UNPACKED_MAX = 256 << 20
+"""Bound of the uncompressed size of a run's file, in bytes."""
 IDENTITY, DOCUMENT, COSTS, LOCK = "identity.json", "experiment.yaml", "costs.jsonl", ".lock"
 ARROW_TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
@@ -173,10 +198,10 @@ class Dataset:
             wanted = self.schema(part)
             for path in sorted((self.folder / part).glob("*.parquet")):
                 with reading_run(path):
-                    found = pq.read_schema(path)
+                    old = read_rows(path, 1 if part == RUNS else WINDOWS_MAX)
+                    found = old.schema
                     if found == wanted:
                         continue
-                    old = pq.read_table(path, partitioning=None)
                     columns = {
                         name: [None] * old.num_rows
                         if name in self._parameters and name not in found.names
@@ -203,7 +228,7 @@ class Dataset:
         if not path.is_file():
             return {}
         with reading_run(path):
-            rows = pq.read_table(path, partitioning=None).to_pydict()
+            rows = read_rows(path, WINDOWS_MAX).to_pydict()
             spans = [end - begin for begin, end in zip(rows["from_us"], rows["to_us"], strict=True)]
             whole = len(spans) - (spans[-1] < spans[0])
             found = {name: [*map(figure_value, rows[name][:whole])] for name in self._over_time}
@@ -214,7 +239,7 @@ class Dataset:
         """What all runs took of the machines that they ran on; None where that was not kept of every one. A
         line that a kill cut short is of a run that was done again."""
         try:
-            lines = (self.folder / COSTS).read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = read_own(self.folder / COSTS).decode(errors="replace").splitlines()
         except OSError:
             return None
         known: dict[str, float] = {}
@@ -261,8 +286,9 @@ class Dataset:
             "error": [error],
         }
         key: Columns = {name: [value] for name, value in self._key(variant, seed).items()}
-        with _named(self.folder), (self.folder / COSTS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"variant": variant.key, "seed": seed, "cpu_s": round(cpu_s, 3)}) + "\n")
+        cost = json.dumps({"variant": variant.key, "seed": seed, "cpu_s": round(cpu_s, 3)})
+        with _named(self.folder), open_own(self.folder / COSTS, "ab") as file:
+            file.write(f"{cost}\n".encode())
         self._write(RUNS, variant, seed, key | measured | last)
         return RunRow(variant.key, seed, figures, messages, digest, error)
 
@@ -280,7 +306,7 @@ class Dataset:
 
     def _store(self, path: Path, table: Any) -> None:
         """A file that has its name once it is whole and on the disk."""
-        with _named(self.folder), atomic_output_file(path, durable=True) as file:
+        with _named(self.folder), atomic_file(path, mode=0o666, durable=True) as file:
             pq.write_table(table, file, compression="zstd")
 
 
@@ -319,7 +345,7 @@ def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
     if path is None:
         return set()
     with reading_run(path):
-        return {*pq.read_schema(path).names} - {*Dataset(folder, measures).schema(RUNS).names}
+        return {*read_rows(path, 1).schema.names} - {*Dataset(folder, measures).schema(RUNS).names}
 
 
 def _take_over(folder: Path, planned: PlannedExperiment, identity: Identity, *, resume: bool) -> None:
@@ -339,7 +365,7 @@ def _take_over(folder: Path, planned: PlannedExperiment, identity: Identity, *, 
             (DOCUMENT, yaml_text(planned.experiment.model_dump(mode="json"))),
             (IDENTITY, json.dumps(identity, indent=2, sort_keys=True)),
         ):
-            with atomic_output_file(folder / name) as file:
+            with atomic_file(folder / name, mode=0o666) as file:
                 file.write(f"{text}\n".encode())
 
 
@@ -382,7 +408,7 @@ def _other(folder: Path, runs: int, name: str, known: object, wanted: object) ->
 def read_identity(path: Path) -> Identity:
     """What the runs of a folder have in common. InvalidInput where it cannot be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_own(path))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: cannot be read: {error}") from None
     if not isinstance(found, dict):
@@ -396,20 +422,20 @@ def digest_of(folder: Path) -> str:
     for part in (RUNS, SERIES):
         for path in sorted((folder / part).glob("*.parquet")):
             found.update(f"{part}/{path.name}\n".encode())
-            found.update(path.read_bytes())
+            found.update(read_own(path))
     return found.hexdigest()
 
 
 def _end_last_line(path: Path) -> None:
     """What a kill or a full disk left of a line must not take the next one with it."""
-    if path.is_file() and not (text := path.read_bytes()).endswith(b"\n") and text:
-        with path.open("ab") as file:
+    if path.exists() and (text := read_own(path)) and not text.endswith(b"\n"):
+        with open_own(path, "ab") as file:
             file.write(b"\n")
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    with _named(folder), (folder / LOCK).open("w", encoding="utf-8") as file:
+    with _named(folder), open_own(folder / LOCK, "wb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 from ops.local.user_folders import user_folder
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.storage.files.own_files import open_own
 
 LIBS = "LIGHTWAVE_KAFKA_LIBS"
 """Variable that names a folder of jars to use instead."""
@@ -75,7 +76,7 @@ def _fetch_lock(libs: Path) -> Iterator[None]:
     """Lock: one process fetches the jars, others wait."""
     try:
         libs.parent.mkdir(parents=True, exist_ok=True)
-        with libs.with_name(f"{libs.name}.lock").open("w") as lock:
+        with open_own(libs.with_name(f"{libs.name}.lock"), "wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
     except OSError as error:

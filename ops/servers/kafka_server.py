@@ -14,6 +14,7 @@ from ops.servers.tcp_server import TcpServer
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.tcp_ports import check_free, free_port
+from shared.storage.files.atomic_files import write_atomically
 
 ANSWER_S_MAX = 1.0
 CONTROLLER_HOST = "127.0.0.1"
@@ -60,7 +61,7 @@ class LocalKafka(TcpServer):
         run, libs = [java()], kafka_libs()
         classes = ["-cp", f"{libs}/*"]
         shutil.copyfile(DEPLOY / LOGGING, self.folder / LOGGING)
-        (self.folder / PROPERTIES).write_text(self._properties())
+        write_atomically(self.folder / PROPERTIES, self._properties().encode())
         if not (self.folder / FORMATTED).exists():
             self._format([*run, *QUICK, f"-Dlog4j2.configurationFile={LOGGING}", *classes])
         logging = f"-Dlog4j2.configurationFile={LOGGING}"

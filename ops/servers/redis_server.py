@@ -12,6 +12,7 @@ from redis.retry import Retry
 
 from ops.servers.tcp_server import TcpServer
 from shared.basics.errors import OperationFailed
+from shared.storage.files.own_files import open_own
 
 log = logging.getLogger("lightwave.live")
 
@@ -42,7 +43,7 @@ def cut_torn_transaction(checker: str, folder: Path) -> int:
     if not found:
         return 0
     name, sound = found[-1]
-    with (folder / APPEND_ONLY / name).open("r+b") as file:
+    with open_own(folder / APPEND_ONLY / name, "ab+") as file:
         file.seek(int(sound))
         rest = file.read()
         if not rest.startswith(TRANSACTION_BEGIN) or TRANSACTION_END in rest:

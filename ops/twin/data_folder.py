@@ -24,6 +24,7 @@ from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.runtimes.operations_log import last_clock
 from shared.storage.files.atomic_files import write_private_text
 from shared.storage.files.folder_lock import LOCK, FolderLocked, is_locked, lock_folder
+from shared.storage.files.own_files import read_own
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX, site_log
 from shared.storage.snapshots.fold_start import message_or_none
 
@@ -76,7 +77,7 @@ class DataFolder:
         """Origin of a fork."""
         self._identity_file = path / IDENTITY_FILE
         self._running = path / "running.json"
-        self._lock: IO[str] | None = None
+        self._lock: IO[bytes] | None = None
 
     def hold(self) -> None:
         """Create the folder if needed, and lock it.
@@ -169,7 +170,7 @@ class DataFolder:
     def _read_identity(self) -> TwinIdentity | None:
         """The content of the identity file; None if it is missing or damaged."""
         try:
-            return TwinIdentity.model_validate_json(self._identity_file.read_bytes())
+            return TwinIdentity.model_validate_json(read_own(self._identity_file))
         except (FileNotFoundError, ValidationError):
             return None
         except OSError as error:
@@ -225,14 +226,14 @@ class DataFolder:
 
         That twin may have been killed since, or may have run in the folder that this one was copied from."""
         try:
-            return RunningTwin.model_validate_json(self._running.read_bytes())
+            return RunningTwin.model_validate_json(read_own(self._running))
         except (OSError, ValueError):
             return None
 
     def stored_clock(self) -> SavedClock:
         """The clock as last set; if its own file is lost, from the operations log."""
         try:
-            return SavedClock.model_validate_json(self.clock.read_text())
+            return SavedClock.model_validate_json(read_own(self.clock))
         except (OSError, ValueError):
             last = last_clock(OperationsFile(self.operations))
         if last is None:

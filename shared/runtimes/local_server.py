@@ -5,6 +5,7 @@ It dies with the process that started it, and its folder is locked while it runs
 
 import contextlib
 import fcntl
+import os
 import signal
 import subprocess
 from abc import ABC, abstractmethod
@@ -17,11 +18,13 @@ from typing import IO, ClassVar
 from shared.basics.errors import OperationFailed
 from shared.runtimes.child_process import dies_with_parent
 from shared.runtimes.poll import poll_until
+from shared.storage.files.own_files import open_own
 
 STOP_S_MAX = 10.0
 LOCK_S_MAX = 5.0
 """How long the folder of a killed server may stay locked."""
 LINES_SHOWN = 3
+LOG_TAIL_BYTES = 64 * 1024
 
 
 class LocalServer(ABC):
@@ -116,11 +119,16 @@ class LocalServer(ABC):
 
     def log_tail(self) -> str:
         """The end of its log, on one line."""
-        lines = self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
+        try:
+            with open_own(self.log) as log:
+                log.seek(max(0, os.fstat(log.fileno()).st_size - LOG_TAIL_BYTES))
+                lines = log.read(LOG_TAIL_BYTES).decode(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
         return " | ".join(line.strip() for line in lines[-LINES_SHOWN:]) or "its log is empty"
 
     def _spawn(self, command: list[str], lock: int) -> "subprocess.Popen[bytes]":
-        with self.log.open("ab") as log:
+        with open_own(self.log, "ab") as log:
             return subprocess.Popen(  # noqa: S603 -- our own command, no shell
                 command,
                 cwd=self.folder,
@@ -135,7 +143,7 @@ class LocalServer(ABC):
     @contextmanager
     def _locked(self) -> Iterator[int]:
         """A folder lock that the server inherits; the kernel releases it when the server exits."""
-        with (self.folder / "lock").open("w") as lock:
+        with open_own(self.folder / "lock", "wb") as lock:
             if not poll_until(lambda: _is_locked(lock), LOCK_S_MAX):
                 raise OperationFailed(
                     f"{self.name} in {self.folder}: another server runs in this folder; {self.lock_advice}"
@@ -143,7 +151,7 @@ class LocalServer(ABC):
             yield lock.fileno()
 
 
-def _is_locked(file: IO[str]) -> bool:
+def _is_locked(file: IO[bytes]) -> bool:
     """Whether this process has the lock of a file now."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,6 +14,7 @@ import zstandard
 from schemas.files.backup_manifest import BackupFile
 from shared.basics.errors import OperationFailed
 from shared.storage.files.folder_lock import LOCK
+from shared.storage.files.own_files import open_own
 from shared.storage.log.log_bytes import LogBytes
 
 PARTIAL = ".partial"
@@ -60,7 +61,7 @@ def write_file(folder: Path, name: str, pieces: Iterable[bytes]) -> BackupFile:
 
 def file_chunks(path: Path, size: int | None = None) -> Iterator[bytes]:
     """The first `size` bytes of a file, or all. OSError if it cannot be read."""
-    with path.open("rb") as file:
+    with open_own(path) as file:
         yield from stream_chunks(file, size)
 
 

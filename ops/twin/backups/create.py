@@ -29,6 +29,7 @@ from ops.twin.forks.fork_origin import read_origin
 from ops.twin.snapshots import check_records, snapshot_files_up_to
 from schemas.files.backup_manifest import BACKUP_FORMAT, BackupFile, BackupManifest, BackupPoint, SiteLogCut
 from shared.basics.errors import InvalidInput, LogDamaged, NotFound, OperationFailed, TwinUnreachable
+from shared.storage.files.own_files import LARGE_MAX, read_own
 from shared.storage.log.log_bytes import site_log
 from shared.storage.log.read_only_log import ReadOnlyLog
 
@@ -124,7 +125,7 @@ def _files(part: Path, folder: DataFolder, point: BackupPoint) -> Iterator[Backu
             yield write_file(part, name, _read(folder, source, size))
     for source in sorted([*_snapshots(folder, point), *_frames(folder, point)]):
         try:
-            data = source.read_bytes()
+            data = read_own(source, LARGE_MAX)
         except FileNotFoundError:
             continue  # a frame that was deleted meanwhile, because newer ones replace old ones
         except OSError as error:

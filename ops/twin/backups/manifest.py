@@ -11,6 +11,7 @@ from ops.twin.backups.backup_files import INBOX, MANIFEST, digest_of, folder_err
 from schemas.body import Model
 from schemas.files.backup_manifest import BACKUP_FORMAT, BackupManifest, CancelledKey, WaitingRequest
 from shared.basics.errors import NotFound, OperationFailed
+from shared.storage.files.own_files import LARGE_MAX, read_own
 
 OWN_DIGEST = "sha256"
 """The manifest's field with the digest of all others."""
@@ -42,9 +43,7 @@ def read_manifest(backup: Path) -> BackupManifest:
     if not backup.is_dir():
         raise NotFound(f"{where}: no such folder")
     try:
-        if path.stat().st_size > MANIFEST_MAX:
-            raise OperationFailed(f"{where}: {MANIFEST} is too large for a manifest")
-        text = path.read_bytes()
+        text = read_own(path, MANIFEST_MAX)
     except FileNotFoundError:
         raise NotFound(f"{where}: is not a complete backup of a twin: it has no {MANIFEST}") from None
     except OSError as error:
@@ -89,7 +88,7 @@ def verify_backup(backup: Path, report_progress: ReportBytes = lambda _done, _wh
 def read_inbox(backup: Path) -> KeptInbox:
     """Read the pending requests. OperationFailed if this version cannot read them."""
     try:
-        return KeptInbox.model_validate_json((backup / INBOX).read_bytes())
+        return KeptInbox.model_validate_json(read_own(backup / INBOX, LARGE_MAX))
     except (OSError, ValidationError):
         raise OperationFailed(f"backup {backup}: this version cannot read its {INBOX}") from None
 

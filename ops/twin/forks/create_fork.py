@@ -20,6 +20,7 @@ from ops.twin.backups.backup_files import (
     OPERATIONS,
     ORIGIN,
     atomic_folder,
+    file_chunks,
     log_chunks,
     write_file,
 )
@@ -43,6 +44,7 @@ from shared.runtimes.dead_letter import parse_dead_letter
 from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.operations_log import local_person, new_operation
+from shared.storage.files.own_files import LARGE_MAX, read_own
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX
 from shared.storage.log.read_only_log import ReadOnlyLog
 
@@ -165,7 +167,7 @@ def _letters(parent: TwinHistory, origin: ForkOrigin) -> list[bytes]:
     """The dead letters of the inherited part of the logs."""
     ends = {one.site: one.position for one in origin.sites}
     try:
-        rows = parent.folder.dead_letters.read_bytes().splitlines(keepends=True)
+        rows = read_own(parent.folder.dead_letters, LARGE_MAX).splitlines(keepends=True)
     except FileNotFoundError:
         return []
     found = []
@@ -196,7 +198,7 @@ def _link_or_copy(source: Path, place: Path) -> None:
         except FileNotFoundError:
             raise
         except OSError:  # another file system, another owner, or too many links
-            write_file(place.parent, place.name, [source.read_bytes()])
+            write_file(place.parent, place.name, file_chunks(source))
 
 
 def _make_states(

@@ -9,6 +9,7 @@ from schemas.api.rows import ForkInfo
 from schemas.files.fork_origin import FORK_FORMAT, ForkOrigin, InheritedLog
 from shared.basics.errors import OperationFailed
 from shared.storage.files.file_errors import file_error
+from shared.storage.files.own_files import read_own
 from shared.storage.log.log_bytes import LogBytes
 
 ORIGIN_MAX = 16 << 20
@@ -20,8 +21,7 @@ def read_origin(folder: DataFolder) -> ForkOrigin | None:
     has another format."""
     where = f"data folder {folder.path}: {folder.origin.name}"
     try:
-        with folder.origin.open("rb") as file:
-            text = file.read(ORIGIN_MAX)
+        text = read_own(folder.origin, ORIGIN_MAX)
     except FileNotFoundError:
         return None
     except OSError as error:

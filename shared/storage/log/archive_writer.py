@@ -31,6 +31,7 @@ from schemas.messages.sequencer import FabricCommissioned
 from shared.basics.errors import OperationFailed
 from shared.storage.files.atomic_files import PART_SUFFIX
 from shared.storage.files.file_errors import file_error
+from shared.storage.files.own_files import open_own
 from shared.storage.log.archive_reader import (
     MANIFEST,
     ArchivedSegments,
@@ -219,7 +220,7 @@ def _durable_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write that takes its name once it is complete and on the disk."""
     part = path.with_name(f"{path.name}{PART_SUFFIX}")
     try:
-        with part.open("wb") as file:
+        with open_own(part, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

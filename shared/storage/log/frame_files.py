@@ -10,6 +10,7 @@ from pathlib import Path
 from shared.basics.errors import OperationFailed, OutOfFileDescriptors
 from shared.storage.files.atomic_files import write_atomically
 from shared.storage.files.file_errors import file_error
+from shared.storage.files.own_files import read_own
 
 FRAMES_MAX = 96
 """Frames kept of one fabric: a day at the default cadence."""
@@ -116,7 +117,7 @@ class TelemetryFolder:
                 at_us = int(path.stem)
                 if after_us < at_us and (until_us is None or at_us <= until_us):
                     with contextlib.suppress(FileNotFoundError):
-                        yield at_us, path.read_bytes()
+                        yield at_us, read_own(path)
         except OSError as error:
             raise file_error(place, error, "telemetry folder") from None
 
@@ -125,6 +126,6 @@ class TelemetryFolder:
         place = self.folder / fabric
         try:
             frames = self._frames(place)
-            return frames[-1].read_bytes() if frames else None
+            return read_own(frames[-1]) if frames else None
         except OSError as error:
             raise file_error(place, error, "telemetry folder") from None

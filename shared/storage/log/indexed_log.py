@@ -19,6 +19,7 @@ from schemas.files.log_archive import LogPosition
 from schemas.registry import Unreadable, decode
 from shared.basics.errors import ArchiveDamaged, LogMoved, OperationFailed
 from shared.storage.files.file_errors import file_error
+from shared.storage.files.own_files import open_own
 from shared.storage.log.archive_reader import commissioning_lines, segment_ends_after
 from shared.storage.log.archive_writer import TruncatedLog, truncated_path
 from shared.storage.log.log_bytes import LogBytes, site_log
@@ -49,7 +50,7 @@ class IndexedLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             truncated_path(self.content).unlink(missing_ok=True)  # left by an archiver that was killed
             self._live_start = self.content.live_start()
-            self._file = path.open("ab", buffering=0)
+            self._file = open_own(path, "ab", buffering=0)
             self._written = os.fstat(self._file.fileno())
             self._index = LogIndex(path.with_suffix(".sqlite"))
             self._recover()

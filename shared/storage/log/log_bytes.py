@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from shared.storage.files.own_files import open_own
 from shared.storage.log.archive_reader import (
     BUFFER,
     UNARCHIVED,
@@ -40,7 +41,7 @@ class LogBytes:
         """Where in the log the live file starts; the log's start if there is no file. OSError if it cannot be
         read."""
         try:
-            with self.path.open("rb") as live:
+            with open_own(self.path) as live:
                 return read_live_start(live, self.path)
         except FileNotFoundError:
             return UNARCHIVED
@@ -48,7 +49,7 @@ class LogBytes:
     def opened(self, offset: int = 0) -> IO[bytes]:
         """A stream from this byte on; it seeks by offsets of the log. OSError if the live file cannot be
         read. Reading a damaged archived segment raises ArchiveDamaged."""
-        live = self.path.open("rb")
+        live = open_own(self.path)
         try:
             stream = self._stream(live)
             stream.seek(offset)
@@ -69,7 +70,7 @@ class LogBytes:
 
     def raw_lines(self, offset: int = 0) -> Iterator[bytes]:
         """Every line as in `shared.storage.log.log_lines.raw_lines`; also raises ArchiveDamaged."""
-        with read_errors(self.path), self.path.open("rb") as live:
+        with read_errors(self.path), open_own(self.path) as live:
             stream = self._stream(live)
             if stream is live:
                 yield from lines_of_file(live, offset)

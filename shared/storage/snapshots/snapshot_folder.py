@@ -7,8 +7,9 @@ from pathlib import Path
 
 from shared.basics.errors import OperationFailed, SnapshotRefused
 from shared.engine.code_version import RULES
-from shared.storage.files.atomic_files import PART_SUFFIX, open_regular, write_atomically
+from shared.storage.files.atomic_files import PART_SUFFIX, write_atomically
 from shared.storage.files.file_errors import file_error
+from shared.storage.files.own_files import open_own
 from shared.storage.snapshots.site_snapshot import SNAPSHOT_BYTES_MAX, SiteSnapshot, from_bytes, to_bytes
 
 SNAPSHOT_SUFFIX = ".snapshot"
@@ -66,7 +67,7 @@ class SnapshotFolder:
         """Read a snapshot. SnapshotRefused if it is damaged, or of another site, position or rules."""
         path = self.path(position)
         try:
-            with open_regular(path) as file:
+            with open_own(path) as file:
                 data = file.read(SNAPSHOT_BYTES_MAX)
         except OSError as error:
             raise file_error(path, error, "snapshot") from None

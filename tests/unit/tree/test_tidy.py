@@ -98,6 +98,11 @@ REFUSED = [
         "services/ocs/documents.py",
         "from services.ocs.views import document, document_keys",
     ),
+    (tidy.unsafe_opens, "ops/twin/up.py", "x = open(path)"),
+    (tidy.unsafe_opens, "ops/twin/up.py", "x = path.open()"),
+    (tidy.unsafe_opens, "shared/storage/log/log_bytes.py", "with path.open('rb') as file: ..."),
+    (tidy.unsafe_opens, "shared/storage/log/log_bytes.py", "with path.open(encoding='utf-8') as file: ..."),
+    (tidy.unsafe_opens, "ops/experiments/dataset.py", "(folder / 'a').read_bytes()"),
 ]
 
 
@@ -121,6 +126,8 @@ ALLOWED = [
     (tidy.idle_tests, TEST, "def test_a():\n    with pytest.raises(OSError):\n        run()"),
     (tidy.idle_tests, TEST, "def run():\n    assert 1\ndef test_a():\n    run()"),
     (tidy.machine_paths, "docs/how-to/operate.md", "GET /workload and v1/work"),
+    (tidy.unsafe_opens, "ops/twin/up.py", "log = logs.open(site)"),
+    (tidy.unsafe_opens, "ops/cli/run/up.py", "path.read_text()"),
 ]
 
 

@@ -265,6 +265,43 @@ def schema_imports(source: Source) -> Iterator[Problem]:
                     yield getattr(node, "lineno", 1), f"schemas may not import {name}"
 
 
+OWN_FOLDERS = ("shared/", "services/", "ops/experiments/", "ops/live/", "ops/servers/", "ops/twin/")
+"""Code that opens files by itself in folders of a twin, a backup or an experiment."""
+OPENS_NAMED = {
+    "ops/experiments/library/__init__.py": "a file of the package",
+    "ops/live/settings.py": "a file that a variable names",
+    "ops/live/supervisor.py": "a file that an option names",
+    "ops/twin/backups/backup_files.py": "a new file, for which O_EXCL refuses links",
+    "services/gateway/http/api_docs.py": "files of a package",
+    "shared/runtimes/embedded/valkey_server.py": "/proc",
+    "shared/runtimes/tcp_ports.py": "/proc",
+    "shared/storage/log/log_lines.py": "a log that an argument names",
+}
+"""Modules there that may open other files, and which."""
+FILE_CALLS = {"read_text", "read_bytes", "write_text", "write_bytes"}
+
+
+def unsafe_opens(source: Source) -> Iterator[Problem]:
+    """Files that a command opens by itself are opened by `own_files`: not through links, and no pipes."""
+    if not source.path.startswith(OWN_FOLDERS) or source.path in OPENS_NAMED:
+        return
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and _opens_a_file(node):
+            yield node.lineno, f"{ast.unparse(node.func)}: must be open_own or read_own"
+
+
+def _opens_a_file(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name):
+        return call.func.id == "open"
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    modes = [*call.args, *(keyword.value for keyword in call.keywords)]
+    is_open = call.func.attr == "open" and (
+        not modes or any(isinstance(mode, ast.Constant) and isinstance(mode.value, str) for mode in modes)
+    )
+    return is_open or call.func.attr in FILE_CALLS
+
+
 def imported(node: ast.AST) -> list[str]:
     """The modules that a node imports, by their full names."""
     if isinstance(node, ast.Import):
@@ -322,5 +359,5 @@ def service_roles(source: Source) -> Iterator[Problem]:
 EVERY_TEXT: tuple[Check, ...] = (long_lines, leftovers, registry_addresses, machine_paths)
 EVERY_MODULE: tuple[Check, ...] = (
     *(long_modules, long_functions, bare_suppressions, missing_docstrings, skipped_tests, idle_tests),
-    *(schema_imports, service_tables, service_roles),
+    *(schema_imports, service_tables, service_roles, unsafe_opens),
 )

@@ -34,6 +34,7 @@ from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.files.atomic_files import write_private_text
 from shared.storage.files.file_errors import file_error
 from shared.storage.files.folder_lock import FolderLocked, lock_folder
+from shared.storage.files.own_files import read_own
 from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX
@@ -278,7 +279,7 @@ class LogMirror:
     def _resume(self) -> dict[int, int]:
         """The offsets to continue from. Discards a copy that has less than was recorded of it."""
         try:
-            saved = json.loads(self._offsets_file.read_text())
+            saved = json.loads(read_own(self._offsets_file))
             offsets = {int(partition): int(offset) for partition, offset in saved["offsets"].items()}
             is_complete = all(self._is_complete(site, end) for site, end in saved["ends"].items())
             self._sites = {str(fabric): str(site) for fabric, site in saved["fabrics"].items()}
@@ -327,7 +328,7 @@ def _subfolder(folder: Path, name: str) -> Path:
     return path
 
 
-def _lock_copy(folder: Path) -> IO[str]:
+def _lock_copy(folder: Path) -> IO[bytes]:
     try:
         return lock_folder(folder)
     except FolderLocked:

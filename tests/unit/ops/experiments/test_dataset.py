@@ -5,18 +5,20 @@ import fcntl
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ops.experiments import dataset
 from ops.experiments.dataset import RUNS, SERIES, Dataset, digest_of, open_dataset, require_same_identity
 from ops.experiments.loader import PlannedExperiment
 from ops.experiments.schema import Experiment
 from ops.experiments.service_run import RunResult, Window
 from ops.experiments.variants import Variant, variants_of
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.storage.files.own_files import Mode, open_own
 
 MEASURES = ("goodput", "queue_h_p95")
 ONE, TWO = (Variant((("repairs.technicians", n),)) for n in (1, 2))
@@ -195,7 +197,38 @@ def test_a_foreign_file_does_not_become_a_run(tmp_path: Path, values: Any) -> No
 def test_a_pipe_is_not_a_run(tmp_path: Path) -> None:
     fill(tmp_path / "r", [])
     os.mkfifo(tmp_path / "r" / RUNS / "x.parquet")
-    with pytest.raises(InvalidInput, match="no file"):
+    with pytest.raises(InvalidInput, match="is not a regular file"):
+        fill(tmp_path / "r", [])
+
+
+@pytest.mark.parametrize(
+    "name", ["costs.jsonl", "identity.json", "experiment.yaml", f"{RUNS}/x.parquet", ".lock"]
+)
+def test_nothing_is_written_through_links_of_others(tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    fill(tmp_path / "r", [(ONE, 3)])
+    (tmp_path / "r" / name).unlink(missing_ok=True)
+    (tmp_path / "r" / name).symlink_to(victim)
+    if name == "experiment.yaml":  # its place is taken, not what it leads to
+        fill(tmp_path / "r", [])
+    else:
+        with pytest.raises((InvalidInput, OperationFailed), match="is a link; must be a regular file"):
+            fill(tmp_path / "r", [])
+    assert victim.read_bytes() == b"precious"
+
+
+def test_a_run_of_thirty_million_rows_is_not_unpacked(tmp_path: Path) -> None:
+    fill(tmp_path / "r", [(ONE, 3)])
+    (path,) = (tmp_path / "r" / RUNS).glob("*.parquet")
+    row = pq.read_table(path, partitioning=None)
+    bomb = pa.table({name: pa.repeat(row[name][0], 3_000_000) for name in ("seed", "messages")})
+    pq.write_table(bomb, path, compression="zstd")
+    with pytest.raises(InvalidInput, match="it has 3,000,000 rows; must have at most 1"):
+        fill(tmp_path / "r", [])
+    huge = row.set_column(0, "variant", [["x" * (300 << 20)]])
+    pq.write_table(huge, path, compression="zstd", use_dictionary=False)
+    with pytest.raises(InvalidInput, match=r"it unpacks to 314,\d{3},\d{3} bytes"):
         fill(tmp_path / "r", [])
 
 
@@ -230,11 +263,11 @@ def test_an_identity_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(path: Path, *_: object, **__: object) -> Any:
+    def refused(path: Path, *_: object) -> Any:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     fill(tmp_path / "r", [(ONE, 3)])
-    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.setattr(dataset, "open_own", refused)
     with pytest.raises(OperationFailed, match=r"r/.lock: Permission denied; finished runs are kept"):
         fill(tmp_path / "r", [])
 
@@ -262,10 +295,13 @@ def test_a_full_disk_costs_the_run_that_is_written_and_no_other(
     assert digest_of(tmp_path / "r") == digest_of(tmp_path / "whole")
 
 
-def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
+def test_a_disk_that_is_really_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, mode: Mode = "rb") -> IO[bytes]:
+        is_costs = path.name == "costs.jsonl" and mode == "ab"
+        return Path("/dev/full").open("ab") if is_costs else open_own(path, mode)
+
     fill(tmp_path / "r", [(ONE, 3)])
-    (tmp_path / "r" / "costs.jsonl").unlink()
-    (tmp_path / "r" / "costs.jsonl").symlink_to("/dev/full")
+    monkeypatch.setattr(dataset, "open_own", full)
     with pytest.raises(OperationFailed, match="No space left on device; finished runs are kept"):
         fill(tmp_path / "r", [(TWO, 0)])
     assert [path.name for path in (tmp_path / "r" / RUNS).iterdir()] == [f"{ONE.key}-3.parquet"]
