@@ -183,8 +183,8 @@ class Twin:
     def goodput(
         self, by: GroupBy = "pod", *, fabric: str | None = None, since: str | None = None
     ) -> GoodputReport:
-        """Account for chip-time since a time ("2h" ago, or "3d02:00:00") or since the start: by pod, owner,
-        slice or tier."""
+        """Account for chip-time since a time ("-2h" is two hours ago; "2h" and "3d02:00:00" count from the
+        start) or since the start: by pod, owner, slice or tier."""
         return self._get(GoodputReport, "/v1/goodput", by=by, fabric=fabric, since=since)
 
     # --- forecasts ------------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ class Twin:
         limit: int = 100,
     ) -> list[Event]:
         """Return up to `limit` messages of the log, oldest first: the last ones, unless `since` or `cause`
-        sets the start. Times are relative to now ("2h" ago) or simulated ("3d02:15:04")."""
+        sets the start. Times are before now ("-2h") or since the start ("2h", "3d02:15:04")."""
         if not 1 <= limit <= ROWS_MAX:
             raise InvalidInput(f"limit {limit}: must be between 1 and {ROWS_MAX:,}")
         filters = {

@@ -22,6 +22,7 @@ from schemas.resource_kinds import FABRICS, ResourceKind
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
 from shared.basics.json_types import JsonObject, JsonValue
+from shared.basics.time_grammar import is_relative
 from shared.storage.files.tls_files import TlsFiles
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def parse_twin_url(url: str, named_by: str) -> tuple[str, int | None, str, bool]
 
 
 CA_FILE = "LIGHTWAVE_CA_FILE"
-NOW = "now"
-"""As `at`: all queries are as of the time of the first answer, although the twin's time advances."""
 AT_HEADER = "Lightwave-At-Us"
 """The header with the simulated time, in microseconds, that an answer about the past is for."""
 TIMEOUT_S = 20.0
@@ -354,7 +353,7 @@ class Client:
 
     def _pin_time(self, then: str) -> None:
         """Keep the time of the first answer: one command is about one time, although the twin's advances."""
-        if self._at is not None and (self._at == NOW or self._at.startswith("-")) and then.isdecimal():
+        if self._at is not None and is_relative(self._at) and then.isdecimal():
             self._at = f"{then}us"
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:

@@ -16,9 +16,8 @@ from ops.local.output_file import atomic_output_file
 from ops.report.safe_text import quoted
 from schemas.fabric_names import default_fabric_name
 from shared.basics.errors import InvalidInput, NotFound
-from shared.basics.parsing import parse_duration_s
-from shared.basics.time_format import format_time, parse_time_us
-from shared.basics.units import US_PER_S
+from shared.basics.time_format import format_time, format_time_ms
+from shared.basics.time_grammar import POINTS_ALLOWED, future_problem, read_time, time_problem
 from shared.models.superpod.wiring import link_end
 
 FABRIC, FRAME_AT = "fabric", "frame_at_us"
@@ -84,19 +83,31 @@ def frames(
 
 
 def time_range_us(client: Client, begin: str | None, end: str | None) -> tuple[int, int]:
-    """(microsecond before the first, last microsecond) of a time range as on the command line: simulated
-    times, or durations before now. The default end is now; without an end, a fast twin would add frames for
-    ever."""
+    """(microsecond before the first, last microsecond) of a time range as on the command line, for other
+    options too: times, or message ids. The default end is now; without an end, a fast twin would add frames
+    for ever.
+
+    InvalidInput for a time in the future, an end before the start of the twin, or an end before the
+    begin."""
     now_us = client.resource(CLOCK, "now_us").now_us
 
-    def bounds(text: str) -> tuple[int, int]:
-        back_s = parse_duration_s(text)
-        if back_s is not None:
-            return (now_us - back_s * US_PER_S,) * 2
-        return parse_time_us(text) or (0, now_us)  # the command line has checked the text
+    def bounds(option: str, text: str) -> tuple[int, int]:
+        if "/" in text:
+            (message, *_) = client.rows(f"/v1/why/{escape_path(text)}", "at_us")
+            return (int(str(message["at_us"])),) * 2
+        meant = read_time(text)
+        if meant is None:
+            raise InvalidInput(f"{option} {text!r}: {time_problem(text, POINTS_ALLOWED)}")
+        if meant.at(now_us)[0] > now_us:
+            raise InvalidInput(f"{option} {text!r}: {future_problem(text, format_time_ms(now_us))}")
+        return meant.at(now_us)
 
-    first_us = 0 if begin is None else max(0, bounds(begin)[0])
-    last_us = now_us if end is None else max(0, bounds(end)[1])
+    first_us = 0 if begin is None else max(0, bounds("--from", begin)[0])
+    last_us = now_us if end is None else bounds("--to", end)[1]
+    if end is not None and last_us < 0:
+        raise InvalidInput(
+            f"--to {end!r}: is before the twin's start; must be at most {format_time_ms(now_us)} before now"
+        )
     if end is not None and last_us < first_us:
         raise InvalidInput(f"--to {end}: is before --from {begin}")
     return first_us - 1, last_us

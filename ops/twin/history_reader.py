@@ -14,8 +14,9 @@ from schemas.envelope import Envelope
 from schemas.files.backup_manifest import SavedClock
 from schemas.files.site_plan import SitePlan
 from schemas.registry import Unreadable, decode
-from services.gateway.log.past_twin import NOW, PointInTime, parse_point_in_time
+from services.gateway.log.past_twin import PointInTime, parse_point_in_time
 from shared.basics.errors import NotFound
+from shared.basics.time_grammar import NOW
 from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.storage.log.log_bytes import site_log
 from shared.storage.log.read_only_log import ReadOnlyLog

@@ -161,12 +161,12 @@ def test_output_formats(twin: LivingTwin) -> None:
 
 
 def test_events_by_time_type_and_cause(twin: LivingTwin) -> None:
-    recent = twin.json("events", "--since", "1h")
+    recent = twin.json("events", "--since", "-1h")
     now_us = twin.json("clock", "show")["now_us"]
     assert recent
     assert all(m["at_us"] >= now_us - 2 * 3600e6 for m in recent)
     assert [m["at_us"] for m in recent] == sorted(m["at_us"] for m in recent)
-    requests = twin.json("events", "--since", "10d", "--type", "SliceRequested")
+    requests = twin.json("events", "--since", "-10d", "--type", "SliceRequested")
     assert {m["type"] for m in requests} == {"SliceRequested"}
     followed = twin.json("events", "--cause", requests[0]["id"])
     assert {"SliceAdmitted"} <= {m["type"] for m in followed}

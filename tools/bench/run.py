@@ -158,7 +158,7 @@ def measure_queries(quick: bool) -> list[BenchFigure]:
         "get slices": ["get", "slices"],
         "describe ocs": ["describe", "ocs", "pod-0/ocs-17"],
         "trace": ["trace", "pod-0/cube-12/+y/7"],
-        "events": ["events", "--since", "2h"],
+        "events": ["events", "--since", "-2h"],
         "clock show": ["clock", "show"],
     }
     figures = []

@@ -1,6 +1,7 @@
 """Builds the apps and groups of the command line, with complete listings, examples and spelling hints."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from typing import Any
@@ -69,6 +70,18 @@ class HelpCommand(TyperCommand):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_epilog(self.epilog or "", formatter)
+
+
+NOW_MINUS = "now-"
+"""Replaces the leading - of a time before now, which would otherwise be read as an option."""
+_MINUS_DIGIT = re.compile(r"^-(?=[0-9])")
+
+
+class TimeArgumentsCommand(HelpCommand):
+    """A command whose arguments may be times before now: `-2h` is not an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [_MINUS_DIGIT.sub(NOW_MINUS, word) for word in args])
 
 
 class CommandGroup(TyperGroup):

@@ -66,13 +66,17 @@ PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="output for
 Out = Annotated[
     Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the output to this file")
 ]
+TIME_FORMS = (
+    "-2h (two hours ago), 5d3h or 3d02:15:04 (since the start), 432000000us, or right after the message with "
+    "this id"
+)
+"""The forms of times (`shared.basics.time_grammar`), for the help of options."""
 At = Annotated[
     str | None,
     typer.Option(
         "--at",
         metavar="TIME",
-        help="show the state at this time: -2h, 5d3h or 3d02:15:04 since the start, 432000000us, "
-        "or right after the message with this id [default: now]",
+        help=f"show the state at this time: {TIME_FORMS} [default: now]",
     ),
 ]
 """A past time, in the forms that the twin accepts."""

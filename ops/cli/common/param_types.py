@@ -14,8 +14,7 @@ from schemas.limits import IDEMPOTENCY_KEY_MAX, SPEED_MAX
 from schemas.resource_kinds import KIND_BY_NAME_PREFIX, KINDS, find_kind
 from shared.basics.parsing import OWNERS_ALLOWED, is_owner_name, parse_duration_s, parse_sides
 from shared.basics.spelling import closest_match, closest_matches
-from shared.basics.time_format import parse_time_us
-from shared.basics.units import US_PER_S
+from shared.basics.time_grammar import POINTS_ALLOWED, read_time, time_problem
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -110,15 +109,14 @@ class DurationParam(click.ParamType):
 
 
 class MomentParam(click.ParamType):
-    """A past time: `2h` back from now, or `3d02:15:04` since the start. Not converted."""
+    """A past time (`shared.basics.time_grammar`), or a message id. Not converted."""
 
     name = "time"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
-        if parse_duration_s(text) is None and parse_time_us(text) is None:
-            allowed = "a time back from now, such as 2h or 1d12h, or a time such as 3d02:15:04"
-            self.fail(f"{text!r} is not a valid time; must be {allowed}", param, ctx)
+        if read_time(text) is None and "/" not in text:
+            self.fail(f"{text!r} is not a valid time; {time_problem(text, POINTS_ALLOWED)}", param, ctx)
         return text
 
 
@@ -131,11 +129,12 @@ class FutureMomentParam(click.ParamType):
         if isinstance(value, int):
             return value
         text = str(value)
-        span_s, moment = parse_duration_s(text), parse_time_us(text)
-        if not span_s and moment is None:
+        meant = read_time(text)
+        if meant is None or meant.is_before_now or (meant.first_us == 0 and parse_duration_s(text) == 0):
             allowed = "a time since the twin's start, such as 3d, 1d12h or 3d02:15:04"
-            self.fail(f"{text!r} is not a valid time; must be {allowed}", param, ctx)
-        return moment[0] if moment is not None else (span_s or 0) * US_PER_S
+            problem = time_problem(text, allowed) if meant is None else f"must be {allowed}"
+            self.fail(f"{text!r} is not a valid time; {problem}", param, ctx)
+        return meant.first_us
 
 
 class ShapeParam(click.ParamType):

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from ops.client.http_client import NOW, Client
+from ops.client.http_client import Client
 from ops.client.remote_snapshot import fetch_snapshot
 from ops.local.software_version import software_version
 from ops.report.safe_text import quoted
 from ops.sites.site_plans import NewTwinOptions
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, SnapshotRefused
+from shared.basics.time_grammar import NOW
 from shared.storage.files.file_errors import file_error
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 

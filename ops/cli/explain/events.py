@@ -9,7 +9,7 @@ import typer
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import EVENT_HEADERS, event_row, event_rows
 from ops.cli.common.name_completion import PartNameParam, expand_name
-from ops.cli.common.options import At, Fabric, OutputOption
+from ops.cli.common.options import TIME_FORMS, At, Fabric, OutputOption
 from ops.cli.common.output import Form, echo, json_line, render, show
 from ops.cli.common.param_types import MessageTypeParam, MomentParam
 from ops.client.answers import EVENTS, ApiPath
@@ -40,22 +40,18 @@ Types = Annotated[
 ]
 Since = Annotated[
     str | None,
-    typer.Option(
-        click_type=MomentParam(), metavar="2h", help="start: back from now, or a time such as 3d02:15:04"
-    ),
+    typer.Option(click_type=MomentParam(), metavar="TIME", help=f"start: {TIME_FORMS}"),
 ]
 Until = Annotated[
     str | None,
-    typer.Option(
-        click_type=MomentParam(), metavar="1h", help="end: back from now, or a time such as 3d02:15:04"
-    ),
+    typer.Option(click_type=MomentParam(), metavar="TIME", help=f"end: {TIME_FORMS}"),
 ]
 Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="maximum number of rows")]
 
 app = command_app()
 
 
-@app.command(epilog=examples("events --since 2h --type SliceDegraded", "events --follow --for pod-0/ocs-17"))
+@app.command(epilog=examples("events --since -2h --type SliceDegraded", "events --follow --for pod-0/ocs-17"))
 def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="follow new messages, until Ctrl-C")] = False,
     types: Types = None,

@@ -7,7 +7,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
-from ops.cli.common.options import At, Out, PageOutput, check_page
+from ops.cli.common.options import TIME_FORMS, At, Out, PageOutput, check_page
 from ops.cli.common.output import render, write_or_print
 from ops.cli.common.param_types import ChoiceParam, MomentParam
 from ops.client.answers import ApiPath
@@ -28,15 +28,17 @@ SPANS = 120
 app = command_app()
 
 
-@app.command(epilog=examples("goodput --by tier", "goodput --by slice --since 2d -o html --out goodput.html"))
+@app.command(
+    epilog=examples("goodput --by tier", "goodput --by slice --since -2d -o html --out goodput.html")
+)
 def goodput(
     since: Annotated[
         str | None,
         typer.Option(
             click_type=MomentParam(),
-            metavar="7d",
-            help="start: back from now, or 3d02:15:04; rounded down to the hour, or with --by owner or "
-            "slice to the day [default: the start of the twin]",
+            metavar="TIME",
+            help=f"start: {TIME_FORMS}; rounded down to the hour, or with --by owner or slice to the day "
+            "[default: the start of the twin]",
         ),
     ] = None,
     by: Annotated[str, typer.Option(click_type=ChoiceParam("grouping", BY), help=", ".join(BY))] = "pod",

@@ -69,7 +69,7 @@ def plot(
     client = Client()
     full = expand_name(client, name)
     of_which = {"field": field, "lane": lane, "of": of}
-    since = f"{max(1, round(3600 * hours))}s"
+    since = f"-{max(1, round(3600 * hours))}s"
     path: ApiPath[ReadingSample] = ApiPath(f"/v1/readings/{escape_path(full)}")
     samples = client.rows(path, "at_us", "value", since=since, **of_which)
     shown = field or ("mirror_error_urad" if "/ocs-" in full else "rx_power_dbm")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.options import Fabric
+from ops.cli.common.options import TIME_FORMS, Fabric
 from ops.cli.common.output import echo
 from ops.cli.common.param_types import OUT_FILE, ChoiceParam, MomentParam
 from ops.client.http_client import Client
@@ -18,8 +18,8 @@ Begin = Annotated[
     typer.Option(
         "--from",
         click_type=MomentParam(),
-        metavar="2h",
-        help="start: back from now, or a time such as 3d02:15:04",
+        metavar="TIME",
+        help=f"start: {TIME_FORMS} [default: the oldest stored frame]",
     ),
 ]
 End = Annotated[
@@ -27,8 +27,8 @@ End = Annotated[
     typer.Option(
         "--to",
         click_type=MomentParam(),
-        metavar="1h",
-        help="end: back from now, or a time such as 3d02:15:04",
+        metavar="TIME",
+        help=f"end: {TIME_FORMS} [default: now]",
     ),
 ]
 
@@ -40,7 +40,7 @@ def telemetry() -> None:
 
 @app.command(
     epilog=examples(
-        "telemetry export --parquet frames.parquet", "telemetry export --parquet last.parquet --from 6h"
+        "telemetry export --parquet frames.parquet", "telemetry export --parquet last.parquet --from -6h"
     )
 )
 def export(

@@ -5,35 +5,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
-import click
 import typer
 
-from ops.cli.common.command_groups import HelpCommand, command_app, examples
+from ops.cli.common.command_groups import NOW_MINUS, TimeArgumentsCommand, command_app, examples
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import KindParam
-from ops.client.http_client import NOW, Client, rows_path
+from ops.client.http_client import Client, rows_path
 from ops.report.tables import display_value, text_table
 from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
 from shared.basics.time_format import format_time
+from shared.basics.time_grammar import NOW
 
 EXIT_DIFFERENT = 1
 """The exit code if anything differs, like that of diff(1) and kubectl."""
 
-NOW_MINUS = "now-"
-"""Replaces the leading - of a time before now, which would otherwise be read as an option."""
-_BEFORE_NOW = re.compile(r"^-(?=[0-9])")
-
 Row = Mapping[str, object]
 
 app = command_app()
-
-
-class MomentArgumentsCommand(HelpCommand):
-    """A command whose arguments may be times before now: `-2h` is not an option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [_BEFORE_NOW.sub(NOW_MINUS, word) for word in args])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +37,14 @@ class FieldDifference:
     after: object
 
 
-@app.command(cls=MomentArgumentsCommand, epilog=examples("diff -2h now slices", "diff 3d 3d12h -o json"))
+@app.command(cls=TimeArgumentsCommand, epilog=examples("diff -2h now slices", "diff 3d 3d12h -o json"))
 def diff(
-    before: Annotated[str, typer.Argument(metavar="FROM", help="a time, as for `get --at`: -2h, 5d3h")],
+    before: Annotated[
+        str,
+        typer.Argument(
+            metavar="FROM", help="a time, as for `get --at`: -2h is two hours ago, 5d3h since the start"
+        ),
+    ],
     after: Annotated[str, typer.Argument(metavar="TO", help="another time, or now")] = NOW,
     kind: Annotated[
         str | None,

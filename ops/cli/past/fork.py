@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import DefaultCommandGroup, command_app, examples
-from ops.cli.common.options import OutputOption
+from ops.cli.common.options import TIME_FORMS, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.target_twin import target_folder
@@ -54,8 +54,7 @@ def make(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="fork at this time: -2h, 5d3h or 3d02:15:04 since the start, 432000000us, or right "
-            "after the message with this id [default: now]",
+            help=f"fork at this time: {TIME_FORMS} [default: now]",
         ),
     ] = None,
     future: Annotated[

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.command_groups import TimeArgumentsCommand, command_app, examples
 from ops.cli.common.options import OutputOption, Watch
 from ops.cli.common.output import Form, render, show, watch_loop
 from ops.cli.common.param_types import DurationParam, FutureMomentParam, SpeedParam
@@ -107,7 +107,7 @@ def advance(
     _run({"for_s": by}, speed, wait, output)
 
 
-@app.command(epilog=examples("clock until 3d02:15:04", "clock until 5d --no-wait"))
+@app.command(cls=TimeArgumentsCommand, epilog=examples("clock until 3d02:15:04", "clock until 5d --no-wait"))
 def until(
     at: Annotated[
         int,

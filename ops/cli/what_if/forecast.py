@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import DefaultCommandGroup, command_app, examples
-from ops.cli.common.options import OutputOption
+from ops.cli.common.options import TIME_FORMS, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import NumberParam
 from ops.cli.what_if.forecast_job import FORECASTS, finished_forecast, forecast_path
 from ops.client.answers import ApiPath
-from ops.client.http_client import NOW, Client, rows_path
+from ops.client.http_client import Client, rows_path
 from ops.report.safe_text import quoted
 from ops.report.tables import text_table
 from schemas.resource_kinds import FABRICS
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.time_format import format_duration, format_time
+from shared.basics.time_grammar import NOW
 from shared.basics.units import US_PER_DAY
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ StartTime = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="start the futures at this time: -2h, 5d3h or 3d02:15:04 since the start, 432000000us, or "
-        "right after the message with this id [default: now]",
+        help=f"start the futures at this time: {TIME_FORMS} [default: now]",
     ),
 ]
 

@@ -10,13 +10,12 @@ from schemas.name_parts import last_part
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
 from services.gateway.fabrics import fabric_graph, fabric_network, fabric_of, fabric_plant, site_of, sites
-from services.gateway.log.past_twin import find_message
+from services.gateway.log.past_twin import check_not_future, find_message
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
-from shared.basics.parsing import parse_duration_s
 from shared.basics.spelling import closest_matches, truncated
-from shared.basics.time_format import parse_time_us
-from shared.basics.units import US_PER_S
+from shared.basics.time_format import format_time_ms
+from shared.basics.time_grammar import POINTS_ALLOWED, read_time, time_problem
 from shared.models.plant.naming import names_to_search
 from shared.storage.log.log_reader import LogQuery
 
@@ -25,6 +24,8 @@ EVENTS_DEFAULT = 100
 SIMILAR_MAX = 3
 """Similar message types that an error suggests for an unknown one."""
 CHAIN_MAX = 1_000
+STARTS = ("since", "from")
+"""Parameters that name the start of a span of time."""
 TICK_TYPES = ("Tick",)
 """Message types that only show that time passes."""
 STATE_MESSAGES = {
@@ -103,19 +104,26 @@ class LogPage:
 
 
 def parse_time(twin: TwinPorts, word: str, text: str) -> tuple[int, int]:
-    """(first, last) microsecond of a simulated time: a duration before now like `2h`, `1d12h` or `30s`, or a
-    time since the start like `3d02:15:04`."""
-    span_s = parse_duration_s(text)
-    if span_s is not None:
-        at_us = max(0, twin.clock.show().now_us - span_s * US_PER_S)
-        return at_us, at_us
-    time_us = parse_time_us(text)
-    if time_us is None:
+    """(first, last) microsecond of the time that a client names, as `parse_point_in_time` reads it. A start
+    (`word` is since or from) before the twin's start is the twin's start.
+
+    Raise InvalidInput, named by `word`, for another time before the start or a time in the future, and
+    NotFound for an unknown message id."""
+    if "/" in text:
+        site, position = locate_message(twin, text)
+        ((_, message),) = twin.log.read(site, position, 1)
+        return message.at_us, message.at_us
+    meant, now_us = read_time(text), twin.clock.show().now_us
+    if meant is None:
+        raise InvalidInput(f"{word} {truncated(repr(text))}: {time_problem(text, POINTS_ALLOWED)}")
+    first_us, last_us = meant.at(now_us)
+    check_not_future(text, first_us, now_us, sites(twin), twin.log, word)
+    if first_us < 0 and word not in STARTS:
         raise InvalidInput(
-            f"{word} {truncated(repr(text))}: must be a duration before now like 30s, 15m, 2h or 1d12h, "
-            "or a time like 3d02:15:04"
+            f"{word} {truncated(repr(text))}: is before the twin's start; must be at most "
+            f"{format_time_ms(now_us)} before now"
         )
-    return time_us
+    return max(0, first_us), max(0, last_us)
 
 
 def check_types(types: tuple[str, ...]) -> None:

@@ -17,15 +17,12 @@ from schemas.names import FaultKind
 from schemas.request_metadata import RequestBody
 from services.gateway.runtime_ports import FrameReader, PastPort, PastSitePort, QueriesPort, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
-from shared.basics.parsing import parse_duration_s
 from shared.basics.spelling import truncated
-from shared.basics.time_format import format_time_ms, parse_time_us
-from shared.basics.units import US_PER_S
+from shared.basics.time_format import format_time_ms
+from shared.basics.time_grammar import NOW, POINTS_ALLOWED, future_problem, read_time, time_problem
 from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
 from shared.storage.log.log_reader import LineFilter, LogQuery, LogReader
 from shared.storage.store.state_store import DocumentReader, FabricPlace
-
-NOW = "now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +50,8 @@ def parse_point_in_time(
 ) -> PointInTime:
     """The time that a client names.
 
-    - `now`: everything on the logs.
-    - `-2h`: a duration before the twin's now.
-    - `5d3h`, `3d02:15:04` or `432000000us`: since the twin's start, with everything that happened up to then.
+    - A time (`shared.basics.time_grammar`), with everything that happened up to then; `now` is everything on
+      the logs.
     - A message id: the message, without what followed from it.
 
     Raise InvalidInput, named by `word`, for a time in the future or before the twin's start, and NotFound for
@@ -67,11 +63,7 @@ def parse_point_in_time(
         ((_, message),) = log.read(site, position, 1)
         other_positions = {name: log.position_at(name, message.at_us + 1) for name in sites if name != site}
         return PointInTime(message.at_us, {**other_positions, site: position + 1})
-    if at_us > now_us and at_us > _latest_us(now_us, sites, log):
-        raise InvalidInput(
-            f"{word} {truncated(repr(text))}: is in the future; must be at most {format_time_ms(now_us)} "
-            f"({now_us} us)"
-        )
+    check_not_future(text, at_us, now_us, sites, log, word)
     return PointInTime(at_us, {name: log.position_at(name, at_us + 1) for name in sites})
 
 
@@ -95,25 +87,25 @@ def _time_us(text: str, now_us: int, word: str) -> int | None:
     """The time of a text; None if it may be a message id."""
     if "/" in text:
         return None
-    times_us = parse_time_us(text)
-    if times_us is not None:
-        return min(times_us[1], now_us) if times_us[0] <= now_us else times_us[1]
-    if text.endswith("us") and text[:-2].isdecimal() and len(text) <= 20:
-        return int(text[:-2])
-    span_s = parse_duration_s(text.removeprefix("-"))
-    if span_s is None:
-        raise InvalidInput(
-            f"{word} {truncated(repr(text))}: must be a duration before now like -2h, a time since the start "
-            "like 5d3h, 3d02:15:04 or 432000000us, or a message id like scheduler@pod-0/42"
-        )
-    if not text.startswith("-"):
-        return span_s * US_PER_S
-    if span_s * US_PER_S > now_us:
+    meant = read_time(text)
+    if meant is None:
+        raise InvalidInput(f"{word} {truncated(repr(text))}: {time_problem(text, POINTS_ALLOWED)}")
+    first_us, last_us = meant.at(now_us)
+    if first_us < 0:
         raise InvalidInput(
             f"{word} {truncated(repr(text))}: is before the twin's start; must be at most "
             f"{format_time_ms(now_us)} before now"
         )
-    return now_us - span_s * US_PER_S
+    return min(last_us, now_us) if first_us <= now_us else last_us
+
+
+def check_not_future(
+    text: str, at_us: int, now_us: int, sites: Sequence[str], log: LogPositions, word: str
+) -> None:
+    """Raise InvalidInput, named by `word`, if the time of a text is in the future."""
+    if at_us > now_us and at_us > _latest_us(now_us, sites, log):
+        problem = future_problem(text, f"{format_time_ms(now_us)} ({now_us} us)")
+        raise InvalidInput(f"{word} {truncated(repr(text))}: {problem}")
 
 
 REQUESTED_TIME: ContextVar[PointInTime | None] = ContextVar("requested_time", default=None)

@@ -304,7 +304,7 @@ def test_answers_are_typed_and_refusals_are_errors() -> None:
         with pytest.raises(lightwave.NotFound):
             twin.cube("pod-0/cube-99")
         with pytest.raises(lightwave.InvalidInput, match="after: cannot be combined with since"):
-            twin.subscribe(since="2h", after="pod-0:3")
+            twin.subscribe(since="-2h", after="pod-0:3")
 
 
 @pytest.mark.parametrize("wrong", [{"status": "gone"}, {"id": 3}])

@@ -12,8 +12,9 @@ from services.gateway.http.route_options import RouteOptions
 from services.gateway.runtime_ports import PastPort, TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
+from shared.basics.time_grammar import POINTS_ALLOWED
 
-Moment = Annotated[str | None, Query(description="-2h, 5d3h, 3d02:15:04, 432000000us, or a message id")]
+Moment = Annotated[str | None, Query(description=POINTS_ALLOWED)]
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:

@@ -9,6 +9,7 @@ from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions
 from services.gateway.metrics.goodput_report import SPANS_MAX, goodput_report
 from services.gateway.runtime_ports import TwinPorts
+from shared.basics.time_grammar import POINTS_ALLOWED
 
 Fabric = Annotated[
     str | None,
@@ -17,8 +18,8 @@ Fabric = Annotated[
 Since = Annotated[
     str | None,
     Query(
-        description="start, rounded down to the hour, by owner and slice to the day: a duration before "
-        "now like 30s, 15m, 2h or 1d12h, or a time like 3d02:15:04; default the start of the twin"
+        description=f"start, rounded down to the hour, by owner and slice to the day: {POINTS_ALLOWED}; "
+        "default the start of the twin"
     ),
 ]
 Spans = Annotated[

@@ -24,11 +24,12 @@ from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message_json
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
+from shared.basics.time_grammar import POINTS_ALLOWED
 
 Limit = Annotated[int | None, Query(ge=1, le=history.EVENTS_MAX, description="maximum number of messages")]
 Since = Annotated[
     str | None,
-    Query(description="a duration before now like 30s, 15m, 2h or 1d12h, or a time like 3d02:15:04"),
+    Query(description=f"{POINTS_ALLOWED}; a start before the twin's start is the twin's start"),
 ]
 Until = Annotated[str | None, Query(description="the last time, inclusive, in the same format")]
 SinceUs = Annotated[int | None, Query(ge=0, le=COUNT_MAX)]

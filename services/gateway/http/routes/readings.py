@@ -14,6 +14,7 @@ from services.gateway.runtime_ports import TwinPorts
 from services.gateway.telemetry.module_readings import module_samples, reading_rows
 from services.gateway.telemetry.ocs_readings import ocs_reading_rows, ocs_samples
 from shared.basics.errors import InvalidInput
+from shared.basics.time_grammar import POINTS_ALLOWED
 
 Fabric = Annotated[str | None, Query(description="only of this fabric")]
 Sort = Annotated[
@@ -22,10 +23,7 @@ Sort = Annotated[
 Limit = Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="maximum number of rows; default all")]
 Since = Annotated[
     str | None,
-    Query(
-        description="a duration before now like 30s, 15m, 2h or 1d12h, or a time like 3d02:15:04; "
-        "default all stored samples"
-    ),
+    Query(description=f"{POINTS_ALLOWED}; default all stored samples"),
 ]
 OcsSort = Annotated[
     str | None, Query(description="sort by these columns, descending with a leading -: `-mirror_error_urad`")

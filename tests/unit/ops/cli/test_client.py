@@ -236,8 +236,8 @@ def test_requests_are_sent_as_typed() -> None:
             "severity": None,
             "onset_s": None,
         }
-        lightwave("events", "--since", "90m", "--type", "Tick", "--limit", "5", url=twin.url)
-        assert twin.asked[-1].query == "type=Tick&since=90m&limit=5"
+        lightwave("events", "--since", "-90m", "--type", "Tick", "--limit", "5", url=twin.url)
+        assert twin.asked[-1].query == "type=Tick&since=-90m&limit=5"
         lightwave("clock", "speed", "1e3", url=twin.url)
         assert json.loads(twin.asked[-1].body) == {"speed": 1000.0}
 
@@ -505,14 +505,14 @@ def ids(done: subprocess.CompletedProcess[str]) -> list[int]:
 @pytest.mark.parametrize(
     ("words", "answers", "links", "shown", "sentence"),
     [
-        ("--since 1d", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4, 5], ""),
-        ("--since 1d --limit 4", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4], ""),
+        ("--since -1d", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4, 5], ""),
+        ("--since -1d --limit 4", [events(1, 2, 3), events(4, 5)], [NEXT], [1, 2, 3, 4], ""),
         ("--limit 4", [events(4, 5, 6), events(1, 2, 3)], [PREVIOUS], [3, 4, 5, 6], ""),
         ("", [events(*range(100))], [PREVIOUS], list(range(100)), NEWEST),
         ("--for pod-0/ocs-1", [events(*range(100))], [PREVIOUS], list(range(100)), NEWEST),
         ("--no-ticks", [events(*range(100))], [""], list(range(100)), ""),
         (
-            "--since 1d",
+            "--since -1d",
             [events(*range(n, n + 50_000)) for n in (0, 50_000)],
             [NEXT, NEXT],
             list(range(100_000)),
@@ -535,7 +535,7 @@ def test_a_list_is_followed_over_its_pages(
 def test_a_list_does_not_lead_elsewhere() -> None:
     links = {EVENTS: ['<http://127.0.0.1:1/v1/events?a=b>; rel="next"']}
     with answering({EVENTS: [events(1)]}, links=links) as twin:
-        done = lightwave("events", "--since", "1d", url=twin.url)
+        done = lightwave("events", "--since", "-1d", url=twin.url)
     check(done, UNREACHABLE, "the next page of its list is 'http://127.0.0.1:1/v1/events?a=b'")
 
 

@@ -122,16 +122,16 @@ def test_a_stream_begins_at_the_end_and_gives_what_comes(twin: DrivenTwin, serve
 
 def test_a_stream_continues_after_the_last_event_that_was_seen(twin: DrivenTwin, served: Served) -> None:
     messages = twin.messages()
-    with served.stream("?since=1000d") as answer:
+    with served.stream("?since=-1000d") as answer:
         seen = events(answer, 3)
-    with served.stream("?since=1000d", **{"Last-Event-ID": seen[-1][0]}) as answer:
+    with served.stream("?since=-1000d", **{"Last-Event-ID": seen[-1][0]}) as answer:
         rest = events(answer, len(messages) - 3)
     assert [message for _, message in seen + rest] == messages
     assert [place for place, _ in seen + rest] == [f"pod-0:{n}" for n in range(len(messages))]
 
 
 def test_a_stream_of_one_type_of_another_fabric(twin: DrivenTwin, served: Served) -> None:
-    with served.stream("?fabric=pod-1&type=CubeDrained&since=1000d") as answer:
+    with served.stream("?fabric=pod-1&type=CubeDrained&since=-1000d") as answer:
         drain(twin, "pod-1/cube-3")
         drain(twin, "pod-1/cube-3", back=True)
         drain(twin, "pod-1/cube-5")
@@ -165,12 +165,12 @@ def test_an_id_that_is_none_is_refused(twin: DrivenTwin, last: str) -> None:
 def test_a_stream_of_what_is_about_a_thing_and_follows_from_a_message(
     twin: DrivenTwin, served: Served
 ) -> None:
-    with served.stream("?for=pod-0/cube-6&since=1000d&ticks=false") as answer:
+    with served.stream("?for=pod-0/cube-6&since=-1000d&ticks=false") as answer:
         drain(twin, "pod-0/cube-5")
         drain(twin, "pod-0/cube-6")
         found = [message for _, message in events(answer, 2)]
         assert [message["type"] for message in found] == ["DrainCube", "CubeDrained"]
-    with served.stream(f"?cause={found[0]['id']}&since=1000d") as answer:
+    with served.stream(f"?cause={found[0]['id']}&since=-1000d") as answer:
         assert events(answer, 1)[0][1] == found[1]
     drain(twin, "pod-0/cube-5", back=True)
     drain(twin, "pod-0/cube-6", back=True)
@@ -200,7 +200,7 @@ def test_a_long_past_is_read_in_parts(
 ) -> None:
     monkeypatch.setattr(tail, "BATCH_MAX", 7)
     messages = twin.messages("pod-1")
-    with served.stream("?fabric=pod-1&since=1000d") as answer:
+    with served.stream("?fabric=pod-1&since=-1000d") as answer:
         assert [message for _, message in events(answer, len(messages))] == messages
 
 
@@ -306,7 +306,7 @@ def test_streams_share_their_looks_and_what_they_read(
 
 def test_the_server_ends_with_a_stream_open(twin: DrivenTwin) -> None:
     served = Served(twin)
-    with served.stream("?since=1000d") as answer:
+    with served.stream("?since=-1000d") as answer:
         events(answer, 1)
         served.end()
 
@@ -345,7 +345,7 @@ def test_since_and_type_find_their_place_without_reading_the_whole_log(
 
     monkeypatch.setattr(twin.logs._of("pod-0"), "lines", counted)
     now_us = twin.clock.show().now_us
-    recent = client.get("/v1/events?since=6h").json()
+    recent = client.get("/v1/events?since=-6h").json()
     assert [*map(as_logged, recent)] == [m for m in whole if m["at_us"] >= now_us - 6 * 3_600_000_000]
     assert decoded < len(recent) + 2_000
     decoded = 0

@@ -27,7 +27,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     driven.advance(2)
     assert client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20}).status_code == 200
     driven.advance(2)
-    queries = ("by=pod", "by=slice&since=1h", "by=owner", "by=tier&fabric=pod-9", "by=tier&spans=120")
+    queries = ("by=pod", "by=slice&since=-1h", "by=owner", "by=tier&fabric=pod-9", "by=tier&spans=120")
     yield {query: client.get(f"/v1/goodput?{query}") for query in queries}
     driven.close()
 
@@ -64,7 +64,7 @@ def test_rows_name_owner_and_tier(answers: Answers) -> None:
     assert rows[2][:4] == ["(no", "slice)", "-", "896.0"]
     rows = [
         line.split()
-        for line in said(answers, "by=slice&since=1h", "--by", "slice", "--since", "1h").splitlines()[4:]
+        for line in said(answers, "by=slice&since=-1h", "--by", "slice", "--since", "-1h").splitlines()[4:]
     ]
     assert rows[0][:4] == ["SLICE", "OWNER", "TIER", "CHIP-HOURS"]
     assert rows[1][:2] == ["pod-0/slice-0", "operator"]
@@ -91,7 +91,7 @@ def test_a_missing_object_is_reported(answers: Answers) -> None:
     ("words", "sentence"),
     [
         (["--by", "rack"], "no grouping 'rack'; must be one of pod, owner, slice, tier"),
-        (["--since", "soon"], "'soon' is not a valid time; must be a time back from now"),
+        (["--since", "soon"], "'soon' is not a valid time; must be a duration before now"),
         (
             ["--by", "owner", "-o", "html"],
             "--by owner cannot be combined with -o html, which draws pods over time",

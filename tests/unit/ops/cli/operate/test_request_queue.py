@@ -204,9 +204,9 @@ def test_a_wait_for_a_missing_object_or_unknown_state_fails_at_once() -> None:
         ("history cube-3/+y/7", "cube-3/+y/7", "/v1/events?for=NAME&ticks=false&limit=10000"),
         ("events --for slice-3", "slice-3", "/v1/events?for=NAME&limit=100"),
         (
-            "events --for slice-3 -f --since 1h --fabric a",
+            "events --for slice-3 -f --since -1h --fabric a",
             "slice-3",
-            "/v1/events/stream?for=NAME&since=1h&fabric=a",
+            "/v1/events/stream?for=NAME&since=-1h&fabric=a",
         ),
     ],
 )
