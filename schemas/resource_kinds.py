@@ -72,12 +72,14 @@ CellFormat = Literal[
 @dataclass(frozen=True, slots=True)
 class Column(Generic[RowT]):
     """A column of a table: its heading, the value of a row, and how to show it. With `only_if`, a table has
-    the column if that is true of one of its rows."""
+    the column if that is true of one of its rows. A narrow terminal shows a `wide` column only with
+    `-o wide`."""
 
     heading: str
     value: Callable[[RowT], object]
     format: CellFormat = "plain"
     only_if: Callable[[RowT], bool] | None = None
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ class ResourceKind(Generic[RowT]):
     - `parts` are the kinds of parts that it can be in a fabric's plant, which knows its names; empty for what
       is not hardware.
     - `columns` are those of its table, the name first.
-    - `state_field` is the field of its state.
+    - `state_field` is the field of its state. `is_finished` tells whether a row is only history: a terminal
+      leaves such rows out unless the user asks for all of them.
     """
 
     word: str
@@ -100,6 +103,7 @@ class ResourceKind(Generic[RowT]):
     parts: tuple[str, ...]
     columns: tuple[Column[RowT], ...]
     state_field: str = "state"
+    is_finished: Callable[[RowT], bool] | None = None
 
 
 PPM = 1_000_000
@@ -156,10 +160,10 @@ FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
     parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
-        Column("KIND", lambda row: row.kind),
-        Column("SITE", lambda row: row.site),
+        Column("KIND", lambda row: row.kind, wide=True),
+        Column("SITE", lambda row: row.site, wide=True),
         Column("STATE", lambda row: "alive" if row.retired_us is None else "retired"),
-        Column("TIME", lambda row: row.now_us, "time"),
+        Column("TIME", lambda row: row.now_us, "time", wide=True),
         Column(
             "CUBES", lambda row: None if row.cubes is None else (row.healthy, row.cubes), "ratio", _is_pod
         ),
@@ -169,23 +173,24 @@ FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
             "ratio",
             _is_network,
         ),
-        Column("OCS", lambda row: (row.ocs - row.ocs_down, row.ocs) if row.ocs else None, "ratio"),
-        Column("LINKS", _links_up, "ratio"),
+        Column("OCS", lambda row: (row.ocs - row.ocs_down, row.ocs) if row.ocs else None, "ratio", wide=True),
+        Column("LINKS", _links_up, "ratio", wide=True),
         Column("RUNNING", lambda row: row.slices and row.slices.running, only_if=_is_pod),
         Column("DEGRADED", lambda row: row.slices and row.slices.degraded, only_if=_is_pod),
-        Column("RECOVERING", lambda row: row.slices and row.slices.recovering, only_if=_is_pod),
+        Column("RECOVERING", lambda row: row.slices and row.slices.recovering, only_if=_is_pod, wide=True),
         Column("QUEUED", lambda row: row.slices and row.slices.queued, only_if=_is_pod),
-        Column("WAIT-MEDIAN", lambda row: row.waits and row.waits.median_us, "span", _is_pod),
-        Column("WAIT-P95", lambda row: row.waits and row.waits.p95_us, "span", _is_pod),
+        Column("WAIT-MEDIAN", lambda row: row.waits and row.waits.median_us, "span", _is_pod, wide=True),
+        Column("WAIT-P95", lambda row: row.waits and row.waits.p95_us, "span", _is_pod, wide=True),
         Column("USED", lambda row: row.utilisation_now, "share", _is_pod),
-        Column("USED-MEAN", lambda row: row.utilisation, "share", _is_pod),
+        Column("USED-MEAN", lambda row: row.utilisation, "share", _is_pod, wide=True),
         Column("SERVED", lambda row: row.network and row.network.served, "fine-share", _is_network),
-        Column("USE", lambda row: row.network and row.network.use, "share", _is_network),
-        Column("TRANSIT", lambda row: row.network and row.network.transit, "share", _is_network),
-        Column("REWIRING", lambda row: row.network and row.network.rewiring, only_if=_is_network),
+        Column("USE", lambda row: row.network and row.network.use, "share", _is_network, wide=True),
+        Column("TRANSIT", lambda row: row.network and row.network.transit, "share", _is_network, wide=True),
+        Column("REWIRING", lambda row: row.network and row.network.rewiring, only_if=_is_network, wide=True),
         Column("FAULTS", lambda row: row.faults_active),
-        Column("REPAIRS", lambda row: row.repairs.queued + row.repairs.begun + row.repairs.tested),
+        Column("REPAIRS", lambda row: row.repairs.queued + row.repairs.begun + row.repairs.tested, wide=True),
     ),
+    is_finished=lambda row: row.retired_us is not None,
 )
 OCS: "ResourceKind[OcsRow]" = ResourceKind(
     "ocs",
@@ -197,7 +202,7 @@ OCS: "ResourceKind[OcsRow]" = ResourceKind(
         Column("NAME", lambda row: row.name),
         Column("STATE", lambda row: row.state),
         Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits_wanted), "ratio"),
-        Column("RADIX", lambda row: row.radix),
+        Column("RADIX", lambda row: row.radix, wide=True),
         Column("PARTS-DOWN", lambda row: row.parts_down, "list"),
         Column("PORTS-DOWN", lambda row: row.ports_down, "list"),
         Column("SPARES", lambda row: row.spares_left, "ratio"),
@@ -214,11 +219,11 @@ CUBES: "ResourceKind[CubeRow]" = ResourceKind(
         Column("NAME", lambda row: row.name),
         Column("HEALTH", lambda row: row.health),
         Column("DRAINED", lambda row: "draining" if row.draining else row.drained),
-        Column("HOSTS-DOWN", lambda row: row.hosts_down),
+        Column("HOSTS-DOWN", lambda row: row.hosts_down, wide=True),
         Column("CHIPS-USED", lambda row: row.chips_used),
         Column("SLICES", lambda row: [local_part(name) for name in row.slices], "list"),
         Column("REASONS", _cube_troubles, "list"),
-        Column("CHANGED", lambda row: row.changed_us, "time"),
+        Column("CHANGED", lambda row: row.changed_us, "time", wide=True),
     ),
     state_field="health",
 )
@@ -243,11 +248,11 @@ LINKS: "ResourceKind[LinkRow]" = ResourceKind(
     columns=(
         Column("NAME", lambda row: row.name),
         Column("STATE", lambda row: row.state),
-        Column("CONDITION", lambda row: row.condition),
+        Column("CONDITION", lambda row: row.condition, wide=True),
         Column("FAR-END", lambda row: row.far_end),
-        Column("LOSS-DB", lambda row: row.loss_db, "loss-db"),
+        Column("LOSS-DB", lambda row: row.loss_db, "loss-db", wide=True),
         Column("BER", lambda row: row.ber, "ber"),
-        Column("OCS", lambda row: row.ocs),
+        Column("OCS", lambda row: row.ocs, wide=True),
         Column("SLICE", lambda row: row.slice),
     ),
 )
@@ -263,19 +268,22 @@ SLICES: "ResourceKind[SliceRow]" = ResourceKind(
         Column("OWNER", lambda row: row.owner),
         Column("TIER", lambda row: row.tier),
         Column("SHAPE", lambda row: f"{row.shape}_T" if row.twisted else row.shape),
-        Column("CHIPS", lambda row: row.chips),
-        Column("CUBES", lambda row: len(row.cubes)),
-        Column("PRIORITY", lambda row: row.priority),
-        Column("LINKS-DOWN", lambda row: row.links_down),
-        Column("LINKS-DEGRADED", lambda row: row.links_degraded),
-        Column("SWAPS", lambda row: row.swaps),
-        Column("RESTARTS", lambda row: row.restarts),
+        Column("CHIPS", lambda row: row.chips, wide=True),
+        Column("CUBES", lambda row: len(row.cubes), wide=True),
+        Column("PRIORITY", lambda row: row.priority, wide=True),
+        Column("LINKS-DOWN", lambda row: row.links_down, wide=True),
+        Column("LINKS-DEGRADED", lambda row: row.links_degraded, wide=True),
+        Column("SWAPS", lambda row: row.swaps, wide=True),
+        Column("RESTARTS", lambda row: row.restarts, wide=True),
         Column("WAITED", lambda row: row.waited_us, "span"),
         Column("RAN", lambda row: row.ran_us, "span"),
-        Column("LEFT", lambda row: row.left_us, "span"),
-        Column("JOB", lambda row: row.job, only_if=lambda row: row.job is not None),
-        Column("REASON", lambda row: (row.queue_position, row.reason, row.promised_us), "queue-reason"),
+        Column("LEFT", lambda row: row.left_us, "span", wide=True),
+        Column("JOB", lambda row: row.job, only_if=lambda row: row.job is not None, wide=True),
+        Column(
+            "REASON", lambda row: (row.queue_position, row.reason, row.promised_us), "queue-reason", wide=True
+        ),
     ),
+    is_finished=lambda row: row.state in ("completed", "evicted", "refused"),
 )
 FAULTS: "ResourceKind[FaultRow]" = ResourceKind(
     "faults",
@@ -290,9 +298,10 @@ FAULTS: "ResourceKind[FaultRow]" = ResourceKind(
         Column("STATE", lambda row: row.state),
         Column("INJECTED", lambda row: row.injected),
         Column("LASTED", lambda row: (row.began_us, row.ended_us), "elapsed"),
-        Column("LEFT", lambda row: row.expires_us if row.state == "active" else None, "remaining"),
-        Column("HOW", lambda row: row.how),
+        Column("LEFT", lambda row: row.expires_us if row.state == "active" else None, "remaining", wide=True),
+        Column("HOW", lambda row: row.how, wide=True),
     ),
+    is_finished=lambda row: row.state == "ended",
 )
 REPAIRS: "ResourceKind[RepairRow]" = ResourceKind(
     "repairs",
@@ -302,16 +311,17 @@ REPAIRS: "ResourceKind[RepairRow]" = ResourceKind(
     parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
-        Column("KIND", lambda row: row.kind),
+        Column("KIND", lambda row: row.kind, wide=True),
         Column("TARGET", lambda row: row.target),
         Column("WORK", lambda row: row.work),
         Column("STATE", lambda row: row.state),
-        Column("INEFFECTIVE", lambda row: row.ineffective),
-        Column("TECHNICIAN", lambda row: row.technician),
+        Column("INEFFECTIVE", lambda row: row.ineffective, wide=True),
+        Column("TECHNICIAN", lambda row: row.technician, wide=True),
         Column("WAITED", _repair_wait_us, "elapsed"),
         Column("WORKED", lambda row: (row.began_us, row.ended_us), "elapsed"),
-        Column("VERDICT", lambda row: row.verdict),
+        Column("VERDICT", lambda row: row.verdict, wide=True),
     ),
+    is_finished=lambda row: row.state in ("completed", "cancelled", "failed"),
 )
 VERDICTS: "ResourceKind[VerdictRow]" = ResourceKind(
     "verdicts",
@@ -323,14 +333,15 @@ VERDICTS: "ResourceKind[VerdictRow]" = ResourceKind(
         Column("NAME", lambda row: row.name),
         Column("KIND", lambda row: row.kind),
         Column("TARGET", lambda row: row.target),
-        Column("WORK", lambda row: row.work),
-        Column("BATCH", _batch_text),
+        Column("WORK", lambda row: row.work, wide=True),
+        Column("BATCH", _batch_text, wide=True),
         Column("CONFIDENCE", lambda row: row.confidence, "whole-share"),
         Column("STATE", lambda row: row.state),
-        Column("GIVEN", lambda row: row.given_us, "time"),
-        Column("ENDED", lambda row: row.ended_us, "time"),
-        Column("EVIDENCE", lambda row: row.evidence),
+        Column("GIVEN", lambda row: row.given_us, "time", wide=True),
+        Column("ENDED", lambda row: row.ended_us, "time", wide=True),
+        Column("EVIDENCE", lambda row: row.evidence, wide=True),
     ),
+    is_finished=lambda row: row.state != "open",
 )
 
 BLOCKS: "ResourceKind[BlockRow]" = ResourceKind(
@@ -345,14 +356,14 @@ BLOCKS: "ResourceKind[BlockRow]" = ResourceKind(
         Column("GBPS", lambda row: row.generation_gbps),
         Column("UPLINKS", lambda row: row.uplinks),
         Column("POD", lambda row: row.pod),
-        Column("CUSTOMER", lambda row: row.customer),
-        Column("TRUNKS", lambda row: row.trunks),
+        Column("CUSTOMER", lambda row: row.customer, wide=True),
+        Column("TRUNKS", lambda row: row.trunks, wide=True),
         Column("LINKS", lambda row: (row.links, row.wired), "ratio"),
-        Column("SENDS-GBPS", lambda row: row.sends_gbps, "gbps"),
-        Column("RECEIVES-GBPS", lambda row: row.receives_gbps, "gbps"),
+        Column("SENDS-GBPS", lambda row: row.sends_gbps, "gbps", wide=True),
+        Column("RECEIVES-GBPS", lambda row: row.receives_gbps, "gbps", wide=True),
         Column("USE", lambda row: row.use, "share"),
         Column("BUNDLES-DOWN", lambda row: [last_part(name) for name in row.bundles_down], "list"),
-        Column("CHANGED", lambda row: row.changed_us, "time"),
+        Column("CHANGED", lambda row: row.changed_us, "time", wide=True),
     ),
 )
 TRUNKS: "ResourceKind[TrunkRow]" = ResourceKind(
@@ -366,13 +377,13 @@ TRUNKS: "ResourceKind[TrunkRow]" = ResourceKind(
         Column("STATE", lambda row: row.state),
         Column("LINKS", lambda row: row.links),
         Column("WIRED", lambda row: row.wired),
-        Column("RATE-GBPS", lambda row: row.rate_gbps),
+        Column("RATE-GBPS", lambda row: row.rate_gbps, wide=True),
         Column("CARRIES-GBPS", lambda row: row.carries_gbps, "gbps"),
-        Column("OUT-GBPS", lambda row: row.out_gbps, "gbps"),
-        Column("BACK-GBPS", lambda row: row.back_gbps, "gbps"),
+        Column("OUT-GBPS", lambda row: row.out_gbps, "gbps", wide=True),
+        Column("BACK-GBPS", lambda row: row.back_gbps, "gbps", wide=True),
         Column("USE-OUT", lambda row: row.use_out, "share"),
         Column("USE-BACK", lambda row: row.use_back, "share"),
-        Column("CHANGED", lambda row: row.changed_us, "time"),
+        Column("CHANGED", lambda row: row.changed_us, "time", wide=True),
     ),
 )
 DEMANDS: "ResourceKind[DemandRow]" = ResourceKind(
@@ -399,8 +410,8 @@ REWIRINGS: "ResourceKind[RewiringRow]" = ResourceKind(
     columns=(
         Column("NAME", lambda row: row.name),
         Column("STATE", lambda row: row.state),
-        Column("REASON", lambda row: row.reason),
-        Column("APPROVAL", lambda row: row.approval),
+        Column("REASON", lambda row: row.reason, wide=True),
+        Column("APPROVAL", lambda row: row.approval, wide=True),
         Column("CIRCUITS", lambda row: row.circuits),
         Column("DONE", lambda row: (row.stages_done, row.stages), "ratio"),
         Column("USE", lambda row: _changed_share(row, row.use_ppm, row.use_then_ppm), "share-change"),
@@ -408,15 +419,17 @@ REWIRINGS: "ResourceKind[RewiringRow]" = ResourceKind(
             "TRANSIT",
             lambda row: _changed_share(row, row.transit_ppm, row.transit_then_ppm),
             "share-change",
+            wide=True,
         ),
-        Column("PLANNED", lambda row: row.planned_us, "time"),
-        Column("TAKES", lambda row: row.takes_us, "span"),
-        Column("TOOK", lambda row: (row.begun_us, row.ended_us), "elapsed"),
-        Column("ENDS", lambda row: row.ends_us, "time"),
-        Column("WAITS-FOR", lambda row: row.waits_for),
+        Column("PLANNED", lambda row: row.planned_us, "time", wide=True),
+        Column("TAKES", lambda row: row.takes_us, "span", wide=True),
+        Column("TOOK", lambda row: (row.begun_us, row.ended_us), "elapsed", wide=True),
+        Column("ENDS", lambda row: row.ends_us, "time", wide=True),
+        Column("WAITS-FOR", lambda row: row.waits_for, wide=True),
         Column("OUTCOME", lambda row: row.outcome),
-        Column("BECAUSE", lambda row: row.ended_because),
+        Column("BECAUSE", lambda row: row.ended_because, wide=True),
     ),
+    is_finished=lambda row: row.state == "ended",
 )
 RACKS: "ResourceKind[RackRow]" = ResourceKind(
     "racks",
@@ -442,7 +455,7 @@ BUNDLES: "ResourceKind[BundleRow]" = ResourceKind(
     columns=(
         Column("NAME", lambda row: row.name),
         Column("STATE", lambda row: row.state),
-        Column("BLOCK", lambda row: local_part(row.block)),
+        Column("BLOCK", lambda row: local_part(row.block), wide=True),
         Column("RACK", lambda row: local_part(row.rack)),
         Column("FIBRES", lambda row: row.fibres),
         Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits), "ratio"),

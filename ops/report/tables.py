@@ -1,19 +1,30 @@
 """Tables as kubectl prints them: aligned columns, upper-case headers, no boxes."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ops.report.safe_text import one_line
+from ops.report.table_style import current_style
 
 Table = tuple[Sequence[str], list[Sequence[object]]]
 """(headers, rows)."""
 
 
-def text_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Format rows as columns separated by three spaces."""
-    cells = [[*headers], *[[_cell(value) for value in row] for row in rows]]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(headers))]
-    return "\n".join(table_line(row, widths) for row in cells)
+def text_table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    wide_only: Collection[str] = (),
+    *,
+    indent: int = 0,
+    as_list: bool = False,
+) -> str:
+    """Format rows as columns separated by three spaces, each line indented.
+
+    On a terminal the table fits its width: the columns `wide_only` are left out, text is cut with `…`, and a
+    single row that does not fit, or that is wanted `as_list`, is a list with one line for each column.
+    """
+    cells = [[_cell(value) for value in row] for row in rows]
+    return current_style().lay_out([*headers], cells, wide_only, indent=indent, as_list=as_list)
 
 
 def table_line(cells: Sequence[object], widths: Sequence[int]) -> str:

@@ -12,6 +12,8 @@ from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from ops.cli.common.param_types import unknown_word_text
+from ops.cli.common.table_options import add_table_options, has_tables, take_table_style
+from ops.report.table_style import styled
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 
@@ -47,11 +49,18 @@ class HelpCommand(TyperCommand):
 
     The twin names a parameter of its API: `at '9d': is in the future`, or `at: '9d' is not allowed`. If the
     value is that of an option of the same name, the error names the option: `--at '9d': is in the future`.
+    A command that prints tables also has the options of `ops.cli.common.table_options`.
     """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if has_tables(self.params):
+            add_table_options(self.params)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with styled(take_table_style(ctx.params)):
+                return super().invoke(ctx)
         except InvalidInput as error:
             error.args = (self._with_option(str(error), ctx),)
             raise

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 EVENT_HEADERS = ("TIME", "ID", "TYPE", "CAUSE", "WHAT")
 
 
-def event_rows(messages: "Sequence[LogMessage]") -> str:
-    """Messages of the log as a table."""
+def event_rows(messages: "Sequence[LogMessage]", indent: int = 0) -> str:
+    """Messages of the log as a table. A terminal that is too narrow shows no causes."""
     if not messages:
-        return "no events"
-    return text_table(EVENT_HEADERS, [event_row(message) for message in messages])
+        return f"{' ' * indent}no events"
+    rows = [event_row(message) for message in messages]
+    return text_table(EVENT_HEADERS, rows, ("CAUSE",), indent=indent)
 
 
 def event_row(message: "LogMessage") -> list[object]:

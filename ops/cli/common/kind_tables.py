@@ -3,16 +3,30 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ops.report.tables import Table, display_value
+from ops.report.table_style import current_style
+from ops.report.tables import Table, display_value, text_table
 from schemas.resource_kinds import CellFormat, ResourceKind, RowT
 from shared.basics.field_text import format_gbps
 from shared.basics.time_format import format_duration, format_time
 
 
+def kind_table(
+    kind: ResourceKind[RowT], rows: Sequence[RowT], now_us: int, *, indent: int = 0, as_list: bool = False
+) -> str:
+    """The table of some resources of one kind at `now_us` of simulated time, as text; see `text_table`."""
+    wide_only = {column.heading for column in kind.columns if column.wide}
+    return text_table(*table_of(kind, rows, now_us), wide_only, indent=indent, as_list=as_list)
+
+
 def table_of(kind: ResourceKind[RowT], rows: Sequence[RowT], now_us: int) -> Table:
     """The table of some resources of one kind at `now_us` of simulated time, without the columns that none of
-    them has."""
-    columns = [column for column in kind.columns if column.only_if is None or any(map(column.only_if, rows))]
+    them has, unless the user chose them."""
+    chosen = current_style().columns
+    columns = [
+        column
+        for column in kind.columns
+        if column.only_if is None or column.heading in chosen or any(map(column.only_if, rows))
+    ]
     cells: list[Sequence[object]] = [
         [_cell(column.format, column.value(row), now_us) for column in columns] for row in rows
     ]

@@ -59,7 +59,9 @@ SiteFiles = Annotated[
 
 WideOutput = Annotated[
     Literal["table", "wide", "json", "yaml"],
-    typer.Option("-o", "--output", help="output format; wide adds the module readings of links"),
+    typer.Option(
+        "-o", "--output", help="output format; wide shows all columns, and of links what their modules read"
+    ),
 ]
 OutputOption = Annotated[Form, typer.Option("-o", "--output", help="output format")]
 PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="output format; html draws a page")]

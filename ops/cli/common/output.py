@@ -9,12 +9,17 @@ from typing import Any, Literal
 
 import typer
 
-from ops.report.safe_text import escape_control
+from ops.cli.common.table_options import check_columns
+from ops.report.safe_text import escape_control, one_line
+from ops.report.table_style import TableStyle, current_style
+from shared.basics.errors import InvalidInput
 
 Form = Literal["table", "json", "yaml"]
 PageForm = Literal["table", "json", "yaml", "html"]
 """The output formats, with an HTML page."""
 
+NAME_FIELDS = ("name", "id", "key")
+"""Fields of an object that `-o name` prints, the preferred one first."""
 WATCH_S = 1.0
 CLEAR = "\x1b[H\x1b[2J"
 """Terminal codes: move the cursor home and clear the screen."""
@@ -28,23 +33,54 @@ def render(content: Any, form: Form, table: Callable[[], str]) -> str:
         from ops.report.yaml_writer import yaml_text
 
         return yaml_text(content)
-    return escape_control(table())
+    style = current_style()
+    text = escape_control(table())
+    check_columns(style)
+    return _names(content, style) if style.names_only else style.wrapped(text)
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print text with control characters escaped, on stdout or stderr."""
-    typer.echo(escape_control(text), err=to_stderr)
+    """Print text with control characters escaped, on stdout or stderr. On stdout, states in tables may have
+    colours."""
+    escaped = escape_control(text)
+    typer.echo(escaped if to_stderr else current_style().shown(escaped), err=to_stderr, color=_colours())
 
 
 def show(content: Any, form: Form, table: Callable[[], str]) -> None:
     """Print the content in one of the three formats."""
-    echo(render(content, form, table))
+    text = render(content, form, table)
+    if text or not current_style().names_only:
+        echo(text)
+
+
+def _colours() -> bool | None:
+    """Tells click to keep colours in a pipe, if they are wanted."""
+    return True if current_style().colour else None
+
+
+def _names(content: Any, style: TableStyle) -> str:
+    """The name of each object of the content, one a line; else the first columns of its tables.
+
+    Raise InvalidInput if the content has no names.
+    """
+    rows = content if isinstance(content, list) else [content]
+    for field in NAME_FIELDS:
+        found = [_field(row, field) for row in rows]
+        if rows and all(isinstance(name, str | int) for name in found):
+            return "\n".join(one_line(str(name)) for name in found)
+    if not style.names and rows:
+        raise InvalidInput("-o name: the output has no names")
+    return "\n".join(style.names)
+
+
+def _field(row: Any, field: str) -> object:
+    return row.get(field) if isinstance(row, dict) else getattr(row, field, None)
 
 
 def write_or_print(text: str, out: Path | None) -> None:
     """Print the text unchanged, because it may be a page, or write it to a file and report that."""
     if out is None:
-        typer.echo(text)
+        typer.echo(current_style().shown(text), color=_colours())
     else:
         out.write_text(f"{text}\n", encoding="utf-8")
         echo(f"written to {out}", to_stderr=True)
@@ -71,9 +107,13 @@ def json_line(content: Any) -> str:
 def watch_loop(look: Callable[[], str], watch: bool) -> None:
     """Print what a look gives once, or every second until Ctrl-C; on a terminal each replaces the last."""
     if not watch:
-        echo(look())
+        text = look()
+        if text or not current_style().names_only:
+            echo(text)
         return
     while True:
-        text = look()
-        typer.echo(CLEAR + text if sys.stdout.isatty() else text)
+        style = current_style()
+        style.lines.clear()
+        text = style.shown(look())
+        typer.echo(CLEAR + text if sys.stdout.isatty() else text, color=_colours())
         time.sleep(WATCH_S)

@@ -9,7 +9,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import event_rows
-from ops.cli.common.kind_tables import table_of
+from ops.cli.common.kind_tables import kind_table
 from ops.cli.common.name_completion import NameParam, expand_name
 from ops.cli.common.options import At, OutputOption, Watch, WideOutput
 from ops.cli.common.output import Form, render, watch_loop
@@ -25,8 +25,9 @@ from ops.cli.look.reading_tables import NO_ORDER, lane_rows, split_link_order, w
 from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client, escape_path, row_path, rows_path
 from ops.report.light_path_text import patched_port
-from ops.report.tables import display_value, setting_text, text_table
-from schemas.resource_kinds import KINDS, ResourceKind, RowT, kind_by_name_form
+from ops.report.table_style import current_style
+from ops.report.tables import count_text, display_value, setting_text, text_table
+from schemas.resource_kinds import FABRICS, KINDS, ResourceKind, RowT, kind_by_name_form
 from shared.basics.errors import NotFound
 from shared.basics.field_text import format_percent
 from shared.basics.json_types import JsonObject, JsonValue
@@ -132,6 +133,9 @@ def get(
     top: Annotated[
         int | None, typer.Option(min=1, max=TOP_MAX, metavar="N", help="show only the first N")
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="on a terminal, show finished objects as well; a pipe has all")
+    ] = False,
     at: At = None,
     output: WideOutput = "table",
     watch: Watch = False,
@@ -140,28 +144,40 @@ def get(
 
     --where and --sort take the fields of `-o json`. A heading works if it is the name of a field, such as
     USE-OUT. Names may omit their fabric. `null` means no value.
+
+    A terminal shows the columns that fit, and one object as a list. It leaves out finished objects: slices,
+    faults, repairs, verdicts, rewirings and fabrics that are over. WAIT-MEDIAN and WAIT-P95 of fabrics are of
+    the production and research slices in the queue, not of filler.
     """
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")
     query = {"fabric": fabric, "sort": sort, "limit": top} | values_by_field(state, where)
     order = split_link_order(query, is_wide=output == "wide") if kind == "links" else NO_ORDER
-    if output == "wide" and kind != "links":
-        raise click.UsageError(f"-o wide: only `get links` has it, not `get {kind}`")
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client(at=at)
     resources = KINDS[kind]
     path = row_path(resources, expand_name(client, name)) if name is not None else None
     form: Form = "table" if output == "wide" else output
-    table = partial(wide_table, order=order) if output == "wide" else partial(_table, kind=resources)
+    is_of_modules = output == "wide" and kind == "links"
+    of_kind = partial(_table, kind=resources, is_one=name is not None)
+    table = partial(wide_table, order=order) if is_of_modules else of_kind
+    hides_some = current_style().on_terminal and not (every or state or where)
+    is_hidden = resources.is_finished if hides_some else None
+    if is_hidden is not None:
+        query["limit"] = None
 
     def look() -> str:
         if path is not None:
             row = client.resource(path, "name")
             return render(row, form, lambda: table(client, [row]))
         rows = client.rows(rows_path(resources), "name", **query)
-        return render(rows, form, lambda: table(client, rows))
+        if is_hidden is None:
+            return render(rows, form, lambda: table(client, rows))
+        shown = [row for row in rows if not is_hidden(row)]
+        text = render(shown[:top], form, lambda: table(client, shown[:top]))
+        return "\n".join([text, *_hidden_note(resources, len(rows) - len(shown))])
 
     watch_loop(look, watch)
 
@@ -175,12 +191,19 @@ def values_by_field(states: list[str] | None, where: list[str] | None) -> dict[s
     return found
 
 
-def _table(client: Client, rows: Sequence[RowT], *, kind: ResourceKind[RowT]) -> str:
+def _hidden_note(kind: ResourceKind[Any], hidden: int) -> list[str]:
+    """That finished objects are left out, and how to see them."""
+    if not hidden:
+        return []
+    return [f"({count_text(hidden, f'finished {kind.title}', f'finished {kind.word}')} hidden; --all)"]
+
+
+def _table(client: Client, rows: Sequence[RowT], *, kind: ResourceKind[RowT], is_one: bool) -> str:
     if not rows:
         return f"no {kind.word}"
     now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
-        return text_table(*table_of(kind, rows, now_us))
+        return kind_table(kind, rows, now_us, as_list=is_one or kind is FABRICS)
 
 
 @app.command(epilog=examples("describe pod-0/cube-12", "describe slice pod-0/slice-3 --at -2h"))
@@ -268,7 +291,7 @@ def _description_text(kind: str, content: "Description[Any, Any]") -> str:
     shown_count, count = len(content.events), content.events_in_all
     count_text = f" ({shown_count} of {count})" if shown_count < count else ""
     lines.append(f"Last events{count_text}:")
-    lines += [f"  {line}" for line in event_rows(content.events).splitlines()]
+    lines.append(event_rows(content.events, indent=2))
     return "\n".join(lines)
 
 
@@ -313,8 +336,8 @@ def _rows(rows: list[Any]) -> list[str]:
     plain = [[field for field, value in row.items() if not isinstance(value, list | dict)] for row in rows]
     fields = list(dict.fromkeys(field for found in plain for field in found))
     headers = [field.removesuffix("_us").removesuffix("_ppm").upper().replace("_", "-") for field in fields]
-    table = text_table(headers, [[_cell(field, row.get(field)) for field in fields] for row in rows])
-    return [f"  {line}" for line in table.splitlines()]
+    cells = [[_cell(field, row.get(field)) for field in fields] for row in rows]
+    return [text_table(headers, cells, indent=2)]
 
 
 def _cell(field: str, value: Any) -> object:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.kind_tables import table_of
+from ops.cli.common.kind_tables import kind_table
 from ops.cli.common.name_completion import PartNameParam, expand_name
 from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
@@ -84,7 +84,7 @@ def _table(found: "ImpactReport", now_us: int) -> str:
         f"affected: {counts}, {count_text(len(found.slices), 'slice')}",
     ]
     if found.slices:
-        lines += ["", text_table(*table_of(SLICES, found.slices, now_us))]
+        lines += ["", kind_table(SLICES, found.slices, now_us)]
     if found.links:
         rows = [[link.end, link.far_end] for link in found.links]
         lines += ["", text_table(("LINK-END", "FAR-END"), rows)]

@@ -86,7 +86,7 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ("lightwave clock ", ["advance", "pause", "resume", "show", "speed", "until"]),
         ("lightwave get F", ["fabrics", "faults"]),
         ("lightwave inject li", ["link"]),
-        ("lightwave get ocs -o ", ["table", "wide", "json", "yaml"]),
+        ("lightwave get ocs -o ", ["table", "wide", "json", "yaml", "name"]),
         ("lightwave lab run --tr", ["--trace"]),
         ("lightwave completion ", ["bash", "zsh", "fish"]),
         ("lightwave forecast --dr", ["--drain"]),

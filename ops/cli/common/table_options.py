@@ -1,0 +1,116 @@
+"""The options that every command with tables has: --columns, --no-headers, --color, and two more formats.
+
+`HelpCommand` adds them, so that no command has to name them.
+"""
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from ops.report.table_style import TableStyle
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import closest_matches
+
+OUTPUT = "output"
+"""The parameter of a command's `-o`."""
+EXTRA_FORMS = ("wide", "name")
+COLOUR_WORDS = ("auto", "always", "never")
+COLUMNS, HEADERS, COLOUR = "table_columns", "table_headers", "table_colour"
+_CHOICES = f"{__name__}.choices"
+
+
+class ColumnsParam(click.ParamType):
+    """Headings of a table, separated by commas, in any case."""
+
+    name = "columns"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        words = [word.strip().upper().replace("_", "-") for word in str(value).split(",")]
+        if not all(words):
+            self.fail(f"{value!r} is not allowed; must be headings such as NAME,STATE", param, ctx)
+        return tuple(dict.fromkeys(words))
+
+
+def has_tables(params: list[click.Parameter]) -> bool:
+    """Whether a command with these parameters can print tables: it has a `-o` with the format `table`."""
+    return any(param.name == OUTPUT and "table" in _choices(param) for param in params)
+
+
+def add_table_options(params: list[click.Parameter]) -> None:
+    """Add the options, and the formats `wide` and `name`, to a command that can print tables."""
+    for param in params:
+        if param.name == OUTPUT:
+            words = _choices(param)
+            param.type = click.Choice([*words, *(form for form in EXTRA_FORMS if form not in words)])
+    params += [
+        click.Option(
+            ["--columns", COLUMNS],
+            type=ColumnsParam(),
+            metavar="NAMES",
+            help="show only these columns of tables, such as NAME,STATE",
+        ),
+        click.Option(["--no-headers", HEADERS], is_flag=True, help="leave out the headings of tables"),
+        click.Option(
+            ["--color", COLOUR],
+            type=click.Choice(COLOUR_WORDS),
+            default="auto",
+            help="colour states [default: on a terminal, unless NO_COLOR is set]",
+        ),
+    ]
+
+
+def take_table_style(params: dict[str, Any]) -> TableStyle:
+    """The style that a command's parameters ask for. Its own options are taken out of them, and the formats
+    `wide` and `name` become `table`.
+
+    Raise UsageError if a table's option is combined with a format that is not a table.
+    """
+    columns: tuple[str, ...] = params.pop(COLUMNS, None) or ()
+    no_headers: bool = params.pop(HEADERS, False)
+    colour: str = params.pop(COLOUR, "auto")
+    form = params.get(OUTPUT, "table")
+    is_table = form in ("table", *EXTRA_FORMS)
+    for option, given in (("--columns", bool(columns)), ("--no-headers", no_headers)):
+        if given and (not is_table or form == "name"):
+            raise click.UsageError(f"{option}: cannot be combined with -o {form}")
+    if not is_table:
+        return TableStyle()
+    if form in EXTRA_FORMS:
+        params[OUTPUT] = "table"
+    to_screen = params.get("out") is None and form != "name" and sys.stdout is not None
+    on_terminal = to_screen and sys.stdout.isatty()
+    return TableStyle(
+        on_terminal=on_terminal,
+        colour=to_screen and uses_colour(colour, on_terminal=on_terminal),
+        wide=form == "wide",
+        headers=not no_headers,
+        columns=columns,
+        names_only=form == "name",
+    )
+
+
+def uses_colour(word: str, *, on_terminal: bool) -> bool:
+    """Whether `--color WORD` colours: `auto` does on a terminal that can, unless NO_COLOR is set and not
+    empty (https://no-color.org)."""
+    if word != "auto":
+        return word == "always"
+    return on_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def check_columns(style: TableStyle) -> None:
+    """Raise InvalidInput if a chosen column is in no table of the output."""
+    if unknown := style.unknown_columns():
+        near = closest_matches(unknown[0], style.headings, limit=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        known = ", ".join(style.headings)
+        raise InvalidInput(f"--columns: {unknown[0]!r} is not allowed; {hint}must be of {known}")
+
+
+def _choices(param: click.Parameter) -> tuple[str, ...]:
+    return tuple(map(str, getattr(param.type, "choices", ())))

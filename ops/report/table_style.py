@@ -1,0 +1,275 @@
+"""Lays tables out for the place where they are shown: a terminal, whose width they fit, or a pipe."""
+
+import re
+import shutil
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from ops.report.state_colours import coloured
+
+GAP, NARROW_GAP = 3, 2
+"""Spaces between columns; the smaller number only where the table would not fit otherwise."""
+TEXT_MIN = 10
+"""Columns of text are cut to this width at least, before other columns are left out."""
+WIDTH_MIN = 20
+"""The narrowest terminal that tables are laid out for."""
+IDENTITIES = ("NAME", "ID", "KEY", "NUMBER", "AHEAD")
+"""Headings of the column that `-o name` prints, the preferred one first; else the first column."""
+ELLIPSIS = "…"
+_NUMBER = re.compile(r"-|[×+-]? ?[0-9][0-9,.:/dhmsu]*(e[+-]?[0-9]+)?( ?%|[a-z]{1,2})?")
+"""A cell that must not be cut, because a cut number, time or duration is another one."""
+
+Cells = list[list[str]]
+
+
+@dataclass
+class TableStyle:
+    """How tables look: as plain, full text by default, which is what a pipe or a file gets.
+
+    - `on_terminal`: tables fit the terminal, and leave out columns that are only for `-o wide`.
+    - `fixed_width` replaces the width of the terminal, in characters.
+    - `wide`: show every column in full. `columns`: show only these headings. `names_only`: show only names.
+    - `headers`: show the line of headings. `colour`: colour states.
+
+    `lines` collects each line of a table as it is to be shown, with colours; `headings` and `names` collect
+    what the tables had.
+    """
+
+    on_terminal: bool = False
+    colour: bool = False
+    wide: bool = False
+    headers: bool = True
+    columns: tuple[str, ...] = ()
+    names_only: bool = False
+    fixed_width: int | None = None
+    lines: dict[str, str] = field(default_factory=dict)
+    headings: dict[str, None] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+
+    @property
+    def width(self) -> int | None:
+        """Characters of a line that a table must fit; None if it is shown in full."""
+        return None if self.wide else self._screen_width()
+
+    def _screen_width(self) -> int | None:
+        """Columns of the terminal: those of COLUMNS, or else of the window; None in a pipe."""
+        if not self.on_terminal:
+            return None
+        return max(WIDTH_MIN, self.fixed_width or shutil.get_terminal_size().columns)
+
+    def unknown_columns(self) -> list[str]:
+        """The chosen columns that no table had. Empty if there was no table."""
+        return [name for name in self.columns if self.headings and name not in self.headings]
+
+    def shown(self, text: str) -> str:
+        """The text with the colours of the tables in it."""
+        if not self.colour:
+            return text
+        return "\n".join(self.lines.get(line, line) for line in text.split("\n"))
+
+    def wrapped(self, text: str) -> str:
+        """The text with lines that do not fit broken between words, except those of tables."""
+        width = self.width
+        if width is None:
+            return text
+        lines: list[str] = []
+        for line in text.split("\n"):
+            lines += [line] if line in self.lines else wrap_words(line, width)
+        return "\n".join(lines)
+
+    def lay_out(
+        self,
+        headers: Sequence[str],
+        rows: Cells,
+        wide_only: Collection[str] = (),
+        *,
+        indent: int = 0,
+        as_list: bool = False,
+    ) -> str:
+        """A table, whose columns `wide_only` are left out on a terminal where not all fit; `as_list` asks for
+        one line for each column there, if there is one row."""
+        self.headings.update(dict.fromkeys(headers))
+        if self.names_only:
+            self.names += _identities(headers, rows)
+            return ""
+        may_be_list = len(rows) == 1 and self.headers and not self.columns
+        width = self._screen_width()
+        if width and may_be_list and (as_list or not self._fits(headers, rows, indent)):
+            return self._list(headers, rows[0], indent, width)
+        heads, chosen = _selected(headers, rows, self._positions(headers, rows, wide_only, indent))
+        return "\n".join(self._lines(heads, chosen, indent)) if heads else ""
+
+    def _positions(
+        self, headers: Sequence[str], rows: Cells, wide_only: Collection[str], indent: int
+    ) -> list[int]:
+        if self.columns:
+            return [headers.index(name) for name in self.columns if name in headers]
+        if self.width is None or not wide_only or self._fits(headers, rows, indent):
+            return [*range(len(headers))]
+        return [n for n, name in enumerate(headers) if name not in wide_only]
+
+    def _fits(self, headers: Sequence[str], rows: Cells, indent: int) -> bool:
+        return self.width is None or indent + _total(_widths([[*headers], *rows]), NARROW_GAP) <= self.width
+
+    def _lines(self, headers: list[str], rows: Cells, indent: int) -> Iterator[str]:
+        left_out: list[str] = []
+        gap, table = GAP, [headers, *rows]
+        if self.width is not None:
+            gap, table, left_out = _fitted(headers, rows, self.width - indent)
+        shown = table if self.headers else table[1:]
+        measure = len if self.width is None else display_width
+        widths = [max(map(measure, column)) for column in zip(*shown, strict=True)] if shown else []
+        margin, between = " " * indent, " " * gap
+        for number, row in enumerate(shown):
+            pads = [" " * (width - measure(cell)) for width, cell in zip(widths, row, strict=True)]
+            plain = margin + between.join(map("".join, zip(row, pads, strict=True))).rstrip()
+            is_head = self.headers and number == 0
+            paint = [*row] if is_head else [*map(coloured, table[0], row)]
+            self.lines[plain] = margin + between.join(map("".join, zip(paint, pads, strict=True))).rstrip()
+            yield plain
+        if left_out:
+            note = f"(no room for {', '.join(left_out)}; -o wide shows all)"
+            yield from wrap_words(margin + note, self.width or len(note))
+
+    def _list(self, headers: Sequence[str], row: Sequence[str], indent: int, width: int) -> str:
+        """One object as a list: a line for each column, with long values on several lines."""
+        start = indent + max(map(display_width, headers)) + GAP
+        lines: list[str] = []
+        for heading, cell in zip(headers, row, strict=True):
+            margin = " " * indent + heading.ljust(start - indent)
+            if width - start < TEXT_MIN:
+                found = wrap_words(f"{' ' * indent}{heading}: {cell}", width)
+            else:
+                found = [part[GAP:] for part in wrap_words(" " * GAP + cell, width - start + GAP, hanging=0)]
+                found = [f"{margin if n == 0 else ' ' * start}{part}" for n, part in enumerate(found)]
+            for n, line in enumerate(found):
+                paint = coloured(heading, cell)
+                self.lines[line] = line[: len(line) - len(cell)] + paint if n == 0 and paint != cell else line
+            lines += found
+        return "\n".join(lines)
+
+
+_STYLE: ContextVar[TableStyle] = ContextVar("table_style")
+
+
+def current_style() -> TableStyle:
+    """The style of the command that runs; plain without one."""
+    return _STYLE.get(None) or TableStyle()
+
+
+@contextmanager
+def styled(style: TableStyle) -> Iterator[TableStyle]:
+    """Lay tables out in this style."""
+    token = _STYLE.set(style)
+    try:
+        yield style
+    finally:
+        _STYLE.reset(token)
+
+
+def display_width(text: str) -> int:
+    """Columns of a terminal that the text takes: 2 for a wide character, 0 for a combining one."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in text
+    )
+
+
+def cut(text: str, width: int) -> str:
+    """The text, cut to this width with an ellipsis if it is longer."""
+    if display_width(text) <= width:
+        return text
+    kept = text[: max(0, width - 1)]
+    while display_width(kept) > width - 1:
+        kept = kept[:-1]
+    return f"{kept.rstrip()}{ELLIPSIS}"
+
+
+def wrap_words(line: str, width: int, hanging: int = 2) -> list[str]:
+    """The line, broken between words so that each part fits; parts after the first are indented by `hanging`
+    more. A word longer than a line is broken."""
+    if display_width(line) <= width:
+        return [line]
+    margin = line[: len(line) - len(line.lstrip())][: width // 2]
+    found, current, fresh = [], margin, True
+    for word in line.split():
+        word_left = word
+        if not fresh and display_width(current) + 1 + display_width(word_left) > width:
+            found.append(current)
+            current, fresh = margin + " " * hanging, True
+        while fresh and display_width(current) + display_width(word_left) > width:
+            taken = _prefix(word_left, width - display_width(current))
+            found.append(current + taken)
+            word_left, current = word_left[len(taken) :], margin + " " * hanging
+        current, fresh = current + ("" if fresh else " ") + word_left, False
+    return [*found, current]
+
+
+def _prefix(word: str, width: int) -> str:
+    """The longest beginning of a word that fits, but at least one character."""
+    length = max(1, width)
+    while length > 1 and display_width(word[:length]) > width:
+        length -= 1
+    return word[:length]
+
+
+def _identities(headers: Sequence[str], rows: Cells) -> list[str]:
+    heading = next((name for name in IDENTITIES if name in headers), headers[0])
+    position = [*headers].index(heading)
+    return [row[position] for row in rows]
+
+
+def _selected(headers: Sequence[str], rows: Cells, positions: Sequence[int]) -> tuple[list[str], Cells]:
+    return [headers[n] for n in positions], [[row[n] for n in positions] for row in rows]
+
+
+def _widths(table: Cells) -> list[int]:
+    return [max(map(display_width, column)) for column in zip(*table, strict=True)]
+
+
+def _total(widths: Sequence[int], gap: int) -> int:
+    return sum(widths) + gap * (len(widths) - 1)
+
+
+def _fitted(headers: list[str], rows: Cells, width: int) -> tuple[int, Cells, list[str]]:
+    """(gap, table, headings left out) of a table that fits the width.
+
+    Text is cut first in the last column, then in the widest. Columns are left out only if that does not
+    suffice: those before the last one, from the right.
+    """
+    left_out: list[str] = []
+    while True:
+        widths = _widths([headers, *rows])
+        if (found := _cut_widths(headers, rows, widths, width)) is not None or len(headers) <= 1:
+            break
+        gone = len(headers) - 2 if len(headers) > 2 else 1
+        left_out.insert(0, headers[gone])
+        headers, rows = _selected(headers, rows, [n for n in range(len(headers)) if n != gone])
+    gap, widths = found or (NARROW_GAP, [width])
+    table = [[cut(cell, most) for cell, most in zip(row, widths, strict=True)] for row in (headers, *rows)]
+    return gap, table, left_out
+
+
+def _cut_widths(
+    headers: list[str], rows: Cells, widths: list[int], width: int
+) -> tuple[int, list[int]] | None:
+    """(gap, width of each column) with which the table fits; None if it cannot."""
+    for gap in (GAP, NARROW_GAP):
+        if _total(widths, gap) <= width:
+            return gap, widths
+    texts = [n for n, head in enumerate(headers) if n and not all(_NUMBER.fullmatch(row[n]) for row in rows)]
+    floor = {n: min(widths[n], max(TEXT_MIN, display_width(headers[n]))) for n in texts}
+    found = [*widths]
+    last = len(headers) - 1
+    while (more := _total(found, NARROW_GAP) - width) > 0:
+        wider = [n for n in texts if found[n] > floor[n]]
+        if not wider:
+            return None
+        widest = last if last in wider else max(wider, key=found.__getitem__)
+        found[widest] = max(floor[widest], found[widest] - more)
+    return NARROW_GAP, found
