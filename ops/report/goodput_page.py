@@ -22,7 +22,10 @@ CATEGORY_STYLES: Mapping[str, tuple[str, str]] = {
     "drained": ("drained", "#7a6a53"),
     "unhealthy": ("unhealthy", "#3b3b3b"),
 }
-"""Place → (what people call it, colour), from the bottom of a column up."""
+"""Category → (its words, colour), from the bottom of a column up."""
+OF_SLICES = ("productive", "uncommitted", "startup", "checkpointing", "degraded", "recovering", "lost")
+"""Categories that slices have, which the chart shows without those of filler."""
+NOT_FILLER = ", production and research"
 FILLER = ("filler, whatever it did", "#1f6f8b")
 OTHER = "#ff66cc"
 """Of a category that has no colour of its own."""
@@ -71,7 +74,7 @@ def category_bands(spans: Sequence[GoodputSpan]) -> list[CategoryBand]:
 
 def _band(category: str, shares: Sequence[float]) -> CategoryBand:
     words, colour = CATEGORY_STYLES.get(category, (category.replace("_", " "), OTHER))
-    return CategoryBand(words, colour, shares)
+    return CategoryBand(f"{words}{NOT_FILLER if category in OF_SLICES else ''}", colour, shares)
 
 
 def _share_without_filler(span: GoodputSpan, category: str) -> float:

@@ -95,11 +95,10 @@ class TableStyle:
         if self.names_only:
             self.names += _identities(headers, rows)
             return ""
-        may_be_list = len(rows) == 1 and self.headers and not self.columns
-        width = self._screen_width()
-        if width and may_be_list and (as_list or not self._fits(headers, rows, indent)):
-            return self._list(headers, rows[0], indent, width)
         heads, chosen = _selected(headers, rows, self._positions(headers, rows, wide_only, indent))
+        may_be_list = self.on_terminal and len(rows) == 1 and self.headers and not self.columns
+        if may_be_list and (as_list or not (indent or self._fits(heads, chosen, indent))):
+            return self._list(headers, rows[0], indent)
         return "\n".join(self._lines(heads, chosen, indent)) if heads else ""
 
     def _positions(
@@ -118,7 +117,7 @@ class TableStyle:
         left_out: list[str] = []
         gap, table = GAP, [headers, *rows]
         if self.width is not None:
-            gap, table, left_out = _fitted(headers, rows, self.width - indent)
+            gap, table, left_out = _fitted(headers, rows, self.width - indent, keep_all=bool(self.columns))
         shown = table if self.headers else table[1:]
         measure = len if self.width is None else display_width
         widths = [max(map(measure, column)) for column in zip(*shown, strict=True)] if shown else []
@@ -134,22 +133,31 @@ class TableStyle:
             note = f"(no room for {', '.join(left_out)}; -o wide shows all)"
             yield from wrap_words(margin + note, self.width or len(note))
 
-    def _list(self, headers: Sequence[str], row: Sequence[str], indent: int, width: int) -> str:
+    def _list(self, headers: Sequence[str], row: Sequence[str], indent: int) -> str:
         """One object as a list: a line for each column, with long values on several lines."""
         start = indent + max(map(display_width, headers)) + GAP
-        lines: list[str] = []
-        for heading, cell in zip(headers, row, strict=True):
-            margin = " " * indent + heading.ljust(start - indent)
-            if width - start < TEXT_MIN:
-                found = wrap_words(f"{' ' * indent}{heading}: {cell}", width)
-            else:
-                found = [part[GAP:] for part in wrap_words(" " * GAP + cell, width - start + GAP, hanging=0)]
-                found = [f"{margin if n == 0 else ' ' * start}{part}" for n, part in enumerate(found)]
-            for n, line in enumerate(found):
-                paint = coloured(heading, cell)
-                self.lines[line] = line[: len(line) - len(cell)] + paint if n == 0 and paint != cell else line
-            lines += found
-        return "\n".join(lines)
+        margin = " " * indent
+        entries = [self.entry(margin + head, cell, start) for head, cell in zip(headers, row, strict=True)]
+        return "\n".join(line for lines in entries for line in lines)
+
+    def entry(self, title: str, value: str, start: int = 0) -> list[str]:
+        """A line of a list: the title, and the value from column `start` on. On a terminal, a long value goes
+        on below its beginning, and the value of a state has its colour."""
+        start = max(start, display_width(title))
+        width = self._screen_width()
+        first = title + " " * (start - display_width(title))
+        if width is None:
+            return [f"{first}{value}"]
+        if width - start < TEXT_MIN:
+            found = wrap_words(f"{title} {value}", width)
+        else:
+            parts = wrap_words(value, width - start, hanging=0)
+            found = [first + parts[0], *(" " * start + part for part in parts[1:])]
+        paint = coloured(title.strip().rstrip(":"), value)
+        self.lines |= {line: line for line in found}
+        if len(found) == 1 and paint != value:
+            self.lines[found[0]] = first + paint
+        return found
 
 
 _STYLE: ContextVar[TableStyle] = ContextVar("table_style")
@@ -236,16 +244,20 @@ def _total(widths: Sequence[int], gap: int) -> int:
     return sum(widths) + gap * (len(widths) - 1)
 
 
-def _fitted(headers: list[str], rows: Cells, width: int) -> tuple[int, Cells, list[str]]:
+def _fitted(headers: list[str], rows: Cells, width: int, *, keep_all: bool) -> tuple[int, Cells, list[str]]:
     """(gap, table, headings left out) of a table that fits the width.
 
-    Text is cut first in the last column, then in the widest. Columns are left out only if that does not
-    suffice: those before the last one, from the right.
+    Text is cut first in the last column, then in the widest; names are not cut. Columns are left out only if
+    that does not suffice: those before the last one, from the right. To `keep_all`, every column is cut.
     """
     left_out: list[str] = []
     while True:
         widths = _widths([headers, *rows])
-        if (found := _cut_widths(headers, rows, widths, width)) is not None or len(headers) <= 1:
+        found = _cut_widths(headers, rows, widths, width)
+        if found is not None or len(headers) <= 1:
+            break
+        if keep_all:
+            found = NARROW_GAP, _evenly(widths, width)
             break
         gone = len(headers) - 2 if len(headers) > 2 else 1
         left_out.insert(0, headers[gone])
@@ -262,7 +274,11 @@ def _cut_widths(
     for gap in (GAP, NARROW_GAP):
         if _total(widths, gap) <= width:
             return gap, widths
-    texts = [n for n, head in enumerate(headers) if n and not all(_NUMBER.fullmatch(row[n]) for row in rows)]
+    texts = [
+        n
+        for n, head in enumerate(headers)
+        if head not in IDENTITIES and not all(_NUMBER.fullmatch(row[n]) for row in rows)
+    ]
     floor = {n: min(widths[n], max(TEXT_MIN, display_width(headers[n]))) for n in texts}
     found = [*widths]
     last = len(headers) - 1
@@ -273,3 +289,11 @@ def _cut_widths(
         widest = last if last in wider else max(wider, key=found.__getitem__)
         found[widest] = max(floor[widest], found[widest] - more)
     return NARROW_GAP, found
+
+
+def _evenly(widths: list[int], width: int) -> list[int]:
+    """The widths with the widest cut until all fit, but none below 1."""
+    found = [*widths]
+    while _total(found, NARROW_GAP) > width and max(found) > 1:
+        found[found.index(max(found))] -= 1
+    return found

@@ -39,9 +39,10 @@ class LinkCounts(Model):
 
 
 class SliceCounts(Model):
-    """Slices since the start. Current counts are `queued` and `running`; the latter are all slices with
-    cubes, including those that are `programming`, in `preflight`, `degraded` or `recovering`. `balked` counts
-    requests that owners did not make because too much work was waiting."""
+    """Slices since the start, and current ones by state. Every current slice has one state: `queued`,
+    `programming`, `preflight`, `running`, `degraded` or `recovering`; `active` counts all with cubes, which
+    are in the last five. `balked` counts requests that owners did not make because too much work was
+    waiting."""
 
     requested: int
     balked: int
@@ -50,6 +51,7 @@ class SliceCounts(Model):
     evicted: int
     refused: int
     running: int
+    active: int
     queued: int
     swapped: int
     programming: int

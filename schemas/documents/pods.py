@@ -317,6 +317,11 @@ class SchedulerSummary(Model):
     chips_by_category: dict[str, int]
     chip_us: dict[str, int]
 
+    @property
+    def running_undisturbed(self) -> int:
+        """Slices in the state `running`: those with cubes that are in no other state."""
+        return self.running - self.programming - self.preflight - self.degraded - self.recovering
+
 
 class JobsSummary(Model):
     """Kind `summaries`, name `pod-0/jobs`: the chip-time of slices that have ended."""

@@ -23,7 +23,8 @@ class PodSpan:
     """By kind."""
     repairs: float
     slices: Mapping[str, int] = field(default_factory=dict)
-    """Slices that something happened to, by event; `running` and `queued` are those at the end."""
+    """Slices that something happened to, by event; `running`, `active` (with cubes, in any state) and
+    `queued` are those at the end."""
     utilisation: float = 0.0
     """Chip-time that slices had, as a share of `usable_chip_us`."""
     utilisation_by_tier: Mapping[Tier, float] = field(default_factory=dict)
@@ -91,7 +92,7 @@ def pod_span(kind: str, end: PodTotals, since: PodTotals | None = None, log: Pod
         cube_us=end.cube_us - since.cube_us,
         faults={name: count - since.faults[name] for name, count in end.faults.items()},
         repairs=end.repairs - since.repairs,
-        slices=counted | {"running": end.running, "queued": end.queued},
+        slices=counted | {"running": end.running, "active": end.active, "queued": end.queued},
         utilisation=chip_time.utilisation(),
         utilisation_by_tier={tier: chip_time.utilisation(tier) for tier in TIERS},
         total_chip_us=chip_time.total_chip_us,

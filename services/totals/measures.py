@@ -338,7 +338,12 @@ _TABLE = (
         services=SUPERPODS,
     ),
     Measure("queued", "slices", "slices that wait at the end", _sum(_slices("queued")), better="less"),
-    Measure("running", "slices", "slices that run at the end", _sum(_slices("running"))),
+    Measure(
+        "running",
+        "slices",
+        "slices in the state running at the end, not degraded or recovering",
+        _sum(_slices("running")),
+    ),
     Measure(
         "served",
         "share",

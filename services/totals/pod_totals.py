@@ -36,6 +36,9 @@ class PodTotals:
     cubes: int
     slices: dict[str, int]
     running: int
+    """Slices in the state `running`."""
+    active: int
+    """Slices with cubes, in any state."""
     queued: int
     chip_time: ChipTime
     cube_us: int
@@ -90,7 +93,8 @@ def pod_totals(
         slices={
             word: getattr(workload if word in WORKLOAD_COUNTS else scheduler, word) for word in SLICE_COUNTS
         },
-        running=scheduler.running,
+        running=scheduler.running_undisturbed,
+        active=scheduler.running,
         queued=scheduler.queued,
         chip_time=(reader or ChipTimeReader(site, fabric)).at(at_us),
         cube_us=cubes.healthy_cube_us + cubes.healthy * (at_us - cubes.at_us),

@@ -14,11 +14,11 @@ EVENT_HEADERS = ("TIME", "ID", "TYPE", "CAUSE", "WHAT")
 
 
 def event_rows(messages: "Sequence[LogMessage]", indent: int = 0) -> str:
-    """Messages of the log as a table. A terminal that is too narrow shows no causes."""
+    """Messages of the log as a table. A terminal that is too narrow shows no ids."""
     if not messages:
         return f"{' ' * indent}no events"
     rows = [event_row(message) for message in messages]
-    return text_table(EVENT_HEADERS, rows, ("CAUSE",), indent=indent)
+    return text_table(EVENT_HEADERS, rows, ("ID", "CAUSE"), indent=indent)
 
 
 def event_row(message: "LogMessage") -> list[object]:

@@ -63,7 +63,9 @@ WideOutput = Annotated[
         "-o", "--output", help="output format; wide shows all columns, and of links what their modules read"
     ),
 ]
-OutputOption = Annotated[Form, typer.Option("-o", "--output", help="output format")]
+OutputOption = Annotated[
+    Form, typer.Option("-o", "--output", help="output format; wide shows every column in full")
+]
 PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="output format; html draws a page")]
 Out = Annotated[
     Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the output to this file")

@@ -47,7 +47,8 @@ def add_table_options(params: list[click.Parameter]) -> None:
     for param in params:
         if param.name == OUTPUT:
             words = _choices(param)
-            param.type = click.Choice([*words, *(form for form in EXTRA_FORMS if form not in words)])
+            others = [word for word in words if word != "table"]
+            param.type = click.Choice(["table", "wide", *others, "name"])
     params += [
         click.Option(
             ["--columns", COLUMNS],

@@ -21,13 +21,20 @@ from ops.cli.common.param_types import (
     unknown_name_text,
     unknown_word_text,
 )
-from ops.cli.look.reading_tables import NO_ORDER, lane_rows, split_link_order, wide_table
+from ops.cli.look.reading_tables import (
+    NO_ORDER,
+    READING_WIDE,
+    lane_rows,
+    reading_age,
+    split_link_order,
+    wide_table,
+)
 from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client, escape_path, row_path, rows_path
 from ops.report.light_path_text import patched_port
 from ops.report.table_style import current_style
 from ops.report.tables import count_text, display_value, setting_text, text_table
-from schemas.resource_kinds import FABRICS, KINDS, ResourceKind, RowT, kind_by_name_form
+from schemas.resource_kinds import FABRICS, KINDS, LINKS, ResourceKind, RowT, kind_by_name_form
 from shared.basics.errors import NotFound
 from shared.basics.field_text import format_percent
 from shared.basics.json_types import JsonObject, JsonValue
@@ -38,6 +45,12 @@ if TYPE_CHECKING:
     from schemas.api.rows import FabricRow, OcsRow
 
 DESCRIPTION = ("object", "related", "events", "events_in_all")
+ROWS_MAX = 10
+"""Rows of a list in a description on a terminal, which says how many more there are."""
+SECTION_KINDS: Mapping[str, ResourceKind[Any]] = {"partner": LINKS} | KINDS
+"""Section of a description → the kind of its rows, whose columns it shows."""
+PORT_SIDES = {"north": "N", "south": "S", "north_spare": "N", "south_spare": "S"}
+"""Field with the number of a port → the letter before it in the port's name."""
 OF_OCSES = ("ocs", "ocs_down", "ocs_held", "ocs_parts_down", "cross_connects")
 """Fields of a fabric that say nothing of one without OCSes."""
 HEALTHY_TEXT = {
@@ -85,6 +98,9 @@ SHARES = frozenset(
         "share",
         "capacity_kept",
         "confidence",
+        "utilisation",
+        "utilisation_now",
+        "cube_availability",
     }
 )
 """Fields that are parts of one, beside those in millionths."""
@@ -147,20 +163,21 @@ def get(
 
     A terminal shows the columns that fit, and one object as a list. It leaves out finished objects: slices,
     faults, repairs, verdicts, rewirings and fabrics that are over. WAIT-MEDIAN and WAIT-P95 of fabrics are of
-    the production and research slices in the queue, not of filler.
+    the production and research slices in the queue, not of filler. `-o wide` of links shows what their
+    modules read.
     """
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")
     query = {"fabric": fabric, "sort": sort, "limit": top} | values_by_field(state, where)
-    order = split_link_order(query, is_wide=output == "wide") if kind == "links" else NO_ORDER
+    order = split_link_order(query, is_wide=current_style().wide) if kind == "links" else NO_ORDER
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client(at=at)
     resources = KINDS[kind]
     path = row_path(resources, expand_name(client, name)) if name is not None else None
     form: Form = "table" if output == "wide" else output
-    is_of_modules = output == "wide" and kind == "links"
+    is_of_modules = current_style().wide and kind == "links"
     of_kind = partial(_table, kind=resources, is_one=name is not None)
     table = partial(wide_table, order=order) if is_of_modules else of_kind
     hides_some = current_style().on_terminal and not (every or state or where)
@@ -238,8 +255,11 @@ def describe(
 
     def look() -> str:
         content = client.resource(path, *DESCRIPTION)
+        if current_style().names_only:
+            return str(content.object.name)
+        now_us = client.resource(CLOCK, "now_us").now_us if output == "table" else 0
         with client.reading():
-            return render(content, output, lambda: _description_text(kind, content))
+            return render(content, output, lambda: _description_text(kind, content, now_us))
 
     watch_loop(look, watch)
 
@@ -257,7 +277,8 @@ def _kind_and_name(word: str) -> tuple[str, str]:
     return found.word, word
 
 
-def _description_text(kind: str, content: "Description[Any, Any]") -> str:
+def _description_text(kind: str, content: "Description[Any, Any]", now_us: int) -> str:
+    """The fields of the object, a list for each kind of related objects, and the last events."""
     shown: JsonObject = dict(content.object)
     if kind == "fabrics":
         shown = _fabric_fields(content.object)
@@ -268,26 +289,32 @@ def _description_text(kind: str, content: "Description[Any, Any]") -> str:
     lines = []
     for (field, value), title in zip(shown.items(), things, strict=True):
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            lines += [f"{title}:", *_rows(value)]
+            lines += [f"{title}:", *_rows(field, value, now_us)]
         elif isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
             lines += [
                 f"{title}:",
-                *(f"  {_title(name)}:  {_value(name, item)}" for name, item in value.items()),
+                *(
+                    line
+                    for name, item in value.items()
+                    for line in current_style().entry(f"  {_title(name)}:  ", _value(name, item))
+                ),
             ]
         else:
-            lines.append(f"{title + ':':<{widest}}  {_value(field, value)}")
+            lines += current_style().entry(f"{title}:", _value(field, value), widest + 2)
     for section, rows in dict(content.related).items():
         if rows is None:  # a fabric of this kind has none
             continue
         well = f"  {_empty_section_text(kind, section, shown)}"
-        listed = lane_rows(rows) if section == "readings" else rows
+        listed = lane_rows(rows) if section == "readings" else _others(kind, section, rows, content)
         if section == "parameters":
             listed = [
                 {**row, **{name: setting_text(row[name]) for name in ("value", "commissioned")}}
                 for row in rows
             ]
         title = LINKS_NOW if (kind, section) == ("verdicts", "links") else _title(section)
-        lines += [f"{title}:", *(_rows(listed) if listed else [well])]
+        if section == "readings" and rows:
+            title = f"Readings, taken at {reading_age(rows, now_us)}"
+        lines += [f"{title}:", *(_rows(section, listed, now_us) if listed else [well])]
     shown_count, count = len(content.events), content.events_in_all
     count_text = f" ({shown_count} of {count})" if shown_count < count else ""
     lines.append(f"Last events{count_text}:")
@@ -329,15 +356,31 @@ def _empty_section_text(kind: str, section: str, shown: Mapping[str, JsonValue])
     return "none" if is_whole else HEALTHY_TEXT.get(section, "none")
 
 
-def _rows(rows: list[Any]) -> list[str]:
-    """Related things below their title: of objects the plain fields, as a table."""
+def _others(kind: str, section: str, rows: list[Any], content: "Description[Any, Any]") -> list[Any]:
+    """The rows of a section without the described object itself."""
+    return [row for row in rows if row["name"] != content.object.name] if section == kind else rows
+
+
+def _rows(section: str, rows: list[Any], now_us: int) -> list[str]:
+    """The rows of a section below its title: with the columns of their kind, or else all plain fields. On a
+    terminal only the first few, and how many more there are."""
+    if not current_style().on_terminal or len(rows) <= ROWS_MAX:
+        return _all_rows(section, rows, now_us)
+    more = f"  … and {len(rows) - ROWS_MAX:,} more (-o json has all)"
+    return [*_all_rows(section, rows[:ROWS_MAX], now_us), more]
+
+
+def _all_rows(section: str, rows: list[Any], now_us: int) -> list[str]:
     if not isinstance(rows[0], dict):
         return [f"  {row}" for row in rows]
+    kind = SECTION_KINDS.get(section)
+    if kind is not None and kind.state_field in rows[0]:
+        return [kind_table(kind, rows, now_us, indent=2)]
     plain = [[field for field, value in row.items() if not isinstance(value, list | dict)] for row in rows]
     fields = list(dict.fromkeys(field for found in plain for field in found))
     headers = [field.removesuffix("_us").removesuffix("_ppm").upper().replace("_", "-") for field in fields]
     cells = [[_cell(field, row.get(field)) for field in fields] for row in rows]
-    return [text_table(headers, cells, indent=2)]
+    return [text_table(headers, cells, READING_WIDE if section == "readings" else (), indent=2)]
 
 
 def _cell(field: str, value: Any) -> object:
@@ -345,6 +388,8 @@ def _cell(field: str, value: Any) -> object:
         return share
     if field.endswith("_us"):
         return format_duration(value) if field in SPANS else format_time(value)
+    if field in PORT_SIDES and value is not None:
+        return f"{PORT_SIDES[field]}{value}"
     return display_value(field, value)
 
 
@@ -377,7 +422,10 @@ def _value(field: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{_word(name)} {_nested_value(name, item)}" for name, item in value.items())
+        shown = {name: item for name, item in value.items() if item or field != "faults_begun"}
+        return (
+            ", ".join(f"{_word(name)} {_nested_value(name, item)}" for name, item in shown.items()) or "none"
+        )
     if (share := _share(field, value)) is not None:
         return share
     value = display_value(field, value)

@@ -9,10 +9,11 @@ import click
 
 from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client
+from ops.report.table_style import current_style
 from ops.report.tables import text_table
 from schemas.name_parts import fabric_part
 from shared.basics.json_types import JsonObject
-from shared.basics.time_format import format_duration
+from shared.basics.time_format import format_duration, format_time
 from shared.models.telemetry.module_fields import MODULE_FIELDS
 
 if TYPE_CHECKING:
@@ -22,8 +23,18 @@ if TYPE_CHECKING:
 READINGS: "ApiPath[ReadingRow]" = ApiPath("/v1/readings")
 
 WIDE_HEADERS = ("NAME", "STATE", "RX-DBM", "TX-DBM", "BIAS-MA", "TEMP-C", "SNR-DB", "BER", "MPI-DB", "FLAGS")
-OF_MODULES = ("GEN", "AGE")
-"""Columns before FLAGS of what is known of the modules of listed links."""
+OF_MODULES = ("GEN", "AGE", "READ-AT")
+"""Columns before FLAGS: replacements and age of the module, and when it was read. STATE is the current one,
+and the readings may be older."""
+READING_WIDE = (
+    "MODULE",
+    *(f"LANE-{lane}" for lane in range(8)),
+    "MEDIAN",
+    "COUNT",
+    "LOW-WARNING",
+    "HIGH-WARNING",
+)
+"""Columns of the readings of one link end or OCS that a narrow terminal leaves out."""
 FLAG_NAMES = {
     "rx_power_dbm": "rx",
     "tx_power_dbm": "tx",
@@ -165,7 +176,8 @@ def _sorted(
 
 def _with_module(link: "LinkRow", reading: "ReadingRow | None", now_us: int) -> list[object]:
     *measures, raised = wide_cells(link.name, link.state, reading)
-    return [*measures, link.generation, format_duration(now_us - link.installed_us), raised]
+    read_at = None if reading is None else format_time(reading.at_us)
+    return [*measures, link.generation, format_duration(now_us - link.installed_us), read_at, raised]
 
 
 def wide_cells(name: str, state: str, reading: "ReadingRow | None") -> list[object]:
@@ -186,17 +198,35 @@ def wide_cells(name: str, state: str, reading: "ReadingRow | None") -> list[obje
     ]
 
 
+def reading_age(readings: Sequence[Any], now_us: int) -> str:
+    """When the newest of some readings was taken, and how long ago."""
+    newest_us = max(row.at_us for row in readings)
+    return f"{format_time(newest_us)}, {format_duration(max(0, now_us - newest_us))} ago"
+
+
 def lane_rows(readings: Sequence[JsonObject]) -> list[JsonObject]:
-    """All fields of a link end or OCS, its values as tables show them; without when each was read, for that
-    is one moment, but with how old they are where others are newer."""
+    """All fields of a link end or OCS, its values as tables show them. They have one time, which the title
+    says; a row that is older says by how much. A narrow terminal gets the range of the lanes."""
     plain = ("field", "unit", "flag", "count", "at", "late_us")
+    is_narrow = current_style().width is not None
     return [
         {
             name: reading_value(str(row["field"]), value)
             if isinstance(value, int | float) and name not in plain
             else value
-            for name, value in row.items()
+            for name, value in (_with_range(row) if is_narrow else row).items()
             if name != "at_us" and (name != "late_us" or value)
         }
         for row in readings
     ]
+
+
+def _with_range(row: JsonObject) -> JsonObject:
+    """The reading of a link end with its lowest and highest lane, before the lanes."""
+    if "lane_0" not in row:
+        return row
+    values = [row[name] for name in row if name.startswith("lane_") or name == "module"]
+    known = [value for value in values if isinstance(value, int | float)]
+    extremes: JsonObject = {"lowest": min(known, default=None), "highest": max(known, default=None)}
+    head = {name: row[name] for name in ("field", "unit")}
+    return head | extremes | {name: value for name, value in row.items() if name not in head}

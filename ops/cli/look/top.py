@@ -16,15 +16,15 @@ from ops.cli.look.reading_tables import (
     WIDE_HEADERS,
     flags_text,
     link_flags_text,
+    reading_age,
     reading_value,
     wide_cells,
 )
-from ops.client.answers import ApiPath
+from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client, rows_path
 from ops.report.tables import text_table
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import LINKS
-from shared.basics.time_format import format_time
 from shared.models.telemetry.ocs_fields import OCS_FIELDS
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 LINK_END_HEADERS = ("LINK-ENDS", "DOWN", "DEGRADED", "ALARMS", "WARNINGS", "RX-DBM", "BER", "WORST")
 OWN_HEADERS = ("ERROR-URAD", "MIRROR", "CAMERA-DB", "TEMP-C", "SUPPLY-V", "SUPPLY-A", "FLAGS")
 OCS_HEADERS = ("NAME", *OWN_HEADERS, *LINK_END_HEADERS)
+LINK_WIDE = ("TX-DBM", "BIAS-MA", "MPI-DB")
+OCS_WIDE = ("MIRROR", "CAMERA-DB", "SUPPLY-V", "SUPPLY-A", "DEGRADED", "WARNINGS", "RX-DBM", "BER", "WORST")
+"""Columns that a narrow terminal leaves out."""
 ROWS_MAX = 1_000
 OCS_READINGS: "ApiPath[OcsReadingRow]" = ApiPath("/v1/ocs-readings")
 NONE_YET = "no readings: nothing is connected, or no telemetry frame came yet"
@@ -68,10 +71,13 @@ def top(
     def look() -> str:
         rows = client.rows(READINGS, "name", fabric=fabric)
         own = client.rows(OCS_READINGS, "name", fabric=fabric) if kind == "ocs" else []
+        now_us = client.resource(CLOCK, "now_us").now_us
         with client.reading():
             if not rows and not own:
                 return NONE_YET
-            return _links(rows, count) if kind == "links" else _ocses(client, rows, own, count)
+            if kind == "links":
+                return _links(rows, count, now_us)
+            return _ocses(client, rows, own, count, now_us)
 
     if once or not sys.stdout.isatty():
         echo(look())
@@ -84,14 +90,15 @@ def badness_key(reading: "ReadingRow") -> tuple[int, int, float, str]:
     return *_flag_counts(reading), -(reading.ber or 0.0), reading.name
 
 
-def _links(rows: "list[ReadingRow]", count: int) -> str:
+def _links(rows: "list[ReadingRow]", count: int, now_us: int) -> str:
     worst = sorted(rows, key=badness_key)[:count]
-    return f"{_head(rows)}\n\n" + text_table(
-        WIDE_HEADERS, [wide_cells(row.name, row.state, row) for row in worst]
-    )
+    cells = [wide_cells(row.name, row.state, row) for row in worst]
+    return f"{_head(rows, now_us)}\n\n" + text_table(WIDE_HEADERS, cells, LINK_WIDE)
 
 
-def _ocses(client: Client, rows: "list[ReadingRow]", own: "list[OcsReadingRow]", count: int) -> str:
+def _ocses(
+    client: Client, rows: "list[ReadingRow]", own: "list[OcsReadingRow]", count: int, now_us: int
+) -> str:
     """By OCS, what it reads of itself, and the sums and the worst of the link ends on it."""
     fabrics = dict.fromkeys(fabric_part(row.name) for row in rows)
     ocs_of = {
@@ -109,7 +116,7 @@ def _ocses(client: Client, rows: "list[ReadingRow]", own: "list[OcsReadingRow]",
         return "no OCSes: fibres lead straight from end to end"
     ranked = sorted(names, key=lambda name: _ocs_badness_key(own_reading.get(name), by_ocs.get(name, [])))
     lines = [_ocs(name, own_reading.get(name), by_ocs.get(name, [])) for name in ranked[:count]]
-    return f"{_head_of_ocses(own, rows)}\n\n" + text_table(OCS_HEADERS, lines)
+    return f"{_head_of_ocses(own, rows, now_us)}\n\n" + text_table(OCS_HEADERS, lines, OCS_WIDE)
 
 
 def _ocs_badness_key(own_reading: "OcsReadingRow | None", ends: "list[ReadingRow]") -> tuple[object, ...]:
@@ -127,23 +134,21 @@ def _flag_counts(reading: "ReadingRow | OcsReadingRow") -> tuple[int, int]:
     return -len({*reading.alarms, *reading.unread}), -len(reading.warnings)
 
 
-def _head_of_ocses(own: "list[OcsReadingRow]", rows: "list[ReadingRow]") -> str:
+def _head_of_ocses(own: "list[OcsReadingRow]", rows: "list[ReadingRow]", now_us: int) -> str:
     """Of when the readings are, and how many raise a flag."""
     if not own:
-        return _head(rows)
-    head = _head(own, "OCSes")
-    return "\n".join([head, _head(rows)]) if rows else head
+        return _head(rows, now_us)
+    head = _head(own, now_us, "OCSes")
+    return "\n".join([head, _head(rows, now_us)]) if rows else head
 
 
-def _head(rows: "Sequence[ReadingRow | OcsReadingRow]", whose: str = "link ends") -> str:
+def _head(rows: "Sequence[ReadingRow | OcsReadingRow]", now_us: int, whose: str = "link ends") -> str:
     """Of when the readings are, and how many raise a flag."""
     alarms = sum(bool(row.alarms) for row in rows)
     warnings = sum(bool(row.warnings) for row in rows)
     unread = sum(bool(row.unread) for row in rows)
-    newest_us = max(row.at_us for row in rows)
-    head = (
-        f"{format_time(newest_us)}  {len(rows)} {whose} read, {alarms} with alarms, {warnings} with warnings"
-    )
+    age = reading_age(rows, now_us)
+    head = f"{age}: {len(rows)} {whose} read, {alarms} with alarms, {warnings} with warnings"
     return f"{head}, {unread} not read in full" if unread else head
 
 

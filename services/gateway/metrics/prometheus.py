@@ -179,10 +179,8 @@ def _slices(slices: SliceCounts | None) -> dict[str, float]:
     """Slices by exclusive state."""
     if slices is None:
         return {}
-    by_state = {
-        name: getattr(slices, name) for name in ("programming", "preflight", "degraded", "recovering")
-    }
-    return {"queued": slices.queued, "running": slices.running - sum(by_state.values())} | by_state
+    states = ("queued", "running", "programming", "preflight", "degraded", "recovering")
+    return {name: getattr(slices, name) for name in states}
 
 
 def _circuits(network: NetworkFigures | None) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Log messages for people: the message, the names that it is about, and a short line of text."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 import orjson
 
@@ -8,6 +9,7 @@ from schemas.api.rows import LogMessage
 from schemas.body import Model
 from schemas.config.parameter import ParameterChange, ParameterSetting, parameter_text
 from schemas.envelope import Envelope
+from schemas.messages.jobs import OwnerUse, SliceUse, TierUse
 from schemas.messages.transceivers import LinkEndInspection
 from schemas.name_parts import is_within
 from schemas.registry import encode
@@ -15,6 +17,7 @@ from schemas.request_metadata import METADATA_FIELDS
 from services.gateway.fabrics import fabric_plant
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.field_text import LIST_ITEMS_MAX, field_text, one_line
+from shared.basics.time_format import format_chip_hours
 from shared.models.plant.naming import Fields, Mention, mentioned_names, mentions_by_field
 
 # Short texts for the anomalies of a link end's readings.
@@ -69,6 +72,9 @@ HIDDEN_FIELDS = frozenset({"config", "key"})
 READINGS_MAX = 2
 """Inspections of link ends that are described; of more, only the first names are listed."""
 NAMES_MAX = 3
+CHIP_USES = (TierUse, OwnerUse, SliceUse)
+ChipUse: TypeAlias = TierUse | OwnerUse | SliceUse
+"""An item of a report of chip-time."""
 
 
 def log_message(twin: TwinPorts, message: Envelope, resource: str | None = None) -> LogMessage:
@@ -106,6 +112,9 @@ def message_line(body: Mapping[str, object], fields: Fields, resource: str | Non
         if isinstance(value, tuple) and isinstance(value[0], ParameterSetting):
             words.append(", ".join(map(_setting, value)))
             continue
+        if isinstance(value, tuple) and isinstance(value[0], CHIP_USES):
+            words.append(f"{name}={_uses_text(value)}")
+            continue
         plain = value.model_dump() if isinstance(value, Model) else value
         words.append(f"{name}={_mentions_text(mentions, resource)}" if mentions else field_text(name, plain))
     return one_line(words)
@@ -115,6 +124,23 @@ def _setting(setting: ParameterSetting) -> str:
     """A parameter as `lightwave set` takes it, with its old value if it changed."""
     was = f" (was {parameter_text(setting.was)})" if isinstance(setting, ParameterChange) else ""
     return f"{setting.name}={parameter_text(setting.value)}{was}"
+
+
+def _uses_text(uses: Sequence[ChipUse]) -> str:
+    """The chip-time of each tier, owner or slice; of a long list, how many."""
+    if len(uses) > LIST_ITEMS_MAX:
+        return f"({len(uses)} of them)"
+    return ", ".join(map(_use_text, uses))
+
+
+def _use_text(use: ChipUse) -> str:
+    """Chip-time of a tier, an owner or a slice: `production 10,300.0 chip-h 96% productive`."""
+    names = [f"slice-{use.number}"] if isinstance(use, SliceUse) else []
+    names += [] if isinstance(use, TierUse) else [use.owner]
+    by_category = dict(use.chip_us)
+    total_us = sum(by_category.values())
+    share = f" {100 * by_category.get('productive', 0) / total_us:.0f}% productive" if total_us else ""
+    return f"{' '.join([*names, use.tier])} {format_chip_hours(total_us)} chip-h{share}"
 
 
 def _inspections_text(
