@@ -155,7 +155,7 @@ def _changed_share(rewiring: "RewiringRow", before_ppm: int, after_ppm: int) -> 
 FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
     "fabrics",
     "fabric",
-    ("fabric", "fabrics"),
+    ("fabric", "fabrics", "pod", "pods", "network", "networks"),
     documents=("summaries",),
     parts=(),
     columns=(
@@ -230,7 +230,7 @@ CUBES: "ResourceKind[CubeRow]" = ResourceKind(
 HOSTS: "ResourceKind[HostRow]" = ResourceKind(
     "hosts",
     "host",
-    ("host", "hosts"),
+    ("host", "hosts", "node", "nodes"),
     documents=("cubes",),
     parts=("host",),
     columns=(

@@ -37,6 +37,7 @@ COMMAND_GROUPS = {
         "completion": "run.shell_completion",
     },
     "Look": {
+        "status": "look.status",
         "get": "look.get",
         "describe": "look.get",
         "top": "look.top",
@@ -95,8 +96,21 @@ COMMAND_GROUPS = {
 
 COMMANDS = {name: module for commands in COMMAND_GROUPS.values() for name, module in commands.items()}
 
+ALIASES = {
+    "logs": "events",
+    "log": "events",
+    "delete": "release",
+    "list": "get",
+    "ls": "get",
+    "show": "describe",
+    "cordon": "drain",
+    "uncordon": "undrain",
+}
+"""Words that users of other tools type → the command that they mean."""
+
 ROOT_EXAMPLES = (
     "up --speed 600 --seed 7            # start a superpod at 600x speed",
+    "status                             # show the state of each fabric in one line",
     "get slices                         # list its slices",
     "inject ocs pod-0/ocs-17 --for 30m  # break an optical switch",
     "explain slice pod-0/slice-0        # explain what a slice waits for",
@@ -133,6 +147,13 @@ class LazyCommandGroup(CommandGroup):
             return None
         module = importlib.import_module(f"ops.cli.{COMMANDS[cmd_name]}")
         return find_command(module.app, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command by its name or an alias."""
+        words = [ALIASES.get(args[0], args[0]), *args[1:]] if args else args
+        return super().resolve_command(ctx, words)
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run as click does: Typer handles Ctrl-C differently."""

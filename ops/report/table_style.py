@@ -247,8 +247,8 @@ def _total(widths: Sequence[int], gap: int) -> int:
 def _fitted(headers: list[str], rows: Cells, width: int, *, keep_all: bool) -> tuple[int, Cells, list[str]]:
     """(gap, table, headings left out) of a table that fits the width.
 
-    Text is cut first in the last column, then in the widest; names are not cut. Columns are left out only if
-    that does not suffice: those before the last one, from the right. To `keep_all`, every column is cut.
+    The widest texts are cut first; names are not cut. Columns are left out only if that does not suffice:
+    those before the last one, from the right. To `keep_all`, every column is cut.
     """
     left_out: list[str] = []
     while True:
@@ -281,13 +281,12 @@ def _cut_widths(
     ]
     floor = {n: min(widths[n], max(TEXT_MIN, display_width(headers[n]))) for n in texts}
     found = [*widths]
-    last = len(headers) - 1
-    while (more := _total(found, NARROW_GAP) - width) > 0:
-        wider = [n for n in texts if found[n] > floor[n]]
+    while _total(found, NARROW_GAP) > width:
+        wider = [(found[n], n) for n in texts if found[n] > floor[n]]
         if not wider:
             return None
-        widest = last if last in wider else max(wider, key=found.__getitem__)
-        found[widest] = max(floor[widest], found[widest] - more)
+        widest, n = max(wider)
+        found[n] = widest - 1
     return NARROW_GAP, found
 
 

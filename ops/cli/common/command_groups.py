@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import zip_longest
 from typing import Any
 
@@ -11,14 +11,16 @@ import typer
 from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
-from ops.cli.common.param_types import unknown_word_text
+from ops.cli.common.param_types import LISTED_MAX, unknown_word_text
 from ops.cli.common.table_options import add_table_options, has_tables, take_table_style
 from ops.report.table_style import styled
 from shared.basics.errors import InvalidInput
-from shared.basics.spelling import truncated
+from shared.basics.spelling import closest_matches, truncated
 
 NO_WRAP = "\b\n"
 """Click's help formatter keeps the lines of a paragraph that starts with this."""
+NEAREST = 3
+"""Commands that an error suggests for an unknown one."""
 EXAMPLES = 2
 """Examples in the help of a group."""
 _PROGRAM = "lightwave "
@@ -120,7 +122,7 @@ class CommandGroup(TyperGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         names = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in names:
-            raise click.UsageError(unknown_word_text("command", args[0], names), ctx)
+            raise click.UsageError(_unknown_command_text(args[0], names), ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -178,6 +180,14 @@ def find_command(app: typer.Typer, word: str) -> click.Command:
     if app.registered_callback is None and isinstance(command, click.Group):
         return command.commands[word]
     return command
+
+
+def _unknown_command_text(word: str, names: Collection[str]) -> str:
+    """The error for an unknown command: the nearest ones and, unless there are many, all of them."""
+    if len(names) <= LISTED_MAX:
+        return unknown_word_text("command", word, names)
+    near = closest_matches(word.lower(), names, limit=NEAREST, similarity=0)
+    return f"no command {word!r}; did you mean {', '.join(near[:-1])} or {near[-1]}?"
 
 
 def _examples_of(command: click.Command) -> list[str]:

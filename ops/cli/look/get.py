@@ -9,6 +9,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import event_rows
+from ops.cli.common.field_cells import field_cell, field_title, field_value
 from ops.cli.common.kind_tables import kind_table
 from ops.cli.common.name_completion import NameParam, expand_name
 from ops.cli.common.options import At, OutputOption, Watch, WideOutput
@@ -33,12 +34,10 @@ from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client, escape_path, row_path, rows_path
 from ops.report.light_path_text import patched_port
 from ops.report.table_style import current_style
-from ops.report.tables import count_text, display_value, setting_text, text_table
+from ops.report.tables import count_text, setting_text, text_table
 from schemas.resource_kinds import FABRICS, KINDS, LINKS, ResourceKind, RowT, kind_by_name_form
 from shared.basics.errors import NotFound
-from shared.basics.field_text import format_percent
 from shared.basics.json_types import JsonObject, JsonValue
-from shared.basics.time_format import format_duration, format_time
 
 if TYPE_CHECKING:
     from schemas.api.descriptions import Description
@@ -49,8 +48,6 @@ ROWS_MAX = 10
 """Rows of a list in a description on a terminal, which says how many more there are."""
 SECTION_KINDS: Mapping[str, ResourceKind[Any]] = {"partner": LINKS} | KINDS
 """Section of a description → the kind of its rows, whose columns it shows."""
-PORT_SIDES = {"north": "N", "south": "S", "north_spare": "N", "south_spare": "S"}
-"""Field with the number of a port → the letter before it in the port's name."""
 OF_OCSES = ("ocs", "ocs_down", "ocs_held", "ocs_parts_down", "cross_connects")
 """Fields of a fabric that say nothing of one without OCSes."""
 HEALTHY_TEXT = {
@@ -71,43 +68,6 @@ HEALTHY_TEXT = {
 """Section of a description → what it means that nothing is in it."""
 LINKS_NOW = "Links of its ends as they are now (Ends and Evidence are of when it was given)"
 """Above the links of a verdict, which slices have wired anew since."""
-PPM = 1_000_000
-SPANS = frozenset(
-    {
-        "takes_us",
-        "duration_us",
-        "waited_us",
-        "ran_us",
-        "left_us",
-        "onset_us",
-        "late_us",
-        "median_us",
-        "p95_us",
-    }
-)
-"""Fields that are lengths of time and not points in it."""
-SHARES = frozenset(
-    {
-        "served",
-        "served_mean",
-        "use",
-        "use_out",
-        "use_back",
-        "bound",
-        "transit",
-        "share",
-        "capacity_kept",
-        "confidence",
-        "utilisation",
-        "utilisation_now",
-        "cube_availability",
-    }
-)
-"""Fields that are parts of one, beside those in millionths."""
-FIELD_SPELLING = {"ocs": "OCS", "ocses": "OCSes", "ber": "BER", "db": "dB", "gbps": "Gb/s", "mbps": "Mb/s"}
-"""Words of a field's name that people write otherwise."""
-
-
 TOP_MAX = 10_000
 
 KindArgument = Annotated[str, typer.Argument(click_type=KindParam(), metavar="KIND", help=", ".join(KINDS))]
@@ -284,7 +244,7 @@ def _description_text(kind: str, content: "Description[Any, Any]", now_us: int) 
         shown = _fabric_fields(content.object)
     if kind == "ocs":
         shown = _ocs_fields(content.object)
-    things = {_title(field): value for field, value in shown.items()}
+    things = {field_title(field): value for field, value in shown.items()}
     widest = max(map(len, things), default=0) + 1
     lines = []
     for (field, value), title in zip(shown.items(), things, strict=True):
@@ -296,11 +256,11 @@ def _description_text(kind: str, content: "Description[Any, Any]", now_us: int) 
                 *(
                     line
                     for name, item in value.items()
-                    for line in current_style().entry(f"  {_title(name)}:  ", _value(name, item))
+                    for line in current_style().entry(f"  {field_title(name)}:  ", field_value(name, item))
                 ),
             ]
         else:
-            lines += current_style().entry(f"{title}:", _value(field, value), widest + 2)
+            lines += current_style().entry(f"{title}:", field_value(field, value), widest + 2)
     for section, rows in dict(content.related).items():
         if rows is None:  # a fabric of this kind has none
             continue
@@ -311,7 +271,7 @@ def _description_text(kind: str, content: "Description[Any, Any]", now_us: int) 
                 {**row, **{name: setting_text(row[name]) for name in ("value", "commissioned")}}
                 for row in rows
             ]
-        title = LINKS_NOW if (kind, section) == ("verdicts", "links") else _title(section)
+        title = LINKS_NOW if (kind, section) == ("verdicts", "links") else field_title(section)
         if section == "readings" and rows:
             title = f"Readings, taken at {reading_age(rows, now_us)}"
         lines += [f"{title}:", *(_rows(section, listed, now_us) if listed else [well])]
@@ -379,61 +339,5 @@ def _all_rows(section: str, rows: list[Any], now_us: int) -> list[str]:
     plain = [[field for field, value in row.items() if not isinstance(value, list | dict)] for row in rows]
     fields = list(dict.fromkeys(field for found in plain for field in found))
     headers = [field.removesuffix("_us").removesuffix("_ppm").upper().replace("_", "-") for field in fields]
-    cells = [[_cell(field, row.get(field)) for field in fields] for row in rows]
+    cells = [[field_cell(field, row.get(field)) for field in fields] for row in rows]
     return [text_table(headers, cells, READING_WIDE if section == "readings" else (), indent=2)]
-
-
-def _cell(field: str, value: Any) -> object:
-    if (share := _share(field, value)) is not None:
-        return share
-    if field.endswith("_us"):
-        return format_duration(value) if field in SPANS else format_time(value)
-    if field in PORT_SIDES and value is not None:
-        return f"{PORT_SIDES[field]}{value}"
-    return display_value(field, value)
-
-
-def _share(field: str, value: Any) -> str | None:
-    """A share as lists show it, to the hundredth of a per cent, and 100 where it is that; None of what is
-    none."""
-    in_ppm = field.endswith("_ppm")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not (in_ppm or field in SHARES):
-        return None
-    return format_percent(value / PPM if in_ppm else value)
-
-
-def _word(field: str) -> str:
-    bare = field.removesuffix("_us").removesuffix("_ppm")
-    return " ".join(FIELD_SPELLING.get(word, word) for word in bare.split("_"))
-
-
-def _title(field: str) -> str:
-    words = _word(field)
-    return words[:1].upper() + words[1:]
-
-
-def _value(field: str, value: Any) -> str:
-    if value is None or value == []:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if field.endswith("_us"):
-        return format_duration(value) if field in SPANS else format_time(value)
-    if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
-    if isinstance(value, dict):
-        shown = {name: item for name, item in value.items() if item or field != "faults_begun"}
-        return (
-            ", ".join(f"{_word(name)} {_nested_value(name, item)}" for name, item in shown.items()) or "none"
-        )
-    if (share := _share(field, value)) is not None:
-        return share
-    value = display_value(field, value)
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-def _nested_value(field: str, value: Any) -> str:
-    """A value in a value: of a list its items, with nothing but spaces between."""
-    if value is None:
-        return "-"
-    return " ".join(map(str, value)) if isinstance(value, list) else str(_cell(field, value))

@@ -8,17 +8,21 @@ from typing import Annotated
 import typer
 
 from ops.cli.common.command_groups import NOW_MINUS, TimeArgumentsCommand, command_app, examples
+from ops.cli.common.field_cells import field_cell, field_value
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import KindParam
 from ops.client.http_client import Client, rows_path
-from ops.report.tables import display_value, text_table
+from ops.report.tables import text_table
 from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
 from shared.basics.time_format import format_time
 from shared.basics.time_grammar import NOW
 
 EXIT_DIFFERENT = 1
 """The exit code if anything differs, like that of diff(1) and kubectl."""
+
+CONDITIONS = "conditions"
+"""The field with all states of an object so far; the table shows only the last one, with `state`."""
 
 Row = Mapping[str, object]
 
@@ -100,17 +104,45 @@ def _flat(row: Row, above: str = "") -> Iterator[tuple[str, object]]:
 def _table(found: Sequence[FieldDifference]) -> str:
     if not found:
         return "nothing differs"
+    since = {(row.kind, row.name): row for row in found if row.field == CONDITIONS}
     rows = [
-        (row.kind, row.name, row.field, _cell(row.field, row.before), _cell(row.field, row.after))
+        (row.kind, row.name, *_cells(row, since.get((row.kind, row.name))))
         for row in found
+        if row.field != CONDITIONS
     ]
-    return text_table(("KIND", "NAME", "FIELD", "BEFORE", "AFTER"), rows)
+    return text_table(("KIND", "NAME", "FIELD", "BEFORE", "AFTER"), rows, ("KIND",))
+
+
+def _cells(row: FieldDifference, conditions: FieldDifference | None) -> tuple[object, object, object]:
+    """(FIELD, BEFORE, AFTER) of a difference. A state says since when, if the object's `conditions` do."""
+    if row.field == "name":
+        return "exists", row.before is not None, row.after is not None
+    lists = [value for value in (row.before, row.after) if isinstance(value, list)]
+    if any(isinstance(item, Mapping) for value in lists for item in value):
+        return row.field, *_list_cells(row)
+    before, after = (_cell(row.field, value) for value in (row.before, row.after))
+    if row.field == "state" and conditions is not None:
+        before, after = _since(before, conditions.before), _since(after, conditions.after)
+    return row.field, before, after
 
 
 def _cell(field: str, value: object) -> object:
     """A value as the table shows it."""
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    if field.endswith("_us") and isinstance(value, int):
-        return format_time(value)
-    return display_value(field, value)
+    last = field.rpartition(".")[2]
+    return field_value(last, value) if isinstance(value, list) else field_cell(last, value)
+
+
+def _since(state: object, conditions: object) -> object:
+    """The state and the time at which it began: `running since 0d06:28:00`."""
+    last = conditions[-1] if isinstance(conditions, list) and conditions else None
+    if not isinstance(last, Mapping) or last.get("state") != state:
+        return state
+    return f"{state} since {format_time(last['since_us'])}"
+
+
+def _list_cells(row: FieldDifference) -> tuple[str, str]:
+    """A list of objects, such as circuits, before and after: how many, and how many of them are new."""
+    before, after = (list(value) if isinstance(value, list) else [] for value in (row.before, row.after))
+    gone = sum(item not in after for item in before)
+    new = sum(item not in before for item in after)
+    return f"{len(before):,}, {gone:,} of them gone", f"{len(after):,}, {new:,} of them new"
