@@ -25,7 +25,17 @@ ForecastStatus = Literal["queued", "running", "done", "refused", "failed", "canc
 """`refused`: every future refuses a change. `failed`: the forecast could not be computed. `cancelled`: a
 client cancelled it before it finished."""
 MeasureName = Literal[
-    "goodput", "lost", "degraded", "displaced", "recovery", "healthy", "wait", "queued", "served"
+    "goodput",
+    "lost",
+    "degraded",
+    "displaced",
+    "recovery",
+    "recoveries",
+    "recovering",
+    "healthy",
+    "wait",
+    "queued",
+    "served",
 ]
 """Names of measures; `services.totals.measures` has their units and meanings."""
 MeasureValues = dict[MeasureName, float | None]

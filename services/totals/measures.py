@@ -406,9 +406,21 @@ FORECAST_MEASURES: Mapping[MeasureName, Measure] = {
     ),
     "recovery": Measure(
         "recovery",
-        "min",
+        "minutes",
         "mean time from a failure under a slice until the slice ran again",
         _mean_length("recoveries", US_PER_MIN),
+    ),
+    "recoveries": Measure(
+        "recoveries",
+        "recoveries",
+        "slices that ran again after a failure under them",
+        lambda spans: float(len(_lengths(spans, "recoveries"))),
+    ),
+    "recovering": Measure(
+        "recovering",
+        "hours",
+        "all recoveries together, each from the failure until the slice ran again",
+        lambda spans: sum(_lengths(spans, "recoveries")) / US_PER_HOUR,
     ),
     "healthy": Measure(
         "healthy",

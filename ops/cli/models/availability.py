@@ -1,5 +1,6 @@
 """`lightwave model`: availability, goodput, placement and rare events in closed form, without a twin."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, TypedDict
 
@@ -256,7 +257,12 @@ def _table(rows: Sequence[Mapping[str, object]]) -> str:
 
 def _row(row: Mapping[str, object]) -> list[object]:
     """Probabilities need more digits than three, and no row of zeros."""
-    return [
-        "-" if value is None else f"{value:.6g}" if isinstance(value, float) else value
-        for value in row.values()
-    ]
+    return [_probability_text(value) if isinstance(value, float) else value for value in row.values()]
+
+
+def _probability_text(value: float) -> str:
+    """A probability with six digits; near 1, with all its nines and one digit more."""
+    text = f"{value:.6g}"
+    if text != "1" or value >= 1.0:
+        return text
+    return f"{value:.{1 - math.floor(math.log10(1.0 - value))}f}"

@@ -87,6 +87,10 @@ def install(app: FastAPI) -> None:
     def openapi(request: Request) -> Response:
         return description(request.app).response(request, {})
 
+    @app.get("/", include_in_schema=False)
+    def root() -> Response:
+        return Response(status_code=307, headers={"Location": "/docs"})  # without a host: the same one
+
     @app.get("/docs", include_in_schema=False)
     def page() -> Response:
         return Response(PAGE, media_type="text/html", headers={"Content-Security-Policy": PAGE_CSP})

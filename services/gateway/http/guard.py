@@ -17,7 +17,7 @@ from services.gateway.http.probes import PROBE_PATHS
 from services.gateway.http.responses import error_response
 from shared.basics.spelling import truncated
 
-PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/openapi.json"})
+PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/", "/openapi.json"})
 """Paths without a token, besides the API's page: health probes and the API's description."""
 PUBLIC_PREFIX = "/docs"
 WRITES_PER_S, WRITES_BURST = 20.0, 200

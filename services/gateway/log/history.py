@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from schemas.envelope import Envelope
 from schemas.messages.diagnosis import VerdictGiven
+from schemas.messages.jobs import JobFinished
 from schemas.name_parts import last_part
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
@@ -226,7 +227,17 @@ def cause_chain(twin: TwinPorts, log_filter: str) -> list[Envelope]:
             raise NotFound(f"message {truncated(repr(cause))}: cannot be read; it is a dead letter")
         chain.append(message)
         cause = message.cause
+        if isinstance(message.body, JobFinished):
+            cause = _job_start(twin, site, position, message.body.slice) or cause
     return chain
+
+
+def _job_start(twin: TwinPorts, site: str, before: int, slice_name: str) -> str | None:
+    """The message with which the last run of a job started. A job finishes because it ran; the message that
+    last changed its speed is the cause on the log, but not the reason why it finished."""
+    query = LogQuery(types=("SliceStarted",), about=(slice_name,), end=before)
+    rows = twin.log.find(site, query, 1, newest=True)
+    return rows[0][1].id if rows else None
 
 
 def verdict_target(chain: Sequence[Envelope]) -> str | None:
