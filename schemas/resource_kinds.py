@@ -106,7 +106,7 @@ class ResourceKind(Generic[RowT]):
     is_finished: Callable[[RowT], bool] | None = None
 
 
-PPM = 1_000_000
+PPM, MBPS_PER_GBPS = 1_000_000, 1_000
 BATCH_ALIKE_MIN = 2
 """Verdicts of one batch from which a table shows the batch: by chance, two are seldom of the same one."""
 
@@ -131,7 +131,7 @@ def _links_up(fabric: "FabricRow") -> tuple[int, int] | None:
 def _cube_troubles(cube: "CubeRow") -> list[str]:
     """The broken parts of a cube, and its other problems."""
     others = (("no power", not cube.powered), ("too hot", cube.throttled))
-    return [local_part(reason) for reason in cube.reasons] + [word for word, is_true in others if is_true]
+    return [*cube.reasons, *(word for word, is_true in others if is_true)]
 
 
 def _batch_text(verdict: "VerdictRow") -> str | None:
@@ -185,6 +185,7 @@ FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
         Column("USED-MEAN", lambda row: row.utilisation, "share", _is_pod, wide=True),
         Column("SERVED", lambda row: row.network and row.network.served, "fine-share", _is_network),
         Column("USE", lambda row: row.network and row.network.use, "share", _is_network, wide=True),
+        Column("USE-MEAN", lambda row: row.network and row.network.use_mean, "share", _is_network, wide=True),
         Column("TRANSIT", lambda row: row.network and row.network.transit, "share", _is_network, wide=True),
         Column("REWIRING", lambda row: row.network and row.network.rewiring, only_if=_is_network, wide=True),
         Column("FAULTS", lambda row: row.faults_active),
@@ -221,7 +222,7 @@ CUBES: "ResourceKind[CubeRow]" = ResourceKind(
         Column("DRAINED", lambda row: "draining" if row.draining else row.drained),
         Column("HOSTS-DOWN", lambda row: row.hosts_down, wide=True),
         Column("CHIPS-USED", lambda row: row.chips_used),
-        Column("SLICES", lambda row: [local_part(name) for name in row.slices], "list"),
+        Column("SLICES", lambda row: row.slices, "list"),
         Column("REASONS", _cube_troubles, "list"),
         Column("CHANGED", lambda row: row.changed_us, "time", wide=True),
     ),
@@ -394,9 +395,9 @@ DEMANDS: "ResourceKind[DemandRow]" = ResourceKind(
     parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
-        Column("SOURCE", lambda row: local_part(row.source)),
-        Column("TARGET", lambda row: local_part(row.target)),
-        Column("MBPS", lambda row: row.mbps, "count"),
+        Column("SOURCE", lambda row: row.source),
+        Column("TARGET", lambda row: row.target),
+        Column("GBPS", lambda row: row.mbps / MBPS_PER_GBPS, "gbps"),
         Column("SHARE", lambda row: row.share, "share"),
         Column("CHANGED", lambda row: row.changed_us, "time"),
     ),
@@ -442,8 +443,8 @@ RACKS: "ResourceKind[RackRow]" = ResourceKind(
         Column("STATE", lambda row: row.state),
         Column("OCS", lambda row: (row.ocses_up, row.ocses), "ratio"),
         Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits_wanted), "ratio"),
-        Column("CONTROL", lambda row: [local_part(name) for name in row.control], "list"),
-        Column("POWER", lambda row: [local_part(name) for name in row.power], "list"),
+        Column("CONTROL", lambda row: row.control, "list"),
+        Column("POWER", lambda row: row.power, "list"),
     ),
 )
 BUNDLES: "ResourceKind[BundleRow]" = ResourceKind(
@@ -455,8 +456,8 @@ BUNDLES: "ResourceKind[BundleRow]" = ResourceKind(
     columns=(
         Column("NAME", lambda row: row.name),
         Column("STATE", lambda row: row.state),
-        Column("BLOCK", lambda row: local_part(row.block), wide=True),
-        Column("RACK", lambda row: local_part(row.rack)),
+        Column("BLOCK", lambda row: row.block, wide=True),
+        Column("RACK", lambda row: row.rack),
         Column("FIBRES", lambda row: row.fibres),
         Column("CIRCUITS", lambda row: (row.circuits_made, row.circuits), "ratio"),
         Column("REASON", lambda row: row.reason),
@@ -492,7 +493,18 @@ def find_kind(word: str) -> ResourceKind[Any] | None:
 
 
 CLOCK_FIELDS = frozenset(
-    {"now_us", "position", "waited_us", "ran_us", "left_us", "late_us", "used_mean", "median_us", "p95_us"}
+    {
+        "now_us",
+        "position",
+        "carried_us",
+        "waited_us",
+        "ran_us",
+        "left_us",
+        "late_us",
+        "used_mean",
+        "median_us",
+        "p95_us",
+    }
 )
 """Fields that change with time alone."""
 MEAN_FIELDS = frozenset({"utilisation", "cube_availability", "served_mean"})

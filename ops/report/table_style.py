@@ -19,8 +19,13 @@ WIDTH_MIN = 20
 IDENTITIES = ("NAME", "ID", "KEY", "NUMBER", "AHEAD")
 """Headings of the column that `-o name` prints, the preferred one first; else the first column."""
 ELLIPSIS = "…"
-_NUMBER = re.compile(r"-|[×+-]? ?[0-9][0-9,.:/dhmsu]*(e[+-]?[0-9]+)?( ?%|[a-z]{1,2})?")
-"""A cell that must not be cut, because a cut number, time or duration is another one."""
+COMMAND, CONTINUED = "lightwave ", " \\"
+"""The beginning of a line that users copy into a shell, and what continues it on the next line."""
+_WHOLE = re.compile(
+    r"-|[×+-]? ?[0-9][0-9,.:/dhmsu]*(e[+-]?[0-9]+)?( ?%|[a-z]{1,2})?"  # a number, a time, a duration
+    r"|[\w@.+-]+(/[\w@.+-]+)+"  # a name
+)
+"""A cell that must not be cut, because a cut number, time or name is another one."""
 
 Cells = list[list[str]]
 
@@ -77,7 +82,13 @@ class TableStyle:
             return text
         lines: list[str] = []
         for line in text.split("\n"):
-            lines += [line] if line in self.lines else wrap_words(line, width)
+            if line in self.lines:
+                lines.append(line)
+            elif line.lstrip().startswith(COMMAND):
+                *first, last = wrap_words(line, width - len(CONTINUED))
+                lines += [*(f"{part}{CONTINUED}" for part in first), last]
+            else:
+                lines += wrap_words(line, width)
         return "\n".join(lines)
 
     def lay_out(
@@ -277,7 +288,7 @@ def _cut_widths(
     texts = [
         n
         for n, head in enumerate(headers)
-        if head not in IDENTITIES and not all(_NUMBER.fullmatch(row[n]) for row in rows)
+        if head not in IDENTITIES and not all(_WHOLE.fullmatch(row[n]) for row in rows)
     ]
     floor = {n: min(widths[n], max(TEXT_MIN, display_width(headers[n]))) for n in texts}
     found = [*widths]

@@ -30,11 +30,13 @@ class NetworkFigures(Model):
     """Key figures of a network.
 
     Of the desired `circuits`, `carrying` carry traffic; the others are `drained`, `dark`, or have too many
-    bit errors (`unfit`). `use` is the load over the capacity of the fullest trunk, `bound` a lower bound of
-    it for any weights. `served` is the share of the demand that gets through, `transit` the share that passes
-    a transit block, and `path` the mean number of trunks that a bit passes. `cut_off` counts pairs of blocks
-    with demand and without a path. These are null until traffic was first carried; so is `served_mean`, the
-    mean over all time. `solved` counts how often weights were solved.
+    bit errors (`unfit`). `use` is the load over the capacity of the fullest trunk, `use_mean` that of all
+    trunks together, and `bound` a lower bound of `use` for any weights. Weights are solved again when the
+    fullest trunk is fuller than at the last time, or trunks change. `carried_us` is the time of these figures.
+    `served` is the share of the demand that gets through, `transit` the share that passes a transit block,
+    and `path` the mean number of trunks that a bit passes. `cut_off` counts pairs of blocks with demand and
+    without a path. These are null until traffic was first carried; so is `served_mean`, the mean over all
+    time. `solved` counts how often weights were solved.
     """
 
     blocks: int
@@ -48,6 +50,8 @@ class NetworkFigures(Model):
     hour: int
     demanded_gbps: float
     use: float | None
+    use_mean: float | None
+    carried_us: int | None
     bound: float | None
     served: float | None
     served_mean: float | None

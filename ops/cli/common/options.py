@@ -108,6 +108,10 @@ TwinRedis = Annotated[
         help="the Redis that the twin uses, if it is not the embedded one",
     ),
 ]
+Verbose = Annotated[
+    bool,
+    typer.Option("-v", "--verbose", help="on a terminal, show details before the answer; a pipe has them"),
+]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="refresh every second, until Ctrl-C")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="write logs to stderr as JSON lines")]
 

@@ -1,5 +1,6 @@
 """`lightwave explain`: asks the scheduler why a slice waits, moved or recovers."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,8 @@ EXPLANATION = ("name", "at_us", "state", "shape", "reason", "start", "obstacles"
 TABLE_ROWS_MAX = 20
 """Rows of a table that says how many more there are."""
 
+_LOST = re.compile(r" ?\blost=[0-9.,]+ chip-h")
+"""The lost work in the text of an event, which has a sentence of its own here."""
 FULL_SPEED_OPTION = "speed=100%"
 SPARE_LINKS_TEXT = "traffic goes around them: its shorter sides have links to spare"
 """Why a slice with links down may run at full speed: in a torus of unlike sides the longest one limits."""
@@ -103,8 +106,10 @@ def _history_text(row: "SliceEvent") -> str:
         return f"{row.choice} (costs in chip-hours: {costs_text})"
     if row.type == "SliceDegraded" and FULL_SPEED_OPTION in row.text and "links_down=0" not in row.text:
         return f"{row.text} ({SPARE_LINKS_TEXT})"
-    lost = f"lost {format_chip_hours(row.lost_chip_us)} chip-hours; " if row.lost_chip_us is not None else ""
-    return f"{lost}{row.text}"
+    if row.lost_chip_us is None:
+        return str(row.text)
+    text = _LOST.sub("", row.text)
+    return f"lost {format_chip_hours(row.lost_chip_us)} chip-hours; {text}" if row.lost_chip_us else text
 
 
 def start_lines(start: "ExpectedStart | None") -> list[str]:
@@ -135,11 +140,14 @@ def _recovery_lines(recovery: "RecoveryStatus | None") -> list[str]:
     return [*lines, "", text_table(("CHOICE", "CHIP-HOURS"), costs)]
 
 
-def table_lines(headers: tuple[str, ...], rows: Sequence[Sequence[object]]) -> list[str]:
-    """A table after an empty line, with at most TABLE_ROWS_MAX rows; nothing if there are no rows."""
+def table_lines(
+    headers: tuple[str, ...], rows: Sequence[Sequence[object]], wide_only: tuple[str, ...] = ()
+) -> list[str]:
+    """A table after an empty line, with at most TABLE_ROWS_MAX rows; nothing if there are no rows. A narrow
+    terminal leaves out the columns `wide_only`."""
     if not rows:
         return []
     more = (
         [f"... and {len(rows) - TABLE_ROWS_MAX} more (-o json has all)"] if len(rows) > TABLE_ROWS_MAX else []
     )
-    return ["", text_table(headers, rows[:TABLE_ROWS_MAX]), *more]
+    return ["", text_table(headers, rows[:TABLE_ROWS_MAX], wide_only), *more]

@@ -136,6 +136,10 @@ def _names(names: Sequence[str | None]) -> list[str]:
     return [local_part(name) for name in names if name is not None]
 
 
+def _mean_text(network: "NetworkFigures") -> str:
+    return "" if network.use_mean is None else f" (all together {100 * network.use_mean:.1f}%)"
+
+
 def _network_words(client: Client, fabric: str, network: "NetworkFigures") -> list[str | None]:
     trunks = client.rows(
         rows_path(TRUNKS), "name", fabric=fabric, state=["down", "degraded"], fields="name,state"
@@ -144,7 +148,7 @@ def _network_words(client: Client, fabric: str, network: "NetworkFigures") -> li
     return [
         f"{network.blocks - network.blocks_down}/{network.blocks} blocks",
         None if network.served is None else f"{format_percent(network.served)} of traffic served",
-        None if network.use is None else f"fullest trunk at {100 * network.use:.1f}%",
+        None if network.use is None else f"fullest trunk at {100 * network.use:.1f}%{_mean_text(network)}",
         *(
             f"{count_text(states.count(state), 'trunk')} {state}" if state in states else None
             for state in ("down", "degraded")

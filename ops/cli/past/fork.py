@@ -102,12 +102,15 @@ def make(
 
 
 def _made_text(origin: "ForkOrigin") -> str:
+    from ops.twin.forks.fork_folders import fork_folder
+
     sites = ", ".join(f"{one.position:,} messages of {one.site}" for one in origin.sites)
     draws = "" if origin.draws is None else f", the draws of future {origin.draws}"
     settings = f", {', '.join(origin.settings)}" if origin.settings else ""
     return (
         f"fork {origin.name} of the twin in {origin.place} at {format_time(origin.at_us)}: {sites}"
-        f"{draws}{settings}; `lightwave up --fork {origin.name}` continues from there"
+        f"{draws}{settings}; in {fork_folder(origin.name)}; `lightwave up --fork {origin.name}` continues "
+        "from there, paused if its parent was"
     )
 
 

@@ -1,5 +1,6 @@
 """`lightwave impact`: the links, cubes and slices that depend on a part of the running twin."""
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,11 +8,12 @@ import typer
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.kind_tables import kind_table
 from ops.cli.common.name_completion import PartNameParam, expand_name
-from ops.cli.common.options import At, OutputOption
+from ops.cli.common.options import At, OutputOption, Verbose
 from ops.cli.common.output import show
 from ops.cli.explain.slice_state import table_lines
 from ops.client.answers import CLOCK, AnswerFields
 from ops.client.http_client import Client, escape_path
+from ops.report.table_style import current_style
 from ops.report.tables import count_text, text_table
 from schemas.resource_kinds import SLICES
 
@@ -28,6 +30,8 @@ LOSS: "AnswerFields[LossReport]" = AnswerFields(
         *("before", "after", "jobs", "circuits_fixed", "rewiring"),
     )
 )
+NAMES_MAX = 5
+"""Slices that an answer names."""
 JOB_HEADS = ("JOB", "BECOMES", "SPEED", "GBPS-EACH-POD", "SLICES")
 app = command_app()
 PartArgument = Annotated[
@@ -42,22 +46,25 @@ PartArgument = Annotated[
 
 
 @app.command(epilog=examples("impact pod-0/ocs-17", "impact dcn-0/rack-5 -o json"))
-def impact(target: PartArgument, at: At = None, output: OutputOption = "table") -> None:
+def impact(
+    target: PartArgument, at: At = None, output: OutputOption = "table", verbose: Verbose = False
+) -> None:
     """Show the links, cubes and slices that depend on a part.
 
-    For a part of a datacenter network, show the capacity that its failure would take away.
+    For a part of a datacenter network, show the capacity that its failure would take away. The answer is the
+    last line; -v shows each slice, link and block before it.
     """
     client = Client(at=at)
     found = client.resource(f"/v1/impact/{escape_path(expand_name(client, target))}", "target")
     if "blocks" in found:
         loss = client.require_fields(found, LOSS)
         with client.reading():
-            show(loss, output, lambda: _loss_text(loss))
+            show(loss, output, lambda: _loss_text(loss, verbose))
         return
     report = client.require_fields(found, IMPACT)
     now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
-        show(report, output, lambda: _table(report, now_us))
+        show(report, output, lambda: _table(report, now_us, verbose))
 
 
 def job_cells(row: "JobEffect") -> list[object]:
@@ -68,8 +75,13 @@ def job_cells(row: "JobEffect") -> list[object]:
     return [row.job, row.becomes, speed, gbps, ", ".join(row.slices)]
 
 
-def _table(found: "ImpactReport", now_us: int) -> str:
-    """The counts in a sentence; then the slices, and the links in use."""
+def shows_details(verbose: bool) -> bool:
+    """Whether the details are shown: in a pipe always, on a terminal if the user wants them."""
+    return verbose or not current_style().on_terminal
+
+
+def _table(found: "ImpactReport", now_us: int, verbose: bool) -> str:
+    """The counts in a sentence; then the slices and the links in use, and the answer."""
     numbers = (
         (len(found.links), "link"),
         (len(found.cubes), "cube"),
@@ -83,16 +95,30 @@ def _table(found: "ImpactReport", now_us: int) -> str:
         note or f"{target} {effect}",
         f"affected: {counts}, {count_text(len(found.slices), 'slice')}",
     ]
+    if not shows_details(verbose):
+        return "\n".join([*lines, _answer(found)])
     if found.slices:
         lines += ["", kind_table(SLICES, found.slices, now_us)]
     if found.links:
         rows = [[link.end, link.far_end] for link in found.links]
         lines += ["", text_table(("LINK-END", "FAR-END"), rows)]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _answer(found)])
 
 
-def _loss_text(found: "LossReport") -> str:
-    """What is lost in sentences; then by block."""
+def _answer(found: "ImpactReport") -> str:
+    """The slices that a failure would hit, by tier, in one line."""
+    if not found.slices:
+        return "in short: no slice depends on it"
+    by_tier = Counter(row.tier for row in found.slices)
+    tiers = ", ".join(f"{count} {tier}" for tier, count in by_tier.items())
+    names = ", ".join(row.name for row in found.slices[:NAMES_MAX])
+    more = f" and {len(found.slices) - NAMES_MAX} more" if len(found.slices) > NAMES_MAX else ""
+    verb = "depends" if len(found.slices) == 1 else "depend"
+    return f"in short: {count_text(len(found.slices), 'slice')} {verb} on it ({tiers}): {names}{more}"
+
+
+def _loss_text(found: "LossReport", verbose: bool) -> str:
+    """What is lost by block and job, and the answer in sentences."""
     blocks, links = found.blocks, count_text(found.links, "link")
     what = f"{found.target} breaks ({found.kind})"
     if found.down_by:
@@ -123,8 +149,21 @@ def _loss_text(found: "LossReport") -> str:
         ]
         for row in blocks
     ]
+    if not shows_details(verbose):
+        return "\n".join([*lines, *_jobs_answer(found)])
     lines += table_lines(("BLOCK", "POD", "LINKS", "LOST", "GBPS-LOST", "SHARE"), rows)
-    return "\n".join([*lines, *table_lines(JOB_HEADS, [job_cells(row) for row in found.jobs])])
+    lines += table_lines(JOB_HEADS, [job_cells(row) for row in found.jobs])
+    return "\n".join([*lines, *_jobs_answer(found)])
+
+
+def _jobs_answer(found: "LossReport") -> list[str]:
+    """How many jobs over several pods change, in one line."""
+    if not found.jobs:
+        return []
+    by_effect = Counter(row.becomes for row in found.jobs)
+    words = ", ".join(f"{count} {effect}" for effect, count in by_effect.items())
+    jobs = count_text(len(found.jobs), "job over several pods", "jobs over several pods")
+    return [f"in short: {jobs} affected: {words}"]
 
 
 def traffic_change_text(before: "TrafficFigures", after: "TrafficFigures") -> str:

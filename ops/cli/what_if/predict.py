@@ -1,6 +1,7 @@
 """`lightwave what-if`: predicts the effect of a fault, a drain, a repair or a request without making it."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,11 +19,12 @@ from ops.cli.common.options import (
     SliceShape,
     TierOption,
     Twisted,
+    Verbose,
 )
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
 from ops.cli.explain.slice_state import start_lines, table_lines
-from ops.cli.what_if.impact import JOB_HEADS, PartArgument, job_cells, traffic_change_text
+from ops.cli.what_if.impact import JOB_HEADS, PartArgument, job_cells, shows_details, traffic_change_text
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client
 from ops.report.tables import count_text
@@ -46,6 +48,8 @@ DECISIONS = {
     "refused": "would be refused",
 }
 HOUR_S = 3_600
+OVERHEAD = ("recovering", "startup", "degraded")
+"""Categories of chip-time that are overhead: recovery, start-up, and reduced speed."""
 
 app = command_app("what-if")
 
@@ -69,7 +73,9 @@ CubeArgument = Annotated[
 def what_if() -> None:
     """Predict the effect of a fault, drain, repair or request.
 
-    Nothing happens to the twin: copies of its site run with and without the change.
+    Nothing happens to the twin: copies of its site run with and without the change. The answer is the last
+    line; -v shows each slice before it. There, LOST-H are chip-hours of lost work, and OVERHEAD-H those of
+    recovery, start-up and reduced speed, both compared with no change.
     """
 
 
@@ -93,6 +99,7 @@ def inject(
     ] = None,
     within_s: Within = HOUR_S,
     output: OutputOption = "table",
+    verbose: Verbose = False,
 ) -> None:
     """Predict the effect of a fault."""
     client = Client()
@@ -102,21 +109,29 @@ def inject(
         "duration_s": duration_s,
         "within_s": within_s,
     }
-    _show_what_if(client, "inject", query, output)
+    _show_what_if(client, "inject", query, output, verbose)
 
 
 @app.command(epilog=examples("what-if drain pod-0/cube-12", "what-if drain pod-0/cube-12 --within 6h"))
-def drain(target: CubeArgument, within_s: Within = HOUR_S, output: OutputOption = "table") -> None:
+def drain(
+    target: CubeArgument, within_s: Within = HOUR_S, output: OutputOption = "table", verbose: Verbose = False
+) -> None:
     """Predict the effect of draining a cube."""
     client = Client()
-    _show_what_if(client, "drain", {"target": expand_name(client, target), "within_s": within_s}, output)
+    _show_what_if(
+        client, "drain", {"target": expand_name(client, target), "within_s": within_s}, output, verbose
+    )
 
 
 @app.command(epilog=examples("what-if repair pod-0/cube-12", "what-if repair pod-0/ocs-17 --within 2h"))
-def repair(target: PartArgument, within_s: Within = HOUR_S, output: OutputOption = "table") -> None:
+def repair(
+    target: PartArgument, within_s: Within = HOUR_S, output: OutputOption = "table", verbose: Verbose = False
+) -> None:
     """Predict the effect of repairing a part now."""
     client = Client()
-    _show_what_if(client, "repair", {"target": expand_name(client, target), "within_s": within_s}, output)
+    _show_what_if(
+        client, "repair", {"target": expand_name(client, target), "within_s": within_s}, output, verbose
+    )
 
 
 @app.command(
@@ -133,6 +148,7 @@ def plan_request(
     recovery: RecoveryOption = None,
     fabric: Fabric = None,
     output: OutputOption = "table",
+    verbose: Verbose = False,
 ) -> None:
     """Predict the placement of a slice if it were requested now.
 
@@ -144,18 +160,21 @@ def plan_request(
     ask["recovery"] = recovery
     found = client.resource(PLAN, *PLAN_FIELDS, **ask)
     with client.reading():
-        show(found, output, lambda: _plan_text(found))
+        show(found, output, lambda: _plan_text(found, verbose))
 
 
-def _show_what_if(client: Client, what: str, query: Mapping[str, object], output: OutputOption) -> None:
+def _show_what_if(
+    client: Client, what: str, query: Mapping[str, object], output: OutputOption, verbose: bool
+) -> None:
     path: ApiPath[WhatIfReport] = ApiPath(f"/v1/what-if/{what}")
     found = client.resource(path, *WHAT_IF_FIELDS, **query)
     with client.reading():
-        show(found, output, lambda: _what_if_text(found))
+        show(found, output, lambda: _what_if_text(found, verbose))
 
 
-def _what_if_text(found: "WhatIfReport") -> str:
-    """What is touched in sentences; then the slices, what choices cost, and who takes whose place."""
+def _what_if_text(found: "WhatIfReport", verbose: bool) -> str:
+    """The affected parts in sentences; then the slices, the costs of choices and the swaps; and the answer in
+    short."""
     head = f"{found.requested} at {format_time(found.at_us)}"
     if found.refused is not None:
         return f"{head}: would be refused: {found.refused}"
@@ -176,8 +195,10 @@ def _what_if_text(found: "WhatIfReport") -> str:
         f"{row.fabric} at {format_time(row.at_us)}: {traffic_change_text(row.before, row.after)}"
         for row in found.traffic
     ]
+    if not shows_details(verbose):
+        return "\n".join([*lines, *_answer(found)])
     heads = ("SLICE", "TIER", "SHAPE", "BECAUSE", "CHOICE", "THEN", "PLACED", "LOST-H", "OVERHEAD-H")
-    lines += table_lines(heads, [_slice(row) for row in rows])
+    lines += table_lines(heads, [_slice(row) for row in rows], ("SHAPE", "PLACED", "CHOICE"))
     costs = [
         [row.slice, choice, format_chip_hours(cost), "yes" if choice == row.choice else None]
         for row in rows
@@ -188,7 +209,30 @@ def _what_if_text(found: "WhatIfReport") -> str:
     swaps = [[row.slice, swap.left, swap.spare, swap.reason] for row in rows for swap in row.swaps]
     lines += table_lines(("SLICE", "LEAVES", "COMES-TO", "REASON"), swaps)
     jobs = (*JOB_HEADS, "FROM", "UNTIL")
-    return "\n".join([*lines, *table_lines(jobs, [[*job_cells(row), *_span(row)] for row in found.jobs])])
+    lines += table_lines(jobs, [[*job_cells(row), *_span(row)] for row in found.jobs])
+    return "\n".join([*lines, "", *_answer(found)])
+
+
+def _answer(found: "WhatIfReport") -> list[str]:
+    """The slices by what happens to them, and the chip-hours that they lose, in one line for each tier."""
+    if not found.slices:
+        return ["in short: no slice is affected"]
+    lines = []
+    for tier in dict.fromkeys(row.tier for row in found.slices):
+        rows = [row for row in found.slices if row.tier == tier]
+        by_end = Counter(row.ends_as for row in rows)
+        ends = ", ".join(f"{count} {state}" for state, count in by_end.items())
+        lost = _sum_of_hours(rows, ("lost",))
+        overhead = _sum_of_hours(rows, OVERHEAD)
+        lines.append(
+            f"in short: {count_text(len(rows), f'{tier} slice')} affected, then {ends}: "
+            f"{lost} chip-hours lost, {overhead} of overhead"
+        )
+    return lines
+
+
+def _sum_of_hours(rows: "Sequence[SliceEffect]", categories: tuple[str, ...]) -> str:
+    return format_chip_hours(sum(row.chip_us.get(category, 0) for row in rows for category in categories))
 
 
 def _span(row: "JobEffect") -> list[str | None]:
@@ -201,8 +245,7 @@ def _slice(row: "SliceEffect") -> list[object]:
     """A row of the table. The chip-hours are what the job loses, and what it spends on restarts and at
     reduced speed, compared with no change; negative if the slice starts later."""
     names = [row.slice, row.tier, row.shape, row.reason.replace("_", " "), row.choice]
-    overhead = ("recovering", "startup", "degraded")
-    return [*names, row.ends_as, _times(row), _hours(row, ("lost",)), _hours(row, overhead)]
+    return [*names, row.ends_as, _times(row), _hours(row, ("lost",)), _hours(row, OVERHEAD)]
 
 
 def _times(row: "SliceEffect") -> str | None:
@@ -215,11 +258,11 @@ def _times(row: "SliceEffect") -> str | None:
 
 
 def _hours(row: "SliceEffect", categories: tuple[str, ...]) -> str:
-    return format_chip_hours(sum(row.chip_us.get(category, 0) for category in categories))
+    return _sum_of_hours([row], categories)
 
 
-def _plan_text(found: "SlicePlan") -> str:
-    """The decision in sentences; then the slices that leave, and the circuits by OCS."""
+def _plan_text(found: "SlicePlan", verbose: bool) -> str:
+    """The decision in sentences; then the slices that leave and the circuits by OCS, and the answer."""
     twist = " twisted" if found.twisted else ""
     request_text = f"{found.shape}{twist} for {found.owner} ({found.tier}) at {format_time(found.at_us)}"
     lines = [f"{request_text}: {DECISIONS[found.decision]}"]
@@ -237,6 +280,8 @@ def _plan_text(found: "SlicePlan") -> str:
             f"{found.circuits_taken_away:,} unused ones to remove"
         )
     lines.append(f"largest shape that would fit now: {found.largest_now or 'none'}")
+    if not shows_details(verbose):
+        return "\n".join([*lines, _plan_answer(found)])
     leavers = [
         [row.slice, row.owner, row.tier, format_chip_hours(row.loses_chip_us), _destination(row)]
         for row in found.leavers
@@ -247,7 +292,19 @@ def _plan_text(found: "SlicePlan") -> str:
         for row in found.circuits
     ]
     lines += table_lines(("OCS", "NORTH", "SOUTH", "CIRCUIT"), circuits)
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _plan_answer(found)])
+
+
+def _plan_answer(found: "SlicePlan") -> str:
+    """The decision and its price in one line."""
+    lost = format_chip_hours(sum(row.loses_chip_us for row in found.leavers))
+    leave = "leaves" if len(found.leavers) == 1 else "leave"
+    price = (
+        f"; {count_text(len(found.leavers), 'slice')} {leave}, {lost} chip-hours lost"
+        if found.leavers
+        else ""
+    )
+    return f"in short: {DECISIONS[found.decision]}{price}"
 
 
 def _destination(row: "LeavingSlice") -> str:

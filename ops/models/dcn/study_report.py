@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ops.models.dcn.figure_meanings import MEANINGS, figure_text
 from ops.models.dcn.study_rows import (
     BlockLeft,
     CapacityLeft,
@@ -282,22 +283,15 @@ def _hours(seconds: float) -> float:
 
 
 def figure_table(figures: Mapping[str, object]) -> str:
-    """A table with a row per figure."""
-    return text_table(("FIGURE", "VALUE"), [(name, _shown(value)) for name, value in figures.items()])
+    """A table with a row per figure, and what it means."""
+    rows = [(name, figure_text(name, value), MEANINGS.get(name)) for name, value in figures.items()]
+    return text_table(("FIGURE", "VALUE", "MEANING"), rows)
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> str:
     """A table of rows with the same fields."""
     headers = [name.upper().replace("_", "-") for name in rows[0]] if rows else []
-    return text_table(headers, [[_shown(value) for value in row.values()] for row in rows])
-
-
-def _shown(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
-    return (
-        f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 1_000 else f"{value:,.0f}"
-    )
+    return text_table(headers, [[figure_text(name, value) for name, value in row.items()] for row in rows])
 
 
 def _gbps(mbps: float | np.integer | np.floating) -> float:

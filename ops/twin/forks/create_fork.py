@@ -140,8 +140,9 @@ def _copy_log(folder: Path, log: ReadOnlyLog, part: Path, site: str, position: i
 
 
 def _write_files(part: Path, parent: TwinHistory, origin: ForkOrigin) -> None:
-    """Write all files except the logs. A fork does not inherit pending requests."""
-    clock = SavedClock(speed=parent.clock.speed, now_us=origin.at_us)
+    """Write all files except the logs. A fork does not inherit pending requests. It is paused if its parent
+    is, so that its user can look first."""
+    clock = SavedClock(speed=parent.clock.speed, paused=parent.clock.paused, now_us=origin.at_us)
     write_file(part, IDENTITY_FILE, [TwinIdentity(sites=parent.plans).model_dump_json().encode()])
     write_file(part, CLOCK, [clock.model_dump_json().encode()])
     write_file(part, ORIGIN, [origin.model_dump_json(indent=2).encode()])

@@ -2,7 +2,7 @@
 
 from schemas.api.network_rows import NetworkFigures, RewiringCounts
 from schemas.api.rows import FabricRow, LinkCounts, RepairCounts, SliceCounts, VerdictCounts, WaitTimes
-from schemas.documents.dcn import TrafficSummary
+from schemas.documents.dcn import TrafficSummary, TrunkLoadDocument
 from schemas.documents.pods import OcsSummary
 from schemas.documents.repairs import DiagnosisSummary, RepairsSummary
 from services.gateway.fabrics import config_of, fabric_plant, fabric_view, now_us, retired_us, site_of
@@ -12,6 +12,7 @@ from services.gateway.resources.service_summaries import (
     network_summaries_of,
     pod_summaries,
 )
+from services.gateway.resources.status_documents import read_all
 from services.gateway.runtime_ports import TwinPorts
 from shared.models.jobs.goodput_accounting import ALLOCATED, allocated_share, integral
 
@@ -98,7 +99,7 @@ def network_row(twin: TwinPorts, fabric: str) -> FabricRow:
         utilisation_now=None,
         utilisation=None,
         cube_availability=None,
-        network=_figures(summaries),
+        network=_figures(summaries, _mean_use(twin, fabric)),
         faults_active=summaries.failures.active,
         faults_begun=summaries.failures.begun,
         verdicts=None,
@@ -109,7 +110,14 @@ def network_row(twin: TwinPorts, fabric: str) -> FabricRow:
 # --- figures of a network -----------------------------------------------------------------------------------
 
 
-def _figures(summaries: NetworkSummaries) -> NetworkFigures:
+def _mean_use(twin: TwinPorts, fabric: str) -> float | None:
+    """The load of all trunks over their capacity; None without capacity."""
+    loads = read_all(twin, fabric, "trunk-loads", TrunkLoadDocument)
+    carries = sum(sum(one.carries_mbps) for one in loads)
+    return sum(sum(one.load_mbps) for one in loads) / carries if carries else None
+
+
+def _figures(summaries: NetworkSummaries, use_mean: float | None) -> NetworkFigures:
     trunks, topology, traffic = summaries.trunks, summaries.topology, summaries.traffic
     reported = traffic.reported > 0
     return NetworkFigures(
@@ -124,6 +132,8 @@ def _figures(summaries: NetworkSummaries) -> NetworkFigures:
         hour=summaries.demands.hour,
         demanded_gbps=summaries.demands.demanded_mbps / MBPS_PER_GBPS,
         use=traffic.use_ppm / PPM if reported else None,
+        use_mean=use_mean if reported else None,
+        carried_us=traffic.at_us if reported else None,
         bound=traffic.bound_ppm / PPM if reported else None,
         served=traffic.served_ppm / PPM if reported else None,
         served_mean=_served_mean(traffic),
