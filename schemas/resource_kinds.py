@@ -395,11 +395,11 @@ DEMANDS: "ResourceKind[DemandRow]" = ResourceKind(
     parts=(),
     columns=(
         Column("NAME", lambda row: row.name),
-        Column("SOURCE", lambda row: row.source),
+        Column("SOURCE", lambda row: row.source, wide=True),
         Column("TARGET", lambda row: row.target),
         Column("GBPS", lambda row: row.mbps / MBPS_PER_GBPS, "gbps"),
         Column("SHARE", lambda row: row.share, "share"),
-        Column("CHANGED", lambda row: row.changed_us, "time"),
+        Column("CHANGED", lambda row: row.changed_us, "time", wide=True),
     ),
 )
 REWIRINGS: "ResourceKind[RewiringRow]" = ResourceKind(

@@ -32,7 +32,7 @@ class NetworkFigures(Model):
     Of the desired `circuits`, `carrying` carry traffic; the others are `drained`, `dark`, or have too many
     bit errors (`unfit`). `use` is the load over the capacity of the fullest trunk, `use_mean` that of all
     trunks together, and `bound` a lower bound of `use` for any weights. Weights are solved again when the
-    fullest trunk is fuller than at the last time, or trunks change. `carried_us` is the time of these figures.
+    fullest trunk is fuller than at the last time, or trunks change. `carried_us` is the time of all this.
     `served` is the share of the demand that gets through, `transit` the share that passes a transit block,
     and `path` the mean number of trunks that a bit passes. `cut_off` counts pairs of blocks with demand and
     without a path. These are null until traffic was first carried; so is `served_mean`, the mean over all

@@ -46,6 +46,7 @@ SERVICE: Service[OcsState] = Service(
     document_keys=documents.document_keys,
     document=documents.document,
     telemetry=telemetry.frame,
+    frame_interval_s=lambda state: state.telemetry_interval_s,
     frames_on_ticks_of=("transceivers", "traffic"),
     frames_suffix="ocs",
 )

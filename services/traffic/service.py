@@ -22,4 +22,5 @@ SERVICE: Service[TrafficState] = Service(
     document_keys=documents.document_keys,
     document=documents.document,
     telemetry=telemetry.frame,
+    frame_interval_s=lambda state: state.config.telemetry_interval_s,
 )

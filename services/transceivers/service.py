@@ -48,4 +48,5 @@ SERVICE: Service[TransceiversState] = Service(
     document_keys=documents.document_keys,
     document=documents.document,
     telemetry=timers.frame,
+    frame_interval_s=lambda state: state.config.telemetry_interval_s,
 )

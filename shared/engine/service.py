@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from schemas.body import Body
 from schemas.envelope import Envelope
+from shared.basics.telemetry_frames import next_frame_due_us
 from shared.engine.state import StateT
 
 
@@ -88,8 +89,9 @@ class Service(Generic[StateT]):
     `document` renders one status document of the state, or None if there is no such thing any more;
     `document_keys` lists all of them. `telemetry` renders the frame (Arrow IPC stream) that a Tick calls for,
     or None: a Tick of this service, or of those in `frames_at`, if there are any: then it needs none of its
-    own in the log. Frames are found under the fabric's name, or, where that is taken, under it and
-    `frames_of`. `migrations` lead from every layout in which earlier versions stored the state to its own.
+    own in the log. Frames are due at whole multiples of `frame_interval_s`, in seconds; without it, at every
+    such Tick. Frames are found under the fabric's name, or, where that is taken, under it and `frames_of`.
+    `migrations` lead from every layout in which earlier versions stored the state to its own.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Service(Generic[StateT]):
     document: Callable[[StateT, DocumentKey], BaseModel | None]
     after: After[StateT] | None = None
     telemetry: Callable[[StateT, Envelope], bytes | None] | None = None
+    frame_interval_s: Callable[[StateT], int] | None = None
     frames_on_ticks_of: tuple[str, ...] = ()
     frames_suffix: str = ""
     migrations: tuple[Migration, ...] = ()
@@ -108,6 +111,14 @@ class Service(Generic[StateT]):
     def emits_frames_at(self, ticked: str) -> bool:
         """Whether a Tick of the service with this name may call for a frame of this one."""
         return self.telemetry is not None and ticked in (self.frames_on_ticks_of or (self.name,))
+
+    def next_frame_us(self, state: StateT, after_us: int) -> int | None:
+        """The time of the first frame that is due after a time; None if that is not known."""
+        return (
+            None
+            if self.frame_interval_s is None
+            else next_frame_due_us(self.frame_interval_s(state), after_us)
+        )
 
     def frames_name(self, fabric: str) -> str:
         """Under which its frames of a fabric are found."""

@@ -7,6 +7,7 @@ If a snapshot is given, the fold starts there instead of at the first message.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 
@@ -24,6 +25,7 @@ from shared.engine.code_version import (
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.message_order import Request, is_root, operator_source
 from shared.engine.replay import Replay
+from shared.engine.service import AnyService
 from shared.engine.site import ServicesOf, Site
 from shared.engine.state_codec import encode_instance, restore_instance, state_digest
 from shared.engine.upgrade_refusals import check_compatible
@@ -125,6 +127,8 @@ class SiteRunner:
         self._log = log
         self._dead_letters = dead_letters
         self._telemetry = telemetry
+        self._clock_us = 0
+        """The clock's time at the last step."""
         self._on_append = on_append
         self._snapshots = snapshots
         self._software = software
@@ -148,6 +152,7 @@ class SiteRunner:
         if request is not None and self._is_handled(request):
             self._commit(self.position, request.number)  # only remove it from the inbox
             return True
+        self._clock_us = clock_us
         root = self.site.next_root(request, clock_us=clock_us)
         if root is None:
             return False
@@ -427,6 +432,24 @@ class SiteRunner:
             service, state = instance.service, instance.state
             if instance.fabric != tick.fabric or state is None or service.telemetry is None:
                 continue
-            if service.emits_frames_at(body.service):
-                render = partial(service.telemetry, state, tick)
-                self._telemetry.make(service.frames_name(tick.fabric), tick.at_us, render)
+            if not service.emits_frames_at(body.service):
+                continue
+            is_due = service.next_frame_us(state, tick.at_us - 1) == tick.at_us
+            following_us = service.next_frame_us(state, tick.at_us)
+            self._telemetry.make(
+                service.frames_name(tick.fabric),
+                tick.at_us,
+                partial(service.telemetry, state, tick),
+                is_last_due=is_due and following_us is not None and following_us > self._clock_us,
+                freeze=partial(_frozen_render, service, state, tick) if is_due else None,
+            )
+
+    def finish_telemetry(self) -> None:
+        """Render the newest frames that were skipped for lack of time, at a moment without other work."""
+        if self._telemetry is not None:
+            self._telemetry.render_deferred()
+
+
+def _frozen_render(service: AnyService, state: object, tick: Envelope) -> Callable[[], bytes | None]:
+    """Renders the frame of a Tick later, from a copy of the state, which takes far less time than a frame."""
+    return partial(service.telemetry, deepcopy(state), tick) if service.telemetry else lambda: None

@@ -160,6 +160,8 @@ class EmbeddedTwin:
         if first is not None:
             wait_s = min(wait_s, self.clock.wall_s_until(first))
         if wait_s > 0:
+            for site in self.sites:
+                site.finish_telemetry()
             self._wake.wait(wait_s)
         self._wake.clear()
 

@@ -17,6 +17,8 @@ FRAMES_MAX = 96
 
 SHARE_MAX = 0.1
 """Default share of wall time that rendering frames may take. Beyond that, frames are skipped."""
+COPY_SHARE_MAX = 0.05
+"""Share of wall time that copies for frames to render later may take."""
 PAUSE_S_MAX = 0.5
 """Longest pause between two frames, per name. Limits the pause after the machine itself stalled."""
 FREE_RENDER_S = 0.005
@@ -46,6 +48,9 @@ class TelemetryFolder:
         self.not_rendered = 0
         """Frames skipped for lack of time."""
         self._next_s: dict[str, float] = {}
+        self._next_copy_s: dict[str, float] = {}
+        self._deferred: dict[str, tuple[int, Callable[[], bytes | None]]] = {}
+        """The newest skipped frame by name: its time, and how to render it."""
         self._problems: dict[str, str] = {}
 
     @property
@@ -53,13 +58,28 @@ class TelemetryFolder:
         """Why the newest frame of a fabric is lost, one sentence per fabric."""
         return [*self._problems.copy().values()]
 
-    def make(self, fabric: str, at_us: int, render: Callable[[], bytes | None]) -> None:
+    def make(
+        self,
+        fabric: str,
+        at_us: int,
+        render: Callable[[], bytes | None],
+        *,
+        is_last_due: bool = False,
+        freeze: Callable[[], Callable[[], bytes | None]] | None = None,
+    ) -> None:
         """Render and `keep` a frame, or skip both if recent frames took so long that they would slow down the
-        twin. No state depends on frames, and at 50,000 times real time nobody could view them all."""
+        twin. No state depends on frames, and at 50,000 times real time nobody could view them all.
+
+        A frame that `is_last_due` by the clock is never skipped, so that the newest readings are those that
+        are due. Of skipped frames, `freeze` copies what the frame needs if there is time for that, and
+        `render_deferred` renders the newest one.
+        """
         began_s = time.perf_counter()
-        if began_s < self._next_s.get(fabric, 0.0):
+        if began_s < self._next_s.get(fabric, 0.0) and not is_last_due:
             self.not_rendered += 1
+            self._defer(fabric, at_us, freeze)
             return
+        self._deferred.pop(fabric, None)
         frame = render()
         if frame is not None:
             self.keep(fabric, at_us, frame)
@@ -68,6 +88,25 @@ class TelemetryFolder:
             names = len(self._next_s.keys() | {fabric})
             pause_s = min(took_s * (names / self._share_max - 1.0), PAUSE_S_MAX * names)
             self._next_s[fabric] = began_s + took_s + pause_s
+
+    def _defer(
+        self, fabric: str, at_us: int, freeze: Callable[[], Callable[[], bytes | None]] | None
+    ) -> None:
+        began_s = time.perf_counter()
+        if freeze is None or began_s < self._next_copy_s.get(fabric, 0.0):
+            return
+        self._deferred[fabric] = at_us, freeze()
+        now_s = time.perf_counter()
+        self._next_copy_s[fabric] = now_s + (now_s - began_s) / COPY_SHARE_MAX
+
+    def render_deferred(self) -> None:
+        """Render and keep the newest skipped frame of each name, if it was copied."""
+        while self._deferred:
+            fabric, (at_us, render) = self._deferred.popitem()
+            self.not_rendered -= 1
+            frame = render()
+            if frame is not None:
+                self.keep(fabric, at_us, frame)
 
     def keep(self, fabric: str, at_us: int, frame: bytes) -> None:
         """`put` for a running twin: a failed write loses the frame and is logged, because no state depends on
