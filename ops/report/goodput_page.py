@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from ops.report.html_shell import html_page, legend, paragraph, table, table_row
 from shared.basics.time_format import format_chip_hours, format_time
+from shared.models.jobs.goodput_categories import CATEGORIES
 
 CATEGORY_STYLES: Mapping[str, tuple[str, str]] = {
     "productive": ("productive", "#2b7a3f"),
@@ -23,9 +24,8 @@ CATEGORY_STYLES: Mapping[str, tuple[str, str]] = {
     "unhealthy": ("unhealthy", "#3b3b3b"),
 }
 """Category → (its words, colour), from the bottom of a column up."""
-OF_SLICES = ("productive", "uncommitted", "startup", "checkpointing", "degraded", "recovering", "lost")
-"""Categories that slices have, which the chart shows without those of filler."""
 NOT_FILLER = ", production and research"
+"""What follows the words of categories of slices, which the chart shows without filler."""
 FILLER = ("filler, whatever it did", "#1f6f8b")
 OTHER = "#ff66cc"
 """Of a category that has no colour of its own."""
@@ -74,7 +74,7 @@ def category_bands(spans: Sequence[GoodputSpan]) -> list[CategoryBand]:
 
 def _band(category: str, shares: Sequence[float]) -> CategoryBand:
     words, colour = CATEGORY_STYLES.get(category, (category.replace("_", " "), OTHER))
-    return CategoryBand(f"{words}{NOT_FILLER if category in OF_SLICES else ''}", colour, shares)
+    return CategoryBand(f"{words}{NOT_FILLER if category in CATEGORIES else ''}", colour, shares)
 
 
 def _share_without_filler(span: GoodputSpan, category: str) -> float:

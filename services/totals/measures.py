@@ -412,7 +412,7 @@ FORECAST_MEASURES: Mapping[MeasureName, Measure] = {
     ),
     "recoveries": Measure(
         "recoveries",
-        "recoveries",
+        "slices",
         "slices that ran again after a failure under them",
         lambda spans: float(len(_lengths(spans, "recoveries"))),
     ),

@@ -1,6 +1,6 @@
 """`lightwave get` and `lightwave describe`: lists objects and shows one of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -217,7 +217,10 @@ def describe(
         content = client.resource(path, *DESCRIPTION)
         if current_style().names_only:
             return str(content.object.name)
-        now_us = client.resource(CLOCK, "now_us").now_us if output == "table" else 0
+
+        def now_us() -> int:
+            return client.resource(CLOCK, "now_us").now_us
+
         with client.reading():
             return render(content, output, lambda: _description_text(kind, content, now_us))
 
@@ -237,8 +240,9 @@ def _kind_and_name(word: str) -> tuple[str, str]:
     return found.word, word
 
 
-def _description_text(kind: str, content: "Description[Any, Any]", now_us: int) -> str:
-    """The fields of the object, a list for each kind of related objects, and the last events."""
+def _description_text(kind: str, content: "Description[Any, Any]", now_us: Callable[[], int] = int) -> str:
+    """The fields of the object, a list for each kind of related objects, and the last events. `now_us`
+    returns the current time."""
     shown: JsonObject = dict(content.object)
     if kind == "fabrics":
         shown = _fabric_fields(content.object)
@@ -273,7 +277,8 @@ def _description_text(kind: str, content: "Description[Any, Any]", now_us: int) 
             ]
         title = LINKS_NOW if (kind, section) == ("verdicts", "links") else field_title(section)
         if section == "readings" and rows:
-            title = f"Readings, taken at {reading_age(rows, now_us)}"
+            title = f"Readings, taken at {reading_age(rows, now_us())}"
+        well = "  no others" if section == kind else well
         lines += [f"{title}:", *(_rows(section, listed, now_us) if listed else [well])]
     shown_count, count = len(content.events), content.events_in_all
     count_text = f" ({shown_count} of {count})" if shown_count < count else ""
@@ -321,7 +326,7 @@ def _others(kind: str, section: str, rows: list[Any], content: "Description[Any,
     return [row for row in rows if row["name"] != content.object.name] if section == kind else rows
 
 
-def _rows(section: str, rows: list[Any], now_us: int) -> list[str]:
+def _rows(section: str, rows: list[Any], now_us: Callable[[], int]) -> list[str]:
     """The rows of a section below its title: with the columns of their kind, or else all plain fields. On a
     terminal only the first few, and how many more there are."""
     if not current_style().on_terminal or len(rows) <= ROWS_MAX:
@@ -330,12 +335,12 @@ def _rows(section: str, rows: list[Any], now_us: int) -> list[str]:
     return [*_all_rows(section, rows[:ROWS_MAX], now_us), more]
 
 
-def _all_rows(section: str, rows: list[Any], now_us: int) -> list[str]:
+def _all_rows(section: str, rows: list[Any], now_us: Callable[[], int]) -> list[str]:
     if not isinstance(rows[0], dict):
         return [f"  {row}" for row in rows]
     kind = SECTION_KINDS.get(section)
     if kind is not None and kind.state_field in rows[0]:
-        return [kind_table(kind, rows, now_us, indent=2)]
+        return [kind_table(kind, rows, now_us(), indent=2)]
     plain = [[field for field, value in row.items() if not isinstance(value, list | dict)] for row in rows]
     fields = list(dict.fromkeys(field for found in plain for field in found))
     headers = [field.removesuffix("_us").removesuffix("_ppm").upper().replace("_", "-") for field in fields]

@@ -323,7 +323,7 @@ def _interval_text(found: "IntervalReport | None", digits: int, futures: int, si
         return f"{value:{sign},.{digits}f}{of}"
     half_width = (high - low) / 2.0
     if found.runs > 1 and not half_width:  # all futures have the same value, which gives no interval
-        return f"{value:{sign},.{digits}f} (the same in all){of}"
+        return f"{value:{sign},.{digits}f} (all equal){of}"
     return f"{value:{sign},.{digits}f} ± {half_width:,.{digits}f}{of}"
 
 

@@ -113,7 +113,7 @@ def test_the_loss_of_a_link_is_that_of_its_worse_circuit_and_the_fibre(twin: Fak
     budget = json.loads("\n".join(read("link", "budget", SOUND, "-o", "json")))
     assert [strand["insertion_loss_db"] for strand in budget["strands"]] == losses
     shown = [
-        line.split()[-1] for line in read("describe", "ocs", "pod-0/ocs-37") if line.split()[:1] == ["0"]
+        line.split()[-1] for line in read("describe", "ocs", "pod-0/ocs-37") if line.split()[:1] == ["N0"]
     ]
     assert shown == [f"{losses[0]:.4f}"]
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from ops.report.goodput_page import CATEGORY_STYLES, FILLER, category_bands, goodput_page
+from ops.report.goodput_page import CATEGORY_STYLES, FILLER, NOT_FILLER, category_bands, goodput_page
 from shared.basics.units import US_PER_HOUR
 from shared.models.jobs.goodput_accounting import sum_by_category
 from shared.models.jobs.goodput_categories import CATEGORIES as OF_SLICES
@@ -36,8 +36,8 @@ SECOND = span(1, {"productive": HOUR_US // 2, "idle_unwanted": HOUR_US // 2})
 def test_every_column_is_full_and_filler_is_separate() -> None:
     drawn = {band.words: list(band.shares) for band in category_bands([FIRST, SECOND])}
     assert drawn == {
-        "productive": [0.5, 0.5],
-        "lost": [0.25, 0],
+        f"productive{NOT_FILLER}": [0.5, 0.5],
+        f"lost{NOT_FILLER}": [0.25, 0],
         FILLER[0]: [0.25, 0],
         "idle while none waits": [0, 0.5],
     }
@@ -47,7 +47,9 @@ def test_what_slices_did_lies_below_filler_and_the_rest_above() -> None:
     all_us = dict.fromkeys(CATEGORY_STYLES, US_PER_HOUR)
     words = [band.words for band in category_bands([span(0, all_us, {"startup": 1})])]
     place = words.index(FILLER[0])
-    assert words[:place] == [CATEGORY_STYLES[name][0] for name in CATEGORY_STYLES if name in OF_SLICES]
+    assert words[:place] == [
+        CATEGORY_STYLES[name][0] + NOT_FILLER for name in CATEGORY_STYLES if name in OF_SLICES
+    ]
     assert len(words) == len(CATEGORY_STYLES) + 1
 
 
@@ -64,9 +66,12 @@ def test_the_page_needs_no_network_and_shows_what_it_draws() -> None:
     svg = ET.fromstring(drawing)  # noqa: S314 -- our own
     assert svg.attrib["aria-label"].startswith("Where the chip-time of pod-0 went from 0d00:00:00 to ")
     assert [len(rect.findall("title")) for rect in svg.findall("rect")] == [1] * 5
-    assert '<td>productive</td><td class="figure">10.0</td><td class="figure">50.00 %</td>' in text
+    cells = ("productive, production and research", "10.0", "50.00 %")
+    whole_row = [f"<td>{cells[0]}</td>", *(f'<td class="figure">{cell}</td>' for cell in cells[1:])]
+    assert "".join(whole_row) in text
     legend = re.findall(r"</i>([^<]*)</li>", text)
-    assert legend == ["idle while none waits", FILLER[0], "lost", "productive"]
+    of_slices = [f"{words}{NOT_FILLER}" for words in ("lost", "productive")]
+    assert legend == ["idle while none waits", FILLER[0], *of_slices]
 
 
 def test_no_time_is_reported_and_not_drawn() -> None:

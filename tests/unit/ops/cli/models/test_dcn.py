@@ -306,7 +306,7 @@ def test_a_failure_that_leaves_nothing_cuts_off_all(network: str, tmp_path: Path
     assert used == {"at_once": None, "rerouted": None, "planned_anew": None}
     assert "Without power-0" in page.read_text()
     table = run("fail", network, *everything).stdout
-    assert re.search(r"^largest_use_rerouted +-$", table, re.MULTILINE)
+    assert re.search(r"^largest_use_rerouted +- +the same with new weights$", table, re.MULTILINE)
 
 
 def test_parts_that_fail_go_by_the_names_of_a_living_network(network: str) -> None:

@@ -1,0 +1,165 @@
+"""Tables fit the terminal, and are plain and complete without one."""
+
+import re
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.report.state_colours import COLOUR_OF
+from ops.report.table_style import (
+    CONTINUED,
+    ELLIPSIS,
+    WIDTH_MIN,
+    TableStyle,
+    cut,
+    display_width,
+    styled,
+    wrap_words,
+)
+from ops.report.tables import text_table
+from schemas.api.forecast import ForecastStatus
+from schemas.api.network_rows import GroupState
+from schemas.api.rows import ModuleCondition
+from schemas.documents.dcn import RewiringState
+from schemas.documents.pods import CubeDocument, FaultDocument, LinkState, OcsDocument, SliceState
+from schemas.documents.repairs import RepairState, VerdictDocument
+from schemas.messages.topology import RewiringOutcome
+
+HEADS = ("NAME", "STATE", "COUNT", "AT", "TARGET", "REASON")
+ROWS = [
+    [
+        "pod-0/slice-8",
+        "queued",
+        1_024,
+        "1d02:15:04",
+        "pod-0/cube-12/+y/7",
+        "needs 4 healthy cubes: 0 are idle",
+    ],
+    ["pod-0/slice-193", "running", 8, "-", "pod-0/ocs-3", None],
+]
+words = st.text(st.sampled_from("abcdefgh -/:.,0123456789é漢"), min_size=1, max_size=60)
+tables = st.integers(1, 9).flatmap(
+    lambda count: st.tuples(
+        st.lists(
+            st.text(st.sampled_from("ABCDEFG-"), min_size=1, max_size=16), min_size=count, max_size=count
+        ),
+        st.lists(st.lists(words, min_size=count, max_size=count), min_size=0, max_size=6),
+    )
+)
+
+
+def laid_out(width: int | None, headers: object = HEADS, rows: object = ROWS, **options: object) -> list[str]:
+    style = TableStyle(on_terminal=width is not None, fixed_width=width)
+    arguments = {name: options.pop(name) for name in ("wide_only", "indent", "as_list") if name in options}
+    for name, value in options.items():
+        setattr(style, name, value)
+    with styled(style):
+        return style.wrapped(text_table(headers, rows, **arguments)).splitlines()  # type: ignore[arg-type]
+
+
+@given(tables, st.integers(WIDTH_MIN, 200), st.integers(0, 4), st.booleans())
+def test_no_line_is_wider_than_the_terminal(
+    table: tuple[list[str], list[list[str]]], width: int, indent: int, as_list: bool
+) -> None:
+    for line in laid_out(width, *table, indent=indent, as_list=as_list):
+        assert display_width(line) <= width
+
+
+@given(tables)
+def test_a_pipe_gets_every_cell_whole_as_columns_three_apart(
+    table: tuple[list[str], list[list[str]]],
+) -> None:
+    headers, rows = table
+    cells = [[cell.strip() or "-" for cell in row] for row in rows]
+    lines = laid_out(None, headers, cells, wide_only=headers[1:])
+    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    expected = [
+        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (headers, *cells)
+    ]
+    assert lines == expected
+
+
+@pytest.mark.parametrize("width", range(40, 140, 5))
+def test_numbers_times_and_names_are_never_cut(width: int) -> None:
+    shown = " ".join(laid_out(width))
+    for word in re.findall(rf"[^ ]*{ELLIPSIS}", shown):
+        assert word in ("needs…", "healthy…", "4…", "cubes:…", "0…", "are…", ELLIPSIS) or word[:-1] in (
+            "needs 4 healthy cubes: 0 are idle"
+        )
+    assert "pod-0/slice-193" in shown, "the name is there in full"
+
+
+def test_a_terminal_leaves_out_wide_columns_unless_all_fit() -> None:
+    wide_only = ("COUNT", "TARGET")
+    assert "COUNT" not in laid_out(70, wide_only=wide_only)[0]
+    assert "COUNT" in laid_out(200, wide_only=wide_only)[0]
+    assert "COUNT" in laid_out(None, wide_only=wide_only)[0]
+    assert laid_out(70, wide_only=wide_only, wide=True) == laid_out(None)
+
+
+def test_columns_without_room_are_named() -> None:
+    lines = laid_out(50)
+    assert lines[-1].startswith("(no room for ") or "(no room for " in "\n".join(lines)
+
+
+def test_one_row_is_a_list_if_it_is_one_object_or_does_not_fit() -> None:
+    one = ROWS[:1]
+    expected = ["NAME", "STATE", "COUNT", "AT", "TARGET", "REASON"]
+    assert [line.split()[0] for line in laid_out(200, rows=one, as_list=True)] == expected
+    assert [line.split()[0] for line in laid_out(60, rows=one)][:5] == expected[:5]
+    assert laid_out(None, rows=one, as_list=True)[0].split() == expected, "in a pipe it is a table"
+    assert laid_out(60, rows=one, as_list=True, columns=("STATE",)) == ["STATE", "queued"]
+
+
+def test_columns_are_chosen_in_the_order_that_is_asked_for_and_may_have_no_headings() -> None:
+    assert laid_out(None, columns=("STATE", "NAME"))[1].split() == ["queued", "pod-0/slice-8"]
+    assert laid_out(None, columns=("STATE",), headers=["A"]) == []
+
+    style = TableStyle(headers=False)
+    with styled(style):
+        assert len(text_table(HEADS, ROWS).splitlines()) == len(ROWS)
+
+
+def test_states_have_colours_that_are_no_part_of_the_text() -> None:
+    style = TableStyle(colour=True)
+    with styled(style):
+        plain = text_table(("NAME", "STATE"), [["a", "down"], ["b", "up"], ["down", "odd"]])
+    assert "\x1b" not in plain
+    shown = style.shown(plain).splitlines()
+    assert shown[1:] == ["a      \x1b[31mdown\x1b[0m", "b      \x1b[32mup\x1b[0m", "down   odd"]
+    assert style.shown("a line that no table wrote: down") == "a line that no table wrote: down"
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        *(LinkState, SliceState, RepairState, RewiringState, GroupState, ModuleCondition, ForecastStatus),
+        RewiringOutcome,
+        *(model.model_fields["state"].annotation for model in (OcsDocument, FaultDocument, VerdictDocument)),
+        CubeDocument.model_fields["health"].annotation,
+    ],
+)
+def test_every_state_has_a_colour(states: object) -> None:
+    assert {state for state in get_args(states) if state not in COLOUR_OF} == set()
+
+
+def test_text_wraps_between_words_and_commands_can_still_be_pasted() -> None:
+    style = TableStyle(on_terminal=True, fixed_width=30)
+    assert style.wrapped("  one two three four five six seven") == "  one two three four five six\n    seven"
+    command = "  lightwave forecast --inject ocs:ocs-7 --days 0.5 --future 2"
+    lines = style.wrapped(command).split("\n")
+    assert all(line.endswith(CONTINUED) for line in lines[:-1])
+    assert "".join(line.removesuffix("\\") for line in lines).split() == command.split()
+    assert style.wrapped("x" * 70).split("\n")[0] == "x" * 30
+    assert wrap_words("short", 30) == ["short"]
+
+
+@given(words, st.integers(1, 80))
+def test_a_cut_text_fits_and_says_that_it_is_cut(text: str, width: int) -> None:
+    shown = cut(text, width)
+    assert display_width(shown) <= width
+    assert (shown == text) == (display_width(text) <= width)
+    assert shown == text or shown.endswith(ELLIPSIS)
