@@ -66,6 +66,11 @@ def add_table_options(params: list[click.Parameter]) -> None:
     ]
 
 
+def is_terminal() -> bool:
+    """Whether stdout is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
 def take_table_style(params: dict[str, Any]) -> TableStyle:
     """The style that a command's parameters ask for. Its own options are taken out of them, and the formats
     `wide` and `name` become `table`.
@@ -84,8 +89,8 @@ def take_table_style(params: dict[str, Any]) -> TableStyle:
         return TableStyle()
     if form in EXTRA_FORMS:
         params[OUTPUT] = "table"
-    to_screen = params.get("out") is None and form != "name" and sys.stdout is not None
-    on_terminal = to_screen and sys.stdout.isatty()
+    to_screen = params.get("out") is None and form != "name"
+    on_terminal = to_screen and is_terminal()
     return TableStyle(
         on_terminal=on_terminal,
         colour=to_screen and uses_colour(colour, on_terminal=on_terminal),

@@ -1,6 +1,5 @@
 """`lightwave top`: watches the link ends and OCSes with the worst readings."""
 
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +8,8 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
-from ops.cli.common.output import echo, watch_loop
+from ops.cli.common.options import OutputOption
+from ops.cli.common.output import render, watch_loop
 from ops.cli.common.param_types import ChoiceParam
 from ops.cli.look.reading_tables import (
     READINGS,
@@ -22,6 +22,7 @@ from ops.cli.look.reading_tables import (
 )
 from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client, rows_path
+from ops.report.table_style import current_style
 from ops.report.tables import text_table
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import LINKS
@@ -58,6 +59,7 @@ def top(
     once: Annotated[
         bool, typer.Option("--once", help="print once and exit (the default if stdout is not a terminal)")
     ] = False,
+    output: OutputOption = "table",
 ) -> None:
     """Watch the link ends or OCSes with the worst readings.
 
@@ -74,15 +76,16 @@ def top(
         now_us = client.resource(CLOCK, "now_us").now_us
         with client.reading():
             if not rows and not own:
-                return NONE_YET
+                return render([], output, lambda: NONE_YET)
             if kind == "links":
-                return _links(rows, count, now_us)
-            return _ocses(client, rows, own, count, now_us)
+                worst = sorted(rows, key=badness_key)[:count]
+                return render(worst, output, lambda: _links(rows, worst, now_us))
+            ends = _ends_by_ocs(client, rows)
+            ranked = _ranked(ends, own)[:count]
+            shown = [row for name in ranked for row in own if row.name == name]
+            return render(shown, output, lambda: _ocses(rows, own, ends, ranked, now_us))
 
-    if once or not sys.stdout.isatty():
-        echo(look())
-    else:
-        watch_loop(look, watch=True)
+    watch_loop(look, watch=not once and output == "table" and current_style().on_terminal)
 
 
 def badness_key(reading: "ReadingRow") -> tuple[int, int, float, str]:
@@ -90,16 +93,13 @@ def badness_key(reading: "ReadingRow") -> tuple[int, int, float, str]:
     return *_flag_counts(reading), -(reading.ber or 0.0), reading.name
 
 
-def _links(rows: "list[ReadingRow]", count: int, now_us: int) -> str:
-    worst = sorted(rows, key=badness_key)[:count]
+def _links(rows: "list[ReadingRow]", worst: "list[ReadingRow]", now_us: int) -> str:
     cells = [wide_cells(row.name, row.state, row) for row in worst]
     return f"{_head(rows, now_us)}\n\n" + text_table(WIDE_HEADERS, cells, LINK_WIDE)
 
 
-def _ocses(
-    client: Client, rows: "list[ReadingRow]", own: "list[OcsReadingRow]", count: int, now_us: int
-) -> str:
-    """By OCS, what it reads of itself, and the sums and the worst of the link ends on it."""
+def _ends_by_ocs(client: Client, rows: "list[ReadingRow]") -> "dict[str, list[ReadingRow]]":
+    """OCS → the readings of the link ends on it."""
     fabrics = dict.fromkeys(fabric_part(row.name) for row in rows)
     ocs_of = {
         link.name: link.ocs
@@ -110,12 +110,28 @@ def _ocses(
     for row in rows:
         if (ocs := ocs_of.get(row.name)) is not None:
             by_ocs[ocs].append(row)
+    return by_ocs
+
+
+def _ranked(ends: "dict[str, list[ReadingRow]]", own: "list[OcsReadingRow]") -> list[str]:
+    """The names of the OCSes, the worst first."""
     own_reading = {row.name: row for row in own}
-    names = dict.fromkeys([*own_reading, *by_ocs])
-    if not names:
+    names = dict.fromkeys([*own_reading, *ends])
+    return sorted(names, key=lambda name: _ocs_badness_key(own_reading.get(name), ends.get(name, [])))
+
+
+def _ocses(
+    rows: "list[ReadingRow]",
+    own: "list[OcsReadingRow]",
+    ends: "dict[str, list[ReadingRow]]",
+    ranked: list[str],
+    now_us: int,
+) -> str:
+    """For each OCS its own readings, and the sums and the worst of the link ends on it."""
+    if not ranked:
         return "no OCSes: fibres lead straight from end to end"
-    ranked = sorted(names, key=lambda name: _ocs_badness_key(own_reading.get(name), by_ocs.get(name, [])))
-    lines = [_ocs(name, own_reading.get(name), by_ocs.get(name, [])) for name in ranked[:count]]
+    own_reading = {row.name: row for row in own}
+    lines = [_ocs(name, own_reading.get(name), ends.get(name, [])) for name in ranked]
     return f"{_head_of_ocses(own, rows, now_us)}\n\n" + text_table(OCS_HEADERS, lines, OCS_WIDE)
 
 
