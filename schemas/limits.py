@@ -17,8 +17,12 @@ COMMENT_MAX = 500
 """Maximum number of characters of a request's comment."""
 IDEMPOTENCY_KEY_MAX = 200
 """Maximum number of characters of an idempotency key."""
-OWNER_PATTERN = r"[a-z][a-z0-9]{0,15}(?:-[a-z0-9]{1,16}){0,3}"
-"""Pattern of the name of an owner of slices."""
+OWNER_PATTERN = r"[a-z0-9](?:[a-z0-9-]{0,65}[a-z0-9])?"
+"""Pattern of the name of an owner of slices: also the hashes and UUIDs of published traces."""
+OWNERS_ALLOWED = (
+    "1 to 67 lowercase letters, digits and hyphens, like team-7 or 4b2fdc11; must not start or end with a "
+    "hyphen"
+)
 OWNERS_MAX = 1_000
 """Maximum number of owners in one fabric, because the queue is sorted by owner."""
 PRIORITY_MAX = 100

@@ -10,7 +10,7 @@ from typing import TypeVar, get_args
 
 from schemas.config.pods import FabricConfig, pod_config
 from schemas.config.workload import TraceRow
-from schemas.limits import DURATION_S_MAX, OWNERS_MAX, PRIORITY_MAX, TRACE_ROWS_MAX
+from schemas.limits import DURATION_S_MAX, OWNERS_ALLOWED, OWNERS_MAX, PRIORITY_MAX, TRACE_ROWS_MAX
 from schemas.names import Tier
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.parsing import is_owner_name
@@ -90,7 +90,7 @@ def _row(where: str, header: list[str], texts: list[str], config: FabricConfig) 
     chips = cell("chips", _chips, "a whole number of chips, 1 or more")
     twisted = cell("twisted", _flag, "true or false", False)
     priority = cell("priority", _priority, "a whole number from -100 to 100", 0)
-    owner = cell("owner", _owner, "a name such as team-7, of small letters, digits and hyphens", "trace")
+    owner = cell("owner", _owner, OWNERS_ALLOWED, "trace")
     tier: Tier = cell("tier", _tier, f"{', '.join(TIERS[:-1])} or {TIERS[-1]}", "research")
     estimate_s = cell("estimate_s", _seconds_above_0, "seconds above 0 up to 100 years", duration_s)
     try:

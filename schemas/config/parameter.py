@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, JsonValue
 from pydantic.fields import FieldInfo
 
 from schemas.body import Model
-from schemas.limits import COUNT_MAX
+from schemas.limits import COUNT_MAX, OWNER_PATTERN, OWNERS_ALLOWED
 
 SETTINGS_MAX = 200
 """Maximum number of parameters of one request; more than there are runtime parameters."""
@@ -115,6 +115,9 @@ def allowed_text(field: FieldInfo) -> str:
         return f"{', '.join(chosen[:-1])} or {chosen[-1]}"
     if bool in kinds:
         return "true or false"
+    if str in kinds:
+        patterns = {getattr(bound, "pattern", None) for bound in field.metadata}
+        return OWNERS_ALLOWED if f"^{OWNER_PATTERN}$" in patterns else "text"
     words = "a number" if float in kinds else "a whole number"
     bounds = {
         attribute: f"{limit:,}" if abs(limit) < 1e15 else str(limit)

@@ -12,10 +12,6 @@ _DURATION = re.compile(r"(?:[0-9]{1,10}[smhd])+")
 _PART = re.compile(r"([0-9]+)([smhd])")
 _SHAPE = re.compile(r"(\d{1,4})[xX×](\d{1,4})[xX×](\d{1,4})", re.ASCII)
 _OWNER = re.compile(OWNER_PATTERN)
-OWNERS_ALLOWED = (
-    "one to four words of lowercase letters and digits, up to 16 characters each, joined by hyphens, "
-    "like team-7"
-)
 
 
 def parse_duration_s(text: str) -> int | None:

@@ -111,7 +111,10 @@ def test_a_trace_of_too_many_owners_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cells", "sentence"),
     [
-        ("Team 3,,", "line 2: owner 'Team 3' is not allowed; must be a name such as team-7"),
+        (
+            "Team 3,,",
+            "line 2: owner 'Team 3' is not allowed; must be 1 to 67 lowercase letters, digits and hyphens",
+        ),
         (",gold,", "line 2: tier 'gold' is not allowed; must be production, research or filler"),
         (",,0", "line 2: estimate_s '0' is not allowed; must be seconds above 0"),
         (",,soon", "line 2: estimate_s 'soon' is not allowed; must be seconds above 0"),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ops.report.safe_text import quoted
-from schemas.limits import IDEMPOTENCY_KEY_MAX, SPEED_MAX
+from schemas.limits import IDEMPOTENCY_KEY_MAX, OWNERS_ALLOWED, SPEED_MAX
 from schemas.resource_kinds import KIND_BY_NAME_PREFIX, KINDS, find_kind
-from shared.basics.parsing import OWNERS_ALLOWED, is_owner_name, parse_duration_s, parse_sides
+from shared.basics.parsing import is_owner_name, parse_duration_s, parse_sides
 from shared.basics.spelling import closest_match, closest_matches
 from shared.basics.time_grammar import POINTS_ALLOWED, read_time, time_problem
 

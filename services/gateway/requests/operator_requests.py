@@ -15,7 +15,7 @@ from schemas.config.owners import OPERATOR_OWNER, known_owners
 from schemas.config.pods import AnyPodConfig
 from schemas.documents.pods import FaultDocument
 from schemas.envelope import Envelope
-from schemas.limits import COMMENT_MAX, IDEMPOTENCY_KEY_MAX
+from schemas.limits import COMMENT_MAX, IDEMPOTENCY_KEY_MAX, OWNERS_ALLOWED
 from schemas.messages.operator import (
     ClearFault,
     CreateCrossConnects,
@@ -52,7 +52,7 @@ from services.gateway.text.messages import log_message
 from services.gateway.text.not_found import missing_error
 from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
-from shared.basics.parsing import OWNERS_ALLOWED, is_owner_name
+from shared.basics.parsing import is_owner_name
 from shared.basics.spelling import closest_match, truncated
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S, to_whole_us

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from schemas.limits import OWNER_PATTERN, OWNERS_ALLOWED
 from schemas.names import CROSS_CONNECT_PATTERN
 from shared.basics.spelling import truncated
 
@@ -42,7 +43,10 @@ LENGTHS = {
     "too_short": ("at least", "min_length", "item"),
 }
 """Type of pydantic error → (word, key of the bound in its context, unit)."""
-PATTERN_TEXTS = {CROSS_CONNECT_PATTERN: "must be two ports, such as 1A-5B"}
+PATTERN_TEXTS = {
+    CROSS_CONNECT_PATTERN: "must be two ports, such as 1A-5B",
+    f"^{OWNER_PATTERN}$": f"must be {OWNERS_ALLOWED}",
+}
 """Pattern → what a string of this pattern must be."""
 SCALARS = {"bool": "true or false", "int": "a number", "float": "a number", "str": "a string"}
 """Python type → what a value of this type is."""

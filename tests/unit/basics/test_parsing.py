@@ -47,14 +47,20 @@ def test_invalid_shapes(text: str) -> None:
     assert parse_sides(text) is None
 
 
-@pytest.mark.parametrize("text", ["operator", "team-7", "a", "x" * 16, "a-1-2-3", "-".join(["ab" * 8] * 4)])
+HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+UUID = "123e4567-e89b-12d3-a456-426614174000"
+
+
+@pytest.mark.parametrize(
+    "text", ["operator", "team-7", "a", "7", "4b2fdc11", "7team", "1e5", "a--b", "x" * 67, HASH, UUID]
+)
 def test_owners(text: str) -> None:
     assert is_owner_name(text)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Team", "team_7", "7team", "team-", "-team", "a--b", "a b", "x" * 17, "a-b-c-d-e", "team-7\n"],
+    ["", "Team", "team_7", "team-", "-team", "-", "a b", "x" * 68, "ä", "team-7\n", "4b2fdc11\n"],
 )
 def test_invalid_owners(text: str) -> None:
     assert not is_owner_name(text)

@@ -91,7 +91,7 @@ def test_numbers_are_finite_and_in_their_bounds(number: NumberParam, text: str, 
 
 def test_owners() -> None:
     assert OwnerParam().convert("team-7", None, None) == "team-7"
-    allowed = "must be one to four words of lowercase letters and digits, up to 16 characters each"
+    allowed = "must be 1 to 67 lowercase letters, digits and hyphens, like team-7 or 4b2fdc11"
     with pytest.raises(click.BadParameter, match=f"^'Team 7' is not a valid owner; {allowed}"):
         OwnerParam().convert("Team 7", None, None)
 

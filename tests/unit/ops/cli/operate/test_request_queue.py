@@ -144,7 +144,7 @@ def test_a_slice_is_requested_by_an_owner_and_a_tier() -> None:
     [
         (
             ("--owner", "Team 7"),
-            "'Team 7' is not a valid owner; must be one to four words of lowercase",
+            "'Team 7' is not a valid owner; must be 1 to 67 lowercase letters, digits",
         ),
         (("--tier", "gold"), "no tier 'gold'; must be one of production, research, filler"),
         (("--tier", "reserch"), "no tier 'reserch'; did you mean research?"),

@@ -135,7 +135,7 @@ def test_what_cannot_be_explained_is_reported_in_a_sentence(client: Client) -> N
             422,
             "shape 8x8x8: it needs 8 cubes and the pod has 4; the nearest",
         ),
-        ("plan/slices?shape=4x4x4&owner=A b", 422, "owner 'A b': must be one to four words"),
+        ("plan/slices?shape=4x4x4&owner=A b", 422, "owner 'A b': must be 1 to 67 lowercase"),
         ("plan/slices?shape=4x4x4&tier=urgent", 422, "tier: 'urgent'"),
         ("plan/slices?shape=4x4x4&priority=1000", 422, "priority: '1000'"),
         ("plan/slices?shape=4x4x4&for=3", 422, "query 'for': no such parameter; must be one of shape, "),

@@ -334,7 +334,7 @@ BAD_BODIES: list[tuple[str, object, str]] = [
     (
         "slices",
         {"shape": "4x4x4", "owner": "Team 7"},
-        "owner 'Team 7': must be one to four words of lowercase letters and digits, up to 16 characters",
+        "owner 'Team 7': must be 1 to 67 lowercase letters, digits and hyphens, like team-7 or 4b2fdc11",
     ),
     ("slices", {"shape": "4x4x4", "owner": "x" * 5_000}, "owner 'xxx"),
     (
