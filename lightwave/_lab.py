@@ -1,8 +1,7 @@
 """Runs of the lab: fabrics in virtual time."""
 
-import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,16 @@ from lightwave._errors import without_option_names
 from ops.experiments.schema import Scalar
 from ops.experiments.service_run import measure_all
 from ops.experiments.variant_sites import set_options
-from ops.lab.injections import injections
+from ops.lab.recorded_faults import RecordedFaults
 from ops.lab.run import RunPlan, repeat_command, run_lab
-from ops.lab.workload_trace import read_trace
+from ops.lab.run_inputs import RunInputs, timed_requests
+from ops.lab.workload_trace import TraceFile, TraceSource
 from ops.sites.configuration import ParameterInfo
 from ops.sites.configuration import parameters as _parameters
 from ops.sites.site_plans import NewTwinOptions
 from services.totals.measures import MEASURES, Measure
 from shared.basics.checks import check_count, check_positive, check_range
+from shared.basics.units import US_PER_DAY
 
 DAYS_MAX = 36_500.0
 WORKERS_MAX = 64
@@ -31,7 +32,8 @@ class LabRun:
     `figures` has every measure of `lightwave.measures()` that applies to these fabrics, in its unit, over all
     of them together; None if there is no value. `reports` is what `lightwave lab run -o json` prints for each
     fabric. The digests are SHA-256: two runs with the same `log_sha256` are identical, message for message.
-    `repeat` is the command that repeats the run.
+    `repeat` is the command that repeats the run. `recorded` has, for a `trace` and for recorded `faults`, how
+    many rows the file has, how many the run played, and why not the others.
     """
 
     figures: Mapping[str, float | None]
@@ -42,6 +44,7 @@ class LabRun:
     state_sha256: str
     version: str
     repeat: str
+    recorded: Mapping[str, Mapping[str, int]]
 
 
 @check_argument_types
@@ -55,8 +58,12 @@ def lab(
     site: str | Path | None = None,
     calibration: str | Path | None = None,
     parameters: Mapping[str, Scalar] | None = None,
+    changes: Sequence[str] = (),
     faults: Sequence[str] = (),
+    recorded_faults: str | Path | None = None,
     trace: str | Path | None = None,
+    trace_from: float = 0.0,
+    trace_until: float | None = None,
     log: str | Path | None = None,
     workers: int = 1,
 ) -> LabRun:
@@ -66,8 +73,10 @@ def lab(
       `site`, a site file.
     - `calibration`: name or file of a set of parameter values. `parameters`: values that differ from it, by
       dotted name as in `lightwave.parameters()`.
-    - `faults`: faults to inject, such as "ocs:pod-0/ocs-17@2d+10m".
-    - `trace`: a CSV file of slice requests, instead of random arrivals.
+    - `changes`: parameters that change during the run, such as "failures.host_per_day=0.1@5d".
+    - `faults`: faults to inject, such as "ocs:pod-0/ocs-17@2d+10m"; `recorded_faults`: a CSV file of faults.
+    - `trace`: a CSV file of slice requests, instead of random arrivals; of it the rows from `trace_from` (the
+      start of the run) to before `trace_until`, in the seconds of the file.
     - `log`: a file for the log (.zst and .gz compress it). `workers`: number of processes for several sites.
 
     InvalidInput names the problem of an argument; OperationFailed if a worker is killed, or if the log cannot
@@ -84,16 +93,23 @@ def lab(
     if pods is not None:
         check_count("pods", pods, 1)
     with without_option_names():
-        source = None if trace is None else functools.partial(read_trace, Path(trace))
+        inputs = RunInputs(
+            None if trace is None else TraceFile(Path(trace), trace_from, trace_until),
+            None if recorded_faults is None else Path(recorded_faults),
+            tuple(faults),
+            tuple(changes),
+        )
+        span_days = warm_up_days + days
+        source = None if inputs.trace is None else TraceSource(inputs.trace, round(span_days * US_PER_DAY))
         files = () if site is None else (Path(site),)
         calibrated = None if calibration is None else str(calibration)
         twin_request = NewTwinOptions(
             pods, kind, seed, tuple(set_options(dict(parameters or {}))), files, calibrated
         )
         sites = twin_request.sites(trace=source)
-        requests = injections(faults, sites, warm_up_days + days)
-    plan = RunPlan(sites, days, warm_up_days, requests)
-    repeat = repeat_command(twin_request, plan, None if trace is None else Path(trace), faults)
+        requests, of_file = timed_requests(inputs, sites, span_days)
+    plan = RunPlan(sites, days, warm_up_days, requests, trace=None if source is None else source.rest)
+    repeat = repeat_command(twin_request, plan, inputs)
     found = run_lab(plan, jobs=workers, log=None if log is None else Path(log), repeat=repeat)
     if found.interrupted:
         raise KeyboardInterrupt
@@ -108,7 +124,16 @@ def lab(
         state_sha256=found.state_sha256,
         version=found.version,
         repeat=found.repeat,
+        recorded=_recorded(source, of_file),
     )
+
+
+def _recorded(trace: TraceSource | None, faults: RecordedFaults | None) -> dict[str, dict[str, int]]:
+    found = {
+        "trace": None if trace is None else trace.counts,
+        "faults": None if faults is None else faults.counts,
+    }
+    return {name: asdict(counts) for name, counts in found.items() if counts is not None}
 
 
 @check_argument_types

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ops.lab.injections import injections
+from ops.lab.recorded_faults import RecordedFaults
 from ops.lab.run import RunPlan
+from ops.lab.run_inputs import RunInputs, timed_requests
 from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
 from services.fabric_kinds import services_of
@@ -16,11 +17,11 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot
 
 
 def plan_from_snapshots(
-    snapshots: Sequence[SiteSnapshot], days: float, warmup_days: float, inject: Sequence[str]
-) -> RunPlan:
+    snapshots: Sequence[SiteSnapshot], days: float, warmup_days: float, inputs: RunInputs
+) -> tuple[RunPlan, RecordedFaults | None]:
     """A run of so many days of every site in which a fabric lives, with those that do and the configuration
-    by which they go by then; faults to inject count from its beginning. OperationFailed where there is
-    none."""
+    by which they go by then; the times of `inputs` count from its beginning. Also what its file of faults
+    has. OperationFailed where no fabric lives."""
     plans, start_snapshots, number = [], [], 0
     for snapshot in snapshots:
         site = snapshot.restored(services_of)
@@ -33,8 +34,8 @@ def plan_from_snapshots(
         raise OperationFailed("--from: every fabric of that twin is retired; nothing can run")
     plan = RunPlan(tuple(plans), days, warmup_days, start_snapshots=tuple(start_snapshots))
     span_days, first = warmup_days + days, number + 1
-    requests_to_inject = injections(inject, plans, span_days, since_us=plan.since_us, number=first)
-    return replace(plan, requests=requests_to_inject)
+    requests, recorded = timed_requests(inputs, plans, span_days, since_us=plan.since_us, number=first)
+    return replace(plan, requests=requests), recorded
 
 
 def _present_config(site: Site, fabric: str) -> FabricConfig:

@@ -1,19 +1,18 @@
 """Faults that a lab run injects: `KIND:TARGET@TIME+FOR,severity=NUMBER,onset=FOR`, such as
 `ocs:pod-0/ocs-17@2d+10m` or `laser:pod-0/cube-12/+y/7@2d,severity=3,onset=12h`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from ops.lab.timed_requests import TimedRequest
 from ops.report.safe_text import quoted
 from ops.requests.name_expansion import with_fabric
 from ops.requests.option_syntax import parse_options, parse_span_us, split_fault, split_timed_option
 from schemas.config.pods import FabricConfig
-from schemas.files.site_plan import SitePlan
 from schemas.messages.operator import InjectFault
 from schemas.name_parts import fabric_part
+from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_time
-from shared.basics.units import US_PER_DAY
-from shared.engine.site_driver import LabRequest
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_kinds import FAULTS, check_severity, fault_target, severity_of
 from shared.models.ocs_technologies import check_strays
@@ -27,50 +26,63 @@ DEGREES = ("severity", "onset")
 
 
 def injections(
-    texts: Sequence[str], sites: Sequence[SitePlan], days: float, *, since_us: int = 0, number: int = 1
-) -> tuple[LabRequest, ...]:
-    """The injection requests of a run of `days` from `since_us`, in order of time, numbered from `number`.
+    texts: Sequence[str], fabrics: Mapping[str, FabricConfig], end_us: int, days: float
+) -> list[TimedRequest]:
+    """The injection requests of the options of a run that ends at `end_us`, after `days`.
 
     InvalidInput names the first invalid one and its problem."""
-    fabrics = {name: config for plan in sites for name, config in plan.fabrics.items()}
-    found = sorted((_injection(text, fabrics) for text in texts), key=lambda row: row[0])
-    if found and found[-1][0] > days * US_PER_DAY:
+    found = sorted((_injection(text, fabrics) for text in texts), key=lambda request: request.at_us)
+    if found and found[-1].at_us > end_us:
         raise InvalidInput(
-            f"--inject at {format_time(found[-1][0])}: is after the end of the run; must be at most "
+            f"--inject at {format_time(found[-1].at_us)}: is after the end of the run; must be at most "
             f"{days:g} days"
         )
-    return tuple(
-        LabRequest(since_us + at_us, fabric, body, n)
-        for n, (at_us, fabric, body) in enumerate(found, start=number)
-    )
+    return found
 
 
-def _injection(text: str, fabrics: dict[str, FabricConfig]) -> tuple[int, str, InjectFault]:
-    """(time, fabric, request)."""
+def _injection(text: str, fabrics: Mapping[str, FabricConfig]) -> TimedRequest:
     where = f"--inject {quoted(text)}"
     option = split_timed_option(text)
     fault = split_fault(option.head)
     if fault is None or option.time is None:
         raise InvalidInput(f"{where}: must be {INJECTION_FORM}")
-    kind, target = fault[0], with_fabric(fault[1], [*fabrics])
-    struck = next((word for word in FAULTS if word == kind), None)
-    if struck is None:
-        raise InvalidInput(f"{where}: no such fault kind {quoted(kind)}; must be one of {', '.join(FAULTS)}")
-    fabric = fabric_part(target)
-    if fabric not in fabrics:
-        raise InvalidInput(f"{where}: no such fabric {quoted(fabric)}; must be one of {', '.join(fabrics)}")
-    config = fabrics[fabric]
     degrees = parse_options(where, option.words, DEGREES, INJECTION_FORM)
     onset_us = parse_span_us(where, degrees["onset"], least_s=1) if "onset" in degrees else None
     try:
-        severity = severity_of(struck, degrees["severity"]) if "severity" in degrees else None
-        fault_target(struck, target, fabric, plant_of(config.kind, config.hardware))
-        check_severity(struck, severity, onset_us)
-        check_strays(struck, config.pod_ocs.technology if config.pod_ocs is not None else None)
+        fabric, body = fault_body(*fault, fabrics, severity=degrees.get("severity"), onset_us=onset_us)
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error}") from None
-    duration_us = None if option.span is None else parse_span_us(where, option.span, least_s=1)
-    body = InjectFault(
-        kind=struck, target=target, duration_us=duration_us, severity=severity, onset_us=onset_us
-    )
-    return parse_span_us(where, option.time, least_s=0), fabric, body
+    if option.span is not None:
+        duration_us = parse_span_us(where, option.span, least_s=1)
+        body = body.model_copy(update={"duration_us": duration_us})
+    return TimedRequest(parse_span_us(where, option.time, least_s=0), fabric, body)
+
+
+def fault_body(
+    kind: str,
+    target: str,
+    fabrics: Mapping[str, FabricConfig],
+    *,
+    severity: str | None = None,
+    onset_us: int | None = None,
+    duration_us: int | None = None,
+) -> tuple[str, InjectFault]:
+    """(fabric, request) of a fault that lasts `duration_us`, or until it is repaired. The name of a target
+    may omit the only fabric. InvalidInput if the fault cannot strike the target."""
+    name = with_fabric(target, [*fabrics])
+    struck = next((word for word in FAULTS if word == kind), None)
+    if struck is None:
+        raise InvalidInput(
+            f"no such fault kind {quoted(kind)}; must be one of {', '.join(FAULTS)}"
+            f"{closest_match_hint(kind, FAULTS)}"
+        )
+    fabric = fabric_part(name)
+    if fabric not in fabrics:
+        raise InvalidInput(f"no such fabric {quoted(fabric)}; must be one of {', '.join(fabrics)}")
+    config = fabrics[fabric]
+    number = severity_of(struck, severity) if severity is not None else None
+    fault_target(struck, name, fabric, plant_of(config.kind, config.hardware))
+    check_severity(struck, number, onset_us)
+    check_strays(struck, config.pod_ocs.technology if config.pod_ocs is not None else None)
+    body = InjectFault(kind=struck, target=name, duration_us=duration_us, severity=number, onset_us=onset_us)
+    return fabric, body

@@ -1,8 +1,10 @@
 """Reports of the lab: what `lab run` prints of a run and of each fabric."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 
+from ops.lab.recorded_faults import FaultCounts
+from ops.lab.workload_trace import TraceCounts
 from ops.report.intervals import ReportFields
 from schemas.api.goodput_report import GoodputSpan
 from services.totals.fabric_spans import FabricSpan, NetworkSpan, PodSpan
@@ -79,12 +81,21 @@ class FabricReport:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedCounts:
+    """How many rows of a run's recorded files it played; None without such a file."""
+
+    trace: TraceCounts | None = None
+    faults: FaultCounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LabReport:
     """What a run of the lab did, with a report per fabric.
 
     `interrupted` is whether it stopped early; `fabric_days` are those that ran after the warm-up. `seed` is
     that of all fabrics, None if they have several. `repeat` is the command that repeats the run.
-    `stop_signal` is the number of the signal that stopped it; it is not part of the printed report.
+    `stop_signal` is the number of the signal that stopped it; it is not part of the printed report. Of the
+    files in `recorded`, those that the run has are part of it.
     """
 
     fabric_days: float
@@ -100,11 +111,15 @@ class LabReport:
     repeat: str
     fabrics: tuple[FabricReport, ...]
     stop_signal: int | None = None
+    recorded: RecordedCounts = RecordedCounts()
 
     def json(self) -> ReportFields:
         """The one object that `lab run -o json` prints."""
-        names = [one.name for one in fields(self) if one.name != "stop_signal"]
+        names = [one.name for one in fields(self) if one.name not in ("stop_signal", "recorded")]
         found: ReportFields = {name: getattr(self, name) for name in names}
+        for name, counts in (("trace", self.recorded.trace), ("faults", self.recorded.faults)):
+            if counts is not None:
+                found[name] = asdict(counts)
         return found | {"fabrics": [report.json() for report in self.fabrics]}
 
 

@@ -1,22 +1,32 @@
 """`lightwave lab run`: run fabrics in virtual time, in one or several worker processes, and report on
 them."""
 
+import heapq
 import shlex
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 
 from joblib import Parallel, delayed
 
-from ops.lab.reports import FabricReport, GoodputHistory, LabReport, SliceDurations, goodput_history
+from ops.lab.reports import (
+    FabricReport,
+    GoodputHistory,
+    LabReport,
+    RecordedCounts,
+    SliceDurations,
+    goodput_history,
+)
+from ops.lab.run_inputs import RunInputs
 from ops.lab.shared_progress import SharedProgress, open_shared_progress
 from ops.lab.site_run import SiteRun
+from ops.lab.workload_trace import TraceRest
 from ops.local.software_version import VERSION
 from ops.sites.site_plans import NewTwinOptions, common_seed
 from schemas.files.site_plan import SitePlan
@@ -43,6 +53,8 @@ STEP_US_MAX = US_PER_DAY
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """A run of `days` after `warmup_days`, which no report counts. `requests` are numbered along all sites.
+    `trace` has the rows of a long recorded trace that are not in the configurations of the fabrics, each of
+    which plays them.
 
     With `spans`, reports of pods also have goodput over time. If each site continues from one of
     `start_snapshots`, all times count from the latest of these.
@@ -54,6 +66,7 @@ class RunPlan:
     requests: tuple[LabRequest, ...] = ()
     spans: bool = False
     start_snapshots: tuple[SiteSnapshot, ...] = ()
+    trace: TraceRest | None = None
 
     @property
     def since_us(self) -> int:
@@ -81,12 +94,18 @@ class SiteResult:
 
 
 def run_lab(
-    plan: RunPlan, *, jobs: int, log: Path | None, repeat: list[str], progress: OnProgress | None = None
+    plan: RunPlan,
+    *,
+    jobs: int,
+    log: Path | None,
+    repeat: list[str],
+    progress: OnProgress | None = None,
+    recorded: RecordedCounts | None = None,
 ) -> LabReport:
     """Run all sites of a plan and report on their fabrics.
 
     Fabrics with the same configuration differ by their names, from which their draws differ. `repeat` is the
-    command line that repeats the run.
+    command line that repeats the run; `recorded` is for the report.
 
     The log gets its name when it is whole. Ctrl-C (SIGINT), SIGTERM or SIGHUP stops every site after the
     cascade that it is in: `interrupted` is then true, the figures are those of what was run (none within the
@@ -127,6 +146,7 @@ def run_lab(
         repeat=shlex.join(repeat),
         fabrics=tuple([report for result in results for report in result.reports]),
         stop_signal=received[0] if received else None,
+        recorded=recorded or RecordedCounts(),
     )
 
 
@@ -151,7 +171,7 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: SharedProgress | No
 
     whole = run.run_windows(
         (plan.warmup_us, plan.until_us),
-        plan.requests,
+        requests_of_site(plan.requests, site, plan.trace),
         steps_us=_step_times(plan),
         on_step=on_step,
         stop=board.stop_check() if board is not None else None,
@@ -163,6 +183,19 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: SharedProgress | No
     return SiteResult(
         reports, run.at_us, whole, run.lab.messages, run.lab.log_sha256, site_digest(run.lab.site)
     )
+
+
+def requests_of_site(
+    requests: Sequence[LabRequest], site: SitePlan, trace: TraceRest | None
+) -> Iterable[LabRequest]:
+    """The requests of a run for one site, in order of time, with those that extend its recorded trace. These
+    are read from the trace as the run advances, and all are numbered in their order."""
+    if trace is None:
+        return requests
+    own = [one for one in requests if one.fabric in site.fabrics]
+    rest = [trace.requests(fabric, config) for fabric, config in site.fabrics.items()]
+    merged = heapq.merge(own, *rest, key=lambda one: one.at_us)
+    return (replace(one, number=number) for number, one in enumerate(merged, 1))
 
 
 def _reports(run: SiteRun, chip_times: dict[str, list[ChipTime]]) -> tuple[FabricReport, ...]:
@@ -297,11 +330,7 @@ def _join_parts(log: Path, parts: list[Path], *, interrupted: bool) -> None:
 
 
 def repeat_command(
-    requested: NewTwinOptions,
-    plan: RunPlan,
-    trace: Path | None,
-    inject: Sequence[str],
-    from_time: str | None = None,
+    requested: NewTwinOptions, plan: RunPlan, inputs: RunInputs, from_time: str | None = None
 ) -> list[str]:
     """The command that repeats a run, from any folder; `from_time` is the time that it continues from, if
     any."""
@@ -321,7 +350,4 @@ def repeat_command(
         arguments += ["--seed", str(requested.seed or 0)]
     arguments += [] if requested.calibration is None else ["--calibration", requested.calibration]
     arguments += [word for pair in requested.pairs for word in ("--set", pair)]
-    if trace is not None:
-        arguments += ["--trace", str(trace.absolute())]
-    arguments += [word for text in inject for word in ("--inject", text)]
-    return [*arguments, "-o", "json"]
+    return [*arguments, *inputs.options(), "-o", "json"]

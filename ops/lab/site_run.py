@@ -4,7 +4,7 @@
 know on the way: observers of the messages, a sink for the log, and a function that is called after each step.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas.envelope import Envelope
@@ -33,6 +33,20 @@ class SiteWindow:
     since_us: int
     until_us: int
     spans: Mapping[str, FabricSpan]
+
+
+class PendingRequests:
+    """Requests in order of time that are read one by one, as they become due."""
+
+    def __init__(self, requests: Iterable[LabRequest]) -> None:
+        self._requests = iter(requests)
+        self._next = next(self._requests, None)
+
+    def until(self, until_us: int) -> Iterator[LabRequest]:
+        """The further requests up to and including this time."""
+        while (one := self._next) is not None and one.at_us <= until_us:
+            self._next = next(self._requests, None)
+            yield one
 
 
 class SiteRun:
@@ -84,7 +98,7 @@ class SiteRun:
         self, until_us: int, requests: Iterable[LabRequest] = (), stop: Callable[[], bool] | None = None
     ) -> bool:
         """Advance to `until_us` with the requests of that time; return False if `stop` ended it earlier."""
-        due_requests = [one for one in requests if self.at_us < one.at_us <= until_us]
+        due_requests = (one for one in requests if self.at_us < one.at_us <= until_us)
         finished = self.lab.run(until_us, due_requests, stop)
         self.at_us = until_us if finished else self.lab.site.now_us
         return finished
@@ -92,7 +106,7 @@ class SiteRun:
     def run_windows(
         self,
         bounds_us: Sequence[int],
-        requests: Sequence[LabRequest] = (),
+        requests: Iterable[LabRequest] = (),
         *,
         steps_us: Iterable[int] = (),
         on_step: Callable[[], None] | None = None,
@@ -102,15 +116,16 @@ class SiteRun:
         """Run through the warm-up, which ends at the first of `bounds_us`, and then through windows, which
         end at the others. Return False if `stop` ended it earlier; the last window is then shorter.
 
-        Calls `on_step` at each of `steps_us` as well. The spans of the whole run have `links` if requested,
+        `requests` are in order of time, and are read while time advances, so there can be any number. Calls
+        `on_step` at each of `steps_us` as well. The spans of the whole run have `links` if requested,
         which take long to read.
         """
         first_us, *ends_us = bounds_us
         before: SiteTotals = {}
         since_us = first_us
-        mine = [one for one in requests if one.fabric in self.plan.fabrics]
+        mine = PendingRequests(one for one in requests if one.fabric in self.plan.fabrics)
         for until_us in sorted({*bounds_us, *steps_us} - {0}):
-            finished = self.run(until_us, mine, stop)
+            finished = self.run(until_us, mine.until(until_us), stop)
             if self.at_us == first_us:
                 self._start = before = self.read_totals()
             is_end = not finished or until_us == ends_us[-1]

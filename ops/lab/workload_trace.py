@@ -1,106 +1,294 @@
 """A recorded trace of slice requests: CSV with the header `submit_s,duration_s,chips`, and optionally
 `shape`, `twisted`, `priority`, `owner`, `tier` and `estimate_s`. Chips are rounded up to the next shape, and
-what a job did in its duration is taken for its work."""
+what a job did in its duration is taken for its work.
 
-import csv
-import math
-from collections.abc import Callable
+A file can have any number of rows. `TraceSource` reads it once before a run, to check all rows and to count
+those that the run plays. The first rows are part of the fabric's configuration. If there are more than fit
+there, the run reads the others while it goes, so its memory does not grow with the file.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import get_args
 
-from schemas.config.pods import FabricConfig, pod_config
+from ops.lab.recorded_csv import (
+    SECONDS_ALLOWED,
+    SPAN_ALLOWED,
+    Columns,
+    CsvRow,
+    OnBytes,
+    csv_rows,
+    seconds,
+    seconds_above_0,
+)
+from ops.report.safe_text import quoted
+from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.config.workload import TraceRow
-from schemas.limits import DURATION_S_MAX, OWNERS_ALLOWED, OWNERS_MAX, PRIORITY_MAX, TRACE_ROWS_MAX
-from schemas.names import Tier
-from shared.basics.errors import InvalidInput, NotFound, OperationFailed
-from shared.basics.parsing import is_owner_name
-from shared.basics.units import US_PER_S, to_whole_us
+from schemas.limits import (
+    DURATION_S_MAX,
+    OWNERS_ALLOWED,
+    OWNERS_MAX,
+    PRIORITY_MAX,
+    TRACE_PART_ROWS_MAX,
+    TRACE_ROWS_MAX,
+)
+from schemas.messages.operator import ExtendTrace
+from schemas.names import Shape, Tier
+from shared.basics.errors import InvalidInput
+from shared.basics.parsing import is_owner_name, parse_duration_s
+from shared.basics.time_format import format_time
+from shared.basics.units import US_PER_HOUR, US_PER_S, to_whole_us
+from shared.engine.site_driver import LabRequest
 from shared.models.fabric_plants import check_slice
 from shared.models.superpod.shapes import chips_of, parse_shape, shape_for_chips
 
-REQUIRED = ("submit_s", "duration_s", "chips")
-OPTIONAL = ("shape", "twisted", "priority", "owner", "tier", "estimate_s")
+COLUMNS = Columns(
+    "trace",
+    ("submit_s", "duration_s", "chips"),
+    ("shape", "twisted", "priority", "owner", "tier", "estimate_s"),
+)
 TIERS: tuple[Tier, ...] = get_args(Tier)
-T = TypeVar("T")
+AHEAD_US = US_PER_HOUR
+"""A part of a long trace is on the log this long before its first row is due, so that no row waits for it."""
+EPOCH_S_MIN = 315_532_800
+"""Times of submission from here on are likely seconds since 1970: those of 1980 and later."""
+TRACE_TIME_ALLOWED = (
+    "seconds as in submit_s, a duration such as 3d12h, or for files in seconds since 1970 a date with a zone "
+    "such as 2023-03-28T00:00:00Z"
+)
 
 
-def read_trace(path: Path, config: FabricConfig) -> tuple[TraceRow, ...]:
-    """The rows of a trace file for pods of this configuration, in order of submission.
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """A trace, and the part of it that is played: rows from `from_s` to before `until_s`, in the seconds of
+    the file. `from_s` is the start of the run."""
 
-    InvalidInput names line, column and value, also for a slice that does not fit an empty pod."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = [name.strip() for name in next(reader, [])]
-            _check_header(path, header)
-            rows = [
-                _row(f"trace {path}, line {reader.line_num}", header, cells, config)
-                for cells in reader
-                if any(cell.strip() for cell in cells)
-            ]
-    except FileNotFoundError:
-        raise NotFound(f"trace {path}: no such file") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"trace {path}: not a text file in UTF-8") from None
-    except csv.Error as error:
-        raise InvalidInput(f"trace {path}: not CSV: {error}") from None
-    except OSError as error:
-        raise OperationFailed(f"trace {path}: {error.strerror or error}") from None
-    if len(rows) > TRACE_ROWS_MAX:
-        raise InvalidInput(f"trace {path}: {len(rows):,} rows; must be at most {TRACE_ROWS_MAX:,}")
-    owners = len({row.owner for row in rows})
-    if owners > OWNERS_MAX:
-        raise InvalidInput(f"trace {path}: {owners:,} owners; must be at most {OWNERS_MAX:,}")
-    return tuple(sorted(rows, key=lambda row: row.submit_us))
+    path: Path
+    from_s: float = 0.0
+    until_s: float | None = None
 
-
-def _check_header(path: Path, header: list[str]) -> None:
-    known = (*REQUIRED, *OPTIONAL)
-    for name in REQUIRED:
-        if name not in header:
+    def __post_init__(self) -> None:
+        if self.until_s is not None and self.until_s <= self.from_s:
             raise InvalidInput(
-                f"trace {path}, line 1: column {name} is missing; required columns: {','.join(REQUIRED)}"
-            )
-    for name in header:
-        if name not in known or header.count(name) > 1:
-            raise InvalidInput(
-                f"trace {path}, line 1: column {name!r} is unknown or repeated; must be one of "
-                f"{','.join(known)}, once each"
+                f"--trace-until {self.until_s:.16g}: is not allowed; must be later than --trace-from "
+                f"{self.from_s:.16g}"
             )
 
+    def options(self) -> list[str]:
+        """The options of the command line that read this part of this file, from any folder."""
+        words = ["--trace", str(self.path.absolute())]
+        words += ["--trace-from", f"{self.from_s:.16g}"] if self.from_s else []
+        return words + (["--trace-until", f"{self.until_s:.16g}"] if self.until_s is not None else [])
 
-def _row(where: str, header: list[str], texts: list[str], config: FabricConfig) -> TraceRow:
-    """Parse one row; `where` is the prefix of error sentences."""
-    if surplus := len(texts) - len(header):
-        raise InvalidInput(f"{where}: {abs(surplus)} cells too {'many' if surplus > 0 else 'few'}")
-    cells = dict(zip(header, texts, strict=True))
-    cubes = pod_config(config).cubes
 
-    def cell(name: str, read: Callable[[str], T], allowed: str, default: T | None = None) -> T:
-        text = cells.get(name, "").strip()
-        if not text and default is not None:
-            return default
-        try:
-            return read(text)
-        except (ValueError, KeyError):
-            raise InvalidInput(f"{where}: {name} {text!r} is not allowed; must be {allowed}") from None
+@dataclass(frozen=True, slots=True)
+class TraceCounts:
+    """Rows of a trace, and those that a run does not play: submitted before the chosen part of the file,
+    after it, or after the end of the run."""
 
-    submit_s = cell("submit_s", _seconds, "seconds from 0 to 100 years")
-    duration_s = cell("duration_s", _seconds_above_0, "seconds above 0 up to 100 years")
-    chips = cell("chips", _chips, "a whole number of chips, 1 or more")
-    twisted = cell("twisted", _flag, "true or false", False)
-    priority = cell("priority", _priority, "a whole number from -100 to 100", 0)
-    owner = cell("owner", _owner, OWNERS_ALLOWED, "trace")
-    tier: Tier = cell("tier", _tier, f"{', '.join(TIERS[:-1])} or {TIERS[-1]}", "research")
-    estimate_s = cell("estimate_s", _seconds_above_0, "seconds above 0 up to 100 years", duration_s)
+    rows: int
+    played: int
+    before_window: int
+    after_window: int
+    after_run: int
+
+    @property
+    def not_played(self) -> int:
+        return self.rows - self.played
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRest:
+    """The rows of a trace that are too many for a fabric's configuration, which has the first `skip`. They
+    are in order of submission."""
+
+    file: TraceFile
+    skip: int
+    end_us: int
+
+    def requests(self, fabric: str, config: FabricConfig) -> Iterator[LabRequest]:
+        """The requests that extend the trace of a fabric, read from the file one by one, without numbers."""
+        rows: list[TraceRow] = []
+        skip = self.skip
+        for row in _window_rows(self.file, config):
+            if row.submit_us > self.end_us:
+                break
+            if skip:
+                skip -= 1
+                continue
+            rows.append(row)
+            if len(rows) == TRACE_PART_ROWS_MAX:
+                yield _extension(fabric, rows)
+                rows = []
+        if rows:
+            yield _extension(fabric, rows)
+
+
+class TraceSource:
+    """A trace for the fabrics of a run that ends at `end_us`, in microseconds from its start."""
+
+    def __init__(self, file: TraceFile, end_us: int, on_bytes: OnBytes | None = None) -> None:
+        self.file = file
+        self.end_us = end_us
+        self.counts: TraceCounts | None = None
+        self.rest: TraceRest | None = None
+        self._first_late_us: int | None = None
+        self._on_bytes = on_bytes
+
+    def __call__(self, config: FabricConfig) -> tuple[TraceRow, ...]:
+        """Check the whole file, and return the rows for the configuration of a pod, in order of submission.
+
+        InvalidInput names line, column and value, also for a slice that does not fit an empty pod, and a
+        trace of which no row is submitted in the run.
+        """
+        pod_cubes(config)
+        survey = _Survey(self.file, self.end_us)
+        for row in csv_rows(self.file.path, COLUMNS, self._on_bytes):
+            survey.add(row, config)
+        self.counts, self._first_late_us = survey.counts(), survey.first_late_us
+        if not self.counts.played:
+            raise InvalidInput(f"trace {self.file.path}: {self._problem(self.counts)}")
+        kept = survey.kept
+        if survey.in_window > TRACE_ROWS_MAX:
+            self.rest = TraceRest(self.file, TRACE_PART_ROWS_MAX, self.end_us)
+            kept = kept[:TRACE_PART_ROWS_MAX]
+        return tuple(sorted(kept, key=lambda row: row.submit_us))
+
+    def note(self) -> str | None:
+        """The sentence about rows that are not played; None if all are."""
+        if self.counts is None or not self.counts.not_played:
+            return None
+        return f"trace {self.file.path}: {self._problem(self.counts)}"
+
+    def _problem(self, counts: TraceCounts) -> str:
+        parts = []
+        if counts.before_window:
+            parts.append(f"{counts.before_window:,} before --trace-from")
+        if counts.after_window:
+            parts.append(f"{counts.after_window:,} from --trace-until on")
+        if counts.after_run:
+            first = f", the first at {format_time(self._first_late_us)}"
+            parts.append(f"{counts.after_run:,} after the end of the run{first}")
+        text = f"{counts.not_played:,} of {counts.rows:,} rows are not played: {', '.join(parts)}"
+        late_s = (self._first_late_us or 0) / US_PER_S + self.file.from_s
+        if not counts.played and counts.after_run:
+            text += f"; `--trace-from {late_s:.16g}` starts the run there"
+            if late_s >= EPOCH_S_MIN:
+                date = dt.datetime.fromtimestamp(late_s, dt.UTC)
+                text += f" ({date:%Y-%m-%d} if the file has seconds since 1970)"
+        return text
+
+
+class _Survey:
+    """What the first reading of a trace finds."""
+
+    def __init__(self, file: TraceFile, end_us: int) -> None:
+        self._file = file
+        self._end_us = end_us
+        self.kept: list[TraceRow] = []
+        """The first rows, as many as a configuration can have."""
+        self.in_window = 0
+        self.first_late_us: int | None = None
+        self._rows = self._before = self._after = self._late = 0
+        self._owners: set[str] = set()
+        self._last_us = 0
+        self._unsorted: str | None = None
+        """Where a row is submitted before an earlier one."""
+
+    def add(self, cells: CsvRow, config: FabricConfig) -> None:
+        self._rows += 1
+        row, position = _windowed(cells, self._file, config)
+        if row is None:
+            self._before += position < 0
+            self._after += position > 0
+            return
+        self.in_window += 1
+        self._owners.add(row.owner)
+        if len(self._owners) > OWNERS_MAX:
+            raise InvalidInput(
+                f"{cells.where}: owner {row.owner} is one more than {OWNERS_MAX:,} owners; must be at most "
+                f"{OWNERS_MAX:,}"
+            )
+        if row.submit_us > self._end_us:
+            self._late += 1
+            self.first_late_us = min(self.first_late_us or row.submit_us, row.submit_us)
+        if row.submit_us < self._last_us and self._unsorted is None:
+            self._unsorted = cells.where
+        self._last_us = max(self._last_us, row.submit_us)
+        if self.in_window <= TRACE_ROWS_MAX:
+            self.kept.append(row)
+        elif self._unsorted is not None:
+            raise InvalidInput(
+                f"{self._unsorted}: is submitted before an earlier row; a trace of more than "
+                f"{TRACE_ROWS_MAX:,} rows must be in order of submit_s"
+            )
+
+    def counts(self) -> TraceCounts:
+        played = self.in_window - self._late
+        return TraceCounts(self._rows, played, self._before, self._after, self._late)
+
+
+def parse_trace_time(option: str, text: str) -> float:
+    """A time of a trace in seconds. InvalidInput starts with the option."""
+    duration_s = parse_duration_s(text)
+    if duration_s is not None:
+        return float(duration_s)
     try:
-        text = cells.get("shape", "").strip()
-        shape = parse_shape(text) if text else shape_for_chips(chips, cubes)
-        check_slice(config.kind, shape, twisted, cubes)
+        return seconds(text)
+    except ValueError:
+        pass
+    try:
+        date = dt.datetime.fromisoformat(text)
+        if date.tzinfo is not None and 0 <= date.timestamp() <= DURATION_S_MAX:
+            return date.timestamp()
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidInput(f"{option}: {quoted(text)} is not allowed; must be {TRACE_TIME_ALLOWED}")
+
+
+def _extension(fabric: str, rows: list[TraceRow]) -> LabRequest:
+    at_us = max(0, rows[0].submit_us - AHEAD_US)
+    return LabRequest(at_us, fabric, ExtendTrace(rows=tuple(rows)), 0)
+
+
+def _window_rows(file: TraceFile, config: FabricConfig) -> Iterator[TraceRow]:
+    for cells in csv_rows(file.path, COLUMNS):
+        row, _ = _windowed(cells, file, config)
+        if row is not None:
+            yield row
+
+
+def _windowed(cells: CsvRow, file: TraceFile, config: FabricConfig) -> tuple[TraceRow | None, int]:
+    """(row with times from the start of the run, 0); (None, -1) for a row before the chosen part of the
+    file, and (None, 1) for one after it."""
+    submit_s = cells.read("submit_s", seconds, SECONDS_ALLOWED)
+    if submit_s < file.from_s:
+        return None, -1
+    if file.until_s is not None and submit_s >= file.until_s:
+        return None, 1
+    return _row(cells, config, submit_s - file.from_s), 0
+
+
+def _row(row: CsvRow, config: FabricConfig, submit_s: float) -> TraceRow:
+    """Parse one row, which is submitted `submit_s` seconds after the start of the run."""
+    cubes = pod_cubes(config)
+    duration_s = row.read("duration_s", seconds_above_0, SPAN_ALLOWED)
+    chips = row.read("chips", _chips, "a whole number of chips, 1 or more")
+    twisted = row.read("twisted", _flag, "true or false", False)
+    priority = row.read("priority", _priority, "a whole number from -100 to 100", 0)
+    owner = row.read("owner", _owner, OWNERS_ALLOWED, "trace")
+    tier: Tier = row.read("tier", _tier, f"{', '.join(TIERS[:-1])} or {TIERS[-1]}", "research")
+    estimate_s = row.read("estimate_s", seconds_above_0, SPAN_ALLOWED, duration_s)
+    text = row.cells.get("shape", "").strip()
+    try:
+        shape = _checked_shape(text, chips, config.kind, cubes, twisted=twisted)
     except InvalidInput as error:
-        raise InvalidInput(f"{where}: {error}") from None
+        raise InvalidInput(f"{row.where}: {error}") from None
     if chips_of(shape) < chips:
-        raise InvalidInput(f"{where}: shape {text} has {chips_of(shape)} chips, fewer than chips {chips}")
+        raise InvalidInput(f"{row.where}: shape {text} has {chips_of(shape)} chips, fewer than chips {chips}")
     return TraceRow(
         submit_us=round(submit_s * US_PER_S),
         duration_us=to_whole_us(duration_s, US_PER_S),
@@ -113,18 +301,21 @@ def _row(where: str, header: list[str], texts: list[str], config: FabricConfig) 
     )
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not text.isascii() or not math.isfinite(value) or not 0 <= value <= DURATION_S_MAX:
-        raise ValueError(text)
-    return value
+@lru_cache(maxsize=4_096)
+def _checked_shape(text: str, chips: int, kind: str, cubes: int, *, twisted: bool) -> Shape:
+    shape = parse_shape(text) if text else shape_for_chips(chips, cubes)
+    check_slice(kind, shape, twisted, cubes)
+    return shape
 
 
-def _seconds_above_0(text: str) -> float:
-    value = _seconds(text)
-    if value == 0:
-        raise ValueError(text)
-    return value
+def pod_cubes(config: FabricConfig) -> int:
+    """The number of cubes of a pod. InvalidInput for a fabric that has no slices."""
+    if not isinstance(config, AnyPodConfig):
+        raise InvalidInput(
+            f"--trace: a {config.kind} has no slices to request; must be a run of pods (--kind superpod or "
+            "static-pod)"
+        )
+    return config.pod.cubes
 
 
 def _owner(text: str) -> str:

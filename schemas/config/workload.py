@@ -8,8 +8,8 @@ from schemas.body import Model
 from schemas.config.parameter import parameter
 from schemas.config.workload_mix import MIX_ALLOWED, parse_mix
 from schemas.limits import DURATION_US_MAX, OWNERS_MAX, TRACE_ROWS_MAX
-from schemas.messages.operator import DurationUs, Priority
 from schemas.names import OwnerName, Shape, Tier
+from schemas.request_terms import DurationUs, Priority
 
 CALIBRATED = (
     "calibrated to 139 jobs and 24,200 cross-connects a day (NSDI 2024), which we count as starts and links"

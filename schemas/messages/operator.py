@@ -6,7 +6,8 @@ from pydantic import Field
 
 from schemas.body import is_none
 from schemas.config.parameter import SETTINGS_MAX, ParameterSetting
-from schemas.limits import DURATION_US_MAX, PRIORITY_MAX
+from schemas.config.workload import TraceRow
+from schemas.limits import TRACE_PART_ROWS_MAX
 from schemas.multislice import Pods
 from schemas.names import (
     PORTS_MAX,
@@ -24,12 +25,11 @@ from schemas.names import (
 )
 from schemas.recovery_policy import RecoveryPolicy
 from schemas.request_metadata import RequestBody
+from schemas.request_terms import DurationUs, Priority
 
-DurationUs = Annotated[int, Field(gt=0, le=DURATION_US_MAX, description="microseconds, at most 100 years")]
 FaultSeverity = Annotated[
     float, Field(ge=-1e6, le=1e6, allow_inf_nan=False, description="in the unit of the kind of fault")
 ]
-Priority = Annotated[int, Field(ge=-PRIORITY_MAX, le=PRIORITY_MAX, description="higher goes first")]
 
 
 class OperatorBody(RequestBody):
@@ -54,6 +54,13 @@ class RequestSlice(OperatorBody):
 
 class ReleaseSlice(OperatorBody):
     slice: SliceName
+
+
+class ExtendTrace(OperatorBody):
+    """Further rows of the recorded trace of a fabric, in order of submission and after all earlier rows. A
+    trace that is too long for the fabric's first message comes in parts."""
+
+    rows: Annotated[tuple[TraceRow, ...], Field(min_length=1, max_length=TRACE_PART_ROWS_MAX)]
 
 
 class InjectFault(OperatorBody):

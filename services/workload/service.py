@@ -3,7 +3,7 @@
 from schemas.messages.demands import NetworkGreeted
 from schemas.messages.failures import ParametersChanged
 from schemas.messages.jobs import JobFinished
-from schemas.messages.operator import RekeyDraws, ReleaseSlice, RequestSlice
+from schemas.messages.operator import ExtendTrace, RekeyDraws, ReleaseSlice, RequestSlice
 from schemas.messages.scheduler import SliceAdmitted, SliceCompleted, SliceEvicted, SliceRefused, SliceStarted
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.messages.workload import PodAsked, PodGreeted
@@ -19,6 +19,7 @@ SERVICE: Service[WorkloadState] = Service(
         on(Tick, logic.on_tick),
         on(RequestSlice, logic.on_request_slice),
         on(RekeyDraws, logic.on_rekey),
+        on(ExtendTrace, slice_requests.on_extend_trace),
         on(PodAsked, logic.on_pod_asked, scope="addressed"),
         on(PodGreeted, site_pods.on_pod_greeted, scope="addressed"),
         on(NetworkGreeted, site_pods.on_network_greeted, scope="addressed"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from schemas.config.owners import FILLER_OWNER
 from schemas.envelope import Envelope
 from schemas.messages.failures import ParametersChanged
+from schemas.messages.operator import ExtendTrace
 from schemas.messages.workload import PodAsked, RequestBalked, SliceRequested
 from schemas.multislice import Multislice
 from schemas.names import SliceName, Tier, fabric_order
@@ -198,7 +199,7 @@ def play_trace(state: WorkloadState) -> list[Output]:
         if len(emitted) == ROWS_PER_TICK_MAX:
             state.next_arrival_us = state.now_us + 1
             break
-        number, row = state.trace_played, state.trace[state.trace_played]
+        number, row = state.trace_dropped + state.trace_played, state.trace[state.trace_played]
         state.trace_played += 1
         job = draw_terms(state.seed, f"{state.fabric}/trace", number, state.config, row.duration_us)
         estimated = job.model_copy(update={"work_us": row.estimate_us or row.duration_us})
@@ -217,6 +218,14 @@ def play_trace(state: WorkloadState) -> list[Output]:
         )
         emitted.append(record_request(state, body))
     return emitted
+
+
+def on_extend_trace(state: WorkloadState, body: ExtendTrace, _message: Envelope) -> list[Output]:
+    """Append further rows to the trace, and drop those that were submitted."""
+    state.trace_dropped += state.trace_played
+    state.trace = (*state.trace[state.trace_played :], *body.rows)
+    state.trace_played = 0
+    return []
 
 
 # --- filler -------------------------------------------------------------------------------------------------

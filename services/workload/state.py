@@ -49,6 +49,9 @@ class WorkloadState(State):
     trace: tuple[TraceRow, ...]
     """Recorded trace, with times from `commissioned_us`. With one there are no drawn arrivals."""
     trace_played: int = 0
+    """Number of rows of `trace` that were submitted."""
+    trace_dropped: int = 0
+    """Number of submitted rows that are no longer in `trace`, because a further part of it came."""
     requested: int = 0
     """Number of slices requested so far, which is the number of the next slice."""
     balked: int = 0

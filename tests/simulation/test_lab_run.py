@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
-from ops.lab.injections import injections
 from ops.lab.replay import replay
 from ops.lab.reports import cube_availability
 from ops.lab.run import RunPlan, partial_path, run_lab, run_site
@@ -25,6 +24,7 @@ from services.totals.fabric_spans import PodSpan
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.runtimes.lab import Lab
 from tests.support.child_processes import children
+from tests.support.injected import injected
 from tests.support.log_checks import read_lines
 
 BUSY = ["pod.cubes=8", "failures.host_per_day=0.1", "failures.ocs_per_day=0.3"]
@@ -88,7 +88,7 @@ def test_the_log_does_not_depend_on_the_warm_up() -> None:
 def test_injected_faults_start_and_end_at_the_requested_times(tmp_path: Path) -> None:
     path, pods = tmp_path / "log.zst", sites(2)
     texts = ["ocs:pod-1/ocs-17@6h+10m", "link:pod-1/cube-3/+y/7@1h+30s", "host:pod-0/cube-2/host-1@0s+1h"]
-    plan = RunPlan(pods, 1.0, requests=injections(texts, pods, 1.0))
+    plan = RunPlan(pods, 1.0, requests=injected(texts, pods, 1.0))
     result = run_lab(plan, jobs=2, log=path, repeat=REPEAT)
     messages = [decode(line) for line in read_lines(path)]
     asked = [m for m in messages if m.type == "InjectFault"]
@@ -115,7 +115,12 @@ def test_injected_faults_have_the_requested_severity_and_onset(tmp_path: Path) -
         "laser:pod-0/cube-3/-z/2@3h,onset=12h",
         "calibration:cube-1/+x/0@4h,severity=-1.5",
     ]
-    run_lab(RunPlan(pods, 0.2, requests=injections(texts, pods, 0.2)), jobs=1, log=path, repeat=REPEAT)
+    run_lab(
+        RunPlan(pods, 0.2, requests=injected(texts, pods, 0.2)),
+        jobs=1,
+        log=path,
+        repeat=REPEAT,
+    )
     bodies = [decode(line).body for line in read_lines(path)]
     began = {
         body.kind: (body.severity, body.onset_us)

@@ -38,10 +38,10 @@ FAILED_ONCE: tuple[int, ...] = ()
 SETTLING_STEP_US = US_PER_DAY // 4
 SAID_MIN = 10
 """How often every batch has to see each type of message."""
-NEVER_SAID = {"CircuitsRefused", "FabricRetired", "MessageSkipped", "RekeyDraws", "Upgraded"}
+NEVER_SAID = {"CircuitsRefused", "ExtendTrace", "FabricRetired", "MessageSkipped", "RekeyDraws", "Upgraded"}
 """The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a pod is retired and a
 message skipped by a person's command only. Draws are rekeyed in forecasts
-(`tests/unit/services/forecasts`)."""
+(`tests/unit/services/forecasts`), and only long traces are extended."""
 OF_NETWORKS = {
     name for name, body in TYPES.items() if body.writer not in (*SERVICE_NAMES[KIND], "operator", "sequencer")
 } | {

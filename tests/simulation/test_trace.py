@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ops.lab.workload_trace import read_trace
 from ops.sites.configuration import superpod_config
 from schemas.config.pods import SuperpodConfig
 from schemas.config.workload import TraceRow
@@ -20,6 +19,7 @@ from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.superpod.shapes import chips_of, legal_shapes
 from tests.support.pod_reports import pod_report
 from tests.support.pods import POD, pod_lab
+from tests.support.traces import read_trace
 
 ROWS = 3_000
 
@@ -98,7 +98,7 @@ def test_columns_for_owner_and_estimate(tmp_path: Path) -> None:
 def test_a_trace_of_too_many_owners_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("submit_s,duration_s,chips,owner\n" + "".join(f"0,60,64,o{n}\n" for n in range(1_001)))
-    with pytest.raises(InvalidInput, match="1,001 owners; must be at most 1,000"):
+    with pytest.raises(InvalidInput, match="line 1002: owner o1000 is one more than 1,000 owners; must"):
         read_trace(path, SuperpodConfig())
     rows = tuple(
         TraceRow(submit_us=0, duration_us=9, shape=(4, 4, 4), twisted=False, priority=0, owner=f"o{n}")

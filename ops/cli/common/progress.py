@@ -2,10 +2,12 @@
 
 import contextlib
 import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Self
 
 from shared.basics.time_format import format_duration
@@ -101,3 +103,42 @@ class AuditProgress(contextlib.ExitStack):
 
 def _compared_text(site: str, whole: int, done: float, pace: float) -> str:
     return f"{site}: {done:,.0f} of {whole:,} messages compared, {pace:,.0f}/s"
+
+
+@contextlib.contextmanager
+def file_progress(path: Path, what: str) -> Iterator[Callable[[int], None]]:
+    """A progress line for reading a file, on a terminal. Yields a function that takes the number of bytes
+    read so far."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0  # whoever opens the file reports it
+    with ProgressLine(partial(_read_text, what, size), size) as line:
+        yield line.report_progress
+
+
+def _read_text(what: str, size: int, done: float, pace: float) -> str:
+    return f"{what}: {done / 1e6:,.0f} of {size / 1e6:,.0f} MB read, {pace / 1e6:,.1f} MB/s"
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that work goes on whose length is not known: what it is, and for how long so far."""
+    with StatusLine() as line:
+        if not line.is_due():
+            yield
+            return
+        done = threading.Event()
+        began_s = time.monotonic()
+
+        def show() -> None:
+            while not done.wait(REFRESH_S):
+                line.say(f"{what}: {time.monotonic() - began_s:.0f} s")
+
+        thread = threading.Thread(target=show, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()

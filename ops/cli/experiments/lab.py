@@ -1,6 +1,5 @@
 """`lightwave lab`: runs the services in virtual time."""
 
-import functools
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -31,6 +30,7 @@ from shared.basics.time_format import format_duration
 
 if TYPE_CHECKING:
     from ops.lab.reports import LabReport
+    from ops.lab.run import RunPlan
 
 DAYS_MAX = 36_500
 SLICES = ("requested", "balked", "completed", "evicted", "refused", "running", "queued", "swapped")
@@ -44,6 +44,32 @@ TraceOption = Annotated[
         help="CSV file of recorded requests, used in every pod instead of random arrivals; columns "
         "submit_s, duration_s, chips and optionally shape, twisted, priority, owner, tier and "
         "estimate_s",
+    ),
+]
+TraceTimeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--trace-from",
+        metavar="TIME",
+        help="time in the trace at which the run starts; earlier rows are left out: seconds as in submit_s, "
+        "3d12h, or a date with its zone if submit_s counts from 1970 [default: 0]",
+    ),
+]
+TraceUntilOption = Annotated[
+    str | None,
+    typer.Option(
+        "--trace-until",
+        metavar="TIME",
+        help="time in the trace from which on rows are left out [default: play all that are in the run]",
+    ),
+]
+FaultsOption = Annotated[
+    Path | None,
+    typer.Option(
+        click_type=FILE,
+        metavar="FILE",
+        help="CSV file of recorded faults, which happen besides the random ones; columns kind, target, "
+        "begin_s, for_s and optionally severity and onset_s; times count as those of --inject",
     ),
 ]
 WarmupOption = Annotated[
@@ -102,6 +128,9 @@ def lab_run(
         int | None, seed_option("seed of the fabrics, unless a site file sets it [default: 0]")
     ] = None,
     trace: TraceOption = None,
+    trace_from: TraceTimeOption = None,
+    trace_until: TraceUntilOption = None,
+    faults: FaultsOption = None,
     warmup: WarmupOption = 0.0,
     inject: InjectOption = None,
     log: Annotated[
@@ -113,7 +142,11 @@ def lab_run(
         typer.Option(click_type=OUT_FILE, metavar="FILE", help="draw goodput over time to this .html file"),
     ] = None,
     pairs: Annotated[
-        list[str] | None, settings_option("set a parameter; `lab config` lists them; may be repeated")
+        list[str] | None,
+        settings_option(
+            "set a parameter; `lab config` lists them; with @TIME, such as failures.host_per_day=0.1@5d, "
+            "change it during the run, if `set --list` has it; may be repeated"
+        ),
     ] = None,
     calibration: CalibrationOption = None,
     start_from: FromOption = None,
@@ -127,27 +160,22 @@ def lab_run(
     anything else.
     """
     from ops.cli.common.log_format import configure_logging
-    from ops.cli.experiments.lab_start import check_start_options, start_snapshots
-    from ops.lab.from_snapshot import plan_from_snapshots
-    from ops.lab.injections import injections
-    from ops.lab.run import RunPlan, partial_path, repeat_command, run_lab
-    from ops.lab.workload_trace import read_trace
+    from ops.cli.experiments.lab_inputs import planned_run, run_inputs
+    from ops.lab.run import partial_path, repeat_command, run_lab
     from ops.sites.site_plans import NewTwinOptions
 
     configure_logging(as_json=log_json)
     _check(chart)
-    requested = NewTwinOptions(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration)
-    if start_from is not None:
-        check_start_options(requested, trace)
-        snapshots, start_from = start_snapshots(start_from)
-        plan = plan_from_snapshots(snapshots, days, warmup, inject or ())
-    else:
-        sites = requested.sites(trace=None if trace is None else functools.partial(read_trace, trace))
-        plan = RunPlan(sites, days, warmup, injections(inject or (), sites, warmup + days))
-    plan = replace(plan, spans=chart is not None)
+    texts = (pairs or (), inject or ())
+    inputs, fixed = run_inputs(trace, (trace_from, trace_until), faults, *texts)
+    requested = NewTwinOptions(pods, kind, seed, fixed, tuple(site or ()), calibration)
+    planned = planned_run(requested, inputs, days, warmup, start_from)
+    plan = replace(planned.plan, spans=chart is not None)
+    if chart is not None:
+        check_chart(plan)
     with _progress_bar() as progress:
-        words = repeat_command(requested, plan, trace, inject or (), start_from)
-        result = run_lab(plan, jobs=jobs, log=log, repeat=words, progress=progress)
+        words = repeat_command(requested, plan, inputs, planned.start)
+        result = run_lab(plan, jobs=jobs, log=log, repeat=words, progress=progress, recorded=planned.recorded)
     if chart is not None:
         _draw(chart, result)
     show(result.json(), output, lambda: _summary(result))
@@ -159,6 +187,17 @@ def lab_run(
 def _check(chart: Path | None) -> None:
     if chart is not None and chart.suffix.lower() != ".html":
         raise click.UsageError(f"--chart {chart}: is not a page; must end in .html")
+
+
+def check_chart(plan: "RunPlan") -> None:
+    """UsageError if a run has nothing to draw: goodput is of pods."""
+    from schemas.config.pods import AnyPodConfig
+
+    kinds = {config.kind: config for site in plan.sites for config in site.fabrics.values()}
+    if not any(isinstance(config, AnyPodConfig) for config in kinds.values()):
+        raise click.UsageError(
+            f"--chart: draws the goodput of pods, and a {' or a '.join(kinds)} has none; leave it out"
+        )
 
 
 def _draw(chart: Path, result: "LabReport") -> None:

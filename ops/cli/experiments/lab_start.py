@@ -17,7 +17,7 @@ URLS = ("http://", "https://")
 FORMS = "a fork's name, a twin's data folder or URL, then @TIME if not now, or a .snapshot file"
 
 
-def check_start_options(requested: NewTwinOptions, trace: Path | None) -> None:
+def check_start_options(requested: NewTwinOptions, trace: object) -> None:
     """InvalidInput where something is asked for that a commissioned fabric has already."""
     for name, given in (
         ("--site", requested.site_files or None),

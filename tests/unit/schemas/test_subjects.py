@@ -33,7 +33,7 @@ NAME_NOTHING = {
     *("confidence", "evidence", "preflights", "over"),
     *("cross_connects", "refused", "not_tried"),  # by keys of ports; their circuits are under their OCSes
     *("planned", "pending", "tries"),
-    *("salt",),  # of draws, which are of the whole fabric
+    *("salt", "rows"),  # of draws and of a trace, which are of the whole fabric
     *("settings", "changes"),  # parameters, which are of the whole fabric
     *("chip_us", "tiers", "owners", "slices"),  # accounts of all slices at once, not news of each
 }

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Response
 
 from schemas.api.explain import SliceExplanation, SlicePlan
 from schemas.api.requests import DurationS, SliceRequest
-from schemas.messages.operator import Priority
 from schemas.names import Tier
+from schemas.request_terms import Priority
 from services.gateway.explain import slice_answers
 from services.gateway.http.responses import json_response
 from services.gateway.http.route_options import RouteOptions

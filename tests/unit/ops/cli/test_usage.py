@@ -15,6 +15,7 @@ from ops.cli.common.options import split_repeated
 from ops.cli.common.param_types import FileParam
 from ops.cli.main import root
 from ops.lab.run import RunPlan, repeat_command
+from ops.lab.run_inputs import RunInputs
 from ops.sites.site_plans import NewTwinOptions
 from tests.support.commands import leaf, leaves
 from tests.support.fake_twin import answering, as_json, lightwave
@@ -87,7 +88,7 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ("lightwave get F", ["fabrics", "faults"]),
         ("lightwave inject li", ["link"]),
         ("lightwave get ocs -o ", ["table", "wide", "json", "yaml", "name"]),
-        ("lightwave lab run --tr", ["--trace"]),
+        ("lightwave lab run --tr", ["--trace", "--trace-from", "--trace-until"]),
         ("lightwave completion ", ["bash", "zsh", "fish"]),
         ("lightwave forecast --dr", ["--drain"]),
         ("lightwave forecast ca", ["cancel"]),
@@ -156,22 +157,22 @@ def test_only_requested_objects_are_listed() -> None:
 
 def test_a_run_shows_how_to_repeat_it() -> None:
     words = repeat_command(
-        NewTwinOptions(2, seed=7, pairs=("a.b=1", "c=two words")), RunPlan((), 365.0), None, ()
+        NewTwinOptions(2, seed=7, pairs=("a.b=1", "c=two words")), RunPlan((), 365.0), RunInputs()
     )
     assert words[:9] == ["lightwave", "lab", "run", "--pods", "2", "--days", "365", "--seed", "7"]
     assert words[9:] == ["--set", "a.b=1", "--set", "c=two words", "-o", "json"]
-    assert "0.1" in repeat_command(NewTwinOptions(seed=7), RunPlan((), 0.1), None, ())
-    assert repeat_command(NewTwinOptions(kind="static-pod"), RunPlan((), 1.0, 0.5), None, ())[3:7] == [
+    assert "0.1" in repeat_command(NewTwinOptions(seed=7), RunPlan((), 0.1), RunInputs())
+    assert repeat_command(NewTwinOptions(kind="static-pod"), RunPlan((), 1.0, 0.5), RunInputs())[3:7] == [
         "--pods",
         "1",
         "--kind",
         "static-pod",
     ]
     of_files = repeat_command(
-        NewTwinOptions(site_files=(Path("/x/campus.yaml"),)), RunPlan((), 1.0), None, ()
+        NewTwinOptions(site_files=(Path("/x/campus.yaml"),)), RunPlan((), 1.0), RunInputs()
     )
     assert of_files == ["lightwave", "lab", "run", "--site", "/x/campus.yaml", "--days", "1", "-o", "json"]
-    by_setting = repeat_command(NewTwinOptions(pairs=("seed=3",)), RunPlan((), 1.0, 0.5), None, ())
+    by_setting = repeat_command(NewTwinOptions(pairs=("seed=3",)), RunPlan((), 1.0, 0.5), RunInputs())
     assert by_setting[5:] == ["--days", "1", "--warmup", "0.5", "--set", "seed=3", "-o", "json"]
 
 

@@ -10,6 +10,7 @@ import pytest
 from ops.cli.experiments.lab_start import check_start_options, start_snapshots
 from ops.lab.from_snapshot import plan_from_snapshots
 from ops.lab.run import RunPlan, run_lab, run_site
+from ops.lab.run_inputs import RunInputs
 from ops.local.software_version import software_version
 from ops.sites.site_plans import NewTwinOptions
 from ops.twin.data_folder import IDENTITY_FILE, TwinIdentity
@@ -52,7 +53,7 @@ def test_it_shows_what_the_twin_then_shows(
 ) -> None:
     held, again = start_snapshots(f"{data}@5d")
     assert again == f"{data}@{5 * DAY}us"
-    plan = plan_from_snapshots(held, 2.0, 0.0, ())
+    plan, _ = plan_from_snapshots(held, 2.0, 0.0, RunInputs())
     log = tmp_path / "on.jsonl"
     run_site(plan, 0, log)
     later = log.read_bytes().splitlines(keepends=True)
@@ -68,7 +69,8 @@ def test_figures_are_those_of_the_time_behind_the_time(data: Path) -> None:
     held, _ = start_snapshots(f"{data}@5d")
     since_us = held[0].at_us
     days = (8 * DAY - since_us) / DAY
-    (on,) = run_lab(plan_from_snapshots(held, days, 0.0, ()), jobs=1, log=None, repeat=["x"]).fabrics
+    plan, _ = plan_from_snapshots(held, days, 0.0, RunInputs())
+    (on,) = run_lab(plan, jobs=1, log=None, repeat=["x"]).fabrics
     whole = run_lab(RunPlan((PLAN,), days, since_us / DAY), jobs=1, log=None, repeat=["x"])
     (same,) = whole.fabrics
     told = ("slices", "utilisation", "cube_availability", "faults", "repairs", "links", "cross_connects")
@@ -77,9 +79,8 @@ def test_figures_are_those_of_the_time_behind_the_time(data: Path) -> None:
 
 def test_a_fault_may_be_injected_at_once_or_later(data: Path, tmp_path: Path) -> None:
     held, _ = start_snapshots(str(data))
-    plan = plan_from_snapshots(
-        held, 1.0, 0.0, ("cube-power:pod-0/cube-3@0s+1h", "cube-power:pod-0/cube-4@2h")
-    )
+    texts = ("cube-power:pod-0/cube-3@0s+1h", "cube-power:pod-0/cube-4@2h")
+    plan, _ = plan_from_snapshots(held, 1.0, 0.0, RunInputs(inject=texts))
     log = tmp_path / "on.jsonl"
     run_site(plan, 0, log)
     asked = [row for row in map(json.loads, log.read_text().splitlines()) if row["type"] == "InjectFault"]

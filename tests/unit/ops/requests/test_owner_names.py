@@ -8,7 +8,6 @@ import click
 import pytest
 
 from ops.cli.common.param_types import OwnerParam
-from ops.lab.workload_trace import read_trace
 from ops.requests.request_syntax import parse_changes
 from ops.sites.configuration import config_from_pairs, config_from_sections
 from schemas.config.pods import SuperpodConfig
@@ -16,6 +15,7 @@ from schemas.limits import OWNERS_ALLOWED
 from schemas.messages.operator import RequestSlice
 from services.gateway.requests.operator_requests import valid_body
 from shared.basics.errors import LightwaveError
+from tests.support.traces import read_trace
 
 SHA1 = "a94a8fe5ccb19ba61c4c0873d391e987982fbbd3"
 TAKEN = (
@@ -67,10 +67,10 @@ PLACES: tuple[Callable[[str, Path], object], ...] = (_csv, _quota, _site, _optio
 def test_every_place_takes_the_owners_of_published_traces(
     place: Callable[[str, Path], object], owner: str, tmp_path: Path
 ) -> None:
-    place(owner, tmp_path)
+    assert place(owner, tmp_path) is not None
 
 
-@pytest.mark.parametrize("place", (_csv, _quota, _site, _option, _body), ids=lambda place: place.__name__)
+@pytest.mark.parametrize("place", [_csv, _quota, _site, _option, _body], ids=lambda place: place.__name__)
 @pytest.mark.parametrize("owner", REFUSED)
 def test_every_place_refuses_the_same_owners(
     place: Callable[[str, Path], object], owner: str, tmp_path: Path

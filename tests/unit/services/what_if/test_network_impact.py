@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ops.lab.injections import injections
 from schemas.body import Body
 from schemas.documents.dcn import BlockDocument, TrafficSummary
 from schemas.messages.operator import InjectFault
@@ -22,6 +21,7 @@ from shared.basics.units import US_PER_S
 from shared.models.faults.fault_kinds import FAULTS
 from shared.runtimes.lab import Lab
 from tests.support.gateway_twin import DrivenTwin
+from tests.support.injected import injected
 from tests.support.network_twin import NETWORK, network_site
 
 pytestmark = pytest.mark.integration
@@ -224,7 +224,10 @@ def test_what_is_reported_as_lost_is_what_a_lab_loses(tmp_path: Path, fault: str
 
     lines: list[bytes] = []
     lab = Lab(plan.site, plan.fabrics, services_of, lambda more: lines.extend(more.splitlines()))
-    lab.run(begin_us + 31 * US_PER_S, injections([f"{kind}:{NETWORK}/{part}@2h30m+1h"], [plan], 1.0))
+    lab.run(
+        begin_us + 31 * US_PER_S,
+        injected([f"{kind}:{NETWORK}/{part}@2h30m+1h"], [plan], 1.0),
+    )
     log = [decode(line).body for line in lines]
     at = next(n for n, body in enumerate(log) if isinstance(body, InjectFault))
     links: dict[tuple[int, int], int] = {}

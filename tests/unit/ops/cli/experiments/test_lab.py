@@ -11,7 +11,6 @@ from click.testing import CliRunner, Result
 from ops.cli.experiments.lab import _summary
 from ops.cli.main import root
 from ops.lab.reports import LabReport
-from schemas.limits import TRACE_ROWS_MAX
 from shared.basics.errors import InvalidInput
 
 SITE = "site: campus\nfabrics:\n  - name: pod-0\n  - name: pod-1\n    kind: static-pod\n"
@@ -186,12 +185,18 @@ def test_what_a_pod_cannot_hold_of_a_trace_is_named_by_its_line(
     assert str(done.exception).startswith(f"trace {trace}, {sentence}")
 
 
-def test_a_recorded_trace_has_this_many_rows_at_most(tmp_path: Path) -> None:
+@pytest.mark.integration("a lab run")
+def test_rows_outside_the_run_are_reported_and_counted(tmp_path: Path) -> None:
     trace = tmp_path / "trace.csv"
-    trace.write_text("submit_s,duration_s,chips\n" + "0,60,64\n" * (TRACE_ROWS_MAX + 1))
-    done = run("run", "--trace", str(trace), "--days", "0.1")
-    assert isinstance(done.exception, InvalidInput)
-    assert str(done.exception).endswith(": 29,001 rows; must be at most 29,000")
+    trace.write_text("submit_s,duration_s,chips\n50,60,64\n100,60,64\n200,60,64\n90000,60,64\n")
+    words = ("--trace-from", "100", "--trace-until", "2d", "--days", "0.1", "-o", "json")
+    done = run("run", "--trace", str(trace), *words)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["trace"] == {"rows": 4, "played": 2, "before_window": 1, "after_window": 0, "after_run": 1}
+    assert found["fabrics"][0]["slices"]["requested"] == 2
+    assert "2 of 4 rows are not played: 1 before --trace-from, 1 after the end of the run" in done.stderr
+    assert f"--trace {trace} --trace-from 100 --trace-until 172800 -o json" in found["repeat"]
 
 
 def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:

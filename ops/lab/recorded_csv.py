@@ -1,0 +1,125 @@
+"""Recorded inputs as CSV, read row by row: errors name the file, the line, the column and the value."""
+
+import csv
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from ops.report.safe_text import quoted
+from schemas.limits import DURATION_S_MAX
+from shared.basics.checks import closest_match_hint
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+
+T = TypeVar("T")
+OnBytes = Callable[[int], None]
+"""Receives the number of bytes read so far."""
+REPORTED_ROWS = 2_000
+"""Rows between two reports of progress."""
+SECONDS_ALLOWED = "seconds from 0 to 100 years"
+SPAN_ALLOWED = "seconds above 0 up to 100 years"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What a file is, in errors, and its columns."""
+
+    what: str
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRow:
+    """One row: the place of its cells in errors, and the cells by column."""
+
+    where: str
+    line: int
+    cells: dict[str, str]
+
+    def read(self, name: str, parse: Callable[[str], T], allowed: str, default: T | None = None) -> T:
+        """The parsed cell of a column; `default` for an empty or missing one. InvalidInput for a cell that
+        `parse` refuses with ValueError or KeyError."""
+        text = self.cells.get(name, "").strip()
+        if not text and default is not None:
+            return default
+        try:
+            return parse(text)
+        except (ValueError, KeyError):
+            raise InvalidInput(
+                f"{self.where}: {name} {quoted(text)} is not allowed; must be {allowed}"
+            ) from None
+
+
+def csv_rows(path: Path, columns: Columns, on_bytes: OnBytes | None = None) -> Iterator[CsvRow]:
+    """The rows of a file with a header, without empty lines.
+
+    NotFound, OperationFailed or InvalidInput for a file that cannot be read, has another header, or has no
+    row at all.
+    """
+    what = f"{columns.what} {path}"
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = [name.strip() for name in next(reader, [])]
+            _check_header(what, header, columns)
+            count = 0
+            for texts in reader:
+                if not any(text.strip() for text in texts):
+                    continue
+                count += 1
+                if on_bytes is not None and count % REPORTED_ROWS == 0:
+                    on_bytes(os.lseek(file.fileno(), 0, os.SEEK_CUR))
+                where = f"{what}, line {reader.line_num}"
+                yield CsvRow(where, reader.line_num, _cells(where, header, texts))
+    except FileNotFoundError:
+        raise NotFound(f"{what}: no such file") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{what}: not a text file in UTF-8") from None
+    except csv.Error as error:
+        raise InvalidInput(f"{what}: not CSV: {error}") from None
+    except OSError as error:
+        raise OperationFailed(f"{what}: {error.strerror or error}") from None
+    if not count:
+        raise InvalidInput(f"{what}: has no rows; must have one or more after the header")
+
+
+def _check_header(what: str, header: Sequence[str], columns: Columns) -> None:
+    known = (*columns.required, *columns.optional)
+    if not any(header):
+        raise InvalidInput(f"{what}: is empty; must have the columns {','.join(columns.required)} and rows")
+    for name in columns.required:
+        if name not in header:
+            raise InvalidInput(
+                f"{what}, line 1: column {name} is missing; required columns: {','.join(columns.required)}"
+            )
+    for name in header:
+        if name not in known or header.count(name) > 1:
+            raise InvalidInput(
+                f"{what}, line 1: column {quoted(name)} is unknown or repeated; must be one of "
+                f"{','.join(known)}, once each{closest_match_hint(name, known) if name not in known else ''}"
+            )
+
+
+def _cells(where: str, header: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
+    if surplus := len(texts) - len(header):
+        raise InvalidInput(f"{where}: {abs(surplus)} cells too {'many' if surplus > 0 else 'few'}")
+    return dict(zip(header, texts, strict=True))
+
+
+def seconds(text: str) -> float:
+    """Seconds from 0 to 100 years; ValueError for other texts."""
+    value = float(text)
+    if not text.isascii() or "_" in text or not math.isfinite(value) or not 0 <= value <= DURATION_S_MAX:
+        raise ValueError(text)
+    return value
+
+
+def seconds_above_0(text: str) -> float:
+    """Seconds above 0 up to 100 years; ValueError for other texts."""
+    value = seconds(text)
+    if value == 0:
+        raise ValueError(text)
+    return value
