@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from ops.experiments.method import SERVICES, Method, choose_method
+from ops.experiments.recorded_inputs import has_recorded_inputs, requests_of, trace_of
 from ops.experiments.schema import Experiment, SeedChoice, Values
 from ops.experiments.variant_sites import sites_of
 from ops.experiments.variants import Variant, single_variant, variants_of
@@ -34,6 +35,8 @@ class PlannedExperiment:
     folder: Path
     method: Method = SERVICES
     is_quick: bool = False
+    notes: tuple[str, ...] = ()
+    """Sentences about rows of recorded files that no run plays."""
 
 
 def read_experiment(path: Path) -> PlannedExperiment:
@@ -122,6 +125,7 @@ def plan_experiment(experiment: Experiment, folder: Path) -> PlannedExperiment:
                     f"measure.{n}: {name} is of {' and '.join(sorted(MEASURES[name].kinds))}; here are only "
                     f"{' and '.join(sorted(kinds))}",
                 )
+    notes = _recorded_notes(experiment, variants, folder)
     method = _chosen_method(experiment, variants, folder)
     if experiment.compare is not None:
         against = experiment.compare.against
@@ -135,7 +139,25 @@ def plan_experiment(experiment: Experiment, folder: Path) -> PlannedExperiment:
                 raise InvalidDocument(
                     ("claim", "over"), "claim.over: is the variant of claim.of; must be another variant"
                 )
-    return PlannedExperiment(experiment, variants, folder, method)
+    return PlannedExperiment(experiment, variants, folder, method, notes=notes)
+
+
+def _recorded_notes(experiment: Experiment, variants: Sequence[Variant], folder: Path) -> tuple[str, ...]:
+    """Check the recorded inputs of every variant. Returns the sentences about what no run plays."""
+    if not has_recorded_inputs(experiment.fabric):
+        return ()
+    notes: dict[str, None] = {}
+    for variant in variants:
+        values = {**experiment.fabric.set, **dict(variant.values)}
+        sites = sites_of(experiment, values, folder)
+        place = "changes" if experiment.fabric.changes else "faults"
+        _, note = _located(("fabric", place), lambda those=sites: requests_of(experiment, those, folder))
+        found = [note]
+        if experiment.fabric.trace is not None:
+            config = next(iter(sites[0].fabrics.values()))
+            found.append(trace_of(experiment, config, folder).note)
+        notes |= dict.fromkeys(filter(None, found))
+    return tuple(notes)
 
 
 def _chosen_method(experiment: Experiment, variants: Sequence[Variant], folder: Path) -> Method:
@@ -163,7 +185,8 @@ def _located(place: Place, check: Any) -> Any:
     except InvalidDocument:
         raise
     except InvalidInput as error:
-        problem = str(error).removeprefix("--set ")
+        problem = re.sub("^--(set|trace[a-z-]*) ", "", str(error))
+        problem = re.sub("^--trace: ", "fabric.trace: ", problem)
         raise InvalidDocument(place, re.sub("^--kind ", "fabric.kind: ", problem)) from None
 
 
@@ -288,4 +311,4 @@ def quick_version(planned: PlannedExperiment) -> PlannedExperiment:
             "store": store.model_copy(update={"window_h": window_h}),
         }
     )
-    return replace(planned, experiment=small, is_quick=True)
+    return replace(planned, experiment=small, is_quick=True, notes=())

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ops.experiments.recorded_inputs import has_recorded_inputs
 from ops.experiments.reliability_run import part_classes
 from ops.experiments.schema import Experiment
 from schemas.config.fabric_configs import config_model
@@ -111,6 +112,10 @@ def _obstacle(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePl
     """Why a method cannot answer; None if it can."""
     if name == "services":
         return None
+    fabric = experiment.fabric
+    if has_recorded_inputs(fabric):
+        given = [name for name in ("changes", "faults", "trace") if getattr(fabric, name)]
+        return f"fabric.{given[0]} is played by the full services only"
     for measure in experiment.measure:
         if measure not in KERNEL_MEASURES:
             return f"measure {measure} is not of failures and repairs alone"

@@ -28,6 +28,19 @@ class ExperimentPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+class TimedChange(ExperimentPart):
+    """Parameters that change during every run."""
+
+    at: str = Field(description="time from the start of the run, including the warm-up, such as 5d or 12h")
+    set: Values = Field(min_length=1, description="parameters that `lightwave set --list` lists")
+    fabric: str | None = Field(None, description="the fabric; by default every one that has the parameter")
+
+
+def _is_unset(value: object) -> bool:
+    """Fields that are left out of a stored document when unset."""
+    return value is None or value == ()
+
+
 class Fabric(ExperimentPart):
     """What is run: so many pods that don't touch each other, or the site of a file; for how long."""
 
@@ -40,9 +53,29 @@ class Fabric(ExperimentPart):
     days: float = Field(gt=0, le=DAYS_MAX, description="simulated days that count")
     warm_up_days: float = Field(0.0, ge=0, le=DAYS_MAX, description="days before them that no figure counts")
     set: Values = Field(default={}, description="parameters that differ from their defaults in all runs")
+    changes: tuple[TimedChange, ...] = Field(
+        default=(), exclude_if=_is_unset, description="parameters that change during every run"
+    )
+    faults: str | None = Field(
+        None, exclude_if=_is_unset, description="a file of recorded faults, as `lab run --faults` takes it"
+    )
+    trace: str | None = Field(
+        None, exclude_if=_is_unset, description="a file of recorded requests, as `lab run --trace` takes it"
+    )
+    trace_from: float | str | None = Field(
+        None, exclude_if=_is_unset, description="time in the trace at which runs start"
+    )
+    trace_until: float | str | None = Field(
+        None, exclude_if=_is_unset, description="time in the trace from which on rows are left out"
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
+        if self.trace is not None and self.site is not None:
+            raise ValueError("trace: must not be given together with site, whose file describes the site")
+        for name in ("trace_from", "trace_until"):
+            if self.trace is None and getattr(self, name) is not None:
+                raise ValueError(f"{name}: is about a trace; give trace too, or leave it out")
         given = {*self.model_fields_set} - ({"calibration"} if self.calibration is None else set())
         for name in ("pods", "kind", "calibration"):
             if self.site is not None and name in given:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from ops.lab.run import combined_digest
+from ops.lab.run import combined_digest, requests_of_site
 from ops.lab.site_run import SiteRun
+from ops.lab.workload_trace import TraceRest
 from schemas.files.site_plan import SitePlan
 from services.totals.fabric_spans import FabricSpan
 from services.totals.measures import MEASURES
 from shared.basics.units import US_PER_DAY
+from shared.engine.site_driver import LabRequest
 
 Figures = dict[str, float | None]
 
@@ -27,6 +29,10 @@ class ExperimentRunPlan:
     measures: tuple[str, ...]
     window_us: int | None
     method: Literal["exact", "kernel", "services"] = "services"
+    requests: tuple[LabRequest, ...] = ()
+    """Recorded faults and changes of parameters, in order of time."""
+    trace: TraceRest | None = None
+    """The rows of a long trace that are not in the configurations."""
 
     @property
     def window_bounds_us(self) -> tuple[int, ...]:
@@ -63,7 +69,7 @@ def run_services(plan: ExperimentRunPlan) -> RunResult:
     runs = []
     for site in plan.sites:
         run = SiteRun(site, plan.window_bounds_us[0])
-        run.run_windows(plan.window_bounds_us)
+        run.run_windows(plan.window_bounds_us, requests_of_site(plan.requests, site, plan.trace))
         runs.append(run)
     over_time = [name for name in plan.measures if MEASURES[name].over_time]
     windows = [

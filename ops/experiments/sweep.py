@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from ops.experiments.dask_cluster import Cluster
 from ops.experiments.dataset import Dataset, RunKey, RunRow
 from ops.experiments.loader import PlannedExperiment
+from ops.experiments.recorded_inputs import requests_of, trace_of
 from ops.experiments.reliability_run import run_exact, run_kernel
 from ops.experiments.seed_stopping_rule import is_enough, seed_of, seed_rounds
 from ops.experiments.service_run import ExperimentRunPlan, RunResult, run_services
@@ -150,13 +151,22 @@ def plan_of(planned: PlannedExperiment, job: SweepRun) -> ExperimentRunPlan:
     experiment = planned.experiment
     fabric, store = experiment.fabric, experiment.store
     values = {**fabric.set, **dict(job.variant.values)}
+    folder, is_quick = planned.folder, planned.is_quick
+    sites = sites_of(experiment, values, folder, seed=job.seed, is_quick=is_quick)
+    requests, _ = requests_of(experiment, sites, folder, is_quick=is_quick)
+    rest = None
+    if fabric.trace is not None:
+        config = next(iter(sites[0].fabrics.values()))
+        rest = trace_of(experiment, config, folder, is_quick=is_quick).rest
     return ExperimentRunPlan(
-        sites_of(experiment, values, planned.folder, seed=job.seed),
+        sites,
         fabric.days,
         fabric.warm_up_days,
         experiment.measure,
         round(store.window_h * US_PER_HOUR) if store.series else None,
         planned.method.name,
+        requests,
+        rest,
     )
 
 

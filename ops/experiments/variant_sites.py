@@ -6,6 +6,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+from ops.experiments.recorded_inputs import inputs_sha256, trace_of
 from ops.experiments.schema import Experiment, Scalar, Values
 from ops.report.safe_text import quoted
 from ops.sites.calibration import resolve_calibration
@@ -27,9 +28,11 @@ KIND_PARAMETER = "fabric.kind"
 """Varies as a parameter does, and is none."""
 
 
-def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0) -> tuple[SitePlan, ...]:
-    """The sites under these parameters, whose fabrics have this seed. InvalidInput names a parameter that
-    does not fit."""
+def sites_of(
+    experiment: Experiment, values: Values, folder: Path, seed: int = 0, *, is_quick: bool = False
+) -> tuple[SitePlan, ...]:
+    """The sites under these parameters, whose fabrics have this seed, and play the experiment's trace.
+    InvalidInput names a parameter that does not fit."""
     fabric = experiment.fabric
     if "seed" in values:
         raise InvalidInput("seed: must not be set here; use seeds: count, first, least and most")
@@ -40,6 +43,9 @@ def sites_of(experiment: Experiment, values: Values, folder: Path, seed: int = 0
             kind=kind,
             pairs=set_options(own),
             seed=seed,
+            trace=None
+            if fabric.trace is None
+            else lambda config: trace_of(experiment, config, folder, is_quick=is_quick).rows,
             calibration=None
             if fabric.calibration is None
             else resolve_calibration(folder, fabric.calibration),
@@ -103,11 +109,12 @@ def parameters_of(
 
 
 def site_sha256(experiment: Experiment, folder: Path) -> str | None:
-    """SHA-256 of what the site's file or the calibration says; None where there is neither."""
-    if experiment.fabric.site is None and experiment.fabric.calibration is None:
+    """SHA-256 of what the site's file, the calibration and recorded files say; None where there are none."""
+    inputs = inputs_sha256(experiment, folder)
+    if experiment.fabric.site is None and experiment.fabric.calibration is None and not inputs:
         return None
     sites = sites_of(experiment, {}, folder)
-    return sha256("".join(site.model_dump_json() for site in sites).encode()).hexdigest()
+    return sha256("".join([*(site.model_dump_json() for site in sites), *inputs]).encode()).hexdigest()
 
 
 def _kind_of(kind: str, values: Values) -> tuple[str, Values]:

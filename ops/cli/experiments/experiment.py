@@ -15,7 +15,7 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import Form, echo, show, write_or_print
 from ops.cli.common.param_types import FILE, OUT_FILE
-from ops.cli.common.progress import StatusLine
+from ops.cli.common.progress import StatusLine, working
 from ops.report.tables import text_table
 from shared.basics.errors import Interrupted, InvalidInput, NotFound
 from shared.basics.time_format import format_duration
@@ -302,8 +302,13 @@ def _planned(file: str, *, quick: bool = False) -> "PlannedExperiment":
     from ops.experiments.loader import quick_version as quick_form
     from ops.experiments.loader import read_experiment
 
-    planned = read_experiment(_path(file))
-    return quick_form(planned) if quick else planned
+    with working(f"reading {file}"):
+        planned = read_experiment(_path(file))
+    if quick:
+        return quick_form(planned)
+    for note in planned.notes:
+        echo(note, to_stderr=True)
+    return planned
 
 
 def _path(file: str) -> Path:
@@ -354,12 +359,17 @@ def _show(results: "Results", folder: Path, command: str, html: Path | None, out
 
         write_or_print(html_report(results, command, build), html)
     cpu_s = Dataset(folder, results.planned.experiment.measure).cpu_s()
-    content = results_json(results) | {
-        "folder": str(folder),
-        "repeat": command,
-        "software": build,
-        "cpu_s": cpu_s,
-    }
+    notes = results.planned.notes
+    content = (
+        results_json(results)
+        | ({"notes": list(notes)} if notes else {})
+        | {
+            "folder": str(folder),
+            "repeat": command,
+            "software": build,
+            "cpu_s": cpu_s,
+        }
+    )
     show(content, output, lambda: _results_text(results, command))
 
 

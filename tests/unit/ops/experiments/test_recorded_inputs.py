@@ -1,0 +1,125 @@
+"""Recorded inputs of experiments: the same files and changes as in the lab, in every seed."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ops.experiments.dataset import identity_of
+from ops.experiments.loader import parse_experiment, plan_experiment, quick_version, read_experiment
+from ops.experiments.sweep import SweepRun, plan_of
+from ops.lab import workload_trace
+from ops.lab.run_inputs import RunInputs, timed_requests
+from schemas.config.pods import SuperpodConfig
+from shared.basics.errors import InvalidInput, LightwaveError
+
+FABRIC = "{days: 2, warm_up_days: 1, set: {pod.cubes: 4}, %s}"
+
+
+def document(folder: Path, inputs: str) -> Path:
+    path = folder / "q.yaml"
+    path.write_text(
+        f"title: t\nquestion: q?\nfabric: {FABRIC % inputs}\n"
+        "vary: {repairs.technicians: [1, 2]}\nseeds: 2\nmeasure: [cube_availability]\n"
+    )
+    (folder / "faults.csv").write_text(
+        "kind,target,begin_s,for_s\nhost,cube-1/host-1,3600,60\nocs,ocs-1,864000,\n"
+    )
+    (folder / "trace.csv").write_text(
+        "submit_s,duration_s,chips\n1680000000,60,64\n1680003600,60,64\n1690000000,60,64\n"
+    )
+    return path
+
+
+CHANGES = "changes: [{at: 12h, set: {failures.host_per_day: 0.1, repairs.technicians: 3}}]"
+TRACE = "trace: trace.csv, trace_from: 1680000000"
+
+
+def test_every_seed_and_variant_has_the_inputs_of_the_lab(tmp_path: Path) -> None:
+    """The oracle is what `lab run` makes of the same options."""
+    planned = read_experiment(document(tmp_path, f"faults: faults.csv, {CHANGES}"))
+    options = RunInputs(
+        faults=tmp_path / "faults.csv",
+        changes=("failures.host_per_day=0.1@12h", "repairs.technicians=3@12h"),
+    )
+    for variant in planned.variants:
+        for seed in (0, 1):
+            plan = plan_of(planned, SweepRun(variant, seed))
+            assert plan.requests == timed_requests(options, plan.sites, 3.0)[0]
+            assert len(plan.requests) == 2
+    assert planned.method.name == "services"
+    assert "played by the full services only" in planned.method.sentence
+    (note,) = planned.notes
+    assert note.startswith(f"faults {tmp_path / 'faults.csv'}: 1 of 2 rows are not played: they begin after")
+
+
+def test_a_trace_is_part_of_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = read_experiment(document(tmp_path, TRACE))
+    plan = plan_of(planned, SweepRun(planned.variants[0], 1))
+    config = plan.sites[0].fabrics["pod-0"]
+    assert isinstance(config, SuperpodConfig)
+    assert [row.submit_us for row in config.trace or ()] == [0, 3_600_000_000, 10_000_000_000_000]
+    assert (config.seed, plan.trace) == (1, None)
+    assert "1 of 3 rows are not played: 1 after the end of the run" in planned.notes[0]
+    monkeypatch.setattr(workload_trace, "TRACE_ROWS_MAX", 1)
+    monkeypatch.setattr(workload_trace, "TRACE_PART_ROWS_MAX", 1)
+    (tmp_path / "trace.csv").write_text("submit_s,duration_s,chips\n1680000000,60,64\n1680003600,60,128\n")
+    assert plan_of(planned, SweepRun(planned.variants[0], 1)).trace is not None
+
+
+def test_a_quick_run_leaves_out_what_comes_later(tmp_path: Path) -> None:
+    planned = read_experiment(
+        document(tmp_path, f"faults: faults.csv, {CHANGES.replace('12h', '2d')}, {TRACE}")
+    )
+    quick = quick_version(planned)
+    assert len(plan_of(quick, SweepRun(quick.variants[0], 0)).requests) == 1
+
+
+def test_a_document_without_recorded_inputs_is_stored_as_before() -> None:
+    content = {"title": "t", "question": "q?", "fabric": {"days": 1}, "measure": ["cube_availability"]}
+    planned = plan_experiment(parse_experiment(content), Path())
+    text = json.dumps(identity_of(planned, "x"))
+    assert not {"trace", "faults", "changes", "trace_from", "trace_until"} & json.loads(text)["fabric"].keys()
+    assert json.loads(text)["site"] is None
+
+
+def test_results_belong_to_the_content_of_the_files(tmp_path: Path) -> None:
+    planned = read_experiment(document(tmp_path, f"faults: faults.csv, {TRACE}"))
+    before = identity_of(planned, "x")["site"]
+    assert before == identity_of(planned, "x")["site"]
+    with (tmp_path / "faults.csv").open("a") as file:
+        file.write("ocs,ocs-2,60,60\n")
+    assert identity_of(planned, "x")["site"] != before
+
+
+@pytest.mark.parametrize(
+    ("inputs", "sentence"),
+    [
+        ("changes: [{at: 9d, set: {failures.host_per_day: 1}}]", "is after the end of the run; must be"),
+        ("changes: [{at: 5, set: {failures.host_per_day: 1}}]", "fabric.changes.0.at: 5 is not allowed"),
+        ("changes: [{at: soon, set: {failures.host_per_day: 1}}]", "'soon' is not a valid duration"),
+        ("changes: [{at: 1h, set: {}}]", "fabric.changes.0.set"),
+        ("changes: [{set: {failures.host_per_day: 1}}]", "fabric.changes.0.at: is missing"),
+        ("changes: [{at: 1h, set: {pod.cubes: 8}}]", "pod.cubes 8: cannot change after the fabric"),
+        ("changes: [{at: 1h, set: {seed: 8}}]", "seed 8: cannot change after the fabric is commissioned"),
+        ("changes: [{at: 1h, set: {traffic.hedge: 1}}]", "traffic.hedge: not a parameter of a superpod"),
+        ("changes: [{at: 1h, set: {repairs.technicians: 0}}]", "repairs.technicians: 0 is not allowed"),
+        ("changes: [{at: 1h, set: {repairs.technicians: 2}, fabric: pod-4}]", "no such fabric 'pod-4'"),
+        ("faults: none.csv", "none.csv: no such file"),
+        ("faults: q.yaml", "line 1: column kind is missing"),
+        ("trace: trace.csv", "3 of 3 rows are not played: 3 after the end of the run"),
+        ("trace: trace.csv, trace_from: 2022-01-01", "'2022-01-01' is not allowed; must be seconds"),
+        ("trace_from: 5", "fabric.trace_from: is about a trace; give trace too, or leave it out"),
+        ("trace: trace.csv, site: x.yaml", "fabric.trace: must not be given together with site"),
+        ("trace: trace.csv, kind: dcn", "a dcn has no slices to request"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_recorded_inputs(tmp_path: Path, inputs: str, sentence: str) -> None:
+    path = document(tmp_path, inputs)
+    if "kind: dcn" in inputs:
+        path.write_text(path.read_text().replace("pod.cubes: 4", "topology.gain_min: 0.1"))
+    with pytest.raises(LightwaveError, match=re.escape(sentence)) as caught:
+        read_experiment(path)
+    if isinstance(caught.value, InvalidInput):
+        assert str(caught.value).startswith(f"{path}: line ")
