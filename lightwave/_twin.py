@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -20,6 +20,8 @@ from ops.client.http_client import (
     escape_path,
     receipt_path,
 )
+from ops.client.waiting import WaitTerms, missed_time_text, wait_until
+from schemas.api.conditions import ConditionReport
 from schemas.api.explain import SliceExplanation, SlicePlan
 from schemas.api.forecast import ForecastReport, ForecastResult, ForecastSummary
 from schemas.api.goodput_report import GoodputReport, GroupBy
@@ -42,6 +44,7 @@ from schemas.api.rows import (
 from schemas.api.whatif import LossReport
 from schemas.names import Tier
 from shared.basics.errors import InvalidInput, LightwaveError
+from shared.basics.time_format import format_time
 
 Answer = TypeVar("Answer")
 ROWS_MAX = 1_000_000
@@ -233,10 +236,14 @@ class Twin:
 
         InvalidInput if every future refuses a change, RequestFailed if the forecast fails."""
         report = self.start_forecast(changes, days=days, futures=futures, site=site, at=at, workers=workers)
+        forecast_id = report.id
+
+        def look() -> ForecastReport | None:
+            found = self.forecast_report(forecast_id)
+            return None if found.status in ("queued", "running") else found
+
         try:
-            while report.status in ("queued", "running"):
-                time.sleep(FORECAST_POLL_S)
-                report = self.forecast_report(report.id)
+            report = wait_until(self._client, look, WaitTerms(poll_s=FORECAST_POLL_S)) or report
         except BaseException:
             with contextlib.suppress(LightwaveError):
                 self.cancel_forecast(report.id)
@@ -284,8 +291,58 @@ class Twin:
     @check_argument_types
     def run_for(self, simulated_s: float, *, speed: float | None = None) -> ClockReport:
         """Run for `simulated_s`, then pause; without a speed, run as fast as possible. The call returns at
-        once; `clock().paused` becomes true at the end."""
+        once; `wait_for_time(clock().run_until_us)` waits for the end."""
         return self._put_clock("/v1/clock/run", for_s=simulated_s, speed=speed)
+
+    @check_argument_types
+    def wait_for_time(self, until_us: int, *, timeout_s: float | None = None) -> ClockReport:
+        """Wait until the clock, which runs to `until_us`, stands exactly there.
+
+        RequestFailed at once if somebody changes the clock so that it does not run there, and after
+        `timeout_s` of wall time."""
+
+        def look() -> ClockReport | None:
+            found = self.clock()
+            if found.run_until_us != until_us:
+                raise RequestFailed(missed_time_text(self._client, found, until_us))
+            return found if found.until_us is None and found.now_us == until_us else None
+
+        found = wait_until(self._client, look, WaitTerms(timeout_s))
+        if found is None:
+            raise RequestFailed(f"clock: has not reached {format_time(until_us)} after {timeout_s:g} s")
+        return found
+
+    # --- conditions -----------------------------------------------------------------------------------------
+
+    @check_argument_types
+    def condition(self, condition: str, *, fabric: str | None = None) -> ConditionReport:
+        """Test a condition now: "slices.pod-0/slice-3.state == running", "count(cubes, drained == yes) > 2",
+        as for `lightwave bisect`."""
+        return self._get(ConditionReport, "/v1/conditions", condition=condition, fabric=fabric)
+
+    @check_argument_types
+    def wait(
+        self, condition: str, *, timeout_s: float | None = None, fabric: str | None = None
+    ) -> ConditionReport:
+        """Wait until a condition is true, and return it with the values that it compares. A RuntimeWarning
+        reports, once, that simulated time stands still meanwhile.
+
+        RequestFailed at once if it can no longer become true, and after `timeout_s` of wall time."""
+
+        def look() -> ConditionReport | None:
+            found = self.condition(condition, fabric=fabric)
+            if not found.holds and not found.can_hold:
+                reasons = "; ".join(found.reasons)
+                raise RequestFailed(f"condition: is false, and cannot become true: {reasons}")
+            return found if found.holds else None
+
+        def note(sentence: str) -> None:
+            warnings.warn(sentence, RuntimeWarning, stacklevel=4)
+
+        found = wait_until(self._client, look, WaitTerms(timeout_s, note=note))
+        if found is None:
+            raise RequestFailed(f"condition: is still false after {timeout_s:g} s ({condition})")
+        return found
 
     # --- requests -------------------------------------------------------------------------------------------
 

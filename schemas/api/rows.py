@@ -389,7 +389,9 @@ class LogMessage(Envelope):
 class ClockReport(Model):
     """The simulated clock. `now_us` is the time up to which everything is simulated. `speed` is the requested
     ratio of simulated to wall time, and `achieved_speed` the measured one. `lag_us` is how far the twin is
-    behind the requested speed. `until_us` is when it will pause, null if it will not."""
+    behind the requested speed. `until_us` is when it will pause, null if it will not. `run_until_us` is
+    the time that the last run was to reach, reached or not; null if another change of the clock ended that
+    run."""
 
     now_us: int
     speed: float
@@ -397,6 +399,7 @@ class ClockReport(Model):
     achieved_speed: float
     lag_us: int
     until_us: int | None
+    run_until_us: int | None = None
 
 
 class ForkInfo(Model):

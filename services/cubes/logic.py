@@ -216,7 +216,7 @@ def on_drain(state: CubesState, body: DrainCube, _message: Envelope) -> list[Out
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
     if state.drained[cube] and cube not in state.planned_drains:
-        return [DrainRefused(target=name, reason=f"cube: {name!r} is already drained")]
+        return []  # nothing changes: it accepts no new slices already
     state.planned_drains.pop(cube, None)
     state.drained[cube] = True
     touch(state, cube)

@@ -17,6 +17,14 @@ def format_duration(us: int | float | None) -> str:
     return f"{seconds}s"
 
 
+def format_gap(us: int) -> str:
+    """The distance between two times: `2h3m`, `4s`, `250ms` or `7us`; its sign is ignored."""
+    size_us = abs(us)
+    if size_us >= US_PER_S:
+        return format_duration(size_us)
+    return f"{size_us // 1000}ms" if size_us >= 1000 else f"{size_us}us"
+
+
 def format_chip_hours(chip_us: float) -> str:
     """Chip-microseconds in chip-hours: `1,386.2`."""
     return f"{chip_us / US_PER_HOUR:,.1f}"

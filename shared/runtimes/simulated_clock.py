@@ -39,6 +39,8 @@ class ClockState:
     """How far the twin is behind."""
     until_us: int | None = None
     """When time will stop; None if that is not set or has passed."""
+    run_until_us: int | None = None
+    """The time that the last run was to reach, reached or not; None if another change ended that run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Epoch:
             achieved_speed=0.0 if is_stopped else achieved_speed,
             lag_us=self.lag_us(now_us, wall_us),
             until_us=runs_to,
+            run_until_us=self.until_us,
         )
 
     def lag_us(self, now_us: int, wall_us: int) -> int:
@@ -151,9 +154,9 @@ class Clock(abc.ABC):
     def show(self) -> ClockState: ...
 
     @abc.abstractmethod
-    def change(self, request: ClockChange, who: str) -> None:
+    def change(self, request: ClockChange, who: str) -> Epoch:
         """Change the clock, starting from the processed time; recorded on the operations log with its author.
-        InvalidInput for an invalid speed or time."""
+        Returns the new setting. InvalidInput for an invalid speed or time."""
 
     def pause(self, who: str = DEFAULT_OPERATOR) -> None:
         self.change(ClockChange(paused=True), who)

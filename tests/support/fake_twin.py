@@ -24,6 +24,21 @@ def as_json(content: object, status: int = 200) -> Answer:
     return status, "application/json", json.dumps(content).encode()
 
 
+def as_condition(*values: str, holds: bool = False, reasons: tuple[str, ...] = ()) -> Answer:
+    """A report of `/v1/conditions`; with reasons it can no longer become true. If it holds, it is for its
+    last term."""
+    last = len(values) - 1
+    terms = [
+        {"text": f"term {n}", "value": value, "holds": holds and n == last} for n, value in enumerate(values)
+    ]
+    report = {"condition": "", "now_us": 0, "holds": holds, "can_hold": not reasons, "reasons": reasons}
+    return as_json(report | {"terms": terms})
+
+
+CLOCK_STANDS = as_json({"now_us": 0, "paused": True, "until_us": None})
+CLOCK_RUNS = as_json({"now_us": 0, "paused": False, "until_us": None})
+
+
 @dataclass(frozen=True)
 class Asked:
     """One request as it arrived."""

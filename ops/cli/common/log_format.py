@@ -3,10 +3,10 @@
 import json
 import logging
 import sys
-import time
 from collections.abc import Callable
 
 from ops.report.safe_text import escape_control
+from ops.report.wall_time import format_time_of_day
 from shared.storage.files.fd_limits import out_of_descriptors
 
 FIELDS = ("message_id", "cause", "fabric", "at_us", "service", "partition", "offset", "replica")
@@ -24,10 +24,10 @@ REMEMBERED_MAX = 1_000
 
 
 class TextFormatter(logging.Formatter):
-    """`12:00:01 replica: error: text (message id)`, what there is of it, and below it the traceback."""
+    """`12:00:01Z replica: error: text (message id)`, what there is of it, and below it the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        text = time.strftime("%H:%M:%S ", time.localtime(record.created))
+        text = f"{format_time_of_day(record.created)} "
         if replica := getattr(record, "replica", None):
             text += f"{replica}: "
         if record.levelno >= logging.WARNING:

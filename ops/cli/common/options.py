@@ -217,10 +217,9 @@ MetricsPort = Annotated[
 
 def timeout_option(default: str | None = None) -> Any:
     """`--timeout`, with its default in the form that users type."""
-    meaning = "maximum wall time to wait" + (f" [default: {default}]" if default else "")
-    return typer.Option(
-        "--timeout", click_type=DurationParam(), metavar="DURATION", help=meaning, show_default=False
-    )
+    meaning = "maximum wall time to wait; 0s looks once" + (f" [default: {default}]" if default else "")
+    kind = DurationParam(allow_zero=True)
+    return typer.Option("--timeout", click_type=kind, metavar="DURATION", help=meaning, show_default=False)
 
 
 def seed_option(meaning: str | None = None) -> Any:

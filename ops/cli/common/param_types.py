@@ -94,15 +94,18 @@ class CrossConnectParam(click.ParamType):
 
 
 class DurationParam(click.ParamType):
-    """A duration: `30s`, `15m`, `2h` or `1d12h`. Converts to seconds."""
+    """A duration: `30s`, `15m`, `2h` or `1d12h`. Converts to seconds. Only with `allow_zero` it may be 0."""
 
     name = "duration"
+
+    def __init__(self, *, allow_zero: bool = False) -> None:
+        self._allow_zero = allow_zero
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
         found_s = parse_duration_s(str(value))
-        if not found_s:
+        if found_s is None or (found_s == 0 and not self._allow_zero):
             allowed = "like 30s, 15m, 2h or 1d12h, up to 100 years"
             self.fail(f"{str(value)!r} is not a valid duration; must be {allowed}", param, ctx)
         return found_s

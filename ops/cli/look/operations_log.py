@@ -1,6 +1,5 @@
 """`lightwave operations`: operations on the whole twin, with their time and user."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,9 +9,10 @@ from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client
+from ops.client.waiting import clock_setting_text
 from ops.report.tables import text_table
+from ops.report.wall_time import format_wall_time
 from shared.basics.field_text import fields_text
-from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
     from schemas.files.operations_log import NumberedOperation
@@ -43,16 +43,16 @@ def operations(
 
 def _table(rows: "list[NumberedOperation]") -> str:
     headers = ("NUMBER", "WHEN", "WHO", "WHAT", "DETAILS")
-    return text_table(headers, [[r.number, _when(r.wall_us), r.who, r.type, _body_text(r)] for r in rows])
-
-
-def _when(wall_us: int) -> str:
-    return datetime.fromtimestamp(wall_us / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return text_table(
+        headers, [[r.number, format_wall_time(r.wall_us), r.who, r.type, _body_text(r)] for r in rows]
+    )
 
 
 def _body_text(row: "NumberedOperation") -> str:
-    """What it says in short; a plan by its sites."""
+    """What it says in short; a plan by its sites, and a clock by what it does now."""
     body = dict(row.body)
+    if row.type == "ClockChanged":
+        return clock_setting_text(body)
     if row.type == "TwinPlanned":
         body["sites"] = ",".join(site.site for site in body["sites"])
     return fields_text(body)

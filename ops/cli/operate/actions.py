@@ -35,6 +35,7 @@ from ops.cli.common.options import (
 )
 from ops.cli.common.output import Form, echo, show
 from ops.cli.common.param_types import DurationParam
+from ops.cli.common.waiting import after_text, waiting_terms
 from ops.cli.operate.outcome_text import (
     commission_text,
     drain_text,
@@ -43,9 +44,9 @@ from ops.cli.operate.outcome_text import (
     retire_text,
     still_running_text,
 )
-from ops.cli.operate.wait import poll_until
 from ops.client.answers import EVENTS, refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
+from ops.client.waiting import condition_look, origin_text, wait_for_outcome, wait_until
 from ops.report.tables import text_table
 from schemas.name_parts import fabric_part, is_within
 from schemas.resource_kinds import CUBES
@@ -54,6 +55,7 @@ from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS, severity_of
 
 if TYPE_CHECKING:
+    from schemas.api.conditions import ConditionReport
     from schemas.api.requests import RequestReceipt
 
 HELP_WIDTH = 78
@@ -337,7 +339,8 @@ def drain(
 ) -> None:
     """Drain a cube: take it out of use.
 
-    A slice on the cube moves if a spare is free; otherwise it stays until it ends.
+    A slice on the cube moves if a spare is free; otherwise it stays until it ends. A cube that is being
+    drained already can be drained again, to wait for it.
     """
     if timeout_s is not None and not wait:
         raise click.UsageError("--timeout requires --wait")
@@ -348,17 +351,34 @@ def drain(
     slices = client.resource(path, "slices").slices
     with client.reading():
         show(answer, output, lambda: drain_text(name, answer, slices))
-    if not wait:
-        return
+    if wait:
+        _wait_until_drained(client, name, answer, timeout_s)
+        if output == "table":
+            echo(f"{name} is drained, nothing runs there")
 
-    def empty() -> bool | None:
-        return client.resource(path, "drained").drained or None
 
-    if poll_until(empty, timeout_s) is None:
-        left = still_running_text(client.resource(path, "slices").slices)
-        raise RequestFailed(f"{name}: {left} after {timeout_s} s; it accepts no new slices")
-    if output == "table":
-        echo(f"{name} is drained, nothing runs there")
+def _wait_until_drained(client: Client, name: str, answer: "RequestReceipt", timeout_s: int | None) -> None:
+    """Wait until nothing runs on a cube that is being drained. RequestFailed at the timeout, and at once if
+    somebody undrains it or its pod retires."""
+    terms = waiting_terms(timeout_s)
+    if answer.status == "received" and wait_for_outcome(client, str(answer.id), terms) is None:
+        raise RequestFailed(f"{name}: the drain has not begun{after_text(timeout_s)}")
+
+    def left() -> str:
+        return still_running_text(client.resource(row_path(CUBES, name), "slices").slices)
+
+    def impossible(report: "ConditionReport") -> str:
+        return f"{name}: cannot be drained any more: {'; '.join(report.reasons)}; {left()}"
+
+    drained = f"cubes.{name}.drained == true"
+    condition = f"{drained} or cubes.{name}.draining == false"
+    report = wait_until(client, condition_look(client, condition, None, impossible), terms)
+    if report is None:
+        raise RequestFailed(f"{name}: {left()}{after_text(timeout_s)}; it accepts no new slices")
+    if not report.terms[0].holds:
+        origin = origin_text(client, name)
+        by = f" by {origin}" if origin else ""
+        raise RequestFailed(f"{name}: was put back into use{by} before it was drained; {left()}")
 
 
 @app.command(epilog=examples("undrain pod-0/cube-12", "undrain pod-0/cube-12 --comment 'repaired'"))

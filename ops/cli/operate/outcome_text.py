@@ -271,10 +271,16 @@ def drain_text(name: str, answer: "RequestReceipt", slices: Sequence[str]) -> st
         return outcome_text("drain", answer)
     again = "; repeated request" if answer.repeated else ""
     still = f"; {still_running_text(slices)}, no spare" if slices else ", nothing runs there"
+    if not _own_messages(answer.outcome) and answer.complete:
+        state = "is draining already" if slices else "is drained already"
+        return f"{name} {state}{still}{again} ({answer.id})"
     return f"{name} takes nothing new{_effects(answer.outcome)}{still}{again} ({answer.id})"
 
 
 def still_running_text(slices: Sequence[str]) -> str:
+    """Which slices are still on a cube."""
+    if not slices:
+        return "nothing runs there"
     return f"{', '.join(slices)} still {'runs' if len(slices) == 1 else 'run'} there"
 
 

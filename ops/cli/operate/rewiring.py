@@ -10,17 +10,17 @@ from ops.cli.common.name_completion import NameParam, expand_name, list_names
 from ops.cli.common.options import Comment, OutputOption, RequestKey
 from ops.cli.common.output import Form, echo, show
 from ops.cli.common.param_types import FILE
+from ops.cli.common.waiting import after_text, waiting_terms
 from ops.cli.operate.actions import RequestNote, request_answer, send_request
 from ops.cli.operate.outcome_text import outcome_text
-from ops.cli.operate.request_queue import request_path
-from ops.cli.operate.wait import poll_until
 from ops.client.answers import EVENTS, MessageType, with_fields_of
 from ops.client.http_client import Client, RequestFailed, escape_path
+from ops.client.waiting import condition_look, wait_for_outcome, wait_until
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from schemas.api.requests import RequestReport
+    from schemas.api.conditions import ConditionReport
     from schemas.messages.topology import RewiringEnded, RewiringPlanned
 
 PLANNED: "MessageType[RewiringPlanned]" = MessageType("RewiringPlanned")
@@ -88,7 +88,9 @@ def plan_live(dcn: str | None, note: RequestNote, output: Form, *, wait: bool, t
     client = Client()
     answer = request_answer(client, "/v1/rewirings", note, {"dcn": dcn}, output)
     if wait and not answer.complete:
-        report = _complete_report(client, str(answer.id), timeout_s)
+        report = wait_for_outcome(client, str(answer.id), waiting_terms(timeout_s))
+        if report is None:
+            raise RequestFailed(f"{answer.id}: nothing was planned{after_text(timeout_s)}")
         answer = with_fields_of(answer, report)
     with client.reading():
         show(answer, output, lambda: outcome_text("plan", answer))
@@ -98,31 +100,23 @@ def plan_live(dcn: str | None, note: RequestNote, output: Form, *, wait: bool, t
         _wait_until_ended(client, str(name), timeout_s, output)
 
 
-def _complete_report(client: Client, request: str, timeout_s: int | None) -> "RequestReport":
-    """What became of a request, once all of that is known."""
-
-    def look() -> "RequestReport | None":
-        report = client.resource(request_path(request), "complete", "status", "reason", "outcome")
-        return report if report.complete else None
-
-    report = poll_until(look, timeout_s)
-    if report is None:
-        raise RequestFailed(f"{request}: nothing was planned within {timeout_s} s")
-    if report.status == "refused":
-        raise RequestFailed(f"{report.reason} ({request})")
-    return report
-
-
 def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: Form) -> None:
-    def look() -> "RewiringEnded | None":
-        about: dict[str, object] = {"for": name, "type": "RewiringEnded"}
-        ended = client.rows(EVENTS, "at_us", "type", "body", **about)
-        return ENDED.body(ended[-1]) if ended else None
+    """Wait until a rewiring has ended. RequestFailed if it does not complete: somebody aborts it, or its
+    network retires."""
 
-    found = poll_until(look, timeout_s)
-    if found is None:
-        raise RequestFailed(f"{name}: has not ended after {timeout_s} s; it continues")
+    def impossible(report: "ConditionReport") -> str:
+        return f"{name}: cannot end any more: {'; '.join(report.reasons)}"
+
+    condition = f"rewirings.{name}.ended_us != null"
+    ended = wait_until(client, condition_look(client, condition, None, impossible), waiting_terms(timeout_s))
+    if ended is None:
+        raise RequestFailed(f"{name}: has not ended{after_text(timeout_s)}; it continues")
+    about: dict[str, object] = {"for": name, "type": "RewiringEnded"}
+    rows = client.rows(EVENTS, "at_us", "type", "body", **about)
     with client.reading():
+        found = ENDED.body(rows[-1])
+        if found is None:
+            raise LookupError("RewiringEnded")
         outcome, reason = found.outcome, found.reason
     if outcome != "completed":
         raise RequestFailed(f"{name}: {outcome}: {reason}")

@@ -1,86 +1,194 @@
-"""`lightwave wait`: polls until an object reaches a state."""
+"""`lightwave wait`: waits until a condition is true, about one object or about any of them."""
 
-import time
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import KindAndNameParam, expand_name
-from ops.cli.common.options import timeout_option
+from ops.cli.common.options import Fabric, timeout_option
 from ops.cli.common.output import echo
-from ops.client.http_client import Client, RequestFailed, row_path, rows_path
-from schemas.resource_kinds import find_kind
+from ops.cli.common.waiting import after_text, waiting_terms
+from ops.client.http_client import Client, RequestFailed, row_path
+from ops.client.waiting import condition_look, origin_text, report_condition, wait_until
+from schemas.resource_kinds import FABRICS, ResourceKind, find_kind, kind_by_name_form
+from shared.basics.time_format import format_time
 
-PolledT = TypeVar("PolledT")
-POLL_S = 0.3
+if TYPE_CHECKING:
+    from typing import Any
 
-
-def poll_until(look: Callable[[], PolledT | None], timeout_s: float | None) -> PolledT | None:
-    """Poll `look` until it returns a value; None if that takes longer than `timeout_s` of wall time."""
-    end_s = None if timeout_s is None else time.monotonic() + timeout_s
-    while (found := look()) is None:
-        if end_s is not None and time.monotonic() >= end_s:
-            return None
-        time.sleep(POLL_S)
-    return found
-
+    from schemas.api.conditions import ConditionReport
 
 TIMEOUT_S = 30
+EXISTENCE = ("exists", "absent")
+FABRIC_STATES = {"alive": "retired_us == null", "retired": "retired_us != null"}
+"""A fabric's state in tables, as a test of its fields."""
+_COMPARISON = re.compile(r"\s*([A-Za-z][\w.-]*)\s*(==|!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
+_MEMBERSHIP = re.compile(r"\s*([A-Za-z][\w.-]*)\s+in\s+(\[.*\])\s*", re.DOTALL)
 
 app = command_app()
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectTest:
+    """What one object is waited for. `condition` is the same as a condition of `lightwave bisect`. `text` is
+    how its last part reads after `not` and `must be`."""
+
+    condition: str
+    field: str | None
+    text: str
+
+
 @app.command(
-    epilog=examples("wait slice/pod-0/slice-3 --for running", "wait ocs/pod-0/ocs-17 --for up --timeout 10m")
+    epilog=examples(
+        "wait slice/pod-0/slice-3 --for running",
+        "wait slice/pod-0/slice-3 --for 'state!=queued' --timeout 10m",
+        "wait 'count(slices, state == degraded) == 0'",
+    )
 )
 def wait(
-    resource: Annotated[
+    what: Annotated[
         str,
         typer.Argument(
-            click_type=KindAndNameParam(), metavar="KIND/NAME", help="such as slice/pod-0/slice-3"
+            click_type=KindAndNameParam(),
+            metavar="OBJECT|CONDITION",
+            help="with --for an object, such as slice/pod-0/slice-3 or cube-12; "
+            "else a condition, as for `lightwave bisect`",
         ),
     ],
     wanted: Annotated[
-        str, typer.Option("--for", metavar="STATE", help="a state, or FIELD=VALUE for any field of `get`")
-    ],
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="STATE",
+            help="a state; or a test of a field of `get`: FIELD=VALUE, also with != < <= > >= or "
+            "'FIELD in [A, B]'; or exists, or absent",
+        ),
+    ] = None,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="if the object does not exist yet, wait for it, too")
+    ] = False,
     timeout_s: Annotated[int, timeout_option(f"{TIMEOUT_S}s")] = TIMEOUT_S,
+    fabric: Fabric = None,
 ) -> None:
-    """Wait until an object reaches a state.
+    """Wait until an object reaches a state, or until a condition is true.
 
-    The exit code is 1 if it does not reach the state before the timeout.
+    The exit code is 1 at the timeout, and at once if that can no longer happen. `--timeout 0s` looks once.
     """
-    word, _, name = resource.partition("/")
-    kind = find_kind(word)
-    if kind is None or not name:
-        raise click.UsageError(f"{resource!r} is not of the form KIND/NAME, such as slice/pod-0/slice-3")
+    if wanted is None:
+        if allow_missing:
+            raise click.UsageError("--allow-missing requires --for; a condition may be about missing objects")
+        _check_condition(what)
+        _wait_for_condition(what, fabric, timeout_s)
+        return
+    if fabric is not None:
+        raise click.UsageError("--fabric cannot be combined with --for; the object's name has its fabric")
     client = Client()
-    name = expand_name(client, name)
-    field, _, value = wanted.rpartition("=") if "=" in wanted else ("", "", wanted)
-    field = field or kind.state_field
-    path = row_path(kind, name)
-    client.resource(path, "name")  # check that the object exists, and then that the field can have the value
-    client.rows(rows_path(kind), "name", **{field: value, "limit": 1})
-
-    def look() -> bool | None:
-        row = client.resource(path, field)
-        found = _text(row[field])
-        if found == value:
-            return True
-        if row.get("ended_us") is not None:
-            raise RequestFailed(f"{name} ended with {field} {found}, not {value}")
-        return None
-
-    if poll_until(look, timeout_s) is None:
-        found = _text(client.resource(path, field)[field])
-        raise RequestFailed(f"{name}: {field} is still {found}, not {value}, after {timeout_s} s")
-    echo(f"{name}: {field} is {value}")
+    kind, name = _named_object(client, what)
+    test = object_test(kind, name, wanted)
+    if test.field is not None and not allow_missing:
+        client.resource(row_path(kind, name), "name")  # NotFound if there is no such object
+    _wait_for_object(client, name, test, timeout_s)
 
 
-def _text(value: object) -> str:
-    """A value in the form of a list filter."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "null" if value is None else str(value)
+def _check_condition(text: str) -> None:
+    """UsageError for an object without --for."""
+    if not re.search(r"[\s=<>!]", text):
+        raise click.UsageError(
+            f"{text!r} is not a condition; give --for STATE, or a condition such as "
+            "'count(slices, state == degraded) == 0'"
+        )
+
+
+def _named_object(client: Client, text: str) -> "tuple[ResourceKind[Any], str]":
+    """(kind, full name) of KIND/NAME, or of a name that shows its kind."""
+    word, _, rest = text.partition("/")
+    kind = find_kind(word)
+    if kind is not None and rest:
+        return kind, expand_name(client, rest)
+    kind = kind_by_name_form(text)
+    if kind is None:
+        raise click.UsageError(f"{text!r} is not of the form KIND/NAME, such as slice/pod-0/slice-3")
+    return kind, expand_name(client, text)
+
+
+def object_test(kind: "ResourceKind[Any]", name: str, wanted: str) -> ObjectTest:
+    """The condition that `--for` means for an object. A word is its state."""
+    subject = f"{kind.word}.{name}"
+    if wanted in EXISTENCE:
+        return ObjectTest(f"{subject} {wanted}", None, wanted)
+    member = _MEMBERSHIP.fullmatch(wanted)
+    if member is not None:
+        field = _field(member[1])
+        return ObjectTest(f"{subject}.{field} in {member[2]}", field, f"in {member[2]}")
+    comparison = _COMPARISON.fullmatch(wanted)
+    if comparison is None and kind is FABRICS and wanted in FABRIC_STATES:
+        return ObjectTest(f"{subject}.{FABRIC_STATES[wanted]}", "retired_us", wanted)
+    field, sign, value = comparison.groups() if comparison else (kind.state_field, "=", wanted)
+    field, sign = _field(field), "==" if sign == "=" else sign
+    text = value if sign == "==" else f"{sign} {value}"
+    return ObjectTest(f"{subject}.{field} {sign} {_quoted(value)}", field, text)
+
+
+def _field(text: str) -> str:
+    """The name of a field, which may be written like a heading: CHIPS-USED."""
+    return text.lower().replace("-", "_") if text.upper() == text else text
+
+
+def _quoted(value: str) -> str:
+    """A value that may contain blanks or signs, for a condition."""
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        return value
+    return f"'{value}'" if '"' in value else f'"{value}"'
+
+
+def _wait_for_object(client: Client, name: str, test: ObjectTest, timeout_s: int) -> None:
+    def impossible(report: "ConditionReport") -> str:
+        ended = report.reasons[:1] and report.reasons[0].startswith(f"{name} ended")
+        origin = origin_text(client, name) if ended else None
+        because = f" because of {origin}" if origin else ""
+        return f"{name}: {_not_yet(report, test, '')}, and cannot be: {_reasons(report)}{because}"
+
+    def _not_yet(report: "ConditionReport", test: ObjectTest, still: str) -> str:
+        value = report.terms[0].value
+        if test.field is None or value == "absent":
+            there = "does not exist" if value == "absent" else "exists"
+            return f"{still}{there}, and must be {test.text}" if test.field else f"{still}{there}"
+        return f"{test.field} is {still}{value}, not {test.text}"
+
+    look = condition_look(client, test.condition, None, impossible)
+    report = wait_until(client, look, waiting_terms(timeout_s))
+    if report is None:
+        last = report_condition(client, test.condition)
+        still = "still " if timeout_s else ""
+        raise RequestFailed(f"{name}: {_not_yet(last, test, still)}{after_text(timeout_s)}")
+    value = report.terms[0].value
+    echo(f"{name}: {test.field} is {value}" if test.field else f"{name}: {value}")
+
+
+def _wait_for_condition(condition: str, fabric: str | None, timeout_s: int) -> None:
+    client = Client()
+
+    def impossible(report: "ConditionReport") -> str:
+        return f"condition: is false, and cannot become true: {_reasons(report)} ({_values(report)})"
+
+    report = wait_until(
+        client, condition_look(client, condition, fabric, impossible), waiting_terms(timeout_s)
+    )
+    if report is None:
+        last = report_condition(client, condition, fabric)
+        still = "still " if timeout_s else ""
+        raise RequestFailed(f"condition: is {still}false{after_text(timeout_s)} ({_values(last)})")
+    echo(f"condition is true at {format_time(report.now_us)} ({_values(report)})")
+
+
+def _reasons(report: "ConditionReport") -> str:
+    return "; ".join(report.reasons)
+
+
+def _values(report: "ConditionReport") -> str:
+    """What each test compares now."""
+    return "; ".join(f"{term.text}: it is {term.value}" for term in report.terms)

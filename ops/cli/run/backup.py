@@ -1,7 +1,6 @@
 """`lightwave backup` and `lightwave restore`: saves a whole twin to a folder, and restores it."""
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +13,8 @@ from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import StatusLine
 from ops.cli.common.target_twin import target_folder
+from ops.report.wall_time import format_wall_time
 from shared.basics.time_format import format_time
-from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
     from schemas.files.backup_manifest import BackupManifest
@@ -145,9 +144,9 @@ def _size_bytes(manifest: "BackupManifest") -> int:
 
 def _line(folder: Path, manifest: "BackupManifest") -> str:
     sites = ", ".join(f"{site} at {position:,} messages" for site, position in _positions(manifest).items())
-    made = datetime.fromtimestamp(manifest.wall_us / US_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    made = format_wall_time(manifest.wall_us)
     return (
         f"{folder}: {sites}, {manifest.requests_waiting:,} pending requests, clock "
-        f"{format_time(manifest.clock_us)}, of {made} UTC; "
+        f"{format_time(manifest.clock_us)}, of {made}; "
         f"{len(manifest.files):,} files, {_size_bytes(manifest):,} bytes"
     )

@@ -1,6 +1,5 @@
 """`lightwave clock`: shows and changes simulated time and speed."""
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,8 @@ from ops.cli.common.output import Form, render, show, watch_loop
 from ops.cli.common.param_types import DurationParam, FutureMomentParam, SpeedParam
 from ops.cli.common.progress import ProgressLine
 from ops.client.answers import CLOCK, ApiPath
-from ops.client.http_client import Client
+from ops.client.http_client import Client, RequestFailed
+from ops.client.waiting import WaitTerms, missed_time_text, wait_until
 from ops.report.tables import text_table
 from shared.basics.errors import Interrupted
 from shared.basics.time_format import format_duration, format_time
@@ -126,24 +126,36 @@ def until(
 
 
 def _run(target: dict[str, object], speed: float | None, wait: bool, output: Form) -> None:
-    """The twin has the moment: whoever asked may go away meanwhile."""
+    """Let the twin run to a time, and wait until its clock stands there; the twin continues if this command
+    is interrupted. RequestFailed if another command changes the clock first."""
     client = Client()
-    content = client.put(RUN, {**target, "speed": speed}, *FIELDS)
+    content = client.put(RUN, {**target, "speed": speed}, *FIELDS, "run_until_us")
     with client.reading():
-        wanted_us = content.until_us
-        began_us = content.now_us
-        try:
-            with ProgressLine(
-                partial(_progress_text, began_us, wanted_us), (wanted_us or began_us) - began_us
-            ) as progress:
-                while wait and content.until_us is not None and content.until_us == wanted_us:
-                    progress.report_progress(content.now_us - began_us)
-                    time.sleep(POLL_S)
-                    content = client.resource(CLOCK, *FIELDS)
-        except KeyboardInterrupt:
-            hint = f"the twin continues to {format_time(wanted_us)}; `lightwave clock pause` stops it"
-            raise Interrupted(hint) from None
+        wanted_us = content.run_until_us
+        if wait and wanted_us is not None:
+            content = _wait_for_time(client, content, wanted_us)
     _show_clock(client, content, output)
+
+
+def _wait_for_time(client: Client, started: "ClockReport", wanted_us: int) -> "ClockReport":
+    """The clock once it stands at the time to which it was set to run."""
+    began_us = started.now_us
+
+    def look() -> "ClockReport | None":
+        content = client.resource(CLOCK, *FIELDS, "run_until_us")
+        progress.report_progress(content.now_us - began_us)
+        if content.run_until_us != wanted_us:
+            raise RequestFailed(missed_time_text(client, content, wanted_us))
+        return content if content.until_us is None and content.now_us == wanted_us else None
+
+    text_of = partial(_progress_text, began_us, wanted_us)
+    try:
+        with ProgressLine(text_of, wanted_us - began_us) as progress:
+            found = wait_until(client, look, WaitTerms(poll_s=POLL_S))
+    except KeyboardInterrupt:
+        hint = f"the twin continues to {format_time(wanted_us)}; `lightwave clock pause` stops it"
+        raise Interrupted(hint) from None
+    return started if found is None else found  # a wait without a timeout has found it
 
 
 def _progress_text(began_us: int, wanted_us: int | None, done_us: float, pace: float) -> str:

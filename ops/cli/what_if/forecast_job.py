@@ -1,7 +1,6 @@
 """Forecasts on the twin: requested, followed, and cancelled if the command is interrupted."""
 
 import contextlib
-import time
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 from ops.cli.common.progress import ProgressLine
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
+from ops.client.waiting import WaitTerms, wait_until
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.runtimes.stop_signals import exit_on_sigterm, stop_signals_delayed
 
@@ -57,14 +57,19 @@ def finished_forecast(
 
 
 def _await_end(client: Client, report: "ForecastReport") -> "ForecastReport":
-    path, count, every_s = forecast_path(str(report.id)), int(report.futures), POLL_S
+    """The report of a forecast that has ended. RequestFailed if another client deletes it."""
+    if report.status not in ("queued", "running"):
+        return report
+    path, count = forecast_path(str(report.id)), int(report.futures)
     with ProgressLine(partial(_progress_text, count), count) as progress:
-        while report.status in ("queued", "running"):
-            progress.report_progress(report.futures_done)
-            time.sleep(every_s)
-            every_s = min(1.5 * every_s, POLL_S_MAX)
-            report = client.resource(path, *REPORT_FIELDS)
-    return report
+
+        def look() -> "ForecastReport | None":
+            found = client.resource(path, *REPORT_FIELDS)
+            progress.report_progress(found.futures_done)
+            return None if found.status in ("queued", "running") else found
+
+        found = wait_until(client, look, WaitTerms(poll_s=POLL_S, poll_s_max=POLL_S_MAX))
+    return report if found is None else found  # a wait without a timeout has found it
 
 
 def _progress_text(futures: int, done: float, pace: float) -> str:

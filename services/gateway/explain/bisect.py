@@ -13,7 +13,8 @@ from schemas.envelope import Envelope
 from schemas.limits import COUNT_MAX
 from schemas.name_parts import fabric_part, last_part
 from schemas.resource_kinds import FABRICS, KINDS
-from services.gateway.explain.condition_language import Condition, Row, read_condition
+from services.gateway.explain.condition_language import Condition, read_condition
+from services.gateway.explain.condition_logic import Row
 from services.gateway.fabrics import default_fabric, fabric_plant, site_of, sites
 from services.gateway.log.history import STATE_MESSAGES
 from services.gateway.resources import lookup
@@ -21,10 +22,10 @@ from services.gateway.resources.kind_views import views_of
 from services.gateway.runtime_ports import PastPort, TwinPorts
 from services.gateway.text.messages import log_message
 from services.gateway.text.not_found import missing_error
-from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.spelling import truncated
 from shared.basics.time_format import format_time
-from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
+from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoch
 from shared.storage.snapshots.document_changes import CascadeStep, DocumentWalk, MessageEffect, WalkedKey
 from shared.storage.store.state_store import FabricPlace
 
@@ -73,16 +74,11 @@ def span_from_cursor(twin: TwinPorts, site: str, cursor: str) -> LogSpan:
 def parse_condition(twin: TwinPorts, text: str, fabric: str | None) -> tuple[Condition, str]:
     """(condition, its site). Raise InvalidInput if it is invalid or about several sites. Names without a
     fabric, and counts, belong to `fabric`."""
+    condition = parse_named_condition(twin, text, fabric)
     try:
-        fabric = default_fabric(twin, fabric)
-        condition = read_condition(
-            text, fabric, lambda word, name: _full_name(twin, fabric, word, name), views_of(twin)
-        )
-        for word, name in condition.named:
-            _check_name(twin, word, name)
         fabrics = [fabric_part(name) for _, name in condition.named]
         condition_sites = {
-            site_of(twin, name) for name in [*fabrics, *([fabric] if condition.counts else [])]
+            site_of(twin, name) for name in [*fabrics, *([condition.fabric] if condition.counts else [])]
         }
     except NotFound as error:
         raise InvalidInput(f"condition: {error}") from None
@@ -90,6 +86,27 @@ def parse_condition(twin: TwinPorts, text: str, fabric: str | None) -> tuple[Con
         several = " and ".join(site for site in sites(twin) if site in condition_sites)
         raise InvalidInput(f"condition: is about sites {several}; must be about resources of one site")
     return condition, condition_sites.pop()
+
+
+def parse_named_condition(
+    twin: TwinPorts, text: str, fabric: str | None, *, allow_clock_fields: bool = False
+) -> Condition:
+    """The condition, with full names. Raise InvalidInput if it is invalid, or names hardware that cannot
+    exist."""
+    try:
+        fabric = default_fabric(twin, fabric)
+        condition = read_condition(
+            text,
+            fabric,
+            lambda word, name: _full_name(twin, fabric, word, name),
+            views_of(twin),
+            allow_clock_fields=allow_clock_fields,
+        )
+        for word, name in condition.named:
+            _check_name(twin, word, name)
+    except NotFound as error:
+        raise InvalidInput(f"condition: {error}") from None
+    return condition
 
 
 def _full_name(twin: TwinPorts, fabric: str, word: str, name: str) -> str:
@@ -101,6 +118,8 @@ def _full_name(twin: TwinPorts, fabric: str, word: str, name: str) -> str:
 def _check_name(twin: TwinPorts, word: str, name: str) -> None:
     """Raise NotFound for hardware that can never exist: it comes and goes only with its fabric."""
     kind, fabric = KINDS[word], fabric_part(name)
+    if kind is FABRICS:
+        return
     plant = fabric_plant(twin, fabric)
     if kind.parts and not (plant.contains(name) and plant.parse(name).kind in kind.parts):
         raise missing_error(twin, kind, name, fabric)
@@ -255,5 +274,5 @@ class _WalkClock(Clock):
     def show(self) -> ClockState:
         return ClockState(self._walk.at_us, 0.0, paused=True, achieved_speed=0.0, lag_us=0)
 
-    def change(self, asked: ClockChange, who: str) -> None:
-        """Never called: the past does not change."""
+    def change(self, request: ClockChange, who: str) -> Epoch:
+        raise OperationFailed(f"clock: {who} cannot change it in the past ({request})")

@@ -16,13 +16,24 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any, Protocol, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import TypeAdapter
 
 from schemas.body import Model
 from schemas.names import FAULT_KINDS, FaultKind
 from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS, find_kind
+from services.gateway.explain.condition_logic import (
+    ConditionSource,
+    ConditionTerm,
+    ConditionTest,
+    DecidedTerms,
+    Junction,
+    NamedResource,
+    Negation,
+    Outcomes,
+    Row,
+)
 from services.gateway.resources.selection import (
     FINITE,
     columns,
@@ -53,24 +64,8 @@ _TOKEN = re.compile(
     r"""|(?P<word>[^\s()\[\],"'=!<>]+))"""
 )
 
-Row = Model
-NamedResource = tuple[str, str]
-"""(word of a kind, name)."""
-
-
-class ConditionSource(Protocol):
-    """The twin at some time."""
-
-    def row(self, word: str, name: str) -> Row | None:
-        """One resource of a kind; None if it does not exist."""
-
-    def rows(self, word: str) -> Sequence[Row]:
-        """All resources of a kind in the fabric of the condition."""
-
-
 Views = Mapping[str, KindView[Any, Any]]
 """The word of a kind of resource → how it is read."""
-ConditionTest = Callable[[ConditionSource], bool]
 RowTest = Callable[[Row], bool]
 
 
@@ -81,7 +76,9 @@ class Condition:
     text: str
     fabric: str
     """The fabric of counts."""
-    holds: ConditionTest
+    whole: ConditionTerm | Junction | Negation | None = None
+    terms: list[ConditionTerm] = field(default_factory=list)
+    """Its tests, in order."""
     named: list[NamedResource] = field(default_factory=list)
     """All resources that are named."""
     resources: list[NamedResource] = field(default_factory=list)
@@ -89,11 +86,27 @@ class Condition:
     counts: bool = False
     """Whether it has counts."""
 
+    def holds(self, source: ConditionSource) -> bool:
+        """Whether it is true of this twin."""
+        return self.whole is not None and self.whole(source)
 
-def read_condition(text: str, fabric: str, whole: Callable[[str, str], str], views: Views) -> Condition:
+    def outcomes(self, source: ConditionSource, is_decided: DecidedTerms) -> Outcomes:
+        """The values that it has now or can have later, if the decided terms keep their values."""
+        return frozenset({False}) if self.whole is None else self.whole.outcomes(source, is_decided)
+
+
+def read_condition(
+    text: str,
+    fabric: str,
+    whole: Callable[[str, str], str],
+    views: Views,
+    *,
+    allow_clock_fields: bool = False,
+) -> Condition:
     """Parse a condition; raise InvalidInput if it is invalid. `whole` makes a full name from (word of a kind,
-    written name); `views` are the kinds of resources of the twin."""
-    return _Parser(text, fabric, whole, views).condition()
+    written name); `views` are the kinds of resources of the twin. `allow_clock_fields` also allows the fields
+    that change with time alone."""
+    return _Parser(text, fabric, whole, views, allow_clock_fields=allow_clock_fields).condition()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,49 +134,51 @@ def _tokens(text: str) -> list[_Token]:
 
 
 class _Parser:
-    def __init__(self, text: str, fabric: str, whole: Callable[[str, str], str], views: Views) -> None:
+    def __init__(
+        self,
+        text: str,
+        fabric: str,
+        whole: Callable[[str, str], str],
+        views: Views,
+        *,
+        allow_clock_fields: bool,
+    ) -> None:
         self._text = text
+        self._allow_clock_fields = allow_clock_fields
         self._full_name = whole
         self._views = views
         self._tokens = _tokens(text)
         self._next = 0
         self._depth = 0
-        self._found = Condition(text, fabric, lambda _source: False)
+        self._found = Condition(text, fabric)
 
     def condition(self) -> Condition:
-        self._found.holds = self._any(self._test)
+        self._found.whole = self._any(self._test)
         if self._next < len(self._tokens):
             raise self._expected("`and`, `or` or the end")
         return self._found
 
     # --- and, or, not ---------------------------------------------------------------------------------------
-    #
-    # All sides are always evaluated, so that the resources of a condition do not depend on its other parts.
 
-    def _any(self, test: "Callable[[], Callable[[Any], bool]]") -> Callable[[Any], bool]:
+    def _any(self, test: Callable[[], Any]) -> Any:
         sides = [self._every(test)]
         while self._has("or"):
             sides.append(self._every(test))
-        return sides[0] if len(sides) == 1 else lambda source: sum([side(source) for side in sides]) > 0
+        return sides[0] if len(sides) == 1 else Junction(tuple(sides), needs_all=False)
 
-    def _every(self, test: "Callable[[], Callable[[Any], bool]]") -> Callable[[Any], bool]:
+    def _every(self, test: Callable[[], Any]) -> Any:
         sides = [self._one(test)]
         while self._has("and"):
             sides.append(self._one(test))
-        return (
-            sides[0]
-            if len(sides) == 1
-            else lambda source: sum([side(source) for side in sides]) == len(sides)
-        )
+        return sides[0] if len(sides) == 1 else Junction(tuple(sides), needs_all=True)
 
-    def _one(self, test: "Callable[[], Callable[[Any], bool]]") -> Callable[[Any], bool]:
+    def _one(self, test: Callable[[], Any]) -> Any:
         self._depth += 1
         if self._depth > DEPTH_MAX:
             raise InvalidInput(f"condition: is nested too deeply; must have at most {DEPTH_MAX} levels")
         try:
             if self._has("not"):
-                inner = self._one(test)
-                return lambda source: not inner(source)
+                return Negation(self._one(test))
             if self._has("("):
                 inner = self._any(test)
                 self._take(")")
@@ -174,10 +189,11 @@ class _Parser:
 
     # --- tests ----------------------------------------------------------------------------------------------
 
-    def _test(self) -> ConditionTest:
+    def _test(self) -> ConditionTerm:
+        first = self._next
         word = self._word("a test such as cubes.pod-0/cube-12.health == unhealthy")
         if word == "count" and self._has("("):
-            return self._count()
+            return self._count(first)
         kind, _, rest = word.partition(".")
         name, _, path = rest.partition(".")
         view = _view(self._views, kind)
@@ -192,17 +208,44 @@ class _Parser:
             is_there = self._has("exists")
             if not is_there and not self._has("absent"):
                 raise self._expected(f"`exists` or `absent` after {truncated(word)}, or a field of it")
-            return lambda source: (source.row(*resource) is not None) == is_there
+            return self._term(
+                first,
+                resource,
+                lambda source: (source.row(*resource) is not None) == is_there,
+                lambda source: "absent" if source.row(*resource) is None else "exists",
+                tests_field=False,
+            )
         matches = self._comparison(view, path)
+        names = tuple(path.split("."))
         self._found.resources.append(resource)
 
         def holds(source: ConditionSource) -> bool:
             row = source.row(*resource)
             return row is not None and matches(row)
 
-        return holds
+        def value(source: ConditionSource) -> object:
+            row = source.row(*resource)
+            return "absent" if row is None else _below(row, names)
 
-    def _count(self) -> ConditionTest:
+        return self._term(first, resource, holds, value)
+
+    def _term(
+        self,
+        first: int,
+        resource: NamedResource | None,
+        holds: ConditionTest,
+        value: Callable[[ConditionSource], object],
+        *,
+        tests_field: bool = True,
+    ) -> ConditionTerm:
+        """The term that consists of the tokens from number `first` to the one before the next."""
+        end = self._tokens[self._next].at if self._next < len(self._tokens) else len(self._text)
+        text = self._text[self._tokens[first].at : end].strip()
+        term = ConditionTerm(text, resource, tests_field, holds, value)
+        self._found.terms.append(term)
+        return term
+
+    def _count(self, first: int) -> ConditionTerm:
         view = _view(self._views, self._word("a kind"))
         matches: RowTest | None = None
         if self._has(","):
@@ -215,16 +258,17 @@ class _Parser:
         self._found.counts = True
         word, compare, most = view.kind.word, (EQUALS | ORDERS)[sign], int(number)
 
-        def holds(source: ConditionSource) -> bool:
+        def count(source: ConditionSource) -> int:
             rows = source.rows(word)
-            return compare(len(rows) if matches is None else sum(map(matches, rows)), most)
+            return len(rows) if matches is None else sum(map(matches, rows))
 
-        return holds
+        return self._term(first, None, lambda source: compare(count(source), most), count)
 
     def _comparison(self, view: KindView[Any, Any], path: str) -> RowTest:
         """The test of a field, from its operator on."""
         names = tuple(path.split("."))
-        _check_time(view, names)
+        if not self._allow_clock_fields:
+            _check_time(view, names)
         leaf = _leaf(view, names)
         if self._has("in"):
             return leaf.equal(self._list())

@@ -18,6 +18,7 @@ from services.gateway.http.route_options import RouteOptions
 from services.gateway.http.routes import (
     bisect,
     clock,
+    conditions,
     dead_letters,
     explain,
     forecasts,
@@ -75,7 +76,8 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     }
     administration = (dead_letters, clock, operations, twin_routes)
     questions = (explain, what_if, bisect)
-    for module in (resources, readings, log, requests, goodput, forecasts, *administration, *questions):
+    reads = (resources, readings, log, conditions)
+    for module in (*reads, requests, goodput, forecasts, *administration, *questions):
         # `include_router` would build each route again at the first request.
         app.router.routes += module.routes(twin, **common).routes
     api_docs.install(app)

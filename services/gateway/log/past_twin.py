@@ -20,7 +20,7 @@ from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated
 from shared.basics.time_format import format_time_ms
 from shared.basics.time_grammar import NOW, POINTS_ALLOWED, future_problem, read_time, time_problem
-from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
+from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoch
 from shared.storage.log.log_reader import LineFilter, LogQuery, LogReader
 from shared.storage.store.state_store import DocumentReader, FabricPlace
 
@@ -213,8 +213,8 @@ class _PastClock(Clock):
             return shown
         return ClockState(requested.at_us, shown.speed, paused=True, achieved_speed=0.0, lag_us=0)
 
-    def change(self, requested: ClockChange, who: str) -> None:
-        self._present.change(requested, who)
+    def change(self, requested: ClockChange, who: str) -> Epoch:
+        return self._present.change(requested, who)
 
 
 class _PastQueries:

@@ -71,7 +71,7 @@ class EmbeddedClock(Clock):
             speed = self._epoch.speed if achieved is None else achieved
             return self._epoch.state(now_us, self._wall_us(), speed)
 
-    def change(self, request: ClockChange, who: str) -> None:
+    def change(self, request: ClockChange, who: str) -> Epoch:
         """Records the change first; OperationFailed if that fails, and nothing changes."""
         with self._lock:
             epoch = self._epoch.changed(request, self._now_us(), self._wall_us())
@@ -81,6 +81,7 @@ class EmbeddedClock(Clock):
             self._meter.clear()
             self.save()
         self.changed.set()
+        return epoch
 
     def _now_us(self) -> int:
         return self._processed() if self._processed else self.clock_us()

@@ -143,7 +143,7 @@ class LiveClock(Clock):
             _all_processed_us(self._readings(), epoch.clock_us(wall_us)), wall_us, self._achieved_speed()
         )
 
-    def change(self, request: ClockChange, who: str) -> None:
+    def change(self, request: ClockChange, who: str) -> Epoch:
         """OperationFailed if other changes interfere repeatedly."""
         for _ in range(TRIES):
             notes = self._store.read_globals(CLOCK_NOTE)
@@ -156,7 +156,7 @@ class LiveClock(Clock):
             now_us = _all_processed_us(readings, epoch.clock_us(wall_us))
             changed = epoch.changed(request, now_us, wall_us, max(_times_us(readings), default=0))
             if self._set(changed, who, notes.get(VERSION)):
-                return
+                return changed
         raise OperationFailed(f"clock: {TRIES} concurrent changes interfered; try again")
 
     def anchor(self, who: str) -> None:

@@ -12,14 +12,16 @@ from services.gateway.http.route_options import RouteOptions, StrictJsonRoute
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_S
-from shared.runtimes.simulated_clock import DEFAULT_OPERATOR, ClockChange
+from shared.runtimes.simulated_clock import DEFAULT_OPERATOR, ClockChange, Epoch
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     """The clock routes. Each answers with the new state of the clock."""
     router = APIRouter(prefix="/v1/clock", tags=["clock"], route_class=StrictJsonRoute, **common)
 
-    def report_response() -> Response:
+    def report_response(set_to: Epoch | None = None) -> Response:
+        """The clock now. Right after a change, the time to run to is that of this change, even if the clock
+        has reached it or somebody else has changed the clock."""
         state = twin.clock.show()
         report = ClockReport(
             now_us=state.now_us,
@@ -28,12 +30,12 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
             achieved_speed=state.achieved_speed,
             lag_us=state.lag_us,
             until_us=state.until_us,
+            run_until_us=state.run_until_us if set_to is None else set_to.until_us,
         )
         return json_response(report)
 
     def change(request: ClockChange, caller: Caller) -> Response:
-        twin.clock.change(request, caller.name or DEFAULT_OPERATOR)
-        return report_response()
+        return report_response(twin.clock.change(request, caller.name or DEFAULT_OPERATOR))
 
     @router.get("", summary="The simulated clock", response_model=ClockReport)
     def show() -> Response:

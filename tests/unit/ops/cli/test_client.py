@@ -32,6 +32,7 @@ CLOCK = {
     "achieved_speed": 59.9,
     "lag_us": 0,
     "until_us": None,
+    "run_until_us": None,
 }
 BEARER = "LIGHTWAVE_TOKEN"
 REFUSED, USAGE, NOT_FOUND, UNREACHABLE, INTERRUPTED = 1, 2, 3, 4, 130
@@ -199,11 +200,11 @@ def test_a_request_whose_answer_got_lost_is_sent_once_more_under_the_same_key() 
 
 
 def test_a_request_that_is_refused_fails_with_the_reason() -> None:
-    said = DRAINED | {"status": "refused", "reason": "cube 'pod-0/cube-3': is drained already", "error": "."}
+    said = DRAINED | {"status": "refused", "reason": "cube 'pod-0/cube-3': is not a cube", "error": "."}
     with answering({"/v1/cubes/pod-0/cube-3/drain": [as_json(said, 409)]}) as twin:
         done = lightwave("drain", "pod-0/cube-3", url=twin.url)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == "lightwave: cube 'pod-0/cube-3': is drained already (operator@pod-0/7)\n"
+        assert done.stderr == "lightwave: cube 'pod-0/cube-3': is not a cube (operator@pod-0/7)\n"
         shown = lightwave("drain", "pod-0/cube-3", "-o", "json", url=twin.url)
         assert (shown.returncode, json.loads(shown.stdout)) == (1, said)
 
@@ -393,7 +394,7 @@ def test_watch_redraws_on_a_terminal() -> None:
 
 
 def test_leaving_a_run_reports_that_the_twin_continues() -> None:
-    running = as_json(CLOCK | {"until_us": 174_600_000_000})
+    running = as_json(CLOCK | {"until_us": 174_600_000_000, "run_until_us": 174_600_000_000})
     with answering({"/v1/clock/run": [running], "/v1/clock": [running]}) as twin:
         runner = subprocess.Popen(
             [sys.executable, "-m", "ops.cli", "clock", "advance", "2d"],

@@ -53,7 +53,7 @@ def test_a_log_line_shows_its_source_level_and_subject(capsys: pytest.CaptureFix
     configure_logging(as_json=False, replica="ocs-a")
     log.info("holds %s", "partition 3")
     log.error("it stands", extra={"message_id": "operator@pod-0/7"})
-    lines = [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in written(capsys)]
+    lines = [re.sub(r"^\d\d:\d\d:\d\dZ ", "", line) for line in written(capsys)]
     assert lines == ["ocs-a: holds partition 3", "ocs-a: error: it stands (operator@pod-0/7)"]
 
 
@@ -61,7 +61,7 @@ def test_a_process_alone_is_not_named(capsys: pytest.CaptureFixture[str]) -> Non
     configure_logging(as_json=False)
     log.info("gateway on port 1")
     (line,) = written(capsys)
-    assert re.fullmatch(r"\d\d:\d\d:\d\d gateway on port 1", line)
+    assert re.fullmatch(r"\d\d:\d\d:\d\dZ gateway on port 1", line)
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -128,7 +128,7 @@ def test_a_library_shows_the_same_once_in_a_while_and_the_twin_as_often_as_it_li
         now_s = 1_000.0 + seconds
         library.error("cannot connect to %s", "127.0.0.1:9092")
     library.error("cannot connect to %s", "127.0.0.1:9093")
-    assert [line[9:] for line in written(capsys)] == [
+    assert [line[10:] for line in written(capsys)] == [
         "error: cannot connect to 127.0.0.1:9092",
         "error: cannot connect to 127.0.0.1:9092",
         "error: cannot connect to 127.0.0.1:9092",

@@ -16,10 +16,15 @@ AT_US = ((2 * 24 + 15) * 3_600 + 17 * 60 + 31) * US
     ("body", "sentence"),
     [
         (
-            {"paused": True, "anchor_us": AT_US, "until_us": AT_US + 600 * US},
-            "paused=yes anchor=2d15:17:31 until=2d15:27:31",
+            {"paused": True, "anchor_us": AT_US, "until_us": AT_US + 600 * US, "run_speed": None},
+            "let it run to 2d15:27:31 as fast as possible",
         ),
-        ({"paused": False, "anchor_us": 0, "until_us": None}, "paused=no anchor=0d00:00:00"),
+        (
+            {"paused": True, "anchor_us": AT_US, "until_us": AT_US + 600 * US, "run_speed": 60.0},
+            "let it run to 2d15:27:31 at × 60",
+        ),
+        ({"paused": False, "anchor_us": 0, "until_us": None, "speed": 600.0}, "let it run at × 600"),
+        ({"paused": True, "anchor_us": AT_US, "until_us": None}, "paused it at 2d15:17:31"),
     ],
 )
 def test_times_are_reported_to_the_second(body: dict[str, Any], sentence: str) -> None:

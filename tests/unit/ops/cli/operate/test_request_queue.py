@@ -2,11 +2,20 @@
 
 import json
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 import pytest
 
-from tests.support.fake_twin import Answer, FakeTwin, answering, as_json, lightwave
+from tests.support.fake_twin import (
+    CLOCK_RUNS,
+    CLOCK_STANDS,
+    Answer,
+    FakeTwin,
+    answering,
+    as_condition,
+    as_json,
+    lightwave,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -111,20 +120,65 @@ def test_a_drain_shows_the_slices_that_still_run_there() -> None:
         assert (done.returncode, done.stdout) == (0, still)
 
 
+DRAIN = f"{CUBE}/drain"
+CONDITIONS, CLOCK = "/v1/conditions", "/v1/clock"
+STANDS = "lightwave: time stands still at 0d00:00:00: `lightwave clock resume` lets it run\n"
+
+
 def test_a_drain_waits_until_nothing_runs_there() -> None:
-    with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE), cube(SLICE), cube()]}) as twin:
+    reports = [as_condition("false"), as_condition("false"), as_condition("true", holds=True)]
+    answers = {DRAIN: [receipt(DRAINED)], CUBE: [cube(SLICE)], CONDITIONS: reports, CLOCK: [CLOCK_RUNS]}
+    with answering(answers) as twin:
         done = lightwave("drain", "pod-0/cube-59", "--wait", url=twin.url)
-        assert done.returncode == 0
+        assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.endswith(f"({ID})\npod-0/cube-59 is drained, nothing runs there\n")
-        assert [asked.path for asked in twin.asked] == [f"{CUBE}/drain", CUBE, CUBE, CUBE]
+        assert [asked.path for asked in twin.asked if asked.path != CLOCK] == [DRAIN, CUBE, *3 * [CONDITIONS]]
 
 
 def test_a_drain_timeout_names_the_remaining_slices() -> None:
-    with answering({f"{CUBE}/drain": [receipt(DRAINED)], CUBE: [cube(SLICE)]}) as twin:
+    reports = {CONDITIONS: [as_condition("false")], CLOCK: [CLOCK_STANDS]}
+    with answering({DRAIN: [receipt(DRAINED)], CUBE: [cube(SLICE)], **reports}) as twin:
         done = lightwave("drain", "pod-0/cube-59", "--wait", "--timeout", "1s", url=twin.url)
         assert done.returncode == REFUSED
         sentence = f"pod-0/cube-59: {SLICE} still runs there after 1 s; it accepts no new slices"
-        assert done.stderr == f"lightwave: {sentence}\n"
+        assert done.stderr == f"{STANDS}lightwave: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("report", "sentence"),
+    [
+        (
+            as_condition("false", "false", holds=True),
+            (
+                f"was put back into use by mia's UndrainCube ({ID}) before it was drained; "
+                f"{SLICE} still runs there"
+            ),
+        ),
+        (
+            as_condition("false", reasons=("pod-0 retired at 0d01:00:00",)),
+            f"cannot be drained any more: pod-0 retired at 0d01:00:00; {SLICE} still runs there",
+        ),
+    ],
+)
+def test_a_drain_that_cannot_end_fails_at_once(report: Answer, sentence: str) -> None:
+    why = [{"id": ID, "type": "UndrainCube", "body": {"asked_by": "mia"}}]
+    answers = {DRAIN: [receipt(DRAINED)], CUBE: [cube(SLICE)], CONDITIONS: [as_condition("false"), report]}
+    with answering(answers | {CLOCK: [CLOCK_RUNS], "/v1/why/pod-0/cube-59": [as_json(why)]}) as twin:
+        done = lightwave("drain", "pod-0/cube-59", "--wait", url=twin.url)
+        assert (done.returncode, done.stderr) == (REFUSED, f"lightwave: pod-0/cube-59: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("slices", "state"),
+    [
+        ((SLICE,), f"is draining already; {SLICE} still runs there, no spare"),
+        ((), "is drained already, nothing runs there"),
+    ],
+)
+def test_a_second_drain_says_what_is_still_there(slices: tuple[str, ...], state: str) -> None:
+    with answering({DRAIN: [receipt()], CUBE: [cube(*slices)]}) as twin:
+        done = lightwave("drain", "pod-0/cube-59", url=twin.url)
+        assert (done.returncode, done.stdout) == (0, f"pod-0/cube-59 {state} ({ID})\n")
 
 
 def test_a_slice_is_requested_by_an_owner_and_a_tier() -> None:
@@ -156,9 +210,11 @@ def test_no_such_owner_or_tier(words: tuple[str, str], sentence: str) -> None:
     assert sentence in " ".join(done.stderr.split())
 
 
-def waiting(*states: str, ended_us: int | None = None) -> dict[str, list[Answer]]:
-    rows = [{"name": "pod-0/slice-3", "state": state, "ended_us": ended_us} for state in states]
-    return {"/v1/slices/pod-0/slice-3": [*map(as_json, rows)], "/v1/slices": [as_json([])]}
+ROW = "/v1/slices/pod-0/slice-3"
+
+
+def waiting(*reports: Answer, clock: Answer = CLOCK_RUNS) -> dict[str, list[Answer]]:
+    return {ROW: [as_json({"name": "pod-0/slice-3"})], CONDITIONS: [*reports], CLOCK: [clock]}
 
 
 def wait_for(twin: FakeTwin, state: str, *words: str) -> tuple[int, str]:
@@ -166,33 +222,77 @@ def wait_for(twin: FakeTwin, state: str, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+def conditions_of(twin: FakeTwin) -> list[str]:
+    return [parse_qs(one.query)["condition"][0] for one in twin.asked if one.path == CONDITIONS]
+
+
 def test_a_thing_is_waited_for() -> None:
-    with answering(waiting("queued", "queued", "programming", "running")) as twin:
+    queued = as_condition("queued")
+    with answering(waiting(queued, queued, as_condition("running", holds=True))) as twin:
         assert wait_for(twin, "running") == (0, "pod-0/slice-3: state is running\n")
-        assert twin.asked[1].query == "state=running&limit=1"
+        assert conditions_of(twin) == 3 * ['slices.pod-0/slice-3.state == "running"']
+
+
+@pytest.mark.parametrize(
+    ("wanted", "condition"),
+    [
+        ("state!=queued", 'state != "queued"'),
+        ("chips >= 64", 'chips >= "64"'),
+        ("CHIPS=64", 'chips == "64"'),
+        ("LINKS-DOWN=0", 'links_down == "0"'),
+        ("state in [running, degraded]", "state in [running, degraded]"),
+        ("reason='no room'", "reason == 'no room'"),
+    ],
+)
+def test_every_test_of_a_field_is_a_condition_as_of_bisect(wanted: str, condition: str) -> None:
+    with answering(waiting(as_condition("1", holds=True))) as twin:
+        assert wait_for(twin, wanted)[0] == 0
+        assert conditions_of(twin) == [f"slices.pod-0/slice-3.{condition}"]
 
 
 def test_a_wait_fails_at_its_timeout() -> None:
-    with answering(waiting("queued")) as twin:
-        late = "lightwave: pod-0/slice-3: state is still queued, not running, after 1 s\n"
-        assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, late)
+    with answering(waiting(as_condition("queued"), clock=CLOCK_STANDS)) as twin:
+        late = "lightwave: pod-0/slice-3: state is still queued, not running after 1 s\n"
+        assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, STANDS + late)
+
+
+def test_a_timeout_of_nothing_looks_once() -> None:
+    with answering(waiting(as_condition("queued"), clock=CLOCK_STANDS)) as twin:
+        now = "lightwave: pod-0/slice-3: state is queued, not running\n"
+        assert wait_for(twin, "running", "--timeout", "0s") == (REFUSED, now)
+        assert len(conditions_of(twin)) == 2  # the second is for the sentence
 
 
 def test_a_wait_for_an_impossible_state_fails_at_once() -> None:
-    with answering(waiting("completed", ended_us=5)) as twin:
-        over = "lightwave: pod-0/slice-3 ended with state completed, not running\n"
-        assert wait_for(twin, "running", "--timeout", "1h") == (REFUSED, over)
+    ended = "pod-0/slice-3 ended as completed at 0d01:00:00"
+    why = {
+        "/v1/why/pod-0/slice-3": [as_json([{"id": ID, "type": "ReleaseSlice", "body": {"asked_by": "mia"}}])]
+    }
+    with answering(waiting(as_condition("completed", reasons=(ended,))) | why) as twin:
+        over = f"state is completed, not running, and cannot be: {ended} because of mia's ReleaseSlice ({ID})"
+        assert wait_for(twin, "running", "--timeout", "1h") == (
+            REFUSED,
+            f"lightwave: pod-0/slice-3: {over}\n",
+        )
 
 
 def test_a_wait_for_a_missing_object_or_unknown_state_fails_at_once() -> None:
     with answering() as twin:
         assert wait_for(twin, "running")[0] == NOT_FOUND
-    rows = waiting("queued") | {
-        "/v1/slices": [as_json({"error": "state: 'runing' is not allowed; must be"}, 422)]
-    }
-    with answering(rows) as twin:
+    wrong = as_json({"error": "state: 'runing' is not allowed; must be"}, 422)
+    with answering(waiting(wrong)) as twin:
         assert wait_for(twin, "runing") == (USAGE, "lightwave: state: 'runing' is not allowed; must be\n")
-    assert lightwave("wait", "slice-3", "--for", "running").returncode == USAGE
+    assert lightwave("wait", "slice-3").returncode == USAGE
+
+
+def test_a_missing_object_is_waited_for_where_that_is_allowed() -> None:
+    absent, running = as_condition("absent"), as_condition("running", holds=True)
+    answers = {CONDITIONS: [absent, absent, running], CLOCK: [CLOCK_RUNS]}
+    with answering(answers) as twin:
+        assert wait_for(twin, "running", "--allow-missing") == (0, "pod-0/slice-3: state is running\n")
+    with answering({CONDITIONS: [absent, as_condition("exists", holds=True)], CLOCK: [CLOCK_RUNS]}) as twin:
+        assert wait_for(twin, "exists") == (0, "pod-0/slice-3: exists\n")
+        assert conditions_of(twin) == 2 * ["slices.pod-0/slice-3 exists"]
 
 
 @pytest.mark.parametrize("fabrics", [["pod-0"], ["pod-0", "pod-1"]])

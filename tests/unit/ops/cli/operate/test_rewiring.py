@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from ops.cli.main import root
 from schemas.api.whatif import LossReport
-from tests.support.fake_twin import Answer, answering, as_json, lightwave
+from tests.support.fake_twin import CLOCK_RUNS, Answer, answering, as_condition, as_json, lightwave
 
 pytestmark = pytest.mark.integration
 
@@ -71,8 +71,10 @@ def test_a_plan_shows_its_changes_or_why_there_are_none(
 def test_a_plan_waits_until_it_is_carried_out() -> None:
     unknown = receipt(complete=False, reason=None)
     report = receipt(("RewiringPlanned", PLAN), reason=None)
-    events = [as_json([]), ended("completed", "all stages are complete")]
+    events = [ended("completed", "all stages are complete")]
+    reports = [as_condition("null"), as_condition("5", holds=True)]
     answers = {"/v1/rewirings": [unknown], f"/v1/requests/{ID}": [unknown, report], "/v1/events": events}
+    answers |= {"/v1/conditions": reports, "/v1/clock": [CLOCK_RUNS]}
     with answering(answers) as twin:
         done = lightwave("dcn", "plan", "dcn-0", "--live", "--wait", url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
@@ -84,14 +86,22 @@ def test_a_plan_waits_until_it_is_carried_out() -> None:
     ("answers", "sentence"),
     [
         (
-            {"/v1/events": [ended("taken-back", "block-1 would keep 60.0%")]},
+            {
+                "/v1/conditions": [as_condition("5", holds=True)],
+                "/v1/events": [ended("taken-back", "block-1 would keep 60.0%")],
+            },
             f"{NAME}: taken-back: block-1 would keep 60.0%",
         ),
-        ({"/v1/events": [as_json([])]}, f"{NAME}: has not ended after 1 s; it continues"),
+        ({"/v1/conditions": [as_condition("null")]}, f"{NAME}: has not ended after 1 s; it continues"),
+        (
+            {"/v1/conditions": [as_condition("null", reasons=("dcn-0 retired at 0d01:00:00",))]},
+            f"{NAME}: cannot end any more: dcn-0 retired at 0d01:00:00",
+        ),
     ],
 )
 def test_a_plan_that_has_no_effect_is_a_failure(answers: dict[str, list[Answer]], sentence: str) -> None:
-    with answering({"/v1/rewirings": [receipt(("RewiringPlanned", PLAN))], **answers}) as twin:
+    planned = {"/v1/rewirings": [receipt(("RewiringPlanned", PLAN))], "/v1/clock": [CLOCK_RUNS]}
+    with answering(planned | answers) as twin:
         done = lightwave("dcn", "plan", "--live", "--wait", "--timeout", "1s", url=twin.url)
         assert (done.returncode, done.stderr) == (REFUSED, f"lightwave: {sentence}\n")
 

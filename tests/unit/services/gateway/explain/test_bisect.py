@@ -20,7 +20,7 @@ from services.fabric_kinds import services_of
 from services.gateway.explain import bisect
 from services.gateway.http import read_limits
 from shared.basics.units import US_PER_HOUR
-from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
+from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoch
 from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.gateway_twin import Client, DrivenTwin
@@ -281,8 +281,8 @@ class _Later(Clock):
         shown = self._clock.show()
         return replace(shown, now_us=shown.now_us + self._by_us)
 
-    def change(self, asked: ClockChange, who: str) -> None:
-        raise AssertionError
+    def change(self, request: ClockChange, who: str) -> Epoch:
+        raise AssertionError((request, who))
 
 
 def test_a_site_that_is_ahead_of_the_clock_is_searched_to_its_end(lived: Lived) -> None:

@@ -27,7 +27,7 @@ from services.gateway.runtime_ports import TwinPorts
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import InvalidInput, NotFound
 from shared.models.superpod.superpod_plant import superpod_plant
-from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState
+from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoch
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_copies import StateCopies
@@ -49,7 +49,8 @@ class StandingClock(Clock):
     def show(self) -> ClockState:
         return ClockState(now_us=self.now_us, speed=1.0, paused=True, achieved_speed=0.0, lag_us=0)
 
-    def change(self, asked: ClockChange, who: str) -> None: ...
+    def change(self, request: ClockChange, who: str) -> Epoch:
+        raise AssertionError((request, who))
 
 
 def drawn(seed: int) -> list[Envelope]:

@@ -1,0 +1,284 @@
+"""Every command that waits, with the same troubles: somebody else changes what it waits for, its object
+disappears, time stands still, the twin stops. It ends at once with exit code 1 and a sentence that names the
+cause."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from ops.cli.main import COMMANDS, root
+from tests.support.fake_twin import (
+    CLOCK_RUNS,
+    CLOCK_STANDS,
+    DROP,
+    Answer,
+    answering,
+    as_condition,
+    as_json,
+    lightwave,
+)
+
+pytestmark = pytest.mark.integration
+
+FAILED = 1
+ID, NAME, CUBE, SLICE = "operator@pod-0/7", "dcn-0/rewiring-2", "pod-0/cube-1", "pod-0/slice-3"
+NOW_US, UNTIL_US = 3_600_000_000, 7_200_000_000
+Answers = dict[str, list[Answer]]
+
+
+def clock(**more: Any) -> Answer:
+    fields = {"now_us": NOW_US, "speed": 60.0, "paused": False, "achieved_speed": 60.0, "lag_us": 0}
+    return as_json(fields | {"until_us": UNTIL_US, "run_until_us": UNTIL_US} | more)
+
+
+def receipt(*outcome: tuple[str, dict[str, Any]], **more: Any) -> Answer:
+    rows = [
+        {"id": f"s/{n}", "cause": ID, "type": kind, "body": body} for n, (kind, body) in enumerate(outcome)
+    ]
+    answer = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": rows}
+    return as_json(answer | {"reason": None} | more)
+
+
+def changed(who: str, **body: Any) -> Answer:
+    fields = {"speed": 60.0, "paused": True, "anchor_us": NOW_US, "until_us": None, "run_speed": None}
+    row = {"number": 9, "wall_us": 0, "who": who, "type": "ClockChanged", "body": fields | body}
+    return as_json([row])
+
+
+def forecast(status: str, error: str | None = None) -> Answer:
+    numbers: dict[str, Any] = {"at_us": 0, "days": 1.0, "futures": 20, "futures_done": 3}
+    names: dict[str, Any] = {"id": "forecast-7", "status": status, "site": "pod-0", "error": error}
+    return as_json(names | numbers | {"result": None, "single": None})
+
+
+PLANNED = {
+    "rewiring": NAME,
+    "reason": "operator",
+    "approval": "automatic",
+    "circuits": 2,
+    "stages": 1,
+    "takes_us": 5,
+    "use_ppm": 1,
+    "use_then_ppm": 1,
+    "transit_ppm": 1,
+    "transit_then_ppm": 1,
+}
+DRAIN: Answers = {
+    f"/v1/cubes/{CUBE}/drain": [receipt(("CubeDrained", {"cube": 1}))],
+    f"/v1/cubes/{CUBE}": [as_json({"name": CUBE, "slices": [SLICE]})],
+    "/v1/why/pod-0/cube-1": [as_json([{"id": ID, "type": "UndrainCube", "body": {"asked_by": "mia"}}])],
+    "/v1/clock": [CLOCK_RUNS],
+}
+PLAN: Answers = {"/v1/rewirings": [receipt(("RewiringPlanned", PLANNED))], "/v1/clock": [CLOCK_RUNS]}
+WAIT: Answers = {f"/v1/slices/{SLICE}": [as_json({"name": SLICE})], "/v1/clock": [CLOCK_RUNS]}
+FORECAST: Answers = {
+    "/v1/fabrics": [as_json([{"name": "pod-0", "site": "pod-0", "kind": "superpod", "retired_us": None}])],
+    "/v1/forecasts": [forecast("queued")],
+}
+RUN: Answers = {"/v1/clock/run": [clock()]}
+RETIRED = as_condition("false", reasons=("pod-0 retired at 0d02:00:00",))
+
+COMMAND_ANSWERS: dict[str, tuple[list[str], Answers, str, Callable[[], Answer]]] = {
+    "clock advance": (["clock", "advance", "1h"], RUN, "/v1/clock", clock),
+    "clock until": (["clock", "until", "2h"], RUN, "/v1/clock", clock),
+    "drain": (["drain", CUBE, "--wait"], DRAIN, "/v1/conditions", lambda: as_condition("false")),
+    "dcn plan": (["dcn", "plan", "--live", "--wait"], PLAN, "/v1/conditions", lambda: as_condition("null")),
+    "wait": (["wait", f"slice/{SLICE}", "--for", "running", "--timeout", "60s"], WAIT, "/v1/conditions",
+             lambda: as_condition("queued")),
+    "forecast": (["forecast", "--days", "1"], FORECAST, "/v1/forecasts/forecast-7",
+                 lambda: forecast("running")),
+}  # fmt: skip
+"""Command → (its words, answers, the path at which it looks, the answer while it has to wait)."""
+
+TROUBLES: list[tuple[str, Answers, str]] = [
+    (
+        "clock advance",
+        {
+            "/v1/clock": [clock(), clock(paused=True, until_us=None, run_until_us=None)],
+            "/v1/operations": [changed("mia")],
+        },
+        (
+            "clock: mia paused it at 0d01:00:00 at 1970-01-01 00:00:00Z; it stands at 0d01:00:00.000, 1h "
+            "before 0d02:00:00.000, where it was to stop"
+        ),
+    ),
+    (
+        "clock until",
+        {
+            "/v1/clock": [clock(until_us=UNTIL_US + 1, run_until_us=UNTIL_US + 1)],
+            "/v1/operations": [changed("mia", until_us=UNTIL_US + 1)],
+        },
+        (
+            "clock: mia let it run to 0d02:00:00 as fast as possible at 1970-01-01 00:00:00Z; it is at "
+            "0d01:00:00.000, 1h before 0d02:00:00.000, where it was to stop"
+        ),
+    ),
+    (
+        "clock until",
+        {"/v1/clock": [clock(now_us=UNTIL_US + 250_000, paused=False, until_us=None, run_until_us=None)]},
+        (
+            "clock: another command changed it; it is at 0d02:00:00.250, 250ms after 0d02:00:00.000, "
+            "where it was to stop"
+        ),
+    ),
+    (
+        "drain",
+        {"/v1/conditions": [as_condition("false"), as_condition("false", "false", holds=True)]},
+        (
+            f"{CUBE}: was put back into use by mia's UndrainCube ({ID}) before it was drained; {SLICE} "
+            "still runs there"
+        ),
+    ),
+    (
+        "drain",
+        {"/v1/conditions": [RETIRED]},
+        f"{CUBE}: cannot be drained any more: pod-0 retired at 0d02:00:00; {SLICE} still runs there",
+    ),
+    (
+        "drain",
+        {
+            f"/v1/cubes/{CUBE}/drain": [receipt(status="received", complete=False)],
+            f"/v1/requests/{ID}": [
+                receipt(status="received", complete=False),
+                as_json({"error": f"request '{ID}': was cancelled"}, 404),
+            ],
+        },
+        f"request '{ID}': was cancelled; it existed when this command began to wait",
+    ),
+    ("dcn plan", {"/v1/conditions": [RETIRED]}, f"{NAME}: cannot end any more: pod-0 retired at 0d02:00:00"),
+    (
+        "dcn plan",
+        {
+            "/v1/conditions": [as_condition("null"), as_condition("5", holds=True)],
+            "/v1/events": [
+                as_json(
+                    [
+                        {
+                            "at_us": 5,
+                            "type": "RewiringEnded",
+                            "body": {"rewiring": NAME, "outcome": "aborted", "reason": "mia asked for it"},
+                        }
+                    ]
+                )
+            ],
+        },
+        f"{NAME}: aborted: mia asked for it",
+    ),
+    (
+        "wait",
+        {"/v1/conditions": [as_condition("queued"), RETIRED]},
+        f"{SLICE}: state is false, not running, and cannot be: pod-0 retired at 0d02:00:00",
+    ),
+    (
+        "forecast",
+        {"/v1/forecasts/forecast-7": [forecast("running"), forecast("cancelled")]},
+        "forecast forecast-7: was cancelled",
+    ),
+    (
+        "forecast",
+        {"/v1/forecasts/forecast-7": [forecast("running"), as_json({"error": "forecast-7: no such"}, 404)]},
+        "forecast-7: no such; it existed when this command began to wait",
+    ),
+]
+
+
+@pytest.mark.parametrize(("command", "answers", "sentence"), TROUBLES)
+def test_a_wait_ends_at_once_if_it_has_become_impossible(
+    command: str, answers: Answers, sentence: str
+) -> None:
+    words, usual, path, pending = COMMAND_ANSWERS[command]
+    with answering({**usual, path: [pending()], **answers}) as twin:
+        done = lightwave(*words, url=twin.url)
+    assert (done.returncode, done.stderr) == (FAILED, f"lightwave: {sentence}\n")
+
+
+@pytest.mark.parametrize("command", COMMAND_ANSWERS)
+def test_a_wait_ends_if_the_twin_stops(command: str) -> None:
+    words, usual, path, pending = COMMAND_ANSWERS[command]
+    with answering({**usual, path: [pending(), pending(), DROP]}) as twin:
+        done = lightwave(*words, url=twin.url)
+        assert done.returncode == FAILED
+        assert done.stderr.splitlines()[-1].startswith(
+            f"lightwave: the twin at {twin.url} stopped while this command waited"
+        )
+
+
+@pytest.mark.parametrize("command", COMMAND_ANSWERS)
+def test_a_lost_connection_is_tried_again(command: str) -> None:
+    """Then the wait goes on, up to the next trouble."""
+    words, usual, path, pending = COMMAND_ANSWERS[command]
+    gone = as_json({"error": "gone"}, 404)
+    with answering({**usual, path: [pending(), DROP, pending(), gone]}) as twin:
+        done = lightwave(*words, url=twin.url)
+    assert done.stderr.endswith("lightwave: gone; it existed when this command began to wait\n")
+
+
+@pytest.mark.parametrize("command", ["drain", "dcn plan", "wait"])
+def test_time_that_stands_still_is_reported_once(command: str) -> None:
+    words, usual, path, pending = COMMAND_ANSWERS[command]
+    with answering({**usual, path: 4 * [pending()] + [DROP], "/v1/clock": [CLOCK_STANDS]}) as twin:
+        done = lightwave(*words, url=twin.url)
+    assert done.stderr.count("time stands still at 0d00:00:00: `lightwave clock resume` lets it run") == 1
+
+
+def test_a_clock_is_waited_for_until_it_stands_exactly_at_the_time() -> None:
+    near = clock(now_us=UNTIL_US - 1)
+    there = clock(now_us=UNTIL_US, paused=True, until_us=None)
+    with answering({**RUN, "/v1/clock": [clock(), near, there]}) as twin:
+        done = lightwave("clock", "advance", "1h", "-o", "json", url=twin.url)
+        assert (done.returncode, json.loads(done.stdout)["now_us"]) == (0, UNTIL_US)
+        assert len(twin.asked) == 4
+
+
+# --- every command is in the table --------------------------------------------------------------------------
+
+WAIT_FOR_SERVERS = {
+    *(f"live {name}" for name in ("init", "worker", "sequencer", "historian", "gateway")),
+}
+"""Commands whose --wait is for Kafka and Redis at their start, up to a minute or so."""
+
+
+def commands() -> dict[str, click.Command]:
+    """Every command by its words."""
+    found: dict[str, click.Command] = {}
+    for name in COMMANDS:
+        command = root.get_command(click.Context(root), name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            found |= {f"{name} {word}": one for word, one in command.commands.items()}
+        else:
+            found[name] = command
+    return found
+
+
+def test_every_command_with_wait_or_timeout_is_tested_here() -> None:
+    waits = {
+        name
+        for name, command in commands().items()
+        if {"--wait", "--timeout"} & {option for param in command.params for option in param.opts}
+    }
+    assert waits - WAIT_FOR_SERVERS <= COMMAND_ANSWERS.keys()
+    assert waits >= {"wait", "drain", "dcn plan", "clock advance", "clock until"}
+
+
+def test_commands_wait_in_one_way_only() -> None:
+    """Nothing else in a client sleeps, except what repeats an output, and what retries while others are
+    served."""
+    sleeping = {
+        str(path)
+        for folder in ("ops/cli", "ops/client", "lightwave")
+        for path in Path(folder).rglob("*.py")
+        if re.search(r"\btime\.sleep\(", path.read_text())
+    }
+    assert sleeping == {
+        "ops/cli/common/output.py",  # --watch
+        "ops/cli/past/bisect.py",  # the twin serves one bisection at a time
+        "ops/client/event_stream.py",  # reconnects
+        "ops/client/http_client.py",  # sends a request a second time
+        "ops/client/waiting.py",
+    }
