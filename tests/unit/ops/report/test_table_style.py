@@ -1,7 +1,7 @@
 """Tables fit the terminal, and are plain and complete without one."""
 
 import re
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -19,9 +19,10 @@ from ops.report.table_style import (
     wrap_words,
 )
 from ops.report.tables import text_table
-from schemas.api.forecast import ForecastStatus
+from schemas.api.forecast import ForecastSummary
 from schemas.api.network_rows import GroupState
 from schemas.api.rows import ModuleCondition
+from schemas.body import Model
 from schemas.documents.dcn import RewiringState
 from schemas.documents.pods import CubeDocument, FaultDocument, LinkState, OcsDocument, SliceState
 from schemas.documents.repairs import RepairState, VerdictDocument
@@ -133,15 +134,27 @@ def test_states_have_colours_that_are_no_part_of_the_text() -> None:
     assert style.shown("a line that no table wrote: down") == "a line that no table wrote: down"
 
 
-@pytest.mark.parametrize(
-    "states",
-    [
-        *(LinkState, SliceState, RepairState, RewiringState, GroupState, ModuleCondition, ForecastStatus),
-        RewiringOutcome,
-        *(model.model_fields["state"].annotation for model in (OcsDocument, FaultDocument, VerdictDocument)),
-        CubeDocument.model_fields["health"].annotation,
-    ],
-)
+def field_states(model: type[Model], field: str) -> Any:
+    return model.model_fields[field].annotation
+
+
+STATES: list[Any] = [
+    LinkState,
+    SliceState,
+    RepairState,
+    RewiringState,
+    GroupState,
+    ModuleCondition,
+    field_states(ForecastSummary, "status"),
+    RewiringOutcome,
+    field_states(OcsDocument, "state"),
+    field_states(FaultDocument, "state"),
+    field_states(VerdictDocument, "state"),
+    field_states(CubeDocument, "health"),
+]
+
+
+@pytest.mark.parametrize("states", STATES)
 def test_every_state_has_a_colour(states: object) -> None:
     assert {state for state in get_args(states) if state not in COLOUR_OF} == set()
 
