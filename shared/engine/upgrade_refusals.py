@@ -4,10 +4,10 @@ It refuses states of newer rules, states whose version is not recorded, and stat
 migration leads from. States of older rules or of a layout that migrations know need an upgrade first. Each
 migration is a function of the stored fields alone; the service's table lists it.
 
-Two cases are decided elsewhere: an upgrade that was started and is not finished (embedded:
-`shared/runtimes/embedded/site_runner.py`; live: `shared/runtimes/live/version_fence.py`), and the past before
-an upgrade to other rules (`shared/storage/snapshots/fold_start.py`). A live worker that finds no recorded
-version records its own.
+More cases are decided elsewhere: an upgrade that was started and is not finished (embedded:
+`shared/runtimes/embedded/site_runner.py`; live: `shared/runtimes/live/version_fence.py`), snapshots of other
+rules (`shared/storage/snapshots/site_snapshot.py`), and the past before an upgrade to other rules
+(`shared/storage/snapshots/fold_start.py`). A live worker that finds no recorded version records its own.
 """
 
 from collections.abc import Iterable, Mapping

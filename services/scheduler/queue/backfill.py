@@ -1,4 +1,8 @@
-"""Backfill policies: which slices may pass the first in line without delaying a promised start."""
+"""Backfill policies: which slices may pass the first in line without delaying a promised start.
+
+The line is not by age alone: `order.py` ranks by tier, quota, priority and then age. Filler takes idle cubes
+after all others (`services/scheduler/cycle.py`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Queue order of waiting slices."""
+"""Queue order of waiting slices: tiers, then owners within quota before others, then priority, then age."""
 
 from schemas.config.quotas import parse_quotas
 from services.scheduler.state import SchedulerState, claimed_slices, occupancy_of, queue_of

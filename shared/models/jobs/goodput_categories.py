@@ -1,7 +1,8 @@
 """Goodput categories: which time of a slice with cubes is productive, uncommitted, lost or overhead.
 
-Work is uncommitted until a checkpoint keeps it. A checkpoint makes it productive; a fault makes it lost.
-`job_progress.py` applies these rules to a job; `goodput_accounting.py` adds up the results by tier and owner.
+Work is uncommitted until a checkpoint keeps it. A checkpoint makes it productive; a fault, a requeue, an
+eviction or the end of the slice makes it lost. `job_progress.py` applies these rules to a job;
+`goodput_accounting.py` adds up the results by tier and owner.
 """
 
 from dataclasses import dataclass, fields
