@@ -19,18 +19,24 @@ from tests.support.child_processes import has_ended, runs
 
 pytestmark = pytest.mark.integration
 
-SUPERVISE = (
-    "import logging, sys\n"
-    "from ops.live.supervisor import RestartPolicy, supervise\n"
-    "logging.basicConfig(format='%(message)s')\n"
-    "policy = RestartPolicy(stop_s_max=1.0)\n"
-    "sys.exit(supervise('it', sys.argv[1:], with_parent=True, policy=policy))\n"
-)
+STOP_S_MAX = 60.0
+"""Longer than any machine needs to stop a command that obeys."""
 WAIT = "import time; time.sleep(60)"
 
 
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
+
+
+def supervised(stop_s_max: float = STOP_S_MAX) -> list[str]:
+    """The command of a supervisor that kills what does not stop in time."""
+    return python(
+        "import logging, sys\n"
+        "from ops.live.supervisor import RestartPolicy, supervise\n"
+        "logging.basicConfig(format='%(message)s')\n"
+        f"policy = RestartPolicy(stop_s_max={stop_s_max})\n"
+        "sys.exit(supervise('it', sys.argv[1:], with_parent=True, policy=policy))\n"
+    )
 
 
 class Foreground:
@@ -40,7 +46,7 @@ class Foreground:
         self.noted = folder / "starts"
         self.process: subprocess.Popen[str] | None = None
 
-    def run(self, code: str, first: str = "") -> "subprocess.Popen[str]":
+    def run(self, code: str, first: str = "", stop_s_max: float = STOP_S_MAX) -> "subprocess.Popen[str]":
         """The command does what comes `first`, notes its pid and its number of restarts, and does `code`."""
         note = (
             "import os, sys, signal\n"
@@ -49,7 +55,7 @@ class Foreground:
             "    file.write(f\"{os.getpid()} {os.environ['LIGHTWAVE_RESTARTS']}\\n\")\n"
         )
         self.process = subprocess.Popen(
-            [*python(SUPERVISE), *python(note + code)],
+            [*supervised(stop_s_max), *python(note + code)],
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
@@ -121,7 +127,7 @@ def test_a_command_that_ends_badly_when_it_is_requested_to_is_reported(foregroun
 
 
 def test_a_command_that_does_not_end_is_killed(foreground: Foreground) -> None:
-    process = foreground.run(WAIT, "signal.signal(15, signal.SIG_IGN)")
+    process = foreground.run(WAIT, "signal.signal(15, signal.SIG_IGN)", stop_s_max=1.0)
     ((pid, _),) = foreground.starts(1)
     process.terminate()
     process.terminate()
@@ -161,7 +167,7 @@ def test_ends_in_good_order_with_the_process_that_started_it(tmp_path: Path) -> 
     """Such as a process manager whose terminal is closed."""
     noted = tmp_path / "noted"
     command = f"import os, time; open({str(noted)!r}, 'w').write(f'{{os.getppid()}} {{os.getpid()}}'); {WAIT}"
-    started = [*python(SUPERVISE), *python(command)]
+    started = [*supervised(), *python(command)]
     code = f"import subprocess; subprocess.Popen({started!r}, start_new_session=True).wait()"
     manager = subprocess.Popen(python(code))
     try:
