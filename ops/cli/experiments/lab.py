@@ -24,6 +24,7 @@ from ops.cli.common.options import (
 )
 from ops.cli.common.output import Form, show, write_or_print
 from ops.cli.common.param_types import FILE, OUT_FILE, NumberParam
+from ops.cli.experiments.lab_import import IMPORTS
 from ops.report.tables import setting_text, text_table
 from shared.basics.errors import Interrupted
 from shared.basics.time_format import format_duration
@@ -301,6 +302,10 @@ def _network_table(result: "LabReport") -> str:
         if isinstance(found := report.span, NetworkSpan)
     ]
     return text_table(headers, rows) if rows else ""
+
+
+for _name, (_command, _examples) in IMPORTS.items():
+    app.command(_name, epilog=_examples)(_command)
 
 
 @app.command("replay", epilog=examples("lab replay month.jsonl.zst", "lab replay month.jsonl.zst -o json"))

@@ -1,0 +1,1 @@
+"""Importers: published traces and failure records as the CSV files that the lab plays."""

@@ -1,0 +1,145 @@
+"""What all importers share: options, the count of what they leave out, times, owners and sorted output."""
+
+import csv
+import datetime as dt
+import heapq
+import re
+import tempfile
+import zoneinfo
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from ops.local.output_file import atomic_output_file
+from ops.report.safe_text import quoted
+from schemas.limits import DURATION_S_MAX
+from shared.basics.checks import closest_match_hint
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+
+SORTED_ROWS_MAX = 200_000
+"""Rows that are sorted in memory; more are sorted in files and merged."""
+OWNER_CHARS_MAX = 60
+
+
+class ImportCounts:
+    """Records read, and those left out, by reason."""
+
+    def __init__(self) -> None:
+        self.read = 0
+        self.dropped: Counter[str] = Counter()
+
+    def drop(self, reason: str) -> None:
+        self.dropped[reason] += 1
+
+
+def time_zone(option: str | None, needed_by: str | None) -> dt.tzinfo | None:
+    """The time zone of an option; None if it is not given, and no format needs it.
+
+    InvalidInput if it is unknown, if it is missing although the format `needed_by` needs it, or if it is
+    given although none does.
+    """
+    if option is None and needed_by is not None:
+        raise InvalidInput(
+            f"--time-zone: is missing; times of {needed_by} have no zone; give one such as UTC, "
+            "America/Los_Angeles or Asia/Shanghai"
+        )
+    if option is None:
+        return None
+    if needed_by is None:
+        raise InvalidInput("--time-zone: has no effect on the times of this format; leave it out")
+    try:
+        return zoneinfo.ZoneInfo(option)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        hint = closest_match_hint(option, zoneinfo.available_timezones())
+        raise InvalidInput(
+            f"--time-zone: {quoted(option)} is not a known time zone; must be like UTC or Asia/Shanghai{hint}"
+        ) from None
+
+
+def seconds_since_1970(date: dt.datetime, zone: dt.tzinfo | None) -> float:
+    """The time of a date, which is in `zone` if it has no zone of its own. ValueError if neither has one."""
+    if date.tzinfo is None:
+        if zone is None:
+            raise ValueError(f"{date}: no time zone")
+        date = date.replace(tzinfo=zone)
+    return date.timestamp()
+
+
+class OwnerNames:
+    """Owners for the users of a trace: their names in lowercase, with a hyphen for what an owner's name
+    cannot have. Users whose names would become the same get a number each."""
+
+    def __init__(self) -> None:
+        self._by_user: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._by_user)
+
+    def of(self, user: str) -> str:
+        """The owner of this user."""
+        if user not in self._by_user:
+            plain = (
+                re.sub("[^a-z0-9]+", "-", user.lower()).strip("-")[:OWNER_CHARS_MAX].strip("-") or "unknown"
+            )
+            name, number = plain, 1
+            while name in self._taken:
+                number += 1
+                name = f"{plain}-{number}"
+            self._taken.add(name)
+            self._by_user[user] = name
+        return self._by_user[user]
+
+
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Report a file that cannot be read: NotFound, OperationFailed or InvalidInput."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise NotFound(f"{what} {path}: no such file") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{what} {path}: not a text file in UTF-8") from None
+    except csv.Error as error:
+        raise InvalidInput(f"{what} {path}: not CSV: {error}") from None
+    except OSError as error:
+        raise OperationFailed(f"{what} {path}: {error.strerror or error}") from None
+
+
+Row = tuple[float, tuple[str, ...]]
+"""(time in seconds, the other cells of a row)."""
+
+
+def write_sorted(out: Path, header: Sequence[str], rows: Iterable[Row]) -> tuple[int, float, float]:
+    """Write rows in order of time, with times from the first one on, to a CSV file. Returns (rows, first
+    time, last time); writes no file if there are no rows. Memory does not grow with their number."""
+    with ExitStack() as stack, reading(out, "file"):
+        runs: list[Iterator[Row]] = []
+        part: list[Row] = []
+        for row in rows:
+            part.append(row)
+            if len(part) == SORTED_ROWS_MAX:
+                runs.append(_stored_run(stack, sorted(part)))
+                part = []
+        part.sort()
+        if not part and not runs:
+            return 0, 0.0, 0.0
+        count, first_s, last_s = 0, 0.0, 0.0
+        with atomic_output_file(out) as file:
+            file.write((",".join(header) + "\n").encode())
+            for time_s, cells in heapq.merge(*runs, part):
+                first_s = time_s if not count else first_s
+                count, last_s = count + 1, time_s
+                if time_s - first_s > DURATION_S_MAX:
+                    raise InvalidInput("its times span more than 100 years; must be at most that")
+                file.write((",".join([f"{time_s - first_s:.16g}", *cells]) + "\n").encode())
+        return count, first_s, last_s
+
+
+def _stored_run(stack: ExitStack, rows: Sequence[Row]) -> Iterator[Row]:
+    file: IO[str] = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", newline=""))  # noqa: SIM115 -- the stack closes it
+    csv.writer(file).writerows([repr(time_s), *cells] for time_s, cells in rows)
+    file.seek(0)
+    return ((float(cells[0]), tuple(cells[1:])) for cells in csv.reader(file))

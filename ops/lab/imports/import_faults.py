@@ -1,0 +1,188 @@
+"""Import failure records as faults that the lab plays: nodes of LANL, and drives of Backblaze."""
+
+import csv
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ops.lab.imports.import_common import (
+    ImportCounts,
+    Row,
+    reading,
+    seconds_since_1970,
+    time_zone,
+    write_sorted,
+)
+from ops.report.safe_text import quoted
+from schemas.config.pods import PodConfig, SuperpodConfig
+from shared.basics.errors import InvalidInput, NotFound
+from shared.models.fabric_plants import plant_of
+from shared.models.faults.fault_kinds import FAULTS
+
+if TYPE_CHECKING:
+    from schemas.names import FaultKind
+
+S_PER_DAY = 86_400
+HEADER = ("begin_s", "kind", "target", "for_s")
+LANL_DATE = "%m/%d/%Y %H:%M"
+LANL_CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
+OUTSIDE = "of a part beyond the pod"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultImport:
+    """Options of an import: the kind of fault that each record becomes, in a pod with this number of cubes.
+    Of LANL only records of this `system` and these causes, if they are given."""
+
+    format: str
+    kind: "FaultKind" = "host"
+    cubes: int = 64
+    time_zone: str | None = None
+    system: str | None = None
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FaultImportReport:
+    """What an import read, wrote and left out. `start` is the date of `begin_s` 0."""
+
+    format: str
+    records: int
+    written: int
+    dropped: dict[str, int]
+    span_days: float
+    start: str
+
+
+def import_faults(
+    source: Path, out: Path, options: FaultImport, on_records: Callable[[int], None] | None = None
+) -> FaultImportReport:
+    """Convert failure records. InvalidInput if the file does not have the format, if an option does not fit
+    the format, or if no record is left."""
+    is_lanl = options.format == "lanl"
+    if not is_lanl and (options.system is not None or options.causes):
+        raise InvalidInput("--system and --cause: are for --format lanl; leave them out")
+    for cause in options.causes:
+        if cause.lower() not in [word.lower() for word in LANL_CAUSES]:
+            raise InvalidInput(
+                f"--cause: {quoted(cause)} is not allowed; must be one of {', '.join(LANL_CAUSES)}"
+            )
+    zone = time_zone(options.time_zone, options.format)
+    counts = ImportCounts()
+    plant = plant_of("superpod", SuperpodConfig(pod=PodConfig(cubes=options.cubes)).hardware)
+    word = FAULTS[options.kind].strikes
+    parts = plant.population(word)
+    if not parts:
+        raise InvalidInput(f"--kind {options.kind}: strikes no part of a superpod; must be like host or link")
+
+    def rows() -> Iterator[Row]:
+        read = _lanl if is_lanl else _backblaze
+        for begin_s, number, for_s in read(source, options, zone, counts):
+            if on_records is not None:
+                on_records(counts.read)
+            if not 0 <= number < parts:
+                counts.drop(OUTSIDE)
+                continue
+            target = plant.part(word, number, "pod-0").name.partition("/")[2]
+            yield begin_s, (options.kind, target, "" if for_s is None else f"{for_s:.16g}")
+
+    written, first_s, last_s = write_sorted(out, HEADER, rows())
+    if not written:
+        why = ", ".join(f"{count:,} {reason}" for reason, count in counts.dropped.items())
+        raise InvalidInput(
+            f"failures {source}: none of its {counts.read:,} records can be used{f': {why}' if why else ''}"
+        )
+    start = dt.datetime.fromtimestamp(first_s, dt.UTC).isoformat()
+    span_days = round((last_s - first_s) / S_PER_DAY, 3)
+    return FaultImportReport(options.format, counts.read, written, dict(counts.dropped), span_days, start)
+
+
+Record = tuple[float, int, float | None]
+"""(begin in seconds since 1970, number of the part, length in seconds or None)."""
+
+
+def _lanl(path: Path, options: FaultImport, zone: dt.tzinfo | None, counts: ImportCounts) -> Iterator[Record]:
+    """LA-UR-05-7318: node outages. The number of a part is that of the node, `nodenumz`."""
+    wanted = {cause.lower() for cause in options.causes}
+    with reading(path, "failures"), path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        names = _lanl_header(path, reader)
+        for texts in reader:
+            if not any(text.strip() for text in texts):
+                continue
+            counts.read += 1
+            cells = dict(zip(names, (text.strip() for text in texts), strict=False))
+            where = f"failures {path}, line {reader.line_num}"
+            if options.system is not None and cells.get("system") != options.system:
+                counts.drop("of another system")
+                continue
+            if wanted and not any(cells.get(cause) for cause in wanted):
+                counts.drop("of another cause")
+                continue
+            begin, end = cells.get("prob started", ""), cells.get("prob fixed", "")
+            if not begin or not end:
+                counts.drop("no start or no end")
+                continue
+            try:
+                begin_s, end_s = (
+                    seconds_since_1970(dt.datetime.strptime(text, LANL_DATE), zone)  # noqa: DTZ007 -- with the zone
+                    for text in (begin, end)
+                )
+                number = int(cells["nodenumz"])
+            except (ValueError, KeyError) as error:
+                raise InvalidInput(
+                    f"{where}: {error}; must have Prob Started and Prob Fixed such as 6/21/2005 10:54, and a "
+                    "whole number nodenumz"
+                ) from None
+            if end_s <= begin_s:
+                counts.drop("lasted 0 s or less")
+                continue
+            yield begin_s, number, end_s - begin_s
+
+
+def _lanl_header(path: Path, reader: Iterator[Sequence[str]]) -> list[str]:
+    """The columns of a file, which may have a title above them. Units in parentheses are left out."""
+    for _ in range(2):
+        names = [name.partition("(")[0].strip().lower() for name in next(reader, [])]
+        if {"prob started", "prob fixed", "nodenumz"} <= {*names}:
+            return names
+    raise InvalidInput(
+        f"failures {path}, line 1: must have the columns System, nodenumz, Prob Started and Prob Fixed"
+    )
+
+
+def _backblaze(
+    path: Path, options: FaultImport, zone: dt.tzinfo | None, counts: ImportCounts
+) -> Iterator[Record]:
+    """Drive Stats: one file a day, or a folder of them. A drive that failed on a day is a fault at its begin,
+    of the parts in turn, in order of date and of the file. It lasts until it is repaired."""
+    files = sorted(path.glob("*.csv")) if path.is_dir() else [path]
+    if not files:
+        raise NotFound(f"failures {path}: no CSV file in this folder")
+    plant = plant_of("superpod", SuperpodConfig(pod=PodConfig(cubes=options.cubes)).hardware)
+    parts, failed = plant.population(FAULTS[options.kind].strikes), 0
+    for file in files:
+        with reading(file, "failures"), file.open(encoding="utf-8-sig", newline="") as lines:
+            reader = csv.reader(lines)
+            names = next(reader, [])
+            missing = next((name for name in ("date", "failure") if name not in names), None)
+            if missing is not None:
+                raise InvalidInput(
+                    f"failures {file}, line 1: column {missing} is missing; must have date and failure"
+                )
+            date, failure = names.index("date"), names.index("failure")
+            for cells in reader:
+                counts.read += 1
+                if len(cells) <= max(date, failure) or cells[failure] not in ("0", "1"):
+                    raise InvalidInput(f"failures {file}, line {reader.line_num}: failure must be 0 or 1")
+                if cells[failure] == "0":
+                    counts.drop("drive works")
+                    continue
+                try:
+                    begin_s = seconds_since_1970(dt.datetime.fromisoformat(cells[date]), zone)
+                except ValueError as error:
+                    raise InvalidInput(f"failures {file}, line {reader.line_num}: date: {error}") from None
+                yield begin_s, failed % parts, None
+                failed += 1

@@ -1,0 +1,277 @@
+"""Formats of public job traces. docs/reference/recorded-inputs.md states the source of each layout."""
+
+import csv
+import datetime as dt
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ops.lab.imports.import_common import ImportCounts, reading, seconds_since_1970
+from ops.report.safe_text import quoted
+from shared.basics.errors import InvalidInput
+
+CHUNK_CHARS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedJob:
+    """A job of a trace: its submission in seconds (since 1970, or since any time that all jobs share), its
+    run time, and the GPUs or processors that it used. `group` is its virtual cluster, group or partition."""
+
+    submit_s: float
+    duration_s: float
+    gpus: float
+    user: str
+    group: str
+    estimate_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """What a format needs to know: the zone of its times, and the table of jobs of PAI."""
+
+    zone: dt.tzinfo | None = None
+    jobs_table: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFormat:
+    """A format: its reader, whether its times lack a zone, and whether they count from 1970."""
+
+    read: Callable[[Path, TraceOptions, ImportCounts], Iterator[ImportedJob]]
+    needs_zone: bool
+    has_dates: bool
+    meaning: str
+
+
+NO_GPU = "used no GPU"
+NO_TIME = "no start or no end"
+NO_LENGTH = "ran for 0 s or less"
+NO_NUMBER = "a number is missing"
+
+
+# --- Philly: JSON -------------------------------------------------------------------------------------------
+
+
+def read_philly(path: Path, options: TraceOptions, counts: ImportCounts) -> Iterator[ImportedJob]:
+    """`cluster_job_log`: a JSON list of jobs, each with its attempts. The run time is the sum of all attempts
+    with a start and an end; the GPUs are those of the attempt with the most."""
+    for job in _json_items(path):
+        counts.read += 1
+        if not isinstance(job, dict):
+            raise InvalidInput(f"trace {path}, job {counts.read}: is not an object with attempts")
+        try:
+            attempts = job["attempts"]
+            submit_s = _date_s(job["submitted_time"], options.zone)
+            spans = [
+                _date_s(one["end_time"], options.zone) - _date_s(one["start_time"], options.zone)
+                for one in attempts
+                if _is_date(one.get("start_time")) and _is_date(one.get("end_time"))
+            ]
+            gpus = max((sum(len(host["gpus"]) for host in one["detail"]) for one in attempts), default=0)
+            user, group = str(job["user"]), str(job["vc"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidInput(
+                f"trace {path}, job {counts.read}: {quoted(str(error))} is not as in cluster_job_log"
+            ) from None
+        if not spans:
+            counts.drop(NO_TIME)
+        else:
+            yield from _usable(counts, ImportedJob(submit_s, sum(spans), gpus, user, group))
+
+
+def _is_date(value: object) -> bool:
+    """Philly writes null, and "None" for an attempt whose time was not recorded."""
+    return isinstance(value, str) and value not in ("", "None")
+
+
+def _date_s(text: str, zone: dt.tzinfo | None) -> float:
+    return seconds_since_1970(dt.datetime.fromisoformat(text), zone)
+
+
+def _json_items(path: Path) -> Iterator[Any]:
+    """The items of a JSON list, one by one."""
+    decoder = json.JSONDecoder()
+    with reading(path, "trace"), path.open(encoding="utf-8-sig") as file:
+        text, started = file.read(CHUNK_CHARS), False
+        while True:
+            text = text.lstrip(" \t\r\n" + ("," if started else ""))
+            if text and not started:
+                if text[0] != "[":
+                    raise InvalidInput(f"trace {path}: is not a JSON list of jobs")
+                text, started = text[1:], True
+                continue
+            if text.startswith("]"):
+                return
+            try:
+                item, end = decoder.raw_decode(text)
+            except json.JSONDecodeError as error:
+                more = file.read(CHUNK_CHARS)
+                if not more:
+                    raise InvalidInput(f"trace {path}: not JSON: {error.msg}") from None
+                text += more
+                continue
+            yield item
+            text = text[end:]
+
+
+# --- tables -------------------------------------------------------------------------------------------------
+
+
+def read_slurm_table(path: Path, options: TraceOptions, counts: ImportCounts) -> Iterator[ImportedJob]:
+    """`cluster_log.csv` of Helios, and `trace_seren.csv` and `trace_kalos.csv` of Acme. The run time is the
+    end less the start; the column duration of Kalos includes the time in the queue."""
+    needed = ("user", "gpu_num", "submit_time", "start_time", "end_time")
+    for where, cells in _table(path, needed):
+        counts.read += 1
+        gpus = _number(cells["gpu_num"])
+        if gpus is None or gpus <= 0:
+            counts.drop(NO_GPU)
+            continue
+        if not all(map(_is_time, (cells["start_time"], cells["end_time"]))):
+            counts.drop(NO_TIME)
+            continue
+        try:
+            submit_s, start_s, end_s = (
+                _date_s(cells[name], options.zone) for name in ("submit_time", "start_time", "end_time")
+            )
+        except ValueError as error:
+            raise InvalidInput(f"{where}: {error}; must be dates such as 2020-06-09 18:41:01") from None
+        group = cells.get("vc") or cells.get("type") or "-"
+        yield from _usable(counts, ImportedJob(submit_s, end_s - start_s, gpus, cells["user"], group))
+
+
+def _is_time(text: str) -> bool:
+    return text not in ("", "None", "Unknown", "NaT", "nan")
+
+
+PAI_TASK = (
+    *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),
+    *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
+)
+PAI_JOB = ("job_name", "inst_id", "user", "status", "start_time", "end_time")
+
+
+def read_pai(path: Path, options: TraceOptions, counts: ImportCounts) -> Iterator[ImportedJob]:
+    """`pai_task_table.csv`: each task with GPUs is a job of its own. Its GPUs are its instances times
+    `plan_gpu`, which is in percent. With the table of jobs, it has the job's user and submission."""
+    jobs = {}
+    if options.jobs_table is not None:
+        for _, cells in _table(options.jobs_table, PAI_JOB, PAI_JOB):
+            jobs[cells["job_name"]] = cells["user"], _number(cells["start_time"])
+    for _, cells in _table(path, PAI_TASK, PAI_TASK):
+        counts.read += 1
+        percent, instances = _number(cells["plan_gpu"]), _number(cells["inst_num"])
+        start_s, end_s = _number(cells["start_time"]), _number(cells["end_time"])
+        if not percent:
+            counts.drop(NO_GPU)
+        elif start_s is None or end_s is None:
+            counts.drop(NO_TIME)
+        elif instances is None:
+            counts.drop(NO_NUMBER)
+        else:
+            user, submit_s = jobs.get(cells["job_name"], ("unknown", start_s))
+            submit_s = start_s if submit_s is None or submit_s > start_s else submit_s
+            gpus = instances * percent / 100.0
+            group = cells["gpu_type"] or "-"
+            yield from _usable(counts, ImportedJob(submit_s, end_s - start_s, gpus, user, group))
+
+
+def _table(
+    path: Path, needed: Sequence[str], header: Sequence[str] | None = None
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """(place in errors, cells by column) of each row. A file without a header has the columns `header`."""
+    with reading(path, "trace"), path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        first = [name.strip() for name in next(reader, [])]
+        has_header = header is None or first[:1] == [header[0]]
+        names = first if has_header or header is None else list(header)
+        missing = [name for name in needed if name not in names]
+        if missing or (not has_header and len(first) != len(names)):
+            found = missing[0] if missing else f"{len(first)} columns instead of {len(names)}"
+            raise InvalidInput(
+                f"trace {path}, line 1: column {found} is not there; must have {','.join(needed)}"
+                if missing
+                else f"trace {path}, line 1: has {found}; must have {','.join(names)}"
+            )
+        if not has_header:
+            yield f"trace {path}, line 1", dict(zip(names, first, strict=True))
+        for texts in reader:
+            if not texts:
+                continue
+            where = f"trace {path}, line {reader.line_num}"
+            if len(texts) != len(names):
+                raise InvalidInput(f"{where}: has {len(texts)} cells; must have {len(names)}")
+            yield where, {name: text.strip() for name, text in zip(names, texts, strict=True)}
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if abs(value) < 1e15 else None  # also not NaN
+
+
+# --- the Standard Workload Format ---------------------------------------------------------------------------
+
+SWF_FIELDS = 18
+SUBMIT, RUN, ALLOCATED, REQUESTED, ESTIMATE, USER, GROUP = 1, 3, 4, 7, 8, 11, 12
+UNIX_START = "UnixStartTime:"
+
+
+def read_swf(path: Path, _options: TraceOptions, counts: ImportCounts) -> Iterator[ImportedJob]:
+    """A log of the Parallel Workloads Archive. -1 is a missing value. A job has the processors that it was
+    given, or those that it requested; the requested time is its estimate."""
+    start_s = 0.0
+    with reading(path, "trace"), path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            if line.startswith(";"):
+                if UNIX_START in line:
+                    start_s = _number(line.split(UNIX_START, 1)[1].strip()) or 0.0
+                continue
+            words = line.split()
+            if not words:
+                continue
+            counts.read += 1
+            values = [_number(word) for word in words]
+            if len(words) != SWF_FIELDS or None in values:
+                raise InvalidInput(
+                    f"trace {path}, line {number}: must have {SWF_FIELDS} numbers, and has {len(words)} words"
+                )
+            fields = [value for value in values if value is not None]
+            processors = fields[ALLOCATED] if fields[ALLOCATED] > 0 else fields[REQUESTED]
+            if fields[RUN] < 0 or fields[SUBMIT] < 0:
+                counts.drop(NO_TIME)
+                continue
+            estimate_s = fields[ESTIMATE] if fields[ESTIMATE] > 0 else None
+            job = ImportedJob(
+                start_s + fields[SUBMIT],
+                fields[RUN],
+                processors,
+                f"user-{fields[USER]:.0f}",
+                f"group-{fields[GROUP]:.0f}",
+                estimate_s,
+            )
+            yield from _usable(counts, job)
+
+
+def _usable(counts: ImportCounts, job: ImportedJob) -> Iterator[ImportedJob]:
+    """The job, if it used GPUs for some time."""
+    if job.gpus <= 0:
+        counts.drop(NO_GPU)
+    elif job.duration_s <= 0:
+        counts.drop(NO_LENGTH)
+    else:
+        yield job
+
+
+FORMATS: Mapping[str, TraceFormat] = {
+    "philly": TraceFormat(read_philly, True, True, "cluster_job_log of Microsoft Philly (JSON)"),
+    "helios": TraceFormat(read_slurm_table, True, True, "cluster_log.csv of SenseTime Helios"),
+    "acme": TraceFormat(read_slurm_table, False, True, "trace_seren.csv or trace_kalos.csv of Acme"),
+    "pai": TraceFormat(read_pai, False, False, "pai_task_table.csv of Alibaba PAI 2020"),
+    "swf": TraceFormat(read_swf, False, True, "a log in the Standard Workload Format"),
+}
