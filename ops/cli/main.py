@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import os
+import re
 import sys
 from collections.abc import MutableMapping
 from typing import Annotated, Any, NoReturn, TextIO
@@ -247,13 +248,35 @@ def _close(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
+_QUOTED = re.compile(r"(\S+) is not (?:a valid integer|in the range)")
+"""click's sentences about whole numbers, which start with the value."""
+
+
 def _usage(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx else "lightwave"
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         sentence = f"{path.removeprefix('lightwave ')} needs a command"
     else:
-        sentence = " ".join(error.format_message().split()).rstrip(".")
+        sentence = " ".join((_number_problem(error) or error.format_message()).split()).rstrip(".")
     return f"{sentence}{'' if sentence.endswith('?') else ';'} see `{path} --help`"
+
+
+def _number_problem(error: click.UsageError) -> str | None:
+    """The sentence about a value of an option for numbers; None for other errors. click's own names its
+    types."""
+    if not isinstance(error, click.BadParameter) or error.param is None:
+        return None
+    kind, value = error.param.type, _QUOTED.match(error.message)
+    if not isinstance(kind, click.types.IntParamType) or value is None:
+        return None
+    bounds = "a whole number"
+    if isinstance(kind, click.IntRange):
+        if kind.min is not None and kind.max is not None:
+            bounds += f" from {kind.min:,} to {kind.max:,}"
+        elif kind.min is not None:
+            bounds += f" of at least {kind.min:,}"
+    option = "/".join(error.param.opts)
+    return f"{option} {value[1]}: is not allowed; must be {bounds}"
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

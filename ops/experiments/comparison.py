@@ -13,6 +13,7 @@ from ops.experiments.results import VariantDifference, variant_difference, with_
 from ops.experiments.schema import Experiment
 from ops.experiments.variants import Variant, value_text, variants_of
 from ops.report.intervals import ReportFields, interval_json
+from ops.report.safe_text import quoted
 from ops.sites.yaml_reader import read_yaml_lines
 from services.totals.measures import MEASURES
 from shared.basics.errors import InvalidInput, NotFound
@@ -121,7 +122,7 @@ def compare(first: StoredExperiment, second: StoredExperiment) -> ExperimentComp
 def compare_within(results: StoredExperiment, against: Sequence[str]) -> ExperimentComparison:
     """All variants of one folder against the one that has these `NAME=VALUE`. InvalidInput unless there is
     exactly one."""
-    wanted = [word.partition("=")[::2] for word in against]
+    wanted = [_name_and_value(word) for text in against for word in text.split(", ")]
     found = [
         variant
         for variant in results.variants
@@ -136,6 +137,14 @@ def compare_within(results: StoredExperiment, against: Sequence[str]) -> Experim
         raise InvalidInput(f"--against {' '.join(against)}: {said} {(found or results.variants)[0].words}")
     pairs = [(found[0], variant) for variant in results.variants if variant != found[0]]
     return ExperimentComparison(_contrasts(results, results, pairs, results.experiment.measure), {}, ())
+
+
+def _name_and_value(word: str) -> tuple[str, str]:
+    """`repairs.technicians=1`, or `repairs.technicians 1` as tables print it."""
+    name, _, value = word.partition("=" if "=" in word else " ")
+    if not name or not value:
+        raise InvalidInput(f"--against {quoted(word)}: must be NAME=VALUE, such as repairs.technicians=2")
+    return name.strip(), value.strip()
 
 
 def _contrasts(

@@ -16,6 +16,12 @@ def display_unit(measure: str, *, difference: bool) -> tuple[float, str]:
     return 100.0, " points" if difference else " %"
 
 
+def figure_text(interval: Interval, measure: str, *, difference: bool = False) -> str:
+    """A figure and its bounds with its unit."""
+    text, unit = interval_text(interval, measure, difference=difference), MEASURES[measure].unit
+    return text if unit == "share" else f"{text} {unit}"
+
+
 def interval_text(interval: Interval, measure: str, *, difference: bool = False) -> str:
     """A figure and its bounds, to the digits that they tell."""
     factor, unit = display_unit(measure, difference=difference)
@@ -28,6 +34,10 @@ def interval_text(interval: Interval, measure: str, *, difference: bool = False)
     digits = digits if half else 4
     value = round(value, digits) + 0.0  # no minus before nothing
     low, high = factor * interval.low, factor * interval.high
+    if not difference and (low < 0.0 <= value or (unit and high > factor)):
+        # A share is 0 to 100 %, and nothing that is measured is negative.
+        low, high = max(low, 0.0), min(high, factor) if unit else high
+        return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f}){unit}"
     if abs(high + low - 2.0 * factor * interval.value) > SKEW_MIN * half:
         return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f}){unit}"
     return f"{value:.{digits}f} ± {half:.{digits}f}{unit}"

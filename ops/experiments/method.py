@@ -72,7 +72,10 @@ class Method:
     @property
     def sentence(self) -> str:
         """As people read it."""
-        rest = "".join(f"; not {name}: {why}" for name, why in self.rejected.items())
+        names: dict[str, list[str]] = {}
+        for name, why in self.rejected.items():
+            names.setdefault(why, []).append(name)
+        rest = "".join(f"; not {' or '.join(those)}: {why}" for why, those in names.items())
         return f"answered by {METHOD_TEXT[self.name]}, {self.why}{rest}"
 
 
@@ -143,7 +146,7 @@ def _unknown_parameter(config: Any) -> str | None:
             name = f"{section}.{field}"
             if name in MUST_BE_ZERO:
                 if value:
-                    return f"{name} {value:g} is not 0: {MUST_BE_ZERO[name]}"
+                    return f"{name} {value:g} is not 0: {MUST_BE_ZERO[name]} (set it to 0 to use this method)"
             elif name not in KERNEL_PARAMETERS | IRRELEVANT_PARAMETERS and value != getattr(before, field):
                 return f"{name} {value} is not its default, {getattr(before, field)}: not known there"
     return None

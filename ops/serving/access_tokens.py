@@ -17,7 +17,11 @@ def known_tokens(token: str | None, tokens: Path | None) -> Tokens:
     """The tokens of a gateway, one of an administrator and those of a file; InvalidInput names the line that
     is none, and never the token in it. Of a token that stands in the file, too, the file says whose it is: it
     is what this shell's commands, as clients of the twin, bring."""
+    if token is not None and not token:
+        raise InvalidInput("--token, LIGHTWAVE_TOKEN_FILE: is empty; must have 16 to 512 characters")
     named = [*_lines(tokens)] if tokens is not None else []
+    if tokens is not None and not named:
+        raise InvalidInput(f"tokens file {tokens}: names nobody; must have one or more lines NAME ROLE TOKEN")
     one = (
         [(token, Caller(SINGLE_TOKEN_NAME, Role.ADMINISTRATOR))] if token and token not in dict(named) else []
     )

@@ -119,6 +119,11 @@ def config_from_pairs(
             raise InvalidInput(f"--set {shown}: {_unknown(kind, name, known)}")
         if name in given:
             raise InvalidInput(f"--set {name}: given twice; leave one of them out")
+        if "@" in text:
+            raise InvalidInput(
+                f"--set {quoted(pair)}: only `lab run` and experiments change a parameter at a time; for a "
+                "twin use `lightwave set` then"
+            )
         if _is_list(known[name]):
             raise InvalidInput(
                 f"--set {name}: takes {allowed_text(known[name])}, which --set cannot express; write a site "

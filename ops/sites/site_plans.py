@@ -84,6 +84,8 @@ def single_fabric_sites(
 ) -> tuple[SitePlan, ...]:
     """`count` independent fabrics of a kind, each in a site with the name of the fabric."""
     values = None if calibration is None else calibration_values(calibration, kind)
+    if values is not None and not values:
+        raise InvalidInput(f"--calibration {calibration}: has no parameter of a {kind}; leave it out")
     config = config_from_pairs(kind, list(pairs), seed=seed, calibrated=values)
     if trace is not None:
         config = config_from_pairs(kind, list(pairs), seed=seed, trace=trace(config), calibrated=values)

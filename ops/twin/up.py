@@ -103,9 +103,25 @@ def run_up(options: UpOptions) -> None:
         if options.fresh:
             _erase(folder, options.redis)
         identity = folder.open_or_create(options.requested, new)
+        if new is not None and _is_simple_world(options.requested):
+            log.info(
+                "hardware fails and is repaired as simply as the papers assume: constant rates, technicians "
+                "round the clock; `--calibration field` of a new twin is closer to real fleets"
+            )
         url = f"http://{options.host}:{listener.getsockname()[1]}"
         with _embedded_server_errors(folder, options):
             EmbeddedTwinProcess(folder, identity, options, stack).serve(listener, url, tokens)
+
+
+def _is_simple_world(requested: NewTwinOptions) -> bool:
+    """Whether a new twin of pods has the default failures and repairs."""
+    names = [pair.partition("=")[0].strip() for pair in requested.pairs]
+    return (
+        requested.calibration is None
+        and not requested.site_files
+        and requested.kind in (None, "superpod", "static-pod")
+        and not any(name.startswith(("failures.", "repairs.")) for name in names)
+    )
 
 
 def _listen(options: UpOptions, folder: DataFolder) -> socket.socket:

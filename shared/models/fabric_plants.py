@@ -173,7 +173,12 @@ def check_mix(mix: str, cubes: int) -> None:
 
 def check_trace(config: AnyPodConfig) -> None:
     """InvalidInput, with the first wrong row, unless an empty fabric can run every slice of its recorded
-    trace."""
+    trace, and the trace has one."""
+    if config.trace is not None and not config.trace:
+        raise InvalidInput(
+            "trace: is empty; must have one or more requests; for a pod without requests, leave it out and "
+            "set workload.enabled to false"
+        )
     cubes, fit = config.pod.cubes, set[tuple[Shape, bool]]()
     for n, row in enumerate(config.trace or ()):
         if (row.shape, row.twisted) in fit:

@@ -253,16 +253,29 @@ def show_document(file: Document) -> None:
         raise InvalidInput(f"{file}: {error}") from None
 
 
-@app.command("new", epilog=examples("experiment new mine.yaml", "experiment new spares.yaml"))
+@app.command("new", epilog=examples("experiment new mine.yaml", "experiment new mine.yaml --from hazards"))
 def new(
     file: Annotated[Path, typer.Argument(click_type=FILE, metavar="FILE", help="the file to write")],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help="copy a predefined experiment (`experiment list`), or a file [default: a short example]",
+        ),
+    ] = None,
 ) -> None:
     """Write a template of an experiment's document."""
     from ops.experiments.library import TEMPLATE
+    from ops.sites.yaml_reader import read_text_file
 
     try:
+        text = TEMPLATE if source is None else read_text_file(_path(source))
+    except InvalidInput as error:
+        raise InvalidInput(f"--from {source}: {error}") from None
+    try:
         with file.open("x", encoding="utf-8") as fresh:
-            fresh.write(TEMPLATE)
+            fresh.write(text)
     except FileExistsError:
         raise InvalidInput(f"{file}: already exists; choose another name") from None
     echo(f"written to {file}; `lightwave experiment run {file}` runs it", to_stderr=True)
@@ -374,18 +387,16 @@ def _show(results: "Results", folder: Path, command: str, html: Path | None, out
 
 
 def _comparison_text(found: "ExperimentComparison") -> str:
-    from ops.experiments.interval_text import interval_text
+    from ops.experiments.interval_text import figure_text
     from ops.experiments.result_text import difference_note
-    from services.totals.measures import MEASURES
 
     rows = [
         [
             one.compared.variant.words,
             one.compared.measure,
-            interval_text(one.first, one.compared.measure),
-            interval_text(one.second, one.compared.measure),
-            interval_text(one.compared.interval, one.compared.measure, difference=True),
-            MEASURES[one.compared.measure].unit,
+            figure_text(one.first, one.compared.measure),
+            figure_text(one.second, one.compared.measure),
+            figure_text(one.compared.interval, one.compared.measure, difference=True),
             one.compared.interval.runs,
             difference_note(one.compared) + (f"; {one.left_out} runs left out" if one.left_out else ""),
         ]
@@ -393,34 +404,32 @@ def _comparison_text(found: "ExperimentComparison") -> str:
     ]
     lines = [f"{name}: {before} there, {after} here" for name, (before, after) in found.differs.items()]
     lines += [f"only one has {variant.words}" for variant in found.alone]
-    table = text_table(("VARIANT", "MEASURE", "FIRST", "SECOND", "DIFFERENCE", "UNIT", "RUNS", "NOTE"), rows)
+    table = text_table(("VARIANT", "MEASURE", "FIRST", "SECOND", "DIFFERENCE", "RUNS", "NOTE"), rows)
     return "\n".join([*lines, *([""] if lines else []), table])
 
 
 def _results_text(results: "Results", command: str) -> str:
-    from ops.experiments.interval_text import interval_text
+    from ops.experiments.interval_text import figure_text
     from ops.experiments.result_text import answer_text, difference_note, estimate_note
-    from services.totals.measures import MEASURES
 
     rows = [
         [
             one.variant.words,
             one.measure,
-            interval_text(one.interval, one.measure),
-            MEASURES[one.measure].unit,
+            figure_text(one.interval, one.measure),
             one.interval.runs,
             estimate_note(one),
         ]
         for one in results.figures
     ]
     lines = [results.planned.experiment.question, answer_text(results), results.planned.method.sentence, ""]
-    lines.append(text_table(("VARIANT", "MEASURE", "FIGURE", "UNIT", "RUNS", "NOTE"), rows))
+    lines.append(text_table(("VARIANT", "MEASURE", "FIGURE", "RUNS", "NOTE"), rows))
     if results.compared:
         rows = [
             [
                 one.variant.words,
                 one.measure,
-                interval_text(one.interval, one.measure, difference=True),
+                figure_text(one.interval, one.measure, difference=True),
                 difference_note(one),
             ]
             for one in results.compared

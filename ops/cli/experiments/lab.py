@@ -366,6 +366,8 @@ def lab_config(
     """
     from dataclasses import asdict
 
+    if calibration is not None and kind is not None:
+        raise click.UsageError("--kind: cannot be combined with --calibration, which is for all kinds")
     if calibration is not None:
         _show_calibration(calibration, output)
         return

@@ -123,7 +123,7 @@ def up(
         host=host,
         port=port if port is not None else PORT if fork is None else 0,
         redis=redis,
-        token=token or token_from_environment(),
-        tokens=tokens or tokens_file_from_environment(),
+        token=token_from_environment() if token is None else token,
+        tokens=tokens_file_from_environment() if tokens is None else tokens,
     )
     run_up(options)

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from ops.experiments.comparison import _name_and_value
 from ops.experiments.dataset import identity_of
+from ops.experiments.interval_text import figure_text
 from ops.experiments.loader import parse_experiment, plan_experiment, quick_version, read_experiment
 from ops.experiments.sweep import SweepRun, plan_of
 from ops.lab import workload_trace
 from ops.lab.run_inputs import RunInputs, timed_requests
 from schemas.config.pods import SuperpodConfig
 from shared.basics.errors import InvalidInput, LightwaveError
+from shared.models.statistics.means import Interval
 
 FABRIC = "{days: 2, warm_up_days: 1, set: {pod.cubes: 4}, %s}"
 
@@ -123,3 +126,31 @@ def test_what_is_wrong_with_recorded_inputs(tmp_path: Path, inputs: str, sentenc
         read_experiment(path)
     if isinstance(caught.value, InvalidInput):
         assert str(caught.value).startswith(f"{path}: line ")
+
+
+@pytest.mark.parametrize("text", ["repairs.technicians=1", "repairs.technicians 1"])
+def test_a_variant_is_named_as_tables_print_it(text: str) -> None:
+    assert _name_and_value(text) == ("repairs.technicians", "1")
+
+
+@pytest.mark.parametrize("text", ["", "repairs.technicians", "=1", "repairs.technicians="])
+def test_a_variant_has_a_name_and_a_value(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"must be NAME=VALUE, such as repairs\.technicians=2"):
+        _name_and_value(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "measure", "sentence"),
+    [
+        (0.87, 0.37, "goodput", "87 (50 to 100) %"),
+        (0.2, 0.37, "goodput", "20 (0 to 57) %"),
+        (0.5, 0.9, "goodput", "50 (0 to 100) %"),
+        (0.5, 0.1, "goodput", "50.0 ± 10.0 %"),
+        (30.0, 90.0, "queue_h_p95", "30 (0 to 120) hours"),
+        (30.0, 9.0, "queue_h_p95", "30.0 ± 9.0 hours"),
+    ],
+)
+def test_no_figure_has_bounds_that_are_impossible(
+    value: float, half: float, measure: str, sentence: str
+) -> None:
+    assert figure_text(Interval(value, value - half, value + half, 0.95, 2, 1.0), measure) == sentence
