@@ -269,6 +269,7 @@ OWN_FOLDERS = ("shared/", "services/", "ops/experiments/", "ops/live/", "ops/ser
 """Code that opens files by itself in folders of a twin, a backup or an experiment."""
 OPENS_NAMED = {
     "ops/experiments/library/__init__.py": "a file of the package",
+    "ops/experiments/recorded_inputs.py": "a file that a document names",
     "ops/live/settings.py": "a file that a variable names",
     "ops/live/supervisor.py": "a file that an option names",
     "ops/twin/backups/backup_files.py": "a new file, for which O_EXCL refuses links",

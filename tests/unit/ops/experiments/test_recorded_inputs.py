@@ -117,7 +117,7 @@ def test_results_belong_to_the_content_of_the_files(tmp_path: Path) -> None:
         ("trace: trace.csv, site: x.yaml", "fabric.trace: must not be given together with site"),
         ("trace: trace.csv, kind: dcn", "a dcn has no slices to request"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_with_recorded_inputs(tmp_path: Path, inputs: str, sentence: str) -> None:
     path = document(tmp_path, inputs)
     if "kind: dcn" in inputs:

@@ -75,7 +75,7 @@ def test_faults_after_the_end_are_counted_and_reported(tmp_path: Path) -> None:
         (("ocs,pod-0/ocs-1,0",), "line 2: 1 cells too few"),
         (("ocs,pod-0/ocs-1,1680000000,5",), "1 of 1 rows are not played: they begin after"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_with_a_file_of_faults(tmp_path: Path, rows: Sequence[str], sentence: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)) as caught:
         timed_requests(faults(tmp_path, *rows), PODS, 1.0)

@@ -43,7 +43,7 @@ def write(path: Path, rows: Sequence[str], header: str = HEADER) -> Path:
         (f"{HEADER},owner\n0,60,64,A b\n", "line 2: owner 'A b' is not allowed; must be 1 to 67 lowercase"),
         (f"{HEADER}\n1_0,60,64\n", "line 2: submit_s '1_0' is not allowed; must be seconds from 0"),
     ],
-)  # fmt: skip
+)
 def test_a_trace_that_plays_nothing_is_refused(tmp_path: Path, content: str, sentence: str) -> None:
     path = tmp_path / "trace.csv"
     path.write_text(content)
