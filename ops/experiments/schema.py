@@ -115,10 +115,10 @@ class Vary(ExperimentPart):
 
 
 def _grid(value: Any) -> Any:
-    """`{name: [1, 2]}` for `{grid: {name: [1, 2]}}`. ValueError where nothing varies: stored documents have
-    all fields, and only there may all be empty."""
-    if isinstance(value, dict) and value.keys() != {*METHODS} and not any(value.values()):
-        raise ValueError("grid: nothing varies; give parameters with their values, or leave vary out")
+    """`{name: [1, 2]}` for `{grid: {name: [1, 2]}}`. ValueError for one way of varying without any
+    value; stored documents have all three ways."""
+    if isinstance(value, dict) and len(value) == 1 and not any(value.values()):
+        raise ValueError(f"{next(iter(value))}: is empty; must have values, or leave vary out")
     return {"grid": value} if isinstance(value, dict) and value and not value.keys() & {*METHODS} else value
 
 

@@ -1,5 +1,6 @@
 """`lightwave lab import-trace` and `import-faults`: public traces and failure records for the lab."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -133,7 +134,7 @@ def _show(report: dict[str, Any], output: Any, out: Path) -> None:
     )
 
 
-IMPORTS = {
+IMPORTS: dict[str, tuple[Callable[..., None], str]] = {
     "import-trace": (
         import_trace,
         examples(

@@ -80,11 +80,15 @@ SITE = "site: x\nfabrics:\n - {name: pod-0, config: {trace: []}}\n"
         ),
         # experiments
         ("", ("experiment", "validate", "FILE"), "is empty; must be a mapping with title, question"),
-        (f"{DOCUMENT}vary: {{}}\n", ("experiment", "validate", "FILE"), "vary.grid: nothing varies; give"),
+        (
+            f"{DOCUMENT}vary: {{grid: {{}}}}\n",
+            ("experiment", "validate", "FILE"),
+            "is empty; must have values, or leave vary out",
+        ),
         (
             f"{DOCUMENT}vary: {{list: []}}\n",
             ("experiment", "validate", "FILE"),
-            "vary.grid: nothing varies; give",
+            "is empty; must have values, or leave vary out",
         ),
         (
             DOCUMENT.replace("[goodput]", "[]"),
