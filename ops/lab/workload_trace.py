@@ -199,6 +199,7 @@ class _Survey:
         """Where a row is submitted before an earlier one."""
 
     def add(self, cells: CsvRow, config: FabricConfig) -> None:
+        """Check and count one row. InvalidInput names it if it is not allowed."""
         self._rows += 1
         row, position = _windowed(cells, self._file, config)
         if row is None:
