@@ -111,8 +111,7 @@ ALIASES = {
 
 ROOT_EXAMPLES = (
     "up --speed 600 --seed 7            # start a superpod at 600x speed",
-    "status                             # show the state of each fabric in one line",
-    "get slices                         # list its slices",
+    "status                             # show each fabric in one line",
     "inject ocs pod-0/ocs-17 --for 30m  # break an optical switch",
     "explain slice pod-0/slice-0        # explain what a slice waits for",
     "lab run --days 30 --seed 7         # simulate a month in seconds",

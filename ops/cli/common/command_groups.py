@@ -183,8 +183,8 @@ def find_command(app: typer.Typer, word: str) -> click.Command:
 
 
 def _unknown_command_text(word: str, names: Collection[str]) -> str:
-    """The error for an unknown command: the nearest ones and, unless there are many, all of them."""
-    if len(names) <= LISTED_MAX:
+    """The error for an unknown command: the most similar ones, or the nearest three of many if none is."""
+    if len(names) <= LISTED_MAX or closest_matches(word.lower(), names, limit=NEAREST):
         return unknown_word_text("command", word, names)
     near = closest_matches(word.lower(), names, limit=NEAREST, similarity=0)
     return f"no command {word!r}; did you mean {', '.join(near[:-1])} or {near[-1]}?"

@@ -47,8 +47,7 @@ def add_table_options(params: list[click.Parameter]) -> None:
     for param in params:
         if param.name == OUTPUT:
             words = _choices(param)
-            others = [word for word in words if word != "table"]
-            param.type = click.Choice(["table", "wide", *others, "name"])
+            param.type = click.Choice([*words, *(form for form in EXTRA_FORMS if form not in words)])
     params += [
         click.Option(
             ["--columns", COLUMNS],

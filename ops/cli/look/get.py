@@ -144,16 +144,15 @@ def get(
     is_hidden = resources.is_finished if hides_some else None
     if is_hidden is not None:
         query["limit"] = None
+    most = None if is_hidden is None else top
 
     def look() -> str:
         if path is not None:
             row = client.resource(path, "name")
             return render(row, form, lambda: table(client, [row]))
         rows = client.rows(rows_path(resources), "name", **query)
-        if is_hidden is None:
-            return render(rows, form, lambda: table(client, rows))
-        shown = [row for row in rows if not is_hidden(row)]
-        text = render(shown[:top], form, lambda: table(client, shown[:top]))
+        shown = [row for row in rows if is_hidden is None or not is_hidden(row)]
+        text = render(shown[:most], form, lambda: table(client, shown[:most]))
         return "\n".join([text, *_hidden_note(resources, len(rows) - len(shown))])
 
     watch_loop(look, watch)

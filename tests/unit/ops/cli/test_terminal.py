@@ -220,7 +220,7 @@ def test_a_pipe_has_every_column_and_every_row_and_a_terminal_the_current_ones(
     assert set(names) <= set(every)
 
 
-class _Row(dict):  # type: ignore[type-arg]
+class _Row(dict[str, object]):
     """A JSON object whose fields are attributes."""
 
     def __getattr__(self, name: str) -> object:

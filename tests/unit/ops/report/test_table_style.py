@@ -57,7 +57,7 @@ def laid_out(width: int | None, headers: object = HEADS, rows: object = ROWS, **
     for name, value in options.items():
         setattr(style, name, value)
     with styled(style):
-        return style.wrapped(text_table(headers, rows, **arguments)).splitlines()  # type: ignore[arg-type]
+        return style.wrapped(text_table(headers, rows, **arguments)).splitlines()  # type: ignore[arg-type]  # any table
 
 
 @given(tables, st.integers(WIDTH_MIN, 200), st.integers(0, 4), st.booleans())

@@ -136,7 +136,7 @@ def test_a_fork_without_changes_stays_equal_to_its_parent_for_thirty_days(
     assert read_origin(folder) == origin
     assert folder.stored_clock().model_dump(exclude_none=True) == {
         "speed": 60.0,
-        "paused": False,
+        "paused": True,
         "now_us": FORKED_AT,
     }
     kept = {path.name for path in fork_folder("calm").rglob("*.arrows")}

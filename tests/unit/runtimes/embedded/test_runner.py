@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -641,6 +642,37 @@ def test_frames_that_would_hold_up_the_twin_are_passed_over_and_counted(
         folder.make("pod-0", at_us, lambda: None)
         folder.make("pod-0", at_us, lambda: b"cheap")
     assert (folder.not_rendered, folder.latest("pod-0")) == (2, b"cheap")
+
+
+def test_the_last_frame_that_is_due_is_never_skipped_and_a_skipped_one_can_be_made_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [100.0]
+    monkeypatch.setattr("shared.storage.log.frame_files.time.perf_counter", lambda: now_s[0])
+    folder = TelemetryFolder(tmp_path)
+
+    def slow(content: bytes) -> Callable[[], bytes]:
+        def render() -> bytes:
+            now_s[0] += 0.02
+            return content
+
+        return render
+
+    folder.make("pod-0", 1, slow(b"1"))
+    folder.make("pod-0", 2, slow(b"2"))
+    assert folder.latest("pod-0") == b"1"
+    folder.make("pod-0", 3, slow(b"3"), is_last_due=True)
+    assert folder.latest("pod-0") == b"3"
+    for at_us in (4, 5):
+        content = b"%d" % at_us
+        folder.make("pod-0", at_us, slow(content), freeze=partial(slow, content))
+    assert (folder.latest("pod-0"), folder.not_rendered) == (b"3", 3)
+    folder.render_deferred()
+    assert (folder.latest("pod-0"), folder.not_rendered) == (b"5", 2)
+    folder.make("pod-0", 6, slow(b"6"), freeze=lambda: slow(b"6"))
+    folder.make("pod-0", 7, slow(b"7"), is_last_due=True)
+    folder.render_deferred()
+    assert [path.name[-8:-7] for path in sorted((tmp_path / "pod-0").iterdir())] == ["1", "3", "5", "7"]
 
 
 def test_a_frame_that_cannot_be_written_is_reported_and_counted_and_the_twin_continues(

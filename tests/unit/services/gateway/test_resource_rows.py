@@ -90,7 +90,7 @@ def test_a_fabric_at_a_glance(client: Client) -> None:
     row = get(client, "fabrics/pod-0")
     slices = row["slices"]
     assert slices["requested"] == 5
-    assert slices["running"] == 4
+    assert slices["active"] == 4
     assert slices["completed"] == 1
     assert row["ocs_down"] == 1
     assert row["hosts_down"] == 1

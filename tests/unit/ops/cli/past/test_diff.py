@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ops.cli.past.diff import FieldDifference, differences
+from ops.cli.past.diff import FieldDifference, _table, differences
 from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave
 
 pytestmark = pytest.mark.integration
@@ -77,3 +77,51 @@ def test_now_is_one_time_for_both_sides() -> None:
         done = lightwave("diff", "now", "now", "cubes", url=twin.url)
         assert [asked.query for asked in twin.asked] == ["at=now", "at=7us"]
     assert (done.returncode, done.stdout) == (0, "nothing differs\n")
+
+
+def circuits(*souths: int) -> list[dict[str, int]]:
+    return [{"north": north, "south": south} for north, south in enumerate(souths)]
+
+
+def conditions(*states: str) -> list[dict[str, object]]:
+    return [{"state": state, "since_us": 3_600_000_000 * n} for n, state in enumerate(states)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rows"),
+    [
+        (
+            {"state": "queued", "conditions": conditions("queued")},
+            {"state": "running", "conditions": conditions("queued", "running")},
+            [["state", "queued since 0d00:00:00", "running since 0d01:00:00"]],
+        ),
+        (
+            {"circuits": circuits(4, 5, 6)},
+            {"circuits": circuits(4, 6, 5, 9)},
+            [["circuits", "3, 2 of them gone", "4, 3 of them new"]],
+        ),
+        (
+            {"use": 0.5, "powered": True},
+            {"use": 0.75, "powered": False},
+            [["use", "50.00%", "75.00%"], ["powered", "yes", "no"]],
+        ),
+        (
+            {"cubes": ["pod-0/cube-1"], "duration_us": 7_200_000_000},
+            {"cubes": [], "duration_us": None},
+            [["cubes", "pod-0/cube-1", "-"], ["duration_us", "2h", "-"]],
+        ),
+    ],
+)
+def test_cells_are_words_and_not_objects_of_a_program(
+    before: dict[str, object], after: dict[str, object], rows: list[list[str]]
+) -> None:
+    name = {"name": "pod-0/slice-1"}
+    found = [*differences("slices", [name | before], [name | after])]
+    lines = _table(found).splitlines()[1:]
+    shown = [[cell.strip() for cell in line.split("   ") if cell.strip()][2:] for line in lines]
+    assert shown == rows
+
+
+def test_an_object_that_is_new_exists_now() -> None:
+    found = [*differences("slices", [], [{"name": "pod-0/slice-1"}])]
+    assert _table(found).splitlines()[1].split() == ["slices", "pod-0/slice-1", "exists", "no", "yes"]

@@ -47,7 +47,7 @@ def test_identical_futures_have_no_interval() -> None:
     """Of rare things so many futures tell nothing."""
     same = mean_interval([3.0, 3.0, 3.0])
     told = forecast_cells(row(same, same, mean_interval([0.0, 0.0])), 3, requested=True)
-    assert told == ("recovery, min", "3.0 in all", "3.0 in all", "+0.0 in all (2 of 3)")
+    assert told == ("recovery, min", "3.0 (all equal)", "3.0 (all equal)", "+0.0 (all equal) (2 of 3)")
 
 
 SUMMARY: dict[str, object] = {

@@ -655,7 +655,7 @@ def test_metrics_are_what_prometheus_reads(twin: DrivenTwin, client: Client) -> 
     told = values("slices")
     assert {key: told[key] for key in slices} == slices
     on_cubes = {name: sum(told[name, state] for state in (*NOW[1:], "running")) for name in rows}
-    assert on_cubes == {name: row["slices"]["running"] for name, row in rows.items()}
+    assert on_cubes == {name: row["slices"]["active"] for name, row in rows.items()}
     assert values("utilisation_ratio") == {(n,): row["utilisation_now"] for n, row in rows.items()}
     assert values("slice_wait_seconds")["pod-1", "0.5"] == 0
     kinds = {(n, kind): count for n, row in rows.items() for kind, count in row["faults_begun"].items()}

@@ -9,6 +9,7 @@ from schemas.messages.cubes import HostUp
 from schemas.messages.demands import DemandMoved
 from schemas.messages.diagnosis import VerdictGiven
 from schemas.messages.failures import FaultRefused
+from schemas.messages.jobs import OwnerUse, SliceUse, TierUse, UsageReported
 from schemas.messages.ocs import CircuitsConnected, PortDown
 from schemas.messages.scheduler import RecoveryCosts, SliceAdmitted, SliceRecovering, SliceStarted
 from schemas.messages.sequencer import Tick
@@ -23,6 +24,7 @@ from shared.models.telemetry.outlier_thresholds import THRESHOLDS
 PLANT = superpod_plant(64)
 SLICE = "pod-0/slice-1"
 SERVED = "served=99.99% direct=100.00% path=1.25 cut_off=0"
+HOUR_US = 3_600_000_000
 ENDED = "pod-0/fault-2 has already ended (cleared at 82828613960 us)"
 
 
@@ -40,6 +42,25 @@ def text(body: Body, thing: str | None = None) -> str:
             "slice=pod-0/slice-1 shape=4x4x8 twisted=no cubes=pod-0/cube-30,pod-0/cube-38 waited=1m1s",
         ),
         (LinksChanged(up=(), degraded=(), down=(1671,)), "down=pod-0/cube-17/+y/7"),
+        (
+            UsageReported(
+                tiers=(
+                    TierUse(tier="production", chip_us=(("productive", 27 * HOUR_US), ("lost", 3 * HOUR_US))),
+                    TierUse(tier="filler", chip_us=()),
+                ),
+                owners=None,
+                slices=(SliceUse(number=7, owner="team-1", tier="research", chip_us=()),) * 5,
+            ),
+            "tiers=production 30.0 chip-h 90% productive, filler 0.0 chip-h slices=(5 of them)",
+        ),
+        (
+            UsageReported(
+                tiers=(),
+                owners=(OwnerUse(owner="team-1", tier="production", chip_us=(("lost", 3 * HOUR_US),)),),
+                slices=(SliceUse(number=7, owner="team-1", tier="research", chip_us=()),),
+            ),
+            "owners=team-1 production 3.0 chip-h 0% productive slices=slice-7 team-1 research 0.0 chip-h",
+        ),
         (
             LinksChanged(up=(), degraded=(5,), down=tuple(range(9))),
             "degraded=pod-0/cube-0/+x/5 down=(9 of them)",
