@@ -507,6 +507,13 @@ CLOCK_FIELDS = frozenset(
     }
 )
 """Fields that change with time alone."""
+SPAN_FIELDS = frozenset(
+    {
+        *("takes_us", "duration_us", "estimate_us", "waited_us", "ran_us", "left_us", "onset_us", "late_us"),
+        *("median_us", "p95_us"),
+    }
+)
+"""Fields that are lengths of time. Other fields whose names end in `_us` are points in time."""
 MEAN_FIELDS = frozenset({"utilisation", "cube_availability", "served_mean"})
 """Fields that are means over all time, which also change slowly with time alone."""
 

@@ -69,14 +69,13 @@ class HelpCommand(TyperCommand):
 
     def _with_option(self, text: str, ctx: click.Context) -> str:
         for parameter in self.params:
-            value: object = ctx.params.get(parameter.name or "")
-            if not isinstance(value, str):
-                continue
-            shown = truncated(repr(value))
-            for option in parameter.opts:
-                starts = (f"{option} {shown}: ", f"{option}: {shown} ")
-                if option.startswith("--") and f"--{text}".startswith(starts):
-                    return f"--{text}"
+            given: object = ctx.params.get(parameter.name or "")
+            values = given if isinstance(given, list | tuple) else (given,)
+            for shown in [truncated(repr(value)) for value in values if isinstance(value, str)]:
+                for option in parameter.opts:
+                    starts = (f"{option} {shown}: ", f"{option}: {shown} ")
+                    if option.startswith("--") and f"--{text}".startswith(starts):
+                        return f"--{text}"
         return text
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -12,6 +12,8 @@ import click
 from ops.report.safe_text import quoted
 from schemas.limits import IDEMPOTENCY_KEY_MAX, OWNERS_ALLOWED, SPEED_MAX
 from schemas.resource_kinds import KIND_BY_NAME_PREFIX, KINDS, find_kind
+from shared.basics.errors import InvalidInput
+from shared.basics.field_tests import TEST_FORMS, split_test
 from shared.basics.parsing import is_owner_name, parse_duration_s, parse_sides
 from shared.basics.spelling import closest_match, closest_matches
 from shared.basics.time_grammar import POINTS_ALLOWED, read_time, time_problem
@@ -247,6 +249,7 @@ class IdempotencyKeyParam(click.ParamType):
 QUERY_OPTIONS = {
     "at": "--at",
     "cursor": "--top",
+    "fabric": "--fabric",
     "fields": "-o json",
     "limit": "--top",
     "sort": "--sort",
@@ -255,20 +258,19 @@ QUERY_OPTIONS = {
 
 
 class FieldValueParam(click.ParamType):
-    """FIELD=VALUE. A field may be spelt as in a table's heading; the twin checks field and value."""
+    """A test of a field: FIELD=VALUE, also with other operators. The twin checks field and value."""
 
     name = "field=value"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not re.match(r"[A-Za-z_-]+=", value):
-            self.fail(f"{value!r} is not of the form FIELD=VALUE, such as state=down", param, ctx)
-        heading, _, wanted = value.partition("=")
-        field = field_of_heading(heading)
-        if field in QUERY_OPTIONS:
-            self.fail(
-                f"{value!r}: {heading} is not a field of an object; use {QUERY_OPTIONS[field]}", param, ctx
-            )
-        return f"{field}={wanted}"
+        try:
+            test = split_test(value)
+        except InvalidInput:
+            self.fail(f"{value!r} is not of the form {TEST_FORMS}", param, ctx)
+        if test.field.lower() in QUERY_OPTIONS:
+            option = QUERY_OPTIONS[test.field.lower()]
+            self.fail(f"{value!r}: {test.field} is not a field of an object; use {option}", param, ctx)
+        return value
 
 
 class SortOrderParam(click.ParamType):
@@ -276,18 +278,9 @@ class SortOrderParam(click.ParamType):
 
     name = "fields"
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        words = value.split(",")
-        return ",".join(
-            [
-                word[:1] + field_of_heading(word[1:]) if word[:1] == "-" else field_of_heading(word)
-                for word in words
-            ]
-        )
-
 
 def field_of_heading(heading: str) -> str:
-    """The field for a table's heading such as `USE-OUT`; a field stays as it is."""
+    """A heading of a table in the form of a field: `use_out` for `USE-OUT`; a field stays as it is."""
     return heading.lower().replace("-", "_")
 
 

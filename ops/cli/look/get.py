@@ -93,7 +93,8 @@ def get(
         typer.Option(
             click_type=FieldValueParam(),
             metavar="FIELD=VALUE",
-            help="show only objects with this value; may be repeated",
+            help="show only objects that pass this test: FIELD=VALUE, FIELD!=VALUE, 'FIELD>NUMBER' or "
+            "'FIELD in [A, B]'; may be repeated",
         ),
     ] = None,
     sort: Annotated[
@@ -118,8 +119,8 @@ def get(
 ) -> None:
     """List the objects of a KIND, or show one by NAME.
 
-    --where and --sort take the fields of `-o json`. A heading works if it is the name of a field, such as
-    USE-OUT. Names may omit their fabric. `null` means no value.
+    --where and --sort take the fields of `-o json`, and every heading. Values are as in JSON or as in the
+    table: yes or true, 64 or 64.0, 50%, 2h, 3d02:15. Names may omit their fabric. `null` means no value.
 
     A terminal shows the columns that fit, and one object as a list. It leaves out finished objects: slices,
     faults, repairs, verdicts, rewirings and fabrics that are over. WAIT-MEDIAN and WAIT-P95 of fabrics are of
@@ -129,7 +130,8 @@ def get(
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")
-    query = {"fabric": fabric, "sort": sort, "limit": top} | values_by_field(state, where)
+    tests = [*state_tests(KINDS[kind], state or ()), *(where or ())]
+    query = {"fabric": fabric, "where": tests, "sort": sort, "limit": top}
     order = split_link_order(query, is_wide=current_style().wide) if kind == "links" else NO_ORDER
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
@@ -158,13 +160,13 @@ def get(
     watch_loop(look, watch)
 
 
-def values_by_field(states: list[str] | None, where: list[str] | None) -> dict[str, list[str]]:
-    """Field → the values of which a row must have one, from --state and --where."""
-    found: dict[str, list[str]] = {"state": states} if states else {}
-    for pair in where or ():
-        field, _, value = pair.partition("=")
-        found.setdefault(field, []).append(value)
-    return found
+def state_tests(kind: ResourceKind[Any], states: Sequence[str]) -> list[str]:
+    """The tests of --state. UsageError, with the option to use, for a kind whose state has another name."""
+    if states and "STATE" not in [column.heading for column in kind.columns]:
+        field = kind.state_field
+        other = f"use --where {field}={states[0]}" if field != "state" else "use --where"
+        raise click.UsageError(f"--state {states[0]}: {kind.word} have no field state; {other}")
+    return [f"state={state}" for state in states]
 
 
 def _hidden_note(kind: ResourceKind[Any], hidden: int) -> list[str]:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ops.cli.common.param_types import field_of_heading
 from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client
 from ops.report.table_style import current_style
 from ops.report.tables import text_table
 from schemas.name_parts import fabric_part
+from shared.basics.field_tests import EQUAL, UNEQUAL, FieldTest, split_test
 from shared.basics.json_types import JsonObject
 from shared.basics.time_format import format_duration, format_time
 from shared.models.telemetry.module_fields import MODULE_FIELDS
@@ -60,6 +62,7 @@ FIELD_BY_HEADING = {
     "rx_dbm": "rx_power_dbm",
     "tx_dbm": "tx_power_dbm",
     "temp_c": "temperature_c",
+    "read_at": "at_us",
     **{
         name: name
         for name in ("rx_power_dbm", "tx_power_dbm", "bias_ma", "temperature_c", "snr_db", "mpi_db")
@@ -68,52 +71,59 @@ FIELD_BY_HEADING = {
 """Heading of the wide table, or field → the field that a module reads. BER is known of links themselves."""
 
 
+FLAGS = "flags"
+"""The last column: what it shows of a reading is not one field."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadingOrder:
-    """How rows of the wide table are sorted, by what modules read: (field, upwards), the most significant
-    first, and how many of them are wanted; in the twin's own order without."""
+    """How rows of the wide table are selected and sorted by what modules read: by (field, upwards), the most
+    significant first, and how many of them are wanted; in the twin's own order without."""
 
     by: tuple[tuple[str, bool], ...] = ()
     top: int | None = None
+    tests: tuple[FieldTest, ...] = ()
 
 
 NO_ORDER = ReadingOrder()
 
 
 def split_link_order(query: dict[str, Any], *, is_wide: bool) -> ReadingOrder:
-    """Spell what is asked of links as the twin does, and take out of it what only readings tell.
+    """Take out of a query of links what only readings tell.
 
-    An age grows as the moment of installation falls. What modules read is known to the newest frame and not
-    to the list of links: the wide table is sorted by it here, and filtered by none of it.
+    What modules read is known to the newest frame and not to the list of links: the wide table is sorted and
+    filtered by it here.
     """
-    for field in {*query} - {"fabric", "sort", "limit"}:
-        if field == "gen":
-            query["generation"] = query.pop("gen")
-        elif field in ("age", "flags", *FIELD_BY_HEADING):
-            raise click.UsageError(
-                f"--where {field}: cannot be a filter; sort by it, or see `lightwave top links`"
-            )
+    tests = [split_test(text) for text in query.get("where") or ()]
+    of_readings = tuple(test for test in tests if _reading_field(test.field) is not None)
     words = query["sort"].split(",") if query["sort"] else []
     order = [(word.removeprefix("-"), not word.startswith("-")) for word in words]
-    if "flags" in dict(order):
-        raise click.UsageError(
-            "--sort flags: is not a sort field; `lightwave top links` lists the worst first"
-        )
-    if not FIELD_BY_HEADING.keys() & dict(order).keys():
-        own = {"gen": ("generation", False), "age": ("installed_us", True)}
-        found = [(own[name][0], up != own[name][1]) if name in own else (name, up) for name, up in order]
-        query["sort"] = ",".join(name if up else f"-{name}" for name, up in found) or None
+    by_readings = [(field, up) for name, up in order if (field := _reading_field(name)) is not None]
+    if not (by_readings or of_readings):
         return ReadingOrder()
     if not is_wide:
-        raise click.UsageError(f"--sort {query['sort']}: is a module reading; use it with -o wide")
-    if unfit := [name for name, _ in order if name not in FIELD_BY_HEADING]:
+        option = f"--sort {query['sort']}" if by_readings else f"--where {of_readings[0].text!r}"
+        raise click.UsageError(f"{option}: is a module reading; use it with -o wide")
+    if by_readings and (unfit := [name for name, _ in order if _reading_field(name) is None]):
         raise click.UsageError(
             f"--sort {unfit[0]}: cannot be combined with module readings; must be "
-            f"one of {', '.join(FIELD_BY_HEADING)}"
+            f"one of {', '.join((*FIELD_BY_HEADING, FLAGS))}"
         )
+    for test in of_readings:
+        if _reading_field(test.field) == FLAGS and test.sign not in (*EQUAL, UNEQUAL, "in"):
+            raise click.UsageError(f"--where {test.text!r}: is not a number; must be FLAGS=rx or FLAGS!=null")
     found_top = query["limit"]
-    query["sort"] = query["limit"] = None
-    return ReadingOrder(tuple((FIELD_BY_HEADING[name], up) for name, up in order), found_top)
+    query["where"] = [test.text for test in tests if test not in of_readings]
+    query["limit"] = None
+    if by_readings:
+        query["sort"] = None
+    return ReadingOrder(tuple(by_readings), found_top, of_readings)
+
+
+def _reading_field(name: str) -> str | None:
+    """The field that a module reads, by its name or its heading; None for another field."""
+    field = field_of_heading(name)
+    return FLAGS if field == FLAGS else FIELD_BY_HEADING.get(field)
 
 
 def reading_value(field: str, value: float | None) -> str | None:
@@ -157,10 +167,53 @@ def wide_table(client: Client, links: "Sequence[LinkRow]", order: ReadingOrder =
     fabrics = dict.fromkeys(fabric_part(row.name) for row in links)
     found = readings_by_link(client, list(fabrics))
     now_us = client.resource(CLOCK, "now_us").now_us
-    links = _sorted(links, found, order)
+    links = _sorted(_filtered(client, links, found, order.tests), found, order)
+    if not links:
+        return "no links"
     with client.reading():
         rows = [_with_module(row, found.get(row.name), now_us) for row in links]
         return text_table((*WIDE_HEADERS[:-1], *OF_MODULES, WIDE_HEADERS[-1]), rows)
+
+
+def _filtered(
+    client: Client,
+    links: "Sequence[LinkRow]",
+    readings: "dict[str, ReadingRow]",
+    tests: Sequence[FieldTest],
+) -> "Sequence[LinkRow]":
+    """The links whose modules read what the tests require."""
+    if not tests:
+        return links
+    fabrics = dict.fromkeys(fabric_part(row.name) for row in links)
+    where = [
+        test.text.replace(test.field, str(_reading_field(test.field)), 1)
+        for test in tests
+        if _reading_field(test.field) != FLAGS
+    ]
+    read = [row for fabric in fabrics for row in client.rows(READINGS, "name", fabric=fabric, where=where)]
+    names = {row.name for row in read}
+    for test in [test for test in tests if _reading_field(test.field) == FLAGS]:
+        names = {name for name in names if _has_flag(readings.get(name), test)}
+    return [row for row in links if row.name in names]
+
+
+def _has_flag(reading: "ReadingRow | None", test: FieldTest) -> bool:
+    """Whether a module has one of the flags of a test, such as `FLAGS=rx`; `null` is none."""
+    flags = {"null"} if reading is None else _flagged(reading) or {"null"}
+    return bool(flags & set(test.values)) == (test.sign != UNEQUAL)
+
+
+def _flagged(reading: "ReadingRow") -> set[str]:
+    fields = {*reading.alarms, *reading.warnings, *reading.unread}
+    return fields | {FLAG_NAMES[field] for field in fields}
+
+
+def _sort_value(reading: "ReadingRow | None", field: str) -> Any:
+    """What the wide table is sorted by: flags by the number of alarms, of warnings and of what is not
+    read."""
+    if reading is None or field != FLAGS:
+        return getattr(reading, field, None)
+    return (len(reading.alarms), len(reading.warnings), len(reading.unread))
 
 
 def _sorted(
@@ -168,7 +221,7 @@ def _sorted(
 ) -> "Sequence[LinkRow]":
     rows = list(links)
     for field, up in reversed(order.by):
-        read = [(getattr(readings.get(row.name), field, None), row) for row in rows]
+        read = [(_sort_value(readings.get(row.name), field), row) for row in rows]
         there = sorted((one for one in read if one[0] is not None), key=itemgetter(0), reverse=not up)
         rows = [row for _, row in there] + [row for value, row in read if value is None]
     return rows[: order.top]

@@ -13,7 +13,7 @@ from schemas.envelope import Envelope
 from schemas.limits import COUNT_MAX
 from schemas.name_parts import fabric_part, last_part
 from schemas.resource_kinds import FABRICS, KINDS
-from services.gateway.explain.condition_language import Condition, read_condition
+from services.gateway.explain.condition_language import Condition, ConditionReader, read_condition
 from services.gateway.explain.condition_logic import Row
 from services.gateway.fabrics import default_fabric, fabric_plant, site_of, sites
 from services.gateway.log.history import STATE_MESSAGES
@@ -95,13 +95,14 @@ def parse_named_condition(
     exist."""
     try:
         fabric = default_fabric(twin, fabric)
-        condition = read_condition(
-            text,
+        reader = ConditionReader(
             fabric,
             lambda word, name: _full_name(twin, fabric, word, name),
             views_of(twin),
+            twin.clock.show().now_us,
             allow_clock_fields=allow_clock_fields,
         )
+        condition = read_condition(text, reader)
         for word, name in condition.named:
             _check_name(twin, word, name)
     except NotFound as error:

@@ -7,7 +7,7 @@
                count(KIND) OPERATOR NUMBER         of one fabric
                count(KIND, FIELD == VALUE and …) OPERATOR NUMBER
 
-Values are written as in `get --where`: `null` is no value, and a list equals each of its items. A test of a
+Fields and values are written as in `get --where` (`services.gateway.resources.field_values`). A test of a
 field is false while the resource does not exist, for any operator.
 """
 
@@ -15,13 +15,8 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import NoneType
-from typing import Any, get_args, get_origin
+from typing import Any
 
-from pydantic import TypeAdapter
-
-from schemas.body import Model
-from schemas.names import FAULT_KINDS, FaultKind
 from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS, find_kind
 from services.gateway.explain.condition_logic import (
     ConditionSource,
@@ -34,15 +29,8 @@ from services.gateway.explain.condition_logic import (
     Outcomes,
     Row,
 )
-from services.gateway.resources.selection import (
-    FINITE,
-    columns,
-    has_one_of,
-    is_one_of,
-    plain_type,
-    value_of,
-    values_of,
-)
+from services.gateway.resources.field_values import RowField
+from services.gateway.resources.row_fields import RowFields, fields_within, without_none
 from services.gateway.runtime_ports import KindView
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
@@ -51,14 +39,16 @@ TEXT_MAX = 2_000
 """Maximum number of characters of a condition."""
 DEPTH_MAX = 32
 """Maximum nesting of parentheses and `not`."""
-ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
 }
-EQUALS: dict[str, Callable[[Any, Any], bool]] = {"==": operator.eq, "!=": operator.ne}
-OPERATORS = (*EQUALS, *ORDERS)
+"""Operator → the comparison of two numbers."""
+OPERATORS = tuple(COMPARED)
 _TOKEN = re.compile(
     r"""\s*(?:(?P<sign>==|!=|<=|>=|[<>()\[\],])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'"""
     r"""|(?P<word>[^\s()\[\],"'=!<>]+))"""
@@ -95,18 +85,22 @@ class Condition:
         return frozenset({False}) if self.whole is None else self.whole.outcomes(source, is_decided)
 
 
-def read_condition(
-    text: str,
-    fabric: str,
-    whole: Callable[[str, str], str],
-    views: Views,
-    *,
-    allow_clock_fields: bool = False,
-) -> Condition:
-    """Parse a condition; raise InvalidInput if it is invalid. `whole` makes a full name from (word of a kind,
-    written name); `views` are the kinds of resources of the twin. `allow_clock_fields` also allows the fields
-    that change with time alone."""
-    return _Parser(text, fabric, whole, views, allow_clock_fields=allow_clock_fields).condition()
+@dataclass(frozen=True, slots=True)
+class ConditionReader:
+    """How conditions are read: `fabric` is that of counts, `whole` makes a full name from (word of a kind,
+    written name), and `views` are the kinds of resources of the twin. Times before now count from `now_us`.
+    `allow_clock_fields` also allows the fields that change with time alone."""
+
+    fabric: str
+    whole: Callable[[str, str], str]
+    views: Views
+    now_us: int
+    allow_clock_fields: bool = False
+
+
+def read_condition(text: str, reader: ConditionReader) -> Condition:
+    """Parse a condition; raise InvalidInput if it is invalid."""
+    return _Parser(text, reader).condition()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +128,12 @@ def _tokens(text: str) -> list[_Token]:
 
 
 class _Parser:
-    def __init__(
-        self,
-        text: str,
-        fabric: str,
-        whole: Callable[[str, str], str],
-        views: Views,
-        *,
-        allow_clock_fields: bool,
-    ) -> None:
+    def __init__(self, text: str, reader: ConditionReader) -> None:
+        fabric = reader.fabric
         self._text = text
-        self._allow_clock_fields = allow_clock_fields
-        self._full_name = whole
-        self._views = views
+        self._reader = reader
+        self._full_name = reader.whole
+        self._views = reader.views
         self._tokens = _tokens(text)
         self._next = 0
         self._depth = 0
@@ -215,8 +202,7 @@ class _Parser:
                 lambda source: "absent" if source.row(*resource) is None else "exists",
                 tests_field=False,
             )
-        matches = self._comparison(view, path)
-        names = tuple(path.split("."))
+        matches, tested = self._comparison(view, path)
         self._found.resources.append(resource)
 
         def holds(source: ConditionSource) -> bool:
@@ -225,7 +211,7 @@ class _Parser:
 
         def value(source: ConditionSource) -> object:
             row = source.row(*resource)
-            return "absent" if row is None else _below(row, names)
+            return "absent" if row is None else tested.value(row, self._reader.now_us)
 
         return self._term(first, resource, holds, value)
 
@@ -249,14 +235,14 @@ class _Parser:
         view = _view(self._views, self._word("a kind"))
         matches: RowTest | None = None
         if self._has(","):
-            matches = self._any(lambda: self._comparison(view, self._word("a field")))
+            matches = self._any(lambda: self._comparison(view, self._word("a field"))[0])
         self._take(")")
         sign = self._sign()
         number = self._word("a number")
         if not re.fullmatch(r"[0-9]{1,9}", number):
             raise InvalidInput(f"count {truncated(repr(number))}: must be a whole number of at least 0")
         self._found.counts = True
-        word, compare, most = view.kind.word, (EQUALS | ORDERS)[sign], int(number)
+        word, compare, most = view.kind.word, COMPARED[sign], int(number)
 
         def count(source: ConditionSource) -> int:
             rows = source.rows(word)
@@ -264,20 +250,13 @@ class _Parser:
 
         return self._term(first, None, lambda source: compare(count(source), most), count)
 
-    def _comparison(self, view: KindView[Any, Any], path: str) -> RowTest:
-        """The test of a field, from its operator on."""
-        names = tuple(path.split("."))
-        if not self._allow_clock_fields:
-            _check_time(view, names)
-        leaf = _leaf(view, names)
+    def _comparison(self, view: KindView[Any, Any], path: str) -> tuple[RowTest, RowField]:
+        """(the test of a field, the field), from its operator on."""
+        fields, found = _field(view, path, allow_clock_fields=self._reader.allow_clock_fields)
         if self._has("in"):
-            return leaf.equal(self._list())
+            return fields.test(found, "in", self._list(), self._reader.now_us), found[0]
         sign = self._sign()
-        value = self._value()
-        if sign not in ORDERS:
-            equal = leaf.equal([value])
-            return equal if sign == "==" else lambda row: not equal(row)
-        return leaf.ordered(sign, value)
+        return fields.test(found, sign, [self._value()], self._reader.now_us), found[0]
 
     # --- tokens ---------------------------------------------------------------------------------------------
 
@@ -332,52 +311,6 @@ class _Parser:
 # --- fields -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """A plain field: `above` is the path to its holder, and `model` the holder's type (None for a table,
-    whose key it is)."""
-
-    above: tuple[str, ...]
-    name: str
-    model: type[Model] | None
-    kind: Any
-
-    def equal(self, texts: Sequence[str]) -> RowTest:
-        above, name = self.above, self.name
-        if self.model is None:
-            adapter = TypeAdapter(self.kind, config=FINITE)
-            wanted = frozenset(None if text == "null" else value_of(adapter, name, text) for text in texts)
-            return lambda row: is_one_of(_below(row, (*above, name)), wanted)
-        wanted = values_of(self.model, name, texts)
-
-        def matches(row: Row) -> bool:
-            holder = _below(row, above)
-            return None in wanted if holder is None else has_one_of(holder, name, wanted)
-
-        return matches
-
-    def ordered(self, sign: str, text: str) -> RowTest:
-        if self.kind not in (int, float):
-            raise InvalidInput(f"{self.name}: is not a number; the operator must be ==, != or `in [a, b]`")
-        limit = value_of(TypeAdapter(float, config=FINITE), self.name, text)
-        path, compare = (*self.above, self.name), ORDERS[sign]
-
-        def matches(row: Row) -> bool:
-            value = _below(row, path)
-            values = value if isinstance(value, tuple) else (value,)
-            return any(item is not None and compare(item, limit) for item in values)
-
-        return matches
-
-
-def _below(value: Any, path: Sequence[str]) -> Any:
-    for name in path:
-        if value is None:
-            return None
-        value = value.get(name) if isinstance(value, dict) else getattr(value, name)
-    return value
-
-
 def _view(views: Views, word: str) -> KindView[Any, Any]:
     kind = find_kind(word)
     if kind is None:
@@ -387,53 +320,34 @@ def _view(views: Views, word: str) -> KindView[Any, Any]:
     return views[kind.word]
 
 
-def _check_time(view: KindView[Any, Any], names: Sequence[str]) -> None:
-    for name in names:
-        if name in CLOCK_FIELDS or name in MEAN_FIELDS:
-            raise InvalidInput(
-                f"condition: {view.kind.word} field {name!r} changes with time alone, so no message "
-                "could be named; must be another field"
-            )
+def _field(
+    view: KindView[Any, Any], path: str, *, allow_clock_fields: bool
+) -> tuple[RowFields, list[RowField]]:
+    """(the fields of a kind, the meanings of a field's path). Raise InvalidInput if it has none, or if it
+    changes with time alone and that is not allowed."""
+    fields = RowFields(view.row, view.kind)
+    found = fields.find(path)
+    if not allow_clock_fields and any(one.changes_with_time for one in found):
+        raise InvalidInput(
+            f"condition: {view.kind.word} field {path!r} changes with time alone, so no message "
+            "could be named; must be another field"
+        )
+    if not found:
+        raise _no_field_error(view, tuple(path.split(".")))
+    return fields, found
 
 
-def _leaf(view: KindView[Any, Any], names: Sequence[str]) -> _Leaf:
-    """The plain field at this path; raise InvalidInput if there is none."""
-    model: type[Model] | None = view.row
+def _no_field_error(view: KindView[Any, Any], names: Sequence[str]) -> InvalidInput:
     kind: Any = view.row
     for n, name in enumerate(names):
-        model = kind if isinstance(kind, type) and issubclass(kind, Model) else None
-        known = _known(kind)
+        known = fields_within(kind)
         if name not in known:
-            allowed = ", ".join(
-                field for field in known if field not in CLOCK_FIELDS and field not in MEAN_FIELDS
-            )
-            raise InvalidInput(
+            steady = [one for one in known if one not in CLOCK_FIELDS and one not in MEAN_FIELDS]
+            return InvalidInput(
                 f"condition: {view.kind.word} have no field "
-                f"{truncated(repr('.'.join(names[: n + 1])))}; must be one of {allowed}"
+                f"{truncated(repr('.'.join(names[: n + 1])))}; must be one of {', '.join(steady)}"
             )
-        kind = _inner(known[name])
-    plain = columns(model).get(names[-1]) if model is not None else plain_type(kind)
-    if plain is None:
-        inner = _known(kind)
-        hint = f"; must be one of its fields {', '.join(inner)}" if inner else ""
-        raise InvalidInput(
-            f"condition: {view.kind.word} field {'.'.join(names)!r} is not a plain value{hint}"
-        )
-    return _Leaf(tuple(names[:-1]), names[-1], model, plain)
-
-
-def _known(kind: Any) -> dict[str, object]:
-    """The fields of a model, or the keys of a table, with the types of their values."""
-    if isinstance(kind, type) and issubclass(kind, Model):
-        return {name: info.annotation for name, info in kind.model_fields.items()}
-    if get_origin(kind) is dict:
-        keys, value = get_args(kind)
-        return dict.fromkeys(FAULT_KINDS if keys is FaultKind else map(str, get_args(keys)), value)
-    return {}
-
-
-def _inner(annotation: Any) -> Any:
-    """A type without `or None`."""
-    kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
-    optional = len(kinds) == 1 and NoneType in get_args(annotation)
-    return kinds[0] if optional else annotation
+        kind = without_none(known[name])
+    inner = fields_within(kind)
+    hint = f"; must be one of its fields {', '.join(inner)}" if inner else ""
+    return InvalidInput(f"condition: {view.kind.word} field {'.'.join(names)!r} is not a plain value{hint}")

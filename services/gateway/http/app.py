@@ -14,7 +14,7 @@ from services.gateway.http.middleware import BodyLimit, HeadAsGet, SecurityHeade
 from services.gateway.http.past_queries import TimeTravel
 from services.gateway.http.read_limits import ReadLimits
 from services.gateway.http.responses import error_docs
-from services.gateway.http.route_options import RouteOptions
+from services.gateway.http.route_options import READS_OTHER_PARAMETERS, RouteOptions
 from services.gateway.http.routes import (
     bisect,
     clock,
@@ -88,8 +88,11 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
 def check_query(request: Request) -> None:
     """Raise InvalidInput for a query parameter that the route does not know, or that is repeated although it
     takes one value. Otherwise a typo would be ignored silently."""
-    known = dict(_query_of(request.scope["route"].dependant))
+    route = request.scope["route"]
+    known = dict(_query_of(route.dependant))
     for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
+        if name not in known and getattr(route.endpoint, READS_OTHER_PARAMETERS, False):
+            continue
         if name not in known:
             hint = f"must be one of {', '.join(known)}" if known else "this path takes none"
             raise InvalidInput(f"query {truncated(repr(name))}: no such parameter; {hint}")

@@ -14,6 +14,9 @@ from pydantic import BaseModel
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 
+READS_OTHER_PARAMETERS = "reads_other_parameters"
+"""The attribute of a route's function that checks query parameters beyond the declared ones by itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResponseDoc:

@@ -1,6 +1,7 @@
 """Look-up of resources: all of a kind, one by name, one with what is related to it, and light paths."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from schemas.api.descriptions import Description
@@ -33,10 +34,17 @@ EVENTS_MAX = 20
 """Maximum number of messages in a description."""
 
 
-def list_resources(twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str | None) -> list[RowT]:
+def list_resources(
+    twin: TwinPorts, view: KindView[RowT, RelatedT], fabric: str | None, names: Sequence[str] | None = None
+) -> list[RowT]:
     """All resources of a kind, in one fabric or in all that have not retired; raise NotFound if there is no
     such fabric. The list of fabrics includes retired ones; resources of a retired fabric are listed only if
-    it is named."""
+    it is named. With `names` only those: if they are full names, no others are read."""
+    if names is not None and fabric is None and len(names) == 1:
+        (name,) = names
+        if fabric_part(name) in living_fabrics(twin):
+            row = view.find(twin, fabric_part(name), name)
+            return [] if row is None else [row]
     if fabric is not None:
         config_of(twin, fabric)
         return list(view.listing(twin, fabric))

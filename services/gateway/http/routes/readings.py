@@ -14,11 +14,15 @@ from services.gateway.runtime_ports import TwinPorts
 from services.gateway.telemetry.module_readings import module_samples, reading_rows
 from services.gateway.telemetry.ocs_readings import ocs_reading_rows, ocs_samples
 from shared.basics.errors import InvalidInput
+from shared.basics.field_tests import FieldTest, split_test
 from shared.basics.time_grammar import POINTS_ALLOWED
 
 Fabric = Annotated[str | None, Query(description="only of this fabric")]
 Sort = Annotated[
     str | None, Query(description="sort by these columns, descending with a leading -: `rx_power_dbm,-ber`")
+]
+Where = Annotated[
+    list[str] | None, Query(description="only rows that pass this test, such as `ber>1e-6`; repeatable")
 ]
 Limit = Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="maximum number of rows; default all")]
 Since = Annotated[
@@ -38,6 +42,10 @@ Of = Annotated[
 Lane = Annotated[int | None, Query(ge=0, le=7, description="this lane; default the worst")]
 
 
+def _tests(where: list[str] | None) -> list[FieldTest]:
+    return [split_test(text) for text in where or ()]
+
+
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     """The routes of the newest telemetry frame as rows."""
     router = APIRouter(prefix="/v1", tags=["things"], **common)
@@ -47,20 +55,24 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         summary="Newest readings of the modules of all connected link ends",
         response_model=list[ReadingRow],
     )
-    def readings(fabric: Fabric = None, sort: Sort = None, limit: Limit = None) -> Response:
+    def readings(
+        fabric: Fabric = None, where: Where = None, sort: Sort = None, limit: Limit = None
+    ) -> Response:
         fabrics = living_fabrics(twin) if fabric is None else [fabric]
         rows = [row for name in fabrics for row in reading_rows(twin, name)]
-        return json_response(select(ReadingRow, rows, Selection({}, sort, limit)).rows)
+        return json_response(select(ReadingRow, rows, Selection(_tests(where), sort, limit)).rows)
 
     @router.get(
         "/ocs-readings",
         summary="Newest readings of all OCSes",
         response_model=list[OcsReadingRow],
     )
-    def ocs_readings(fabric: Fabric = None, sort: OcsSort = None, limit: Limit = None) -> Response:
+    def ocs_readings(
+        fabric: Fabric = None, where: Where = None, sort: OcsSort = None, limit: Limit = None
+    ) -> Response:
         fabrics = living_fabrics(twin) if fabric is None else [fabric]
         rows = [row for name in fabrics for row in ocs_reading_rows(twin, name)]
-        return json_response(select(OcsReadingRow, rows, Selection({}, sort, limit)).rows)
+        return json_response(select(OcsReadingRow, rows, Selection(_tests(where), sort, limit)).rows)
 
     @router.get(
         "/readings/{name:path}",

@@ -1,5 +1,7 @@
 """Routes of resources: lists, single resources, descriptions, light paths, telemetry and configuration."""
 
+import re
+from collections.abc import Sequence
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Unpack
 from urllib.parse import urlencode
@@ -13,16 +15,24 @@ from schemas.api.rows import LightPath
 from schemas.config.fabric_configs import AnyConfig
 from services.gateway.fabrics import config_of
 from services.gateway.http.responses import ArrowFrame, json_response, non_json_doc
-from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions
+from services.gateway.http.route_options import (
+    READS_OTHER_PARAMETERS,
+    ResponseDoc,
+    ResponseDocs,
+    RouteOptions,
+)
 from services.gateway.resources import lookup
 from services.gateway.resources.kind_views import views_of
 from services.gateway.resources.lookup import describe
 from services.gateway.resources.ocs_management import ocs_management
 from services.gateway.resources.parameters import current_config
-from services.gateway.resources.selection import PAGE_MAX, Selection, chosen_fields, columns, select
+from services.gateway.resources.row_fields import RowFields, plain_fields
+from services.gateway.resources.selection import PAGE_MAX, Selection, chosen_fields, select
 from services.gateway.runtime_ports import KindView, TwinPorts
 from services.gateway.telemetry.ocs_readings import ocs_frames_name
+from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.field_tests import EQUAL, FieldTest, split_test
 from shared.basics.spelling import truncated
 
 TIME_US_MAX = 2**63 - 1
@@ -30,6 +40,8 @@ AfterUs = Annotated[
     int | None, Query(ge=-1, le=TIME_US_MAX, description="the first stored frame after this simulated time")
 ]
 UntilUs = Annotated[int | None, Query(ge=0, le=TIME_US_MAX, description="but not after this simulated time")]
+LIST_PARAMETERS = ("fabric", "sort", "fields", "limit", "cursor")
+"""Query parameters of lists that are not tests."""
 PAGE_HEADERS = ResponseDocs(
     {
         200: ResponseDoc(
@@ -154,11 +166,17 @@ def _add_listing(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -
         fields: str | None,
         limit: int | None,
         cursor: str | None,
-        **where: list[str] | None,
+        **_: list[str] | None,
     ) -> Response:
-        given = {name: values for name, values in where.items() if values is not None}
+        tests = [test for pair in request.query_params.multi_items() if (test := _test(view, *pair))]
         names = chosen_fields(row, fields) if fields is not None else None
-        page = select(row, lookup.list_resources(twin, view, fabric), Selection(given, sort, limit, cursor))
+        page = select(
+            row,
+            lookup.list_resources(twin, view, fabric, _names_in(tests)),
+            Selection(tests, sort, limit, cursor),
+            kind=view.kind,
+            now_us=twin.clock.show().now_us,
+        )
         headers = {"X-Total-Count": str(page.total)}
         if page.cursor is not None:
             parameters = [
@@ -169,12 +187,39 @@ def _add_listing(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -
             return json_response(page.rows, headers=headers)
         return json_response([{n: getattr(item, n) for n in names} for item in page.rows], headers=headers)
 
+    setattr(listing, READS_OTHER_PARAMETERS, True)
     listing.__signature__ = _signature(view)  # type: ignore[attr-defined]  # for FastAPI, which goes by it
     rows: Any = list[row] | list[some_fields]  # type: ignore[valid-type]  # as this kind has them
     router.get(f"/{word}/", include_in_schema=False, response_model=rows)(listing)
     router.get(
         f"/{word}", summary=f"All {word}", name=f"list_{word}", response_model=rows, responses=PAGE_HEADERS
     )(listing)
+
+
+def _test(view: KindView[Any, Any], parameter: str, value: str) -> FieldTest | None:
+    """The test of a query parameter: a field with its value, `where` with a test, or a test whose operator is
+    part of the name: `?chips>=512`. None for another parameter of lists; raise InvalidInput for an unknown
+    one."""
+    if parameter in LIST_PARAMETERS:
+        return None
+    if parameter == "where":
+        return split_test(value)
+    if re.search(r"[!<>]", parameter):
+        return split_test(f"{parameter}={value}" if re.search(r"[!<>]$", parameter) else parameter)
+    fields = RowFields(view.row, view.kind)
+    if not fields.find(parameter):
+        known = [*LIST_PARAMETERS, "where", *fields.names]
+        hint = closest_match_hint(parameter, known)
+        raise InvalidInput(
+            f"query {truncated(repr(parameter))}: no such parameter; must be one of {', '.join(known)}{hint}"
+        )
+    return FieldTest(f"{parameter}={value}", parameter, "=", (value,))
+
+
+def _names_in(tests: Sequence[FieldTest]) -> list[str] | None:
+    """The names that rows must have; None if they may have any."""
+    named = [test.values for test in tests if test.field == "name" and test.sign in EQUAL]
+    return [name for values in named for name in values] if named else None
 
 
 def _signature(view: KindView[Any, Any]) -> Signature:
@@ -185,6 +230,14 @@ def _signature(view: KindView[Any, Any]) -> Signature:
             str | None,
             Query(description="sort by these columns, descending with a leading -: `state,-changed_us`"),
         ],
+        "where": Annotated[
+            list[str] | None,
+            Query(
+                description="only rows that pass this test: `chips>512`, `state!=queued`, `LEFT<2h`, "
+                "`state in [up, down]`; repeatable; fields as in JSON, or as headings of the table of "
+                "`lightwave get`"
+            ),
+        ],
         "fields": Annotated[str | None, Query(description="only these fields: `name,state`")],
         "limit": Annotated[int | None, Query(ge=1, le=PAGE_MAX, description="rows per page; default all")],
         "cursor": Annotated[str | None, Query(description="cursor of the next page, from `Link`")],
@@ -193,7 +246,7 @@ def _signature(view: KindView[Any, Any]) -> Signature:
         name: Annotated[
             list[str] | None, Query(description="only rows with this value; repeatable; `null` for no value")
         ]
-        for name in columns(view.row)
+        for name in plain_fields(view.row)
     }
     return Signature(
         [

@@ -101,7 +101,8 @@ def test_tiers_are_those_of_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "option"), [("limit=2", "--top"), ("SORT=chips", "--sort"), ("at=9d", "--at")]
+    ("pair", "option"),
+    [("limit=2", "--top"), ("SORT=chips", "--sort"), ("at=9d", "--at"), ("fabric=pod-0", "--fabric")],
 )
 def test_a_query_parameter_is_not_a_field(pair: str, option: str) -> None:
     with pytest.raises(click.BadParameter, match=f"is not a field of an object; use {option}"):

@@ -4,12 +4,13 @@ it, whose rows are checked against the frame."""
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import parse_qs
 
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from ops.cli.look.reading_tables import WIDE_HEADERS, ReadingOrder, split_link_order
+from ops.cli.look.reading_tables import FIELD_BY_HEADING, WIDE_HEADERS, ReadingOrder, split_link_order
 from ops.cli.main import root
 from schemas.api.sensor_readings import LinkFieldName, ReadingRow
 from shared.basics.time_format import format_duration
@@ -224,8 +225,9 @@ def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("-o", "wide", "--where", "RX-DBM=-40"), "--where rx_dbm: cannot be a filter"),
-        (("-o", "wide", "--sort", "FLAGS"), "`lightwave top links` lists the worst first"),
+        (("--where", "RX-DBM=-40"), "--where 'RX-DBM=-40': is a module reading; use it with -o wide"),
+        (("--where", "FLAGS=rx"), "--where 'FLAGS=rx': is a module reading; use it with -o wide"),
+        (("-o", "wide", "--where", "FLAGS>1"), "--where 'FLAGS>1': is not a number; must be FLAGS=rx"),
         (("--sort", "rx_dbm"), "is a module reading; use it with -o wide"),
         (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: cannot be combined with module readings"),
     ],
@@ -236,10 +238,30 @@ def test_what_wide_lists_cannot_be_sorted_by_is_reported(words: tuple[str, ...],
     assert sentence in " ".join(done.output.split())
 
 
-def test_generation_and_age_are_spelt_as_they_are_shown() -> None:
-    query: dict[str, Any] = {"fabric": None, "sort": "gen,-age", "limit": 3, "gen": ["1"]}
-    assert split_link_order(query, is_wide=False) == ReadingOrder()
-    assert query == {"fabric": None, "sort": "generation,installed_us", "limit": 3, "generation": ["1"]}
+def test_generation_and_age_are_left_to_the_twin() -> None:
+    query: dict[str, Any] = {"fabric": None, "where": ["GEN=1", "AGE>2d"], "sort": "GEN,-AGE", "limit": 3}
+    assert split_link_order({**query}, is_wide=False) == ReadingOrder()
+
+
+@pytest.mark.parametrize("heading", [heading for heading in WIDE_HEADERS if heading not in ("NAME", "STATE")])
+def test_every_heading_of_the_wide_table_sorts_and_selects(twin: FakeTwin, heading: str) -> None:
+    """The twin filters by fields; what FLAGS shows is filtered here."""
+    assert len(read("get", "links", "-o", "wide", f"--sort=-{heading}")) == 1 + 4 * 96
+    twin.asked.clear()
+    read("get", "links", "-o", "wide", "--where", f"{heading}!=null")
+    where = [parse_qs(query)["where"] for one in twin.asked if "where" in (query := one.query)]
+    own = {"BER": "BER"}.get(heading, FIELD_BY_HEADING.get(heading.lower().replace("-", "_"), ""))
+    assert where == ([] if heading == "FLAGS" else [[f"{own}!=null"]])
+
+
+def test_flags_select_the_links_that_show_them(twin: FakeTwin) -> None:
+    shown = {line.split()[0]: line for line in read("get", "links", "-o", "wide")[1:]}
+    flagged = {name for name, line in shown.items() if "!" in line or "?" in line}
+    found = {line.split()[0] for line in read("get", "links", "-o", "wide", "--where", "FLAGS!=null")[1:]}
+    assert found == flagged
+    rx = {line.split()[0] for line in read("get", "links", "-o", "wide", "--where", "FLAGS=rx")[1:]}
+    assert rx
+    assert rx <= {name for name, line in shown.items() if "rx" in line or "nothing is read" in line}
 
 
 def test_wide_of_links_has_readings_and_of_others_all_columns(twin: FakeTwin) -> None:

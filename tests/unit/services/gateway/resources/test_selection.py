@@ -64,6 +64,19 @@ def names(client: Client, path: str) -> list[str]:
         ("faults?target=ocs-3&target=pod-0/ocs-17&sort=name", ["pod-0/fault-0", "pod-0/fault-1"]),
         ("slices?sort=state,-name&limit=2&fabric=pod-0", ["pod-0/slice-3", "pod-0/slice-0"]),
         ("fabrics?kind=superpod&sort=-name", ["pod-1", "pod-0"]),
+        ("slices?where=chips>=256&where=twisted=no", ["pod-0/slice-2", "pod-0/slice-3"]),
+        ("slices?chips>=256&twisted=0", ["pod-0/slice-2", "pod-0/slice-3"]),
+        ("slices?chips<64", ["pod-0/slice-1"]),
+        ("slices?state!=queued&sort=-CHIPS&limit=1", ["pod-0/slice-3"]),
+        ("slices?CUBES=2&fabric=pod-0", ["pod-0/slice-0"]),
+        ("slices?where=CUBES>2", ["pod-0/slice-3"]),
+        ("slices?where=CHIPS in [8, 256]", ["pod-0/slice-1", "pod-0/slice-3"]),
+        ("slices?LEFT=null&name=pod-0/slice-1", ["pod-0/slice-1"]),
+        ("slices?chips=8.0&WAITED<1d", ["pod-0/slice-1"]),
+        ("fabrics?STATE=alive&sort=-OCS", ["pod-1", "pod-0"]),
+        ("fabrics?where=ocs_down>1", ["pod-0"]),
+        ("faults?LASTED>1m&sort=-LASTED&limit=1", ["pod-0/fault-0"]),
+        ("ocs?where=CIRCUITS>0&name=pod-0/ocs-9", ["pod-0/ocs-9"]),
     ],
 )
 def test_rows_are_those_requested_in_the_order_requested(
@@ -80,12 +93,17 @@ def test_rows_are_those_requested_in_the_order_requested(
             "colour=red",
             "query 'colour': no such parameter; must be one of fabric, sort, fields, limit, cursor,",
         ),
+        ("where=colour=red", "where 'colour=red': no such field; must be one of name, state, radix,"),
+        ("where=down", "where 'down': must be FIELD=VALUE, such as state=down, FIELD!=VALUE,"),
+        ("radix>many", "radix: 'many' is not allowed; must be a whole number"),
+        ("state>down", "state: is not a number; the operator must be =, ==, != or `in [a, b]`"),
+        ("stat=down", "query 'stat': no such parameter; must be one of fabric, sort,"),
         ("limit=1&limit=2", "query 'limit': given 2 times; must be given once"),
         ("fabric=pod-0&state=up&fabric=pod-1&fabric=", "query 'fabric': given 3 times; must be given once"),
         ("radix=many", "radix: 'many' is not allowed; must be a whole number"),
         (
-            "sort=circuits",
-            "sort 'circuits': no such column; must be one of name, state, radix, circuits_wanted,",
+            "sort=patches",
+            "sort 'patches': no such column; must be one of name, state, radix, circuits_wanted,",
         ),
         ("sort=", "sort '': no such column"),
         (
@@ -230,9 +248,9 @@ def test_names_are_read_once_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(selection, "natural_sort_key", counted)
     rows = [host(n) for n in range(100)]
-    first = select(HostRow, rows, Selection({}, sort="-name", limit=4))
+    first = select(HostRow, rows, Selection((), sort="-name", limit=4))
     assert len(read) == len(rows)
-    select(HostRow, rows[:95], Selection({}, sort="-name", cursor=first.cursor))
+    select(HostRow, rows[:95], Selection((), sort="-name", cursor=first.cursor))
     assert len(read) <= 3 * len(rows) + 2
 
 
@@ -257,10 +275,10 @@ def host(number: int, state: Any = "up") -> HostRow:
 @pytest.mark.parametrize("gone", [3, 4, 5])
 def test_what_comes_and_goes_between_two_pages_shifts_nothing(gone: int) -> None:
     rows = [host(n) for n in (1, 2, 3, 4, 5, 10)]
-    first = select(HostRow, rows, Selection({}, limit=4))
+    first = select(HostRow, rows, Selection((), limit=4))
     assert (first.total, first.rows) == (6, rows[:4])
     later = [host(0), *(row for row in rows if row != host(gone)), host(11)]
-    second = select(HostRow, later, Selection({}, cursor=first.cursor))
+    second = select(HostRow, later, Selection((), cursor=first.cursor))
     assert second.rows == [host(n) for n in (5, 10, 11) if n != gone]
 
 
@@ -281,14 +299,14 @@ def test_no_value_comes_last_both_ways() -> None:
     for sort, expected in (("ber", "bcad"), ("-ber", "cbad"), ("-ber,-name", "cbda")):
         pages, cursor = "", None
         for _ in rows:
-            page = select(LinkRow, rows, Selection({}, sort=sort, limit=1, cursor=cursor))
+            page = select(LinkRow, rows, Selection((), sort=sort, limit=1, cursor=cursor))
             pages, cursor = pages + page.rows[0].name, page.cursor
         assert (pages, cursor) == (expected, None)
 
 
 def test_a_column_of_another_list_is_refused() -> None:
     with pytest.raises(InvalidInput, match="sort 'ber': no such column"):
-        select(HostRow, [], Selection({}, sort="ber"))
+        select(HostRow, [], Selection((), sort="ber"))
 
 
 def test_long_answers_are_compressed_for_who_accepts_it(client: Client) -> None:
