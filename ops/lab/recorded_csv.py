@@ -1,7 +1,6 @@
 """Recorded inputs as CSV, read row by row: errors name the file, the line, the column and the value."""
 
 import csv
-import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from ops.report.safe_text import quoted
 from schemas.limits import DURATION_S_MAX
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.value_words import read_number
 
 T = TypeVar("T")
 OnBytes = Callable[[int], None]
@@ -111,8 +111,8 @@ def _cells(where: str, header: Sequence[str], texts: Sequence[str]) -> dict[str,
 
 def seconds(text: str) -> float:
     """Seconds from 0 to 100 years; ValueError for other texts."""
-    value = float(text)
-    if not text.isascii() or "_" in text or not math.isfinite(value) or not 0 <= value <= DURATION_S_MAX:
+    value = read_number(text)
+    if value is None or not 0 <= value <= DURATION_S_MAX:
         raise ValueError(text)
     return value
 

@@ -41,6 +41,7 @@ from shared.basics.errors import InvalidInput
 from shared.basics.parsing import is_owner_name, parse_duration_s
 from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_HOUR, US_PER_S, to_whole_us
+from shared.basics.value_words import read_flag, read_whole
 from shared.engine.site_driver import LabRequest
 from shared.models.fabric_plants import check_slice
 from shared.models.superpod.shapes import chips_of, parse_shape, shape_for_chips
@@ -333,18 +334,21 @@ def _tier(text: str) -> Tier:
 
 
 def _chips(text: str) -> int:
-    value = int(text)
-    if not text.isascii() or value < 1:
+    value = read_whole(text)
+    if value is None or value < 1:
         raise ValueError(text)
     return value
 
 
 def _priority(text: str) -> int:
-    value = int(text)
-    if abs(value) > PRIORITY_MAX:
+    value = read_whole(text)
+    if value is None or abs(value) > PRIORITY_MAX:
         raise ValueError(text)
     return value
 
 
 def _flag(text: str) -> bool:
-    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+    value = read_flag(text)
+    if value is None:
+        raise ValueError(text)
+    return value

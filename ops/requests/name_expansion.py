@@ -1,10 +1,14 @@
-"""Names of things without their fabric, as people type them where there is only one."""
+"""Names of things as people type them: with their kind in front, and without their fabric where there is only
+one."""
 
 import re
 from collections.abc import Sequence
 
+from ops.report.safe_text import quoted
 from schemas.fabric_names import FABRIC_NAMING
 from schemas.name_parts import fabric_part
+from schemas.resource_kinds import FABRICS, find_kind, kind_by_name_form
+from shared.basics.errors import InvalidInput
 
 SHORT_NAME = re.compile(r"([a-z]+)-[0-9]+(?:/.*)?")
 
@@ -15,7 +19,21 @@ def lacks_fabric(name: str) -> bool:
     return match is not None and any(match[1] in naming.first_words for naming in FABRIC_NAMING.values())
 
 
+def without_kind(name: str) -> str:
+    """The name after KIND/: `pod-0/cube-3` of `cube/pod-0/cube-3`; another name as it is. InvalidInput if the
+    name is that of another kind."""
+    word, _, rest = name.partition("/")
+    kind = find_kind(word)
+    if kind is None or not rest:
+        return name
+    found = kind_by_name_form(rest)
+    if found not in (None, kind, FABRICS):  # a name of one part may be short
+        raise InvalidInput(f"{quoted(name)}: {rest} is not the name of a {kind.title}; must be {rest} alone")
+    return rest
+
+
 def with_fabric(name: str, fabrics: Sequence[str]) -> str:
-    """The name with its fabric in front, where none was said and only one is there; else as it is."""
+    """The name without its kind, and with its fabric in front, where none was said and only one is there."""
+    name = without_kind(name)
     is_meant = lacks_fabric(name) and len(fabrics) == 1 and fabric_part(name) not in fabrics
     return f"{fabrics[0]}/{name}" if is_meant else name

@@ -61,6 +61,7 @@ def parse_span_us(option_text: str, text: str, *, least_s: int) -> int:
     if seconds is None or seconds < least_s:
         zero = "0s, " if least_s == 0 else ""
         raise InvalidInput(
-            f"{option_text}: {quoted(text)} is not a valid duration; must be like {zero}30s, 15m, 2h, 1d12h"
+            f"{option_text}: {quoted(text)} is not a valid duration; must be like {zero}30s, 15m, 2h, 1d12h, "
+            f"{'' if zero else 'above 0s and '}up to 100 years"
         )
     return seconds * US_PER_S

@@ -17,6 +17,7 @@ from services.gateway.text.validation_errors import invalid_sentence
 from services.service_names import kinds_with
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.units import US_PER_S
+from shared.basics.value_words import read_whole
 from shared.models.faults.fault_kinds import FAULTS, severity_of
 from shared.models.superpod.shapes import parse_shape
 
@@ -97,7 +98,8 @@ def _change(
         fabric = given.get("fabric", default_fabric_name(with_slices or fabrics))
         priority = given.get("priority")
         if priority is not None:
-            fields["priority"] = int(priority) if _is_integer(priority) else priority
+            number = read_whole(priority)
+            fields["priority"] = priority if number is None else number
         fields |= {name: given[name] for name in ("tier", "owner") if name in given}
         return _valid(RequestChange, fields | {"shape": head, "fabric": fabric}), fabric
     if what == "inject":
@@ -124,7 +126,3 @@ def _valid(model: type[ModelT], fields: Mapping[str, object]) -> ModelT:
         return model.model_validate(fields)
     except ValidationError as error:
         raise InvalidInput(invalid_sentence(error.errors(), model)) from None
-
-
-def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()

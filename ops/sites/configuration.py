@@ -22,9 +22,11 @@ from schemas.config.parameter import (
 from schemas.config.pods import FabricConfig, SuperpodConfig
 from schemas.config.runtime_parameters import RUNTIME_PARAMETERS
 from schemas.config.workload import TraceRow
+from schemas.limits import COUNT_MAX
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import closest_match
+from shared.basics.value_words import has_zero_in_front, read_flag, read_number, read_whole
 from shared.models.fabric_plants import check_demand
 
 DEFAULT_KIND = "superpod"
@@ -241,18 +243,24 @@ def _value(label: str, text: str, field: FieldInfo) -> Any:
     try:
         if words := literal_values(field):
             return {word.lower(): word for word in words}[text.lower()]
-        if bool in kinds:
-            return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}[
-                text.lower()
-            ]
         if str in kinds:
             return text
-        return float(text) if float in kinds else int(text)
+        found = read_flag(text) if bool in kinds else _number(text, whole=float not in kinds)
+        if found is None:
+            raise ValueError(text)
+        return found
     except (KeyError, ValueError):
         hint = closest_match_hint(text.upper(), literal_values(field), similarity=0.3)
+        hint = "; write it without a zero in front" if has_zero_in_front(text) else hint
+        if read_number(text) is not None and abs(float(text)) > COUNT_MAX and float not in kinds:
+            hint = f", and at most {COUNT_MAX:,}"
         raise InvalidInput(
             f"{label}: {quoted(text)} is not allowed; must be {allowed_text(field)}{hint}"
         ) from None
+
+
+def _number(text: str, *, whole: bool) -> int | float | None:
+    return read_whole(text) if whole else read_number(text)
 
 
 def value_type(kind: str, name: str) -> type[bool] | type[int] | type[float] | type[str]:

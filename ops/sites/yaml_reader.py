@@ -1,10 +1,12 @@
-"""A strict YAML reader, whose errors name the line.
+"""A strict reader of YAML 1.2, whose errors name the line.
 
 A file of a few hundred bytes can contain itself, or expand to gigabytes. So aliases, anchors and tags are
-refused, and values are built from the parser's events, never from its nodes. Keys are unique text. Dates are
-text.
+refused, and values are built from the parser's events, never from its nodes. Keys are unique text. Words such
+as yes and no, dates, and numbers with colons or underscores are text. Numbers with a zero in front are
+refused: YAML 1.1 reads 010 as eight, and YAML 1.2 as ten.
 """
 
+import math
 import re
 import stat
 from pathlib import Path
@@ -15,6 +17,7 @@ import yaml
 from ops.report.safe_text import dotted, quoted, shortened
 from schemas.limits import COUNT_MAX
 from shared.basics.errors import InvalidInput
+from shared.basics.value_words import has_zero_in_front
 
 YamlLines = dict[tuple[object, ...], int]
 """Path of a value, as keys and list indices from the outside in → its line, from 1."""
@@ -22,8 +25,15 @@ BYTES_MAX = 2**20
 DEPTH_MAX = 20
 DIGITS_MAX = 40
 """Maximum number of digits of a number: Python takes long to parse longer ones."""
-_FLOAT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")
-"""`1e-5` is a number, but not in YAML 1.1."""
+WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+"""Plain words that are not text in YAML 1.2. Others are, also yes, no, on and off."""
+_WHOLE = re.compile(r"[-+]?[0-9]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = {".inf": math.inf, "-.inf": -math.inf, ".nan": math.nan}
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Characters that YAML escapes can express but UTF-8 cannot."""
 
@@ -70,7 +80,7 @@ def read_text_file(path: Path) -> str:
 
 
 class _Values(yaml.SafeLoader):
-    """Builds values from the events of PyYAML's parser, with its rules for plain words."""
+    """Builds values from the events of PyYAML's parser, with the rules of YAML 1.2 for plain words."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -139,28 +149,29 @@ class _Values(yaml.SafeLoader):
         text = event.value
         if SURROGATE.search(text):
             raise _refused(event, f"{quoted(text)} is half a character")
-        tag = self.resolve(yaml.ScalarNode, text, event.implicit)  # type: ignore[no-untyped-call]  # as above
-        node, kind = yaml.ScalarNode(tag, text), tag.rpartition(":")[2]
-        if kind == "null":
-            return None
-        if kind == "bool":
-            return self.construct_yaml_bool(node)
-        try:
-            if kind == "int":
-                return self._whole(event, node, *place)
-            if kind == "float":
-                return self.construct_yaml_float(node)
-        except ValueError:
-            return text  # YAML takes `0x_` for a number
-        return float(text) if event.implicit[0] and _FLOAT.fullmatch(text) else text
+        if not event.implicit[0]:  # in quotes, or a block of text
+            return text
+        if text in WORDS:
+            return WORDS[text]
+        if has_zero_in_front(text):
+            allowed = "a number without a zero in front, or text in quotes"
+            raise _refused(event, f"{_label(*place)}{shortened(text)} is not allowed; must be {allowed}")
+        if _WHOLE.fullmatch(text):
+            return self._whole(event, text, *place)
+        if _FLOAT.fullmatch(text):
+            return float(text)
+        return _NOT_FINITE.get(text.lower().lstrip("+"), text)
 
-    def _whole(self, event: Any, node: yaml.ScalarNode, *place: object) -> int:
-        number = self.construct_yaml_int(node) if len(node.value) <= DIGITS_MAX else None
+    def _whole(self, event: Any, text: str, *place: object) -> int:
+        number = int(text, 16 if "x" in text else 10) if len(text) <= DIGITS_MAX else None
         if number is None or not -COUNT_MAX <= number <= COUNT_MAX:
-            name = f"{dotted(*place)}: " if place else ""
             allowed = f"a whole number of 64 bits, up to {COUNT_MAX:,}"
-            raise _refused(event, f"{name}{shortened(node.value)} is not allowed; must be {allowed}")
+            raise _refused(event, f"{_label(*place)}{shortened(text)} is not allowed; must be {allowed}")
         return number
+
+
+def _label(*place: object) -> str:
+    return f"{dotted(*place)}: " if place else ""
 
 
 def _refused(event: Any, why: str) -> InvalidInput:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ops.requests.name_expansion import lacks_fabric, with_fabric
+from ops.requests.name_expansion import lacks_fabric, with_fabric, without_kind
 from schemas.fabric_names import can_have
 from schemas.name_parts import local_part
 from schemas.resource_kinds import CUBES, DOMAINS, FABRICS, HOSTS, KINDS, OCS, ResourceKind, RowT, find_kind
@@ -167,9 +167,10 @@ class FaultTargetParam(click.ParamType):
 
 
 def expand_name(client: "Client", name: str) -> str:
-    """Prefix a name with its fabric if it has none and only one fabric fits."""
+    """A name without KIND/, prefixed with its fabric if it has none and only one fabric fits."""
     from ops.client.http_client import rows_path
 
+    name = without_kind(name)
     if not lacks_fabric(name):
         return name
     try:

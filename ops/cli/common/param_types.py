@@ -17,6 +17,7 @@ from shared.basics.field_tests import TEST_FORMS, split_test
 from shared.basics.parsing import is_owner_name, parse_duration_s, parse_sides
 from shared.basics.spelling import closest_match, closest_matches
 from shared.basics.time_grammar import POINTS_ALLOWED, read_time, time_problem
+from shared.basics.value_words import read_number
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -207,10 +208,8 @@ class NumberParam(click.ParamType):
         self._allowed = f"{unit} {'above' if above else 'from'} {least:g} up to {most:,.15g}"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            number = float(str(value))
-        except ValueError:
-            number = math.nan
+        given = read_number(str(value))
+        number = math.nan if given is None else given
         if not self._least <= number <= self._most or (self._above and number == self._least):
             self.fail(f"{str(value)!r} is not allowed; must be {self._allowed}", param, ctx)
         return number
@@ -222,10 +221,8 @@ class SpeedParam(click.ParamType):
     name = "speed"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            speed = float(str(value))
-        except ValueError:
-            speed = math.nan
+        given = read_number(str(value))
+        speed = math.nan if given is None else given
         if not 0 < speed <= SPEED_MAX:
             self.fail(f"{value!r} is not a valid speed; must be above 0, up to {SPEED_MAX:g}", param, ctx)
         return speed
@@ -284,16 +281,23 @@ def field_of_heading(heading: str) -> str:
     return heading.lower().replace("-", "_")
 
 
+PRICE_MAX = 10**12
+"""Maximum price of a part."""
+
+
 class PriceParam(click.ParamType):
     """A unit price, `name=value`, with a number as value."""
 
     name = "name=value"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if re.fullmatch(r"[a-z_]{1,60}=-[0-9.]+", value):
-            self.fail(f"{value!r} is negative; must be 0 or more, such as ocs_cost=20000", param, ctx)
-        if not re.fullmatch(r"[a-z_]{1,60}=[0-9]{1,12}(\.[0-9]{1,9})?", value):
+        name, equals, text = value.partition("=")
+        price = read_number(text.strip())
+        if not re.fullmatch(r"[a-z_]{1,60}", name) or not equals or price is None:
             self.fail(f"{value!r} is not of the form NAME=VALUE, such as ocs_cost=20000", param, ctx)
+        if not 0 <= price <= PRICE_MAX:
+            allowed = f"a price between 0 and {PRICE_MAX:,}, such as ocs_cost=20000"
+            self.fail(f"{value!r} is not allowed; must be {allowed}", param, ctx)
         return value
 
 

@@ -62,7 +62,7 @@ def explain_request(
 ) -> None:
     """Explain the slice that a request created."""
     client = Client(at=at)
-    name = expand_name(client, name) if name.startswith("slice-") else name
+    name = expand_name(client, name) if name.startswith(("slice-", "slice/", "slices/")) else name
     _explain(client, ApiPath(f"/v1/explain/requests/{escape_path(name)}"), output)
 
 

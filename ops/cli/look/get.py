@@ -35,6 +35,7 @@ from ops.client.http_client import Client, escape_path, row_path, rows_path
 from ops.report.light_path_text import patched_port
 from ops.report.table_style import current_style
 from ops.report.tables import count_text, setting_text, text_table
+from ops.requests.name_expansion import without_kind
 from schemas.resource_kinds import FABRICS, KINDS, LINKS, ResourceKind, RowT, kind_by_name_form
 from shared.basics.errors import NotFound
 from shared.basics.json_types import JsonObject, JsonValue
@@ -232,6 +233,7 @@ def _kind_and_name(word: str) -> tuple[str, str]:
     """(kind, name) if the user gave one word: a name, which shows its kind."""
     if word in KINDS:
         raise click.UsageError("Missing argument 'NAME'.")
+    word = without_kind(word)
     found = kind_by_name_form(word)
     if (found is None and "/" in word) or word.startswith("batch-"):
         raise NotFound(unknown_name_text(word))

@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.report.safe_text import quoted, shortened
+from ops.requests.name_expansion import without_kind
 from ops.sites.site_plans import read_site, with_seed
 from schemas.config.dcn import DcnConfig
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
-from shared.models.dcn.demand.demand_model import demand_at, recorded_demand
+from shared.basics.value_words import read_number
+from shared.models.dcn.demand.demand_model import DEMAND_MAX_MBPS, demand_at, recorded_demand
 from shared.models.dcn.routing.carried_traffic import NetworkDemand, demand_of, flows_of
 from shared.models.network.blocks import NetworkLayout, network_of
 from shared.models.superpod.wiring import IntArray
@@ -32,7 +34,6 @@ BYTES_MAX = 2**27
 """Unpacked: enough for a week of hourly matrices of 256 blocks."""
 MATRICES_MAX = 2_000
 COLUMNS = ["from", "to", "mbps"]
-_MBPS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +83,22 @@ def read_network(path: Path, fabric: str | None = None, seed: int | None = None)
     return SiteNetwork(name, networks[name])
 
 
-def read_demands(path: Path, plant: NetworkLayout) -> list[IntArray]:
-    """The demand matrices (B, B) of a file in Mb/s, at least one. InvalidInput names file, line or blocks."""
+def read_demands(path: Path, plant: NetworkLayout, fabric: str | None = None) -> list[IntArray]:
+    """The demand matrices (B, B) of a file in Mb/s, at least one. Blocks may have the name of the `fabric` in
+    front, as in the running twin. InvalidInput names file, line or blocks."""
     readers = {".csv": _of_csv, ".npz": _of_npz}
     reader = readers.get(path.suffix.lower())
     try:
         if reader is None:
             raise InvalidInput("is not a demand file; must be .csv or .npz")
-        return reader(_bytes_of(path), plant)
+        return reader(_bytes_of(path), plant, fabric)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
 
 
-def read_circuits(path: Path, plant: NetworkLayout) -> IntArray:
-    """The circuits (K, B, B) of a printed plan. InvalidInput names file, OCS and block if they are not valid
-    for this plant."""
+def read_circuits(path: Path, plant: NetworkLayout, fabric: str | None = None) -> IntArray:
+    """The circuits (K, B, B) of a printed plan; names may have the `fabric` in front. InvalidInput names
+    file, OCS and block if they are not valid for this plant."""
     try:
         try:
             content = json.loads(_bytes_of(path))
@@ -105,7 +107,7 @@ def read_circuits(path: Path, plant: NetworkLayout) -> IntArray:
         rows = content.get("circuits") if isinstance(content, dict) else None
         if not isinstance(rows, list):
             raise InvalidInput("has no circuits; must be the output of `lightwave dcn plan -o json`")
-        return _checked(plant, _circuits(rows, plant))
+        return _checked(plant, _circuits(rows, plant, fabric))
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
 
@@ -123,7 +125,7 @@ def _bytes_of(path: Path) -> bytes:
     return content
 
 
-def _of_csv(content: bytes, plant: NetworkLayout) -> list[IntArray]:
+def _of_csv(content: bytes, plant: NetworkLayout, fabric: str | None) -> list[IntArray]:
     try:
         rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         header = [word.strip() for word in next(rows, [])]
@@ -134,12 +136,20 @@ def _of_csv(content: bytes, plant: NetworkLayout) -> list[IntArray]:
         seen: dict[tuple[int, int], int] = {}
         for row in rows:
             if row:
-                _add_demand_row(matrix, seen, numbers, [word.strip() for word in row], rows.line_num)
+                cells = [word.strip() for word in row]
+                names = [_local_name(name, fabric) for name in cells[:2]]
+                _add_demand_row(matrix, seen, numbers, [*names, *cells[2:]], rows.line_num)
     except UnicodeDecodeError:
         raise InvalidInput("not UTF-8 text") from None
     except csv.Error as error:
         raise InvalidInput(f"line {rows.line_num}: not CSV: {error}") from None
     return [recorded_demand(plant, matrix)]
+
+
+def _local_name(name: str, fabric: str | None) -> str:
+    """A name without KIND/ and without the fabric in front: `block-0` of `dcn-0/block-0`."""
+    local = without_kind(name)
+    return local if fabric is None else local.removeprefix(f"{fabric}/")
 
 
 def _add_demand_row(
@@ -153,16 +163,18 @@ def _add_demand_row(
             raise InvalidInput(
                 f"line {line}: block {quoted(name)}: no such block{closest_match_hint(name, numbers)}"
             )
-    if not _MBPS.fullmatch(row[2]):
-        raise InvalidInput(f"line {line}: mbps {quoted(row[2])} is not allowed; must be 0 or more")
+    mbps = read_number(row[2])
+    if mbps is None or not 0 <= mbps <= DEMAND_MAX_MBPS:
+        allowed = f"a number between 0 and {DEMAND_MAX_MBPS:,}"
+        raise InvalidInput(f"line {line}: mbps: {quoted(row[2])} is not allowed; must be {allowed}")
     pair = numbers[row[0]], numbers[row[1]]
     if pair in seen:
         raise InvalidInput(f"line {line}: {row[0]} → {row[1]} is given twice, first in line {seen[pair]}")
     seen[pair] = line
-    matrix[pair] = float(row[2])
+    matrix[pair] = mbps
 
 
-def _of_npz(content: bytes, plant: NetworkLayout) -> list[IntArray]:
+def _of_npz(content: bytes, plant: NetworkLayout, fabric: str | None) -> list[IntArray]:
     given = _arrays_of(content)
     if "demand" not in given:
         raise InvalidInput("has no array demand")
@@ -179,7 +191,7 @@ def _of_npz(content: bytes, plant: NetworkLayout) -> list[IntArray]:
             f"{MATRICES_MAX:,} of these"
         )
     square = stack.shape[1] == stack.shape[2]  # other shapes are refused below
-    order = _order(given.get("blocks"), plant, len(stack[0])) if square else None
+    order = _order(given.get("blocks"), plant, len(stack[0]), fabric) if square else None
     return [
         recorded_demand(plant, matrix if order is None else matrix[np.ix_(order, order)]) for matrix in stack
     ]
@@ -204,11 +216,11 @@ def _arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
     return given
 
 
-def _order(names: Any, plant: NetworkLayout, rows: int) -> list[int] | None:
+def _order(names: Any, plant: NetworkLayout, rows: int, fabric: str | None) -> list[int] | None:
     """The row of each block of the plant in the matrices; None if they have the plant's order."""
     if names is None:
         return None
-    given = [str(name) for name in np.asarray(names).ravel().tolist()]
+    given = [_local_name(str(name), fabric) for name in np.asarray(names).ravel().tolist()]
     wanted = [block.name for block in plant.blocks]
     if len(given) != rows or sorted(given) != sorted(wanted):
         odd = sorted(set(given) ^ set(wanted))
@@ -216,12 +228,13 @@ def _order(names: Any, plant: NetworkLayout, rows: int) -> list[int] | None:
     return [given.index(name) for name in wanted]
 
 
-def _circuits(rows: list[Any], plant: NetworkLayout) -> IntArray:
+def _circuits(rows: list[Any], plant: NetworkLayout, fabric: str | None) -> IntArray:
     numbers = {block.name: n for n, block in enumerate(plant.blocks)}
     found = np.zeros((plant.ocs_count, *plant.rates.shape), dtype=np.int64)
     for row in rows:
         name = row.get("ocs") if isinstance(row, dict) else None
-        matched = re.fullmatch(r"ocs-(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
+        ocs = _local_name(name, fabric) if isinstance(name, str) else ""
+        matched = re.fullmatch(r"ocs-(0|[1-9][0-9]{0,5})", ocs)
         if matched is None or int(matched[1]) >= plant.ocs_count:
             raise InvalidInput(
                 f"circuits: {quoted(name)} is not an OCS; must be ocs-0 to ocs-{plant.ocs_count - 1}"
@@ -232,12 +245,13 @@ def _circuits(rows: list[Any], plant: NetworkLayout) -> IntArray:
                 raise InvalidInput(
                     f"{name}: {quoted(pair)} is not a circuit; must be [north block, south block]"
                 )
-            for one in pair:
+            ends = [_local_name(one, fabric) for one in pair]
+            for one in ends:
                 if one not in numbers:
                     raise InvalidInput(
                         f"{name}: block {quoted(one)}: no such block{closest_match_hint(one, numbers)}"
                     )
-            found[int(matched[1]), numbers[pair[0]], numbers[pair[1]]] += 1
+            found[int(matched[1]), numbers[ends[0]], numbers[ends[1]]] += 1
     return found
 
 

@@ -255,7 +255,7 @@ class NetworkStudy:
         """The steps to another network, a row each. `hour` is that of the drawn demand, unless `demands` are
         files with recorded demand."""
         plant = later.plant
-        matrices = [matrix for path in demands for matrix in read_demands(path, plant)]
+        matrices = [matrix for path in demands for matrix in read_demands(path, plant, later.fabric)]
         peak = peak_of(matrices) if matrices else None
 
         def demand_of(then: NetworkLayout) -> IntArray:
@@ -345,7 +345,7 @@ def study_of(
     is drawn from the site's seed for this hour and the `history_h` hours before it. `state` is a file with
     the current circuits. InvalidInput names file, block and field."""
     plant = network.plant
-    matrices = [matrix for path in demands for matrix in read_demands(path, plant)]
+    matrices = [matrix for path in demands for matrix in read_demands(path, plant, network.fabric)]
     if matrices:
         demand_label = ", ".join(path.name for path in demands)
     else:
@@ -354,7 +354,7 @@ def study_of(
         demand_label = f"seed {network.config.seed}, hour {hours[0]}{f' to {hour}' if len(hours) > 1 else ''}"
     if len(matrices) > 1:
         demand_label += f": {len(matrices):,} matrices"
-    circuits = None if state is None else read_circuits(state, plant)
+    circuits = None if state is None else read_circuits(state, plant, network.fabric)
     config = network.config
     return NetworkStudy(
         network.fabric,

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from schemas.limits import COUNT_MAX
 from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS, find_kind
 from services.gateway.explain.condition_logic import (
     ConditionSource,
@@ -34,6 +35,7 @@ from services.gateway.resources.row_fields import RowFields, fields_within, with
 from services.gateway.runtime_ports import KindView
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
+from shared.basics.value_words import read_whole
 
 TEXT_MAX = 2_000
 """Maximum number of characters of a condition."""
@@ -239,10 +241,13 @@ class _Parser:
         self._take(")")
         sign = self._sign()
         number = self._word("a number")
-        if not re.fullmatch(r"[0-9]{1,9}", number):
-            raise InvalidInput(f"count {truncated(repr(number))}: must be a whole number of at least 0")
+        most = read_whole(number)
+        if most is None or not 0 <= most <= COUNT_MAX:
+            raise InvalidInput(
+                f"count {truncated(repr(number))}: must be a whole number between 0 and {COUNT_MAX:,}"
+            )
         self._found.counts = True
-        word, compare, most = view.kind.word, COMPARED[sign], int(number)
+        word, compare = view.kind.word, COMPARED[sign]
 
         def count(source: ConditionSource) -> int:
             rows = source.rows(word)

@@ -10,7 +10,13 @@ from starlette.middleware.gzip import GZipMiddleware
 from services.gateway.http import api_docs, metrics_endpoint, probes, responses
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.guard import AccessGuard, bearer_dependency
-from services.gateway.http.middleware import BodyLimit, HeadAsGet, SecurityHeaders, ShutdownResponse
+from services.gateway.http.middleware import (
+    BodyLimit,
+    HeadAsGet,
+    PlusInNames,
+    SecurityHeaders,
+    ShutdownResponse,
+)
 from services.gateway.http.past_queries import TimeTravel
 from services.gateway.http.read_limits import ReadLimits
 from services.gateway.http.responses import error_docs
@@ -66,6 +72,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     app.add_middleware(BodyLimit)
     app.add_middleware(TimeTravel, twin=original)
     app.add_middleware(ReadLimits)
+    app.add_middleware(PlusInNames)
     app.add_middleware(ShutdownResponse)
     app.add_middleware(AccessGuard, tokens=tokens)
     app.add_middleware(SecurityHeaders)

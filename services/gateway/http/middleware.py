@@ -1,6 +1,7 @@
 """Middleware for all responses and for the size of request bodies."""
 
 import asyncio
+import re
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -83,6 +84,33 @@ class HeadAsGet:
 
         await self._app({**scope, "method": "GET"}, receive_disconnect, head)  # type: ignore[arg-type]  # narrower than ASGI's
         await send({"type": "http.response.body", "body": b""})
+
+
+_PLUS_OF_FACE = re.compile(rb"((?:/|%2[Ff]))\+(?=[a-z](?:/|%2[Ff]|[&. ]|%20|\+|$))")
+"""A plus between a slash and the letter of a face, as in `pod-0/cube-3/+y/7`."""
+FREE_TEXT = b"comment="
+"""The parameter whose value is text, in which a plus is a blank."""
+
+
+class PlusInNames:
+    """ASGI middleware: keeps the plus of link ends in queries. In a query string it means a blank, which no
+    name has, so `?for=pod-0/cube-3/+y/7` means the same as with `%2B`."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and b"+" in scope["query_string"]:
+            scope = {**scope, "query_string": with_plus_of_faces(scope["query_string"])}
+        await self._app(scope, receive, send)
+
+
+def with_plus_of_faces(query: bytes) -> bytes:
+    """A query string in which the plus of a face is written `%2B`."""
+    return b"&".join(
+        part if part.startswith(FREE_TEXT) else _PLUS_OF_FACE.sub(rb"\1%2B", part)
+        for part in query.split(b"&")
+    )
 
 
 BODY_MAX = 64 * 1024

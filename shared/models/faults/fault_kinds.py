@@ -4,13 +4,13 @@ One table for ground truth, the repair shop, the gateway and the command line. I
 command can show it at once.
 """
 
-import math
 import re
 from typing import TYPE_CHECKING
 
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 from shared.basics.units import US_PER_S
+from shared.basics.value_words import read_number
 from shared.models.faults.fault_definition import HAZARD_GROUPS, FaultDefinition, HazardGroup
 from shared.models.faults.link_faults import LINK_FAULTS, NATURAL_SHARES, PATH_FAULTS
 from shared.models.ocs.parts import PART, share_of_one
@@ -269,11 +269,8 @@ def severity_of(kind: "FaultKind", text: str) -> float:
     InvalidInput if it is not a number, or has another unit.
     """
     number, unit = _MEASURE.fullmatch(text.strip()).groups()  # type: ignore[union-attr]  # takes any text
-    try:
-        found = float(number)
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+    found = read_number(number)
+    if found is None:
         raise InvalidInput(
             f"severity: {text[:SEVERITY_SHOWN_MAX]!r} is not a number; must be a number like 3 or 0.5"
         )

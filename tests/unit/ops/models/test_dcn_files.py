@@ -59,13 +59,16 @@ def test_rows_in_another_order_are_put_right(tmp_path: Path) -> None:
         ("a,b\n", "line 1: 'a,b'; must be from,to,mbps"),
         (HEAD + "ab-0,ab-1\n", "line 2: 2 values; must be three: from,to,mbps"),
         (HEAD + "ab-0,ab-11,4\n", "line 2: block 'ab-11': no such block; the nearest is ab-1"),
-        (HEAD + "ab-0,ab-1,-4\n", "line 2: mbps '-4' is not allowed; must be 0 or more"),
-        (HEAD + "ab-0,ab-1,nan\n", "line 2: mbps 'nan' is not allowed"),
+        (HEAD + "ab-0,ab-1,-4\n", "line 2: mbps: '-4' is not allowed; must be a number between 0 and"),
+        (HEAD + "ab-0,ab-1,nan\n", "line 2: mbps: 'nan' is not allowed"),
         (HEAD + "ab-0,ab-1,4\nab-0,ab-1,4\n", "line 3: ab-0 → ab-1 is given twice, first in line 2"),
         (HEAD + "ab-0,ab-0,4\n", "demand ab-0 → ab-0: 4 Mb/s is not allowed: a block cannot send to itself"),
-        (
-            HEAD + "ab-0,ab-1,999999999999\n",
-            "999999999999.0 is not allowed; must be at most 1,000,000,000 Mb/s",
+        *(
+            (
+                HEAD + f"ab-0,ab-1,{large}\n",
+                f"mbps: '{large}' is not allowed; must be a number between 0 and",
+            )
+            for large in ("999999999999", "1e15", "1e400", "007")
         ),
         (HEAD + 'ab-0,"ab-1,4\n', "not CSV: unexpected end of data"),
         (HEAD + "\x00\n", "line 2: "),
@@ -426,3 +429,22 @@ def test_a_pod_hangs_on_one_network(tmp_path: Path) -> None:
         path,
         "dcn-0/block-0: pod pod-0 is not a pod of the site, which has none",
     )
+
+
+@pytest.mark.parametrize("prefix", ["", "dcn-0/", "block/dcn-0/", "blocks/"])
+def test_blocks_may_have_their_kind_and_fabric_in_front(tmp_path: Path, prefix: str) -> None:
+    names = [block.name for block in FOUND.blocks]
+    demand = np.zeros((len(names),) * 2)
+    demand[0, 1] = 5_000_000.0
+    table, arrays = tmp_path / "d.csv", tmp_path / "d.npz"
+    table.write_text(HEAD + f"{prefix}{names[0]},{names[1]},5e6\n")
+    np.savez(arrays, demand=demand, blocks=np.array([f"{prefix}{name}" for name in names]))
+    for path in (table, arrays):
+        (found,) = read_demands(path, FOUND, "dcn-0")
+        assert (found == demand).all()
+
+
+def test_a_block_of_another_network_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text(HEAD + "dcn-1/ab-0,ab-1,4\n")
+    refused(lambda: read_demands(path, FOUND, "dcn-0"), path, "line 2: block 'dcn-1/ab-0': no such block")

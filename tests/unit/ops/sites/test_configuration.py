@@ -61,11 +61,11 @@ def test_two_values_that_do_not_go_together_are_named() -> None:
     [
         (
             "failures.until_days=nan",
-            "failures.until_days: nan is not allowed; must be a number between 0",
+            "failures.until_days: 'nan' is not allowed; must be a number between 0",
         ),
         (
             "failures.until_days=inf",
-            "failures.until_days: inf is not allowed; must be a number between 0",
+            "failures.until_days: 'inf' is not allowed; must be a number between 0",
         ),
         ("seed=" + "9" * 5_000, f"seed: '{'9' * 58}… is not allowed"),
         ("a\x1b\u202e=1", r"'a\x1b\u202e=1': no such parameter; `lightwave lab config` lists them"),

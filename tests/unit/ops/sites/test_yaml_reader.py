@@ -10,6 +10,7 @@ from shared.basics.errors import InvalidInput
 
 DEEP = "nested deeper than 20 levels, the maximum"
 ESCAPE = r"not YAML: the number of an escape (\U…) or of %YAML is too large"
+ZERO = "a zero in front, or text in quotes"
 WIDE = "is not allowed; must be a whole number of 64 bits, up to 9,223,372,036,854,775,807"
 
 
@@ -25,7 +26,7 @@ def file(tmp_path: Path) -> Path:
         ("# nothing but words\n", None),
         (
             "a: 1\nb: [2, -3]\nc: {d: 1.5, e: no, f: ~, g:}",
-            {"a": 1, "b": [2, -3], "c": {"d": 1.5, "e": False, "f": None, "g": None}},
+            {"a": 1, "b": [2, -3], "c": {"d": 1.5, "e": "no", "f": None, "g": None}},
         ),
         ("[1e-5, 1.5E3, 1.0e+2, '1e5']", [1e-5, 1500.0, 100.0, "1e5"]),
         (
@@ -36,6 +37,15 @@ def file(tmp_path: Path) -> Path:
             "{1: a, on: b, 2024-01-01: c, ~: d, <<: e}",
             {"1": "a", "on": "b", "2024-01-01": "c", "~": "d", "<<": "e"},
         ),
+        ("[yes, No, on, OFF, y, TRUE, false, Null]", ["yes", "No", "on", "OFF", "y", True, False, None]),
+        (
+            "[1:30, 190:20:30, 1_000, 0b11, 0x1F, .5, +7, 5., -0, 0.5]",
+            [
+                *("1:30", "190:20:30", "1_000", "0b11", 31, 0.5, 7, 5.0, 0, 0.5),
+            ],
+        ),
+        ('[\'010\', "0o10", "yes"]', ["010", "0o10", "yes"]),
+        ("a: |\n  010\n", {"a": "010\n"}),
         (f"[{2**63 - 1}, {-(2**63) + 1}]", [2**63 - 1, -(2**63) + 1]),
         ("a: |\n  two\n  lines\n", {"a": "two\nlines\n"}),
     ],
@@ -69,9 +79,13 @@ def test_accepted_yaml(text: str, content: object, file: Path) -> None:
         ("? " * 3_000, "line 1: a key that is not plain text"),
         ("a:\n  b: 99999999999999999999", f"line 2: a.b: 99999999999999999999 {WIDE}"),
         ("- -9223372036854775808", f"line 1: 0: -9223372036854775808 {WIDE}"),
+        *(
+            (f"a:\n  b: {written}", f"line 2: a.b: {written} is not allowed; must be a number without {ZERO}")
+            for written in ("010", "-007", "0o17", "00.5", "+09")
+        ),
         ("a: " + "9" * 5_000, f"line 1: a: {'9' * 59}… {WIDE}"),
     ],
-    ids=range(22),
+    ids=range(27),
 )
 def test_refused_yaml_is_reported_with_its_line(text: str, sentence: str, file: Path) -> None:
     file.write_text(text)
