@@ -166,6 +166,9 @@ class LazyCommandGroup(CommandGroup):
         if complete_var is not None and (instruction := os.environ.get(complete_var)):
             from click.shell_completion import shell_complete
 
+            from ops.cli.common import bash_completion
+
+            bash_completion.install()
             sys.exit(shell_complete(self, ctx_args, prog_name, complete_var, instruction))
 
 

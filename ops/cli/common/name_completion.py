@@ -101,7 +101,7 @@ class SiteNameParam(click.ParamType):
 
 
 class SettingParam(click.ParamType):
-    """KEY=VALUE, completed up to the value with the parameters of the command's --kind."""
+    """KEY=VALUE, completed with the parameters of the command's --kind."""
 
     name = "setting"
 
@@ -111,11 +111,11 @@ class SettingParam(click.ParamType):
         from ops.sites.configuration import DEFAULT_KIND, parameters
 
         kind = ctx.params.get("kind") or DEFAULT_KIND
-        return _items([f"{parameter.name}=" for parameter in parameters(kind)], incomplete)
+        return _items(_settings([row.name for row in parameters(kind)], incomplete), incomplete)
 
 
 class RuntimeSettingParam(click.ParamType):
-    """KEY=VALUE, completed up to the value with the runtime parameters."""
+    """KEY=VALUE, completed with the runtime parameters."""
 
     name = "setting"
 
@@ -124,7 +124,7 @@ class RuntimeSettingParam(click.ParamType):
     ) -> "list[CompletionItem]":
         from schemas.config.runtime_parameters import RUNTIME_PARAMETERS
 
-        return _items([f"{name}=" for name in RUNTIME_PARAMETERS], incomplete)
+        return _items(_settings(RUNTIME_PARAMETERS, incomplete), incomplete)
 
 
 class PartNameParam(click.ParamType):
@@ -207,6 +207,20 @@ def _rows(kind: ResourceKind[RowT], fabric: str | None, *fields: str, state: str
         )
     except LightwaveError:
         return []
+
+
+def _settings(names: Iterable[str], incomplete: str) -> list[str]:
+    """KEY= of these parameters, or KEY=VALUE with the values that a parameter can have, if they are few."""
+    from schemas.config.fabric_configs import CONFIGS
+    from schemas.config.parameter import literal_values, parameters_of, value_types
+
+    name, equals, _ = incomplete.partition("=")
+    if not equals:
+        return [f"{one}=" for one in names]
+    fields = [found[name] for model in CONFIGS.values() if name in (found := parameters_of(model))]
+    words = [word for field in fields[:1] for word in literal_values(field)]
+    words += ["true", "false"] if any(bool in value_types(field) for field in fields[:1]) else []
+    return [f"{name}={word}" for word in words]
 
 
 def _items(names: Iterable[str], incomplete: str) -> "list[CompletionItem]":

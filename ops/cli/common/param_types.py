@@ -269,6 +269,18 @@ class FieldValueParam(click.ParamType):
             self.fail(f"{value!r}: {test.field} is not a field of an object; use {option}", param, ctx)
         return value
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        from ops.cli.common.field_completion import field_tests
+
+        # An option without its value ends click's reading before it has assigned the arguments.
+        kind = find_kind(str(ctx.params.get("kind") or next(iter(ctx.args), "")))
+        words = field_tests(kind.word, incomplete) if kind is not None else []
+        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
 
 class SortOrderParam(click.ParamType):
     """Sort fields, each with a leading - for descending order. The twin checks the fields."""

@@ -30,8 +30,10 @@ def completion(
     """
     from click.shell_completion import get_completion_class
 
+    from ops.cli.common import bash_completion
     from ops.cli.main import COMPLETION_VARIABLE, root
 
+    bash_completion.install()
     found = get_completion_class(shell)
     if found is None:
         raise click.UsageError(f"no completion for {shell}")
