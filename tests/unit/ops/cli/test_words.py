@@ -84,4 +84,4 @@ def test_a_part_is_reported_with_what_it_is_described(name: str, shown: str) -> 
 def test_a_price_below_zero_is_a_price() -> None:
     result = CliRunner().invoke(root, ["dcn", "cost", "site.yaml", "--price", "ocs_cost=-5"])
     assert result.exit_code == 2
-    assert "'ocs_cost=-5' is negative; must be 0 or more" in result.output
+    assert "'ocs_cost=-5' is not allowed; must be a price between 0 and" in result.output
