@@ -9,9 +9,9 @@ from schemas.limits import CALLER_NAME_MAX, COMMENT_MAX, IDEMPOTENCY_KEY_MAX
 
 
 class RequestBody(Body):
-    """Metadata of a request, which no service reads. It is on the log, so that a repeated request is
-    recognised even if every store is lost: within a twin, the same `key` is the same request. Unset fields
-    are left out of the line."""
+    """Metadata of a request, which no service reads; only an injected fault keeps its comment. It is on the
+    log, so that a repeated request is recognised even if every store is lost: within a twin, the same `key`
+    is the same request. Unset fields are left out of the line."""
 
     key: Annotated[str, Field(min_length=1, max_length=IDEMPOTENCY_KEY_MAX)] | None = Field(
         default=None, exclude_if=is_none, description="idempotency key"

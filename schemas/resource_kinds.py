@@ -301,6 +301,7 @@ FAULTS: "ResourceKind[FaultRow]" = ResourceKind(
         Column("LASTED", lambda row: (row.began_us, row.ended_us), "elapsed"),
         Column("LEFT", lambda row: row.expires_us if row.state == "active" else None, "remaining", wide=True),
         Column("HOW", lambda row: row.how, wide=True),
+        Column("COMMENT", lambda row: row.comment, only_if=lambda row: row.comment is not None),
     ),
     is_finished=lambda row: row.state == "ended",
 )

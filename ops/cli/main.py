@@ -19,7 +19,7 @@ from ops.cli.common.command_groups import (
     summary_of,
     write_commands,
 )
-from ops.cli.common.output import echo
+from ops.cli.common.output import drop_output, echo
 from ops.report.safe_text import one_line
 from shared.basics.errors import LightwaveError
 from shared.runtimes.stop_signals import exit_code_of
@@ -214,7 +214,7 @@ def main(command: click.Command = root, prog_name: str = "lightwave") -> NoRetur
             command, prog_name=prog_name, complete_var=COMPLETION_VARIABLE, standalone_mode=False
         )
         if sys.stdout is not None:  # closed by the caller: `>&-`
-            sys.stdout.flush()
+            _flush(sys.stdout)
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), to_stderr=True)
         _fail(_usage(error), 2)
@@ -235,19 +235,21 @@ def main(command: click.Command = root, prog_name: str = "lightwave") -> NoRetur
     except RecursionError:
         _fail("the input is nested too deeply", 1)
     except BrokenPipeError:
-        _close(sys.stdout)
+        drop_output(sys.stdout)
         sys.exit(1)
     except OSError as error:
-        _close(sys.stdout)
+        drop_output(sys.stdout)
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or error}", 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _close(stream: TextIO) -> None:
-    """Redirect a broken stream to the null device, so that Python's final flush does not raise again."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+def _flush(stream: TextIO) -> None:
+    """Write what is left. A reader that is gone is no failure."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        drop_output(stream)
 
 
 _QUOTED = re.compile(r"(\S+) is not (?:a valid integer|in the range)")
@@ -286,5 +288,5 @@ def _fail(sentence: str, code: int) -> NoReturn:
     try:
         echo(f"lightwave: {one_line(' '.join(sentence.split()))}", to_stderr=True)
     except OSError:
-        _close(sys.stderr)
+        drop_output(sys.stderr)
     sys.exit(code)

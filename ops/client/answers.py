@@ -19,6 +19,7 @@ BodyT = TypeVar("BodyT")
 DEFAULTS: dict[str, object] = {
     "batch": None,
     "batch_verdicts": 0,
+    "comment": None,
     "far_generation": None,
     "far_impairment": None,
     "impairment": None,

@@ -260,7 +260,8 @@ class JobDocument(Model):
 
 class FaultDocument(Model):
     """Written by `failures`; name `pod-0/fault-7`. `severity` is in `unit`, null for kinds without a
-    severity; the fault reaches it `onset_us` after it began. `how` tells how the fault ended."""
+    severity; the fault reaches it `onset_us` after it began. `how` tells how the fault ended. `comment` is
+    that of the request that injected it."""
 
     name: str
     kind: FaultKind
@@ -274,6 +275,7 @@ class FaultDocument(Model):
     expires_us: int | None
     ended_us: int | None
     how: str | None
+    comment: str | None = None
 
 
 class WorkloadSummary(Model):

@@ -44,6 +44,7 @@ def document(state: FailuresState, key: DocumentKey) -> _Document | None:
         expires_us=fault.expires_us,
         ended_us=ended.ended_us if ended else None,
         how=ended.how if ended else None,
+        comment=fault.comment,
     )
 
 

@@ -114,7 +114,7 @@ def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> lis
     if severity is None:
         severity = draw_severity(state.seeds.own, state.fabric, body.kind, state.next_number)
     began = (message.id, True, state.now_us, expires_us, severity, body.onset_us or 0)
-    return [_begin(state, FaultRecord(body.kind, body.target, *began))]
+    return [_begin(state, FaultRecord(body.kind, body.target, *began, comment=body.comment))]
 
 
 def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
@@ -220,6 +220,7 @@ def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
         expires_us=fault.expires_us,
         severity=fault.severity,
         onset_us=fault.onset_us,
+        comment=fault.comment,
         ended_us=state.now_us,
         how=how,
     )

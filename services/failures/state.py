@@ -39,7 +39,7 @@ class FaultRecord:
     """An active fault.
 
     `cause` is the id of the InjectFault or Tick that began it. `severity` is None for kinds without one, and
-    is reached after `onset_us`.
+    is reached after `onset_us`. `comment` is that of the request that injected it.
     """
 
     kind: FaultKind
@@ -50,6 +50,7 @@ class FaultRecord:
     expires_us: int | None
     severity: float | None
     onset_us: int
+    comment: str | None = field(default=None, kw_only=True)
 
     @property
     def is_domain_failure(self) -> bool:

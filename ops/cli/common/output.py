@@ -1,11 +1,13 @@
 """Output of commands: tables, JSON or YAML, printed once or refreshed."""
 
+import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import typer
 
@@ -39,11 +41,39 @@ def render(content: Any, form: Form, table: Callable[[], str]) -> str:
     return _names(content, style) if style.names_only else style.wrapped(text)
 
 
+_readers_gone: set[int] = set()
+"""Streams whose reader has closed its end, by file number."""
+
+
+def reader_is_gone() -> bool:
+    """Whether whoever reads stdout has had enough (`| head`). Then a stream ends, with exit code 0."""
+    return 1 in _readers_gone
+
+
+def drop_output(stream: TextIO) -> None:
+    """Send what follows on a stream to the null device, so that no later flush raises again."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def print_raw(text: str) -> None:
+    """Print text on stdout. If its reader is gone, drop the text: that is no failure, and the command goes on
+    to its own exit code."""
+    try:
+        typer.echo(text, color=_colours())
+    except BrokenPipeError:
+        _readers_gone.add(1)
+        drop_output(sys.stdout)
+
+
 def echo(text: str, *, to_stderr: bool = False) -> None:
     """Print text with control characters escaped, on stdout or stderr. On stdout, states in tables may have
     colours."""
     escaped = escape_control(text)
-    typer.echo(escaped if to_stderr else current_style().shown(escaped), err=to_stderr, color=_colours())
+    if to_stderr:
+        typer.echo(escaped, err=True, color=_colours())
+    else:
+        print_raw(current_style().shown(escaped))
 
 
 def show(content: Any, form: Form, table: Callable[[], str]) -> None:
@@ -80,7 +110,7 @@ def _field(row: Any, field: str) -> object:
 def write_or_print(text: str, out: Path | None) -> None:
     """Print the text unchanged, because it may be a page, or write it to a file and report that."""
     if out is None:
-        typer.echo(current_style().shown(text), color=_colours())
+        print_raw(current_style().shown(text))
     else:
         out.write_text(f"{text}\n", encoding="utf-8")
         echo(f"written to {out}", to_stderr=True)
@@ -105,15 +135,16 @@ def json_line(content: Any) -> str:
 
 
 def watch_loop(look: Callable[[], str], watch: bool) -> None:
-    """Print what a look gives once, or every second until Ctrl-C; on a terminal each replaces the last."""
+    """Print what a look gives once, or every second until Ctrl-C or until the reader is gone; on a terminal
+    each replaces the last."""
     if not watch:
         text = look()
         if text or not current_style().names_only:
             echo(text)
         return
-    while True:
+    while not reader_is_gone():
         style = current_style()
         style.lines.clear()
         text = style.shown(look())
-        typer.echo(CLEAR + text if sys.stdout.isatty() else text, color=_colours())
+        print_raw(CLEAR + text if sys.stdout.isatty() else text)
         time.sleep(WATCH_S)

@@ -10,20 +10,22 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import EVENT_HEADERS, event_row, event_rows
 from ops.cli.common.name_completion import PartNameParam, expand_name
 from ops.cli.common.options import TIME_FORMS, At, Fabric, OutputOption
-from ops.cli.common.output import Form, echo, json_line, render, show
+from ops.cli.common.output import Form, echo, json_line, reader_is_gone, render, show
 from ops.cli.common.param_types import MessageTypeParam, MomentParam
 from ops.client.answers import EVENTS, ApiPath
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
-from ops.client.http_client import Client, default_fabric, escape_path, rows_path
+from ops.client.http_client import Client, RequestFailed, default_fabric, escape_path, rows_path
 from ops.report.tables import table_line
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS
-from shared.basics.time_format import format_time_ms
+from shared.basics.time_format import format_time, format_time_ms
 
 if TYPE_CHECKING:
     from schemas.api.rows import LogMessage
 
 MESSAGE = ("id", "type", "at_us", "cause", "text")
+RETIRED = "FabricRetired"
+"""The type of the last message of a fabric."""
 LIMIT_MAX = 1_000_000
 FILTERED_LIMIT = 100_000
 """Messages that are shown to who says no --limit."""
@@ -145,10 +147,18 @@ def _fabric_or_default(client: Client, fabric: str | None) -> str:
 
 
 def _follow(client: Client, fabric: str, asked: dict[str, object], output: Form) -> None:
-    """Print as they come."""
+    """Print as they come, until the reader is gone. RequestFailed when the fabric retires."""
+    types = asked["type"] if isinstance(asked["type"], list) else []
+    if types:
+        asked = {**asked, "type": [*types, RETIRED]}
     for _, message in follow_events(client, fabric, asked, None, reconnect_s=RECONNECT_S_MAX):
-        with client.reading():
-            _print(message, output)
+        if not types or message.type in types:
+            with client.reading():
+                _print(message, output)
+        if reader_is_gone():
+            return
+        if message.type == RETIRED and message.fabric == fabric:
+            raise RequestFailed(f"{fabric} retired at {format_time(message.at_us)}; no messages follow")
 
 
 def _print(message: "LogMessage", output: Form) -> None:

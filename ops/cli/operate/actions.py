@@ -8,6 +8,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import NO_WRAP, command_app, examples
+from ops.cli.common.confirmation import AssumeYes, confirm
 from ops.cli.common.name_completion import (
     FaultTargetParam,
     NameParam,
@@ -36,7 +37,9 @@ from ops.cli.common.options import (
 from ops.cli.common.output import Form, echo, show
 from ops.cli.common.param_types import DurationParam
 from ops.cli.common.waiting import after_text, waiting_terms
+from ops.cli.operate.clear_several import FaultChoice, clear_several
 from ops.cli.operate.outcome_text import (
+    ANSWER_FIELDS,
     commission_text,
     drain_text,
     fault_and_target,
@@ -44,12 +47,12 @@ from ops.cli.operate.outcome_text import (
     retire_text,
     still_running_text,
 )
-from ops.client.answers import EVENTS, refusal_of
+from ops.client.answers import refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
 from ops.client.waiting import condition_look, origin_text, wait_for_outcome, wait_until
 from ops.report.tables import text_table
 from schemas.name_parts import fabric_part, is_within
-from schemas.resource_kinds import CUBES
+from schemas.resource_kinds import CUBES, FABRICS, SLICES
 from schemas.resource_kinds import FAULTS as FAULT_RESOURCES
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS, severity_of
@@ -85,10 +88,6 @@ def _severity(row: FaultDefinition) -> str:
         return "-"
     sign = "±" if found.is_signed else ""
     return f"{sign}{found.least:g}-{found.most:g} {found.unit}"
-
-
-ANSWER_FIELDS = ("id", "status", "repeated", "complete", "outcome")
-"""Fields of the twin's answer to a request."""
 
 
 class RequestNote(NamedTuple):
@@ -141,22 +140,37 @@ def commission(
         show(answer, output, lambda: commission_text(name, site, answer))
 
 
-@app.command(epilog=examples("retire pod-4", "retire pod-4 --comment 'end of lease'"))
+@app.command(epilog=examples("retire pod-4", "retire pod-4 --yes --comment 'end of lease'"))
 def retire(
     fabric: Annotated[
         str, typer.Argument(click_type=NameParam("fabrics"), metavar="FABRIC", help="such as pod-4")
     ],
+    yes: AssumeYes = False,
     key: RequestKey = None,
     comment: Comment = None,
     output: OutputOption = "table",
 ) -> None:
-    """Retire a fabric for good; its name is never reused."""
+    """Retire a fabric for good; its name is never reused.
+
+    On a terminal, the command asks first.
+    """
     client = Client()
+    if not yes:
+        confirm(lambda: f"{_retiring_text(client, fabric)}. Retire it for good?")
     answer = client.post(
         receipt_path(f"/v1/fabrics/{escape_path(fabric)}/retire", comment), *ANSWER_FIELDS, "at_us", key=key
     )
     with client.reading():
         show(answer, output, lambda: retire_text(fabric, answer))
+
+
+def _retiring_text(client: Client, fabric: str) -> str:
+    """What ends with a fabric, and whether it is the last one."""
+    rows = client.rows(rows_path(FABRICS), "name", "retired_us")
+    living = [str(row.name) for row in rows if row.retired_us is None]
+    kind = "the only fabric of this twin" if living == [fabric] else f"one of {len(living)} fabrics"
+    slices = client.rows(rows_path(SLICES), "name", fabric=fabric, ended_us="null")
+    return f"{fabric} is {kind}, with {len(slices)} slices that have not ended"
 
 
 @app.command(
@@ -213,55 +227,57 @@ def inject(
     _show_other_faults(client, answer, output, "is faulty already by")
 
 
-@app.command(epilog=examples("clear pod-0/fault-7", "clear --all pod-0/cube-12"))
+@app.command(
+    epilog=examples("clear pod-0/fault-7", "clear --all pod-0/cube-12", "clear --comment 'drill of May'")
+)
 def clear(
     fault: Annotated[
         str | None,
         typer.Argument(
             click_type=NameParam("faults", state="active"),
             metavar="FAULT",
-            help="a fault, such as pod-0/fault-7; with --all a part or a fabric",
+            help="a fault, such as pod-0/fault-7; with --all or --injected a part or a fabric",
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="clear all active faults, or those of a part")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="clear all injected faults, or those of a part")
+    ] = False,
+    injected: Annotated[bool, typer.Option("--injected", help="the same as --all")] = False,
+    natural: Annotated[
+        bool, typer.Option("--natural", help="with --all: also end faults that the twin drew itself")
+    ] = False,
     key: RequestKey = None,
-    comment: Comment = None,
+    comment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="reason, recorded on the log; without FAULT and --all, clear the faults that were injected "
+            "with this comment",
+        ),
+    ] = None,
     output: OutputOption = "table",
 ) -> None:
-    """End a fault, or all faults of the twin or of a part."""
+    """End a fault, or the faults that were injected: all, those of a part, or those with a comment.
+
+    The twin's own faults are only ended by name, or with --natural: their repair is part of its history.
+    """
     client = Client()
-    if every:
+    if natural and (injected or not every):
+        raise click.UsageError("--natural requires --all, and cannot be combined with --injected")
+    if every or injected or (fault is None and comment is not None):
         if key is not None:
             raise click.UsageError(
-                "--key cannot be combined with --all, which sends one request for each fault"
+                "--key cannot be combined with --all, --injected or --comment without FAULT, which send one "
+                "request for each fault"
             )
-        _clear_all(client, fault, comment, output)
+        drill = None if every or injected else comment
+        clear_several(client, fault, FaultChoice(natural, drill), comment, output)
         return
     if fault is None:
-        raise click.UsageError("Missing argument 'FAULT'; --all ends all active faults")
+        raise click.UsageError("Missing argument 'FAULT'; --all ends all injected faults")
     path = f"/v1/faults/{escape_path(expand_name(client, fault))}/clear"
     answer = send_request(client, "clear", path, RequestNote(key, comment), output)
     _show_other_faults(client, answer, output, "stays faulty because of")
-
-
-def _clear_all(client: Client, target: str | None, comment: str | None, output: Form) -> None:
-    """Clear the active faults within a part. A fault that ended in the meantime is not an error."""
-    within = expand_name(client, target) if target is not None else None
-    if within is not None:
-        # An unknown name has no faults either, which would look as if all were well. The query of the log
-        # raises NotFound for it.
-        client.rows(EVENTS, "id", **{"for": within}, limit=1)
-    active = client.rows(rows_path(FAULT_RESOURCES), "name", "target", state="active")
-    meant = [
-        str(row.name)
-        for row in active
-        if within is None or within == row.name or is_within(row.target, within)
-    ]
-    paths = [f"/v1/faults/{escape_path(name)}/clear" for name in meant]
-    answers = [client.post(receipt_path(path, comment), *ANSWER_FIELDS) for path in paths]
-    with client.reading():
-        lines = [refusal_of(answer) or outcome_text("clear", answer) for answer in answers]
-        show(answers, output, lambda: "\n".join(lines) or "no active faults")
 
 
 def _show_other_faults(client: Client, answer: "RequestReceipt", output: Form, how: str) -> None:

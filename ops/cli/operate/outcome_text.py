@@ -38,6 +38,8 @@ BEGAN: "MessageType[FaultBegan]" = MessageType("FaultBegan")
 ENDED: "MessageType[FaultEnded]" = MessageType("FaultEnded")
 LINKS_CHANGED: "MessageType[LinksChanged]" = MessageType("LinksChanged")
 DEGRADED: "MessageType[SliceDegraded]" = MessageType("SliceDegraded")
+ANSWER_FIELDS = ("id", "status", "repeated", "complete", "outcome")
+"""Fields of the twin's answer to a request."""
 Sentence = Callable[[Any, "LogMessage"], str]
 """Takes the body of a message of one type, and the message."""
 

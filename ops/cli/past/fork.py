@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import DefaultCommandGroup, command_app, examples
+from ops.cli.common.confirmation import AssumeYes, confirm
 from ops.cli.common.options import TIME_FORMS, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
@@ -150,10 +151,16 @@ def _moment(at_us: int | None) -> str | None:
 @app.command("rm", epilog=examples("fork rm drill", "fork rm drill -o json"))
 def remove(
     name: Annotated[str, typer.Argument(metavar="NAME", help="a fork that is not running")],
+    yes: AssumeYes = False,
     output: OutputOption = "table",
 ) -> None:
-    """Remove a fork, without confirmation."""
+    """Remove a fork with its log.
+
+    On a terminal, the command asks first.
+    """
     from ops.twin.forks.fork_folders import remove_fork as removed
 
+    if not yes:
+        confirm(lambda: f"Remove the fork {name} with its log?")
     size = removed(name)
     show({"name": name, "bytes": size}, output, lambda: f"fork {name} is removed, {size / MB:.1f} MB")

@@ -139,11 +139,13 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
     fabric = fabric_of(twin, name)
     if fabric_plant(twin, fabric).contains(name):
         active = [
-            row.name
+            row
             for row in read_all(twin, fabric, "faults", FaultDocument)
             if row.state == "active" and is_within(row.target, name)
         ]
-        listed = f"{', '.join(active)} (`lightwave clear --all {name}` clears them all)" if active else "none"
+        which = "--all" if all(row.injected for row in active) else "--all --natural"
+        names = ", ".join(row.name for row in active)
+        listed = f"{names} (`lightwave clear {which} {name}` clears them all)" if active else "none"
         raise InvalidInput(
             f"fault {truncated(repr(name))}: is a part; must be a fault. Active faults of the part: {listed}"
         )

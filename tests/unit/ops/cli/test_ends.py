@@ -1,11 +1,14 @@
 """How a command ends where what it prints cannot be written: one sentence at most, never a traceback."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.fake_twin import answering, as_condition, as_json
 
 pytestmark = pytest.mark.integration
 
@@ -34,3 +37,45 @@ def ended(line: str) -> tuple[int, str]:
 )
 def test_output_that_cannot_be_written(line: str, code: int, sentence: str) -> None:
     assert ended(line) == (code, sentence)
+
+
+CLOCK = {"now_us": 0, "speed": 1.0, "paused": False, "achieved_speed": 1.0, "lag_us": 0, "until_us": None}
+MESSAGE = {
+    "id": "a/1",
+    "type": "Tick",
+    "at_us": 0,
+    "cause": None,
+    "text": "x" * 1000,
+    "about": [],
+    "fabric": "pod-0",
+}
+STREAM = "".join(f"id: pod-0:{n}\ndata: {json.dumps(MESSAGE)}\n\n" for n in range(300))
+LONG = [{"name": f"pod-0/cube-{n}", "text": "y" * 200} for n in range(2_000)]
+ANSWERS = {
+    "/v1/clock": [as_json(CLOCK)],
+    "/v1/fabrics": [as_json([{"name": "pod-0", "kind": "superpod"}])],
+    "/v1/fabrics/pod-0": [as_json({"position": 5})],
+    "/v1/events/stream": [(200, "text/event-stream", STREAM.encode())],
+    "/v1/cubes": [as_json(LONG)],
+    "/v1/conditions": [as_condition("1")],
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("events --follow", 0),
+        ("events --follow -o json", 0),
+        ("clock show --watch", 0),
+        ("clock show --watch -o json", 0),
+        ("get cubes -o json", 0),
+        ("get cubes -o json --watch", 0),
+        ("get cubes -o yaml", 0),
+        ("wait 'count(cubes) == 2' --timeout 0s", 1),  # not reached, whoever reads that
+    ],
+)
+def test_a_reader_that_has_enough_is_no_failure(words: str, code: int) -> None:
+    """One rule for all: a stream ends with 0, and any other command with its own code."""
+    with answering({**ANSWERS}) as twin:
+        line = f"LIGHTWAVE_URL={twin.url} lightwave {words} 2>/dev/null | head -n 1 > /dev/null; "
+        assert ended(line + "exit ${PIPESTATUS[0]}") == (code, "")

@@ -33,8 +33,8 @@ def receipt(*outcome: tuple[str, dict[str, Any]], **more: Any) -> Answer:
     return as_json(answer | more)
 
 
-def fault(name: str, target: str = OCS) -> dict[str, Any]:
-    return {"name": name, "target": target}
+def fault(name: str, target: str = OCS, **more: Any) -> dict[str, Any]:
+    return {"name": name, "target": target, "injected": True, "comment": None} | more
 
 
 BEGAN = ("FaultBegan", {"fault": FAULT, "kind": "ocs", "target": OCS, "expires_us": None})
@@ -92,6 +92,43 @@ def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], clear
         asked = [one.path.removeprefix("/v1/faults/") for one in twin.asked if one.method == "POST"]
         assert asked == [f"{name}/clear" for name in cleared]
         assert len(done.stdout.splitlines()) == max(1, len(cleared))
+
+
+NATURAL = fault("pod-0/fault-1", f"{OCS}/driver-1", injected=False)
+DRILL = fault("pod-0/fault-2", "pod-0/ocs-1", comment="drill of May")
+
+
+@pytest.mark.parametrize(
+    ("words", "cleared", "note"),
+    [
+        (["--all"], ["fault-9", "fault-2"], True),
+        (["--injected"], ["fault-9", "fault-2"], True),
+        (["--all", "--comment", "why"], ["fault-9", "fault-2"], True),
+        (["--all", "--natural"], ["fault-9", "fault-1", "fault-2"], False),
+        (["--all", "--natural", f"{OCS}/driver-1"], ["fault-1"], False),
+        (["--all", "pod-0/ocs-1"], ["fault-2"], False),
+        (["--injected", f"{OCS}/driver-1"], [], True),
+        (["--comment", "drill of May"], ["fault-2"], False),
+        (["--comment", "another"], [], False),
+    ],
+)
+def test_only_injected_faults_are_cleared_unless_natural_ones_are_asked_for(
+    words: list[str], cleared: list[str], note: bool
+) -> None:
+    active = [HERE, NATURAL, DRILL]
+    clears = {f"/v1/faults/{row['name']}/clear": [receipt(ENDED)] for row in active}
+    with answering({"/v1/faults": [as_json(active)], "/v1/events": [as_json([])], **clears}) as twin:
+        done = lightwave("clear", *words, url=twin.url)
+        asked = [one.path.split("/")[-2] for one in twin.asked if one.method == "POST"]
+    left = "lightwave: 1 natural fault is left; `--all --natural` ends natural faults, too\n"
+    assert (done.returncode, asked, done.stderr) == (0, cleared, left if note else "")
+
+
+@pytest.mark.parametrize(
+    "words", [["--natural"], ["--all", "--injected", "--natural"], ["--comment", "a", "--key", "b"]]
+)
+def test_options_that_choose_faults_are_checked(words: list[str]) -> None:
+    assert lightwave("clear", *words).returncode == USAGE
 
 
 @pytest.mark.parametrize(

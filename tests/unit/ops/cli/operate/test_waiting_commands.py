@@ -88,11 +88,19 @@ COMMAND_ANSWERS: dict[str, tuple[list[str], Answers, str, Callable[[], Answer]]]
     "clock until": (["clock", "until", "2h"], RUN, "/v1/clock", clock),
     "drain": (["drain", CUBE, "--wait"], DRAIN, "/v1/conditions", lambda: as_condition("false")),
     "dcn plan": (["dcn", "plan", "--live", "--wait"], PLAN, "/v1/conditions", lambda: as_condition("null")),
-    "wait": (["wait", f"slice/{SLICE}", "--for", "running", "--timeout", "60s"], WAIT, "/v1/conditions",
-             lambda: as_condition("queued")),
-    "forecast": (["forecast", "--days", "1"], FORECAST, "/v1/forecasts/forecast-7",
-                 lambda: forecast("running")),
-}  # fmt: skip
+    "wait": (
+        ["wait", f"slice/{SLICE}", "--for", "running", "--timeout", "60s"],
+        WAIT,
+        "/v1/conditions",
+        lambda: as_condition("queued"),
+    ),
+    "forecast": (
+        ["forecast", "--days", "1"],
+        FORECAST,
+        "/v1/forecasts/forecast-7",
+        lambda: forecast("running"),
+    ),
+}
 """Command → (its words, answers, the path at which it looks, the answer while it has to wait)."""
 
 TROUBLES: list[tuple[str, Answers, str]] = [

@@ -1,0 +1,20 @@
+"""Questions before changes that cannot be undone."""
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import click
+import typer
+
+from shared.basics.errors import OperationFailed
+
+AssumeYes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask; scripts are never asked")]
+
+
+def confirm(question: Callable[[], str]) -> None:
+    """Ask on a terminal; OperationFailed if the answer is no. Without a terminal, go on."""
+    if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    if not click.confirm(question(), err=True):
+        raise OperationFailed("not confirmed; nothing was changed")

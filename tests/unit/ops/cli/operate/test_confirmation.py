@@ -1,0 +1,61 @@
+"""What cannot be undone is asked about on a terminal, and nowhere else."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.fake_twin import Answer, answering, as_json, environment, lightwave
+
+pytestmark = pytest.mark.integration
+
+ID = "sequencer@pod-0/2"
+RETIRED = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": [], "at_us": 0}
+ANSWERS: dict[str, list[Answer]] = {
+    "/v1/fabrics": [as_json([{"name": "pod-0", "retired_us": None}, {"name": "pod-1", "retired_us": 5}])],
+    "/v1/slices": [as_json([{"name": "pod-0/slice-0"}])],
+    "/v1/fabrics/pod-0/retire": [as_json(RETIRED)],
+}
+QUESTION = "pod-0 is the only fabric of this twin, with 1 slices that have not ended. Retire it for good?"
+
+
+def on_terminal(url: str, typed: str, *words: str) -> tuple[int, str]:
+    """(exit code, all output) of a command on a terminal."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ops.cli", *words],
+        env=environment(url),
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    os.write(leader, typed.encode())
+    told = b""
+    try:
+        while part := os.read(leader, 4096):
+            told += part
+    except OSError:
+        pass  # the other side has closed
+    os.close(leader)
+    return process.wait(), told.decode()
+
+
+@pytest.mark.parametrize(("typed", "words", "code"), [("n\n", [], 1), ("y\n", [], 0), ("", ["--yes"], 0)])
+def test_retiring_is_confirmed_on_a_terminal(typed: str, words: list[str], code: int) -> None:
+    with answering({**ANSWERS}) as twin:
+        found = on_terminal(twin.url, typed, "retire", "pod-0", *words)
+        assert found[0] == code, found
+        assert (QUESTION in found[1]) == (not words)
+        assert [one.path for one in twin.asked if one.method == "POST"] == (
+            [] if code else ["/v1/fabrics/pod-0/retire"]
+        )
+
+
+def test_scripts_are_not_asked() -> None:
+    with answering({**ANSWERS}) as twin:
+        done = lightwave("retire", "pod-0", url=twin.url)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [one.method for one in twin.asked] == ["POST"]
