@@ -412,13 +412,26 @@ class Twin:
         return self._send_request(f"/v1/faults/{escape_path(fault)}/clear", key, comment)
 
     @check_argument_types
-    def drain(self, cube: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
-        """Drain a cube: no new slice uses it; slices on it move, or stay until they end."""
-        return self._send_request(f"/v1/cubes/{escape_path(cube)}/drain", key, comment)
+    def drain(
+        self,
+        cube: str,
+        *,
+        from_us: int | None = None,
+        after_s: float | None = None,
+        duration_s: float | None = None,
+        key: str | None = None,
+        comment: str | None = None,
+    ) -> Receipt:
+        """Drain a cube: no new slice uses it; slices on it move, or stay until they end. It begins at once,
+        or at the simulated time `from_us`, or `after_s` seconds from now; until then only slices that end
+        before it start there. It ends after `duration_s`, or when the cube is undrained."""
+        plan = {"from_us": from_us, "after_s": after_s, "duration_s": duration_s}
+        body: dict[str, object] = {name: value for name, value in plan.items() if value is not None}
+        return self._send_request(f"/v1/cubes/{escape_path(cube)}/drain", key, comment, body or None)
 
     @check_argument_types
     def undrain(self, cube: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
-        """Put a drained cube back into use."""
+        """Put a drained cube back into use, or cancel its planned drain."""
         return self._send_request(f"/v1/cubes/{escape_path(cube)}/undrain", key, comment)
 
     # --- the log --------------------------------------------------------------------------------------------

@@ -134,6 +134,10 @@ def _cube_troubles(cube: "CubeRow") -> list[str]:
     return [*cube.reasons, *(word for word, is_true in others if is_true)]
 
 
+def _has_planned_drain(cube: "CubeRow") -> bool:
+    return cube.drain_from_us is not None or cube.drain_until_us is not None
+
+
 def _batch_text(verdict: "VerdictRow") -> str | None:
     if verdict.batch is None or verdict.batch_verdicts < BATCH_ALIKE_MIN:
         return None
@@ -225,6 +229,8 @@ CUBES: "ResourceKind[CubeRow]" = ResourceKind(
         Column("SLICES", lambda row: row.slices, "list"),
         Column("REASONS", _cube_troubles, "list"),
         Column("CHANGED", lambda row: row.changed_us, "time", wide=True),
+        Column("DRAIN-FROM", lambda row: row.drain_from_us, "time", _has_planned_drain),
+        Column("DRAIN-UNTIL", lambda row: row.drain_until_us, "time", _has_planned_drain),
     ),
     state_field="health",
 )

@@ -20,6 +20,8 @@ DEFAULTS: dict[str, object] = {
     "batch": None,
     "batch_verdicts": 0,
     "comment": None,
+    "drain_from_us": None,
+    "drain_until_us": None,
     "far_generation": None,
     "far_impairment": None,
     "impairment": None,

@@ -9,7 +9,7 @@ from schemas.body import Model
 from schemas.config.fabric_configs import FabricKindName
 from schemas.config.parameter import SETTINGS_MAX, ParameterName, ParameterValue
 from schemas.limits import COUNT_MAX, DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
-from schemas.messages.operator import CrossConnectKeys, ErrorMode, FaultSeverity
+from schemas.messages.operator import CrossConnectKeys, ErrorMode, FaultSeverity, TimeUs
 from schemas.names import FaultKind, Tier
 from schemas.request_terms import Priority
 
@@ -52,6 +52,15 @@ class FaultRequest(Model):
     duration_s: DurationS | None = None
     severity: FaultSeverity | None = Field(None, examples=[3.0])
     onset_s: DurationS | None = None
+
+
+class DrainRequest(Model):
+    """Drain a cube: at once, or from the simulated time `from_us` or `after_s` seconds from now. With
+    `duration_s` the cube is back in use after that time, else when it is undrained."""
+
+    from_us: TimeUs | None = None
+    after_s: DurationS | None = None
+    duration_s: DurationS | None = None
 
 
 class CrossConnectsRequest(Model):

@@ -185,7 +185,8 @@ class OcsRow(OcsSummaryRow):
 class CubeRow(Model):
     """A cube and the slices on it; its hosts have rows of their own. `draining`: it takes no new slices, but
     still has some; `drained`: it takes none and has none. `powered` is false if all its hosts are silent.
-    `throttled`: it is too hot, and its chips run slower."""
+    `throttled`: it is too hot, and its chips run slower. A planned drain begins at `drain_from_us`, null once
+    it has begun, and ends at `drain_until_us`, null without a known end."""
 
     name: str
     health: Literal["healthy", "unhealthy"]
@@ -198,6 +199,8 @@ class CubeRow(Model):
     hosts_down: int
     slices: tuple[str, ...]
     chips_used: int
+    drain_from_us: int | None = None
+    drain_until_us: int | None = None
 
 
 class HostRow(Model):

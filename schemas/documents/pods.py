@@ -161,7 +161,8 @@ class HostStatus(Model):
 
 class CubeDocument(Model):
     """Written by `cubes`; name `pod-0/cube-12`. `powered` is false if all its hosts went silent at the same
-    time. `throttled`: its hosts report that the chips are too hot and run slower."""
+    time. `throttled`: its hosts report that the chips are too hot and run slower. A planned drain is from
+    `drain_from_us`, null once it has begun, until `drain_until_us`, null if it has no known end."""
 
     name: str
     health: Literal["healthy", "unhealthy"]
@@ -171,6 +172,8 @@ class CubeDocument(Model):
     throttled: bool = False
     hosts: tuple[HostStatus, ...]
     changed_us: int
+    drain_from_us: int | None = None
+    drain_until_us: int | None = None
 
 
 class CubeUseDocument(Model):

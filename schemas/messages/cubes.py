@@ -63,14 +63,31 @@ class CubeCooled(CubesBody):
 
 
 class CubeDrained(CubesBody):
-    """The cube is drained, at an operator's request or for planned work; then `why` names the work."""
+    """The cube is drained, at an operator's request or for planned work; then `why` names the work. A
+    `window` is a drain that an operator planned; `until_us` is its end, if it has one."""
 
     cube: CubeIndex
-    why: Literal["maintenance", "rollout"] | None = Field(default=None, exclude_if=is_none)
+    why: Literal["maintenance", "rollout", "window"] | None = Field(default=None, exclude_if=is_none)
+    until_us: int | None = Field(default=None, exclude_if=is_none)
 
 
 class CubeUndrained(CubesBody):
     cube: CubeIndex
+
+
+class DrainPlanned(CubesBody):
+    """An operator has planned a drain from `from_us` on, until `until_us` or until the cube is undrained."""
+
+    cube: CubeIndex
+    from_us: int
+    until_us: int | None = Field(default=None, exclude_if=is_none)
+
+
+class PlannedDrainCancelled(CubesBody):
+    """A planned drain will not begin: an operator cancelled it, or has drained the cube before."""
+
+    cube: CubeIndex
+    from_us: int
 
 
 class DrainRefused(CubesBody):

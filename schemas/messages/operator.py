@@ -7,7 +7,7 @@ from pydantic import Field
 from schemas.body import is_none
 from schemas.config.parameter import SETTINGS_MAX, ParameterSetting
 from schemas.config.workload import TraceRow
-from schemas.limits import TRACE_PART_ROWS_MAX
+from schemas.limits import COUNT_MAX, TRACE_PART_ROWS_MAX
 from schemas.multislice import Pods
 from schemas.names import (
     PORTS_MAX,
@@ -27,6 +27,7 @@ from schemas.recovery_policy import RecoveryPolicy
 from schemas.request_metadata import RequestBody
 from schemas.request_terms import DurationUs, Priority
 
+TimeUs = Annotated[int, Field(ge=0, le=COUNT_MAX, description="simulated microseconds since the start")]
 FaultSeverity = Annotated[
     float, Field(ge=-1e6, le=1e6, allow_inf_nan=False, description="in the unit of the kind of fault")
 ]
@@ -80,9 +81,13 @@ class ClearFault(OperatorBody):
 
 
 class DrainCube(OperatorBody):
-    """Take a cube out of use: no slice is placed on it, and running slices move when a spare is idle."""
+    """Take a cube out of use: no slice is placed on it, and running slices move when a spare is idle. With
+    `from_us` that begins at this time; until then no slice is placed there that would not have ended. With
+    `duration_us` the cube is back in use after that time, else when it is undrained."""
 
     cube: CubeName
+    from_us: TimeUs | None = Field(default=None, exclude_if=is_none)
+    duration_us: DurationUs | None = Field(default=None, exclude_if=is_none)
 
 
 class UndrainCube(OperatorBody):

@@ -29,6 +29,7 @@ def document(state: CubesState, key: DocumentKey) -> CubeDocument | CubesSummary
             healthy_cube_us=state.healthy_cube_us,
         )
     cube = number_of(name)
+    window, planned = state.windows.get(cube), state.planned_drains.get(cube)
     return CubeDocument(
         name=name,
         health="unhealthy" if state.bad_parts[cube] else "healthy",
@@ -38,6 +39,8 @@ def document(state: CubesState, key: DocumentKey) -> CubeDocument | CubesSummary
         throttled=state.is_hot(cube),
         hosts=tuple(_host_status(state, cube, host) for host in range(HOSTS_PER_CUBE)),
         changed_us=int(state.changed_us[cube]),
+        drain_from_us=window.from_us if window else None,
+        drain_until_us=window.until_us if window else planned.until_us if planned else None,
     )
 
 

@@ -23,7 +23,7 @@ from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.operator import DrainCube, RekeyDraws, UndrainCube
 from schemas.messages.sequencer import Tick
 from schemas.messages.transceivers import ModuleReported
-from services.cubes import maintenance
+from services.cubes import drain_windows, maintenance
 from services.cubes.cube_health import change_bad_parts, touch
 from services.cubes.power_monitoring import (
     next_deferred_us,
@@ -210,26 +210,33 @@ def on_rekey(state: CubesState, body: RekeyDraws, _message: Envelope) -> list[Ou
     return []
 
 
-def on_drain(state: CubesState, body: DrainCube, _message: Envelope) -> list[Output]:
+def on_drain(state: CubesState, body: DrainCube, message: Envelope) -> list[Output]:
     name = body.cube
     cube = _find_cube(state, name)
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
+    if body.from_us is not None or body.duration_us is not None:
+        planned = drain_windows.plan_window(state, cube, body, message)
+        return [planned] if isinstance(planned, DrainRefused) else [*planned, *maintenance.roll_out(state)]
     if state.drained[cube] and cube not in state.planned_drains:
         return []  # nothing changes: it accepts no new slices already
     state.planned_drains.pop(cube, None)
     state.drained[cube] = True
     touch(state, cube)
-    return [CubeDrained(cube=cube), *maintenance.roll_out(state)]
+    cancelled = drain_windows.cancel_window(state, cube)
+    return [CubeDrained(cube=cube), *cancelled, *maintenance.roll_out(state)]
 
 
 def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list[Output]:
+    """Put a drained cube back into use; cancel the drain that is planned for another one."""
     name = body.cube
     cube = _find_cube(state, name)
     if isinstance(cube, str):
         return [DrainRefused(target=name, reason=cube)]
     if not state.drained[cube]:
-        return [DrainRefused(target=name, reason=f"cube: {name!r} is not drained")]
+        cancelled = drain_windows.cancel_window(state, cube)
+        refused = DrainRefused(target=name, reason=f"cube: {name!r} is not drained")
+        return [*cancelled] or [refused]
     state.planned_drains.pop(cube, None)
     state.drained[cube] = False
     touch(state, cube)

@@ -9,6 +9,7 @@ planned work ends, and a roll-out continues with the next cube.
 from schemas.envelope import Envelope
 from schemas.messages.cubes import CubeDrained, CubeUndrained
 from schemas.messages.failures import ParametersChanged
+from services.cubes import drain_windows
 from services.cubes.cube_health import touch
 from services.cubes.maintenance_schedule import (
     drains_per_day,
@@ -26,12 +27,13 @@ from shared.engine.service import Output
 def due_us(state: CubesState) -> int | None:
     """The time at which the next planned drain starts or ends."""
     times_us = [planned_drain.until_us for planned_drain in state.planned_drains.values()]
+    times_us += [window.from_us for window in state.windows.values()]
     times_us += [at_us for at_us in (state.next_maintenance_us, state.next_rollout_us) if at_us is not None]
     return min(times_us, default=None)
 
 
 def run_plan(state: CubesState) -> list[Output]:
-    """Run the plan: end planned drains that are over, then start new ones."""
+    """Run the plan: end planned drains that are over, then start new ones, those of operators first."""
     over = sorted(
         (drain.until_us, cube)
         for cube, drain in state.planned_drains.items()
@@ -43,7 +45,7 @@ def run_plan(state: CubesState) -> list[Output]:
         state.drained[cube] = False
         touch(state, cube)
         emitted.append(CubeUndrained(cube=cube))
-    return [*emitted, *_start_maintenance(state), *roll_out(state)]
+    return [*emitted, *drain_windows.begin_windows(state), *_start_maintenance(state), *roll_out(state)]
 
 
 def redraw_maintenance(state: CubesState, salt: int) -> None:

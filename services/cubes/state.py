@@ -18,7 +18,7 @@ OpenRepair = Literal["open", "mended"]
 """State of a requested repair. `mended`: the part has worked since, whether seen or not."""
 
 
-PlannedDrainReason = Literal["maintenance", "rollout"]
+PlannedDrainReason = Literal["maintenance", "rollout", "window"]
 """Why a cube is drained by plan."""
 
 
@@ -94,10 +94,20 @@ class HostSilence:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDrain:
-    """A planned drain and its end."""
+    """A drain that ends by itself, and its end."""
 
     until_us: int
     why: PlannedDrainReason
+
+
+@dataclass(frozen=True, slots=True)
+class DrainWindow:
+    """A drain that an operator has planned and that has not begun; without an end it lasts until the cube is
+    undrained. `cause` is the id of the request."""
+
+    from_us: int
+    until_us: int | None
+    cause: str
 
 
 @dataclass
@@ -141,6 +151,8 @@ class CubesState(State):
     """Next cube of the running roll-out; None if none runs."""
     draw_seed: int = 0
     """Key of the draws of maintenance."""
+    windows: dict[int, DrainWindow] = field(default_factory=dict)
+    """By cube: the drain that is planned for it."""
 
     @property
     def cubes(self) -> int:

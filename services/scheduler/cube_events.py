@@ -6,12 +6,20 @@ through their links.
 """
 
 from schemas.envelope import Envelope
-from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
+from schemas.messages.cubes import (
+    CubeDrained,
+    CubeHealthy,
+    CubeUndrained,
+    CubeUnhealthy,
+    DrainPlanned,
+    HostDown,
+    PlannedDrainCancelled,
+)
 from schemas.messages.jobs import JobFailed
 from schemas.names import number_of
 from services.scheduler.cycle import cycle
 from services.scheduler.recovery.recovery import decision_time_us, interrupt
-from services.scheduler.state import SchedulerState, occupancy_of
+from services.scheduler.state import SchedulerState, is_in_use, occupancy_of
 from shared.engine.service import Output
 
 _INNER_PART_PREFIXES = ("host-", "cable-")
@@ -80,13 +88,17 @@ def _put_back_into_use(state: SchedulerState, cube: int) -> bool:
     state.module_failed_cubes.pop(cube, None)
     if state.unhealthy.pop(cube, None) is None:
         return False
-    occupancy_of(state).allow(cube, cube not in state.drained)
+    occupancy_of(state).allow(cube, is_in_use(state, cube))
     return True
 
 
 def on_cube_drained(state: SchedulerState, body: CubeDrained, message: Envelope) -> list[Output]:
     """Place nothing new on the cube. Its slices write a checkpoint and move when a spare is available."""
     cube = body.cube
+    state.drain_windows.pop(cube, None)
+    state.drained_until.pop(cube, None)
+    if body.until_us is not None:
+        state.drained_until[cube] = body.until_us
     if cube in state.drained:
         return []
     state.drained[cube] = message.id
@@ -97,7 +109,25 @@ def on_cube_drained(state: SchedulerState, body: CubeDrained, message: Envelope)
 def on_cube_undrained(state: SchedulerState, body: CubeUndrained, _message: Envelope) -> list[Output]:
     """Allow placement on the cube again, if it is healthy."""
     cube = body.cube
+    state.drained_until.pop(cube, None)
     if state.drained.pop(cube, None) is None:
         return []
-    occupancy_of(state).allow(cube, cube not in state.unhealthy)
+    occupancy_of(state).allow(cube, is_in_use(state, cube))
+    return cycle(state)
+
+
+def on_drain_planned(state: SchedulerState, body: DrainPlanned, _message: Envelope) -> list[Output]:
+    """Keep the cube free of slices that would still run when its drain begins."""
+    state.drain_windows[body.cube] = (body.from_us, body.until_us)
+    occupancy_of(state).allow(body.cube, False)
+    return cycle(state)
+
+
+def on_planned_drain_cancelled(
+    state: SchedulerState, body: PlannedDrainCancelled, _message: Envelope
+) -> list[Output]:
+    """Allow placement on the cube again, if it is in use."""
+    if state.drain_windows.pop(body.cube, None) is None:
+        return []
+    occupancy_of(state).allow(body.cube, is_in_use(state, body.cube))
     return cycle(state)

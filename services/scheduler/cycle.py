@@ -5,13 +5,26 @@ run right after the first changes nothing.
 `timers.py` says when the scheduler acts by itself, `service.py` which messages it reacts to.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from services.scheduler.lifecycle import admit
 from services.scheduler.multislice.gang_hold import hold_cubes
 from services.scheduler.placement.cube_ranking import best_cubes
-from services.scheduler.queue.backfill import BACKFILLS, BackfillContext, Offer, timeline_of
+from services.scheduler.queue.backfill import (
+    BACKFILLS,
+    BackfillContext,
+    Offer,
+    slices_in_order,
+    timeline_of,
+)
 from services.scheduler.queue.compaction import compaction
+from services.scheduler.queue.drain_windows import (
+    CLOSING_DEPTH,
+    first_on_closing_cubes,
+    fit_with_closing_cubes,
+    waiting_filler,
+)
 from services.scheduler.queue.order import fair_share_order, filler_order
 from services.scheduler.queue.placement_lookup import FitFinder
 from services.scheduler.queue.preemption import strength_of
@@ -27,6 +40,7 @@ from services.scheduler.state import (
     queue_of,
     slices_in,
 )
+from services.scheduler.structures.slice_record import Slice
 from shared.basics.units import US_PER_S
 from shared.engine.service import Output
 
@@ -97,11 +111,16 @@ def next_firm(state: SchedulerState) -> CycleDecision:
     fit = fits.with_preemption(head.shape, yielding)
     if fit is not None:
         return CycleDecision(Offer(head, *fit), {})
+    if state.drain_windows and (room := fit_with_closing_cubes(state, head, fits.held_back)) is not None:
+        return CycleDecision(Offer(head, room, (), exactly_there=True), {})
     line = BackfillContext(ranked, head, timeline_of(state, yielding))
     compacted = compaction(state, head, yielding, fits.held_back)
     if compacted is not None and not _starts_in_a_grace(state, line, fits.held_back):
         return CycleDecision(Offer(head, compacted.room, compacted.leavers, compacted.moves), {})
     passer, promises = BACKFILLS[state.config.backfill](state, line, fits)
+    if passer is None and state.drain_windows and state.config.backfill != "none":
+        waiting = slices_in_order(state, ranked, CLOSING_DEPTH)
+        passer = _offer_on_closing_cubes(state, iter(waiting))
     return CycleDecision(passer, promises, None if strength.grows is None else strength.grows[0])
 
 
@@ -113,15 +132,21 @@ def _starts_in_a_grace(state: SchedulerState, line: BackfillContext, held_back: 
 
 
 def next_filler(state: SchedulerState) -> Offer | None:
-    """The first filler slice that fits on idle cubes."""
+    """The first filler slice that fits on idle cubes, else on closing ones."""
     occupancy = occupancy_of(state)
-    if not (occupancy.idle or occupancy.partly):
+    if not (occupancy.idle or occupancy.partly or state.drain_windows):
         return None
     for line in filler_order(state):
         room = state.placement.find_fit(occupancy, line[2], whole_cubes=True)
         if room is not None:
             return Offer(state.slices[queue_of(state).lines[line][0][1]], room, ())
-    return None
+    return _offer_on_closing_cubes(state, waiting_filler(state)) if state.drain_windows else None
+
+
+def _offer_on_closing_cubes(state: SchedulerState, waiting: Iterator[Slice]) -> Offer | None:
+    """The first waiting slice that ends before the planned drains of the cubes where it fits."""
+    found = first_on_closing_cubes(state, waiting)
+    return None if found is None else Offer(found[0], found[1], (), exactly_there=True)
 
 
 def _place(state: SchedulerState, offer: Offer) -> list[Output]:
@@ -129,7 +154,8 @@ def _place(state: SchedulerState, offer: Offer) -> list[Output]:
     if offer.victims:
         emitted = start_compaction(state, row, offer.moves)
         return emitted + claim_cubes(state, row, cubes, corner, offer.victims)
-    if corner is None and not state.placement.links_are_fixed and state.config.backfill != "conservative":
+    any_will_do = not state.placement.links_are_fixed and state.config.backfill != "conservative"
+    if corner is None and any_will_do and not offer.exactly_there:
         cubes = best_cubes(state, row)  # any idle cubes will do, except in the conservative plan
     if row.member is not None:
         emitted = claim_cubes(state, row, cubes, corner, ())

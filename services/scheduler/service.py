@@ -1,6 +1,14 @@
 """The rules of the service `scheduler`, by message type."""
 
-from schemas.messages.cubes import CubeDrained, CubeHealthy, CubeUndrained, CubeUnhealthy, HostDown
+from schemas.messages.cubes import (
+    CubeDrained,
+    CubeHealthy,
+    CubeUndrained,
+    CubeUnhealthy,
+    DrainPlanned,
+    HostDown,
+    PlannedDrainCancelled,
+)
 from schemas.messages.failures import ParametersChanged
 from schemas.messages.jobs import JobCheckpointed, JobFailed, PodSignalled, UsageReported
 from schemas.messages.ocs import (
@@ -48,6 +56,8 @@ SERVICE: Service[SchedulerState] = Service(
         on(HostDown, cube_events.on_host_down),
         on(CubeDrained, cube_events.on_cube_drained),
         on(CubeUndrained, cube_events.on_cube_undrained),
+        on(DrainPlanned, cube_events.on_drain_planned),
+        on(PlannedDrainCancelled, cube_events.on_planned_drain_cancelled),
         on(CircuitsConnected, link_events.on_circuits_connected),
         on(CircuitsRefused, link_events.on_circuits_refused),
         on(OcsDown, link_events.on_ocs_down),

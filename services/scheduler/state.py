@@ -91,6 +91,10 @@ class SchedulerState(State):
     """Warm spares → since when."""
     drained: dict[int, str] = field(default_factory=dict)
     """Drained cube → the id of the message that drained it."""
+    drained_until: dict[int, int] = field(default_factory=dict)
+    """Drained cube → when it is back in use, if that is known."""
+    drain_windows: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+    """Cube → (beginning, end or None) of the drain that is planned for it; see `queue/drain_windows.py`."""
     bad_ends: dict[int, Literal["down", "degraded"]] = field(default_factory=dict)
     """Link ends that are not up. Only those of cubes in use; all of them if links are fixed."""
     admitted: int = 0
@@ -194,7 +198,7 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
     """The occupancy of the cubes, rebuilt from the slices if missing."""
     if state.occupancy is None:
         occupancy = Occupancy(state.cubes)
-        for cube in (*state.unhealthy, *state.drained):
+        for cube in (*state.unhealthy, *state.drained, *state.drain_windows):
             occupancy.allow(cube, False)
         for number, held in sorted(state.slices.items()):
             if held.cubes:
@@ -207,6 +211,11 @@ def occupancy_of(state: SchedulerState) -> Occupancy:
             occupancy.keep(claim.cubes, row.shape, claim.corner)
         state.occupancy = occupancy
     return state.occupancy
+
+
+def is_in_use(state: SchedulerState, cube: int) -> bool:
+    """Whether slices in general may be placed on a cube: it is healthy, not drained, and not about to be."""
+    return cube not in state.unhealthy and cube not in state.drained and cube not in state.drain_windows
 
 
 def invalidate_wait_summary(state: SchedulerState) -> None:

@@ -6,7 +6,7 @@ from math import inf
 
 from shared.basics.time_format import format_chip_hours, format_duration, format_time
 
-TIME_FIELDS = ("due_us", "expires_us", "anchor_us", "until_us")
+TIME_FIELDS = ("due_us", "expires_us", "anchor_us", "from_us", "until_us")
 """Fields of messages and operations that are points in time; the other times in them are spans."""
 CHIP_TIME_SUFFIX = "_chip_us"
 """How names of chip-time end."""

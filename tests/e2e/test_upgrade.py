@@ -70,7 +70,7 @@ def test_the_next_version_takes_over_and_reports_what_would_differ(
     try:
         assert twin.cli("drain", "pod-0/cube-1").returncode == 0
         if behind == "line":
-            twin.cli("drain", "pod-0/cube-1")  # refused, in words that the next version has not
+            twin.cli("undrain", "pod-0/cube-2")  # refused, in words that the next version has not
     finally:
         assert twin.stop() == 0
     data = ("--data", str(twin.data))
@@ -85,7 +85,7 @@ def test_the_next_version_takes_over_and_reports_what_would_differ(
     (row,) = json.loads(checked.stdout)
     assert (row["migrated"], row["position"]) == (["cubes"], len(lived.splitlines()))
     if behind == "line":
-        assert "cube: 'pod-0/cube-1' is already out" in row["first_difference"]
+        assert "cube: 'pod-0/cube-2' is in use" in row["first_difference"]
     else:
         assert (row["first_difference"], row["differing_states"]) == (None, ["cubes@pod-0: drains"])
     assert log.read_bytes() == lived

@@ -17,7 +17,7 @@ CHANGES = {
     "shared/engine/code_version.py": [(f"RULES = {RULES}\n", f"RULES = {RULES + 1}\n")],
     "services/cubes/logic.py": [
         ("    state.drained[cube] = True\n", "    state.drained[cube] = True\n    state.drains += 1\n"),
-        ('reason=f"cube: {name!r} is already drained"', 'reason=f"cube: {name!r} is already out"'),
+        ('reason=f"cube: {name!r} is not drained"', 'reason=f"cube: {name!r} is in use"'),
     ],
     "services/cubes/state.py": [
         ("    draw_seed: int = 0\n", "    draw_seed: int = 0\n    drains: int = 0\n")

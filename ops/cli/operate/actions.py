@@ -35,7 +35,7 @@ from ops.cli.common.options import (
     timeout_option,
 )
 from ops.cli.common.output import Form, echo, show
-from ops.cli.common.param_types import DurationParam
+from ops.cli.common.param_types import DurationParam, FutureMomentParam
 from ops.cli.common.waiting import after_text, waiting_terms
 from ops.cli.operate.clear_several import FaultChoice, clear_several
 from ops.cli.operate.outcome_text import (
@@ -54,6 +54,7 @@ from ops.report.tables import text_table
 from schemas.name_parts import fabric_part, is_within
 from schemas.resource_kinds import CUBES, FABRICS, SLICES
 from schemas.resource_kinds import FAULTS as FAULT_RESOURCES
+from shared.basics.parsing import parse_duration_s
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS, severity_of
 
@@ -344,26 +345,49 @@ def release(
     send_request(client, "release", path, RequestNote(key, comment), output)
 
 
-@app.command(epilog=examples("drain pod-0/cube-12", "drain pod-0/cube-12 --wait --timeout 10m"))
+@app.command(
+    epilog=examples(
+        "drain pod-0/cube-12",
+        "drain pod-0/cube-12 --wait --timeout 10m",
+        "drain pod-0/cube-12 --at 3d12:00 --for 4h",
+        "drain pod-0/cube-12 --at +3h --for 4h",
+    )
+)
 def drain(
     target: CubeArgument,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="when it begins: 3d or 3d02:15:04 since the start, or +3h from now [default: now]",
+        ),
+    ] = None,
+    duration_s: Annotated[
+        int | None,
+        typer.Option(
+            "--for", click_type=DurationParam(), metavar="4h", help="how long [default: until undrained]"
+        ),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="wait until nothing runs on the cube")] = False,
     timeout_s: Annotated[int | None, timeout_option()] = None,
     key: RequestKey = None,
     comment: Comment = None,
     output: OutputOption = "table",
 ) -> None:
-    """Drain a cube: take it out of use.
+    """Drain a cube: take it out of use, now or at a planned time.
 
-    A slice on the cube moves if a spare is free; otherwise it stays until it ends. A cube that is being
-    drained already can be drained again, to wait for it.
+    A slice on the cube moves if a spare is free; otherwise it stays until it ends. Before a planned drain,
+    only slices that end in time start there. A cube that is being drained already can be drained again, to
+    wait for it.
     """
     if timeout_s is not None and not wait:
         raise click.UsageError("--timeout requires --wait")
     client = Client()
     name = expand_name(client, target)
     path = row_path(CUBES, name)
-    answer = request_answer(client, f"{path}/drain", RequestNote(key, comment), None, output)
+    plan = drain_plan(at, duration_s)
+    answer = request_answer(client, f"{path}/drain", RequestNote(key, comment), plan or None, output)
     slices = client.resource(path, "slices").slices
     with client.reading():
         show(answer, output, lambda: drain_text(name, answer, slices))
@@ -371,6 +395,21 @@ def drain(
         _wait_until_drained(client, name, answer, timeout_s)
         if output == "table":
             echo(f"{name} is drained, nothing runs there")
+
+
+def drain_plan(at: str | None, duration_s: int | None) -> dict[str, object]:
+    """The body of a drain request. UsageError for an invalid time."""
+    plan: dict[str, object] = {} if duration_s is None else {"duration_s": duration_s}
+    if at is None:
+        return plan
+    if at.startswith("+"):
+        after_s = parse_duration_s(at[1:])
+        if not after_s:
+            raise click.BadParameter(
+                f"{at!r} is not a valid time; must be like +30m or +3h, from now", param_hint="'--at'"
+            )
+        return plan | {"after_s": after_s}
+    return plan | {"from_us": FutureMomentParam().convert(at, None, None)}
 
 
 def _wait_until_drained(client: Client, name: str, answer: "RequestReceipt", timeout_s: int | None) -> None:
@@ -387,7 +426,7 @@ def _wait_until_drained(client: Client, name: str, answer: "RequestReceipt", tim
         return f"{name}: cannot be drained any more: {'; '.join(report.reasons)}; {left()}"
 
     drained = f"cubes.{name}.drained == true"
-    condition = f"{drained} or cubes.{name}.draining == false"
+    condition = f"{drained} or cubes.{name}.draining == false and cubes.{name}.drain_from_us == null"
     report = wait_until(client, condition_look(client, condition, None, impossible), terms)
     if report is None:
         raise RequestFailed(f"{name}: {left()}{after_text(timeout_s)}; it accepts no new slices")
@@ -401,7 +440,7 @@ def _wait_until_drained(client: Client, name: str, answer: "RequestReceipt", tim
 def undrain(
     target: CubeArgument, key: RequestKey = None, comment: Comment = None, output: OutputOption = "table"
 ) -> None:
-    """Put a drained cube back into use."""
+    """Put a drained cube back into use, or cancel its planned drain."""
     client = Client()
     send_request(
         client,

@@ -10,7 +10,7 @@ from shared.basics.time_format import format_duration, format_time
 if TYPE_CHECKING:
     from schemas.api.requests import RequestReceipt, RequestReport
     from schemas.api.rows import LogMessage
-    from schemas.messages.cubes import CubeDrained, CubeUndrained
+    from schemas.messages.cubes import CubeDrained, CubeUndrained, DrainPlanned, PlannedDrainCancelled
     from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
     from schemas.messages.ocs import CrossConnectsRemoved, CrossConnectsTaken, OcsRestarting
     from schemas.messages.scheduler import (
@@ -82,6 +82,16 @@ def _released_text(body: "SliceReleased", _message: "LogMessage") -> str:
 
 def _drained_text(_body: "CubeDrained", message: "LogMessage") -> str:
     return f"{message.about[0]} takes nothing new"
+
+
+def _drain_planned_text(body: "DrainPlanned", message: "LogMessage") -> str:
+    until_us = getattr(body, "until_us", None)
+    end = "until it is undrained" if until_us is None else f"until {format_time(until_us)}"
+    return f"{message.about[0]} will be drained from {format_time(body.from_us)} {end}"
+
+
+def _planned_drain_cancelled_text(body: "PlannedDrainCancelled", message: "LogMessage") -> str:
+    return f"{message.about[0]} will not be drained at {format_time(body.from_us)}"
 
 
 def _undrained_text(_body: "CubeUndrained", message: "LogMessage") -> str:
@@ -189,7 +199,7 @@ SENTENCES: dict[str, dict[str, Sentence]] = {
         "SliceRefused": _withdrawn_text,
         "SliceReleased": _released_text,
     },
-    "drain": {"CubeDrained": _drained_text},
+    "drain": {"CubeDrained": _drained_text, "DrainPlanned": _drain_planned_text},
     "plan": {"RewiringPlanned": _rewiring_planned_text, "TopologyKept": _kept_text},
     "approve": {"StageWaits": _stage_waits_text, "RewiringApproved": _approved_text},
     "abort": {"RewiringEnded": _rewiring_ended_text},
@@ -198,7 +208,10 @@ SENTENCES: dict[str, dict[str, Sentence]] = {
     "set": {"ParametersChanged": _parameters_changed_text},
     "restart": {"OcsRestarting": _ocs_restarting_text},
     "test": {"LinkTested": _link_tested_text},
-    "undrain": {"CubeUndrained": _undrained_text},
+    "undrain": {
+        "CubeUndrained": _undrained_text,
+        "PlannedDrainCancelled": _planned_drain_cancelled_text,
+    },
 }
 """Verb → type of message → sentence about the outcome; the most informative type first."""
 
@@ -270,6 +283,8 @@ def partly_refused(answer: "RequestReceipt") -> bool:
 def drain_text(name: str, answer: "RequestReceipt", slices: Sequence[str]) -> str:
     """The outcome of a drain: the slices that moved away, and those that still run there."""
     if answer.status == "received":
+        return outcome_text("drain", answer)
+    if any(message.type == "DrainPlanned" for message in answer.outcome):
         return outcome_text("drain", answer)
     again = "; repeated request" if answer.repeated else ""
     still = f"; {still_running_text(slices)}, no spare" if slices else ", nothing runs there"

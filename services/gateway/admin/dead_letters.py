@@ -37,10 +37,10 @@ from services.gateway.requests.operator_requests import (
     REPLAY_KEY_PREFIX,
     RequestTerms,
     cross_connect_request,
-    drain_request,
     link_test_request,
     restart_request,
     submit,
+    undrain_request,
 )
 from services.gateway.requests.rewiring_requests import (
     abort_request,
@@ -175,7 +175,7 @@ def _check(twin: TwinPorts, fabric: str, body: OperatorBody) -> None:
             fault_target(body.kind, body.target, fabric, fabric_plant(twin, fabric))
             return
         case DrainCube() | UndrainCube():
-            owner, _ = drain_request(twin, body.cube, drain=True)
+            owner, _ = undrain_request(twin, body.cube)
         case RestartOcs():
             owner, _ = restart_request(twin, body.ocs)
         case CreateCrossConnects() | RemoveCrossConnects():

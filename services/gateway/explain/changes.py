@@ -16,7 +16,12 @@ from schemas.config.parameter import ParameterSetting
 from schemas.messages.operator import ClearFault
 from schemas.request_metadata import RequestBody
 from services.gateway.fabrics import default_living_fabric, part_of, retired_us
-from services.gateway.requests.operator_requests import drain_request, fault_request, slice_request
+from services.gateway.requests.operator_requests import (
+    drain_request,
+    fault_request,
+    slice_request,
+    undrain_request,
+)
 from services.gateway.resources.parameters import check_settings, parameters_request
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
@@ -65,8 +70,10 @@ def _fabric_and_bodies(
             fabric, body = fault_request(twin, change)
         case RequestChange():
             fabric, body = slice_request(twin, change, site)
-        case DrainChange() | UndrainChange():
-            fabric, body = drain_request(twin, change.target, drain=isinstance(change, DrainChange))
+        case DrainChange():
+            fabric, body = drain_request(twin, change.target)
+        case UndrainChange():
+            fabric, body = undrain_request(twin, change.target)
         case SetChange():
             fabric = default_living_fabric(twin, change.fabric, site=site)
             fabric, body = parameters_request(twin, fabric, change)

@@ -7,7 +7,7 @@ from schemas.api.rows import ImpactLink, ImpactReport
 from schemas.api.whatif import LossReport
 from schemas.documents.pods import LinkGroupDocument, OcsDocument
 from services.gateway.fabrics import config_of, fabric_graph, fabric_plant, part_of, retired_us
-from services.gateway.resources.pod_rows import slice_rows
+from services.gateway.resources.pod_rows import find_cube, slice_rows
 from services.gateway.resources.status_documents import dead_port_text, read_all, read_one
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
@@ -48,8 +48,18 @@ def impact_of(twin: TwinPorts, target: str) -> ImpactReport:
         link_ends=impact.parts["end"],
         links=tuple(ImpactLink(end=end, far_end=far_end) for end, far_end in impact.links),
         slices=tuple(slices[name] for name in impact.slices),
-        note=note,
+        note="; ".join([text for text in (note, _planned_drains_text(twin, part)) if text]) or None,
     )
+
+
+def _planned_drains_text(twin: TwinPorts, part: Part) -> str | None:
+    """The planned drain of the cube that a part is in; None without one."""
+    name = "/".join(part.name.split("/")[:2])
+    cube = find_cube(twin, part.fabric, name) if "/cube-" in name else None
+    if cube is None or cube.drain_from_us is None:
+        return None
+    end = "" if cube.drain_until_us is None else f" to {format_time(cube.drain_until_us)}"
+    return f"{cube.name} will be drained from {format_time(cube.drain_from_us)}{end}"
 
 
 def _own_ends(twin: TwinPorts, plant: Plant, part: Part) -> tuple[Sequence[int] | None, str | None]:

@@ -9,7 +9,13 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from schemas.api.requests import CrossConnectsRequest, FaultRequest, RequestReceipt, SliceRequest
+from schemas.api.requests import (
+    CrossConnectsRequest,
+    DrainRequest,
+    FaultRequest,
+    RequestReceipt,
+    SliceRequest,
+)
 from schemas.api.rows import LogMessage
 from schemas.config.owners import OPERATOR_OWNER, known_owners
 from schemas.config.pods import AnyPodConfig
@@ -152,13 +158,41 @@ def clear_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
     return fabric, valid_body(ClearFault, {"fault": name})
 
 
-def drain_request(twin: TwinPorts, name: str, *, drain: bool) -> tuple[str, RequestBody]:
+def drain_request(
+    twin: TwinPorts, name: str, requested: DrainRequest | None = None
+) -> tuple[str, RequestBody]:
+    """(fabric, request body) to drain a cube. Raise InvalidInput unless it is a cube, and for a drain that
+    would be over."""
+    fabric = _fabric_of_cube(twin, name)
+    wanted = requested or DrainRequest()
+    if wanted.from_us is not None and wanted.after_s is not None:
+        raise InvalidInput("from_us, after_s: must not both be given")
+    now_us, from_us = twin.clock.show().now_us, wanted.from_us
+    if wanted.after_s is not None:
+        from_us = now_us + to_whole_us(wanted.after_s, US_PER_S)
+    duration_us = _duration_us(wanted.duration_s)
+    if from_us is not None and from_us < now_us:
+        raise InvalidInput(
+            f"from_us: {format_time(from_us)} ({from_us} us) is not allowed; must not be before now, "
+            f"{format_time(now_us)}; after_s (`--at +3h`) counts from now"
+        )
+    body = {"cube": name, "from_us": from_us, "duration_us": duration_us}
+    return fabric, valid_body(DrainCube, body)
+
+
+def undrain_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:
+    """(fabric, request body) to put a cube back into use, or to cancel its planned drain."""
+    return _fabric_of_cube(twin, name), valid_body(UndrainCube, {"cube": name})
+
+
+def _fabric_of_cube(twin: TwinPorts, name: str) -> str:
+    """The fabric of a cube; raise InvalidInput for another part."""
     fabric = fabric_of(twin, name)
     if part_of(twin, name, "cube").kind != "cube":
         if not fabric_plant(twin, fabric).population("cube"):
             raise InvalidInput(f"cube {name!r}: must be a cube; {fabric} has none")
         raise InvalidInput(f"cube {name!r}: must be a cube; names are like {fabric}/cube-12")
-    return fabric, valid_body(DrainCube if drain else UndrainCube, {"cube": name})
+    return fabric
 
 
 def link_test_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:

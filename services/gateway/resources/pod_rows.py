@@ -117,6 +117,8 @@ def _cube_row(document: CubeDocument, use: CubeUseDocument | None) -> CubeRow:
         hosts_down=sum(host.state == "down" for host in document.hosts),
         slices=slices,
         chips_used=use.chips_used if use else 0,
+        drain_from_us=document.drain_from_us,
+        drain_until_us=document.drain_until_us,
     )
 
 

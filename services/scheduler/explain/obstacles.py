@@ -109,11 +109,21 @@ def _cubes(state: SchedulerState, row: Slice) -> list[Obstacle]:
     """The cubes that no slice can get."""
     kept = "kept for others" if row.tier == "filler" else "kept for others (claims, moves and warm spares)"
     texts = {"unhealthy": "unhealthy", "drained": "drained", "kept for others": kept}
-    return [
+    rows = [
         Obstacle(kind="cube", name=f"{state.fabric}/cube-{cube}", why=texts[use])
         for cube in range(state.cubes)
         if (use := cube_use(state, cube)) in texts
     ]
+    return rows + [
+        Obstacle(kind="cube", name=f"{state.fabric}/cube-{cube}", why=_planned_drain_text(from_us, until_us))
+        for cube, (from_us, until_us) in sorted(state.drain_windows.items())
+    ]
+
+
+def _planned_drain_text(from_us: int, until_us: int | None) -> str:
+    """When a cube will be drained."""
+    end = "" if until_us is None else f" to {format_time(until_us)}"
+    return f"will be drained from {format_time(from_us)}{end}; only slices that end before that start there"
 
 
 def _holders(state: SchedulerState, row: Slice) -> list[Obstacle]:

@@ -131,7 +131,10 @@ def needed_cubes_text(state: SchedulerState, shape: Shape) -> str:
     return state.placement.needed_text(shape)
 
 
-CUBE_USES = ("idle", "kept for others", "used by filler", "used", "drained", "unhealthy")
+CUBE_USES = (
+    *("idle", "kept for others", "used by filler", "used", "kept free for a planned drain"),
+    *("drained", "unhealthy"),
+)
 """The uses of a cube, as a firm slice sees them."""
 
 
@@ -143,6 +146,8 @@ def cube_use(state: SchedulerState, cube: int) -> str:
         return "unhealthy"
     if cube in state.drained:
         return "drained"
+    if cube in state.drain_windows and not tiers:
+        return "kept free for a planned drain"
     if occupancy.kept[cube]:
         return "kept for others"
     if tiers - {"filler"}:

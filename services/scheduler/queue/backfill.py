@@ -37,12 +37,13 @@ CONSERVATIVE_DEPTH = 30
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A waiting slice with the cubes that it gets once the victims have left. `moves` gives the destination
-    of victims that are meshes and only move."""
+    of victims that are meshes and only move. With `exactly_there` it gets these cubes and no better ones."""
 
     row: Slice
     room: Fit
     victims: VictimNumbers
     moves: dict[int, Move] = field(default_factory=dict)
+    exactly_there: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,11 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
     """When every cube comes free, by the current estimates.
 
     The slices in `yielding` are ignored, because they make room. A cube that is out of use or kept warm never
-    comes free.
+    comes free, except that the end of a planned drain may be known.
     """
     occupancy, claimed = occupancy_of(state), _claimed_us(state)
     free_us = [state.now_us] * state.cubes
-    shared = {*claimed, *state.warm_cubes, *state.unhealthy, *state.drained}
+    shared = {*claimed, *state.warm_cubes, *state.unhealthy, *state.drained, *state.drain_windows}
     until_us: dict[int, int] = {}
     for number, cubes in occupancy.held.items():
         if number in yielding:
@@ -82,12 +83,23 @@ def timeline_of(state: SchedulerState, yielding: dict[int, int]) -> Timeline:
     for cube in shared:
         held: list[BusyInterval] = list(claimed.get(cube, ()))
         if cube in state.warm_cubes or not occupancy.allowed[cube]:
-            held.append((WHOLE_CUBE, FOREVER))
+            held.append((WHOLE_CUBE, _out_until_us(state, cube)))
         for number in occupancy.holders[cube]:
             if number in until_us:
                 held.append((occupancy.meshes.get(number, WHOLE_CUBE), until_us[number]))
         parts[cube] = tuple(held)
     return Timeline(state.now_us, free_us, parts)
+
+
+def _out_until_us(state: SchedulerState, cube: int) -> int:
+    """Until when a cube is not offered: the end of its drain, or of the one that is planned for it."""
+    if cube in state.warm_cubes or cube in state.unhealthy:
+        return FOREVER
+    if cube in state.drained:
+        until_us = state.drained_until.get(cube)
+    else:
+        _, until_us = state.drain_windows.get(cube, (0, None))
+    return FOREVER if until_us is None else max(until_us, state.now_us + 1)
 
 
 def _until_us(state: SchedulerState, number: int) -> int:
@@ -155,7 +167,7 @@ def conservative_backfill(
     """
     plan = _plan(state, fit_finder)
     promises: dict[int, int] = {}
-    for row in _in_order(state, line.ranked, CONSERVATIVE_DEPTH):
+    for row in slices_in_order(state, line.ranked, CONSERVATIVE_DEPTH):
         move = _start_now(state, row, fit_finder, plan) if row is not line.head else None
         if move is not None:
             return move, _known(promises)
@@ -171,7 +183,7 @@ def conservative_starts(
     fit_finder = FitFinder(state)
     plan = _plan(state, fit_finder)
     starts: dict[int, int] = {}
-    for row in _in_order(state, ranked, depth):
+    for row in slices_in_order(state, ranked, depth):
         _reserve(state, row, plan, fit_finder.held_back, starts)
         if row.number == number:
             break
@@ -216,7 +228,7 @@ def _reserve(
         plan.reserve(cubes, at_us, min(at_us + lasts_us, FOREVER))
 
 
-def _in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]], depth: int) -> list[Slice]:
+def slices_in_order(state: SchedulerState, ranked: list[tuple[Rank, Line]], depth: int) -> list[Slice]:
     """The first `depth` slices in line."""
     lines = queue_of(state).lines
     places = merge(*([(rank[:-1], place) for place in lines[name][:depth]] for rank, name in ranked))

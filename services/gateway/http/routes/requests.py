@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 
 from schemas.api.requests import (
     CrossConnectsRequest,
+    DrainRequest,
     FabricRequest,
     FaultRequest,
     ParametersRequest,
@@ -115,17 +116,22 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     async def clear(name: str, terms: TermsParam) -> Response:
         return await submit_request(operator_requests.clear_request(twin, name), terms)
 
-    @router.post("/cubes/{name:path}/drain", summary="Drain a cube", response_model=RequestReceipt)
-    async def drain(name: str, terms: TermsParam) -> Response:
-        return await submit_request(operator_requests.drain_request(twin, name, drain=True), terms)
+    @router.post(
+        "/cubes/{name:path}/drain",
+        summary="Drain a cube, now or at a planned time",
+        response_model=RequestReceipt,
+    )
+    async def drain(name: str, terms: TermsParam, requested: DrainRequest | None = None) -> Response:
+        """Without a body, at once and until the cube is undrained."""
+        return await submit_request(operator_requests.drain_request(twin, name, requested), terms)
 
     @router.post(
         "/cubes/{name:path}/undrain",
-        summary="Undrain a cube",
+        summary="Undrain a cube, or cancel its planned drain",
         response_model=RequestReceipt,
     )
     async def undrain(name: str, terms: TermsParam) -> Response:
-        return await submit_request(operator_requests.drain_request(twin, name, drain=False), terms)
+        return await submit_request(operator_requests.undrain_request(twin, name), terms)
 
     @router.post(
         "/links/{name:path}/test",

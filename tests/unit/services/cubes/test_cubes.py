@@ -221,7 +221,7 @@ def test_drain_and_undrain_leave_health_alone() -> None:
         (DrainCube(cube="pod-0/cube-4"), ["cube 4 does not exist", "between 0 and 3"]),
         (UndrainCube(cube="pod-0/cube-99999999999"), ["does not exist", "between 0 and 3"]),
         (DrainCube(cube="pod-7/cube-1"), ["pod-7/cube-1", "must be a cube of pod-0"]),
-        (DrainCube(cube="pod-0/cube-0"), ["is already drained"]),
+        (DrainCube(cube="pod-0/cube-0", from_us=5), ["is drained already, without an end"]),
         (UndrainCube(cube="pod-0/cube-1"), ["is not drained"]),
     ],
 )

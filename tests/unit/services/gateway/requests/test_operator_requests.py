@@ -41,9 +41,9 @@ def ask(client: Client, path: str, body: object = None, *, status: int = 200, **
     return answer.json()
 
 
-def refusal(client: Client, path: str) -> tuple[str, str]:
+def refusal(client: Client, path: str, body: object = None) -> tuple[str, str]:
     """(type of the message that refuses a request on the log, the reason that is told)."""
-    answer = ask(client, path, status=409)
+    answer = ask(client, path, body, status=409)
     assert (answer["status"], answer["complete"], answer["error"]) == ("refused", True, answer["reason"])
     (message,) = [m for m in answer["outcome"] if m["id"] == answer["refused_by"]]
     return message["type"], answer["reason"]
@@ -144,9 +144,23 @@ def test_a_refusal_names_field_value_and_what_is_allowed(
 def test_a_cube_is_drained_and_used_again(client: Client) -> None:
     assert types(ask(client, "cubes/pod-1/cube-2/drain"))[0] == "CubeDrained"
     assert client.get("/v1/cubes/pod-1/cube-2").json()["drained"] is True
-    drained = ("DrainRefused", "cube: 'pod-1/cube-2' is already drained")
-    assert refusal(client, "cubes/pod-1/cube-2/drain") == drained
+    assert types(ask(client, "cubes/pod-1/cube-2/drain")) == [], "nothing changes, and nothing is refused"
     assert types(ask(client, "cubes/pod-1/cube-2/undrain"))[0] == "CubeUndrained"
+
+
+def test_a_drain_is_planned_and_cancelled_over_http(twin: DrivenTwin, client: Client) -> None:
+    """The plan is a field of the cube, and known to the plan of a slice and to the impact of a part."""
+    path, hour_us = "cubes/pod-1/cube-3", 3_600_000_000
+    assert types(ask(client, f"{path}/drain", {"after_s": 7_200, "duration_s": 3_600}))[0] == "DrainPlanned"
+    row = client.get(f"/v1/{path}").json()
+    assert (row["drained"], row["draining"]) == (False, False)
+    assert row["drain_until_us"] - row["drain_from_us"] == hour_us
+    assert "will be drained from" in client.get("/v1/impact/pod-1/cube-3").json()["note"]
+    assert refusal(client, f"{path}/drain", {"after_s": 60})[0] == "DrainRefused"
+    assert types(ask(client, f"{path}/undrain"))[0] == "PlannedDrainCancelled"
+    assert client.get(f"/v1/{path}").json()["drain_from_us"] is None
+    for body in ({"from_us": 1}, {"from_us": 5 * hour_us, "after_s": 3}, {"after_s": -1}, {"at": 3}):
+        ask(client, f"{path}/drain", body, status=422)
 
 
 @pytest.mark.parametrize("path", ["slices/pod-0/slice-999/release", "faults/pod-0/fault-999/clear"])
@@ -180,10 +194,9 @@ def test_a_repeat_gets_the_same_answer_when_the_thing_is_forgotten(twin: DrivenT
 
 
 def test_a_refused_request_is_refused_again_under_its_key(client: Client) -> None:
-    ask(client, "cubes/pod-0/cube-3/drain")
     key = {"Idempotency-Key": "once more"}
-    first = ask(client, "cubes/pod-0/cube-3/drain", status=409, headers=key)
-    again = ask(client, "cubes/pod-0/cube-3/drain", status=409, headers=key)
+    first = ask(client, "cubes/pod-0/cube-3/undrain", status=409, headers=key)
+    again = ask(client, "cubes/pod-0/cube-3/undrain", status=409, headers=key)
     assert again == first | {"repeated": True}
 
 
@@ -225,8 +238,7 @@ def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin)
             put.append(request)
             return twin.store.put(*request)
 
-    ask(twin.client(), "cubes/pod-0/cube-4/drain")
-    answer = twin.client(inbox=Inbox()).post("/v1/cubes/pod-0/cube-4/drain")
+    answer = twin.client(inbox=Inbox()).post("/v1/cubes/pod-0/cube-4/undrain")
     assert answer.status_code == 202
     response = answer.json()
     assert {**response, "id": ""} == {

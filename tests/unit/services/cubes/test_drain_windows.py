@@ -1,0 +1,122 @@
+"""Drains that an operator plans: when they begin and end, what cancels them, what is refused."""
+
+import pytest
+
+from schemas.config.cubes import CubesConfig
+from schemas.config.pods import PodConfig, SuperpodConfig
+from schemas.messages.cubes import (
+    CubeDrained,
+    CubeUndrained,
+    DrainPlanned,
+    DrainRefused,
+    PlannedDrainCancelled,
+)
+from schemas.messages.operator import DrainCube, UndrainCube
+from services.cubes.service import SERVICE
+from shared.basics.units import US_PER_DAY, US_PER_HOUR
+from tests.support.rig import Bench, bodies
+
+HOUR, NAME = US_PER_HOUR, "pod-0/cube-1"
+
+
+def pod(**config: float) -> Bench:
+    found = CubesConfig(**config)  # type: ignore[arg-type]  # numbers for fields of numbers
+    return Bench([SERVICE], SuperpodConfig(pod=PodConfig(cubes=4), cubes=found))
+
+
+def changes(bench: Bench) -> list[tuple[int, str]]:
+    """(time, type) of every beginning and end of a drain."""
+    return [(m.at_us, m.type) for m in bench.log if isinstance(m.body, CubeDrained | CubeUndrained)]
+
+
+@pytest.mark.parametrize(
+    ("from_us", "hours", "expected"),
+    [
+        (3 * HOUR, 4, [(3 * HOUR, "CubeDrained"), (7 * HOUR, "CubeUndrained")]),
+        (3 * HOUR, None, [(3 * HOUR, "CubeDrained")]),
+        (None, 4, [(HOUR, "CubeDrained"), (5 * HOUR, "CubeUndrained")]),
+        (HOUR // 2, 1, [(HOUR, "CubeDrained"), (HOUR * 3 // 2, "CubeUndrained")]),
+    ],
+)
+def test_a_planned_drain_begins_and_ends_at_its_times(
+    from_us: int | None, hours: int | None, expected: list[tuple[int, str]]
+) -> None:
+    bench = pod()
+    duration_us = None if hours is None else hours * HOUR
+    bench.say(DrainCube(cube=NAME, from_us=from_us, duration_us=duration_us), HOUR)
+    document = bench.documents["cubes", NAME]
+    assert (document.drain_from_us is None) == (expected[0][0] == HOUR)
+    assert document.drain_until_us == (expected[1][0] if len(expected) > 1 else None)
+    bench.reload()
+    bench.run(2 * US_PER_DAY)
+    assert changes(bench) == expected
+    bench.assert_documents_hold()
+
+
+def test_a_planned_drain_can_be_cancelled_once() -> None:
+    bench = pod()
+    bench.say(DrainCube(cube=NAME, from_us=3 * HOUR, duration_us=HOUR), 1)
+    (cancelled,) = bodies(bench.say(UndrainCube(cube=NAME), 2))
+    assert cancelled == PlannedDrainCancelled(cube=1, from_us=3 * HOUR)
+    (refused,) = bodies(bench.say(UndrainCube(cube=NAME), 3), DrainRefused)
+    assert refused.reason.endswith("is not drained")
+    bench.run(US_PER_DAY)
+    assert changes(bench) == []
+
+
+def test_an_undrain_ends_a_planned_drain_early() -> None:
+    bench = pod()
+    bench.say(DrainCube(cube=NAME, from_us=3 * HOUR, duration_us=4 * HOUR), 1)
+    bench.say(UndrainCube(cube=NAME), 5 * HOUR)
+    bench.run(US_PER_DAY)
+    assert changes(bench) == [(3 * HOUR, "CubeDrained"), (5 * HOUR, "CubeUndrained")]
+
+
+def test_a_drain_at_once_replaces_the_planned_one() -> None:
+    bench = pod()
+    bench.say(DrainCube(cube=NAME, from_us=3 * HOUR, duration_us=HOUR), 1)
+    drained, cancelled = bodies(bench.say(DrainCube(cube=NAME), HOUR))
+    assert (type(drained), type(cancelled)) == (CubeDrained, PlannedDrainCancelled)
+    bench.run(US_PER_DAY)
+    assert changes(bench) == [(HOUR, "CubeDrained")]
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        (
+            [DrainCube(cube=NAME, from_us=HOUR * 9)],
+            ["planned drain from 0d09:00:00 without an end", "undrain"],
+        ),
+        ([DrainCube(cube=NAME, from_us=HOUR * 9, duration_us=HOUR)], ["from 0d09:00:00 to 0d10:00:00"]),
+        ([DrainCube(cube=NAME)], ["is drained already, without an end"]),
+    ],
+)
+def test_a_second_plan_is_refused_with_its_reason(before: list[DrainCube], words: list[str]) -> None:
+    bench = pod()
+    for body in before:
+        bench.say(body, 1)
+    (refused,) = bodies(bench.say(DrainCube(cube=NAME, from_us=3 * HOUR), 2), DrainRefused)
+    assert all(word in refused.reason for word in [NAME, *words])
+
+
+def test_a_plan_that_is_over_is_refused() -> None:
+    (refused,) = bodies(
+        pod().say(DrainCube(cube=NAME, from_us=HOUR, duration_us=HOUR), 5 * HOUR), DrainRefused
+    )
+    assert (
+        refused.reason == f"cube: '{NAME}' would be drained until 0d02:00:00, which is past; must end later"
+    )
+
+
+def test_planned_work_gives_way_to_the_drain_of_an_operator() -> None:
+    """A roll-out that has the cube out hands it over, with the later end, and goes on."""
+    bench = pod(rollout_every_days=1.0, rollout_cubes=1, rollout_h=4.0)
+    bench.say(DrainCube(cube="pod-0/cube-0", from_us=US_PER_DAY + HOUR, duration_us=HOUR), 1)
+    bench.run(US_PER_DAY + 22 * HOUR)
+    first = [(m.at_us, m.body.why) for m in bench.log if isinstance(m.body, CubeDrained) and m.body.cube == 0]
+    assert first == [(US_PER_DAY, "rollout"), (US_PER_DAY + HOUR, "window")]
+    ends = [m.at_us for m in bench.log if isinstance(m.body, CubeUndrained) and m.body.cube == 0]
+    assert ends == [US_PER_DAY + 4 * HOUR]
+    assert [body.cube for body in bodies(bench.log, CubeDrained) if body.why == "rollout"] == [0, 1, 2, 3]
+    assert len(bodies(bench.log, DrainPlanned)) == 1
