@@ -134,7 +134,7 @@ def shown_value(value: object) -> str:
 def _fields(model: type[BaseModel] | None, place: Sequence[str | int]) -> str:
     """The fields at a place within a model. List items have the fields of their type. Of a union, the place
     has the tag of the member."""
-    models = [] if model is None else [model]
+    models = [] if model is None else _models_in(model)  # a body may be optional
     for step in place:
         if not isinstance(step, str):
             continue
