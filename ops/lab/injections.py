@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ops.lab.timed_requests import TimedRequest
+from ops.lab.timed_requests import PlannedRequest
 from ops.report.safe_text import quoted
 from ops.requests.name_expansion import with_fabric
 from ops.requests.option_syntax import parse_options, parse_span_us, split_fault, split_timed_option
@@ -27,7 +27,7 @@ DEGREES = ("severity", "onset")
 
 def injections(
     texts: Sequence[str], fabrics: Mapping[str, FabricConfig], end_us: int, days: float
-) -> list[TimedRequest]:
+) -> list[PlannedRequest]:
     """The injection requests of the options of a run that ends at `end_us`, after `days`.
 
     InvalidInput names the first invalid one and its problem."""
@@ -40,7 +40,7 @@ def injections(
     return found
 
 
-def _injection(text: str, fabrics: Mapping[str, FabricConfig]) -> TimedRequest:
+def _injection(text: str, fabrics: Mapping[str, FabricConfig]) -> PlannedRequest:
     where = f"--inject {quoted(text)}"
     option = split_timed_option(text)
     fault = split_fault(option.head)
@@ -55,7 +55,7 @@ def _injection(text: str, fabrics: Mapping[str, FabricConfig]) -> TimedRequest:
     if option.span is not None:
         duration_us = parse_span_us(where, option.span, least_s=1)
         body = body.model_copy(update={"duration_us": duration_us})
-    return TimedRequest(parse_span_us(where, option.time, least_s=0), fabric, body)
+    return PlannedRequest(parse_span_us(where, option.time, least_s=0), fabric, body)
 
 
 def fault_body(

@@ -4,7 +4,7 @@ of several fabrics `,fabric=pod-1`."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ops.lab.timed_requests import TimedRequest
+from ops.lab.timed_requests import PlannedRequest
 from ops.report.safe_text import quoted
 from ops.requests.option_syntax import parse_options, parse_span_us, split_timed_option
 from ops.sites.configuration import parse_pairs
@@ -49,14 +49,14 @@ def parse_change(text: str) -> ParameterChangeAt:
 
 def parameter_changes(
     changes: Sequence[ParameterChangeAt], fabrics: Mapping[str, FabricConfig], end_us: int
-) -> list[TimedRequest]:
+) -> list[PlannedRequest]:
     """The requests that change these parameters in a run of these fabrics that ends at `end_us`, as the
     command `set` makes them: one for all parameters that change in a fabric at one time.
 
     InvalidInput if a parameter cannot change at run time, if a value is not allowed then, or if a change
     comes after the end."""
     configs = dict(fabrics)
-    found: list[TimedRequest] = []
+    found: list[PlannedRequest] = []
     groups: dict[tuple[int, str], list[ParameterChangeAt]] = {}
     for change in sorted(changes, key=lambda one: one.at_us):
         if change.at_us > end_us:
@@ -74,7 +74,7 @@ def parameter_changes(
             configs[fabric], _ = with_settings(configs[fabric], settings)
         except (InvalidInput, ValueError) as error:
             raise InvalidInput(f"{where}: {error}") from None
-        found.append(TimedRequest(at_us, fabric, SetParameters(settings=settings)))
+        found.append(PlannedRequest(at_us, fabric, SetParameters(settings=settings)))
     return found
 
 

@@ -16,7 +16,7 @@ from ops.lab.recorded_csv import (
     seconds,
     seconds_above_0,
 )
-from ops.lab.timed_requests import TimedRequest
+from ops.lab.timed_requests import PlannedRequest
 from schemas.config.pods import FabricConfig
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_time
@@ -40,7 +40,7 @@ class FaultCounts:
 class RecordedFaults:
     """The faults of a file that begin within a run, in order of time, and how many of its rows they are."""
 
-    requests: tuple[TimedRequest, ...]
+    requests: tuple[PlannedRequest, ...]
     counts: FaultCounts
     note: str | None
     """The sentence about rows that are not played; None if all are."""
@@ -53,7 +53,7 @@ def read_faults(
 
     InvalidInput names line, column and value; also a file of which no fault begins in the run.
     """
-    found: list[TimedRequest] = []
+    found: list[PlannedRequest] = []
     rows, late_us = 0, []
     for row in csv_rows(path, COLUMNS, on_bytes):
         rows += 1
@@ -76,7 +76,7 @@ def read_faults(
     return RecordedFaults(ordered, FaultCounts(rows, len(found), len(late_us)), note)
 
 
-def _request(row: CsvRow, fabrics: Mapping[str, FabricConfig]) -> TimedRequest:
+def _request(row: CsvRow, fabrics: Mapping[str, FabricConfig]) -> PlannedRequest:
     begin_s = row.read("begin_s", seconds, SECONDS_ALLOWED)
     for_s = row.read("for_s", seconds_above_0, SPAN_ALLOWED) if _has(row, "for_s") else None
     onset_s = row.read("onset_s", seconds_above_0, SPAN_ALLOWED) if _has(row, "onset_s") else None
@@ -91,7 +91,7 @@ def _request(row: CsvRow, fabrics: Mapping[str, FabricConfig]) -> TimedRequest:
         )
     except InvalidInput as error:
         raise InvalidInput(f"{row.where}: {_column(error)}{error}") from None
-    return TimedRequest(round(begin_s * US_PER_S), fabric, body)
+    return PlannedRequest(round(begin_s * US_PER_S), fabric, body)
 
 
 def _column(error: InvalidInput) -> str:

@@ -10,7 +10,7 @@ from shared.engine.site_driver import LabRequest
 
 
 @dataclass(frozen=True, slots=True)
-class TimedRequest:
+class PlannedRequest:
     """A request for a fabric, `at_us` microseconds after the start of a run."""
 
     at_us: int
@@ -24,7 +24,7 @@ def fabrics_of(sites: Sequence[SitePlan]) -> dict[str, FabricConfig]:
 
 
 def numbered(
-    groups: Iterable[Sequence[TimedRequest]], *, since_us: int = 0, number: int = 1
+    groups: Iterable[Sequence[PlannedRequest]], *, since_us: int = 0, number: int = 1
 ) -> tuple[LabRequest, ...]:
     """The requests of all groups in order of time, for a run that starts at `since_us`, numbered from
     `number`. Requests of one time keep the order of the groups."""

@@ -21,7 +21,7 @@ def known_tokens(token: str | None, tokens: Path | None) -> Tokens:
         raise InvalidInput("--token, LIGHTWAVE_TOKEN_FILE: is empty; must have 16 to 512 characters")
     named = [*_lines(tokens)] if tokens is not None else []
     if tokens is not None and not named:
-        raise InvalidInput(f"tokens file {tokens}: names nobody; must have one or more lines NAME ROLE TOKEN")
+        raise InvalidInput(f"tokens file {tokens}: has no names; must have one or more lines NAME ROLE TOKEN")
     one = (
         [(token, Caller(SINGLE_TOKEN_NAME, Role.ADMINISTRATOR))] if token and token not in dict(named) else []
     )

@@ -9,7 +9,9 @@ import typer
 
 from shared.basics.errors import OperationFailed
 
-AssumeYes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask; scripts are never asked")]
+AssumeYes = Annotated[
+    bool, typer.Option("--yes", "-y", help="go on without a question; scripts never get one")
+]
 
 
 def confirm(question: Callable[[], str]) -> None:

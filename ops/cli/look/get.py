@@ -132,21 +132,18 @@ def get(
     if name is not None and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")
     tests = [*state_tests(KINDS[kind], state or ()), *(where or ())]
-    query = {"fabric": fabric, "where": tests, "sort": sort, "limit": top}
+    resources = KINDS[kind]
+    is_hidden = None if every or state or where else _hidden_on_terminal(resources)
+    query = {"fabric": fabric, "where": tests, "sort": sort, "limit": top if is_hidden is None else None}
     order = split_link_order(query, is_wide=current_style().wide) if kind == "links" else NO_ORDER
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client(at=at)
-    resources = KINDS[kind]
     path = row_path(resources, expand_name(client, name)) if name is not None else None
     form: Form = "table" if output == "wide" else output
     is_of_modules = current_style().wide and kind == "links"
     of_kind = partial(_table, kind=resources, is_one=name is not None)
     table = partial(wide_table, order=order) if is_of_modules else of_kind
-    hides_some = current_style().on_terminal and not (every or state or where)
-    is_hidden = resources.is_finished if hides_some else None
-    if is_hidden is not None:
-        query["limit"] = None
     most = None if is_hidden is None else top
 
     def look() -> str:
@@ -159,6 +156,11 @@ def get(
         return "\n".join([text, *_hidden_note(resources, len(rows) - len(shown))])
 
     watch_loop(look, watch)
+
+
+def _hidden_on_terminal(kind: ResourceKind[Any]) -> Callable[[Any], bool] | None:
+    """Which rows of a kind a terminal leaves out; None if none, or if this is not a terminal."""
+    return kind.is_finished if current_style().on_terminal else None
 
 
 def state_tests(kind: ResourceKind[Any], states: Sequence[str]) -> list[str]:

@@ -4,15 +4,19 @@ Until its drain begins, such a *closing* cube is not offered to slices in genera
 promise counts on it. A slice whose estimated end is before the drain may still start there.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
+from typing import TypeVar
 
+from schemas.names import Shape
 from services.scheduler.queue.expected_end import expected_end_us
 from services.scheduler.state import SchedulerState, occupancy_of, queue_of
-from services.scheduler.structures.pod_placement import Fit
+from services.scheduler.structures.pod_placement import Fit, VictimNumbers
 from services.scheduler.structures.slice_record import Slice
 from shared.models.superpod.shapes import cubes_of
+
+FoundT = TypeVar("FoundT")
 
 CLOSING_DEPTH = 100
 """Maximum number of waiting slices that are tried on closing cubes in one step."""
@@ -38,10 +42,13 @@ def fit_with_closing_cubes(state: SchedulerState, row: Slice, spare: int) -> Fit
     closing = closing_cubes(state, row)
     if not closing:
         return None
-    with _opened(state, closing):
+
+    def find() -> Fit | None:
         occupancy = occupancy_of(state)
         whole = cubes_of(row.shape) + spare <= len(occupancy.idle)
         return state.placement.find_fit(occupancy, row.shape, whole_cubes=whole)
+
+    return _with_opened(state, closing, find)
 
 
 def first_on_closing_cubes(state: SchedulerState, waiting: Iterator[Slice]) -> tuple[Slice, Fit] | None:
@@ -51,11 +58,14 @@ def first_on_closing_cubes(state: SchedulerState, waiting: Iterator[Slice]) -> t
         closing = closing_cubes(state, row)
         if not closing:
             continue
-        with _opened(state, closing):
-            found = state.placement.fit_by_preemption(occupancy_of(state), row.shape, {}, among=closing)
+        found = _with_opened(state, closing, partial(_fit_among, state, row.shape, closing))
         if found is not None and not found[1]:
             return row, found[0]
     return None
+
+
+def _fit_among(state: SchedulerState, shape: Shape, closing: int) -> tuple[Fit, VictimNumbers] | None:
+    return state.placement.fit_by_preemption(occupancy_of(state), shape, {}, among=closing)
 
 
 def waiting_filler(state: SchedulerState) -> Iterator[Slice]:
@@ -66,15 +76,14 @@ def waiting_filler(state: SchedulerState) -> Iterator[Slice]:
             yield state.slices[place[1]]
 
 
-@contextmanager
-def _opened(state: SchedulerState, closing: int) -> Iterator[None]:
-    """Offer these closing cubes within the block."""
+def _with_opened(state: SchedulerState, closing: int, find: Callable[[], FoundT]) -> FoundT:
+    """What `find` finds while these closing cubes are offered."""
     occupancy = occupancy_of(state)
     cubes = [cube for cube in state.drain_windows if closing >> cube & 1]
     for cube in cubes:
         occupancy.allow(cube, True)
     try:
-        yield
+        return find()
     finally:
         for cube in cubes:
             occupancy.allow(cube, False)

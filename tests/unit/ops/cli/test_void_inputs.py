@@ -134,7 +134,7 @@ def test_a_file_of_tokens_names_somebody(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     path.chmod(0o600)
     for token in (None, "t" * 20):
-        with pytest.raises(InvalidInput, match="names nobody; must have one or more lines NAME ROLE TOKEN"):
+        with pytest.raises(InvalidInput, match="has no names; must have one or more lines NAME ROLE TOKEN"):
             known_tokens(token, path)
 
 

@@ -83,7 +83,7 @@ def cells(kind: ResourceKind[Any], listed: Sequence[Any], heading: str) -> list[
     """What the table shows of each row below a heading."""
     headings, table = table_of(kind, listed, NOW_US)
     if heading not in headings:
-        pytest.skip("no row has this column")
+        return []  # no row has this column
     shown = [line[list(headings).index(heading)] for line in table]
     texts = {None: "-", True: "yes", False: "no"}
     return [texts[cell] if cell is None or isinstance(cell, bool) else str(cell) for cell in shown]
