@@ -336,7 +336,9 @@ class Client:
         timeout_s: float,
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         if method == "GET" and self._at is not None:
-            target += f"{'&' if '?' in target else '?'}at={quote(self._at, safe='')}"
+            target += (
+                f"{'&' if '?' in target else '?'}at={quote(self._at, safe='', errors='surrogateescape')}"
+            )
         connection = self._connection(timeout_s)
         headers = self._headers | headers
         data = None

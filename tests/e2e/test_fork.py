@@ -53,7 +53,7 @@ def test_a_twin_that_runs_is_forked_and_continues(tmp_path: Path, monkeypatch: p
         then = twin.get("/v1/cubes?at=0d12:00:00")
         (row,) = forks()
         assert (row["name"], row["place"], row["runs"]) == ("trial", str(twin.data), False)
-        assert cli("fork", "list").stdout.splitlines()[1].endswith("no     failures.host_per_day=0.5")
+        assert cli("fork", "list").stdout.splitlines()[1].split()[-2:] == ["no", "failures.host_per_day=0.5"]
         for fork in living(tmp_path / "trial", "--speed", "20000", kind=Fork):
             assert fork.get("/v1/cubes?at=0d12:00:00") == then
             assert fork.get("/v1/config/pod-0")["failures"]["host_per_day"] == 0.5

@@ -165,7 +165,7 @@ def test_a_cluster_without_workers_is_refused(here: tuple[Path, str], tmp_path: 
         _, error = process.communicate(timeout=ENDED_S_MAX)
     assert (process.returncode, error) == (
         1,
-        f"lightwave: --dask {dask.address}: has no workers; `dask worker {dask.address}` starts one\n",
+        f"lightwave: --dask {dask.address}: has no workers; start one with `dask worker {dask.address}`\n",
     )
 
 

@@ -107,7 +107,7 @@ def draw_scenario(seed: int) -> Scenario:
         for cube in range(cubes)
     ]
     calm = LabRequest(quiet_us, POD, set_to(CALM), len(requests) + len(undrain) + 1)
-    return Scenario(config, [*requests, *undrain, calm], quiet_us, 20 * US_PER_DAY)
+    return Scenario(config, [*requests, *undrain, calm], quiet_us, 200 * US_PER_DAY)
 
 
 CALM: dict[str, ParameterValue] = {
