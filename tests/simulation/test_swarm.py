@@ -36,8 +36,8 @@ EXPLORED = 20
 FAILED_ONCE: tuple[int, ...] = ()
 """Random seeds that found something: they stay in the gate."""
 LONG_ONCE = (230822707,)
-"""Random seeds that found something and take minutes: `make test-all` repeats them. One technician has a queue
-of 90 repairs when the pod becomes quiet; the patience of 20 days was too short for that."""
+"""Random seeds that found something and take minutes: `make test-all` repeats them. One technician has 90
+repairs to do when the pod becomes quiet; the patience of 20 days was too short for that."""
 SETTLING_STEP_US = US_PER_DAY // 4
 SAID_MIN = 10
 """How often every batch has to see each type of message."""
