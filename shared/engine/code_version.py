@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from shared.engine.service import AnyService
 from shared.engine.state_layout import state_layouts
 
-RULES = 1
+RULES = 2
 """The number of the rules. A line of the changelog says what each was raised for."""
 
 
