@@ -14,6 +14,7 @@ from schemas.messages.upgrade import CodeVersion, Upgraded
 from schemas.registry import decode, encode
 from shared.basics.units import US_PER_DAY, US_PER_HOUR
 from shared.engine import replay
+from shared.engine.code_version import RULES
 from shared.engine.message_order import upgrade_message
 from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.service import AnyService
@@ -393,7 +394,7 @@ def test_a_difference_reads_as_a_sentence() -> None:
 def upgrade(record: tuple[Envelope, ...], rules: int, **changed: object) -> Envelope:
     """What stands on a log behind all of a record where another version went on."""
     body = Upgraded(
-        before=CodeVersion(software="1.0+one", rules=1),
+        before=CodeVersion(software="1.0+one", rules=RULES),
         after=CodeVersion(software="1.0+two", rules=rules),
         state_sha256="0" * 64,
     )
@@ -403,7 +404,7 @@ def upgrade(record: tuple[Envelope, ...], rules: int, **changed: object) -> Enve
 def test_an_upgrade_of_the_form_of_states_changes_nothing_of_a_fold() -> None:
     record, site = toy_record()
     for place in (place_of(record, "Tick"), len(record)):
-        told = upgrade(record[:place], 1)
+        told = upgrade(record[:place], RULES)
         difference, replay = fold((*record[:place], told, *record[place:], told))
         assert (difference, replay.forged, replay.repeats) == (None, None, 1)
         assert states(replay.site) == states(site)
@@ -411,12 +412,16 @@ def test_an_upgrade_of_the_form_of_states_changes_nothing_of_a_fold() -> None:
 
 def test_a_fold_ends_where_the_rules_were_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     record, _ = toy_record()
-    difference, _ = fold((*record, upgrade(record, 2)))
-    found = f"position {len(record)}: expected messages of rules 1, found the upgrade to rules 2 by 1.0+two: "
-    older = "this is of rules 1, which are older: only that version can tell of what follows"
+    newer = RULES + 1
+    difference, _ = fold((*record, upgrade(record, newer)))
+    found = (
+        f"position {len(record)}: expected messages of rules {RULES}, found the upgrade to rules {newer} by "
+        "1.0+two: "
+    )
+    older = f"this is of rules {RULES}, which are older: only that version can tell of what follows"
     assert str(difference) == f"{found}{older}"
-    monkeypatch.setattr(replay, "RULES", 2)
-    difference, _ = fold((*record, upgrade(record, 2)))
+    monkeypatch.setattr(replay, "RULES", newer)
+    difference, _ = fold((*record, upgrade(record, newer)))
     assert str(difference) == (
         f"{found}what follows is folded from the snapshot of that upgrade, which is not at hand, or not as "
         "the log says (`upgrades` of the twin's folder)"
