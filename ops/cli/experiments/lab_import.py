@@ -138,15 +138,15 @@ IMPORTS: dict[str, tuple[Callable[..., None], str]] = {
     "import-trace": (
         import_trace,
         examples(
-            "lab import-trace cluster_job_log philly.csv --format philly --time-zone America/Los_Angeles",
-            "lab import-trace log.swf trace.csv --format swf --chips-per-gpu 0.25 --max-chips 4096",
+            "lab import-trace jobs.json t.csv --format philly --time-zone UTC",
+            "lab import-trace log.swf trace.csv --format swf --max-chips 4096",
         ),
     ),
     "import-faults": (
         import_faults,
         examples(
-            "lab import-faults lanl.csv outages.csv --format lanl --time-zone America/Denver --system 20",
-            "lab import-faults data_Q1_2024 drives.csv --format backblaze --time-zone UTC --kind link",
+            "lab import-faults in.csv f.csv --format lanl --time-zone UTC",
+            "lab import-faults data d.csv --format backblaze --time-zone UTC",
         ),
     ),
 }

@@ -258,7 +258,7 @@ def clear(
     ] = None,
     output: OutputOption = "table",
 ) -> None:
-    """End a fault, or the faults that were injected: all, those of a part, or those with a comment.
+    """End a fault, or injected ones: all, of a part, or with a comment.
 
     The twin's own faults are only ended by name, or with --natural: their repair is part of its history.
     """

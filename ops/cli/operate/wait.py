@@ -74,7 +74,7 @@ def wait(
     timeout_s: Annotated[int, timeout_option(f"{TIMEOUT_S}s")] = TIMEOUT_S,
     fabric: Fabric = None,
 ) -> None:
-    """Wait until an object reaches a state, or until a condition is true.
+    """Wait until an object reaches a state or a condition is true.
 
     The exit code is 1 at the timeout, and at once if that can no longer happen. `--timeout 0s` looks once.
     """

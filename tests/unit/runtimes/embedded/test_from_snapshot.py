@@ -239,5 +239,5 @@ def test_one_that_cannot_be_opened_is_passed_over(
     newest = folder.newest()
     assert newest is not None
     assert newest.position == before
-    assert "is not a regular file; using an older one" in caplog.text
+    assert "Is a directory; using an older one" in caplog.text
     assert to_bytes(newest)
