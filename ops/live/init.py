@@ -14,6 +14,7 @@ from typing import NotRequired, TypedDict
 
 from ops.live.settings import LiveSettings
 from ops.sites.site_plans import NewTwinOptions, common_seed, fabric_places
+from ops.twin.redis_owner import ADVICE, find_owner
 from ops.twin.resume_check import check_same_twin
 from schemas.envelope import Envelope
 from schemas.files.operations_log import TwinPlanned
@@ -116,6 +117,12 @@ def _make_twin(settings: LiveSettings, new: NewTwin) -> CreatedTwin:
             _check_given("--partitions", new.partitions, plan.partitions)
         fabrics = list(store.fabrics())
         return {"twin": found.twin, "fabrics": fabrics, "partitions": found.partitions, "kept": True}
+    owner = find_owner(store)
+    if owner is not None:
+        raise OperationFailed(
+            f"Redis at {store.name}: holds the twin {owner.twin} of data folder {owner.folder} on "
+            f"{owner.host}; {ADVICE}"
+        )
     fresh = new.plan()
     create_topics(endpoints.kafka, endpoints.topics, fresh.partitions, fresh.replication)
     has = partition_count(endpoints.kafka, endpoints.topics.log)

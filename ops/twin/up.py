@@ -18,12 +18,13 @@ from ops.serving.http_server import listen, quiet_server
 from ops.serving.past_sites import PastReader
 from ops.serving.query_deadline import query_deadline
 from ops.sites.site_plans import NewTwinOptions
-from ops.twin.backups.backup_point import own_backup_point
+from ops.twin.backups.backup_point import own_backup_point, twin_identity
 from ops.twin.data_folder import IDENTITY_FILE, DataFolder, FolderInUse, TwinIdentity, default_data
 from ops.twin.embedded_server import start_embedded_server
 from ops.twin.forks.fork_origin import fork_about, read_origin
 from ops.twin.log_archive import LogArchiver, unless_archive_lost
 from ops.twin.operation_notes import record_plan, record_version, recorded_rebuild
+from ops.twin.redis_owner import check_owner, record_owner
 from ops.twin.snapshots import TwinSnapshots
 from schemas.api.rows import TwinInfo
 from schemas.config.pods import FabricConfig
@@ -97,7 +98,7 @@ def run_up(options: UpOptions) -> None:
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listen(options, folder))
         if options.redis is not None:
-            _check_store(options.redis)  # before a folder is created for a twin that cannot start
+            _check_store(options.redis, folder)  # before a folder is created for a twin that cannot start
         folder.hold()
         stack.callback(folder.release)
         if options.fresh:
@@ -186,6 +187,8 @@ class EmbeddedTwinProcess:
         """Every commissioned fabric, and its site and partition."""
         if not any(self.logs.open(plan.site).end for plan in identity.sites):
             record_plan(self.operations, identity, self.clock.show())
+        if options.redis is not None:
+            record_owner(self.store, folder.path.resolve(), twin_identity(self.operations))
         for partition, plan in enumerate(identity.sites):
             self._check_log(partition, plan)
         self.sites = self._recovered(identity) if not self._rebuild else self._rebuilt(identity)
@@ -398,9 +401,11 @@ def _embedded_server_errors(folder: DataFolder, options: UpOptions) -> Iterator[
         ) from None
 
 
-def _check_store(url: str) -> None:
+def _check_store(url: str, folder: DataFolder) -> None:
+    """OperationFailed unless this Redis can be used, and belongs to the folder's twin or to none."""
     with contextlib.closing(RedisStore(url)) as store:
         store.check()
+        check_owner(store, folder.path.resolve(), twin_identity(OperationsFile(folder.operations)))
 
 
 def _erase(folder: DataFolder, redis: str | None) -> None:
