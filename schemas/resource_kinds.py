@@ -40,7 +40,6 @@ RowT = TypeVar("RowT")
 
 CellFormat = Literal[
     "plain",
-    "count",
     "list",
     "ratio",
     "time",
@@ -160,7 +159,7 @@ FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
     "fabrics",
     "fabric",
     ("fabric", "fabrics", "pod", "pods", "network", "networks"),
-    documents=("summaries",),
+    documents=("summaries", "trunk-loads"),
     parts=(),
     columns=(
         Column("NAME", lambda row: row.name),

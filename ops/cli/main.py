@@ -271,16 +271,21 @@ def _number_problem(error: click.UsageError) -> str | None:
     if not isinstance(error, click.BadParameter) or error.param is None:
         return None
     kind, value = error.param.type, _QUOTED.match(error.message)
-    if not isinstance(kind, click.types.IntParamType) or value is None:
+    if value is None:
         return None
-    bounds = "a whole number"
-    if isinstance(kind, click.IntRange):
+    if isinstance(kind, click.types.IntParamType):
+        bounds = "a whole number"
+    elif isinstance(kind, click.types.FloatParamType):
+        bounds = "a number"
+    else:
+        return None
+    if isinstance(kind, click.IntRange | click.FloatRange):
         if kind.min is not None and kind.max is not None:
             bounds += f" from {kind.min:,} to {kind.max:,}"
         elif kind.min is not None:
             bounds += f" of at least {kind.min:,}"
     option = "/".join(error.param.opts)
-    return f"{option} {value[1]}: is not allowed; must be {bounds}"
+    return f"{option}: {value[1]} is not allowed; must be {bounds}"
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

@@ -278,7 +278,7 @@ def test_small_commands() -> None:
     completed = subprocess.run(
         [LIGHTWAVE],
         env=os.environ
-        | {"_LIGHTWAVE_COMPLETE": "bash_complete", "COMP_WORDS": "lightwave get cu", "COMP_CWORD": "2"},
+        | {"_LIGHTWAVE_COMPLETE": "bash_complete", "COMP_WORDS": "lightwave\nget\ncu", "COMP_CWORD": "2"},
         capture_output=True,
         text=True,
         timeout=30,

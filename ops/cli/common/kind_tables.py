@@ -63,7 +63,6 @@ def _queue_reason(value: tuple[int | None, str | None, int | None], _now_us: int
 
 FORMATS: dict[CellFormat, Callable[[Any, int], object]] = {
     "plain": lambda value, _: value,
-    "count": lambda value, _: f"{value:,}",
     "list": lambda value, _: ",".join(value),
     "ratio": lambda value, _: "/".join(map(str, value)),
     "time": lambda value, _: format_time(value),

@@ -17,7 +17,7 @@ from services.gateway.http.probes import PROBE_PATHS
 from services.gateway.http.responses import error_response
 from shared.basics.spelling import truncated
 
-PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/", "/openapi.json"})
+PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/openapi.json"})
 """Paths without a token, besides the API's page: health probes and the API's description."""
 PUBLIC_PREFIX = "/docs"
 WRITES_PER_S, WRITES_BURST = 20.0, 200
@@ -71,6 +71,8 @@ class AccessGuard:
         caller = self._tokens.caller_of(headers.get("authorization"))
         if caller is not None:
             attach_caller(scope, caller)
+        if path == "/" and method in READ_METHODS:
+            return None
         if path in PUBLIC_PATHS or path == PUBLIC_PREFIX or path.startswith(f"{PUBLIC_PREFIX}/"):
             return None
         if caller is None:

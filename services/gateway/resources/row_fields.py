@@ -187,7 +187,7 @@ class RowFields:
     def _of_column(self, column: Column[Any], field: str | None) -> RowField:
         computed = COMPUTED.get((self._word, column.heading))
         same = None if field is None or computed is not None else self._of_field(field)
-        if same is not None and column.format in ("plain", "count", "time", "span", "queue-reason"):
+        if same is not None and column.format in ("plain", "time", "span", "queue-reason"):
             return replace(same, name=column.heading, is_shown=True)
         kind = _NUMBERS.get(column.format, str) if computed is None else computed.kind
 

@@ -102,6 +102,7 @@ ELSEWHERE = {
     ),
     **dict.fromkeys(("request", "release", "inject", "clear", "drain", "undrain", "commission"), "sentences"),
     **dict.fromkeys(("retire", "ocs connect", "ocs disconnect", "ocs restart", "ocs test"), "sentences"),
+    **dict.fromkeys(("lab import-faults", "lab import-trace"), "of files; a short report"),
     **dict.fromkeys(("requests cancel", "requests show", "forecast cancel", "inevitable"), "sentences"),
     **dict.fromkeys(("dead-letters drop", "dead-letters replay", "dead-letters show"), "needs a dead letter"),
     **dict.fromkeys(

@@ -74,7 +74,11 @@ def test_a_default_is_shown_as_it_can_be_typed() -> None:
 def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
     """What the shell offers behind this line, whose last word is incomplete."""
     words = line.split(" ")
-    more = {"_LIGHTWAVE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    more = {
+        "_LIGHTWAVE_COMPLETE": "bash_complete",
+        "COMP_WORDS": "\n".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
     done = lightwave(url=url, **more)
     assert (done.returncode, done.stderr) == (0, "")
     return [offer.removeprefix("plain,") for offer in done.stdout.split()]

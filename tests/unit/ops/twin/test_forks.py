@@ -236,7 +236,7 @@ def test_an_invalid_name_is_an_error_in_one_sentence(parent: Path, name: str) ->
         (
             ForkOptions("x", "soon"),
             InvalidInput,
-            "at 'soon': must be a duration before now like -2h, a time since the start like 5d3h,",
+            "at 'soon': must be a duration before now like -2h (or `2h ago`), or a time since the start",
         ),
         (ForkOptions("x", "scheduler@pod-0/99999999"), NotFound, "not on any log"),
         (ForkOptions("x", settings=("pod.cubes=4",)), InvalidInput, "pod.cubes"),

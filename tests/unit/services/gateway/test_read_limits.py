@@ -76,7 +76,7 @@ def test_every_read_has_a_limit(twin: DrivenTwin) -> None:
     app: Any = twin.client().app
     for route in app.routes:
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()) and "stream" not in route.path:
-            is_free = route.path in PROBE_PATHS or route.path.startswith(("/openapi.json", "/docs"))
+            is_free = route.path in (*PROBE_PATHS, "/") or route.path.startswith(("/openapi.json", "/docs"))
             assert (READS in kinds_of(scope(route.path))) is not is_free, route.path
 
 

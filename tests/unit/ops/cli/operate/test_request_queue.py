@@ -358,7 +358,11 @@ def test_one_fabric_need_not_be_named(fabrics: list[str], words: str, name: str,
 
 def test_completion_proposes_only_faults_that_can_be_cleared() -> None:
     with answering({"/v1/faults": [as_json([HERE])]}) as twin:
-        words = {"_LIGHTWAVE_COMPLETE": "bash_complete", "COMP_WORDS": "lightwave clear ", "COMP_CWORD": "2"}
+        words = {
+            "_LIGHTWAVE_COMPLETE": "bash_complete",
+            "COMP_WORDS": "lightwave\nclear\n",
+            "COMP_CWORD": "2",
+        }
         done = lightwave(url=twin.url, **words)
         assert "pod-0/fault-9" in done.stdout
         assert twin.asked[-1].query == "state=active"

@@ -244,7 +244,11 @@ def test_pods_that_are_cut_off_are_named_and_what_is_unknown_is_left_out() -> No
 
 def complete(line: str, url: str) -> list[str]:
     words = line.split(" ")
-    more = {"_LIGHTWAVE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    more = {
+        "_LIGHTWAVE_COMPLETE": "bash_complete",
+        "COMP_WORDS": "\n".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
     done = lightwave(url=url, **more)
     assert (done.returncode, done.stderr) == (0, "")
     return [offer.removeprefix("plain,") for offer in done.stdout.split()]

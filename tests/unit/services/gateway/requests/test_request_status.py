@@ -12,6 +12,7 @@ from tests.support.pods import under
 pytestmark = pytest.mark.integration
 
 DRAIN = "/v1/cubes/pod-0/cube-1/drain"
+UNDRAIN = "/v1/cubes/pod-0/cube-2/undrain"  # refused: it is not drained
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_what_became_of_a_request_is_reported_by_key_and_by_message(client: Clie
             "reason": None,
             "outcome": answer["outcome"],
         }
-    again = ask(client, DRAIN, "again", wait=20)
+    again = ask(client, UNDRAIN, "again", wait=20)
     report = client.get("/v1/requests/again").json()
     assert (report["status"], report["reason"]) == ("refused", again["reason"])
 
