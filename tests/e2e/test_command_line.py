@@ -304,7 +304,7 @@ def test_the_lab_prints_one_object_with_all_documented_fields(tmp_path: Path) ->
     assert result["fabric_days"] == 4
     for pod in result["fabrics"]:
         slices = pod["slices"]
-        ends = ("completed", "evicted", "refused", "running", "queued")
+        ends = ("completed", "evicted", "refused", "active", "queued")
         assert slices["requested"] == sum(slices[end] for end in ends)
         assert 0 < pod["utilisation"] < 1
         assert 0.9 < pod["cube_availability"] <= 1
