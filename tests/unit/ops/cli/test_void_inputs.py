@@ -101,10 +101,10 @@ SITE = "site: x\nfabrics:\n - {name: pod-0, config: {trace: []}}\n"
         (
             "",
             (*RUN, "--seed", "abc"),
-            "--seed 'abc': is not allowed; must be a whole number from 0 to 9,223,372",
+            "--seed: 'abc' is not allowed; must be a whole number from 0 to 9,223,372",
         ),
-        ("", (*RUN, "--jobs", "many"), "--jobs 'many': is not allowed; must be a whole number from 1 to 64"),
-        ("", (*RUN, "--jobs", "0"), "--jobs 0: is not allowed; must be a whole number from 1 to 64"),
+        ("", (*RUN, "--jobs", "many"), "--jobs: 'many' is not allowed; must be a whole number from 1 to 64"),
+        ("", (*RUN, "--jobs", "0"), "--jobs: 0 is not allowed; must be a whole number from 1 to 64"),
     ],
 )
 def test_what_says_nothing_is_refused(
