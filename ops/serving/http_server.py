@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, before anything else is started; OperationFailed names a port in use."""
     if not 0 <= port <= 65_535:
-        raise InvalidInput(f"--port: {port} is not allowed; must be between 0 and 65535 (0 takes any free port)")
+        raise InvalidInput(f"--port: {port} is not allowed; must be between 0 and 65,535 (0: any free one)")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

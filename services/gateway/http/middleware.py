@@ -153,6 +153,12 @@ class BodyLimit:
         await self._app(scope, receive_body, send)
 
 
+def may_be_large(headers: Headers) -> bool:
+    """Whether the body of a request may be larger than those of most requests."""
+    length = headers.get("content-length", "0")
+    return "transfer-encoding" in headers or not length.isdecimal() or int(length) > BODY_MAX
+
+
 def _has_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 

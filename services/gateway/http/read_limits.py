@@ -1,10 +1,12 @@
 """Limits how many reads run at once, by name and in total, so that one client cannot starve the others: each
 read takes a thread, and most of its work is done under Python's one interpreter lock."""
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.http.access.caller import READ_METHODS, Caller
 from services.gateway.http.fair_limit import FairLimit, Lane, Shares
+from services.gateway.http.middleware import COMMISSION, may_be_large
 from services.gateway.http.past_queries import API_PREFIX, has_requested_time
 from services.gateway.http.responses import error_response, status_of
 from shared.basics.errors import RateLimited
@@ -20,7 +22,7 @@ BISECTIONS = Shares("bisections", total=2, per_name=1, per_lane=1, waiting=2, wa
 """Each folds the log without a pause, except when it yields to other threads, for up to 15 s."""
 SNAPSHOTS = Shares("snapshots and backups", total=2, per_name=1, per_lane=1, waiting=2, wait_s=5.0)
 """Each encodes all states of a site, or copies all pending requests."""
-COMMISSIONS = Shares("commissionings", total=1, per_name=1, per_lane=1, waiting=2, wait_s=15.0)
+COMMISSIONS = Shares("commissionings with a trace", total=1, per_name=1, per_lane=1, waiting=2, wait_s=15.0)
 """Each may have a body of 8 MiB, which takes some hundred megabytes while it is checked."""
 
 KINDS: dict[str, Shares] = {
@@ -78,7 +80,8 @@ def kinds_of(scope: Scope) -> list[Shares]:
         return []
     path: str = scope["path"]
     if scope["method"] not in READ_METHODS:
-        return [COMMISSIONS] if (scope["method"], path) == ("POST", "/v1/fabrics") else []
+        is_commission = (scope["method"], path) == COMMISSION
+        return [COMMISSIONS] if is_commission and may_be_large(Headers(scope=scope)) else []
     if path in STREAMS or not (path.startswith(API_PREFIX) or path == "/metrics"):
         return []
     kinds = []

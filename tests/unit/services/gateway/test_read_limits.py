@@ -10,6 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from services.gateway.http import read_limits
 from services.gateway.http.access.caller import Caller, Role
+from services.gateway.http.middleware import BODY_MAX
 from services.gateway.http.probes import PROBE_PATHS
 from services.gateway.http.read_limits import (
     BISECTIONS,
@@ -26,13 +27,15 @@ from tests.support.gateway_twin import QUIET, DrivenTwin
 ANN = Caller("ann", Role.READER)
 
 
-def scope(path: str, query: str = "", method: str = "GET", caller: Caller | None = ANN) -> Scope:
+def scope(
+    path: str, query: str = "", method: str = "GET", caller: Caller | None = ANN, length: int = 0
+) -> Scope:
     return {
         "type": "http",
         "method": method,
         "path": path,
         "query_string": query.encode(),
-        "headers": [],
+        "headers": [(b"content-length", str(length).encode())],
         "state": {} if caller is None else {"caller": caller},
     }
 
@@ -51,7 +54,9 @@ def scope(path: str, query: str = "", method: str = "GET", caller: Caller | None
         (scope("/v1/bisect"), [BISECTIONS, READS]),
         (scope("/v1/snapshots/pod-0"), [SNAPSHOTS, READS]),
         (scope("/v1/backup"), [SNAPSHOTS, READS]),
-        (scope("/v1/fabrics", method="POST"), [COMMISSIONS]),
+        (scope("/v1/fabrics", method="POST"), []),
+        (scope("/v1/fabrics", method="POST", length=BODY_MAX + 1), [COMMISSIONS]),
+        (scope("/v1/slices", method="POST", length=BODY_MAX + 1), []),
         (scope("/v1/slices", method="POST"), []),
         (scope("/v1/events/stream"), []),
         (scope("/v1/telemetry/stream"), []),
