@@ -3,6 +3,7 @@
 import csv
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -53,27 +54,11 @@ class CsvRow:
             ) from None
 
 
-def csv_rows(path: Path, columns: Columns, on_bytes: OnBytes | None = None) -> Iterator[CsvRow]:
-    """The rows of a file with a header, without empty lines.
-
-    NotFound, OperationFailed or InvalidInput for a file that cannot be read, has another header, or has no
-    row at all.
-    """
-    what = f"{columns.what} {path}"
+@contextmanager
+def csv_errors(what: str) -> Iterator[None]:
+    """Report a CSV file that cannot be read: NotFound, OperationFailed or InvalidInput. `what` names it."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = [name.strip() for name in next(reader, [])]
-            _check_header(what, header, columns)
-            count = 0
-            for texts in reader:
-                if not any(text.strip() for text in texts):
-                    continue
-                count += 1
-                if on_bytes is not None and count % REPORTED_ROWS == 0:
-                    on_bytes(os.lseek(file.fileno(), 0, os.SEEK_CUR))
-                where = f"{what}, line {reader.line_num}"
-                yield CsvRow(where, reader.line_num, _cells(where, header, texts))
+        yield
     except FileNotFoundError:
         raise NotFound(f"{what}: no such file") from None
     except UnicodeDecodeError:
@@ -82,6 +67,28 @@ def csv_rows(path: Path, columns: Columns, on_bytes: OnBytes | None = None) -> I
         raise InvalidInput(f"{what}: not CSV: {error}") from None
     except OSError as error:
         raise OperationFailed(f"{what}: {error.strerror or error}") from None
+
+
+def csv_rows(path: Path, columns: Columns, on_bytes: OnBytes | None = None) -> Iterator[CsvRow]:
+    """The rows of a file with a header, without empty lines.
+
+    NotFound, OperationFailed or InvalidInput for a file that cannot be read, has another header, or has no
+    row at all.
+    """
+    what = f"{columns.what} {path}"
+    with csv_errors(what), path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        header = [name.strip() for name in next(reader, [])]
+        _check_header(what, header, columns)
+        count = 0
+        for texts in reader:
+            if not any(text.strip() for text in texts):
+                continue
+            count += 1
+            if on_bytes is not None and count % REPORTED_ROWS == 0:
+                on_bytes(os.lseek(file.fileno(), 0, os.SEEK_CUR))
+            where = f"{what}, line {reader.line_num}"
+            yield CsvRow(where, reader.line_num, _cells(where, header, texts))
     if not count:
         raise InvalidInput(f"{what}: has no rows; must have one or more after the header")
 

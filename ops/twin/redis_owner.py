@@ -59,14 +59,15 @@ def check_owner(store: RedisStore, folder: Path, twin: str) -> None:
         raise OperationFailed(f"Redis at {store.name}: holds the live twin {live.twin}; {ADVICE}")
     owner = find_owner(store)
     if owner is None:
-        if not twin and store.fabrics():
-            names = ", ".join(sorted(store.fabrics()))
+        if not twin and (fabrics := store.fabrics()):
+            names = ", ".join(sorted(fabrics))
             raise OperationFailed(f"Redis at {store.name}: holds another twin, with {names}; {ADVICE}")
         return
     is_same_folder = (owner.folder, owner.host) == (str(folder), socket.gethostname())
-    if (owner.twin == twin or is_same_folder) and not owner.runs_elsewhere(folder):
+    runs_elsewhere = owner.runs_elsewhere(folder)
+    if (owner.twin == twin or is_same_folder) and not runs_elsewhere:
         return
-    state = "it runs" if owner.runs_elsewhere(folder) else "it is not known to run"
+    state = "it runs" if runs_elsewhere else "it is not known to run"
     since = format_wall_time(round(owner.since_s * US_PER_S))
     raise OperationFailed(
         f"Redis at {store.name}: holds another twin ({owner.twin}, since {since}, of data folder "

@@ -12,11 +12,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
+from ops.lab.recorded_csv import csv_errors
 from ops.local.output_file import atomic_output_file
 from ops.report.safe_text import quoted
 from schemas.limits import DURATION_S_MAX
 from shared.basics.checks import closest_match_hint
-from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.basics.errors import InvalidInput
 
 SORTED_ROWS_MAX = 200_000
 """Rows that are sorted in memory; more are sorted in files and merged."""
@@ -95,17 +96,9 @@ class OwnerNames:
 
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Report a file that cannot be read: NotFound, OperationFailed or InvalidInput."""
-    try:
+    """Report a file that cannot be read, as `csv_errors` does."""
+    with csv_errors(f"{what} {path}"):
         yield
-    except FileNotFoundError:
-        raise NotFound(f"{what} {path}: no such file") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{what} {path}: not a text file in UTF-8") from None
-    except csv.Error as error:
-        raise InvalidInput(f"{what} {path}: not CSV: {error}") from None
-    except OSError as error:
-        raise OperationFailed(f"{what} {path}: {error.strerror or error}") from None
 
 
 Row = tuple[float, tuple[str, ...]]
