@@ -298,7 +298,7 @@ class Twin:
     def wait_for_time(self, until_us: int, *, timeout_s: float | None = None) -> ClockReport:
         """Wait until the clock, which runs to `until_us`, stands exactly there.
 
-        RequestFailed at once if somebody changes the clock so that it does not run there, and after
+        RequestFailed at once if another client changes the clock so that it does not run there, and after
         `timeout_s` of wall time."""
 
         def look() -> ClockReport | None:

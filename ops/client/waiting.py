@@ -1,8 +1,8 @@
 """One way to wait, for every command and method that waits for the twin.
 
 A wait ends in one of three ways. What it waits for is there; then it returns. It can no longer come, because
-somebody else or an event has made it impossible; then it raises RequestFailed at once, and the sentence names
-the cause. Or its time is over.
+another client or an event has made it impossible; then it raises RequestFailed at once, and the sentence
+names the cause. Or its time is over.
 """
 
 import time
@@ -123,8 +123,8 @@ def report_condition(client: Client, condition: str, fabric: str | None = None) 
 
 
 def wait_for_outcome(client: Client, request: str, terms: WaitTerms) -> "RequestReport | None":
-    """The report of a request once its whole outcome is known; None at the timeout. RequestFailed if somebody
-    cancels it, if its fabric retires first, or if it is refused."""
+    """The report of a request once its whole outcome is known; None at the timeout. RequestFailed if another
+    client cancels it, if its fabric retires first, or if it is refused."""
 
     def look() -> "RequestReport | None":
         path: ApiPath[RequestReport] = ApiPath(f"/v1/requests/{escape_path(request)}")

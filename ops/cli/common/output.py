@@ -46,7 +46,7 @@ _readers_gone: set[int] = set()
 
 
 def reader_is_gone() -> bool:
-    """Whether whoever reads stdout has had enough (`| head`). Then a stream ends, with exit code 0."""
+    """Whether the reader of stdout has closed it (`| head`). Then a stream ends, with exit code 0."""
     return 1 in _readers_gone
 
 

@@ -112,7 +112,7 @@ def file_progress(path: Path, what: str) -> Iterator[Callable[[int], None]]:
     try:
         size = path.stat().st_size
     except OSError:
-        size = 0  # whoever opens the file reports it
+        size = 0  # the code that opens the file reports it
     with ProgressLine(partial(_read_text, what, size), size) as line:
         yield line.report_progress
 

@@ -414,7 +414,7 @@ def drain_plan(at: str | None, duration_s: int | None) -> dict[str, object]:
 
 def _wait_until_drained(client: Client, name: str, answer: "RequestReceipt", timeout_s: int | None) -> None:
     """Wait until nothing runs on a cube that is being drained. RequestFailed at the timeout, and at once if
-    somebody undrains it or its pod retires."""
+    another client undrains it or its pod retires."""
     terms = waiting_terms(timeout_s)
     if answer.status == "received" and wait_for_outcome(client, str(answer.id), terms) is None:
         raise RequestFailed(f"{name}: the drain has not begun{after_text(timeout_s)}")

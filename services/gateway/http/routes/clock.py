@@ -21,7 +21,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
 
     def report_response(set_to: Epoch | None = None) -> Response:
         """The clock now. Right after a change, the time to run to is that of this change, even if the clock
-        has reached it or somebody else has changed the clock."""
+        has reached it or another client has changed the clock."""
         state = twin.clock.show()
         report = ClockReport(
             now_us=state.now_us,
