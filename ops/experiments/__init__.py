@@ -1,1 +1,1 @@
-"""Availability experiments: a document, its runs over seeds and variants, and what they say."""
+"""Availability experiments: the document, its runs over seeds and variants, and their results."""

@@ -1,5 +1,8 @@
-"""Results of two experiments side by side, such as of two builds: variant by variant, and seed by seed where
-both have the same seeds."""
+"""Compares the results of two experiments, such as of two builds.
+
+Variants are compared one by one. Runs with the same seed are paired if the two sides have enough seeds in
+common.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ from shared.models.statistics.means import Interval, mean_interval
 from shared.models.statistics.paired_runs import paired_difference, welch_difference
 
 COMMON_SEEDS_SHARE_MIN = 0.5
-"""Differences are paired where the side with fewer seeds has at least such a share of them in common."""
+"""Minimum share of the smaller side's seeds that both sides must have for differences to be paired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,11 @@ class StoredExperiment:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """How much more a measure is in the second than in the first; what both are; and how many runs of both
-    together did not count, for only those of common seeds do where any are paired."""
+    """How much a measure differs between the first and the second side.
+
+    `left_out` is the number of runs of both sides that do not count: if differences are paired, only runs
+    with common seeds count.
+    """
 
     compared: VariantDifference
     first: Interval
@@ -65,7 +71,7 @@ class ExperimentComparison:
 
 
 def read_stored(folder: Path) -> StoredExperiment:
-    """The results of a folder; NotFound where there are none, InvalidInput where they cannot be read."""
+    """Return the results of a folder. Raises NotFound if it has none, InvalidInput if they cannot be read."""
     if not (folder / IDENTITY).is_file():
         raise NotFound(f"{folder}: is not a folder of results; create one with `lightwave experiment run`")
     try:
@@ -87,7 +93,8 @@ def read_stored(folder: Path) -> StoredExperiment:
 
 
 def _without_site_defaults(content: Any) -> Any:
-    """A resolved document says all; with a site nobody may say what stands in its place."""
+    """Remove the fabric's defaults from a resolved document that has a site: the schema rejects fields that
+    the site's file defines."""
     if isinstance(content, dict) and isinstance(fabric := content.get("fabric"), dict) and fabric.get("site"):
         kept = {name: value for name, value in fabric.items() if name not in ("pods", "kind")}
         return content | {"fabric": kept}
@@ -95,7 +102,8 @@ def _without_site_defaults(content: Any) -> Any:
 
 
 def compare(first: StoredExperiment, second: StoredExperiment) -> ExperimentComparison:
-    """Variants with the same values; or the only ones of both. InvalidInput where nothing is in common."""
+    """Compare variants with the same values, or the only variants of both sides. Raises InvalidInput if the
+    two sides have no variant or no measure in common."""
     known = {variant.key: variant for variant in first.variants}
     pairs = [(known[other.key], other) for other in second.variants if other.key in known]
     if not pairs and len(first.variants) == len(second.variants) == 1:
@@ -120,8 +128,8 @@ def compare(first: StoredExperiment, second: StoredExperiment) -> ExperimentComp
 
 
 def compare_within(results: StoredExperiment, against: Sequence[str]) -> ExperimentComparison:
-    """All variants of one folder against the one that has these `NAME=VALUE`. InvalidInput unless there is
-    exactly one."""
+    """Compare all variants of one folder with the variant that has these `NAME=VALUE`. Raises InvalidInput
+    unless exactly one variant has them."""
     wanted = [_name_and_value(word) for text in against for word in text.split(", ")]
     found = [
         variant
@@ -140,7 +148,7 @@ def compare_within(results: StoredExperiment, against: Sequence[str]) -> Experim
 
 
 def _name_and_value(word: str) -> tuple[str, str]:
-    """`repairs.technicians=1`, or `repairs.technicians 1` as tables print it."""
+    """Split `repairs.technicians=1`, or `repairs.technicians 1` as tables print it."""
     name, _, value = word.partition("=" if "=" in word else " ")
     if not name or not value:
         raise InvalidInput(f"--against {quoted(word)}: must be NAME=VALUE, such as repairs.technicians=2")
@@ -191,7 +199,7 @@ def _contrast(
 
 
 def comparison_json(found: ExperimentComparison) -> ReportFields:
-    """As JSON, in the units of the measures."""
+    """Return the comparison as JSON, in the units of the measures."""
     return {
         "differs": {name: list(both) for name, both in found.differs.items()},
         "alone": [dict(variant.values) for variant in found.alone],

@@ -30,11 +30,11 @@ Task = Callable[[int, Item], Result]
 ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?(?:\[[0-9A-Fa-f:.]+\]|[\w.-]+):[0-9]{1,5}", re.ASCII)
 CONNECT_S = 5.0
 POLL_S = 2.0
-"""Interval of checks for remaining workers while no result arrives."""
+"""Interval of checks for remaining workers while no result arrives, in seconds."""
 NO_WORKERS_S_MAX = 60.0
-"""Time without any worker after which the experiment fails. A worker that restarts needs less."""
+"""Seconds without any worker after which the experiment fails. A worker restarts faster than this."""
 TASKS_AHEAD = 4
-"""Submitted runs per thread of the cluster: enough that no thread waits, few enough for its memory."""
+"""Submitted runs per thread of the cluster. Enough that no thread waits, and few enough for its memory."""
 KEPT = "finished runs are kept; continue with --resume"
 NOISY = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado.application")
 """Loggers that report lost connections; this module reports them in one sentence."""
@@ -54,7 +54,7 @@ class BuildMismatch(Exception):
 
 
 def checked_task(expected: str, task: Task[Item, Result], number: int, item: Item) -> Result:
-    """On a worker: run a task; BuildMismatch if the worker has a different build."""
+    """Run a task on a worker. Raises BuildMismatch if the worker has a different build."""
     if (own := build()) != expected:
         raise BuildMismatch(own)
     return task(number, item)
@@ -69,7 +69,7 @@ class Cluster:
         self._expected = build()
 
     def check(self) -> None:
-        """OperationFailed if there are no workers within CONNECT_S, or if one has a different build."""
+        """Raise OperationFailed if no worker joins within CONNECT_S, or if a worker has a different build."""
         until = time.monotonic() + CONNECT_S
         while not self._threads():
             if time.monotonic() > until:
@@ -83,10 +83,11 @@ class Cluster:
             self._check_worker(worker, BuildMismatch(found) if isinstance(found, str) else found)
 
     def each(self, task: Task[Item, Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Results of `task(n, item)` for each item, in any order.
+        """Yield the results of `task(n, item)` for each item, in any order.
 
-        A task whose worker dies runs again on another one. OperationFailed after all other results if a task
-        killed as many workers as the scheduler allows."""
+        If the worker of a task dies, the task runs again on another one. Raises OperationFailed after all
+        other results if a task killed as many workers as the scheduler allows.
+        """
         ended: SimpleQueue[Future[Any]] = SimpleQueue()
         running: set[Future[Any]] = set()
         waiting = iter(enumerate(items))
@@ -134,8 +135,8 @@ class Cluster:
             )
 
     def _outcome(self, future: "Future[Any]") -> Any:
-        """The result of a finished task; _Killed if the task killed its workers. Raises _Retry if the worker
-        died together with the result, so that the task runs once more."""
+        """Return the result of a finished task, or _Killed if the task killed its workers. Raises _Retry if
+        the worker died together with the result: the task must then run once more."""
         from distributed.scheduler import KilledWorker
 
         with self._reached():
@@ -150,7 +151,7 @@ class Cluster:
         raise AssertionError("unreachable")
 
     def _check_worker(self, worker: str, found: BaseException) -> None:
-        """OperationFailed if a worker reports a different build or an error."""
+        """Raise OperationFailed if a worker reports a different build or an error."""
         where = f"--dask {self._address}: {worker}"
         if not isinstance(found, BuildMismatch):
             raise OperationFailed(f"{where} cannot run this software ({quoted(str(found))}); {_SAME}")
@@ -186,11 +187,12 @@ class _Killed:
 
 @contextmanager
 def cluster_at(address: str) -> Iterator[Cluster]:
-    """The cluster of the scheduler at `tcp://HOST:PORT`, or `tls://HOST:PORT` with the certificates of Dask's
-    own configuration.
+    """Connect to the cluster of the scheduler at `tcp://HOST:PORT`, or `tls://HOST:PORT` with the
+    certificates of Dask's own configuration.
 
-    InvalidInput if the address is not valid. OperationFailed if `distributed` is not installed, if no
-    scheduler answers, if there are no workers, or if their build differs."""
+    Raises InvalidInput if the address is not valid. Raises OperationFailed if `distributed` is not installed,
+    if no scheduler answers, if there are no workers, or if their build differs.
+    """
     if ADDRESS.fullmatch(address) is None:
         raise InvalidInput(
             f"--dask {quoted(address)}: is not the address of a scheduler; must be like "

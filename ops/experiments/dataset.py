@@ -1,15 +1,15 @@
-"""The results of an experiment as a folder: a Parquet file a run, which is there or is not, whatever kills
-the process that writes it.
+"""The results of an experiment as a folder with one Parquet file per run.
 
-    experiment.yaml   the document, with all that it leaves to defaults
-    identity.json     what all runs have in common
-    runs/             a file a run, of one row: variant, parameters, seed, measures, version, error
-    series/           a file a run, of a row a window: the same key, from and to, measures
-    costs.jsonl       what each run took of the machine that it ran on
+A run's file is either complete or absent, even if the process that writes it is killed.
 
-A run's row is written last and takes its name when it is whole, so that a run whose row is there is done,
-as long as its series is there too.
-What runs took stands apart: it differs from machine to machine, and nothing else does.
+    experiment.yaml   the document, including all defaults
+    identity.json     the properties that all runs share
+    runs/             one file per run with one row: variant, parameters, seed, measures, version, error
+    series/           one file per run with a row per window: the same key, from and to, measures
+    costs.jsonl       the CPU time of each run
+
+A run's row is written last, under its final name when it is complete. A run is finished if both its row and
+its series exist. The CPU times have their own file because only they differ between machines.
 """
 
 import fcntl
@@ -38,20 +38,21 @@ from shared.basics.errors import InvalidInput, OperationFailed
 from shared.storage.files.atomic_files import atomic_file
 from shared.storage.files.own_files import SMALL_MAX, open_own, read_own
 
-# One run of an experiment as it is stored, and read again: others may have written the file.
+# A stored run of an experiment. Other programs may have written the file, so reading validates every value.
 
 CellValue = TypeVar("CellValue")
 RunKey = tuple[str, int]
 """(variant, seed)."""
 Identity = dict[str, object]
-"""What all runs of a folder have in common, as JSON: fields of other builds may be missing or unknown."""
+"""The properties that all runs of a folder share, as JSON. Fields written by other builds may be missing or
+unknown."""
 Columns = dict[str, list[object]]
-"""Column → values, as they are written to a Parquet file."""
+"""Column → values, in the order in which they are written to a Parquet file."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run as it is stored: its figures, or the error that it failed with."""
+    """A stored run: its figures, or the error with which it failed."""
 
     variant: str
     seed: int
@@ -74,11 +75,11 @@ def run_file_name(variant: str, seed: int) -> str:
 
 
 def read_run(path: Path, measures: Sequence[str]) -> RunRow:
-    """One run's row. InvalidInput names the file if it is none."""
+    """Read the row of one run. Raises InvalidInput that names the file if it is not a valid run."""
     with reading_run(path):
         (row,) = read_rows(path, 1).to_pylist()
         if path.name != run_file_name(row["variant"], row["seed"]):
-            raise ValueError(f"it holds {run_file_name(row['variant'], row['seed'])}")
+            raise ValueError(f"it contains {run_file_name(row['variant'], row['seed'])}")
         error = None if row["error"] is None else _typed(str, row["error"])[:ERROR_MAX]
         return RunRow(
             _typed(str, row["variant"]),
@@ -91,8 +92,11 @@ def read_run(path: Path, measures: Sequence[str]) -> RunRow:
 
 
 def read_rows(path: Path, most: int) -> Any:
-    """The table in a run's Parquet file. ValueError if it has more than `most` rows: a compressed file of one
-    megabyte can hold thirty million. OSError if it is not a regular file of some megabytes."""
+    """Read the table in a run's Parquet file.
+
+    Raises ValueError if it has more than `most` rows: a compressed file of one megabyte can contain thirty
+    million. Raises OSError if it is not a regular file of some megabytes.
+    """
     with open_own(path) as file:
         if (size := os.fstat(file.fileno()).st_size) > SMALL_MAX:
             raise ValueError(f"it has {size:,} bytes; must have at most {SMALL_MAX:,}")
@@ -109,42 +113,46 @@ def read_rows(path: Path, most: int) -> Any:
 
 
 def _typed(kind: type[CellValue], value: object) -> CellValue:
-    """What a column of this type holds. ValueError for all else: others may have written the file."""
+    """Return a column's value if it has this type. Raises ValueError otherwise: other programs may have
+    written the file."""
     if type(value) is not kind:
         raise ValueError(f"{quoted(value)} is not of type {kind.__name__}")
     return value
 
 
 def figure_value(value: object) -> float | None:
-    """A measure's figure; ValueError where it is none."""
+    """Return the figure of a measure. Raises ValueError if it is not finite."""
     if value is None or math.isfinite(found := _typed(float, value)):
         return None if value is None else found
-    raise ValueError(f"{value} is no figure")
+    raise ValueError(f"{value} is not a finite number")
 
 
 @contextmanager
 def reading_run(path: Path) -> Iterator[None]:
-    """Around the reading of a run's file: InvalidInput where it is none."""
+    """Turn errors while a run's file is read into InvalidInput."""
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as error:
         text = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        said = text.splitlines()[0] if text else type(error).__name__
+        reason = text.splitlines()[0] if text else type(error).__name__
         raise InvalidInput(
-            f"{path}: is not a run of this experiment ({quoted(said)}); delete it, and --resume runs it again"
+            f"{path}: is not a run of this experiment ({quoted(reason)}); delete it, and "
+            "--resume runs it again"
         ) from None
 
 
 RUNS, SERIES = "runs", "series"
 UNPACKED_MAX = 256 << 20
-"""Bound of the uncompressed size of a run's file, in bytes."""
+"""Maximum uncompressed size of a run's file, in bytes."""
 IDENTITY, DOCUMENT, COSTS, LOCK = "identity.json", "experiment.yaml", "costs.jsonl", ".lock"
 ARROW_TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
 def identity_of(planned: PlannedExperiment, software: str) -> Identity:
-    """What must be the same for runs to belong together: what is run and how it is measured, by which build.
-    Variants and seeds may be added, and what is asked of the results is free."""
+    """Return the properties that runs of the same folder must share: fabrics, measures, method and build.
+
+    Variants and seeds may be added, and the comparison, the claim and the required precision may change.
+    """
     experiment = planned.experiment
     return {
         "fabric": experiment.fabric.model_dump(mode="json"),
@@ -157,7 +165,7 @@ def identity_of(planned: PlannedExperiment, software: str) -> Identity:
 
 
 class Dataset:
-    """An open folder of results, which one process at a time writes (`opened`)."""
+    """An open folder of results. `open_dataset` opens one for writing, for one process at a time."""
 
     def __init__(
         self,
@@ -168,8 +176,11 @@ class Dataset:
         *,
         has_series: bool = False,
     ) -> None:
-        """`parameters` are those that vary, `software` is the build that runs, and where every run
-        `has_series` one that lost its own is to be done again: who only reads needs none of them."""
+        """Open a folder.
+
+        `parameters` are those that vary. `software` is the build that runs. With `has_series`, runs without a
+        series count as missing. Readers need none of the three.
+        """
         self.folder = folder
         self._software = software
         self._has_series = has_series
@@ -178,7 +189,7 @@ class Dataset:
         self._over_time = tuple(name for name in measures if MEASURES[name].over_time)
 
     def schema(self, part: str) -> Any:
-        """The columns of a part, which are the same in every file, whatever a run has to tell."""
+        """Return the columns of a part. They are the same in all files."""
         key = {
             "variant": pa.string(),
             **{name: ARROW_TYPES[parameter.type] for name, parameter in self._parameters.items()},
@@ -192,8 +203,8 @@ class Dataset:
         return pa.schema(key | figures | last)
 
     def complete(self) -> None:
-        """Give files that were written before more varied all columns of now: none of the fewer has a value
-        of its own there. InvalidInput names a file that is none."""
+        """Add the columns of newly varied parameters to files that lack them, with null as the value. Raises
+        InvalidInput that names a file if it is not valid."""
         for part in (RUNS, SERIES):
             wanted = self.schema(part)
             for path in sorted((self.folder / part).glob("*.parquet")):
@@ -212,7 +223,7 @@ class Dataset:
                 self._store(path, table)
 
     def done(self) -> dict[RunKey, RunRow]:
-        """All runs that are there. InvalidInput names a file that is none of them."""
+        """Return all finished runs. Raises InvalidInput that names a file if it is not a valid run."""
         found = {}
         for path in sorted((self.folder / RUNS).glob("*.parquet")):
             row = read_run(path, self._measures)
@@ -222,8 +233,10 @@ class Dataset:
         return found
 
     def series(self, variant: str, seed: int) -> dict[str, list[float]]:
-        """The course of a run, by measure: a value a window, but for a last one that is shorter. Without
-        those that a window has no value of, and nothing where no series is kept."""
+        """Return the series of a run by measure: one value per window, without a shorter last window.
+
+        A measure is missing if a window has no value of it. The result is empty if the run has no series.
+        """
         path = self.folder / SERIES / run_file_name(variant, seed)
         if not path.is_file():
             return {}
@@ -236,8 +249,10 @@ class Dataset:
         return {name: values for name, values in known.items() if len(values) == whole}
 
     def cpu_s(self) -> float | None:
-        """What all runs took of the machines that they ran on; None where that was not kept of every one. A
-        line that a kill cut short is of a run that was done again."""
+        """Return the CPU seconds of all runs; None if some run's are unknown.
+
+        An unreadable line belongs to a run that was killed and then repeated.
+        """
         try:
             lines = read_own(self.folder / COSTS).decode(errors="replace").splitlines()
         except OSError:
@@ -251,7 +266,7 @@ class Dataset:
         return sum(known.values()) if runs <= known.keys() else None
 
     def keep(self, variant: Variant, seed: int, trial: RunResult) -> RunRow:
-        """Store a run that ended well."""
+        """Store a run that succeeded."""
         key = self._key(variant, seed)
         columns: Columns = {
             name: [window.figures[name] for window in trial.windows] for name in self._over_time
@@ -265,7 +280,7 @@ class Dataset:
         return self._row(variant, seed, trial.figures, trial.messages, trial.digest, None, trial.cpu_s)
 
     def keep_failure(self, variant: Variant, seed: int, error: str) -> RunRow:
-        """Store that a run failed, and why."""
+        """Store that a run failed, with the error."""
         return self._row(variant, seed, dict.fromkeys(self._measures), 0, "", error, 0.0)
 
     def _row(
@@ -305,7 +320,7 @@ class Dataset:
         self._store(path, pa.table(dict(columns), schema=self.schema(part)))
 
     def _store(self, path: Path, table: Any) -> None:
-        """A file that has its name once it is whole and on the disk."""
+        """Write a file durably. It appears under its name only when it is complete."""
         with _named(self.folder), atomic_file(path, mode=0o666, durable=True) as file:
             pq.write_table(table, file, compression="zstd")
 
@@ -314,8 +329,10 @@ class Dataset:
 def open_dataset(
     folder: Path, planned: PlannedExperiment, software: str, *, resume: bool
 ) -> Iterator[Dataset]:
-    """The folder of an experiment's results, made where there is none, for this process alone. InvalidInput
-    where there are results already and nobody said to go on with them, or they are of something else."""
+    """Open the folder of an experiment's results for this process alone; create it if it is missing.
+
+    Raises InvalidInput if it has results and `resume` is false, or if they belong to a different experiment.
+    """
     experiment = planned.experiment
     names = dict.fromkeys(name for variant in planned.variants for name, _ in variant.values)
     with _named(folder):
@@ -327,7 +344,7 @@ def open_dataset(
         _take_over(folder, planned, identity_of(planned, software), resume=resume)
         before = dict.fromkeys(sorted(_varied_before(folder, experiment.measure) - names.keys()))
         parameters = parameters_of(experiment, names | before, planned.folder)
-        # A closed form has no course.
+        # A closed form has no series.
         has_series = experiment.store.series and planned.method.name != "exact"
         dataset = Dataset(folder, experiment.measure, parameters, software, has_series=has_series)
         with _named(folder):
@@ -340,7 +357,7 @@ def open_dataset(
 
 
 def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
-    """The parameters that varied in runs that are there: what is no column of every dataset."""
+    """Return the parameters that varied in stored runs: the columns that not every dataset has."""
     path = next((folder / RUNS).glob("*.parquet"), None)
     if path is None:
         return set()
@@ -370,8 +387,11 @@ def _take_over(folder: Path, planned: PlannedExperiment, identity: Identity, *, 
 
 
 def require_same_identity(folder: Path, planned: PlannedExperiment) -> None:
-    """InvalidInput where the runs of a folder are no answer to a document: it was edited since, or they are
-    of another one. Of which build they are, and whether they measured more, is free."""
+    """Raise InvalidInput if the runs of a folder do not belong to this document, for example because it was
+    edited.
+
+    The build may differ, and the runs may have more measures.
+    """
     runs = len(list((folder / RUNS).glob("*.parquet")))
     if not runs:
         return
@@ -385,7 +405,7 @@ def require_same_identity(folder: Path, planned: PlannedExperiment) -> None:
 
 
 def _known_parameters(folder: Path, runs: int) -> Identity:
-    """What the runs that are there have in common."""
+    """Return the properties that the stored runs share."""
     path = folder / IDENTITY
     if not path.exists():
         raise InvalidInput(
@@ -395,7 +415,8 @@ def _known_parameters(folder: Path, runs: int) -> Identity:
 
 
 def _other(folder: Path, runs: int, name: str, known: object, wanted: object) -> InvalidInput:
-    """Of the fields of a fabric those that differ alone."""
+    """Return the error for runs of a different experiment. For fabrics, it names only the fields that
+    differ."""
     if isinstance(known, dict) and isinstance(wanted, dict):
         names = [one for one in {**known, **wanted} if known.get(one) != wanted.get(one)]
         known, wanted = ({one: of[one] for one in names if one in of} for of in (known, wanted))
@@ -406,7 +427,7 @@ def _other(folder: Path, runs: int, name: str, known: object, wanted: object) ->
 
 
 def read_identity(path: Path) -> Identity:
-    """What the runs of a folder have in common. InvalidInput where it cannot be read."""
+    """Return the properties that the runs of a folder share. Raises InvalidInput if they cannot be read."""
     try:
         found = json.loads(read_own(path))
     except (OSError, ValueError, RecursionError) as error:
@@ -417,7 +438,8 @@ def read_identity(path: Path) -> Identity:
 
 
 def digest_of(folder: Path) -> str:
-    """SHA-256 over all rows of the dataset in order of their keys, whatever wrote them in which order."""
+    """Return the SHA-256 over all rows of the dataset in order of their keys. It does not depend on the order
+    in which runs were written."""
     found = sha256()
     for part in (RUNS, SERIES):
         for path in sorted((folder / part).glob("*.parquet")):
@@ -427,7 +449,7 @@ def digest_of(folder: Path) -> str:
 
 
 def _end_last_line(path: Path) -> None:
-    """What a kill or a full disk left of a line must not take the next one with it."""
+    """End the last line if a kill or a full disk cut it short, so that the next line stays readable."""
     if path.exists() and (text := read_own(path)) and not text.endswith(b"\n"):
         with open_own(path, "ab") as file:
             file.write(b"\n")
@@ -448,7 +470,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _named(folder: Path) -> Iterator[None]:
-    """OperationFailed, one sentence, where the disk refuses."""
+    """Turn errors of the file system into OperationFailed."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The report of an experiment: one page that needs no network."""
+"""The report of an experiment: one HTML page that works offline."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from services.totals.measures import MEASURES
 
 
 def html_report(results: Results, command: str, software: str) -> str:
-    """A whole HTML page; `command` repeats the experiment, whose runs are of the build `software`."""
+    """Return the whole HTML page. `command` repeats the experiment; `software` is the build of its runs."""
     experiment = results.planned.experiment
     sections = [
         paragraph(experiment.question),
@@ -34,7 +34,7 @@ def html_report(results: Results, command: str, software: str) -> str:
     sections += [_convergences(results), _differences_table(results.compared), _failed_runs(results)]
     sections += ["<h2>Parameters</h2>", paragraph(_parameters_text(results))]
     sections.append(
-        "<details><summary>The document, with all that it leaves to defaults</summary>"
+        "<details><summary>The document, including all defaults</summary>"
         f"<pre>{escape(yaml_text(experiment.model_dump(mode='json')))}</pre></details>"
     )
     sections.append(
@@ -44,7 +44,7 @@ def html_report(results: Results, command: str, software: str) -> str:
 
 
 def _setup_text(results: Results) -> str:
-    """What ran, for how long, how often, and how precise the results are."""
+    """Describe what ran, for how long, how often, and how precise the results are."""
     experiment, fabric = results.planned.experiment, results.planned.experiment.fabric
     varies = any(KIND_PARAMETER in dict(variant.values) for variant in results.planned.variants)
     kind = "fabric" if varies else fabric.kind
@@ -98,7 +98,7 @@ def _chart(name: str, figures: Sequence[MeasureEstimate]) -> Any:
 
 
 def _convergences(results: Results) -> str:
-    """How intervals became narrower with more seeds; nothing of too few."""
+    """Plot how intervals became narrower with more seeds; empty if there are too few seeds."""
     names = dict.fromkeys(one.measure for one in results.convergence)
     charts = []
     for name in names:
@@ -115,7 +115,7 @@ def _convergences(results: Results) -> str:
                 if one.measure == name
             ]
         )
-        chart.update_layout(title=f"{name}: half of the interval by seeds")
+        chart.update_layout(title=f"{name}: half-width of the interval by number of seeds")
         chart.update_xaxes(title_text="seeds")
         chart.update_yaxes(title_text="points" if factor > 1.0 else MEASURES[name].unit, rangemode="tozero")
         charts.append(plot_section(chart, "360px"))
@@ -156,7 +156,7 @@ def _differences_table(compared: Sequence[VariantDifference]) -> str:
         )
         for one in compared
     ]
-    note = "Chance: of so large a difference where there is none, read among all of these (Holm)."
+    note = "Chance: the p-value of the difference, adjusted for the number of comparisons (Holm)."
     return "\n".join(
         [
             f"<h2>Against {escape(compared[0].against.words)}</h2>",

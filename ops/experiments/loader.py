@@ -1,5 +1,5 @@
-"""An experiment read from its file: what is wrong with it is one sentence with line, field, value and what is
-allowed."""
+"""Reads an experiment from its file. Errors are one sentence with line, field, value and the allowed
+values."""
 
 import json
 import re
@@ -27,8 +27,10 @@ Place = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class PlannedExperiment:
-    """An experiment whose every run can be made: with its variants, and the folder from which its own paths
-    count. It `is_quick` in a form that shows that it runs, and answers nothing (`ops.experiments.loader`)."""
+    """A validated experiment with its variants; `folder` is the base of its relative paths.
+
+    `is_quick` marks the shortened form that only shows that the experiment works (`quick_version`).
+    """
 
     experiment: Experiment
     variants: tuple[Variant, ...]
@@ -40,7 +42,8 @@ class PlannedExperiment:
 
 
 def read_experiment(path: Path) -> PlannedExperiment:
-    """InvalidInput names the file, the line, the field, the value and what is allowed."""
+    """Read and validate an experiment. Raises InvalidInput that names the file, line, field, value and
+    allowed values."""
     try:
         content, lines = read_yaml_lines(path)
         if not isinstance(content, dict):
@@ -56,7 +59,7 @@ def read_experiment(path: Path) -> PlannedExperiment:
 
 
 class InvalidDocument(InvalidInput):
-    """Something is wrong at a place of the document."""
+    """An error at a place in the document."""
 
     def __init__(self, place: Place, problem: str) -> None:
         super().__init__(problem)
@@ -64,10 +67,10 @@ class InvalidDocument(InvalidInput):
 
 
 def parse_experiment(content: Mapping[str, object]) -> Experiment:
-    """The document of these values. Misplaced says what is wrong with the first one that is."""
+    """Validate a document. Raises InvalidDocument for the first error."""
     _check_plain(content)
     try:
-        # Through JSON, for a list there stands for what is a tuple in a strict model.
+        # Validate as JSON: the strict model accepts a JSON list as a tuple.
         return Experiment.model_validate_json(json.dumps(content))
     except ValidationError as error:
         raise _first_problem(error) from None
@@ -76,9 +79,10 @@ def parse_experiment(content: Mapping[str, object]) -> Experiment:
 
 
 def _check_plain(value: object, *place: object) -> None:
-    """Misplaced unless it is made of what a file can say: a document may come from Python as well."""
+    """Raise InvalidDocument unless the value contains only types that a file can contain. A document may also
+    come from Python."""
     if len(place) > DEPTH_MAX:
-        raise InvalidDocument((), f"nested deeper than {DEPTH_MAX}, which is the most")
+        raise InvalidDocument((), f"nested deeper than {DEPTH_MAX} levels, the maximum")
     if isinstance(value, Mapping):
         for name, one in value.items():
             if not isinstance(name, str):
@@ -92,7 +96,7 @@ def _check_plain(value: object, *place: object) -> None:
             _check_plain(one, *place, n)
     elif isinstance(value, str):
         if not value.isascii() and SURROGATE.search(value):
-            raise InvalidDocument(place, f"{dotted(*place)}: {quoted(value)} is half a character")
+            raise InvalidDocument(place, f"{dotted(*place)}: {quoted(value)} is not valid Unicode text")
     elif value is not None and not isinstance(value, bool | int | float):
         raise InvalidDocument(
             place, f"{dotted(*place)}: {quoted(value)} is not allowed; must be {SCALARS}, a list or a dict"
@@ -100,7 +104,8 @@ def _check_plain(value: object, *place: object) -> None:
 
 
 def plan_experiment(experiment: Experiment, folder: Path) -> PlannedExperiment:
-    """With its variants, after every measure and every parameter of every variant was looked at."""
+    """Return the experiment with its variants, after validating every measure and every variant's
+    parameters."""
     for n, name in enumerate(experiment.measure):
         if name not in MEASURES:
             raise InvalidDocument(
@@ -122,8 +127,8 @@ def plan_experiment(experiment: Experiment, folder: Path) -> PlannedExperiment:
             if not kinds & MEASURES[name].kinds:
                 raise InvalidDocument(
                     ("measure", n),
-                    f"measure.{n}: {name} is of {' and '.join(sorted(MEASURES[name].kinds))}; here are only "
-                    f"{' and '.join(sorted(kinds))}",
+                    f"measure.{n}: {name} is a measure of {' and '.join(sorted(MEASURES[name].kinds))}; the "
+                    f"experiment has only {' and '.join(sorted(kinds))}",
                 )
     notes = _recorded_notes(experiment, variants, folder)
     method = _chosen_method(experiment, variants, folder)
@@ -143,7 +148,7 @@ def plan_experiment(experiment: Experiment, folder: Path) -> PlannedExperiment:
 
 
 def _recorded_notes(experiment: Experiment, variants: Sequence[Variant], folder: Path) -> tuple[str, ...]:
-    """Check the recorded inputs of every variant. Returns the sentences about what no run plays."""
+    """Check the recorded inputs of every variant. Return the sentences about rows that no run plays."""
     if not has_recorded_inputs(experiment.fabric):
         return ()
     notes: dict[str, None] = {}
@@ -161,7 +166,8 @@ def _recorded_notes(experiment: Experiment, variants: Sequence[Variant], folder:
 
 
 def _chosen_method(experiment: Experiment, variants: Sequence[Variant], folder: Path) -> Method:
-    """By what it is answered. Misplaced where the document asks for what cannot."""
+    """Return the method that answers the experiment. Raises InvalidDocument if the document requests one that
+    cannot."""
     sites = [sites_of(experiment, {**experiment.fabric.set, **dict(v.values)}, folder) for v in variants]
     found = choose_method(experiment, sites)
     if (stop := found.rejected.get(found.name)) is not None:
@@ -173,7 +179,7 @@ def _chosen_method(experiment: Experiment, variants: Sequence[Variant], folder: 
 
 
 def _variant_place(experiment: Experiment, variant: Variant, variants: Sequence[Variant]) -> Place:
-    """Where a variant comes from in the document."""
+    """Return the place in the document that defines a variant."""
     if experiment.vary.list:
         return "vary", "list", variants.index(variant)
     return ("vary",)
@@ -191,22 +197,22 @@ def _located(place: Place, check: Any) -> Any:
 
 
 def _line(lines: YamlLines, place: Place) -> int:
-    """Where that stands, or the innermost of what is around it."""
+    """Return the line of a place, or of the innermost place around it."""
     while place not in lines and place:
         place = place[:-1]
     return lines.get(place, 1)
 
 
 def _first_problem(error: ValidationError) -> InvalidDocument:
-    """The first thing that is wrong, in the words of this project: a slip in a name before what is missing
-    for it."""
+    """Return the first error in this project's words. A misspelt name comes before the field that is missing
+    because of it."""
     errors = error.errors()
     first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
-    if first["type"] == "bool_type" and first["loc"][-1] == "bool":  # no member of the union of scalars
+    if first["type"] == "bool_type" and first["loc"][-1] == "bool":  # not a member of the union of scalars
         first = first | {"type": "scalar"}
     place: Place = tuple(part for part in first["loc"] if not _is_of_pydantic(part))
     name = dotted(*place)
-    if first["type"] == "value_error":  # values that do not go together: the model says which
+    if first["type"] == "value_error":  # an invalid combination of values: the model's message names them
         problem = str(first["ctx"]["error"])
         return InvalidDocument(place, f"{name}.{problem}" if name else problem)
     if first["type"] == "missing":
@@ -224,7 +230,8 @@ def _first_problem(error: ValidationError) -> InvalidDocument:
 
 
 def _is_of_pydantic(part: object) -> bool:
-    """Which member of a union was tried is nothing that the file has."""
+    """Whether a part of the location is internal to Pydantic, such as a member of a union, and not in the
+    file."""
     return part in ("bool", "int", "float", "str", "none", "constrained-str", "[key]")
 
 
@@ -232,7 +239,7 @@ def _model_at(place: Place) -> Mapping[str, FieldInfo]:
     fields: Mapping[str, FieldInfo] = Experiment.model_fields
     is_named = False
     for part in place:
-        if is_named:  # a name of the document's own, such as a measure's
+        if is_named:  # a name that the document defines, such as a measure's
             is_named = False
             continue
         found = fields.get(str(part))
@@ -245,7 +252,7 @@ def _model_at(place: Place) -> Mapping[str, FieldInfo]:
 
 
 def _model_of(kind: Any) -> type[BaseModel] | None:
-    """The model that a field is of, be it optional or one in a mapping."""
+    """Return the model in a field's type, even if it is optional or in a mapping."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return kind
     for one in getattr(kind, "__args__", ()):
@@ -286,7 +293,7 @@ def _allowed_values(error: Any) -> str:
     return str(error["msg"]).lower() if words is None else words.format(**context)
 
 
-# The quick form of an experiment: every variant, as small as shows that it runs.
+# The quick form of an experiment: every variant, in the shortest runs that show that it works.
 
 QUICK_SEEDS, QUICK_DAYS, QUICK_WARM_UP_DAYS = 2, 1.0, 0.25
 QUICK_WINDOWS = 4
@@ -295,8 +302,9 @@ HOURS_A_DAY = 24.0
 
 
 def quick_version(planned: PlannedExperiment) -> PlannedExperiment:
-    """The same question of two seeds, a day after a quarter of one; without a precision to be reached. It
-    answers nothing: of so little nearly nothing can be told."""
+    """Return the experiment with two seeds of one day after a quarter of a day of warm-up, without a required
+    precision. It shows that the experiment works but answers nothing: such short runs have almost no
+    statistical power."""
     experiment = planned.experiment
     fabric, seeds, store = experiment.fabric, experiment.seeds, experiment.store
     days = min(fabric.days, QUICK_DAYS)

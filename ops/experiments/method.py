@@ -2,8 +2,8 @@
 
 The cheapest method that can answer the whole question is chosen, with reasons against each cheaper one.
 
-What the two cheap ones know is listed here, by name. A parameter that is not, and differs from its default,
-may do anything: then the services answer.
+This module lists by name what the two cheap methods model. Any other parameter may have any effect, so if one
+differs from its default, the services answer.
 """
 
 import math
@@ -25,8 +25,8 @@ MethodName = Literal["exact", "kernel", "services"]
 METHOD_NAMES: tuple[MethodName, ...] = ("exact", "kernel", "services")
 """Methods, cheapest first."""
 KERNEL_MEASURES = frozenset({"cube_availability", "faults_a_day", "repairs_a_day"})
-"""What failures and repairs alone decide. What chips are unhealthy is not among them: those that a slice has
-count as its own."""
+"""Measures that depend only on failures and repairs. Unhealthy chips are not among them, because those that
+belong to a slice count as the slice's."""
 KERNEL_PARAMETERS = frozenset(
     {
         "cubes.heartbeat_s",
@@ -48,17 +48,16 @@ IRRELEVANT_PARAMETERS = frozenset(
     {"kind", "seed", "trace", "workload", "scheduler", "jobs", "ocs", "transceivers"}
     | {"repairs.clean_h", "repairs.reseat_h", "repairs.cable_repair_h", "repairs.cube_repair_h"}
 )
-"""Sections and parameters that change nothing of what breaks and is repaired, as long as those below are
-0."""
+"""Sections and parameters that do not affect failures and repairs, if those in MUST_BE_ZERO are 0."""
 MUST_BE_ZERO: Mapping[str, str] = {
     "failures.optics_per_day": "such faults grow, and are found by telemetry",
     "failures.stray_per_day": "such faults show when circuits are switched",
 }
 """Parameters that must be 0 because the kernel does not model them, with the reason."""
 WAITING_SHARE_MAX = 1e-6
-"""Share of repairs that may wait, where each is to have a technician of its own."""
+"""Maximum share of repairs that may wait for a technician, if the method assumes that none does."""
 WARM_UP_BIAS_MAX = 1e-4
-"""Share of what is down in the mean that may lack because all began to work together."""
+"""Maximum share of down parts that may be missing from the mean because all parts start working."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class Method:
 
     @property
     def sentence(self) -> str:
-        """As people read it."""
+        """Return the choice as a sentence."""
         names: dict[str, list[str]] = {}
         for name, why in self.rejected.items():
             names.setdefault(why, []).append(name)
@@ -88,8 +87,11 @@ METHOD_TEXT: Mapping[str, str] = {
 
 
 def choose_method(experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -> Method:
-    """For an experiment whose variants are these sites. Where it asks for one, that one, be it able or not:
-    `others` then has its own name, too, with what stands in the way."""
+    """Choose the method of an experiment whose variants have these sites.
+
+    If the document requests a method, return that one even if it cannot answer; `rejected` then contains its
+    own name and the reason.
+    """
     requested = experiment.method
     stops: dict[str, str] = {}
     for name in METHOD_NAMES:
@@ -118,10 +120,10 @@ def _obstacle(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePl
     fabric = experiment.fabric
     if has_recorded_inputs(fabric):
         given = [name for name in ("changes", "faults", "trace") if getattr(fabric, name)]
-        return f"fabric.{given[0]} is played by the full services only"
+        return f"only the full services play fabric.{given[0]}"
     for measure in experiment.measure:
         if measure not in KERNEL_MEASURES:
-            return f"measure {measure} is not of failures and repairs alone"
+            return f"measure {measure} depends on more than failures and repairs"
     checks: tuple[Callable[[Any], str | None], ...] = (_unknown_parameter,)
     if name == "exact":
         checks = (_unknown_parameter, lambda config: _no_closed_form(experiment, config))
@@ -148,12 +150,15 @@ def _unknown_parameter(config: Any) -> str | None:
                 if value:
                     return f"{name} {value:g} is not 0: {MUST_BE_ZERO[name]} (set it to 0 to use this method)"
             elif name not in KERNEL_PARAMETERS | IRRELEVANT_PARAMETERS and value != getattr(before, field):
-                return f"{name} {value} is not its default, {getattr(before, field)}: not known there"
+                return (
+                    f"{name} {value} differs from its default, {getattr(before, field)}, and is not modelled"
+                )
     return None
 
 
 def _no_closed_form(experiment: Experiment, config: Any) -> str | None:
-    """Why what is asked of a pod has no closed form: somebody waits, or it is not steady yet."""
+    """Return why a pod has no closed form: repairs wait, or the state is not steady yet. None if it has
+    one."""
     classes = list(part_classes(config).values())
     demand = sum(one.number * one.failure_rate * one.repair_time / US_PER_DAY for one in classes)
     technicians = config.repairs.technicians
@@ -168,7 +173,7 @@ def _no_closed_form(experiment: Experiment, config: Any) -> str | None:
         if left > WARM_UP_BIAS_MAX:
             return (
                 f"fabric.warm_up_days {experiment.fabric.warm_up_days:g} is too short for a steady state: "
-                f"{100 * left:.2g} % of what is down would lack"
+                f"{100 * left:.2g} % of the parts in repair would be missing"
             )
     return None
 
@@ -183,8 +188,11 @@ def _poisson_tail(many: int, mean: float) -> float:
 
 
 def _still_in_repair_share(one: PartClass, repairs: RepairsConfig | Any, days: float) -> float:
-    """Of parts of a class in repair at a time in the steady state, the share that has been so for longer than
-    these days: they are those who lack where all worked so long ago. Repair times are log-normal."""
+    """Return the share of the parts in repair that have been in repair for longer than these days, in the
+    steady state.
+
+    These parts are missing if all parts worked that long ago. Repair times are log-normal.
+    """
     mean, sigma = one.repair_time / US_PER_DAY, float(repairs.repair_sigma)
     if days == 0.0:
         return 1.0

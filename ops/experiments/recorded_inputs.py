@@ -17,13 +17,13 @@ from shared.basics.units import US_PER_DAY
 from shared.engine.site_driver import LabRequest
 
 SURVEYS_MAX = 64
-"""Readings of traces that are kept, because every run of an experiment plays the same."""
+"""Maximum number of cached readings of traces. Every run of an experiment plays the same trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyedTrace:
-    """What a run plays of a trace: the rows of the configuration and the rest; and the sentence about rows
-    that it does not play."""
+    """The parts of a trace that a run plays: the rows in the configuration and the rest. `note` is a sentence
+    about rows that it does not play."""
 
     rows: tuple[TraceRow, ...]
     rest: TraceRest | None
@@ -34,15 +34,18 @@ _surveys: dict[tuple[object, ...], SurveyedTrace] = {}
 
 
 def has_recorded_inputs(fabric: Fabric) -> bool:
-    """Whether runs play anything recorded."""
+    """Whether runs play a trace, recorded faults or changes."""
     return bool(fabric.trace or fabric.faults or fabric.changes)
 
 
 def trace_of(
     experiment: Experiment, config: FabricConfig, folder: Path, *, is_quick: bool = False
 ) -> SurveyedTrace:
-    """The trace of an experiment for pods of this configuration. InvalidInput names the line and the value
-    that is not allowed. A quick run may be too short for any row."""
+    """Return the trace of an experiment for pods of this configuration.
+
+    Raises InvalidInput that names the line and the invalid value. A quick run may be too short to reach any
+    row.
+    """
     fabric = experiment.fabric
     file = TraceFile(
         folder / str(fabric.trace),
@@ -68,8 +71,8 @@ def trace_of(
 def requests_of(
     experiment: Experiment, sites: Sequence[SitePlan], folder: Path, *, is_quick: bool = False
 ) -> tuple[tuple[LabRequest, ...], str | None]:
-    """(the requests of recorded faults and of changes in every run; the sentence about faults that no run
-    plays). A quick run leaves out what comes after its end."""
+    """Return (requests, note): the requests of recorded faults and of changes in every run, and a sentence
+    about faults that no run plays. A quick run leaves out requests after its end."""
     fabric = experiment.fabric
     if not (fabric.faults or fabric.changes):
         return (), None
@@ -88,7 +91,7 @@ def requests_of(
 
 
 def inputs_sha256(experiment: Experiment, folder: Path) -> list[str]:
-    """SHA-256 of each recorded file."""
+    """Return the SHA-256 of each recorded file."""
     fabric = experiment.fabric
     found = []
     for name in filter(None, (fabric.trace, fabric.faults)):

@@ -1,5 +1,8 @@
-"""A run of an experiment by the kernel of failures and repairs: the very faults and repair times that the
-services draw under the same seed, and nothing else of what they do."""
+"""Runs an experiment with the kernel of failures and repairs.
+
+The kernel draws exactly the faults and repair times that the services draw under the same seed, and simulates
+nothing else.
+"""
 
 import time
 from collections.abc import Sequence
@@ -34,11 +37,11 @@ from shared.models.reliability.repair_shop import PartClass, Shop
 from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE
 
 PARTS_PER_CUBE = {"host": HOSTS_PER_CUBE, "link": ENDS_PER_CUBE}
-"""Of the classes without any of whose parts a cube is not healthy."""
+"""Class → number of its parts per cube, for classes of which a cube needs every part to be healthy."""
 
 
 def run_kernel(plan: ExperimentRunPlan) -> RunResult:
-    """Run all fabrics of a plan, which are pods that the kernel can answer for (`ops.experiments.method`)."""
+    """Run all fabrics of a plan. All must be pods that the kernel can model (`ops.experiments.method`)."""
     began_s = time.process_time()
     pods = [_Pod(f, c, plan) for site in plan.sites for f, c in site.fabrics.items()]
     over_time = [name for name in plan.measures if MEASURES[name].over_time]
@@ -58,7 +61,7 @@ def run_kernel(plan: ExperimentRunPlan) -> RunResult:
 
 
 def part_classes(config: AnyPodConfig) -> dict[FaultKind, PartClass]:
-    """What breaks by itself in a pod, times in microseconds."""
+    """Return the classes of parts that fail in a pod, with times in microseconds."""
     plant, rates = plant_of(config.kind, config.hardware), rates_of(config)
     found = {}
     for kind in hazard_classes():
@@ -79,13 +82,13 @@ def part_classes(config: AnyPodConfig) -> dict[FaultKind, PartClass]:
 
 @dataclass(frozen=True, slots=True)
 class _Unhealthy:
-    """When cubes are not healthy, as monitoring sees it: all spans, of each cube apart from each other."""
+    """The spans during which monitoring sees cubes as unhealthy, in microseconds; one list for all cubes."""
 
     begin: FloatArray
     end: FloatArray
 
     def until(self, at_us: float) -> float:
-        """Cube-time of them up to a moment."""
+        """Return the unhealthy cube-time until a given time."""
         return float((np.minimum(self.end, at_us) - np.minimum(self.begin, at_us)).sum())
 
 
@@ -93,7 +96,7 @@ class _Pod:
     """One pod, run to the end."""
 
     def __init__(self, fabric: str, config: FabricConfig, plan: ExperimentRunPlan) -> None:
-        assert isinstance(config, AnyPodConfig)  # noqa: S101 -- the method was chosen by it
+        assert isinstance(config, AnyPodConfig)  # noqa: S101 -- the choice of the method guarantees it
         self._fabric, self._config = fabric, config
         self._classes = part_classes(config)
         self.history = self._run(float(plan.window_bounds_us[-1]))
@@ -103,7 +106,7 @@ class _Pod:
         self.digest = sha256(b"".join(column.tobytes() for column in columns)).digest()
 
     def span(self, from_us: int, to_us: int) -> PodSpan:
-        """What the pod's hardware did between two times."""
+        """Return the pod's availability, faults and repairs between two times."""
         cubes, failed = self._config.pod.cubes, self.history.failed
         return PodSpan(
             kind=self._config.kind,
@@ -145,7 +148,7 @@ class _Pod:
         return draw_lognormal(seed, self._fabric, "repair time", number, 1.0, sigma)
 
     def _faults(self, kind: FaultKind, until: float) -> tuple[FloatArray, IntArray]:
-        """When faults of a class come, and which of its parts they strike."""
+        """Return the times of the faults of a class, and the part that each one strikes."""
         seed, fabric, config = self._config.seed, self._fabric, self._config
         plant, rates = plant_of(config.kind, config.hardware), rates_of(config)
         seeds = seeds_of(seed, rates)
@@ -159,7 +162,7 @@ class _Pod:
         return np.array(times, dtype=np.float64), np.array(struck, dtype=np.int64)
 
     def _heartbeats(self, hosts: IntArray, after: FloatArray) -> FloatArray:
-        """Of each of these hosts the first heartbeat after a moment."""
+        """Return the first heartbeat of each host after the given time."""
         interval = self._config.cubes.heartbeat_s * US_PER_S
         phases = np.array([self._phase(int(host), interval) for host in hosts], dtype=np.float64)
         return np.asarray(after + interval - (after - phases) % interval, dtype=np.float64)
@@ -189,7 +192,7 @@ class _Pod:
 
 
 def _merged_spans(spans: Sequence[tuple[int, float, float]]) -> tuple[FloatArray, FloatArray]:
-    """Spans of a cube that overlap made one."""
+    """Merge overlapping spans of the same cube."""
     found: list[list[float]] = []
     for cube, begin, end in sorted(spans):
         if found and found[-1][0] == cube and begin <= found[-1][2]:
@@ -201,34 +204,35 @@ def _merged_spans(spans: Sequence[tuple[int, float, float]]) -> tuple[FloatArray
 
 
 def _clipped_us(times: FloatArray, from_us: float, to_us: float) -> int:
-    """How many moments are after one and not after another; times are in order."""
+    """Count the sorted times in (from_us, to_us]."""
     return int(np.searchsorted(times, to_us, "right") - np.searchsorted(times, from_us, "right"))
 
 
-# An experiment's figures in closed form: of pods with a technician for everything that is down, in the
-# steady state.
+# Figures in closed form, for pods in the steady state with a technician for every part that is down.
 
 NO_LOG_DIGEST = "exact"
 
 
 def run_exact(plan: ExperimentRunPlan) -> RunResult:
-    """What all fabrics of a plan come to in the mean; `ops.experiments.method` says whether there is a closed
-    form for them."""
+    """Return the expected figures of all fabrics of a plan. `ops.experiments.method` checks that a closed
+    form exists."""
     first_us, *_, last_us = plan.window_bounds_us
     spans = [
         _closed_form_span(config, last_us - first_us)
         for site in plan.sites
         for config in site.fabrics.values()
-        if isinstance(config, AnyPodConfig)  # the method was chosen by it
+        if isinstance(config, AnyPodConfig)  # the choice of the method guarantees it
     ]
     assert all(name in MEASURES for name in plan.measures)  # noqa: S101 -- checked with the document
     return RunResult(measure_all(plan.measures, spans), (), 0, 0.0, NO_LOG_DIGEST)
 
 
 def _closed_form_span(config: AnyPodConfig, span_us: int) -> PodSpan:
-    """Each part works for a mean time, is down until its host's heartbeat is missed, where it is a host, and
-    its repair is done; and is seen to be down until the heartbeat after that. A cube needs all of its
-    parts."""
+    """Return the expected figures of one pod.
+
+    Each part works for a mean time. It is then down until its repair ends; hosts are first detected by a
+    missed heartbeat, and seen as down until a heartbeat after the repair. A cube needs all of its parts.
+    """
     beat_us = config.cubes.heartbeat_s * US_PER_S / 2.0
     healthy, failures = 1.0, 0.0
     for kind, one in part_classes(config).items():

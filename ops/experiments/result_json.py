@@ -1,4 +1,4 @@
-"""Results for programs, in the units of the measures."""
+"""Converts results to JSON, in the units of the measures."""
 
 from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 from ops.experiments.seed_stopping_rule import BOOTSTRAP_MIN
@@ -7,7 +7,7 @@ from services.totals.measures import MEASURES
 
 
 def results_json(results: Results) -> ReportFields:
-    """For programs: the same, in the units of the measures."""
+    """Return the results as JSON, in the units of the measures."""
     experiment = results.planned.experiment
     return {
         "title": experiment.title,
@@ -72,7 +72,7 @@ def results_json(results: Results) -> ReportFields:
 
 
 def method_json(one: MeasureEstimate) -> str:
-    """What a figure's interval is worked out by."""
+    """Return the method that computed a figure's interval."""
     if one.batches is not None:
         return "batch means"
     if one.interval.runs == 1:

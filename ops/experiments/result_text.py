@@ -7,7 +7,8 @@ from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 
 
 def answer_text(results: Results) -> str:
-    """The answer to the question in a sentence; that of a quick run says that it answers nothing."""
+    """Return the answer to the question in a sentence. For a quick run, the sentence states that it answers
+    nothing."""
     sentence = _answer(results)
     if results.planned.is_quick:
         return f"A quick run only shows that the experiment works; it answers nothing. {sentence}"
@@ -36,10 +37,10 @@ def _answer(results: Results) -> str:
 
 
 def estimate_note(one: MeasureEstimate) -> str:
-    """Notes on an estimate."""
+    """Return notes on an estimate."""
     notes = []
     if one.batches is not None:
-        short = "" if one.batches.is_sound else ", which are still correlated: the run is too short"
+        short = "" if one.batches.is_sound else ", which are still correlated because the run is too short"
         windows = f"{one.batches.count} batches of {one.batches.length} windows"
         notes.append(f"from one run, by the means of {windows}{short}")
     if one.bootstrap is not None:
@@ -55,7 +56,7 @@ def estimate_note(one: MeasureEstimate) -> str:
 
 
 def difference_note(one: VariantDifference) -> str:
-    """Notes on a difference: significance, and the gain of common seeds."""
+    """Return notes on a difference: significance, and the gain of common seeds."""
     notes = []
     if one.interval.low == one.interval.value == one.interval.high == 0.0:
         notes.append("the same in every run")

@@ -97,7 +97,7 @@ class ClaimVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All results. `failed` runs count nowhere."""
+    """All results. `failed` runs are not counted."""
 
     planned: PlannedExperiment
     seeds: int
@@ -393,7 +393,7 @@ def judge_claim(claim: ExperimentClaim, interval: Interval) -> ClaimVerdict:
     is_difference = claim.over is not None
     more = "the difference of " if is_difference else ""
     figure = interval_text(interval, claim.measure, difference=is_difference)
-    sentence = f"{more}{claim.measure} is {figure}; claimed is {words}"
+    sentence = f"{more}{claim.measure} is {figure}; the claim is {words}"
     if low <= interval.low and interval.high <= high:
         return ClaimVerdict("holds", interval, sentence, None)
     if interval.high < low or interval.low > high:

@@ -1,5 +1,8 @@
-"""An experiment as a document: what is asked, of which fabrics, what varies, over which seeds, and what is
-measured. `ops.experiments.loader` reads one from a file; this module is its form."""
+"""The schema of an experiment's document: the question, the fabrics, the variants, the seeds and the
+measures.
+
+`ops.experiments.loader` reads a document from a file.
+"""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -15,15 +18,15 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Bounds = Annotated[list[Finite], Field(min_length=2, max_length=2)]
 DAYS_MAX, PODS_MAX, SEEDS_MAX, VARIANTS_MAX = 36_500.0, 200, 1_000_000, 10_000
 WINDOWS_MAX = 1_000_000
-"""Rows of a run's time series."""
+"""Maximum number of rows of a run's time series."""
 SEEDS_MIN = 20
-"""Fewer are not asked whether they are enough: stopping then comes too early too often
+"""Minimum number of seeds before the precision is checked: earlier checks stop too early too often
 (`shared.models.statistics.means`)."""
 METHODS = ("grid", "list", "latin_hypercube")
 
 
 class ExperimentPart(BaseModel):
-    """A part of a document: nothing but its fields may stand there."""
+    """A part of a document. Unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -37,36 +40,44 @@ class TimedChange(ExperimentPart):
 
 
 def _is_unset(value: object) -> bool:
-    """Fields that are left out of a stored document when unset."""
+    """Whether a field is unset, so that stored documents omit it."""
     return value is None or value == ()
 
 
 class Fabric(ExperimentPart):
-    """What is run: so many pods that don't touch each other, or the site of a file; for how long."""
+    """The fabrics of the runs and the simulated time: `pods` independent fabrics of one kind, or the site of
+    a file."""
 
     pods: int = Field(1, ge=1, le=PODS_MAX, description="fabrics of one kind, a site each")
     kind: str = Field("superpod", description="their kind: superpod, static-pod or dcn")
     calibration: str | None = Field(
-        None, description="parameters that belong together, under `set`: field, strict, or a file like those"
+        None,
+        description="related parameters as a base for `set`: field, strict, or a file in the same format",
     )
-    site: str | None = Field(None, description="a site file in place of these, as `--site` takes it")
+    site: str | None = Field(None, description="a site file in place of these, in the format of `--site`")
     days: float = Field(gt=0, le=DAYS_MAX, description="simulated days that count")
-    warm_up_days: float = Field(0.0, ge=0, le=DAYS_MAX, description="days before them that no figure counts")
+    warm_up_days: float = Field(
+        0.0, ge=0, le=DAYS_MAX, description="simulated days before them that do not count"
+    )
     set: Values = Field(default={}, description="parameters that differ from their defaults in all runs")
     changes: tuple[TimedChange, ...] = Field(
         default=(), exclude_if=_is_unset, description="parameters that change during every run"
     )
     faults: str | None = Field(
-        None, exclude_if=_is_unset, description="a file of recorded faults, as `lab run --faults` takes it"
+        None,
+        exclude_if=_is_unset,
+        description="a file of recorded faults, in the format of `lab run --faults`",
     )
     trace: str | None = Field(
-        None, exclude_if=_is_unset, description="a file of recorded requests, as `lab run --trace` takes it"
+        None,
+        exclude_if=_is_unset,
+        description="a file of recorded requests, in the format of `lab run --trace`",
     )
     trace_from: float | str | None = Field(
         None, exclude_if=_is_unset, description="time in the trace at which runs start"
     )
     trace_until: float | str | None = Field(
-        None, exclude_if=_is_unset, description="time in the trace from which on rows are left out"
+        None, exclude_if=_is_unset, description="time in the trace from which rows are ignored"
     )
 
     @model_validator(mode="after")
@@ -75,33 +86,36 @@ class Fabric(ExperimentPart):
             raise ValueError("trace: must not be given together with site, whose file describes the site")
         for name in ("trace_from", "trace_until"):
             if self.trace is None and getattr(self, name) is not None:
-                raise ValueError(f"{name}: is about a trace; give trace too, or leave it out")
+                raise ValueError(f"{name}: needs a trace; give trace too, or leave it out")
         given = {*self.model_fields_set} - ({"calibration"} if self.calibration is None else set())
         for name in ("pods", "kind", "calibration"):
             if self.site is not None and name in given:
-                raise ValueError(f"{name}: not together with site, whose file says what it is made of")
+                raise ValueError(
+                    f"{name}: must not be given together with site, whose file defines the fabrics"
+                )
         if "fabric.kind" in self.set:
-            raise ValueError("set.fabric.kind: stands as kind beside set, or varies")
+            raise ValueError("set.fabric.kind: is not allowed in set; give fabric.kind, or vary it")
         return self
 
 
 class LatinHypercube(ExperimentPart):
-    """Points that are spread evenly over every parameter by itself."""
+    """Points that are spread evenly over the range of every parameter."""
 
     points: int = Field(ge=2, le=VARIANTS_MAX)
-    seed: int = Field(0, ge=0, description="of the draw of the points, not of the runs")
+    seed: int = Field(0, ge=0, description="seed that draws the points; the runs have their own")
     between: dict[str, Bounds] = Field(
         min_length=1, description="parameter → the bounds between which it varies"
     )
 
 
 class Vary(ExperimentPart):
-    """What differs between runs: one of three ways. Names with lists of values alone are a grid."""
+    """The differences between runs, in one of three ways. A mapping from names to lists of values is a
+    grid."""
 
     grid: dict[str, Choices] = Field(
         default={}, description="parameter → its values; every combination is a variant"
     )
-    list: Listed = Field(default=[], description="each variant by itself")
+    list: Listed = Field(default=[], description="the values of each variant")
     latin_hypercube: LatinHypercube | None = None
 
     @model_validator(mode="after")
@@ -115,16 +129,16 @@ class Vary(ExperimentPart):
 
 
 def _grid(value: Any) -> Any:
-    """`{name: [1, 2]}` for `{grid: {name: [1, 2]}}`. ValueError for one way of varying without any
-    value; stored documents have all three ways."""
+    """Convert `{name: [1, 2]}` to `{grid: {name: [1, 2]}}`. Raises ValueError if one way of varying has no
+    values; stored documents have all three ways."""
     if isinstance(value, dict) and len(value) == 1 and not any(value.values()):
         raise ValueError(f"{next(iter(value))}: is empty; must have values, or leave vary out")
     return {"grid": value} if isinstance(value, dict) and value and not value.keys() & {*METHODS} else value
 
 
 class SeedChoice(ExperimentPart):
-    """From `first` on: so many (`count`), or between `least` and `most` until all precision asked for is
-    there."""
+    """The seeds, starting with `first`: either `count` seeds, or between `least` and `most`, until every
+    measure has its required precision."""
 
     first: int = Field(0, ge=0, le=2**53)
     count: int | None = Field(None, ge=1, le=SEEDS_MAX)
@@ -137,19 +151,19 @@ class SeedChoice(ExperimentPart):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.count is None) == (self.most is None):
-            raise ValueError("count: a number of seeds is given by count, or else by most, not by both")
+            raise ValueError("count: exactly one of count and most must be given")
         if self.most is not None and self.most < self.least:
             raise ValueError(f"most: {self.most} is below least, {self.least}")
         return self
 
 
 def _count(value: Any) -> Any:
-    """`20` for `{count: 20}`."""
+    """Convert `20` to `{count: 20}`."""
     return {"count": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class TargetPrecision(ExperimentPart):
-    """How narrow the interval of a measure has to be, in every variant, for runs to end."""
+    """The required width of a measure's interval. Runs stop when every variant reaches it."""
 
     half_width: float | None = Field(None, gt=0, allow_inf_nan=False)
     relative_half_width: float | None = Field(None, gt=0, lt=1)
@@ -162,16 +176,16 @@ class TargetPrecision(ExperimentPart):
 
 
 class ExperimentClaim(ExperimentPart):
-    """What is claimed of a measure in one variant (`of`), or of how much it is more there than in another
+    """A claim about a measure in one variant (`of`), or about its difference from another variant
     (`over`)."""
 
     measure: str
-    of: Values = Field(default={}, description="the variant, by what tells it from the others")
+    of: Values = Field(default={}, description="the variant, by parameters that identify it")
     over: Values | None = None
     more_than: Finite | None = None
     less_than: Finite | None = None
     equals: Finite | None = None
-    within: Finite | None = Field(None, ge=0, description="how far from `equals` it may be")
+    within: Finite | None = Field(None, ge=0, description="allowed distance from `equals`")
 
     @model_validator(mode="after")
     def _one_claim(self) -> Self:
@@ -179,48 +193,46 @@ class ExperimentClaim(ExperimentPart):
         if len(given) != 1:
             raise ValueError("more_than: exactly one of more_than, less_than and equals must be given")
         if (self.equals is None) != (self.within is None):
-            raise ValueError("within: stands together with equals")
+            raise ValueError("within: must be given together with equals")
         return self
 
 
 class Control(ExperimentPart):
-    """Another measure whose mean is known exactly, in all variants: what it differs by tells the first one
-    more closely."""
+    """A control variate: another measure whose mean is known exactly in all variants. Its deviation from that
+    mean narrows the interval of the first measure."""
 
     by: str
     mean: Finite = Field(description="in the measure's unit; shares from 0 to 1")
 
 
 class Compare(ExperimentPart):
-    """Differences of all variants from one."""
+    """A comparison of all variants with one."""
 
     against: Values
 
 
 class Store(ExperimentPart):
-    """What is kept of the course of a run."""
+    """What is stored of a run's time series."""
 
-    window_h: float = Field(1.0, gt=0, le=24 * DAYS_MAX, description="hours of a row of the time series")
+    window_h: float = Field(
+        1.0, gt=0, le=24 * DAYS_MAX, description="length of a row of the time series in hours"
+    )
     series: bool = True
 
 
 class Experiment(ExperimentPart):
-    """A question to the lab, and all that it takes to answer it again."""
+    """The document of an experiment. It defines everything that is needed to repeat it."""
 
     title: str = Field(min_length=1, max_length=200)
     question: str = Field(min_length=1, max_length=1_000)
     fabric: Fabric
     vary: Annotated[Vary, BeforeValidator(_grid)] = Vary()
     seeds: Annotated[SeedChoice, BeforeValidator(_count)] = SeedChoice(count=SEEDS_MIN)
-    measure: tuple[str, ...] = Field(
-        min_length=1, description="names as `lightwave experiment measures` has them"
-    )
+    measure: tuple[str, ...] = Field(min_length=1, description="names from `lightwave experiment measures`")
     confidence: float = Field(0.95, ge=0.5, le=0.9999)
-    stop_when: dict[str, TargetPrecision] = Field(
-        default={}, description="measure → the precision that is enough"
-    )
+    stop_when: dict[str, TargetPrecision] = Field(default={}, description="measure → the required precision")
     controls: dict[str, Control] = Field(
-        default={}, description="measure → another one, whose mean is known exactly"
+        default={}, description="measure → another measure whose mean is known exactly"
     )
     compare: Compare | None = None
     claim: ExperimentClaim | None = None
@@ -228,7 +240,7 @@ class Experiment(ExperimentPart):
     method: Literal["auto", "exact", "kernel", "services"] = Field(
         "auto",
         description="closed forms, the kernel of failures and repairs, or the services; auto: the cheapest "
-        "that can answer all that is asked",
+        "that can answer the whole question",
     )
 
     @model_validator(mode="after")
@@ -246,13 +258,13 @@ class Experiment(ExperimentPart):
                         f"{', '.join(self.measure)}"
                     )
             if control.by == name:
-                raise ValueError(f"controls.{name}.by: {name} tells nothing of itself")
+                raise ValueError(f"controls.{name}.by: must be another measure than {name}")
         windows = self.fabric.days * 24.0 / self.store.window_h
         if self.store.series and windows > WINDOWS_MAX:
             raise ValueError(
                 f"store.window_h: {self.store.window_h:g} makes {windows:,.0f} windows per run; must be "
                 f"at most "
-                f"{WINDOWS_MAX:,}: from {self.fabric.days * 24.0 / WINDOWS_MAX:g} h on"
+                f"{WINDOWS_MAX:,}, with a window of at least {self.fabric.days * 24.0 / WINDOWS_MAX:g} h"
             )
         if self.claim is not None and self.claim.measure not in self.measure:
             raise ValueError(
@@ -260,9 +272,7 @@ class Experiment(ExperimentPart):
                 f"{', '.join(self.measure)}"
             )
         if self.seeds.most is not None and not self.stop_when:
-            raise ValueError(
-                "stop_when: is missing, where seeds.most says that it ends runs; or give seeds.count"
-            )
+            raise ValueError("stop_when: is missing, but seeds.most needs it; or give seeds.count")
         if self.seeds.most is None and self.stop_when:
-            raise ValueError("seeds.most: is missing: how many seeds to run at most for what stop_when asks")
+            raise ValueError("seeds.most: is missing; stop_when needs the maximum number of seeds")
         return self

@@ -1,4 +1,4 @@
-"""Seed stopping rule: an experiment has enough seeds when every measure has its requested precision.
+"""Seed stopping rule: an experiment has enough seeds when every measure has its required precision.
 
 The precision is checked after each round of seeds, in every variant, by the interval of the mean (Student's
 t, or the bootstrap for quantiles). The last round has the most seeds that the experiment allows.
@@ -38,7 +38,7 @@ def seed_rounds(planned: PlannedExperiment) -> tuple[int, ...]:
 
 
 def is_enough(planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: int) -> bool:
-    """Whether every measure in `stop_when` has its requested precision in every variant."""
+    """Whether every measure in `stop_when` has its required precision in every variant."""
     experiment = planned.experiment
     if not experiment.stop_when:
         return False
@@ -53,8 +53,11 @@ def is_enough(planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: 
 def interval_of(
     planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, name: str, seeds: int
 ) -> Interval | None:
-    """The interval of a measure's mean over the first `seeds` seeds of a variant, by Student's t, or for
-    quantiles by the bootstrap if there are enough runs. None if no run has the measure."""
+    """Return the interval of a measure's mean over the first `seeds` seeds of a variant; None if no run has
+    the measure.
+
+    The interval uses Student's t, or for quantiles the bootstrap if there are enough runs.
+    """
     values = values_of(planned, rows, variant, name, seeds)
     if not values:
         return None

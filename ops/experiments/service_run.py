@@ -1,4 +1,4 @@
-"""One run of an experiment: a variant under a seed, and all that it came to."""
+"""One run of an experiment with the services: a variant under a seed, and its result."""
 
 import time
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ Figures = dict[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRunPlan:
-    """What a run does: some days after a warm-up, with a row of the series every `window_us`, or none where
-    that is None."""
+    """The plan of a run: the simulated days after a warm-up. `window_us` is the length of a row of the
+    series; None stores no series."""
 
     sites: tuple[SitePlan, ...]
     days: float
@@ -36,7 +36,8 @@ class ExperimentRunPlan:
 
     @property
     def window_bounds_us(self) -> tuple[int, ...]:
-        """The end of the warm-up, and of each window; the last one is the end of the run."""
+        """Return the end of the warm-up and of each window, in microseconds. The last one is the end of the
+        run."""
         first_us = round(self.warm_up_days * US_PER_DAY)
         end_us = first_us + round(self.days * US_PER_DAY)
         inner = range(first_us + self.window_us, end_us, self.window_us) if self.window_us else ()
@@ -45,7 +46,7 @@ class ExperimentRunPlan:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of simulated time, and what it came to."""
+    """A window of simulated time, with its figures."""
 
     from_us: int
     to_us: int
@@ -54,7 +55,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run came to, as a whole and by window. `digest` is that of its log."""
+    """The result of a run, in total and by window. `digest` is the digest of its log."""
 
     figures: Figures
     windows: tuple[Window, ...]
@@ -89,5 +90,5 @@ def run_services(plan: ExperimentRunPlan) -> RunResult:
 
 
 def measure_all(names: Sequence[str], spans: Sequence[FabricSpan]) -> Figures:
-    """Each of these measures, over the fabrics of its kinds."""
+    """Return each of these measures, over the fabrics of the kinds that have it."""
     return {name: MEASURES[name].value(spans) for name in names}

@@ -1,4 +1,4 @@
-"""Run all runs of an experiment on worker processes; finished runs are kept whatever happens to the rest."""
+"""Runs all runs of an experiment on worker processes. Finished runs are kept even if others fail."""
 
 import time
 import traceback
@@ -43,8 +43,8 @@ class SweepRun:
 
 @dataclass(frozen=True, slots=True)
 class SweepProgress:
-    """How far a sweep is: runs done and wanted so far, how many of them failed; `left_s` is about how long
-    the rest takes, None before anything is known of that."""
+    """The progress of a sweep: finished, planned and failed runs. `left_s` estimates the remaining seconds;
+    None until a run has finished."""
 
     done: int
     wanted: int
@@ -54,7 +54,7 @@ class SweepProgress:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """What a sweep came to. `is_enough` tells whether all precision that was asked for is there."""
+    """The result of a sweep. `is_enough` is true if every measure has its required precision."""
 
     rows: Mapping[RunKey, RunRow]
     seeds: int
@@ -68,7 +68,7 @@ def run_sweep(
     workers: Workers = 1,
     on_progress: OnProgress | None = None,
 ) -> SweepResult:
-    """Do all runs that are not there yet, round after round, until there is enough precision."""
+    """Run all missing runs, round after round, until the precision is reached."""
     rows = dataset.done()
     for seeds in seed_rounds(planned):
         wanted = [SweepRun(v, seed_of(planned, v, n)) for n in range(seeds) for v in planned.variants]
@@ -79,8 +79,8 @@ def run_sweep(
 
 
 def partial_result(planned: PlannedExperiment, rows: Mapping[RunKey, RunRow]) -> SweepResult:
-    """What runs say that are there, however many: as many seeds as the variant with the fewest has in a
-    row."""
+    """Return the result of the runs so far. It uses the seeds that all variants have finished, without a
+    gap."""
     most = planned.experiment.seeds.count or planned.experiment.seeds.most or 0
     seeds = 0
     while seeds < most and all((v.key, seed_of(planned, v, seeds)) in rows for v in planned.variants):
@@ -98,8 +98,8 @@ def _run_missing(
     workers: Workers,
     on_progress: OnProgress | None,
 ) -> None:
-    """Do those of the wanted runs that are not there. Workers that die are replaced, and what they had in
-    hand is done again."""
+    """Run the missing runs among `wanted`. Workers that die are replaced, and their unfinished runs are
+    repeated."""
     began_s, before, deaths = time.monotonic(), len(rows), 0
 
     def report_progress() -> None:
@@ -134,7 +134,7 @@ def _run_missing(
 def _outcomes(
     planned: PlannedExperiment, jobs: Sequence[SweepRun], workers: Workers
 ) -> Iterator[tuple[SweepRun, RunResult | str]]:
-    """Each run's outcome as it is there, in any order: what it came to, or the error it failed with."""
+    """Yield each run's result, or the error with which it failed, as soon as it arrives, in any order."""
     running: Iterable[tuple[int, RunResult | str]]
     if isinstance(workers, Cluster):
         running = workers.each(run_or_error, (plan_of(planned, job) for job in jobs))
@@ -147,7 +147,7 @@ def _outcomes(
 
 
 def plan_of(planned: PlannedExperiment, job: SweepRun) -> ExperimentRunPlan:
-    """What a run does."""
+    """Return the plan of a run."""
     experiment = planned.experiment
     fabric, store = experiment.fabric, experiment.store
     values = {**fabric.set, **dict(job.variant.values)}
@@ -171,26 +171,27 @@ def plan_of(planned: PlannedExperiment, job: SweepRun) -> ExperimentRunPlan:
 
 
 def run_or_error(number: int, plan: ExperimentRunPlan) -> tuple[int, RunResult | str]:
-    """In a worker: a run fails by itself, and the sweep goes on."""
+    """Run one run on a worker. Return its error if it fails, so that the sweep continues."""
     try:
         return number, RUNNERS[plan.method](plan)
-    except Exception as error:  # noqa: BLE001 -- whatever is wrong with a run is recorded with it
+    except Exception as error:  # noqa: BLE001 -- any error of a run is recorded with the run
         last = traceback.extract_tb(error.__traceback__)[-1]
         return number, f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"
 
 
-# What an experiment will take, by a pilot of one short run of its first variant.
+# The cost of an experiment, from a pilot: one short run of its first variant.
 
 PILOT_DAYS = 3.0
 BYTES_A_CELL = 5
-"""Of a figure in a compressed Parquet file, about; and of what stands around the figures of a file:"""
+"""Approximate size of a figure in a compressed Parquet file, in bytes."""
 BYTES_A_FILE = 3_000
+"""Approximate size of a Parquet file without its figures, in bytes."""
 S_PER_HOUR = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What an experiment takes at most, and the method that it runs by, with the reason."""
+    """An upper bound of the cost of an experiment; its method, and the reason for it."""
 
     method: str
     why: str
@@ -204,7 +205,7 @@ class CostEstimate:
 
 
 def estimate_cost(planned: PlannedExperiment) -> CostEstimate:
-    """Runs, CPU hours and megabytes: those of the pilot, scaled by days."""
+    """Estimate runs, CPU hours and megabytes from the pilot, scaled by days."""
     experiment = planned.experiment
     first = planned.variants[0]
     whole = plan_of(planned, SweepRun(first, seed_of(planned, first, 0)))

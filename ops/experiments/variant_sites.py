@@ -1,4 +1,4 @@
-"""What an experiment runs: the sites of a variant, with their parameters."""
+"""The sites of a variant, with their parameters."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
 
 KIND_PARAMETER = "fabric.kind"
-"""Varies as a parameter does, and is none."""
+"""A name that varies like a parameter but is not one."""
 
 
 def sites_of(
     experiment: Experiment, values: Values, folder: Path, seed: int = 0, *, is_quick: bool = False
 ) -> tuple[SitePlan, ...]:
-    """The sites under these parameters, whose fabrics have this seed, and play the experiment's trace.
-    InvalidInput names a parameter that does not fit."""
+    """Return the sites with these parameters. Their fabrics have this seed and play the experiment's trace.
+    Raises InvalidInput that names an invalid parameter."""
     fabric = experiment.fabric
     if "seed" in values:
         raise InvalidInput("seed: must not be set here; use seeds: count, first, least and most")
@@ -79,8 +79,7 @@ def sites_of(
 
 @dataclass(frozen=True, slots=True)
 class ExperimentParameter:
-    """A parameter that varies, as one of a kind of fabric. Its values are of one type, however the document
-    writes them."""
+    """A varied parameter of a kind of fabric. Its values have one type, even if the document mixes types."""
 
     kind: str
     name: str
@@ -96,7 +95,7 @@ class ExperimentParameter:
 def parameters_of(
     experiment: Experiment, names: Collection[str], folder: Path
 ) -> dict[str, ExperimentParameter]:
-    """Those of these names, which the experiment's fabrics have."""
+    """Return the parameters among these names that the experiment's fabrics have."""
     (site, *_) = sites_of(experiment, {}, folder)
     kinds = dict.fromkeys(config.kind for config in site.fabrics.values())
     if KIND_PARAMETER in names:
@@ -109,7 +108,8 @@ def parameters_of(
 
 
 def site_sha256(experiment: Experiment, folder: Path) -> str | None:
-    """SHA-256 of what the site's file, the calibration and recorded files say; None where there are none."""
+    """Return the SHA-256 over the site file, the calibration and the recorded files; None if there are
+    none."""
     inputs = inputs_sha256(experiment, folder)
     if experiment.fabric.site is None and experiment.fabric.calibration is None and not inputs:
         return None
@@ -118,8 +118,8 @@ def site_sha256(experiment: Experiment, folder: Path) -> str | None:
 
 
 def _kind_of(kind: str, values: Values) -> tuple[str, Values]:
-    """The kind of fabric, which may vary as a parameter does, and the parameters proper. InvalidInput names
-    one that only another kind has."""
+    """Return the kind of fabric, which may vary like a parameter, and the actual parameters. Raises
+    InvalidInput if a parameter belongs to another kind only."""
     own = {name: value for name, value in values.items() if name != KIND_PARAMETER}
     if KIND_PARAMETER not in values:
         return kind, own
@@ -147,7 +147,7 @@ def _parameter_names(kind: str) -> frozenset[str]:
 
 
 def set_options(values: Values) -> list[str]:
-    """As `--set` takes them."""
+    """Format the parameters for `--set`."""
     return [f"{name}={_text(value)}" for name, value in values.items()]
 
 

@@ -1,4 +1,4 @@
-"""The variants of an experiment: what differs between its runs."""
+"""The variants of an experiment: the parameter values that differ between its runs."""
 
 import json
 import math
@@ -30,7 +30,7 @@ class Variant:
 
     @property
     def words(self) -> str:
-        """As people read it."""
+        """Return the values as text for people."""
         return ", ".join(f"{name} {value_text(value)}" for name, value in self.values) or "as it is"
 
     def has(self, values: Mapping[str, Scalar]) -> bool:
@@ -51,9 +51,10 @@ def value_text(value: Scalar) -> str:
 
 
 def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
-    """All variants in the document's order; one without values if nothing varies.
+    """Return all variants in the document's order; one without values if nothing varies.
 
-    InvalidInput if two are equal, or if there are too many."""
+    Raises InvalidInput if two are equal, or if there are too many.
+    """
     vary = experiment.vary
     if vary.grid:
         number = 1
@@ -69,7 +70,7 @@ def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
     found = tuple(Variant(tuple(row.items())) for row in rows)
     seen: set[object] = set()
     for variant in found:
-        # By value: 1 and 1.0 are written differently, and run the same.
+        # Compare by value: 1 and 1.0 are written differently but run the same.
         row = frozenset((name, isinstance(value, bool), value) for name, value in variant.values)
         if row in seen:
             raise InvalidInput(f"vary: {variant.words} is given twice; variants must be unique")
@@ -78,8 +79,11 @@ def variants_of(experiment: Experiment) -> tuple[Variant, ...]:
 
 
 def _latin_hypercube_rows(hypercube: LatinHypercube) -> list[Values]:
-    """Points of a Latin hypercube, the same for the same seed. Of a parameter that is counted every whole
-    number between its bounds, both of them included, has as large a share of the points."""
+    """Return the points of a Latin hypercube. The same seed gives the same points.
+
+    If a parameter is a count, every whole number between its bounds, both included, has the same share of the
+    points.
+    """
     for name, (least, most) in hypercube.between.items():
         bounds = f"vary.latin_hypercube.between.{name}: [{least:g}, {most:g}]"
         if not least < most or math.isinf(most - least):
@@ -108,13 +112,16 @@ def _interpolated(name: str, bounds: list[float], share: float) -> Scalar:
 
 
 def single_variant(variants: tuple[Variant, ...], values: Values, where: str) -> Variant:
-    """The only variant with these values; InvalidInput, prefixed by `where`, unless there is exactly one."""
+    """Return the only variant with these values. Raises InvalidInput, prefixed by `where`, unless there is
+    exactly one."""
     found = [variant for variant in variants if variant.has(values)]
     if len(found) == 1:
         return found[0]
-    said = ", ".join(f"{name} {value_text(value)}" for name, value in values.items()) or "no values"
+    description = ", ".join(f"{name} {value_text(value)}" for name, value in values.items()) or "no values"
     if found:
         raise InvalidInput(
-            f"{where}: {said} matches {len(found)} variants; must match one, such as {found[0].words}"
+            f"{where}: {description} matches {len(found)} variants; must match one, such as {found[0].words}"
         )
-    raise InvalidInput(f"{where}: {said} matches no variant; must match one, such as {variants[0].words}")
+    raise InvalidInput(
+        f"{where}: {description} matches no variant; must match one, such as {variants[0].words}"
+    )

@@ -129,7 +129,7 @@ class _Values(yaml.SafeLoader):
             key_event = self._next()
             key, line = key_event.value, key_event.start_mark.line + 1
             if SURROGATE.search(key):
-                raise _refused(event, f"{quoted(key)} is half a character")
+                raise _refused(event, f"{quoted(key)} is not valid Unicode text")
             if key in found:
                 name = dotted(*place, key)
                 raise _refused(event, f"{name}: given twice, first in line {lines[key]}; keys are unique")
@@ -148,7 +148,7 @@ class _Values(yaml.SafeLoader):
     def _scalar(self, event: Any, *place: object) -> object:
         text = event.value
         if SURROGATE.search(text):
-            raise _refused(event, f"{quoted(text)} is half a character")
+            raise _refused(event, f"{quoted(text)} is not valid Unicode text")
         if not event.implicit[0]:  # in quotes, or a block of text
             return text
         if text in WORDS:

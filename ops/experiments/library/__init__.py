@@ -1,4 +1,4 @@
-"""The predefined experiments: each a document whose first line is its question."""
+"""The predefined experiments. The first line of each document is its question."""
 
 from pathlib import Path
 
@@ -20,12 +20,12 @@ claim: {measure: goodput, of: {repairs.technicians: 4}, over: {repairs.technicia
 
 
 def ready() -> list[tuple[str, str]]:
-    """(name, question) of each."""
+    """Return (name, question) of each predefined experiment."""
     return [(path.stem, _question(path)) for path in sorted(FOLDER.glob("*.yaml"))]
 
 
 def library_path(name: str) -> Path:
-    """The file of a predefined experiment; NotFound names the nearest."""
+    """Return the file of a predefined experiment. Raises NotFound with the closest name."""
     path = FOLDER / f"{name}.yaml"
     names = [known for known, _ in ready()]
     if name not in names:
@@ -37,6 +37,6 @@ def library_path(name: str) -> Path:
 
 
 def _question(path: Path) -> str:
-    """Its first line, a comment."""
+    """Return the question of an experiment: the comment in its first line."""
     with path.open(encoding="utf-8") as file:
         return file.readline().lstrip("# ").rstrip()

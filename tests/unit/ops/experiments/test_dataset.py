@@ -391,7 +391,7 @@ def test_a_run_under_the_name_of_another_is_none(tmp_path: Path) -> None:
     runs = tmp_path / "r" / RUNS
     (runs / f"{ONE.key}-4.parquet").write_bytes((runs / f"{ONE.key}-3.parquet").read_bytes())
     with pytest.raises(
-        InvalidInput, match=rf"{ONE.key}-4.parquet: is not a run of this .*it holds {ONE.key}-3"
+        InvalidInput, match=rf"{ONE.key}-4.parquet: is not a run of this .*it contains {ONE.key}-3"
     ):
         Dataset(tmp_path / "r", MEASURES).done()
 

@@ -52,7 +52,7 @@ def test_every_seed_and_variant_has_the_inputs_of_the_lab(tmp_path: Path) -> Non
             assert plan.requests == timed_requests(options, plan.sites, 3.0)[0]
             assert len(plan.requests) == 2
     assert planned.method.name == "services"
-    assert "played by the full services only" in planned.method.sentence
+    assert "only the full services play fabric.changes" in planned.method.sentence
     (note,) = planned.notes
     assert note.startswith(f"faults {tmp_path / 'faults.csv'}: 1 of 2 rows are not played: they begin after")
 
@@ -113,7 +113,7 @@ def test_results_belong_to_the_content_of_the_files(tmp_path: Path) -> None:
         ("faults: q.yaml", "line 1: column kind is missing"),
         ("trace: trace.csv", "3 of 3 rows are not played: 3 after the end of the run"),
         ("trace: trace.csv, trace_from: 2022-01-01", "'2022-01-01' is not allowed; must be seconds"),
-        ("trace_from: 5", "fabric.trace_from: is about a trace; give trace too, or leave it out"),
+        ("trace_from: 5", "fabric.trace_from: needs a trace; give trace too, or leave it out"),
         ("trace: trace.csv, site: x.yaml", "fabric.trace: must not be given together with site"),
         ("trace: trace.csv, kind: dcn", "a dcn has no slices to request"),
     ],

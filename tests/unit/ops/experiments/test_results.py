@@ -156,7 +156,7 @@ def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
     plan = planned(claim={"measure": "goodput", "of": MANY, "over": FEW, "more_than": 0.01})
     results = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True))
     assert answer_text(results) == (
-        "The claim holds: the difference of goodput is 4.94 ± 0.53 points; claimed is more than 1 points."
+        "The claim holds: the difference of goodput is 4.94 ± 0.53 points; the claim is more than 1 points."
     )
     equal = [replace(one, interval=results.figures[0].interval) for one in results.figures]
     assert answer_text(replace(results, verdict=None, figures=tuple(equal))).startswith(

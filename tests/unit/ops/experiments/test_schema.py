@@ -132,7 +132,7 @@ def test_kinds_that_there_are_not_or_that_a_site_has_are_refused(tmp_path: Path)
     sited = KINDS.replace("days: 2\n  set:\n    repairs.technicians: 3", "days: 2\n  site: hall.yaml")
     assert "must not be given together with fabric.site" in refused(tmp_path, sited)
     said = refused(tmp_path, SOUND.replace("pod.cubes: 4", "fabric.kind: static-pod"))
-    assert "set.fabric.kind: stands as kind beside set, or varies" in said
+    assert "set.fabric.kind: is not allowed in set; give fabric.kind, or vary it" in said
 
 
 def test_a_list_and_a_latin_hypercube_are_other_ways_to_vary(tmp_path: Path) -> None:
@@ -194,10 +194,14 @@ def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
         (
             "seeds: 3",
             "seeds: {most: 30, count: 3}",
-            "line 10: seeds.count: a number of seeds is given by count",
+            "line 10: seeds.count: exactly one of count and most must be given",
         ),
         ("[goodput,", "[goodputt,", "line 11: measure.0: 'goodputt' is not allowed"),
-        ("[goodput,", "[served,", "line 11: measure.0: served is of dcn; here are only superpod"),
+        (
+            "[goodput,",
+            "[served,",
+            "line 11: measure.0: served is a measure of dcn; the experiment has only superpod",
+        ),
         ("[goodput, cube_availability]", "[goodput, goodput]", "line 11: measure.1: goodput is given twice"),
         ("technicians: [1, 2]", "technicians: [1, 0]", "line 7: repairs.technicians: 0 is not allowed"),
         ("technicians: [1, 2]", "technicians: [1, 1]", "line 7: vary: "),
@@ -317,8 +321,8 @@ def test_a_claim_over_its_own_variant_is_refused(tmp_path: Path) -> None:
         ),
         ({"measure": {"goodput"}}, "measure: {'goodput'} is not allowed"),
         ({("a", 1): 2}, "('a', 1): ('a', 1) is not a valid name; must be text"),
-        ({"title": "\ud800"}, "title: '\\ud800' is half a character"),
-        ({"title": ENDLESS}, "nested deeper than 20, which is the most"),
+        ({"title": "\ud800"}, "title: '\\ud800' is not valid Unicode text"),
+        ({"title": ENDLESS}, "nested deeper than 20 levels, the maximum"),
     ],
 )
 def test_a_document_of_python_is_made_of_what_a_file_can_say(changed: Any, sentence: str) -> None:

@@ -19,7 +19,7 @@ def test_each_variant_is_a_row_and_each_measure_a_column(
     main([str(path)])
     assert capsys.readouterr().out == (
         "### technicians\n\n"
-        "Do more help? **The claim holds**: the difference of goodput is 2.98 ± 0.18 points; claimed is more "
+        "Do more help? **The claim holds**: the difference of goodput is 2.98 ± 0.18 points; the claim is more "
         "than 1 points.\n\n"
         "| `repairs.technicians` | `goodput` | `queue_h_p95` | `goodput`, more |\n"
         "| --- | --- | --- | --- |\n"
