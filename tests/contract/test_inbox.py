@@ -29,7 +29,7 @@ from shared.storage.inbox.request_inbox import (
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import Commit, OutboxTrim
-from tests.support.pods import commissioned, under
+from tests.support.pods import commissioned, with_key
 
 Store = MemoryStore | RedisStore
 BODIES: list[RequestBody] = [
@@ -89,14 +89,14 @@ class InboxContract:
         assert store.size(0) == 2
 
     def test_a_repeated_key_returns_the_first_number_and_stores_nothing(self, store: Store) -> None:
-        first = store.put(0, "pod-0", under("a key", BODIES[0]))
-        store.put(0, "pod-0", under("another key", BODIES[1]))
-        again = store.put(0, "pod-0", under("a key", BODIES[0].model_copy()))
+        first = store.put(0, "pod-0", with_key("a key", BODIES[0]))
+        store.put(0, "pod-0", with_key("another key", BODIES[1]))
+        again = store.put(0, "pod-0", with_key("a key", BODIES[0].model_copy()))
         assert (again.number, again.repeated) == (first.number, True)
         assert store.size(0) == 2
-        store.record_logged(0, [LoggedRequest(first.number, 7, "pod-0", under("a key", BODIES[0]))])
+        store.record_logged(0, [LoggedRequest(first.number, 7, "pod-0", with_key("a key", BODIES[0]))])
         assert take(store, first.number)
-        assert store.put(0, "pod-0", under("a key", BODIES[0])) == again
+        assert store.put(0, "pod-0", with_key("a key", BODIES[0])) == again
         assert store.size(0) == 1
 
     @pytest.mark.parametrize(
@@ -110,32 +110,32 @@ class InboxContract:
     def test_the_same_key_for_another_request_is_refused(
         self, store: Store, fabric: str, body: RequestBody
     ) -> None:
-        store.put(0, "pod-0", under("a key", BODIES[0]))
+        store.put(0, "pod-0", with_key("a key", BODIES[0]))
         with pytest.raises(InvalidInput, match="Idempotency-Key 'a key': was used for another request"):
-            store.put(0, fabric, under("a key", body))
+            store.put(0, fabric, with_key("a key", body))
         assert store.size(0) == 1
 
     def test_a_key_is_unique_across_partitions(self, store: Store) -> None:
-        store.put(0, "pod-0", under("a key", BODIES[0]))
+        store.put(0, "pod-0", with_key("a key", BODIES[0]))
         for ask in (store.put, store.find_repeat):
             with pytest.raises(InvalidInput, match="'a key': was used for another request"):
-                ask(1, "pod-1", under("a key", BODIES[0]))
+                ask(1, "pod-1", with_key("a key", BODIES[0]))
         assert (store.size(0), store.size(1)) == (1, 0)
 
     def test_another_requester_or_reason_does_not_make_a_new_request(self, store: Store) -> None:
-        first = store.put(0, "pod-0", under("k", BODIES[0]))
+        first = store.put(0, "pod-0", with_key("k", BODIES[0]))
         again = BODIES[0].model_copy(update={"key": "k", "asked_by": "ann", "comment": "cutover"})
         assert store.put(0, "pod-0", again) == InboxReceipt(first.number, repeated=True)
-        assert store.waiting(0, 9) == [Request(first.number, "pod-0", under("k", BODIES[0]))]
+        assert store.waiting(0, 9) == [Request(first.number, "pod-0", with_key("k", BODIES[0]))]
 
     def test_a_request_is_found_by_its_key(self, store: Store) -> None:
         assert store.find("k") is None
-        number = store.put(3, "pod-3", under("k", BODIES[1])).number
+        number = store.put(3, "pod-3", with_key("k", BODIES[1])).number
         found = store.find("k")
         assert found is not None
         assert (found.partition, found.number, found.place, found.fabric) == (3, number, None, "pod-3")
         assert found.message_id("pod-3") == f"operator@pod-3/{number}"
-        store.record_logged(3, [LoggedRequest(number, 17, "pod-3", under("k", BODIES[1]))])
+        store.record_logged(3, [LoggedRequest(number, 17, "pod-3", with_key("k", BODIES[1]))])
         found = store.find("k")
         assert found is not None
         assert (found.number, found.place, found.kind) == (number, 17, "DrainCube")
@@ -143,26 +143,26 @@ class InboxContract:
     # --- what the log holds -------------------------------------------------------------------------------
 
     def test_a_request_on_the_log_is_known_to_a_store_that_never_saw_it(self, store: Store) -> None:
-        body = under("k", BODIES[1])
+        body = with_key("k", BODIES[1])
         store.record_logged(0, [LoggedRequest(9 * 10**15, 5, "pod-0", body)])
         assert store.put(0, "pod-0", body) == InboxReceipt(9 * 10**15, repeated=True)
         assert store.find_repeat(0, "pod-0", body) == InboxReceipt(9 * 10**15, repeated=True)
         for partition, fabric, other in ((0, "pod-0", BODIES[0]), (1, "pod-1", BODIES[1])):
             with pytest.raises(InvalidInput, match="was used for another request"):
-                store.put(partition, fabric, under("k", other))
+                store.put(partition, fabric, with_key("k", other))
         assert store.put(0, "pod-0", BODIES[0]).number > 9 * 10**15
         assert store.size(0) == 1
 
     def test_a_waiting_request_whose_key_is_on_the_log_is_dropped(self, store: Store) -> None:
         """The store was restored, and received the request again before it learned of the log."""
         first = store.put(0, "pod-0", BODIES[0]).number
-        again = store.put(0, "pod-0", under("k", BODIES[1])).number
+        again = store.put(0, "pod-0", with_key("k", BODIES[1])).number
         assert store.take(0, [again]) == [again]
-        told = [LoggedRequest(first - 7, 4, "pod-0", under("k", BODIES[1]))]
+        told = [LoggedRequest(first - 7, 4, "pod-0", with_key("k", BODIES[1]))]
         for _ in range(2):
             store.record_logged(0, told)
             assert [request.number for request in store.waiting(0, 9)] == [first]
-            assert store.put(0, "pod-0", under("k", BODIES[1])) == InboxReceipt(first - 7, repeated=True)
+            assert store.put(0, "pod-0", with_key("k", BODIES[1])) == InboxReceipt(first - 7, repeated=True)
         assert store.take(0, [again]) == []
 
     def test_a_request_on_the_log_does_not_wait(self, store: Store) -> None:
@@ -172,13 +172,13 @@ class InboxContract:
 
     def test_the_first_occurrence_on_the_log_counts(self, store: Store) -> None:
         for place in (9, 4, 6):
-            store.record_logged(0, [LoggedRequest(3, place, "pod-0", under("k", BODIES[1]))])
+            store.record_logged(0, [LoggedRequest(3, place, "pod-0", with_key("k", BODIES[1]))])
         found = store.find("k")
         assert found is not None
         assert found.place == 4
 
     def test_a_commissioning_is_known_by_its_key(self, store: Store) -> None:
-        body = under("k", commissioned(SuperpodConfig(), "campus"))
+        body = with_key("k", commissioned(SuperpodConfig(), "campus"))
         waits = store.put(0, "pod-5", body).number
         store.record_logged(0, [LoggedRequest(1, 4, "pod-5", body)])
         assert waits not in [request.number for request in store.waiting(0, 9)]
@@ -188,18 +188,18 @@ class InboxContract:
         assert found.message_id("campus") == "sequencer@pod-5/1"
 
     def test_a_request_that_the_log_lost_can_be_repeated(self, store: Store) -> None:
-        bodies = [under(f"k{n}", DrainCube(cube=f"pod-0/cube-{n}")) for n in range(4)]
+        bodies = [with_key(f"k{n}", DrainCube(cube=f"pod-0/cube-{n}")) for n in range(4)]
         numbers = [store.put(0, "pod-0", body).number for body in bodies]
         rows = zip(numbers[:3], (10, 20, 30), bodies, strict=False)
         store.record_logged(0, [LoggedRequest(number, place, "pod-0", body) for number, place, body in rows])
         store.discard_after(0, lambda: 20)
         assert [store.put(0, "pod-0", body).repeated for body in bodies] == [True, False, False, True]
         assert store.size(0) == 3
-        assert store.put(0, "pod-0", under("k1", bodies[1])).repeated
+        assert store.put(0, "pod-0", with_key("k1", bodies[1])).repeated
 
     def test_a_key_whose_request_is_lost_can_be_used_again(self, store: Store) -> None:
         """The waiting request is gone and is not on the log, because the store's file was truncated."""
-        body = under("k", BODIES[1])
+        body = with_key("k", BODIES[1])
         first = store.put(0, "pod-0", body).number
         store.trim(OutboxTrim(0, requests=(first,)))
         assert store.find_repeat(0, "pod-0", body) is None
@@ -217,14 +217,14 @@ class InboxContract:
         assert store.take(0, numbers) == numbers[1:]
 
     def test_a_taken_request_cannot_be_cancelled(self, store: Store) -> None:
-        number = store.put(0, "pod-0", under("k", BODIES[1])).number
+        number = store.put(0, "pod-0", with_key("k", BODIES[1])).number
         assert store.take(0, [number]) == [number]
         assert store.cancel(0, number) is CancelOutcome.TOO_LATE
         assert store.take(0, [number]) == [number], "whoever took it may have ended since"
-        assert store.put(0, "pod-0", under("k", BODIES[1])).repeated
+        assert store.put(0, "pod-0", with_key("k", BODIES[1])).repeated
 
     def test_the_key_of_a_cancelled_request_is_refused(self, store: Store) -> None:
-        body = under("k", BODIES[1])
+        body = with_key("k", BODIES[1])
         assert not store.was_cancelled("k")
         number = store.put(0, "pod-0", body).number
         assert not store.was_cancelled("k")
@@ -251,17 +251,17 @@ class InboxContract:
         assert (store.take(0, [number]), store.cancel(0, number)) == ([], CancelOutcome.UNKNOWN)
 
     def test_the_request_of_a_key_can_be_looked_up_without_using_the_key(self, store: Store) -> None:
-        assert store.find_repeat(0, "pod-0", under("k", BODIES[0])) is None
+        assert store.find_repeat(0, "pod-0", with_key("k", BODIES[0])) is None
         assert store.size(0) == 0
-        first = store.put(0, "pod-0", under("k", BODIES[0]))
-        assert store.find_repeat(0, "pod-0", under("k", BODIES[0])) == InboxReceipt(
+        first = store.put(0, "pod-0", with_key("k", BODIES[0]))
+        assert store.find_repeat(0, "pod-0", with_key("k", BODIES[0])) == InboxReceipt(
             first.number, repeated=True
         )
         with pytest.raises(InvalidInput, match="'k': was used for another request"):
-            store.find_repeat(0, "pod-0", under("k", BODIES[1]))
+            store.find_repeat(0, "pod-0", with_key("k", BODIES[1]))
 
     def test_keeps_one_commissioning_of_a_fabric_for_all_clients(self, store: Store) -> None:
-        first = store.put(0, "pod-5", under("one", commissioned(SuperpodConfig(), "campus")))
+        first = store.put(0, "pod-5", with_key("one", commissioned(SuperpodConfig(), "campus")))
         others: list[tuple[FabricConfig, str | None]] = [
             (SuperpodConfig(seed=2), "two"),
             (SuperpodConfig(), None),
@@ -271,18 +271,18 @@ class InboxContract:
             with pytest.raises(
                 InvalidInput, match="name pod-5: is already a fabric of campus, or requested as one"
             ):
-                store.put(0, "pod-5", under(key, commissioned(config, "campus")))
-        again = store.put(0, "pod-5", under("one", commissioned(SuperpodConfig(), "campus")))
+                store.put(0, "pod-5", with_key(key, commissioned(config, "campus")))
+        again = store.put(0, "pod-5", with_key("one", commissioned(SuperpodConfig(), "campus")))
         assert again == InboxReceipt(first.number, repeated=True)
         assert take(store, first.number)
         with pytest.raises(InvalidInput):
-            store.put(0, "pod-5", under(None, commissioned(SuperpodConfig(), "campus")))
+            store.put(0, "pod-5", with_key(None, commissioned(SuperpodConfig(), "campus")))
         assert (
-            store.find_repeat(0, "pod-5", under("two", commissioned(SuperpodConfig(seed=2), "campus")))
+            store.find_repeat(0, "pod-5", with_key("two", commissioned(SuperpodConfig(seed=2), "campus")))
             is None
         )
         assert store.size(0) == 0
-        assert not store.put(0, "pod-6", under(None, commissioned(SuperpodConfig(), "campus"))).repeated
+        assert not store.put(0, "pod-6", with_key(None, commissioned(SuperpodConfig(), "campus"))).repeated
 
     def test_a_name_belongs_to_the_site_that_took_it_first(self, store: Store) -> None:
         assert [store.claim("pod-5", site) for site in ("campus", "annex", "campus")] == ["campus"] * 3
@@ -300,19 +300,19 @@ class InboxContract:
 
     def test_a_client_can_have_a_hundred_waiting_requests(self, store: Store) -> None:
         numbers = [
-            store.put(0, "pod-0", under(f"key-{n}", asked_by("ana"))).number for n in range(WAITING_MAX)
+            store.put(0, "pod-0", with_key(f"key-{n}", asked_by("ana"))).number for n in range(WAITING_MAX)
         ]
         sentence = f"inbox: {WAITING_MAX} requests of ana wait already"
         with pytest.raises(RateLimited, match=sentence):
-            store.put(0, "pod-0", under("one more", asked_by("ana")))
+            store.put(0, "pod-0", with_key("one more", asked_by("ana")))
         assert store.size(0) == WAITING_MAX
-        repeat = store.put(0, "pod-0", under("key-0", asked_by("ana")))
+        repeat = store.put(0, "pod-0", with_key("key-0", asked_by("ana")))
         assert repeat == InboxReceipt(numbers[0], repeated=True), "what waits already is no further request"
         store.put(0, "pod-0", asked_by("ben"))
         store.put(0, "pod-0", BODIES[0])
         store.put(1, "pod-1", asked_by("ana"))
         assert take(store, numbers[0])
-        more = store.put(0, "pod-0", under("one more", asked_by("ana")))
+        more = store.put(0, "pod-0", with_key("one more", asked_by("ana")))
         assert not more.repeated, "its key was not used up"
         with pytest.raises(RateLimited):
             store.put(0, "pod-0", asked_by("ana"))
@@ -376,7 +376,7 @@ class TestMemoryInbox(InboxContract):
     def test_the_key_of_a_cancelled_request_is_free_after_a_day(self) -> None:
         now_s = [0.0]
         store = MemoryStore(itertools.count(1).__next__, wall_s=lambda: now_s[0])
-        body = under("a key", BODIES[0])
+        body = with_key("a key", BODIES[0])
         store.cancel(0, store.put(0, "pod-0", body).number)
         now_s[0] = 86_399.0
         with pytest.raises(InvalidInput):
@@ -402,7 +402,7 @@ class TestRedisInbox(InboxContract):
                 raise StoreUnreachable("gone")
             return run(script, *arguments)
 
-        run, body = store._client.run_script, under("a key", BODIES[0])
+        run, body = store._client.run_script, with_key("a key", BODIES[0])
         with redis.Redis.from_url(redis_url) as client:
             with monkeypatch.context() as patch:
                 patch.setattr(store._client, "run_script", gone)
@@ -423,7 +423,7 @@ class TestRedisInbox(InboxContract):
         def told(first: int, count: int) -> list[LoggedRequest]:
             numbers = range(first, first + count)
             return [
-                LoggedRequest(1_700_000_000_000_000 + n, n, "pod-0", under(f"{n:036d}", BODIES[1]))
+                LoggedRequest(1_700_000_000_000_000 + n, n, "pod-0", with_key(f"{n:036d}", BODIES[1]))
                 for n in numbers
             ]
 
@@ -433,7 +433,7 @@ class TestRedisInbox(InboxContract):
             store.record_logged(0, told(5_000, 5_000))
             each = (client.info("memory")["used_memory_dataset"] - before) / 5_000
         assert 200 < each < 600
-        assert store.put(0, "pod-0", under(f"{9_999:036d}", BODIES[1])).repeated
+        assert store.put(0, "pod-0", with_key(f"{9_999:036d}", BODIES[1])).repeated
 
     @pytest.mark.parametrize(
         ("kind", "body"), [("NoSuchBody", "{}"), ("DrainCube", "{"), ("DrainCube", '{"cube":7}')]
@@ -458,7 +458,7 @@ class TestRedisInbox(InboxContract):
         kill_at = {20, 45, 70}
 
         def put(key: str) -> int:
-            return store.put(0, "pod-0", under(key, BODIES[0])).number
+            return store.put(0, "pod-0", with_key(key, BODIES[0])).number
 
         for n in range(WAITING_MAX):
             if n in kill_at:

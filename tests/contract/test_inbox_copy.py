@@ -10,11 +10,11 @@ from shared.basics.errors import InvalidInput, OperationFailed, RateLimited
 from shared.storage.inbox.inbox_backup import InboxBackup
 from shared.storage.inbox.request_inbox import WAITING_MAX, CancelOutcome, LoggedRequest
 from shared.storage.store.redis_store import RedisStore
-from tests.support.pods import commissioned, under
+from tests.support.pods import commissioned, with_key
 
 SITES = ("campus", "pod-7")
 DRAIN = DrainCube(cube="pod-7/cube-1")
-JOIN = under("join", commissioned(SuperpodConfig(), "campus"))
+JOIN = with_key("join", commissioned(SuperpodConfig(), "campus"))
 
 
 def again(url: str, copy: InboxBackup) -> None:
@@ -30,27 +30,27 @@ def test_waiting_requests_keep_their_numbers_and_keys(redis_url: str) -> None:
     store, copy = RedisStore(redis_url), InboxBackup(redis_url, SITES)
     store.claim("pod-5", "campus")
     first = store.put(0, "pod-5", JOIN).number
-    drains = [store.put(1, "pod-7", under(f"drain-{n}", DRAIN)).number for n in range(3)]
+    drains = [store.put(1, "pod-7", with_key(f"drain-{n}", DRAIN)).number for n in range(3)]
     nameless = store.put(1, "pod-7", DRAIN).number
-    gone = store.put(1, "pod-7", under("gone", DRAIN)).number
+    gone = store.put(1, "pod-7", with_key("gone", DRAIN)).number
     assert store.cancel(1, gone) == CancelOutcome.DONE
     known = [store.find(key) for key in ("join", "drain-0", "drain-2", "gone")]
     waited = [store.waiting(partition, 10) for partition in (0, 1)]
     again(redis_url, copy)
     assert [store.waiting(partition, 10) for partition in (0, 1)] == waited
     assert [store.find(key) for key in ("join", "drain-0", "drain-2", "gone")] == known
-    assert store.put(1, "pod-7", under("drain-1", DRAIN)).number == drains[1]
+    assert store.put(1, "pod-7", with_key("drain-1", DRAIN)).number == drains[1]
     assert store.put(0, "pod-5", JOIN).number == first
     with pytest.raises(InvalidInput, match="pod-5: is already a fabric of campus, or requested as one"):
-        store.put(0, "pod-5", under("other", commissioned(SuperpodConfig(seed=2), "campus")))
+        store.put(0, "pod-5", with_key("other", commissioned(SuperpodConfig(seed=2), "campus")))
     assert store.claim("pod-5", "elsewhere") == "campus"
     with pytest.raises(InvalidInput, match="'gone': its request was cancelled"):
-        store.put(1, "pod-7", under("gone", DRAIN))
+        store.put(1, "pod-7", with_key("gone", DRAIN))
     with pytest.raises(InvalidInput, match="'drain-0': was used for another request"):
-        store.put(0, "pod-5", under("drain-0", DRAIN))
+        store.put(0, "pod-5", with_key("drain-0", DRAIN))
     assert store.put(1, "pod-7", DRAIN).number > nameless
     assert store.cancel(1, drains[0]) == CancelOutcome.DONE
-    store.record_logged(1, [LoggedRequest(drains[1], 5, "pod-7", under("drain-1", DRAIN))])
+    store.record_logged(1, [LoggedRequest(drains[1], 5, "pod-7", with_key("drain-1", DRAIN))])
     assert [request.number for request in store.waiting(1, 2)] == [drains[2], nameless]
     store.close()
     copy.close()

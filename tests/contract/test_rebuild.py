@@ -56,7 +56,7 @@ def swarm() -> LiveSwarm:
     for hour in (1, 2):
         swarm.now_us = hour * US_PER_HOUR
         for fabric in PODS:
-            swarm.ask(fabric, DrainCube(cube=f"{fabric}/cube-{hour}"))
+            swarm.request(fabric, DrainCube(cube=f"{fabric}/cube-{hour}"))
         swarm.run_out()
     return swarm
 

@@ -16,8 +16,8 @@ from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import Commit, StateChange
 from tests.contract.test_inbox import InboxContract
 from tests.contract.test_state_store import FULL, StateStoreContract, everything, placed
-from tests.support.pods import pod_place, under
-from tests.support.redis_cluster import RedisCluster, until_true
+from tests.support.pods import pod_place, with_key
+from tests.support.redis_cluster import RedisCluster, wait_for
 
 DRAIN = DrainCube(cube="pod-0/cube-1")
 PARTITIONS = range(16)
@@ -74,7 +74,7 @@ def until_answered(ask: Callable[[], bool]) -> bool:
             answers.append(ask())
         return bool(answers)
 
-    until_true(answered, "the cluster answers")
+    wait_for(answered, "the cluster answers")
     return answers[0]
 
 
@@ -125,8 +125,8 @@ class TestCluster:
     ) -> None:
         for partition in PARTITIONS:
             assert store.commit(step(partition, 0))
-            store.put(partition, "pod-0", under(f"a {{key}} {partition}", DRAIN))
-        found = [{name.decode() for name in node.ask("KEYS", "*")} for node in cluster.nodes]
+            store.put(partition, "pod-0", with_key(f"a {{key}} {partition}", DRAIN))
+        found = [{name.decode() for name in node.execute("KEYS", "*")} for node in cluster.nodes]
         assert all(len(keys) > 4 for keys in found)
         for partition in PARTITIONS:
             counts = [sum(name.startswith(key(partition, "")) for name in keys) for keys in found]
@@ -153,7 +153,7 @@ class TestCluster:
     def test_a_twin_continues_while_its_slot_moves(self, store: RedisStore, cluster: RedisCluster) -> None:
         """A partition moves to another node: no commit is applied in part, and none is lost."""
         assert store.commit(FULL)
-        first = store.put(0, "pod-0", under("key", DRAIN))
+        first = store.put(0, "pod-0", with_key("key", DRAIN))
         before = everything(store)
         with cluster.moving(key(0, "progress")) as bring:
             bring(key(0, "progress"))
@@ -170,7 +170,7 @@ class TestCluster:
             assert store.positions(1) == {}  # the other partitions do not notice
         assert everything(store) == before
         assert not store.commit(FULL)
-        assert store.put(0, "pod-0", under("key", DRAIN)).number == first.number
+        assert store.put(0, "pod-0", with_key("key", DRAIN)).number == first.number
         store.erase(0)
         assert store.commit(FULL)
 
@@ -190,14 +190,14 @@ class TestCluster:
         store = RedisStore(cluster.url, cluster=True)
         assert store.commit(step(0, 0))
         holder = cluster.holder(key(0, "progress"))
-        holder.ask("CONFIG", "RESETSTAT")
+        holder.execute("CONFIG", "RESETSTAT")
         holder.pause()
         try:
             with pytest.raises(StoreUnreachable, match="Timeout"):
                 store.commit(step(0, 1))
         finally:
             holder.resume()
-        until_true(lambda: store.positions(0) == {"ocs": 2}, "it was carried out")
+        wait_for(lambda: store.positions(0) == {"ocs": 2}, "it was carried out")
         with holder.client() as client:
             assert client.info("commandstats")["cmdstat_evalsha"]["calls"] == 1
         assert not store.commit(step(0, 1))
@@ -215,7 +215,7 @@ class TestCluster:
             holder.kill()
             with pytest.raises(StoreUnreachable, match=r"does not answer: .*refused"):
                 store.commit(step(0, 1))
-            until_true(lambda: survivor.cluster_info()["cluster_state"] == "fail", "a part is down")
+            wait_for(lambda: survivor.cluster_info()["cluster_state"] == "fail", "a part is down")
             with pytest.raises(
                 StoreUnreachable, match=r"part of the cluster is down .*: The cluster is down"
             ):
@@ -229,7 +229,9 @@ class TestCluster:
         partition = next(p for p in PARTITIONS if holder.holds(key(p, "progress")))
         replica = cluster.add_replica(holder)
         assert store.commit(step(partition, 0))
-        until_true(lambda: replica.ask("ROLE")[4] >= holder.ask("ROLE")[1], "the replica has the commit")
+        wait_for(
+            lambda: replica.execute("ROLE")[4] >= holder.execute("ROLE")[1], "the replica has the commit"
+        )
         with cluster.hasty():
             with store.woken([partition]) as wait:
                 holder.kill()

@@ -34,8 +34,8 @@ from shared.storage.store.state_store import (
     StateChange,
     StateStore,
 )
-from tests.support.pods import pod_place, under
-from tests.support.toy_state import SERVICE, ToyState, content, hold, toy_states
+from tests.support.pods import pod_place, with_key
+from tests.support.toy_state import SERVICE, ToyState, content, instance_of, toy_states
 
 Store = MemoryStore | RedisStore
 StoreT = TypeVar("StoreT", MemoryStore, RedisStore)
@@ -214,7 +214,7 @@ class StateStoreContract:
     )
     def test_a_refused_commit_changes_nothing_at_all(self, store: Store, fence: dict[str, int]) -> None:
         assert store.commit(FULL)
-        store.put(0, "pod-0", under("key", DRAIN))
+        store.put(0, "pod-0", with_key("key", DRAIN))
         before = everything(store)
         refused = Commit(
             partition=0,
@@ -376,7 +376,7 @@ class StateStoreContract:
         assert store.commit(FULL)
         other = Commit(partition=10, expected={}, positions={"ocs": 1}, outbox=(saying(0),))
         assert store.commit(other)
-        first = store.put(0, "pod-0", under("key", DRAIN))
+        first = store.put(0, "pod-0", with_key("key", DRAIN))
         waiting = store.waiting(0, 10)
         store.erase(0)
         found = everything(store)
@@ -385,7 +385,7 @@ class StateStoreContract:
         assert not any(found["states"].values())
         assert not any(found["documents"].values())
         assert found["inbox"] == waiting
-        assert store.put(0, "pod-0", under("key", DRAIN)).number == first.number
+        assert store.put(0, "pod-0", with_key("key", DRAIN)).number == first.number
         assert store.put(0, "pod-0", DRAIN).number > first.number
         assert store.fabrics() == {"pod-0": pod_place(0), "pod-1": pod_place(0, "pod-1")}
         assert outbox_of(store, 10) == [saying(0)]
@@ -394,7 +394,7 @@ class StateStoreContract:
 
     def test_an_image_replaces_everything_that_the_log_can_rebuild(self, store: Store) -> None:
         assert store.commit(FULL)
-        received = store.put(0, "pod-0", under("key", DRAIN))
+        received = store.put(0, "pod-0", with_key("key", DRAIN))
         store.trim(OutboxTrim(0, fields={"skip:ocs": "operator@pod-0/9"}))
         before = everything(store)
         memory = MemoryStore()
@@ -415,7 +415,7 @@ class StateStoreContract:
             assert (store.view(0, 1).outbox, store.view(0, 1).dead_letters, store.progress(0)) == ((), {}, {})
             assert store.snapshot(0, []).generation == generation
         assert [request.number for request in store.waiting(0, 5)] == [received.number]
-        assert store.put(0, "pod-0", under("key", DRAIN)).repeated
+        assert store.put(0, "pod-0", with_key("key", DRAIN)).repeated
         store.discard_staged(0)
         assert store.staged(0) is None
         assert not store.promote_staged(0)
@@ -470,7 +470,7 @@ class StateStoreContract:
     )
     @given(state=toy_states())
     def test_every_state_is_read_back_exactly(self, store: Store, state: ToyState) -> None:
-        stored = encode_instance(hold(state))
+        stored = encode_instance(instance_of(state))
         store.erase(0)
         assert store.commit(commit(0, 1, states=(StateChange("toy", "pod-0", stored),)))
         loaded = store.load(0, "toy", "pod-0")
@@ -570,7 +570,7 @@ class TestRedisStore(StateStoreContract):
         import redis
 
         assert store.commit(FULL)
-        store.put(0, "pod-0", under("key", DRAIN))
+        store.put(0, "pod-0", with_key("key", DRAIN))
         with redis.Redis.from_url(redis_url, decode_responses=True) as client:
             keys = sorted(client.keys())
         others = [key for key in keys if not key.startswith("lightwave:{0}:")]

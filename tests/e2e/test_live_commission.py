@@ -67,7 +67,7 @@ def test_a_fabric_joins_once_and_runs(twin: LiveTwin) -> None:
     check_refused(
         commission(twin, "commission", "pod-2", "--site", "lone"), "pod-2: is already a fabric of lone"
     )
-    report = twin.audited()
+    report = twin.audit()
     assert report["clean"] is True, report
     assert {row["site"]: row["fabrics"] for row in report["sites"]} == {
         "campus": ["pod-0", "pod-1"],
@@ -99,4 +99,4 @@ def test_one_line_shows_the_new_fabric_and_its_time(twin: LiveTwin) -> None:
     twin.wait_advance()
     listed = {row["name"]: row["kind"] for row in twin.json("get", "fabrics")}
     assert listed == {"pod-0": "superpod", "pod-1": "static-pod", "pod-2": "superpod", "pod-3": "superpod"}
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True

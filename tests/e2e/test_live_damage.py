@@ -77,13 +77,13 @@ def at_speed(twin: LiveTwin, speed: float) -> LiveTwin:
 @pytest.mark.slow("kills Redis, and audits the whole log")
 def test_redis_is_rolled_back(fast_twin: LiveTwin) -> None:
     twin = fast_twin
-    drained = twin.ask("/v1/cubes/pod-1/cube-3/drain")
+    drained = twin.post("/v1/cubes/pod-1/cube-3/drain")
     twin.redis.kill()
     assert cut_short(twin.redis.folder, 60_000) > 0
     twin.redis.start()
     twin.wait_advance()
-    assert twin.ask("/v1/cubes/pod-1/cube-3/undrain")["id"] != drained["id"]
-    assert twin.audited()["clean"] is True
+    assert twin.post("/v1/cubes/pod-1/cube-3/undrain")["id"] != drained["id"]
+    assert twin.audit()["clean"] is True
 
 
 def test_redis_is_emptied_and_rebuilt_to_the_identical_states(module_twin: LiveTwin) -> None:
@@ -135,7 +135,7 @@ def test_a_key_is_known_after_redis_lost_data(fast_twin: LiveTwin) -> None:
             message = decode(line.value)
             ids.setdefault(idempotency_key(message.body) or "", set()).add(message.id)
     assert {key: ids[key] for key in cubes} == {key: {row["id"]} for key, row in first.items()}
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True
 
 
 @pytest.mark.slow("stands still for 6 s")
@@ -147,7 +147,7 @@ def test_kafka_refuses_writes_for_a_while(fast_twin: LiveTwin) -> None:
     finally:
         refuse_writes(twin.kafka.brokers, twin.topics.log, refuse=False)
     twin.wait_advance()
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True
 
 
 @pytest.mark.slow("starts Kafka again")
@@ -156,7 +156,7 @@ def test_kafka_is_killed_in_the_middle_of_commits(fast_twin: LiveTwin) -> None:
     twin.kafka.kill()
     twin.kafka.start()
     twin.wait_advance()
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True
 
 
 @pytest.mark.slow("audits the whole log")
@@ -192,7 +192,7 @@ def test_foreign_records_on_the_log_are_skipped(module_twin: LiveTwin) -> None:
     assert "not written by this twin" in errors[f"0:{offsets[5]}"]
     assert "pod-9 was never commissioned" in errors[f"0:{offsets[6]}"]
     assert twin.supervisor.exits() == ends, "no process ended"
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True
 
 
 @pytest.mark.slow("writes thousands of records, audits and rebuilds")
@@ -206,7 +206,7 @@ def test_records_of_every_form_are_skipped(module_twin: LiveTwin, tmp_path: Path
     places = {topics.log: 2, topics.telemetry: 2, topics.dead_letters: 1, topics.operations: 1}
     send(twin.kafka.brokers, places, chance, made)
     twin.wait_advance()
-    twin.ask("/v1/cubes/pod-0/cube-2/drain")
+    twin.post("/v1/cubes/pod-0/cube-2/drain")
     with twin.paused():
         for partition in range(2):
             place = (twin.kafka.brokers, topics.log, partition)
@@ -256,7 +256,7 @@ def test_a_log_that_lost_its_end_stops_the_twin_until_it_is_accepted(fast_twin: 
     assert twin.ticks()["pod-0"] == stood
     twin.json("live", "rebuild")
     twin.wait_advance()
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True
 
 
 def problems(twin: LiveTwin) -> list[str]:
@@ -270,7 +270,7 @@ def test_a_service_that_raises_stops_its_fabric_until_a_person_skips_the_message
     module_twin: LiveTwin,
 ) -> None:
     twin = at_speed(module_twin, FINITE)
-    asked = twin.ask(f"/v1/cubes/{CUBE}/drain")
+    asked = twin.post(f"/v1/cubes/{CUBE}/drain")
     sentence = twin.wait_for(
         "the message is shown", lambda: next((p for p in problems(twin) if "bolts" in p), None)
     )
@@ -289,7 +289,7 @@ def test_a_service_that_raises_stops_its_fabric_until_a_person_skips_the_message
     types = [line.headers.get("type") for line in read_log(twin.kafka.brokers, twin.topics.log)]
     assert types.count("MessageSkipped") == 1
     assert twin.get(f"/v1/cubes/{CUBE}")["drained"] is False
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True
 
 
 @pytest.mark.slow("waits until a worker's session has ended")
@@ -310,7 +310,7 @@ def test_two_workers_share_the_fabrics_and_one_that_dies_hands_over(module_twin:
     # The other one takes over when its session has ended; time may pass before its row says so.
     twin.wait_for("the other one takes over", lambda: held()["scheduler-b"] == [0, 1])
     twin.wait_advance()
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True
 
 
 @pytest.mark.slow("waits until every worker refuses")
@@ -318,10 +318,10 @@ def test_recreated_topics_are_refused_by_running_workers(fast_twin: LiveTwin) ->
     """This test is the last, because it stops the twin."""
     twin = fast_twin
     workers = [name for name in twin.supervisor.names if name in twin.workers]
-    before = {name: len(twin.said(name)) for name in workers}
+    before = {name: len(twin.process_log(name)) for name in workers}
 
     def refuses(name: str) -> bool:
-        return "deleted" in twin.said(name)[before[name] :]
+        return "deleted" in twin.process_log(name)[before[name] :]
 
     recreate_topics(twin)
     for name in workers:

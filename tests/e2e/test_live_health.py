@@ -27,7 +27,7 @@ from shared.storage.inbox.request_inbox import WAITING_MAX
 from tests.soak.whole_twin import LIGHTWAVE_COMMAND, TwinOptions, metrics_options
 from tests.support.child_processes import kill
 from tests.support.live_twin import BUSY, LiveTwin, live_twin
-from tests.support.pods import under
+from tests.support.pods import with_key
 
 pytestmark = pytest.mark.slow("starts a live twin of its own, stands still for 25 s and floods it")
 
@@ -74,8 +74,8 @@ def test_all_workers_are_killed_and_restart_while_kafka_is_paused(twin: LiveTwin
     time.sleep(STOPPED_S)
     twin.kafka.resume()
     twin.wait_advance(LIVE_S_MAX)
-    twin.ask("/v1/cubes/pod-1/cube-3/drain")
-    assert twin.audited()["clean"] is True
+    twin.post("/v1/cubes/pod-1/cube-3/drain")
+    assert twin.audit()["clean"] is True
 
 
 def test_requests_and_ticks_alternate_although_the_sequencer_is_killed(twin: LiveTwin) -> None:
@@ -83,7 +83,9 @@ def test_requests_and_ticks_alternate_although_the_sequencer_is_killed(twin: Liv
     partition = twin.store.fabrics()["pod-0"].partition
     twin.set_speed(1e9)
     numbers = [
-        twin.store.put(partition, "pod-0", under(f"flood-{n}", DrainCube(cube=f"pod-0/cube-{n % 8}"))).number
+        twin.store.put(
+            partition, "pod-0", with_key(f"flood-{n}", DrainCube(cube=f"pod-0/cube-{n % 8}"))
+        ).number
         for n in range(WAITING_MAX)
     ]
     kill(twin.wait_for("the sequencer has a partition", lambda: pids(twin, "sequencer").get("sequencer")))

@@ -133,7 +133,7 @@ def test_queries_about_the_past_repeat_the_answers_of_then(twin: LiveTwin) -> No
 
 
 def test_a_bisect_includes_the_part_of_a_site_that_is_ahead_of_the_clock(twin: LiveTwin) -> None:
-    twin.ask("/v1/cubes/pod-1/cube-5/drain")
+    twin.post("/v1/cubes/pod-1/cube-5/drain")
     drains = ("bisect", "cubes.pod-1/cube-5.drained == true")
     twin.wait_for("what follows is on the log", lambda: twin.run(*drains).returncode == 0)
     (transition,) = twin.json(*drains)["transitions"]
@@ -221,7 +221,7 @@ def test_a_flipped_byte_in_redis_is_reported(twin: LiveTwin) -> None:
     problem = f"{HISTORIAN}: {sentence}"
     twin.wait_for("all processes report it", lambda: problem in twin.status()["problems"], FOUND_S_MAX)
     twin.wait_for("the gateway reports it", lambda: problem in gateway_problems(twin), FOUND_S_MAX)
-    assert twin.said(HISTORIAN).count(f"cubes@pod-1: {field.decode()} in Redis differs") == 1
+    assert twin.process_log(HISTORIAN).count(f"cubes@pod-1: {field.decode()} in Redis differs") == 1
     value[-2] ^= 1
     with redis.Redis.from_url(twin.redis.url) as client:
         client.hset(key, field, bytes(value))

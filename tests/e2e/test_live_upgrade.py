@@ -60,7 +60,7 @@ def test_the_next_version_takes_over_and_never_runs_next_to_the_previous_one(
     environment = ("env", f"PYTHONPATH={version}")
     with live_twin(tmp_path / "live", kafka, OPTIONS) as twin:
         twin.wait_advance()
-        twin.ask("/v1/cubes/pod-0/cube-1/drain")
+        twin.post("/v1/cubes/pod-0/cube-1/drain")
         later = LiveTwin(twin.folder, kafka, twin.redis, replace(OPTIONS, program=(*environment, *command())))
         later.gateways = twin.gateways
         stranger = later.run("live", "worker", "cubes", "--replica", "stranger", "--metrics-port", "0")
@@ -128,8 +128,8 @@ def _lives_on(later: LiveTwin, twin: LiveTwin, before: dict[str, int]) -> None:
     later.wait_ready()
     later.wait_advance()
     for _ in range(2):
-        later.ask("/v1/cubes/pod-0/cube-2/drain")
-    report = later.audited()
+        later.post("/v1/cubes/pod-0/cube-2/drain")
+    report = later.audit()
     assert report["clean"], report
     for row in report["sites"]:
         assert row["since"]["before"]["rules"] == RULES
@@ -138,7 +138,7 @@ def _lives_on(later: LiveTwin, twin: LiveTwin, before: dict[str, int]) -> None:
         rebuilt = later.run("live", "rebuild", *words)
         assert rebuilt.returncode == 0, in_words(rebuilt)
     later.wait_advance()
-    assert later.audited()["clean"]
+    assert later.audit()["clean"]
     refused = later.run("get", "cubes", "--at", "0d00:00:01")
     assert f"wrote its log by rules {RULES}; only" in refused.stderr
     upgrades = later.folder / "snapshots" / "upgrades"

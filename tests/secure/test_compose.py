@@ -17,7 +17,7 @@ from shared.runtimes.live.kafka.topic_admin import check_settings, create_topics
 from shared.runtimes.tcp_ports import free_port
 from shared.storage.store.redis_store import RedisStore
 from tests.support.broker_version import broker_version
-from tests.support.deployment import filled, ours, services
+from tests.support.deployment import filled, own_containers, services
 from tests.unit.tree.tidy import ROOT
 
 IN_CONTAINERS = "/run/secrets"
@@ -99,7 +99,7 @@ def settings(tmp_path: Path) -> Iterator[LiveSettings]:
         known = {variable(name): name for name in LiveSettings.model_fields}
         places = {IN_CONTAINERS: str(secrets), "kafka:9092": kafka.address, "redis:6379": redis.address}
         values = {}
-        for name, value in ours()["cubes"]["environment"].items():
+        for name, value in own_containers()["cubes"]["environment"].items():
             values[known[name]] = filled(value)
             for before, after in places.items():
                 values[known[name]] = values[known[name]].replace(before, after)

@@ -26,11 +26,11 @@ def twin(
 
 def test_the_twin_runs(twin: LiveTwin) -> None:
     twin.wait_advance()
-    assert twin.ask("/v1/cubes/pod-1/cube-3/drain")["status"] == "accepted"
+    assert twin.post("/v1/cubes/pod-1/cube-3/drain")["status"] == "accepted"
     twin.wait_for("all is well", lambda: twin.get("/healthz")["problems"] == [])
     assert twin.status()["problems"] == []
     assert twin.get("/v1/events?limit=5")
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True
 
 
 def test_a_foreign_message_is_a_dead_letter(twin: LiveTwin) -> None:
@@ -45,13 +45,13 @@ def test_every_state_is_rebuilt(twin: LiveTwin) -> None:
         twin.json("live", "rebuild")
         assert twin.digest() == before
     twin.wait_advance()
-    assert twin.audited()["clean"] is True
+    assert twin.audit()["clean"] is True
 
 
 def test_nothing_was_refused(twin: LiveTwin, redis: SecureRedis) -> None:
     """A missing right would show in the log of some process."""
     for name in [*twin.workers, "sequencer", "gateway"]:
-        said = twin.said(name)
+        said = twin.process_log(name)
         assert "may not" not in said, name
         assert "no permissions" not in said, name
     assert redis.refused() == {}

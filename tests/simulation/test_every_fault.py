@@ -26,7 +26,15 @@ from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_kinds import FAULTS, kinds_of
 from shared.models.plant.plant_format import NO_END
 from shared.models.superpod.wiring import ENDS_PER_CUBE, link_end
-from tests.support.one_fault import INJECTED_US, OneFault, Said, Seen, network_config, pod_config, said
+from tests.support.one_fault import (
+    INJECTED_US,
+    MessagePattern,
+    OneFault,
+    PairedReadings,
+    message_of,
+    network_config,
+    pod_config,
+)
 from tests.support.seeds import rotating
 
 OWN, FAR = 1 * ENDS_PER_CUBE + 7, 5 * ENDS_PER_CUBE + 16 + 7
@@ -105,14 +113,14 @@ class Row:
     only when circuits are made again is `switched`: its OCS loses its power for a minute."""
 
     part: str
-    found: Said
+    found: MessagePattern
     work: tuple[str, str, str]
     severity: float | None = None
     shows: Shifts = field(default_factory=dict)
     touches: Callable[[int], bool] = lambda _end: False
-    says: Callable[[OneFault, Seen], bool] | None = None
-    told: tuple[Said, ...] = ()
-    again: tuple[Said, ...] = ()
+    says: Callable[[OneFault, PairedReadings], bool] | None = None
+    told: tuple[MessagePattern, ...] = ()
+    again: tuple[MessagePattern, ...] = ()
     times: int = 1
     patched: bool = False
     switched: bool = False
@@ -144,8 +152,8 @@ def of_the_batch(end: int) -> bool:
 END, CUBE, OCS = "cube-1/+x/7", "cube-1", "ocs-7"
 
 
-def verdict(kind: str, part: str, work: str) -> Said:
-    return said("VerdictGiven", kind=kind, target=f"{POD}/{part}", work=work, after=None)
+def verdict(kind: str, part: str, work: str) -> MessagePattern:
+    return message_of("VerdictGiven", kind=kind, target=f"{POD}/{part}", work=work, after=None)
 
 
 def at_end(kind: str, work: str, severity: float | None, shows: Shifts, **more: object) -> Row:
@@ -155,60 +163,60 @@ def at_end(kind: str, work: str, severity: float | None, shows: Shifts, **more: 
     return Row(END, found, done, severity, shows, touches, **more)  # type: ignore[arg-type]  # fields of Row
 
 
-def part_of_ocs(part: str, kind: str, *told: Said, again: tuple[Said, ...] = ()) -> Row:
+def part_of_ocs(part: str, kind: str, *told: MessagePattern, again: tuple[MessagePattern, ...] = ()) -> Row:
     """A part of an OCS, which the OCS reports itself. Light is not affected."""
     name = f"{POD}/{part}"
-    back = (said("OcsPartUp", part=name), *again)
-    return Row(part, said("OcsPartDown", part=name), (kind, part, "mend"), told=told, again=back)
+    back = (message_of("OcsPartUp", part=name), *again)
+    return Row(part, message_of("OcsPartDown", part=name), (kind, part, "mend"), told=told, again=back)
 
 
-HELD, FREED = said("OcsHeld", ocs=7), said("OcsFreed", ocs=7)
-LINK_DOWN = said("LinksChanged", down=(OWN, FAR))
-LINK_UP = said("LinksChanged", up=(OWN, FAR))
+HELD, FREED = message_of("OcsHeld", ocs=7), message_of("OcsFreed", ocs=7)
+LINK_DOWN = message_of("LinksChanged", down=(OWN, FAR))
+LINK_UP = message_of("LinksChanged", up=(OWN, FAR))
 
 
-def reflects_most_at_its_own_end(_one: OneFault, seen: Seen) -> bool:
+def reflects_most_at_its_own_end(_one: OneFault, seen: PairedReadings) -> bool:
     own, far = (min(seen.shifts(ENDS[place], "mpi_db")) for place in ("own", "far"))
     return own > far + 3.0
 
 
-def reflects_nothing(_one: OneFault, seen: Seen) -> bool:
+def reflects_nothing(_one: OneFault, seen: PairedReadings) -> bool:
     """MPI is relative to the received light, of which there are 3 dB less: it rises by at most as much."""
     return all(max(seen.shifts(end, "mpi_db")) < 3.5 for end in (OWN, FAR))
 
 
-def errs_more(_one: OneFault, seen: Seen) -> bool:
+def errs_more(_one: OneFault, seen: PairedReadings) -> bool:
     return min(seen.shifts(OWN, "raw_ber")) > 1.0 and max(seen.shifts(FAR, "raw_ber")) < 0.1
 
 
-def leaks_at_its_own_end(_one: OneFault, seen: Seen) -> bool:
+def leaks_at_its_own_end(_one: OneFault, seen: PairedReadings) -> bool:
     return min(seen.shifts(OWN, "mpi_db")) > 10.0 and abs(max(seen.shifts(FAR, "mpi_db"))) < 0.1
 
 
-def never_changes(one: OneFault, seen: Seen) -> bool:
+def never_changes(one: OneFault, seen: PairedReadings) -> bool:
     """Equal to the last digit to its first value, with its first time; the readings of the far end change."""
     first = int(np.flatnonzero(seen.ends == OWN)[0])
-    then = Seen.of(one, one.now_us - 30 * US_PER_MIN)
+    then = PairedReadings.of(one, one.now_us - 30 * US_PER_MIN)
     own = [then.now.field(name)[first].tolist() == seen.now.field(name)[first].tolist() for name in WATCHED]
     other = int(np.flatnonzero(seen.ends == FAR)[0])
     return all(own) and then.now.rx_power_dbm[other].tolist() != seen.now.rx_power_dbm[other].tolist()
 
 
-def is_an_hour_old(one: OneFault, seen: Seen) -> bool:
+def is_an_hour_old(one: OneFault, seen: PairedReadings) -> bool:
     place = int(np.flatnonzero(seen.ends == OWN)[0])
     return int(seen.now.at_us[place]) == one.now_us - 60 * US_PER_MIN
 
 
-def is_not_of_this_light(_one: OneFault, seen: Seen) -> bool:
+def is_not_of_this_light(_one: OneFault, seen: PairedReadings) -> bool:
     """The lanes of one strand differ as without light, and the far end shows none of it."""
     place = int(np.flatnonzero(seen.ends == OWN)[0])
     lanes = (seen.now.rx_power_dbm - seen.sound.rx_power_dbm)[place].reshape(2, 4)
     return float(lanes.std(axis=1).max()) > 1.0
 
 
-def flapped(one: OneFault, _seen: Seen) -> bool:
+def flapped(one: OneFault, _seen: PairedReadings) -> bool:
     """Thirty seconds exceed the ride-through time: the link went down and up each time."""
-    return [LINK_DOWN.fits(m) for m in one.since if m.type == "LinksChanged"] == [True, False] * 3
+    return [LINK_DOWN.matches(m) for m in one.since if m.type == "LinksChanged"] == [True, False] * 3
 
 
 MISREADS: dict[tuple[str, str], Shift] = {("own", name): (ANY, ANY) for name in WATCHED}
@@ -216,43 +224,50 @@ MISREADS: dict[tuple[str, str], Shift] = {("own", name): (ANY, ANY) for name in 
 POD_ROWS: dict[FaultKind, Row] = {
     "host": Row(
         "cube-1/host-3",
-        said("HostDown", cube=1, host=3, reason="host"),
+        message_of("HostDown", cube=1, host=3, reason="host"),
         ("host", "cube-1/host-3", "mend"),
-        again=(said("HostUp", cube=1, host=3), said("CubeHealthy", cube=1)),
+        again=(message_of("HostUp", cube=1, host=3), message_of("CubeHealthy", cube=1)),
     ),
     "chip": Row(
         "cube-1/host-3/chip-1",
-        said("HostDown", cube=1, host=3, reason="chip"),
+        message_of("HostDown", cube=1, host=3, reason="chip"),
         ("chip", "cube-1/host-3/chip-1", "mend"),
-        again=(said("HostUp", cube=1, host=3), said("CubeHealthy", cube=1)),
+        again=(message_of("HostUp", cube=1, host=3), message_of("CubeHealthy", cube=1)),
     ),
     "cable": Row(
         "cube-1/cable-77",
-        said("HostDown", cube=1, reason="cable"),
+        message_of("HostDown", cube=1, reason="cable"),
         ("cable", "cube-1/cable-77", "mend"),
-        again=(said("HostUp", cube=1), said("HostUp", cube=1), said("CubeHealthy", cube=1)),
+        again=(message_of("HostUp", cube=1), message_of("HostUp", cube=1), message_of("CubeHealthy", cube=1)),
         times=2,
     ),
     "cube-power": Row(
         CUBE,
-        said("CubePowerLost", cube=1),
+        message_of("CubePowerLost", cube=1),
         ("cube-power", CUBE, "mend"),
         shows=silent("own") | no_light("far"),
         touches=of_the_cube,
-        told=(said("HostDown", cube=1, reason="host"),),
-        again=(said("HostUp", cube=1), said("CubeHealthy", cube=1)),
+        told=(message_of("HostDown", cube=1, reason="host"),),
+        again=(message_of("HostUp", cube=1), message_of("CubeHealthy", cube=1)),
     ),
     "cooling": Row(
-        CUBE, said("CubeOverheated", cube=1), ("cooling", CUBE, "mend"), again=(said("CubeCooled", cube=1),)
+        CUBE,
+        message_of("CubeOverheated", cube=1),
+        ("cooling", CUBE, "mend"),
+        again=(message_of("CubeCooled", cube=1),),
     ),
     "link": Row(
         END,
-        said("ModuleReported", end=OWN, condition="failed"),
+        message_of("ModuleReported", end=OWN, condition="failed"),
         ("link", END, "replace"),
         shows=silent("own") | no_light("far"),
         touches=on_the_link,
-        told=(LINK_DOWN, said("CubeUnhealthy", cube=1)),
-        again=(said("ModuleReported", end=OWN, condition="ok"), LINK_UP, said("CubeHealthy", cube=1)),
+        told=(LINK_DOWN, message_of("CubeUnhealthy", cube=1)),
+        again=(
+            message_of("ModuleReported", end=OWN, condition="ok"),
+            LINK_UP,
+            message_of("CubeHealthy", cube=1),
+        ),
     ),
     "connector": at_end("connector", "clean", 3.0, lost(3.0), says=reflects_most_at_its_own_end),
     "fibre": at_end("fibre", "reseat", 3.0, lost(3.0), says=reflects_nothing),
@@ -311,12 +326,12 @@ POD_ROWS: dict[FaultKind, Row] = {
     "lying": at_end("lying", "replace", None, MISREADS, touches=at_the_end, says=is_not_of_this_light),
     "ocs": Row(
         OCS,
-        said("OcsPartDown", part=f"{POD}/{OCS}"),
+        message_of("OcsPartDown", part=f"{POD}/{OCS}"),
         ("ocs", OCS, "mend"),
         shows=no_light("own", "far"),
         touches=over_the_ocs,
-        told=(said("OcsDown", ocs=7), said("LinksChanged")),
-        again=(said("OcsUp", ocs=7), said("CircuitsRestored", ocs=7), said("LinksChanged")),
+        told=(message_of("OcsDown", ocs=7), message_of("LinksChanged")),
+        again=(message_of("OcsUp", ocs=7), message_of("CircuitsRestored", ocs=7), message_of("LinksChanged")),
     ),
     "supply": part_of_ocs("ocs-7/supply-1", "supply"),
     "fan": part_of_ocs("ocs-7/fan-2", "fan"),
@@ -324,33 +339,45 @@ POD_ROWS: dict[FaultKind, Row] = {
     "fpga": part_of_ocs("ocs-7/fpga", "fpga", HELD, again=(FREED,)),
     "driver": Row(
         "ocs-7/driver-0",
-        said("PortsDown", part=f"{POD}/ocs-7/driver-0", side="N"),
+        message_of("PortsDown", part=f"{POD}/ocs-7/driver-0", side="N"),
         ("driver", "ocs-7/driver-0", "mend"),
         shows=no_light("own", "far"),
         touches=over_the_ocs,
-        told=(said("LinksChanged"),),
-        again=(said("PortsUp", side="N"), said("CircuitsRestored", ocs=7), said("LinksChanged")),
+        told=(message_of("LinksChanged"),),
+        again=(
+            message_of("PortsUp", side="N"),
+            message_of("CircuitsRestored", ocs=7),
+            message_of("LinksChanged"),
+        ),
     ),
     "camera": part_of_ocs("ocs-7/camera-N", "camera", HELD, again=(FREED,)),
     "injector": part_of_ocs("ocs-7/injector-S", "injector", HELD, again=(FREED,)),
     "port": Row(
         "ocs-7/N2",
-        said("PortDown", ocs=7, side="N", port=2),
+        message_of("PortDown", ocs=7, side="N", port=2),
         ("port", "ocs-7/N2", "mend"),
         shows=no_light_of_a_strand(),
         touches=on_the_link,
         told=(LINK_DOWN,),
-        again=(said("PortPatched", ocs=7, side="N", port=2), said("CircuitsRestored", ocs=7), LINK_UP),
+        again=(
+            message_of("PortPatched", ocs=7, side="N", port=2),
+            message_of("CircuitsRestored", ocs=7),
+            LINK_UP,
+        ),
         patched=True,
     ),
     "stray": Row(
         "ocs-7/N2",
-        said("PortDown", ocs=7, side="N", port=2),
+        message_of("PortDown", ocs=7, side="N", port=2),
         ("port", "ocs-7/N2", "mend"),
         shows=no_light_of_a_strand(),
         touches=on_the_link,
-        told=(said("OcsUp", ocs=7), said("CircuitsRestored", ocs=7)),
-        again=(said("PortPatched", ocs=7, side="N", port=2), said("CircuitsRestored", ocs=7), LINK_UP),
+        told=(message_of("OcsUp", ocs=7), message_of("CircuitsRestored", ocs=7)),
+        again=(
+            message_of("PortPatched", ocs=7, side="N", port=2),
+            message_of("CircuitsRestored", ocs=7),
+            LINK_UP,
+        ),
         patched=True,
         switched=True,
     ),
@@ -398,8 +425,8 @@ def works_of(kind: str, row: Row) -> Counter[tuple[str, str, str]]:
 
 def assert_seen(row: Row, one: OneFault) -> None:
     """Telemetry shows the fault at the expected ends, and at no others."""
-    seen = Seen.of(one)
-    assert seen.changed_documents() == {end for end in seen.ends.tolist() if row.touches(end)}
+    seen = PairedReadings.of(one)
+    assert seen.changed_ends() == {end for end in seen.ends.tolist() if row.touches(end)}
     for place, end in ENDS.items():
         for name in WATCHED:
             expected = row.shows.get((place, name), (STAYS, STAYS))
@@ -413,10 +440,10 @@ def is_in(value: float, bounds: Range) -> bool:
     return math.isnan(value) if math.isnan(low) else low <= value <= high or (low, high) == ANY
 
 
-def assert_in_order(log: list[Envelope], wanted: tuple[Said, ...]) -> None:
+def assert_in_order(log: list[Envelope], wanted: tuple[MessagePattern, ...]) -> None:
     rest = iter(log)
     for one in wanted:
-        assert any(one.fits(message) for message in rest), one
+        assert any(one.matches(message) for message in rest), one
 
 
 def assert_repaired(one: OneFault, works: Counter[tuple[str, str, str]], by_diagnosis: bool) -> None:
@@ -465,7 +492,7 @@ def assert_as_before(one: OneFault, *, patched: bool) -> None:
     moved = {OWN, FAR} if patched else set()
     renewed = set(now.replaced)
     other = renewed | ({int(now.peer[end]) for end in renewed} - {NO_END})
-    changed_documents = Seen.of(one).changed_documents()
+    changed_documents = PairedReadings.of(one).changed_ends()
     assert changed_documents - other == moved  # by the losses of the spare port
     assert changed_documents >= {end for end in renewed if now.peer[end] != NO_END}
     for name in ("lit", "failed", "code", "excess_db", "loss_db", "worst_lane_log10_ber"):
@@ -489,15 +516,15 @@ def test_a_fault_of_a_pod_is_visible_detected_and_repaired(kind: FaultKind) -> N
     one = OneFault(POD, pod_config(), kind, row.part, row.severity)
     if row.switched:
         one.settle()
-        assert not Seen.of(one).changed_documents()  # the circuit stands
-        one.lose_for("ocs", OCS, US_PER_MIN)
+        assert not PairedReadings.of(one).changed_ends()  # the circuit stands
+        one.inject_temporary("ocs", OCS, US_PER_MIN)
     assert len(one.run_to(row.found, row.times)) == row.times
     assert_seen(row, one)
     assert_in_order(one.since, row.told)
     if row.work[2] in ("clean", "reseat", "replace"):
-        one.run_to(said("HandsOnBegun", target=f"{POD}/{row.work[1]}"))
+        one.run_to(message_of("HandsOnBegun", target=f"{POD}/{row.work[1]}"))
         assert one.state("transceivers").code[[OWN, FAR]].tolist() == [DOWN, DOWN]  # it is unplugged
-    (ended,) = one.run_to(said("FaultEnded", kind=kind, target=f"{POD}/{row.part}"))
+    (ended,) = one.run_to(message_of("FaultEnded", kind=kind, target=f"{POD}/{row.part}"))
     assert ended.body.how == "repaired"  # type: ignore[attr-defined]  # of that type
     one.settle()
     assert_in_order(one.since[one.since.index(ended) - 2 :], row.again)
@@ -509,14 +536,14 @@ def test_a_fault_of_a_pod_is_visible_detected_and_repaired(kind: FaultKind) -> N
 def test_a_module_with_stuck_readings_hides_a_laser_fault_until_it_is_replaced() -> None:
     one = OneFault(POD, pod_config(), "stuck", END, None)
     one.inject("laser", END, 3.0, one.now_us + US_PER_MIN)
-    (found,) = one.run_to(said("VerdictGiven"))
-    assert verdict("stuck", END, "replace").fits(found)
-    place = int(np.flatnonzero(Seen.of(one).ends == OWN)[0])
-    then, now = Seen.of(one, INJECTED_US), Seen.of(one)
+    (found,) = one.run_to(message_of("VerdictGiven"))
+    assert verdict("stuck", END, "replace").matches(found)
+    place = int(np.flatnonzero(PairedReadings.of(one).ends == OWN)[0])
+    then, now = PairedReadings.of(one, INJECTED_US), PairedReadings.of(one)
     for name in WATCHED:
         assert now.now.field(name)[place].tolist() == then.sound.field(name)[place].tolist(), name
     assert all(is_in(db, (-3.05, -2.95)) for db in now.shifts(FAR, "rx_power_dbm"))
-    assert len(one.run_to(said("FaultEnded", how="repaired"), times=2)) == 2
+    assert len(one.run_to(message_of("FaultEnded", how="repaired"), times=2)) == 2
     one.settle()
     assert_over(one)
     assert_as_before(one, patched=False)
@@ -532,8 +559,8 @@ class NetworkRow:
     before."""
 
     part: str
-    found: Said
-    again: Said
+    found: MessagePattern
+    again: MessagePattern
     left: Mapping[tuple[int, int], int]
 
 
@@ -543,15 +570,15 @@ def of_all(links: int) -> dict[tuple[int, int], int]:
 
 def in_network(part: str, down: str, up: str, left: Mapping[tuple[int, int], int]) -> NetworkRow:
     name = f"{NETWORK}/{part}"
-    return NetworkRow(part, said(down, part=name), said(up, part=name), left)
+    return NetworkRow(part, message_of(down, part=name), message_of(up, part=name), left)
 
 
 NETWORK_ROWS: dict[FaultKind, NetworkRow] = {
     "ocs": in_network("ocs-1", "OcsPartDown", "OcsPartUp", of_all(240)),
     "port": NetworkRow(
         "ocs-1/N0",
-        said("PortDown", ocs=1, side="N", port=0),
-        said("PortPatched", ocs=1, side="N", port=0),
+        message_of("PortDown", ocs=1, side="N", port=0),
+        message_of("PortPatched", ocs=1, side="N", port=0),
         {(0, 1): 255},
     ),
     "block": in_network("block-1", "NetworkPartDown", "NetworkPartUp", {(0, 1): 0, (1, 2): 0}),
@@ -582,7 +609,7 @@ def test_a_fault_of_a_network_is_reported_and_repaired(kind: FaultKind) -> None:
     assert carrying(one.log) == LINKS | dict(row.left)
     if kind == "control":
         assert one.state("ocs").control_faults.any()  # nothing in the domain can be changed
-    (ended,) = one.run_to(said("FaultEnded", kind=kind, target=f"{NETWORK}/{row.part}"))
+    (ended,) = one.run_to(message_of("FaultEnded", kind=kind, target=f"{NETWORK}/{row.part}"))
     assert ended.body.how == "repaired"  # type: ignore[attr-defined]  # of that type
     one.settle()
     assert_in_order(one.since[one.since.index(ended) - 2 :], (row.again,))

@@ -19,7 +19,7 @@ from ops.cli.explain import events
 from ops.cli.main import main, root
 from ops.client import http_client
 from shared.basics.errors import OperationFailed
-from tests.support.command_words import Typist, files
+from tests.support.command_words import ArgumentGenerator, files
 from tests.support.commands import leaf, leaves
 from tests.support.corpus import Corpus, is_written
 from tests.support.fake_twin import FakeTwin, answering
@@ -145,7 +145,7 @@ def test_any_line_ends_with_a_documented_exit_code(place: Place, path: list[str]
     command, name = leaf(root, path), " ".join(path)
     seen = set()
     for number in [*range(EXAMPLES), *explored(EXAMPLES, name)]:
-        words = [*path, *Typist(command, place.paths, f"{name} {number}").words()]
+        words = [*path, *ArgumentGenerator(command, place.paths, f"{name} {number}").words()]
         try:
             kind = ends_in_good_order(place, words)
         except AssertionError:

@@ -77,7 +77,7 @@ def check_log_is_the_labs(seed: int) -> None:
             swarm.step(faults=True)
             if chance.random() < 0.05:
                 fabric = PODS[chance.randrange(len(PODS))]
-                asked[fabric].add(swarm.ask(fabric, some_request(chance, fabric)))
+                asked[fabric].add(swarm.request(fabric, some_request(chance, fabric)))
     swarm.run_out()
     for fabric, numbers in asked.items():
         messages = swarm.messages(fabric)
@@ -107,7 +107,7 @@ def test_without_rollback_no_request_is_lost() -> None:
         for _ in range(16):  # less than a hundred in all, for a name may have so many waiting
             swarm.step(faults=True)
             swarm.pictures.clear()
-            requests.append(swarm.ask("pod-1", some_request(chance, "pod-1")))
+            requests.append(swarm.request("pod-1", some_request(chance, "pod-1")))
     swarm.run_out()
     taken = [m.seq for m in swarm.messages("pod-1") if m.body.writer == "operator"]
     assert taken == requests

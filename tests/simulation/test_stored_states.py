@@ -29,7 +29,7 @@ from tests.support.pods import (
     SUPERPOD,
     empty_site,
     first_message,
-    has,
+    fleet_of,
     next_tick,
     pod_lab,
     request_to,
@@ -173,7 +173,7 @@ def test_a_lab_with_stored_and_loaded_states_writes_the_same_log(hours: int) -> 
         until_us = min(from_us + step_us, END_US)
         again.run(until_us, [ask for ask in REQUESTS if from_us < ask.at_us <= until_us])
         stored = [restore_instance(i.service, POD, encode_instance(i)) for i in again.site.instances]
-        again.site = Site(POD, has(SUPERPOD), stored)
+        again.site = Site(POD, fleet_of(SUPERPOD), stored)
     first = next((n for n, pair in enumerate(zip(*lines.values(), strict=False)) if pair[0] != pair[1]), None)
     assert first is None, (lines["whole"][first], lines["again"][first])
     assert again.log_sha256 == whole.log_sha256

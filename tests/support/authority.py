@@ -1,4 +1,4 @@
-"""Certificates of our own making, for servers of this machine."""
+"""A certificate authority for tests, whose certificates are for servers on this machine."""
 
 import ssl
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class Authority:
-    """A certificate authority of our own, and one certificate for this machine."""
+    """A test certificate authority and one certificate for 127.0.0.1 and localhost."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -23,8 +23,8 @@ class Authority:
         self.both.write_text(self.key.read_text() + self.cert.read_text())
         self.key.chmod(0o600)
 
-    def serving(self) -> ssl.SSLContext:
-        """What a server of this machine serves with."""
+    def server_context(self) -> ssl.SSLContext:
+        """Return the TLS context of a server on this machine."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(self.cert, self.key)
         return context

@@ -5,6 +5,7 @@ from shared.runtimes.live.kafka.brokers import Brokers
 
 
 def broker_version(brokers: Brokers) -> tuple[int, ...]:
-    """The version of the answering broker, from its protocol; OperationFailed if it is too old."""
+    """Return the version of the broker that answers, from its protocol. Raises OperationFailed if it is too
+    old."""
     with topic_admin._admin(brokers) as admin:
         return topic_admin._version(admin)

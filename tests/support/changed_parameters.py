@@ -1,4 +1,4 @@
-"""Parameters that somebody changes while a fabric lives, drawn from a seed; some to what may not be."""
+"""Random parameter changes for a running fabric, drawn from a seed; some values are not allowed."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ OF_NETWORKS: dict[str, tuple[ParameterValue, ...]] = {
     "repairs.rack_repair_h": (0.1, 2.0),
     "workload.offered_load": (0.5,),
 }
-"""Parameter → what it is set to, of which some may not be."""
+"""Parameter → values to draw from, some of which are not allowed."""
 
 
 def set_to(values: Mapping[str, ParameterValue]) -> SetParameters:
@@ -59,7 +59,7 @@ def set_to(values: Mapping[str, ParameterValue]) -> SetParameters:
 
 
 def drawn_change(draw: random.Random, of: Mapping[str, Sequence[ParameterValue]]) -> SetParameters:
-    """One to three of them at once."""
+    """Return a change of one to three parameters at once."""
     names = draw.sample(sorted(of), draw.choice([1, 1, 2, 3]))
     return set_to({name: draw.choice(of[name]) for name in names})
 
@@ -67,6 +67,6 @@ def drawn_change(draw: random.Random, of: Mapping[str, Sequence[ParameterValue]]
 def drawn_changes(
     draw: random.Random, of: Mapping[str, Sequence[ParameterValue]], until_us: int, counts: Sequence[int]
 ) -> list[tuple[int, SetParameters]]:
-    """(when, what is set), in order of time; one of the counts is how often."""
-    found = [(draw.randrange(1, until_us), drawn_change(draw, of)) for _ in range(draw.choice(counts))]
-    return sorted(found, key=lambda change: change[0])
+    """Return pairs of time and change, in order of time. Their number is drawn from `counts`."""
+    changes = [(draw.randrange(1, until_us), drawn_change(draw, of)) for _ in range(draw.choice(counts))]
+    return sorted(changes, key=lambda change: change[0])

@@ -1,4 +1,4 @@
-"""Other processes: whether they run, and killing those that may have ended already."""
+"""Processes on this machine: whether they run, what they started, and how to kill them."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ END_S_MAX = 10.0
 
 
 def runs(pid: int) -> bool:
-    """Whether a process runs; one that ended but was not yet waited for does not."""
+    """Whether a process runs. A zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -20,27 +20,27 @@ def runs(pid: int) -> bool:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether it ends within a few seconds."""
+    """Whether the process exits within a few seconds."""
     return poll_until(lambda: not runs(pid), END_S_MAX)
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
-    found = []
+    """Return the child processes of a process."""
+    pids = []
     for task in Path(f"/proc/{pid}/task").glob("*"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            found += [int(child) for child in (task / "children").read_text().split()]
-    return found
+            pids += [int(child) for child in (task / "children").read_text().split()]
+    return pids
 
 
 def kill(pid: int) -> None:
-    """Kill a process, unless it has ended."""
+    """Kill a process if it still runs."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
 def kill_group(process: "subprocess.Popen[bytes] | subprocess.Popen[str]") -> None:
-    """Kill a process of a session of its own with all that it started, unless they have ended."""
+    """Kill a process that leads its own session, with its descendants, if they still run."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

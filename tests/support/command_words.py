@@ -1,4 +1,4 @@
-"""Words that somebody might type behind a command: some that fit, more that do not."""
+"""Random words for a command line: some are valid arguments, most are not."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -22,12 +22,12 @@ HOSTILE = (
     *("seed=", "seed=nan", "seed=[[[[", "pod.cubes=1e99", "\x1b=1", "host:@", "ocs:pod-0/ocs-1@-1s"),
     *("redis://", "redis://:x@127.0.0.1:1/0", "unix:///nowhere", "http://127.0.0.1:1", "127.0.0.1:99999"),
 )
-"""None of them is a path out of the working folder: a command may write where it is told to."""
+"""None is a path outside the working folder, because a command may write to the path it gets."""
 SPECIAL = ("/dev/null", "/dev/zero", "/dev/full")
 
 
 def files(folder: Path) -> tuple[str, ...]:
-    """Paths of every kind, below a folder that is made for them."""
+    """Create a folder with files of every kind; return their paths and some that do not exist."""
     folder.mkdir()
     made = {
         "empty": b"",
@@ -48,18 +48,18 @@ def files(folder: Path) -> tuple[str, ...]:
     (folder / "sub").mkdir()
     (folder / "dangling").symlink_to("nowhere")
     (folder / "loop").symlink_to("loop")
-    there = [str(path) for path in sorted(folder.iterdir())]
-    return (*there, f"{folder}/no/such", f"{folder}/text/below", *SPECIAL)
+    paths = [str(path) for path in sorted(folder.iterdir())]
+    return (*paths, f"{folder}/no/such", f"{folder}/text/below", *SPECIAL)
 
 
 def choices(kind: click.ParamType) -> Sequence[str]:
-    """What a parameter itself names as allowed."""
+    """Return the words that a parameter allows."""
     allowed = getattr(kind, "choices", ()) or getattr(kind, "words", ())
     return [str(word) for word in allowed]
 
 
-class Typist:
-    """Types words behind one command, the same ones for the same seed."""
+class ArgumentGenerator:
+    """Draws arguments for one command; the same seed gives the same arguments."""
 
     def __init__(self, command: click.Command, paths: Sequence[str], seed: str) -> None:
         self._command = command
@@ -67,13 +67,13 @@ class Typist:
         self._draw = random.Random(seed)
 
     def words(self) -> list[str]:
-        """A whole line behind the command, of words as a process may get them."""
-        found = [word for param in self._command.params for word in self._of(param)]
+        """Return all arguments of one call."""
+        words = [word for param in self._command.params for word in self._words_of(param)]
         if self._draw.random() < 0.15:
-            found.insert(self._draw.randint(0, len(found)), self._draw.choice(HOSTILE))
-        return found
+            words.insert(self._draw.randint(0, len(words)), self._draw.choice(HOSTILE))
+        return words
 
-    def _of(self, param: click.Parameter) -> Iterator[str]:
+    def _words_of(self, param: click.Parameter) -> Iterator[str]:
         if isinstance(param, click.Argument):
             if self._draw.random() < 0.95:
                 yield self._word(param)

@@ -1,4 +1,4 @@
-"""The commands of the command line, found in it."""
+"""Lists the commands and groups of the command line."""
 
 import click
 
@@ -6,22 +6,22 @@ from ops.cli.common.command_groups import CommandGroup
 
 
 def leaves(group: click.Group, *path: str) -> list[list[str]]:
-    """The words of every command that is not a group."""
+    """Return the path of every command that is not a group."""
     context = click.Context(group)
-    found = []
+    paths = []
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
-            assert isinstance(command, CommandGroup)  # which knows the nearest word
-            found += leaves(command, *path, name)
+            assert isinstance(command, CommandGroup)  # a CommandGroup suggests the nearest word
+            paths += leaves(command, *path, name)
         else:
-            found.append([*path, name])
-    return found
+            paths.append([*path, name])
+    return paths
 
 
 def leaf(group: click.Group, path: list[str]) -> click.Command:
-    """The command of these words."""
+    """Return the command at this path."""
     command: click.Command | None = group
     for word in path:
         assert isinstance(command, click.Group)
@@ -31,11 +31,11 @@ def leaf(group: click.Group, path: list[str]) -> click.Command:
 
 
 def groups(group: click.Group, *path: str) -> list[list[str]]:
-    """The words of every group, the root first."""
+    """Return the path of every group, the root first."""
     context = click.Context(group)
-    found = [[*path]]
+    paths = [[*path]]
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if isinstance(command, click.Group):
-            found += groups(command, *path, name)
-    return found
+            paths += groups(command, *path, name)
+    return paths

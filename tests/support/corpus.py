@@ -1,6 +1,6 @@
-"""Saved cases of a fuzzer: the gate runs them all, and `make test-all` adds those that fail.
+"""Saved cases of the fuzzers. The gate runs all of them, and `make test-all` adds the cases that fail.
 
-With CORPUS=write a fuzzer also adds the first case of every kind that it has not seen.
+With CORPUS=write, a fuzzer also adds the first case of every kind that it has not seen.
 """
 
 import json
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "corpus"
 
 
 class Corpus:
-    """A file of cases, one JSON value a line."""
+    """A file of cases, one JSON value per line."""
 
     def __init__(self, name: str) -> None:
         self.path = FOLDER / f"{name}.jsonl"
@@ -25,7 +25,7 @@ class Corpus:
         return [json.loads(line) for line in self.path.read_text().splitlines()]
 
     def keep(self, case: Any) -> None:
-        """Add a case, unless it is there. Commit the file with the fix."""
+        """Add a case if it is new. Commit the file with the fix."""
         if case not in self.cases:
             self.cases.append(case)
             with self.path.open("a") as file:
@@ -33,5 +33,5 @@ class Corpus:
 
 
 def is_written() -> bool:
-    """Whether fuzzers are to add new kinds of cases."""
+    """Whether fuzzers add new kinds of cases."""
     return os.environ.get("CORPUS") == "write"

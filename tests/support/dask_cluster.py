@@ -1,4 +1,5 @@
-"""A real Dask cluster on this machine: a scheduler and workers, a process each, on loopback ports."""
+"""A real Dask cluster on this machine: one process for the scheduler and one per worker, on loopback
+ports."""
 
 import json
 import os
@@ -16,7 +17,7 @@ WORKER = "from distributed.cli.dask_worker import main; main()"
 
 
 class DaskCluster:
-    """A scheduler that listens at `address`, and whatever workers are begun."""
+    """A scheduler that listens at `address`, and the workers that tests start."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self._folder = folder
@@ -30,7 +31,7 @@ class DaskCluster:
         self.address: str = json.loads(self._file.read_text())["address"]
 
     def _is_written(self) -> bool:
-        """All of it: it is there before its content is."""
+        """Whether the scheduler file is complete. It exists before it has content."""
         try:
             json.loads(self._file.read_text())
         except (FileNotFoundError, ValueError):
@@ -38,7 +39,7 @@ class DaskCluster:
         return True
 
     def worker(self, first: str = "") -> subprocess.Popen[bytes]:
-        """Begin one, after it has run some Python."""
+        """Start a worker, which first runs the Python code `first`."""
         own = ("--nthreads", "1", "--no-nanny", "--local-directory", str(self._folder))
         return self._start(f"{first}\n{WORKER}", self.address, *own)
 
@@ -63,7 +64,7 @@ class DaskCluster:
 
 @contextmanager
 def dask_cluster(folder: Path, *, workers: int, **environment: str) -> Iterator[DaskCluster]:
-    """One with so many workers, gone in the end; `environment` is that of its processes."""
+    """Run a cluster of N workers in these environment variables, and stop it at the end."""
     folder.mkdir()
     cluster = DaskCluster(folder, **environment)
     try:

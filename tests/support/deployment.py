@@ -1,4 +1,4 @@
-"""What docker-compose.yml and the Procfile say, as plain values."""
+"""The contents of docker-compose.yml and the Procfile, as plain values."""
 
 import re
 import shlex
@@ -15,24 +15,26 @@ VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 
 
 def compose() -> Compose:
-    """The Compose file, with YAML's anchors resolved and the variables as written."""
-    found: Compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    return found
+    """Return the Compose file. YAML anchors are resolved; variables stay as written."""
+    file: Compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return file
 
 
 def services() -> dict[str, Compose]:
-    found: dict[str, Compose] = compose()["services"]
-    return found
+    services_: dict[str, Compose] = compose()["services"]
+    return services_
 
 
-def ours() -> dict[str, Compose]:
-    """The containers that run our image."""
-    return {name: each for name, each in services().items() if each["image"] == "lightwave-twin"}
+def own_containers() -> dict[str, Compose]:
+    """Return the containers that run the twin's image."""
+    return {
+        name: container for name, container in services().items() if container["image"] == "lightwave-twin"
+    }
 
 
 def filled(text: str) -> str:
-    """With each variable's default in its place; one that must be given is `given`."""
-    return VARIABLE.sub(lambda found: found[3] if found[2] == "-" else "given", text)
+    """Replace each variable by its default, or by `given` if it is required."""
+    return VARIABLE.sub(lambda match: match[3] if match[2] == "-" else "given", text)
 
 
 def procfile() -> dict[str, str]:
@@ -41,18 +43,20 @@ def procfile() -> dict[str, str]:
 
 
 def commands_of(line: str) -> list[list[str]]:
-    """Every `lightwave …` of a line of the Procfile, also the one that another command is given to keep."""
-    found = []
+    """Return every `lightwave …` command of a Procfile line, including one that another command keeps
+    running."""
+    commands = []
     for part in filled(line).split("&&"):
         words = [word for word in shlex.split(part) if word != "exec"]
         while words:
-            found.append(words)
+            commands.append(words)
             words = words[words.index("--") + 1 :] if "--" in words else []
-    return found
+    return commands
 
 
 def parse(words: list[str]) -> str:
-    """The command that these words are, such as `live worker`, with its usage checked and nothing run."""
+    """Return the path of the command that these words call, such as `live worker`. Its usage is checked; it
+    does not run."""
     name, *args = words
     assert name == "lightwave"
     command: click.Command = root
@@ -62,7 +66,7 @@ def parse(words: list[str]) -> str:
         if not isinstance(command, click.Group):
             return context.command_path.removeprefix("lightwave ")
         rest = [*context._protected_args, *context.args]
-        found, next_command, args = command.resolve_command(context, rest)
-        assert found is not None
+        name_found, next_command, args = command.resolve_command(context, rest)
+        assert name_found is not None
         assert next_command is not None
-        name, command = found, next_command
+        name, command = name_found, next_command

@@ -1,16 +1,17 @@
-"""A process that may open nothing more."""
+"""Exhausts the file descriptors of this process."""
 
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 STANDARD = 3
-"""Descriptors that every process has: whatever of the others is closed meanwhile, none is free below that."""
+"""Descriptors 0 to 2, which every process has. No number below this one comes free when other descriptors
+close."""
 
 
 @contextmanager
 def no_descriptor_left() -> Iterator[int]:
-    """Whatever this process would open fails with EMFILE meanwhile; the limit that it says."""
+    """Make every `open` in this process fail with EMFILE. Yields the limit that the error states."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (STANDARD, hard))
     try:

@@ -1,4 +1,4 @@
-"""Something that answers on a port of its own as the test wants it to: a twin in good and bad moments."""
+"""An HTTP server that stands in for a twin and gives the answers that a test chooses."""
 
 import json
 import os
@@ -17,16 +17,16 @@ from tests.support.forked import run_forked
 Answer = tuple[int, str, bytes]
 """(HTTP status, content type, body)."""
 DROP: Answer = (0, "", b"")
-"""Close the connection without a word."""
+"""Close the connection without an answer."""
 
 
 def as_json(content: object, status: int = 200) -> Answer:
     return status, "application/json", json.dumps(content).encode()
 
 
-def as_condition(*values: str, holds: bool = False, reasons: tuple[str, ...] = ()) -> Answer:
-    """A report of `/v1/conditions`; with reasons it can no longer become true. If it holds, it is for its
-    last term."""
+def condition_report(*values: str, holds: bool = False, reasons: tuple[str, ...] = ()) -> Answer:
+    """Return an answer of `/v1/conditions`. If `holds`, its last term is true; with reasons it can no longer
+    become true."""
     last = len(values) - 1
     terms = [
         {"text": f"term {n}", "value": value, "holds": holds and n == last} for n, value in enumerate(values)
@@ -35,13 +35,13 @@ def as_condition(*values: str, holds: bool = False, reasons: tuple[str, ...] = (
     return as_json(report | {"terms": terms})
 
 
-CLOCK_STANDS = as_json({"now_us": 0, "paused": True, "until_us": None})
+CLOCK_PAUSED = as_json({"now_us": 0, "paused": True, "until_us": None})
 CLOCK_RUNS = as_json({"now_us": 0, "paused": False, "until_us": None})
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One request as it arrived."""
+class ReceivedRequest:
+    """One request as the server received it."""
 
     method: str
     path: str
@@ -52,22 +52,22 @@ class Asked:
 
 @dataclass
 class FakeTwin:
-    """Answers each path from its list: the first answer first, the last one ever after."""
+    """Answers each path from its list in order, and repeats the last answer."""
 
     answers: dict[str, list[Answer]] = field(default_factory=dict)
-    otherwise: Answer = field(default_factory=lambda: as_json({"error": "no such thing"}, 404))
-    asked: list[Asked] = field(default_factory=list)
+    default: Answer = field(default_factory=lambda: as_json({"error": "no such path"}, 404))
+    requests: list[ReceivedRequest] = field(default_factory=list)
     url: str = ""
     links: dict[str, list[str]] = field(default_factory=dict)
-    """Path → the headers `Link` of its answers."""
+    """Path → the `Link` headers of its answers, in order."""
     headers: dict[str, str] = field(default_factory=dict)
-    """Of every answer."""
+    """Headers of every answer."""
 
-    def answer(self, request: Asked) -> Answer:
-        self.asked.append(request)
+    def answer(self, request: ReceivedRequest) -> Answer:
+        self.requests.append(request)
         waiting = self.answers.get(request.path)
         if waiting is None:
-            return self.otherwise
+            return self.default
         return waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
 
@@ -80,7 +80,7 @@ def _handler(twin: FakeTwin) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, kind, text = twin.answer(
-                Asked(self.command, unquote(parts.path), parts.query, headers, body)
+                ReceivedRequest(self.command, unquote(parts.path), parts.query, headers, body)
             )
             self.close_connection = True
             if status == 0:
@@ -101,7 +101,7 @@ def _handler(twin: FakeTwin) -> type[BaseHTTPRequestHandler]:
         do_GET = do_POST = do_PUT = do_DELETE = _any  # noqa: N815 -- names that http.server looks for
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing on stderr."""
+            """Suppress the log on stderr."""
 
     return Handler
 
@@ -110,7 +110,7 @@ def _handler(twin: FakeTwin) -> type[BaseHTTPRequestHandler]:
 def answering(
     answers: dict[str, list[Answer]] | None = None, tls: ssl.SSLContext | None = None, **options: Any
 ) -> Iterator[FakeTwin]:
-    """A fake twin that answers for as long as the block lasts, over TLS if it is given what for."""
+    """Run a fake twin for the duration of the block; over TLS if a context is given."""
     twin = FakeTwin(answers or {}, **options)
     with ThreadingHTTPServer(("127.0.0.1", 0), _handler(twin)) as server:
         twin.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_address[1]}"
@@ -126,16 +126,16 @@ def answering(
 
 
 def environment(url: str, **more: str) -> dict[str, str]:
-    """That of a command which shall talk to this URL."""
+    """Return the environment of a command that calls this URL."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
     return kept | {"LIGHTWAVE_URL": url} | more
 
 
 def lightwave(*words: str, url: str = "http://127.0.0.1:9", **more: str) -> subprocess.CompletedProcess[str]:
-    """One command in a process of its own; without a URL no twin is to be had."""
+    """Run one command in a forked process. Without a URL, it reaches no twin."""
     return run_forked(words, environment(url, **more))
 
 
-def told(twin: FakeTwin, path: str) -> Any:
-    """What it answers first to a path behind /v1/."""
+def first_answer(twin: FakeTwin, path: str) -> Any:
+    """Return the content of the first answer to a path below /v1/."""
     return json.loads(twin.answers[f"/v1/{path}"][0][2])

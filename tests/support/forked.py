@@ -1,5 +1,8 @@
-"""Commands in processes that are forked from one which has imported the command line: to start Python and to
-import takes longer than most commands do. That they also work as people start them, tests/e2e shows."""
+"""Runs commands in processes that are forked from one which has imported the command line.
+
+Starting Python and importing take longer than most commands. tests/e2e also runs commands the way users start
+them.
+"""
 
 import multiprocessing
 import os
@@ -19,9 +22,9 @@ _SERVER.set_forkserver_preload([__name__, "tests.support.preloaded"])
 def run_forked(
     words: Sequence[str], env: Mapping[str, str], *, merged: bool = False
 ) -> CompletedProcess[str]:
-    """What `python -m ops.cli` does with these words in this environment and with nothing on its stdin.
+    """Run `python -m ops.cli` with these words and environment and an empty stdin.
 
-    `merged`: what it says on stderr stands in its stdout, where it said it.
+    `merged`: its stderr goes to its stdout, in order of output.
     """
     with TemporaryDirectory() as folder:
         out = Path(folder, "out")

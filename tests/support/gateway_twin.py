@@ -1,4 +1,4 @@
-"""A whole twin in this process on a memory store, its clock moved by the test, and a gateway's client."""
+"""A whole twin in this process, on a memory store. The test moves its clock and calls its gateway."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ from tests.support.single_token import single_token
 
 CATCH_UP_S_MAX = 180.0
 QUIET = ["workload.enabled=false", "failures.enabled=false"]
-"""Nothing happens unless somebody asks."""
+"""Nothing happens without a request."""
 
 
 NETWORK = DcnConfig(
@@ -63,40 +63,42 @@ NETWORK = DcnConfig(
     ),
     failures=NetworkFailuresConfig(enabled=False),
 )
-"""Six blocks on eight OCSes, in which nothing breaks by itself."""
+"""Six blocks on eight OCSes, without failures."""
 
 
 def pod_and_network() -> SitePlan:
-    """A small pod in which nothing happens by itself, and a small network."""
+    """Return the plan of a site with a small pod without load and failures, and a small network."""
     (plan,) = single_fabric_sites(1, pairs=["pod.cubes=4", *QUIET], seed=3)
     return SitePlan(site="campus", fabrics={"dcn-0": NETWORK, **plan.fabrics})
 
 
 def as_logged(message: dict[str, Any]) -> dict[str, Any]:
-    """A message of an answer as it stands on the log: without what the gateway adds for people."""
+    """Return the message of an answer as it is on the log, without the fields that the gateway adds for
+    people."""
     return {field: value for field, value in message.items() if field not in ("about", "text")}
 
 
 class Client:
-    """Asks an application without a server in between. What the gateway does not foresee is its answer 500,
-    as it is for its users."""
+    """Calls an application without a server in between. An unexpected exception becomes the answer 500, as
+    for users."""
 
     def __init__(self, app: FastAPI) -> None:
         self.app = app
 
     def request(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """The answer; `json` is a body of any kind, even one that only JSON's escapes can carry."""
+        """Send a request and return the answer. `json` is a body of any kind, even one that only JSON escapes
+        can express."""
         body = request.pop("json", None)
         if body is not None:
             request["content"] = json.dumps(body)
             request["headers"] = {"Content-Type": "application/json"} | request.get("headers", {})
 
-        async def ask() -> httpx.Response:
+        async def send() -> httpx.Response:
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 return await client.request(method, path, **request)
 
-        return asyncio.run(ask())
+        return asyncio.run(send())
 
     def get(self, path: str, **request: Any) -> httpx.Response:
         return self.request("GET", path, **request)
@@ -106,19 +108,22 @@ class Client:
 
 
 class WakingMemory(WakeOnPut, MemoryStore):
-    """Wakes the loop when somebody asks for something."""
+    """A memory store that wakes the loop when a request arrives."""
 
 
 def get(client: Client, path: str) -> Any:
-    """What a path behind /v1/ answers that it is to answer."""
+    """Return the JSON answer of a path below /v1/; its status must be 200."""
     answer = client.get(f"/v1/{path}")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 class DrivenTwin:
-    """Some sites behind one loop: pods by themselves, or those of `plans`. A simulated second is a second of
-    a wall clock that stands still until `advance` moves it; requests are taken as they come."""
+    """Several sites behind one loop: one pod each, or those of `plans`.
+
+    A simulated second is a second of a wall clock that moves only by `advance`. Requests are processed when
+    they arrive.
+    """
 
     def __init__(
         self,
@@ -135,7 +140,9 @@ class DrivenTwin:
         self.logs.index(SiteSubjects)
         self.operations = MemoryOperations()
         self.clock = EmbeddedClock(speed=1.0, operations=self.operations, wall_s=lambda: self._wall_s)
-        telemetry = TelemetryFolder(folder / "telemetry", share_max=math.inf)  # every frame, however slow
+        telemetry = TelemetryFolder(
+            folder / "telemetry", share_max=math.inf
+        )  # keep every frame, even if writing is slow
         sites = plans or single_fabric_sites(pods, pairs=pairs, seed=3)
         self._configs: dict[str, FabricConfig] = {}
         self.dead_letters = DeadLetterFile(folder / "dead-letters.jsonl")
@@ -180,19 +187,19 @@ class DrivenTwin:
         return place is not None and self.twin.sites[place.partition].is_quiet()
 
     def _config(self, fabric: str) -> FabricConfig:
-        """As the log has it."""
+        """Return a fabric's configuration from the log."""
         if fabric not in self._configs:
             site = self.store.fabrics()[fabric].site  # KeyError for an unknown fabric
             self._configs[fabric] = commissioned_with(self.logs, site, fabric)
         return self._configs[fabric]
 
     def history(self, site: str) -> SiteHistory:
-        """The past of a site, by the snapshots that a test has it take."""
+        """Return the history of a site, from the snapshots that tests take."""
         snapshots = SnapshotFolder(self.snapshots / site, site, software_version())
         return SiteHistory(self.logs.open(site), snapshots, services_of)
 
     def runner(self, number: int, site: str) -> SiteRunner:
-        """Who would run this site on this twin's store and log."""
+        """Return a runner for this site on this twin's store and log."""
         return SiteRunner(
             site,
             number,
@@ -205,35 +212,35 @@ class DrivenTwin:
         )
 
     def advance(self, hours: float) -> None:
-        """Let simulated time go on, and wait until all of it has happened and every request is taken."""
+        """Advance simulated time; return once all Ticks are done and every request is processed."""
         self._wall_s += 3_600 * hours
         self.twin.wake(0)
         until_s = time.monotonic() + CATCH_UP_S_MAX
-        while self.clock.show().lag_us or self._is_due() or self._is_asked():
+        while self.clock.show().lag_us or self._is_due() or self._has_requests():
             if not self._loop.is_alive() or time.monotonic() > until_s:
                 raise AssertionError("the loop does not catch up")
             time.sleep(0.005)
 
     def _is_due(self) -> bool:
-        """Whether a Tick of this very moment is still to come: the clock does not lag behind for it."""
+        """Whether a Tick of the current time is pending. The clock does not lag behind because of it."""
         now_us = self.clock.show().now_us
         dues = [site.due_us() for site in self.twin.sites]
         return any(due_us is not None and due_us <= now_us for due_us in dues)
 
-    def _is_asked(self) -> bool:
-        """Whether a request waits still: the loop takes it at its next step, not at this moment."""
+    def _has_requests(self) -> bool:
+        """Whether a request is pending. The loop takes it at its next step, not immediately."""
         return any(self.store.waiting(partition, 1) for partition in range(len(self.twin.sites)))
 
     def close(self) -> None:
-        """End the loop and the log files."""
+        """Stop the loop and close the log files."""
         self.forecasts.close()
         self.twin.stop()
         self._loop.join()
         self.logs.close()
 
     def client(self, token: str | None = None, **ports: Any) -> Client:
-        """A client of a gateway over this twin: of its only one, or of a new one with a token or with some of
-        its ports replaced."""
+        """Return a client of this twin's gateway: the shared one, or of a new one with a token or with
+        replaced ports."""
         if token is None and not ports:
             return self._client
         return Client(create_app(replace(self.ports, **ports), tokens=single_token(token)))
@@ -243,7 +250,8 @@ class DrivenTwin:
         return Client(create_app(self.ports, tokens=Tokens()))
 
     def audited(self, site: str) -> SiteAuditReport:
-        """What `lightwave audit` says of a site, of this moment, at which nothing may be under way."""
+        """Return the report of `lightwave audit` for a site at the current time. No message may be
+        pending."""
         places = {fabric: place for fabric, place in self.store.fabrics().items() if place.site == site}
         partition = next(iter(places.values())).partition
         snapshot = self.store.snapshot(partition, readers_of(places))
@@ -254,6 +262,6 @@ class DrivenTwin:
         return audit.report(number + 1, number + 1)
 
     def messages(self, site: str = "pod-0") -> list[dict[str, Any]]:
-        """A site's log as it stands in the file."""
+        """Return a site's log as it is in the file."""
         path = self.logs.folder / f"{site}.jsonl"
         return [orjson.loads(line) for line in path.read_bytes().splitlines()]

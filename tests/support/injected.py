@@ -1,4 +1,4 @@
-"""Injected faults for tests."""
+"""Injected faults, for tests."""
 
 from collections.abc import Sequence
 
@@ -8,5 +8,5 @@ from shared.engine.site_driver import LabRequest
 
 
 def injected(texts: Sequence[str], sites: Sequence[SitePlan], days: float) -> tuple[LabRequest, ...]:
-    """The requests of `--inject` options in a run of some days."""
+    """Return the requests of `--inject` options in a run of `days` days."""
     return timed_requests(RunInputs(inject=tuple(texts)), sites, days)[0]

@@ -1,4 +1,4 @@
-"""Two pods that meet over a small network in which nothing happens by itself, with a job over both."""
+"""Two pods that are joined by a small network without load and failures, with one job over both."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def joined_site() -> SitePlan:
 
 
 def joined_twin(folder: Path) -> DrivenTwin:
-    """A living one, in which the job runs and has been told what the network gives it."""
+    """Return a running twin whose job runs and knows its bandwidth in the network."""
     twin = DrivenTwin(folder, [], plans=[joined_site()])
     twin.advance(1)
     request = {"fabric": PODS[0], "shape": "4x8x16", "pods": ",".join(PODS)}

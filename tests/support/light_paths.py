@@ -1,4 +1,5 @@
-"""An oracle for light paths: by hand from the commands in the log, with no help from the code it judges."""
+"""An oracle for light paths: it derives them from the commands on the log and shares no code with the
+twin."""
 
 from typing import Any
 
@@ -7,10 +8,10 @@ Circuits = dict[tuple[int, int], int]
 
 
 def circuits(messages: list[Message]) -> Circuits:
-    """(OCS, North port) → South port of every circuit that light passes once all mirrors have settled.
+    """Return (OCS, North port) → South port of every circuit that passes light once all mirrors have settled.
 
-    A join (d, a, b) is N[2a] → S[2b+1] and N[2b+1] → S[2a] on the OCSes 16·d … 16·d+15; an OCS that is down
-    passes nothing.
+    A join (d, a, b) is N[2a] → S[2b+1] and N[2b+1] → S[2a] on the OCSes 16·d … 16·d+15. An OCS that is down
+    passes no light.
     """
     wanted: Circuits = {}
     down: set[int] = set()
@@ -30,7 +31,7 @@ def circuits(messages: list[Message]) -> Circuits:
 
 
 def light_path(made: Circuits, end: str) -> Message:
-    """Where the light of a link end goes: its far end, and the ports of both strands."""
+    """Return the path of a link end's light: its far end, and the ports of both strands."""
     fabric, cube, face, index = end.split("/")
     number, dimension = int(cube.removeprefix("cube-")), "xyz".index(face[1])
     ocs, is_plus = 16 * dimension + int(index), face[0] == "+"
@@ -39,8 +40,8 @@ def light_path(made: Circuits, end: str) -> Message:
     others = set()
     for strand in (0, 1):
         at_north = is_plus == (strand == 0)
-        found = [(n, s) for (at, n), s in made.items() if at == ocs and port == (n if at_north else s)]
-        north, south = found[0] if found else (port, None) if at_north else (None, port)
+        matches = [(n, s) for (at, n), s in made.items() if at == ocs and port == (n if at_north else s)]
+        north, south = matches[0] if matches else (port, None) if at_north else (None, port)
         strands.append({"strand": strand, "ocs": f"{fabric}/ocs-{ocs}", "north": north, "south": south})
         others.add(south if at_north else north)
     other = others.pop()

@@ -1,4 +1,4 @@
-"""A real Kafka and a real Redis for tests, each started once; a conftest.py imports the fixtures by name."""
+"""Fixtures: a real Kafka and a real Redis, each started once. A conftest.py imports them by name."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ __all__ = ["kafka", "live_redis"]
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
-    """One broker for the whole session: use topics of your own, and start it again if you kill it."""
+    """Return the session's broker. Use your own topics, and start it again if you kill it."""
     server = LocalKafka(tmp_path_factory.mktemp("kafka"), "127.0.0.1", free_port())
     try:
         server.start()
@@ -23,7 +23,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
 
 @pytest.fixture(scope="session")
 def live_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRedis]:
-    """One Redis for the whole session: empty it before use, and start it again if you kill it."""
+    """Return the session's Redis. Empty it before use, and start it again if you kill it."""
     server = LocalRedis(tmp_path_factory.mktemp("redis"), "127.0.0.1", free_port())
     try:
         server.start()

@@ -1,5 +1,7 @@
-"""The live runtime in one process, driven by a seed: folds, sequencers, a log and a store that fail at any
-moment. No wall clock, no Kafka, no Redis: the order of what happens is the seed's.
+"""The live runtime in one process, driven by a seed: folds and sequencers, with a log and a store that fail
+at random.
+
+It uses no wall clock, no Kafka and no Redis. The seed determines the order of events.
 """
 
 import asyncio
@@ -30,11 +32,11 @@ from tests.support.pods import commissioned, first_message
 PARTITIONS = 2
 TWIN = "7" * 32
 Sites = Mapping[str, Mapping[str, FabricConfig]]
-"""Site → its fabrics, each with its configuration."""
+"""Site → fabric → configuration."""
 
 
 class FakeLog:
-    """Kafka as the sequencer sees it; an append may raise, whether it stands on the log or not."""
+    """The log as the sequencer sees it. An append may raise, whether or not it has written its records."""
 
     def __init__(self, chance: random.Random) -> None:
         self.records: dict[int, list[Record]] = defaultdict(list)
@@ -43,11 +45,11 @@ class FakeLog:
         self._chance = chance
 
     async def append(self, partition: int, entries: Sequence[Entry]) -> list[int]:
-        most = len(entries)
+        accepted = len(entries)
         if self._chance.random() < self.fail:
-            most = self._chance.randint(0, len(entries))
-        offsets = [self.put(partition, entry) for entry in entries[:most]]
-        if most < len(entries) or self._chance.random() < self.fail:
+            accepted = self._chance.randint(0, len(entries))
+        offsets = [self.put(partition, entry) for entry in entries[:accepted]]
+        if accepted < len(entries) or self._chance.random() < self.fail:
             raise LogUnreachable("fake: no answer")
         return offsets
 
@@ -70,7 +72,7 @@ class FakeLog:
 
 
 class FlakyStore(MemoryStore):
-    """A store whose commits may raise: before they are done, or after."""
+    """A store whose commits may raise, before or after they are written."""
 
     def __init__(self, chance: random.Random) -> None:
         numbers = iter(range(1_000, 10**9))
@@ -88,7 +90,7 @@ class FlakyStore(MemoryStore):
         return done
 
     def picture(self, partition: int) -> object:
-        """All of a partition, to roll back to."""
+        """Return a copy of a partition, to roll back to."""
         return copy.deepcopy(self._partitions[partition])
 
     def roll_back(self, partition: int, picture: object) -> None:
@@ -101,7 +103,7 @@ class FlakyStore(MemoryStore):
 
 @dataclass
 class LiveSwarm:
-    """Several sites, in turn on two partitions. `fleet` says which services a kind of fabric has."""
+    """Several sites, spread over two partitions. `fleet` maps a kind of fabric to its services."""
 
     seed: int
     sites: Sites
@@ -128,7 +130,7 @@ class LiveSwarm:
                 self.log.put(partition, root_entry(site, message, TWIN, offset=offset, quiet=0))
 
     def place(self, site: str, fabric: str, config: FabricConfig) -> None:
-        """Note where a fabric lives, as whoever makes it does."""
+        """Record the site and partition of a fabric, as its creator does."""
         self.store.place(fabric, FabricPlace(self.partitions[site], site, config.kind))
 
     def services_of(self, kind: str) -> Sequence[AnyService]:
@@ -138,10 +140,10 @@ class LiveSwarm:
         by_kind = {kind: s for kind, services in self.fleet.items() for s in services if s.name == name}
         return ServedService(name, by_kind, self.services_of)
 
-    # --- what may happen ------------------------------------------------------------------------------------
+    # --- events ---------------------------------------------------------------------------------------------
 
     def step(self, *, faults: bool) -> None:
-        """One thing that happens, chosen by the seed."""
+        """Run one event that the seed chooses."""
         self.log.fail = self.store.fail = 0.05 if faults else 0.0
         partition = self.chance.randrange(PARTITIONS)
         if self.chance.random() < 0.3:
@@ -153,7 +155,7 @@ class LiveSwarm:
             self._strike(partition)
 
     def run_out(self) -> None:
-        """No more faults: go on until nothing is left to do at this time."""
+        """Run without faults until nothing more happens at the current time."""
         idle = 0
         while idle < 3:
             before = (len(self.log.records[0]), len(self.log.records[1]))
@@ -166,20 +168,20 @@ class LiveSwarm:
             idle = idle + 1 if before == (len(self.log.records[0]), len(self.log.records[1])) else 0
 
     def _guard(self, partition: int) -> None:
-        """A worker that is idle ends when it sees that the store went back."""
+        """Drop the folds of idle workers whose store has been rolled back."""
         positions = self.store.positions(partition)
         for place, fold in list(self.folds.items()):
             if place[0] == partition and (fold.position or 0) > positions.get(place[1], 0):
                 del self.folds[place]
 
-    def ask(self, fabric: str, body: Body) -> int:
-        """Put a request to a fabric into the inbox; its number."""
+    def request(self, fabric: str, body: Body) -> int:
+        """Put a request to a fabric into the inbox; return its number."""
         return self.store.put(self.store.fabrics()[fabric].partition, fabric, body).number
 
     def join(self, site: str, fabric: str, config: FabricConfig) -> int:
-        """Ask for one more fabric in a site; the request's number."""
+        """Request one more fabric in a site; return the request's number."""
         self.place(site, fabric, config)
-        return self.ask(fabric, commissioned(config, site))
+        return self.request(fabric, commissioned(config, site))
 
     def _sequence(self, partition: int, replica: int) -> None:
         sequencer = self.sequencers.get((partition, replica))
@@ -217,20 +219,20 @@ class LiveSwarm:
         elif kind == "picture":
             self.pictures[partition].append(self.store.picture(partition))
         elif self.pictures[partition]:
-            # What came after the picture is gone for good: a file cut short does not grow again.
+            # Pictures that are newer than this one are gone: a rolled-back store does not get them back.
             del self.pictures[partition][self.chance.randrange(len(self.pictures[partition])) + 1 :]
             self.store.roll_back(partition, self.pictures[partition][-1])
             for place in [p for p in self.folds if p[0] == partition]:
-                # A worker that is idle sees it by its guard; one that reads, by the fence.
+                # An idle worker notices the rollback by its guard, one that reads by the fence.
                 if self.chance.random() < 0.5:
                     del self.folds[place]
 
-    # --- what it left behind --------------------------------------------------------------------------------
+    # --- results -----------------------------------------------------------------------------------------
 
     def messages(self, site: str) -> list[Envelope]:
-        """The site's log as a reader sees it: without what is void, unreadable or repeated."""
+        """Return the site's log as a reader sees it: without void, unreadable and repeated records."""
         seen: dict[str, int] = {}
-        found = []
+        messages = []
         fabrics: set[str] = set()
         for record in self.log.records[self.partitions[site]]:
             message = open_record(record, TWIN)
@@ -240,5 +242,5 @@ class LiveSwarm:
                 fabrics.add(message.fabric)
             if message.fabric in fabrics:
                 seen[message.source] = message.seq
-                found.append(message)
-        return found
+                messages.append(message)
+        return messages

@@ -1,4 +1,4 @@
-"""A whole live twin for tests: on the session's Kafka with topics of its own, and on a Redis of its own."""
+"""A whole live twin for tests: its own topics on the session's Kafka, and its own Redis."""
 
 import contextlib
 import http.client
@@ -32,20 +32,21 @@ BUSY = ("pod.cubes=8", "failures.host_per_day=0.2")
 
 
 class LiveTwin(WholeTwin):
-    """What tests ask of a twin beside starting and stopping it."""
+    """A twin with the queries, requests and waits that tests need."""
 
     def wait_for(self, what: str, condition: Callable[[], Any], seconds: float = WAIT_S_MAX) -> Any:
-        """The first true value of the condition; it may raise while nobody answers."""
+        """Return the first true value of the condition. Connection errors while it is evaluated are
+        ignored."""
         until_s = time.monotonic() + seconds
         while time.monotonic() < until_s:
             with contextlib.suppress(LightwaveError, OSError, ValueError, http.client.HTTPException):
-                if found := condition():
-                    return found
+                if value := condition():
+                    return value
             time.sleep(0.05)
         raise AssertionError(f"not within {seconds:.0f} s: {what}; {self.words()}")
 
     def wait_advance(self, seconds: float = WAIT_S_MAX) -> float:
-        """Until the time of every fabric has advanced; in how many seconds it had."""
+        """Wait until the time of every fabric has advanced; return the seconds that this took."""
         began_s = time.monotonic()
         before = self.wait_for("Redis answers", self.ticks, seconds)
         self.wait_for(
@@ -56,14 +57,15 @@ class LiveTwin(WholeTwin):
         return time.monotonic() - began_s
 
     def stands_still(self, seconds: float) -> bool:
-        """Whether no time passes for so long, once what was on its way has arrived."""
+        """Whether simulated time stands still for `seconds`, once pending messages have arrived."""
         time.sleep(1.0)
         before = self.ticks()
         time.sleep(seconds)
         return self.ticks() == before
 
-    def ask(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """A request that is accepted; asked again under its key while the twin cannot take it."""
+    def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request until it is accepted or refused. Retry under the same key while the twin is
+        unavailable."""
         key = str(uuid.uuid4())
 
         def accepted() -> dict[str, Any] | None:
@@ -75,8 +77,8 @@ class LiveTwin(WholeTwin):
                 return None
             return answer if answer["status"] in ("accepted", "refused") else None
 
-        found: dict[str, Any] = self.wait_for(f"{path} is accepted", accepted)
-        return found
+        answer: dict[str, Any] = self.wait_for(f"{path} is accepted", accepted)
+        return answer
 
     @property
     def clock(self) -> LiveClock:
@@ -86,16 +88,17 @@ class LiveTwin(WholeTwin):
         self.clock.set_speed(speed)
 
     def status(self) -> dict[str, Any]:
-        """What `lightwave live status` shows; asked without the command, as often as a wait wants it."""
+        """Return what `lightwave live status` shows, without starting the command."""
         return live_status(LiveSettings(redis=self.redis.url))
 
-    def said(self, name: str) -> str:
-        """All that a process wrote to its log."""
+    def process_log(self, name: str) -> str:
+        """Return a process's log."""
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """With simulated time standing still, which the operations log knows, and nothing left to read."""
+        """Pause simulated time for the duration of the block. At its start, the operations log has the pause
+        and all services have read everything."""
         self.clock.pause()
         self.wait_for(
             "the pause is on the operations log",
@@ -107,23 +110,24 @@ class LiveTwin(WholeTwin):
         finally:
             self.clock.resume()
 
-    def audited(self) -> dict[str, Any]:
-        """The audit of the twin as it stands now."""
+    def audit(self) -> dict[str, Any]:
+        """Return an audit report of the twin at the current time."""
         with self.paused():
             report: dict[str, Any] = self.json("audit", "--live")
         return report
 
     def digest(self) -> str:
-        """What all states come to."""
+        """Return the digest of all states."""
         return states_digest(self.store, self.store.fabrics())
 
     def dead_letters(self) -> list[dict[str, Any]]:
-        """{origin, error, service, line} of each, oldest first; what strangers wrote there is passed over."""
+        """Return {origin, error, service, line} of each dead letter, oldest first. Records of other writers
+        are left out."""
         lines = read_log(self.kafka.brokers, self.topics.dead_letters)
         return [json.loads(line.value) for line in lines if line.value.startswith(b'{"origin":')]
 
     def write(self, partition: int, rows: list[tuple[bytes, dict[str, bytes]]]) -> list[int]:
-        """Write to the log as somebody does who has no business there; the offsets."""
+        """Write foreign records to the log; return their offsets."""
         producer = KafkaProducer(**self.kafka.brokers.arguments(), acks="all")
         try:
             sent = [
@@ -141,7 +145,7 @@ class LiveTwin(WholeTwin):
 def live_twin(
     folder: Path, kafka: LocalKafka, options: TwinOptions, kind: type[LiveTwin] = LiveTwin
 ) -> Iterator[LiveTwin]:
-    """A started twin; whatever happens, its processes are gone afterwards."""
+    """Run a twin for the duration of the block. Its processes are stopped in any case."""
     redis = LocalRedis(folder / "redis", port=free_port())
     twin = kind(folder / "twin", kafka, redis, options)
     try:

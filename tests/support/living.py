@@ -1,4 +1,4 @@
-"""A living twin as its users start it: a process of its own, on a free port, in a folder of its own."""
+"""A living twin as users start it: a separate process on a free port, with its own folder."""
 
 import http.client
 import json
@@ -21,14 +21,14 @@ from shared.runtimes.tcp_ports import free_port
 LIGHTWAVE = str(Path(sys.executable).with_name("lightwave"))
 READY_S_MAX = 60.0
 REQUESTS = {"drain", "undrain", "inject", "clear", "request", "release"}
-"""Commands that send a request and take a key for it."""
+"""Commands that send a request and accept an idempotency key."""
 TAKEN_S_MAX = 120.0
-"""How long a request may wait in a twin on a busy machine."""
+"""How long a request may wait on a busy machine."""
 
 
 def cli(*words: str, url: str | None = None, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
-    """Run a command. A request of a twin is repeated under its key until its whole outcome is on the log: a
-    busy twin may take longer for it than the command waits."""
+    """Run a command. A request is repeated under its key until its whole outcome is on the log, because a
+    busy twin may take longer than the command waits."""
     if url is None or words[0] not in REQUESTS or "--all" in words:
         return _run(words, url, timeout_s)
     if "--key" not in words:
@@ -41,7 +41,7 @@ def cli(*words: str, url: str | None = None, timeout_s: float = 60.0) -> subproc
 
 
 def _is_only_received(output: str) -> bool:
-    """Whether a command's output says that its request waits still."""
+    """Whether a command's output shows that its request is still pending."""
     if not output.startswith("{"):
         return output.startswith("received;")
     answer = json.loads(output)
@@ -64,7 +64,7 @@ def _run(words: Sequence[str], url: str | None, timeout_s: float) -> subprocess.
 
 @dataclass
 class LivingTwin:
-    """Start, look, kill, start again."""
+    """A twin that tests start, query, kill and start again."""
 
     data: Path
     options: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class LivingTwin:
         self.wait_ready()
 
     def launch(self, *more: str) -> None:
-        """Start its process, and do not wait until it is ready."""
+        """Start its process without waiting until it is ready."""
         with self.log.open("ab") as stderr:
             self.process = subprocess.Popen(
                 [
@@ -105,8 +105,8 @@ class LivingTwin:
         return ("--data", str(self.data), *self.options)
 
     def wait_ready(self) -> None:
-        poll_until = time.monotonic() + READY_S_MAX
-        while time.monotonic() < poll_until:
+        until_s = time.monotonic() + READY_S_MAX
+        while time.monotonic() < until_s:
             if self.process is None or self.process.poll() is not None:
                 raise AssertionError(f"the twin ended: {self.log.read_text()[-2000:]}")
             try:
@@ -118,7 +118,7 @@ class LivingTwin:
         raise AssertionError(f"the twin is not ready: {self.log.read_text()[-2000:]}")
 
     def wait_clock(self, now_us: float) -> None:
-        """Until its clock is past a simulated time."""
+        """Wait until its clock has passed a simulated time."""
         assert poll_until(lambda: self.get("/v1/clock")["now_us"] > now_us, TAKEN_S_MAX)
 
     def get(self, path: str) -> Any:
@@ -156,7 +156,7 @@ class LivingTwin:
 
 
 def living(data: Path, *options: str, kind: type[LivingTwin] = LivingTwin) -> Iterator[LivingTwin]:
-    """A started twin; whatever happens, its process is gone afterwards."""
+    """Run a twin. Its process is stopped in any case."""
     twin = kind(data, options)
     twin.start()
     try:

@@ -1,4 +1,4 @@
-"""Whole logs for tests: their lines, and what the invariants find in them."""
+"""Reads whole logs and checks the invariants on them."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,11 +9,11 @@ from shared.storage.log.log_lines import raw_lines
 
 
 def check_all(log: Iterable[Envelope]) -> list[str]:
-    """Every violation in one site's log."""
+    """Return every violation in one site's log."""
     checkers = AllCheckers()
     return [problem for message in log for problem in checkers.see(message)]
 
 
 def read_lines(path: Path, offset: int = 0) -> Iterator[bytes]:
-    """Every line of a log file without its newline; errors as in `raw_lines`."""
+    """Return every line of a log file without its newline. Raises as `raw_lines` does."""
     return (line.rstrip(b"\n") for line in raw_lines(path, offset))

@@ -1,4 +1,4 @@
-"""Operations of a live twin, kept in memory."""
+"""The operations log of a live twin, in memory."""
 
 from schemas.files.operations_log import Operation
 

@@ -1,7 +1,7 @@
-"""Mistakes at the command line, in one table: each is answered by one sentence and an exit code.
+"""A table of invalid command lines. Each is answered by one sentence and an exit code.
 
-Tests show the same cases several faces: a command forked from a loaded program or started by itself; a twin
-in the test's process, in its own process, or live on Kafka and Redis.
+Tests run the same cases in several ways: in a forked process or a new one, and against a twin in the test's
+process, in its own process, or on Kafka and Redis.
 """
 
 import subprocess
@@ -89,7 +89,7 @@ TWIN_CASES = [
     Case("clock speed -5", USAGE, "-5"),
     Case("frobnicate", USAGE, "frobnicate"),
 ]
-"""What a twin with one pod of 64 cubes refuses."""
+"""Commands that a twin with one pod of 64 cubes refuses."""
 
 LAB_CASES = [
     Case("lab run --days 0", USAGE, "--days"),
@@ -124,7 +124,7 @@ LAB_CASES = [
     Case("up --data /dev/null/x", REFUSED, "/dev/null/x"),
     Case("up --redis nonsense", USAGE, "nonsense"),
 ]
-"""What is refused without a twin."""
+"""Commands that are refused without a twin."""
 
 USAGE_CASES: list[tuple[list[str], str]] = [
     (["gte"], "no command 'gte'; did you mean get? see `lightwave --help`"),
@@ -202,4 +202,4 @@ USAGE_CASES: list[tuple[list[str], str]] = [
     (["model", "goodput", "--sweep", "--out", "/no/such"], "/no/such: there is no folder /no"),
     (["completion", "tcsh"], "no shell 'tcsh'; "),
 ]
-"""(words, part of the sentence): what is refused before any twin is reached."""
+"""(words, part of the sentence) of commands that are refused before they reach a twin."""

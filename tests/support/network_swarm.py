@@ -1,4 +1,5 @@
-"""A datacenter network drawn from one seed: its blocks and racks, its rates, and what operators do."""
+"""Scenarios of a datacenter network, drawn from a seed: blocks and racks, failure rates, and operator
+requests."""
 
 import random
 from dataclasses import dataclass, replace
@@ -16,9 +17,9 @@ from tests.support.several_pods import Campus, draw_campus
 
 DCN = "dcn-0"
 RACKS = ((8, 1), (4, 2), (8, 2), (4, 4), (8, 4))
-"""(racks, OCSes of a rack)."""
+"""(racks, OCSes per rack)."""
 PORTS = 120
-"""Of one side of an OCS that blocks may take."""
+"""Ports on one side of an OCS that blocks may use."""
 BLOCKS_MAX = 24
 
 
@@ -27,13 +28,13 @@ class NetworkScenario:
     config: DcnConfig
     requests: list[LabRequest]
     quiet_us: int
-    """From here on nothing breaks by itself and no operator acts."""
+    """From this time on, nothing fails and operators send no requests."""
     patience_us: int
-    """Every repair is done this long after `quiet_us`."""
+    """All repairs are done this long after `quiet_us`."""
 
 
 def draw_network(seed: int) -> NetworkScenario:
-    """Some rates are far above any real one, so that what is rare meets."""
+    """Draw a scenario. Some rates are far above real ones, so that rare events coincide."""
     draw = random.Random(seed)
     quiet_days = draw.choice([0.5, 1.0, 1.5])
     hardware = draw_hardware(draw)
@@ -87,8 +88,8 @@ def draw_network(seed: int) -> NetworkScenario:
     times = sorted(draw.randrange(1, quiet_us) for _ in range(draw.choice([0, 20, 60])))
     acts = [act(draw, config) for _ in times]
     changes = drawn_changes(random.Random(f"{seed} parameters"), OF_NETWORKS, quiet_us, (0, 0, 6, 20))
-    asked = sorted([*zip(times, acts, strict=True), *changes], key=lambda one: one[0])
-    requests = [LabRequest(at_us, DCN, body, number) for number, (at_us, body) in enumerate(asked, start=1)]
+    bodies = sorted([*zip(times, acts, strict=True), *changes], key=lambda pair: pair[0])
+    requests = [LabRequest(at_us, DCN, body, number) for number, (at_us, body) in enumerate(bodies, start=1)]
     return NetworkScenario(config, requests, quiet_us, 10 * US_PER_DAY)
 
 
@@ -96,7 +97,8 @@ PARTS = ("ocs", "block", "bundle", "rack", "control", "power")
 
 
 def draw_hardware(draw: random.Random) -> dict[str, Any]:
-    """Rows of blocks of several generations, sizes, customers and grids, as many as the OCSes have ports."""
+    """Draw rows of blocks of several generations, sizes, customers and grids, up to the OCSes' number of
+    ports."""
     racks, switches = draw.choice(RACKS)
     mixed = draw.random() < 0.3
     room, rows = PORTS, []
@@ -122,7 +124,7 @@ def draw_hardware(draw: random.Random) -> dict[str, Any]:
 
 
 def act(draw: random.Random, config: DcnConfig) -> Body:
-    # Some of these name what does not exist: a refusal is an ordinary answer.
+    # Some of these name parts that do not exist, because a refusal is an ordinary answer.
     plant = network_of(config.network)
     rewiring = f"{DCN}/rewiring-{draw.randrange(5)}"
     parts = {
@@ -150,8 +152,8 @@ def act(draw: random.Random, config: DcnConfig) -> Body:
 
 
 def draw_network_campus(seed: int) -> Campus:
-    """A site of some pods, of jobs over several of them, and of a network on whose first blocks they hang;
-    what operators ask of the pods and of the network."""
+    """Draw a site: several pods, jobs that span them, a network whose first blocks belong to the pods, and
+    operator requests."""
     network = draw_network(seed)
     campus = draw_campus(seed, days=network.quiet_us / US_PER_DAY)
     rows = list(network.config.network.blocks)
@@ -159,6 +161,6 @@ def draw_network_campus(seed: int) -> Campus:
         rows[place] = rows[place].model_copy(update={"pod": pod})
     hardware = network.config.network.model_copy(update={"blocks": tuple(rows)})
     config = network.config.model_copy(update={"network": hardware})
-    asked = sorted([*campus.requests, *network.requests], key=lambda request: request.at_us)
-    requests = [replace(request, number=number) for number, request in enumerate(asked, start=1)]
+    in_order = sorted([*campus.requests, *network.requests], key=lambda request: request.at_us)
+    requests = [replace(request, number=number) for number, request in enumerate(in_order, start=1)]
     return Campus({**campus.fabrics, DCN: config}, requests, campus.until_us)

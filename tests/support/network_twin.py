@@ -1,4 +1,4 @@
-"""A small living network beside a pod, as a site's plan: nothing fails by itself."""
+"""Plans of sites with a small network and one or two pods, without failures."""
 
 import json
 from pathlib import Path
@@ -26,11 +26,11 @@ PODS_ON_A_NETWORK = SitePlan(
         ),
     },
 )
-"""Two small pods, and a network of three blocks."""
+"""A site of two small pods and a network of three blocks."""
 
 
 def network_config(racks: int = 16, **more: Any) -> dict[str, Any]:
-    """Eight blocks of three generations on so many racks of two OCSes."""
+    """Return the configuration of eight blocks of three generations, on N racks of two OCSes."""
     blocks = [
         {"generation": 400, "uplinks": 512, "pod": POD},
         {"generation": 400, "uplinks": 512, "count": 3},
@@ -41,7 +41,8 @@ def network_config(racks: int = 16, **more: Any) -> dict[str, Any]:
 
 
 def written_site(folder: Path, **config: Any) -> Path:
-    """The file of a site of a pod of four cubes and such a network; `config` is what of it differs."""
+    """Write the site file of a pod of four cubes and a network; return its path. `config` replaces parts of
+    the network's configuration."""
     pod = {"seed": 1, "pod": {"cubes": 4}, "workload": {"enabled": False}, **QUIET}
     fabrics = [
         {"name": POD, "config": pod},

@@ -1,5 +1,5 @@
-"""Another version of the twin's software: a copy of its sources with other rules, and a state in another
-layout that a migration leads to."""
+"""Makes another version of the twin's software: a copy of its sources with changed rules, and a changed state
+layout with its migration."""
 
 import os
 import shutil
@@ -49,7 +49,7 @@ second one in other words."""
 
 
 def next_version(folder: Path) -> Path:
-    """Make it in a folder; returns that."""
+    """Write the next version into a folder; return the folder."""
     for package in PACKAGES:
         shutil.copytree(
             ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", "node_modules")
@@ -58,14 +58,14 @@ def next_version(folder: Path) -> Path:
         path = folder / name
         text = path.read_text()
         for before, after in pairs:
-            assert text.count(before) == 1, f"{name}: no longer holds {before!r} once"
+            assert text.count(before) == 1, f"{name}: does not contain {before!r} exactly once"
             text = text.replace(before, after)
         path.write_text(text)
     return folder
 
 
 def environment(version: Path) -> dict[str, str]:
-    """In which its command line is run."""
+    """Return the environment in which to run that version's command line."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
     return {**kept, "PYTHONPATH": str(version)}
 

@@ -1,9 +1,9 @@
-"""The OCSes of a pod as a person would keep them in a notebook: one entry a port, no arrays, no timers.
+"""A reference model of a pod's OCSes: one entry per port, without arrays and timers.
 
-A circuit is made when it is wanted, nothing that it needs is broken, its OCS can be told and can align it,
-and a switching time has passed since it was commanded and since each of those things last came back. It
-stands until it is given up or something that it needs breaks; given up while the OCS cannot be told, it
-stands for nobody.
+A circuit is made when it is wanted, no part that it needs is broken, and its OCS can receive commands and
+align it. In addition, a switching time has passed since the command, and since each of those conditions last
+became true. It stays until it is disconnected or a part that it needs breaks. If it is disconnected while its
+OCS receives no commands, it becomes stale.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,15 @@ Port = tuple[int, str, int]
 
 
 MIRRORS_A_BOARD = 44
-"""Of 176 on a die, on four boards."""
+"""176 mirrors per die, on four boards."""
 
 
 class PortModel:
-    """`wanted` has for every port of either side the port it is to be joined to, for whom and since when;
-    `lit` the North ports whose circuits the mirrors make; `stale` circuits that they make for nobody."""
+    """The circuits of a pod.
+
+    `wanted` maps every port of either side to its far port, its slice, and the time of the command. `lit` has
+    the North ports whose circuits the mirrors make; `stale` maps North to South port of stale circuits.
+    """
 
     def __init__(self) -> None:
         self.now_us = 0
@@ -46,14 +49,15 @@ class PortModel:
         self.lit: set[Port] = set()
         self.stale: dict[Port, Port] = {}
         self.faults: dict[str, str] = {}
-        """Active faults: the part of each by its name without the fabric's."""
+        """Active fault → its part, by its name without the fabric's."""
         self.returned_us: dict[str, int] = {}
-        """When what a circuit needs last came back."""
+        """When each need of a circuit was last restored."""
 
-    # --- what is broken -------------------------------------------------------------------------------------
+    # --- faults ---------------------------------------------------------------------------------------------
 
     def dark(self, ocs: int) -> bool:
-        """Without power or cooling: one of its two supplies is enough, and three of its four fans are."""
+        """Whether an OCS has no power or cooling. It needs one of its two supplies and three of its four
+        fans."""
         out = {
             part for part in self.faults.values() if part.startswith(f"ocs-{ocs}/") or part == f"ocs-{ocs}"
         }
@@ -64,8 +68,8 @@ class PortModel:
         return not {f"ocs-{ocs}/cpu", f"ocs-{ocs}/fpga"}.isdisjoint(self.faults.values())
 
     def held(self, ocs: int) -> bool:
-        eyes = {f"ocs-{ocs}/{part}-{side}" for part in ("camera", "injector") for side in "NS"}
-        return self.frozen(ocs) or not eyes.isdisjoint(self.faults.values())
+        alignment_parts = {f"ocs-{ocs}/{part}-{side}" for part in ("camera", "injector") for side in "NS"}
+        return self.frozen(ocs) or not alignment_parts.isdisjoint(self.faults.values())
 
     def lost(self, port: Port) -> bool:
         ocs, side, number = port
@@ -73,7 +77,7 @@ class PortModel:
         return not set(parts).isdisjoint(self.faults.values())
 
     def missing(self, north: Port, south: Port) -> dict[str, bool]:
-        """What a circuit needs, and whether that is not there."""
+        """Return each need of a circuit, and whether it is missing."""
         ocs = north[0]
         return {
             f"power of {ocs}": self.dark(ocs),
@@ -102,24 +106,25 @@ class PortModel:
                 del self.stale[north]
 
     def needs(self) -> dict[str, bool]:
-        """Of all circuits: whether what each needs to stand, or to be made, is missing."""
-        found: dict[str, bool] = {}
+        """Return each need of all circuits, to stay or to be made, and whether it is missing."""
+        missing: dict[str, bool] = {}
         for port, (far, _, _) in self.wanted.items():
             if port[1] == "N":
-                found |= self.missing(port, far) | {f"control of {port[0]}": self.held(port[0])}
-        return found
+                missing |= self.missing(port, far) | {f"control of {port[0]}": self.held(port[0])}
+        return missing
 
     # --- circuits -------------------------------------------------------------------------------------------
 
     def advance(self, until_us: int) -> None:
-        """Let the mirrors settle that have had the time up to then: nothing else has happened meanwhile."""
+        """Settle the mirrors whose switching time is over by then. Nothing else may have happened in
+        between."""
         for north, (south, _, since_us) in self.wanted.items():
             if north[1] != "N" or north in self.lit:
                 continue
             needs = self.missing(north, south) | {f"control of {north[0]}": self.held(north[0])}
             ready_us = max(since_us, *(self.returned_us.get(need, 0) for need in needs)) + SWITCHING_US
             if self.stale.get(north) == south and since_us + SWITCHING_US <= until_us:
-                del self.stale[north]  # the mirrors never went anywhere else
+                del self.stale[north]  # the mirrors have not moved
                 self.lit.add(north)
             elif not any(needs.values()) and ready_us <= until_us:
                 self.lit.add(north)
@@ -138,10 +143,10 @@ class PortModel:
 
     def may_connect(self, joins: Sequence[Join]) -> bool:
         ports = [port for circuit in self.circuits(joins) for port in circuit]
-        return len(set(ports)) == len(ports) and not any(self.in_the_way(port) for port in ports)
+        return len(set(ports)) == len(ports) and not any(self.is_blocked(port) for port in ports)
 
-    def in_the_way(self, port: Port) -> bool:
-        """Whether nothing may be connected to a port."""
+    def is_blocked(self, port: Port) -> bool:
+        """Whether a port cannot take a new circuit."""
         return port in self.wanted or port[2] >= 2 * CUBES
 
     def may_disconnect(self, slice_: str, joins: Sequence[Join]) -> bool:
@@ -165,20 +170,20 @@ class PortModel:
             del self.wanted[north], self.wanted[south]
 
     def settled(self, north: Port) -> bool:
-        """Whether the command for a wanted circuit has been carried out, as far as it could be."""
+        """Whether the switching time of a wanted circuit is over."""
         return self.now_us >= self.wanted[north][2] + SWITCHING_US
 
     def made(self, north: Port) -> bool:
         return north in self.lit
 
     def all_made(self) -> dict[Port, Port]:
-        """Every circuit that the mirrors make for somebody now: North port → South port."""
+        """Return every wanted circuit that the mirrors make now: North port → South port."""
         self.advance(self.now_us)
         return {north: self.wanted[north][0] for north in self.lit}
 
 
 def board_of(port: Port) -> int:
-    """The driver board of a port's mirror: the first four are the North array's."""
+    """Return the driver board of a port's mirror. The first four belong to the North array."""
     ocs, side, number = port
     made = manufactured_ocses(CONFIG.seed, "pod-0")
     mirrors = made.north_mirror if side == "N" else made.south_mirror
@@ -193,12 +198,12 @@ def fault_ended(began: FaultBegan) -> FaultEnded:
     return FaultEnded(fault=began.fault, kind=began.kind, target=began.target, how="cleared")
 
 
-# --- what may happen, for hypothesis ------------------------------------------------------------------------
+# --- commands and faults, for hypothesis ------------------------------------------------------------------
 
-# Few slices, cubes, OCSes and ports, so that most of what is drawn meets something.
+# There are few slices, cubes, OCSes and ports, so that most draws concern the same ones.
 SLICES = st.integers(0, 1).map(lambda number: f"pod-0/slice-{number}")
 SIDES_OF_JOINS = st.sampled_from((0, 0, 1, 1, 2, CUBES))
-"""Cubes; the last does not exist."""
+"""Cubes; the last one does not exist."""
 JOINS = st.lists(
     st.tuples(st.sampled_from((0, 0, 0, 1)), SIDES_OF_JOINS, SIDES_OF_JOINS), min_size=1, max_size=2
 ).map(tuple)
@@ -225,7 +230,7 @@ WAITS = st.sampled_from((0, 1, SWITCHING_US // 3, SWITCHING_US // 3, SWITCHING_U
 COMMANDS = st.one_of(
     st.tuples(st.just("connect"), SLICES, JOINS),
     st.tuples(st.just("disconnect"), SLICES, JOINS),
-    # Most disconnects drawn at random name what is not there; these take a slice's own joins, all but a few.
+    # Most random disconnects name joins that do not exist. These take a slice's own joins, except a few.
     st.tuples(st.just("leave"), SLICES, st.integers(0, 1)),
 )
 ENDS_OF_FAULTS = st.tuples(st.just("mend"), st.integers(0, 3), st.none())

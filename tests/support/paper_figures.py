@@ -1,4 +1,4 @@
-"""Figures of the papers that the twin is built with: a table of these is a test, not evidence."""
+"""Figures of the papers that the twin is built from. A table of these is a test, not evidence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from ops.reproduce.claim import Bound, holds
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A statement of a paper, its figure, and how to read the same figure off the twin.
+    """A statement of a paper, its figure, and a function that computes the same figure from the twin.
 
-    `tolerance` is in the same unit, 0 for what is exact, or the side of the figure to be on.
+    `tolerance` is in the same unit, 0 for exact figures, or names the side of the figure to be on.
     """
 
     name: str
@@ -23,12 +23,12 @@ class PaperFigure:
     tolerance: float | Bound = 0.0
 
     def check(self) -> None:
-        found = self.read()
-        assert holds(found, self.figure, self.tolerance), (
-            f"{self.statement} ({self.source}): {found}, not {self.figure}"
+        value = self.read()
+        assert holds(value, self.figure, self.tolerance), (
+            f"{self.statement} ({self.source}): {value}, not {self.figure}"
         )
 
 
 def table_of_figures(figures: tuple[PaperFigure, ...]) -> pytest.MarkDecorator:
-    """One test for each figure, by name."""
+    """Parametrize a test with the figures, by name."""
     return pytest.mark.parametrize("figure", figures, ids=[figure.name for figure in figures])

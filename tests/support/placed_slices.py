@@ -44,9 +44,10 @@ class PlacedSlice:
 def slice_circuits(
     shape: Shape, twisted: bool, cubes: Sequence[int], cubes_in_pod: int = CUBES_PER_POD
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The circuits of a slice on these cubes as (OCS, North port, South port), each (96 × cubes,).
+    """Return the circuits of a slice on these cubes as (OCS, North port, South port), each (96 × cubes,).
 
-    By dimension, cube, face index and strand; empty for a mesh. InvalidInput if cubes and shape do not fit.
+    They are ordered by dimension, cube, face index and strand; empty for a mesh. Raises InvalidInput if cubes
+    and shape do not fit.
     """
     check_shape(shape, twisted, cubes_in_pod)
     if len(cubes) != cubes_of(shape):
@@ -60,14 +61,14 @@ def slice_circuits(
 
 
 def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> PlacedSlice:
-    """The one slice that these circuits make, listed from its lowest cube; the order of circuits does not
+    """Return the one slice that these circuits make, from its lowest cube. The order of circuits does not
     matter.
 
-    A torus looks the same from each of its cubes, so the first cube is a choice. InvalidInput says why the
-    circuits are not a slice.
+    A torus looks the same from each of its cubes, so the first cube is a choice. Raises InvalidInput, with
+    the reason, if the circuits are not one slice.
     """
     if not circuits:
-        raise InvalidInput("circuits: none given; a mesh inside a cube has none, a torus 96 a cube")
+        raise InvalidInput("circuits: none given; a mesh inside a cube has none, a torus 96 per cube")
     joins = _joins(circuits, cubes_in_pod)
     after = _after(joins)
     cubes = sorted(after[0])
@@ -96,7 +97,7 @@ def slice_of(circuits: Sequence[Circuit], cubes_in_pod: int = CUBES_PER_POD) -> 
 
 
 def _whole_numbers(circuit: Circuit) -> Circuit:
-    """The same circuit as three integers: numpy integers are valid, 0.0 is not."""
+    """Return the circuit as three integers. Numpy integers are valid, 0.0 is not."""
     try:
         ocs, north, south = map(operator.index, circuit)
     except (TypeError, ValueError):
@@ -107,7 +108,8 @@ def _whole_numbers(circuit: Circuit) -> Circuit:
 
 
 def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
-    """The joins of these circuits; all 32 circuits of a join must be present, and no port used twice."""
+    """Return the joins of these circuits. All 32 circuits of a join must be present, and no port used
+    twice."""
     joined: dict[Join, set[tuple[int, int]]] = {}
     used: set[tuple[int, str, int]] = set()
     for ocs, north, south in map(_whole_numbers, circuits):
@@ -130,21 +132,21 @@ def _joins(circuits: Sequence[Circuit], cubes_in_pod: int) -> set[Join]:
             )
         plus, minus = ends if ends[0].is_plus else ends[::-1]
         joined.setdefault((plus.dimension, plus.cube, minus.cube), set()).add((plus.index, strand))
-    for (dimension, a, b), there in joined.items():
+    for (dimension, a, b), present in joined.items():
         for index, strand in product(range(FACE_LINKS), range(STRANDS)):
-            if (index, strand) not in there:
+            if (index, strand) not in present:
                 plus, minus = LinkEnd(a, 2 * dimension, index), LinkEnd(b, 2 * dimension + 1, index)
                 at_north, at_south = (plus, minus) if plus.side(strand) == "N" else (minus, plus)
                 raise InvalidInput(
                     f"circuits: cube {a}'s {FACES[plus.face]} face leads to cube {b}'s {FACES[minus.face]} "
-                    f"face on {len(there)} of 32 circuits; N{at_north.port} to S{at_south.port} of OCS "
+                    f"face on {len(present)} of 32 circuits; N{at_north.port} to S{at_south.port} of OCS "
                     f"{plus.ocs} is missing"
                 )
     return set(joined)
 
 
 def _after(joins: set[Join]) -> tuple[dict[int, int], ...]:
-    """For each dimension, the cube that follows each cube; every cube must have all six faces joined."""
+    """Return the cube that follows each cube, per dimension. Every cube must have all six faces joined."""
     after: tuple[dict[int, int], ...] = ({}, {}, {})
     for dimension, a, b in sorted(joins):
         after[dimension][a] = b
@@ -170,7 +172,7 @@ def _reached(after: tuple[dict[int, int], ...], start: int) -> set[int]:
 
 
 def _placed(after: tuple[dict[int, int], ...], first: int, grid: tuple[int, int, int]) -> tuple[int, ...]:
-    """The cubes at the places of a grid, x-major, walking from the first along x, then y, then z."""
+    """Return the cubes at the places of a grid, x-major, walking from the first along x, then y, then z."""
     places: IntArray = np.full(grid, first, dtype=np.int64)
     for place in np.ndindex(*grid):
         dimension = max((d for d in range(DIMENSIONS) if place[d]), default=None)
@@ -181,7 +183,7 @@ def _placed(after: tuple[dict[int, int], ...], first: int, grid: tuple[int, int,
 
 
 def _rings(after: tuple[dict[int, int], ...], start: int) -> str:
-    """Lengths in cubes of the rings along x, y and z."""
+    """Return the lengths in cubes of the rings along x, y and z."""
     lengths = []
     for ring in after:
         cube, length = ring[start], 1

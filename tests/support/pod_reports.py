@@ -1,4 +1,4 @@
-"""The figures of a pod in a lab, as `lab run` prints them."""
+"""Figures of a pod in a lab, as `lab run` prints them."""
 
 from typing import Any
 
@@ -10,5 +10,5 @@ from shared.engine.site import Site
 
 
 def pod_report(site: Site, fabric: str, until_us: int) -> dict[str, Any]:
-    """From its commissioning up to `until_us`."""
+    """Return the figures from the pod's commissioning up to `until_us`."""
     return span_json(pod_span(kind_of_fabric(site, fabric), pod_totals(site, fabric, until_us)))

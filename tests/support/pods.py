@@ -1,4 +1,4 @@
-"""A pod by itself, as most tests want one: a site named as it is, its first message, and where it lives."""
+"""A single pod as a site of its own, as most tests need it: first message, lab, site and requests."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -23,24 +23,24 @@ BodyT = TypeVar("BodyT", bound=RequestBody)
 POD = "pod-0"
 KIND = "superpod"
 OPERATOR = f"operator@{POD}"
-"""The source of what people ask of a pod by itself."""
+"""The source of operator requests to a single pod."""
 SUPERPOD = FLEET[KIND]
 
 
-def under(key: str | None, body: BodyT) -> BodyT:
-    """A request under this key."""
+def with_key(key: str | None, body: BodyT) -> BodyT:
+    """Return the request with this idempotency key."""
     return body.model_copy(update={"key": key})
 
 
-def has(services: Sequence[AnyService]) -> ServicesOf:
-    """A fleet in which every fabric, of whatever kind, has these services."""
+def fleet_of(services: Sequence[AnyService]) -> ServicesOf:
+    """Return a fleet in which every kind of fabric has these services."""
     return lambda _kind: services
 
 
 def first_message(
     config: FabricConfig | None = None, fabric: str = POD, *, site: str | None = None, at_us: int = 0
 ) -> Envelope:
-    """The commissioning of a fabric; by default it is a site by itself."""
+    """Return the message that commissions a fabric. By default the fabric is a site of its own."""
     return commissioning_message(fabric, commissioned(config, site or fabric), at_us)
 
 
@@ -49,17 +49,17 @@ def commissioned(config: FabricConfig | None = None, site: str = POD) -> FabricC
 
 
 def pod_place(partition: int = 0, fabric: str = POD) -> FabricPlace:
-    """A pod by itself in this partition."""
+    """Return the place of a single pod in this partition."""
     return FabricPlace(partition, fabric, KIND)
 
 
 def empty_site(services: Sequence[AnyService] = SUPERPOD) -> Site:
-    """The site of a pod that is not commissioned yet."""
-    return Site(POD, has(services))
+    """Return the site of a pod that is not commissioned yet."""
+    return Site(POD, fleet_of(services))
 
 
 def pod_site(services: Sequence[AnyService] = SUPERPOD, config: FabricConfig | None = None) -> Site:
-    """The site of a pod, commissioned."""
+    """Return the site of a commissioned pod."""
     site = empty_site(services)
     site.cascade(first_message(config))
     return site
@@ -68,7 +68,7 @@ def pod_site(services: Sequence[AnyService] = SUPERPOD, config: FabricConfig | N
 def pod_lab(
     config: FabricConfig | None = None, services: Sequence[AnyService] = SUPERPOD, sink: Sink | None = None
 ) -> Lab:
-    return Lab(POD, {POD: config or SuperpodConfig()}, has(services), sink)
+    return Lab(POD, {POD: config or SuperpodConfig()}, fleet_of(services), sink)
 
 
 def lab_log(
@@ -77,19 +77,19 @@ def lab_log(
     requests: Iterable[LabRequest] = (),
     services: Sequence[AnyService] = SUPERPOD,
 ) -> list[Envelope]:
-    """All that a pod's lab writes up to this time."""
+    """Return the log of a pod's lab up to this time."""
     lines: list[bytes] = []
     pod_lab(config, services, lambda data: lines.extend(data.splitlines())).run(until_us, requests)
     return [decode(line) for line in lines]
 
 
-def served(service: AnyService, beside: Sequence[AnyService] = ()) -> ServedService:
-    """A service as a worker serves it, in fabrics that have these services, or no other."""
-    return ServedService(service.name, {KIND: service}, has(beside or (service,)))
+def served_service(service: AnyService, services: Sequence[AnyService] = ()) -> ServedService:
+    """Return a service as a worker runs it, in fabrics with these services; by default it is the only one."""
+    return ServedService(service.name, {KIND: service}, fleet_of(services or (service,)))
 
 
 def next_tick(site: Site) -> Envelope:
-    """The Tick of whoever is due first in a site where somebody is."""
+    """Return the next Tick of a site in which a service is due."""
     due = site.earliest()
     assert due is not None
     return tick_message(due, site.now_us)
@@ -98,7 +98,7 @@ def next_tick(site: Site) -> Envelope:
 def request_to(
     site: Site, body: Body, number: int = 1, clock_us: int | None = 1, fabric: str = POD
 ) -> Envelope:
-    """A request at the time that the rule gives it by this clock."""
+    """Return a request message, timed by the rule for this clock."""
     due = site.earliest()
     at_us = request_time_us(site.now_us, clock_us, due.due_us if due is not None else None)
     return request_message(site.name, Request(number, fabric, body), at_us)

@@ -1,4 +1,4 @@
-"""What a swarm draws of the scheduler's policies, and of what people ask for."""
+"""Random scheduler policies and slice requests, for swarms."""
 
 import random
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from schemas.recovery_policy import parse_recovery_policy
 from shared.basics.units import US_PER_HOUR
 
 OWNERS = ("operator", "team-1", "team-2", "guest")
-"""`guest` is nobody where no quota names it."""
+"""`guest` has no access unless a quota names it."""
 TIERS: tuple[Tier, ...] = get_args(Tier)
 RECOVERIES = (None, None, "spare,swap", "route:2%,wait", "wait,swap", "evict")
 CHECKED = ((10, 0.95), (120, 0.95), (120, 0))
-"""(preflight_s, route_around_share). With 0 of both, filler whose cubes have bad ports comes back to them for
-ever, once in some milliseconds."""
+"""(preflight_s, route_around_share). With both 0, filler whose cubes have bad ports would return to them
+forever, every few milliseconds."""
 
 
 def drawn_policies(draw: random.Random) -> dict[str, object]:
-    """Every policy of the scheduler, on or off, for a pod of four cubes or more."""
+    """Draw every policy of the scheduler, for a pod of four cubes or more."""
     preflight_s, route_around_share = draw.choice(CHECKED)
     return {
         "scheduler.queue_max": draw.choice([0, 3, 500]),
@@ -44,7 +44,7 @@ def drawn_policies(draw: random.Random) -> dict[str, object]:
 
 
 def drawn_slice(draw: random.Random, shapes: Sequence[Shape], *, twisted: float) -> RequestSlice:
-    """What an operator asks for, in the name of any owner and tier; `twisted` is the share that is."""
+    """Draw a slice request by any owner in any tier. `twisted` is the share of twisted ones."""
     recovery = draw.choice(RECOVERIES)
     return RequestSlice(
         shape=draw.choice(shapes),

@@ -1,4 +1,5 @@
-"""What commands import, for the process that `forked.py` forks them from: nobody else imports this."""
+"""Imports the modules of all commands, in the process from which `forked.py` forks. Only `forked.py` imports
+this."""
 
 import importlib
 import os
@@ -16,8 +17,8 @@ LATER = (
     "shared.models.topology.slice_figures",
     "yaml",
 )
-"""What takes long, and is imported only by commands that run."""
+"""Slow imports, which commands do only when they run."""
 
-os.environ.setdefault(*ONE_THREAD)  # as the command line does it, before numpy is there
+os.environ.setdefault(*ONE_THREAD)  # as the command line does, before numpy is imported
 for name in (*LATER, *(f"ops.cli.{module}" for module in sorted({*COMMANDS.values()}))):
     importlib.import_module(name)

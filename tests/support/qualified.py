@@ -1,23 +1,23 @@
-"""Whole pods' qualifications, each worked out once: it takes seconds, and several tests look at the same."""
+"""Qualifications of whole pods, each computed once. One takes seconds, and several tests use the same."""
 
 from functools import lru_cache
 
 from shared.models.optics.qualification import Conditions, Qualification, qualify_pod
 
 KEPT = 16
-"""Some 8 MB each."""
+"""Results to keep, of about 8 MB each."""
 
 
 @lru_cache(maxsize=KEPT)
 def qualified(conditions: Conditions) -> Qualification:
-    """As `qualify_pod` has it; nobody may write to it."""
-    found = qualify_pod(conditions)
+    """Return the result of `qualify_pod`, with read-only arrays."""
+    result = qualify_pod(conditions)
     for array in (
-        found.log10_ber,
-        found.lane,
-        found.insertion_loss_db,
-        found.received_dbm,
-        found.interference_db,
+        result.log10_ber,
+        result.lane,
+        result.insertion_loss_db,
+        result.received_dbm,
+        result.interference_db,
     ):
         array.flags.writeable = False
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""JSON as the client of the twin reads it."""
+"""JSON as the twin's client reads it."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from ops.client.answers import JsonRecord
 
 
 def as_record(content: Any) -> Any:
-    """The same JSON with JsonRecords for its objects."""
+    """Return the same JSON with JsonRecords for its objects."""
     if isinstance(content, dict):
         return JsonRecord({name: as_record(value) for name, value in content.items()})
     return [as_record(item) for item in content] if isinstance(content, list) else content

@@ -1,14 +1,14 @@
-"""What the workload says when somebody wants a slice."""
+"""Slice requests, as the workload emits them."""
 
 from typing import Any
 
 from schemas.messages.workload import SliceRequested
 
 
-def slice_requested(name: str, **said: Any) -> SliceRequested:
-    """A team's request for a slice of research of one cube, without a job and an estimate, but for what is
-    said otherwise."""
-    usual: dict[str, Any] = {
+def slice_requested(name: str, **fields: Any) -> SliceRequested:
+    """Return a team's request for a research slice of one cube, without a job and an estimate. `fields`
+    replaces fields."""
+    defaults: dict[str, Any] = {
         "owner": "team",
         "tier": "research",
         "shape": (4, 4, 4),
@@ -19,4 +19,4 @@ def slice_requested(name: str, **said: Any) -> SliceRequested:
         "estimate_us": None,
         "requested_by": "arrival",
     }
-    return SliceRequested(slice=name, **(usual | said))
+    return SliceRequested(slice=name, **(defaults | fields))

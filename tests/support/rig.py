@@ -1,6 +1,6 @@
-"""A few services of one fabric on a bench: said by hand what others would say, with time that passes.
+"""A test bench with some services of one fabric: the test sends the messages of all others, and time passes.
 
-The bench also keeps the status documents as a runtime would, so that they can be compared with the state.
+The bench also keeps the status documents as a runtime does, to compare them with the state.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,8 @@ BodyT = TypeVar("BodyT", bound=Body)
 
 
 class Bench:
-    """`log` is all that was said so far, roots included. The fabric is commissioned at `at_us`."""
+    """Some services of one fabric. `log` has all messages, roots included. The fabric is commissioned at
+    `at_us`."""
 
     def __init__(
         self, services: Sequence[AnyService], config: FabricConfig | None = None, at_us: int = 0
@@ -44,7 +45,8 @@ class Bench:
         return None if due is None else due.due_us
 
     def say(self, body: Body, at_us: int | None = None, cause: str | None = None) -> list[Envelope]:
-        """Let time pass to just before `at_us` (default: now), say it, and return all that followed."""
+        """Advance to just before `at_us` (default: now), send the message, and return all messages that
+        follow."""
         at_us = self.now_us if at_us is None else at_us
         self.run(at_us - 1)
         source = f"{body.writer}@{POD}"
@@ -52,14 +54,14 @@ class Bench:
         return self._take(enclose(body, fabric=POD, at_us=at_us, cause=cause, source=source, seq=seq))[1:]
 
     def run(self, until_us: int) -> list[Envelope]:
-        """Every Tick up to and including `until_us`, with what followed."""
+        """Run every Tick up to and including `until_us`; return them with all messages that follow."""
         start = len(self.log)
         while (due_us := self.due_us()) is not None and due_us <= until_us:
             self._take(next_tick(self.site))
         return self.log[start:]
 
     def step(self) -> list[Envelope]:
-        """The next Tick, whenever it is, and what followed from it."""
+        """Run the next Tick, whenever it is due; return the messages that follow."""
         return self._take(next_tick(self.site))[1:]
 
     def _take(self, root: Envelope) -> list[Envelope]:
@@ -73,7 +75,7 @@ class Bench:
         return log
 
     def assert_documents_hold(self) -> None:
-        """The documents kept along the way are those of the states as they are now."""
+        """Check that the documents kept along the way equal those of the current states."""
         kept = {key: document for key, document in self.documents.items() if document is not None}
         fresh = {
             key: instance.service.document(instance.state, key)
@@ -83,7 +85,7 @@ class Bench:
         assert kept == fresh
 
     def reload(self) -> None:
-        """Every state replaced by a new one from its stored fields alone, tables in another order."""
+        """Replace every state by a new one made from its stored fields, with tables in another order."""
         for instance in self.site.instances:
             state = state_of(instance)
             stored: dict[str, Any] = {name: getattr(state, name) for name in stored_fields(state)}
@@ -110,5 +112,5 @@ def bodies(log: Sequence[Envelope], kind: type[BodyT]) -> list[BodyT]: ...
 
 
 def bodies(log: Sequence[Envelope], kind: type[Body] | None = None) -> Sequence[Body]:
-    """The bodies of some messages, of one type or of all."""
+    """Return the bodies of messages, of one type or of all."""
     return [message.body for message in log if kind is None or type(message.body) is kind]

@@ -1,4 +1,5 @@
-"""Seeds of swarms: a slice that rotates with the commit in the gate, all and random ones in `make test-all`.
+"""Seeds of swarms. The gate runs a slice that rotates with the commit; `make test-all` runs all and some
+random ones.
 
 `pytest` prints the slice and the random seed, so that every run can be repeated.
 """
@@ -15,16 +16,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SLICES = 10
-"""Ten commits in a row run about two thirds of a swarm; `make test-all` runs all of it."""
+"""Ten successive commits run about two thirds of a swarm; `make test-all` runs all of it."""
 SLICE = "SWARM_SLICE"
-"""Environment variable: the slice to run, 0 to 9, in place of the commit's."""
+"""Environment variable with the slice to run, 0 to 9, instead of the commit's."""
 SEED = "TEST_SEED"
-"""Environment variable: from it `make test-all` draws what it explores. Unset in the gate."""
+"""Environment variable with the seed for the random cases of `make test-all`. Unset in the gate."""
 
 
 @lru_cache(maxsize=1)
 def commit() -> str:
-    """The hash of the commit that is checked out; zeros without git."""
+    """Return the hash of the current commit; zeros without git."""
     command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
     try:
         return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
@@ -33,26 +34,26 @@ def commit() -> str:
 
 
 def slice_number() -> int:
-    """The slice of every swarm that this commit runs."""
+    """Return the slice of every swarm that this commit runs."""
     return turn(SLICES)
 
 
 def turn(of: int) -> int:
-    """Which of `of` parts this commit runs, 0 to `of` - 1."""
+    """Return which of `of` parts this commit runs, 0 to `of` - 1."""
     chosen = os.environ.get(SLICE)
     return (int(commit()[:8], 16) if chosen is None else int(chosen)) % of
 
 
 def sliced(count: int, first: int = 0, always: Sequence[int] = ()) -> list[int]:
-    """This commit's tenth of the seeds `first` to `first + count - 1`, at least one of them; and `always`,
-    the seeds that failed once."""
+    """Return this commit's tenth of the seeds `first` to `first + count - 1`, at least one, plus `always`,
+    the seeds that failed before."""
     step = min(SLICES, count)
     chosen = range(first + slice_number() % step, first + count, step)
     return [*chosen, *(seed for seed in always if seed not in chosen)]
 
 
 def explored(count: int, name: str) -> list[int]:
-    """New random seeds for the swarm `name`; none unless `make test-all` explores."""
+    """Return new random seeds for the swarm `name`; none unless `make test-all` explores."""
     seed = os.environ.get(SEED)
     if seed is None:
         return []
@@ -61,14 +62,15 @@ def explored(count: int, name: str) -> list[int]:
 
 
 def in_words() -> str:
-    """What `pytest` prints about the seeds."""
+    """Return the line about seeds that `pytest` prints."""
     seed = os.environ.get(SEED)
     explores = "no random seeds" if seed is None else f"random seeds from {SEED}={seed}"
     return f"swarms: slice {slice_number()} of {SLICES} by commit {commit()[:12]} ({SLICE}), {explores}"
 
 
 def rotating(cases: Iterable[Any], why: str) -> list[Any]:
-    """All cases of a test, for `parametrize`: those outside this commit's tenth are slow, for this reason."""
+    """Return all cases of a test for `parametrize`. Those outside this commit's tenth are marked slow, for
+    this reason."""
     slow = pytest.mark.slow(why)
     return [
         case

@@ -1,4 +1,4 @@
-"""A driven twin at an address: its gateway, served by a thread of the test's process."""
+"""A driven twin at an address: a thread of the test's process serves its gateway."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ from tests.support.gateway_twin import DrivenTwin
 
 @contextmanager
 def served(twin: DrivenTwin) -> Iterator[str]:
-    """Serve the twin; its address."""
+    """Serve the twin; yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         app = create_app(twin.ports, tokens=Tokens())
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))

@@ -1,5 +1,7 @@
-"""Sites of several pods whose jobs span them, drawn from one seed; and what must be the same in all pods of a
-job whenever the site is quiet."""
+"""Sites of several pods with jobs that span them, drawn from a seed, and checks that all pods agree on a job.
+
+All pods of a job must agree whenever the site is quiet.
+"""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +26,7 @@ SHAPES: list[Shape] = [(2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 4, 12), (4, 8, 8)]
 
 @dataclass(frozen=True)
 class Campus:
-    """Some fabrics, pods at least, and what operators ask of them within so long."""
+    """Fabrics, among them pods, and the operators' requests up to `until_us`."""
 
     fabrics: Mapping[str, FabricConfig]
     requests: Sequence[LabRequest]
@@ -70,24 +72,26 @@ def draw_campus(seed: int, days: float = 1.5) -> Campus:
     return Campus(fabrics, requests, until_us)
 
 
-def _misjudged(site: Site, scheduler: SchedulerState) -> Iterator[str]:
-    """Where a scheduler takes a job over several pods that runs to be elsewhere than it is. That one hangs
-    nobody knows."""
+def _wrong_views(site: Site, scheduler: SchedulerState) -> Iterator[str]:
+    """Yield where a scheduler's view of a running multi-pod job differs from the job's progress.
+
+    A hung job is left out, because the scheduler cannot know that it hangs.
+    """
     jobs = site.instance(scheduler.fabric, "jobs").state
     assert isinstance(jobs, JobsState)
     for row, member in members_of(scheduler):
         number = row.number
         if not member.is_joined or number not in jobs.jobs:
             continue
-        told, progress = (
+        seen, progress = (
             scheduler.slices[number].progress,
             progress_at(jobs.jobs[number].progress, site.now_us),
         )
-        if told is None or progress.phase == "hung":
+        if seen is None or progress.phase == "hung":
             continue
-        told = progress_at(told, site.now_us)
-        if replace(told, usage=progress.usage) != progress:
-            yield f"{scheduler.fabric}: {member.job} at {site.now_us} is {progress}, taken to be {told}"
+        seen = progress_at(seen, site.now_us)
+        if replace(seen, usage=progress.usage) != progress:
+            yield f"{scheduler.fabric}: {member.job} at {site.now_us} is {progress}, taken to be {seen}"
 
 
 def _act(draw: random.Random, pod: str, pods: list[str]) -> Body:
@@ -107,14 +111,13 @@ def _act(draw: random.Random, pod: str, pods: list[str]) -> Body:
 
 
 def disagreements(site: Site) -> Iterator[str]:
-    """Where the pods of a job see it otherwise than each other, or it is not equally far in all of them, at a
-    quiet moment."""
+    """Yield where the pods of a job disagree about it or about its progress, at a quiet time."""
     seen: dict[str, set[object]] = {}
-    far: dict[str, set[object]] = {}
+    progress_of: dict[str, set[object]] = {}
     for instance in site.instances:
         state = instance.state
         if isinstance(state, SchedulerState):
-            yield from _misjudged(site, state)
+            yield from _wrong_views(site, state)
             for row, member in members_of(state):
                 seen.setdefault(member.job, set()).add((member.slices, member.status, member.is_joined))
                 if member.is_joined != bool(row.cubes):
@@ -122,8 +125,8 @@ def disagreements(site: Site) -> Iterator[str]:
         elif isinstance(state, JobsState):
             for number, team in state.multislice_jobs.items():
                 progress = progress_at(state.jobs[number].progress, site.now_us)
-                far.setdefault(team.job, set()).add(replace(progress, since_us=0))
-    for table in (seen, far):
-        for name, found in table.items():
-            if len(found) > 1:
-                yield f"job {name} at {site.now_us}: {found}"
+                progress_of.setdefault(team.job, set()).add(replace(progress, since_us=0))
+    for table in (seen, progress_of):
+        for name, values in table.items():
+            if len(values) > 1:
+                yield f"job {name} at {site.now_us}: {values}"

@@ -1,4 +1,4 @@
-"""Run stages of tests side by side, measure them, and compare their time with their budgets."""
+"""Runs test stages side by side, measures them, and compares their times with their budgets."""
 
 import os
 import shlex
@@ -14,11 +14,11 @@ from tests.support import seeds
 from tests.support.processes import busy_s, end, marked, tree_s, words_of
 
 CORES = 2
-"""Idle cores of the machine that budgets are made for, and stages that run at a time in the gate."""
+"""Idle cores of the machine that budgets assume, and the number of stages that the gate runs at a time."""
 IDLE_CORES = 0.25
 """If the machine's other processes use more cores than this, wall time says nothing about a stage."""
 LEFT_S_MAX = 10.0
-"""How long a stage's processes may outlive it."""
+"""How long the processes of a stage may outlive it."""
 POLL_S = 0.05
 MARK = "TEST_STAGE"
 """Environment variable that marks the processes of a stage."""
@@ -30,9 +30,9 @@ PARALLEL = ("--numprocesses", str(CORES), "--no-loadscope-reorder", "--dist")
 
 @dataclass(frozen=True)
 class Stage:
-    """Commands, or what `pytest` is given. `budget_s` is the wall time of the stage in the gate.
+    """Commands, or arguments of `pytest`. `budget_s` is the wall time of the stage in the gate.
 
-    `dist` says how xdist deals its tests out to two processes when the stage runs alone. A stage that
+    `dist` is how xdist distributes its tests to two processes when the stage runs alone. A stage that
     `rotates` runs only this commit's share of its files in the gate.
     """
 
@@ -45,7 +45,7 @@ class Stage:
     budget_s: float | None = None
 
     def lines(self, *, alone: bool, slow: bool) -> list[list[str]]:
-        """The commands to run, one after another."""
+        """Return the commands to run, one after another."""
         if not self.tests:
             return [list(command) for command in self.commands]
         words = [*PYTEST, *self.tests]
@@ -60,7 +60,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class Result:
-    """`others` is the number of cores that the machine's other processes used meanwhile."""
+    """The result of a stage. `others` is the number of cores that the machine's other processes used
+    meanwhile."""
 
     stage: Stage
     wall_s: float
@@ -77,7 +78,7 @@ class Result:
 
 
 class Meter:
-    """What has passed since it was made: wall time, CPU time of our processes, cores that others used."""
+    """Measures, since its creation, wall time, CPU time of our processes, and cores that others used."""
 
     def __init__(self) -> None:
         self._start = self._now()
@@ -92,7 +93,7 @@ class Meter:
 
 @dataclass
 class _Running:
-    """A stage under way, and its commands that are still to run."""
+    """A stage that runs, and its remaining commands."""
 
     stage: Stage
     lines: list[list[str]]
@@ -114,7 +115,7 @@ class _Running:
         )
 
     def exit_code(self) -> int | None:
-        """Of the current command; None while it runs."""
+        """Return the exit code of the current command; None while it runs."""
         pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
         if pid == 0:
             return None
@@ -133,7 +134,7 @@ class _Running:
     def print_output(self) -> None:
         if self.output is not None:
             self.output.seek(0)
-            say(self.output.read().decode(errors="replace").rstrip())
+            write_lines(self.output.read().decode(errors="replace").rstrip())
             self.output.close()
 
 
@@ -145,24 +146,24 @@ def run(stages: Sequence[Stage], *, slow: bool, together: int) -> Iterator[Resul
             while waiting and len(running) < together:
                 running.append(_started(waiting.pop(0), slow=slow, alone=together == 1))
             time.sleep(POLL_S)
-            for one in list(running):
-                code = one.exit_code()
-                if code == 0 and one.lines:
-                    one.start_next()
+            for stage_run in list(running):
+                code = stage_run.exit_code()
+                if code == 0 and stage_run.lines:
+                    stage_run.start_next()
                 elif code is not None:
-                    running.remove(one)
-                    one.print_output()
-                    result = one.result()
+                    running.remove(stage_run)
+                    stage_run.print_output()
+                    result = stage_run.result()
                     if result.problems and not slow:
                         waiting.clear()
                     yield result
     finally:
-        for one in running:
-            end(one.process.pid)
+        for stage_run in running:
+            end(stage_run.process.pid)
 
 
 def judged(stage: Stage, wall_s: float, cpu_s: float, others: float, problems: Sequence[str] = ()) -> Result:
-    """The result of a stage, with one problem more if it took too long."""
+    """Return the result of a stage, with one more problem if it took too long."""
     late = None
     if stage.budget_s is not None:
         late = over_budget(stage.budget_s * scale(), wall_s, cpu_s, others, cores=os.cpu_count() or 1)
@@ -170,10 +171,10 @@ def judged(stage: Stage, wall_s: float, cpu_s: float, others: float, problems: S
 
 
 def over_budget(budget_s: float, wall_s: float, cpu_s: float, others: float, *, cores: int) -> str | None:
-    """Why a stage took too long, or None.
+    """Return why a stage took too long, or None.
 
-    If the machine was idle otherwise, wall time counts. If other processes used it, or if it has fewer cores
-    than budgets are made for, only CPU time counts: at most the budget on every core.
+    On an otherwise idle machine, wall time counts. If other processes used the machine, or if it has fewer
+    cores than budgets assume, only CPU time counts: at most the budget on every core.
     """
     if cpu_s > CORES * budget_s:
         return f"over its budget: more CPU time than {CORES} × {budget_s:.0f} s"
@@ -183,27 +184,27 @@ def over_budget(budget_s: float, wall_s: float, cpu_s: float, others: float, *, 
 
 
 def scale() -> float:
-    """By what factor this machine is slower than the one that budgets are made for."""
+    """Return the factor by which this machine is slower than the one that budgets assume."""
     return float(os.environ.get(SLOWER, "1"))
 
 
-def say(*lines: str) -> None:
+def write_lines(*lines: str) -> None:
     for line in lines:
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def _started(stage: Stage, *, slow: bool, alone: bool) -> _Running:
-    say(f"== {stage.name} starts: {stage.proves}")
+    write_lines(f"== {stage.name} starts: {stage.proves}")
     return _Running(stage, stage.lines(alone=alone, slow=slow), None if alone else tempfile.TemporaryFile())
 
 
 def _left_behind(stage: Stage) -> list[str]:
-    """Processes of the stage that still run, with their command lines; they are killed."""
+    """Kill the processes of the stage that still run; return them with their command lines."""
     mark, until_s = f"{MARK}={stage.name}", time.monotonic() + LEFT_S_MAX
     while (pids := marked(mark)) and time.monotonic() < until_s:
         time.sleep(POLL_S)
-    found = [f"{pid} {words_of(pid)}" for pid in pids]
+    names = [f"{pid} {words_of(pid)}" for pid in pids]
     for pid in pids:
         end(pid)
-    return found
+    return names

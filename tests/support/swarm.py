@@ -1,4 +1,4 @@
-"""A whole scenario drawn from one seed: size, load, rates, policies, and what operators do meanwhile."""
+"""Scenarios of a pod, drawn from a seed: size, load, rates, policies, and operator requests."""
 
 import random
 from dataclasses import dataclass
@@ -61,9 +61,9 @@ class Scenario:
     config: SuperpodConfig
     requests: list[LabRequest]
     quiet_us: int
-    """From here on nothing breaks by itself and no operator acts."""
+    """From this time on, nothing fails and operators send no requests."""
     patience_us: int
-    """Every repair is done this long after `quiet_us`, even by one technician in a pod full of faults."""
+    """All repairs are done this long after `quiet_us`, even by one technician in a pod full of faults."""
 
 
 def draw_scenario(seed: int) -> Scenario:
@@ -116,23 +116,25 @@ CALM: dict[str, ParameterValue] = {
     "repairs.fibre_technicians": 2,
     "repairs.off_hours_technicians": None,
 }
-"""In the end nobody takes cubes out by plan, all that is wrong is looked for, and mended day and night."""
+"""At the end, no cube is drained by plan, all faults are inspected for, and repairs run day and night."""
 
 
 def _changes(seed: int, until_us: int) -> list[tuple[int, Body]]:
-    """In every second pod parameters change. They have draws of their own: all else of a seed is as without
-    them."""
+    """Draw parameter changes for every second pod. The draws are separate, so that they do not affect the
+    rest of the scenario."""
     draw = random.Random(f"{seed} parameters")
     return [*drawn_changes(draw, OF_PODS, until_us, (0, 0, 8, 30))]
 
 
 def _field(seed: int, rate: int) -> dict[str, object]:
-    """In every third pod failures and a shop as in the field, by draws of their own. Who waits for a shift
-    does so only where little fails: all is to be mended in the end."""
+    """Draw failures and repairs as in the field for every third pod, from separate draws.
+
+    Repairs wait for shifts only where little fails, because all of them must be done at the end.
+    """
     draw = random.Random(f"field {seed}")
     if draw.random() > 1 / 3:
         return {}
-    found: dict[str, object] = {
+    pairs: dict[str, object] = {
         "failures.host_variation": draw.choice([0.0, 0.34, 2.0]),
         "failures.ocs_variation": draw.choice([0.0, 0.45]),
         "failures.infant_factor": draw.choice([1.0, 5.0]),
@@ -147,27 +149,29 @@ def _field(seed: int, rate: int) -> dict[str, object]:
         "repairs.ocs_spares": draw.choice(["none", 1]),
         "repairs.spares_lead_days": 0.02,
     }
-    return found | ({"repairs.off_hours_technicians": 0} if rate == 1 else {})
+    return pairs | ({"repairs.off_hours_technicians": 0} if rate == 1 else {})
 
 
 def _technology(seed: int, cubes: int) -> dict[str, str]:
-    """In every fourth pod OCSes that switch as their technology does, be it another one: those that fit and
-    lose no more than a Palomar, for over the others not every link has the light that it needs. They have
-    draws of their own: all else of a seed is as without them."""
+    """Draw for every fourth pod OCSes that switch as their technology does, from separate draws.
+
+    Only technologies that fit and lose no more light than a Palomar are drawn. With the others, some links
+    would lack light.
+    """
     draw = random.Random(f"{seed} technology")
     if draw.random() < 0.75:
         return {}
     most_db = TECHNOLOGIES["palomar"].insertion_loss_below_db
     fit = [
         name
-        for name, one in TECHNOLOGIES.items()
-        if STRANDS * cubes + SPARE_PORTS <= one.ports and one.insertion_loss_below_db <= most_db
+        for name, technology in TECHNOLOGIES.items()
+        if STRANDS * cubes + SPARE_PORTS <= technology.ports and technology.insertion_loss_below_db <= most_db
     ]
     return {"ocs.technology": draw.choice(fit), "ocs.switching_time_ms": "none"}
 
 
 def draw_part(draw: random.Random, ocs: str, kind: FaultKind) -> str:
-    """One of the parts of this kind in an OCS; of supplies and fans now and then one that does not exist."""
+    """Draw a part of this kind in an OCS. Some supplies and fans do not exist."""
     if kind in ("cpu", "fpga"):
         return f"{ocs}/{kind}"
     if kind in ("camera", "injector"):
@@ -176,7 +180,7 @@ def draw_part(draw: random.Random, ocs: str, kind: FaultKind) -> str:
 
 
 def _of_paths(draw: random.Random, ocs: str, port: str, cubes: int) -> list[Body]:
-    """What nobody sees to, or perhaps never shows: it ends by itself."""
+    """Draw faults that expire by themselves, because they are not repaired or may never show."""
     expiry = draw.choice([US_PER_HOUR // 2, 3 * US_PER_HOUR])
     return [
         *[InjectFault(kind="mirror", target=port, duration_us=expiry)] * 2,
@@ -187,14 +191,17 @@ def _of_paths(draw: random.Random, ocs: str, port: str, cubes: int) -> list[Body
 
 
 def _by_hand(seed: int, cubes: int, quiet_us: int) -> list[tuple[int, Body]]:
-    """Cross-connects by hand, and when: of one OCS, so that one meets another; of ports that slices want, of
-    spares, and of none at all. They have draws of their own: all else of a seed is as without them."""
+    """Draw manual cross-connects and their times, from separate draws.
+
+    All but a few are on one OCS, so that they conflict. They name ports that slices use, spare ports, and
+    ports that do not exist.
+    """
     draw = random.Random(f"{seed} by hand")
     first = 2 * cubes + 1
     wired = tuple(f"{port}A-{port}B" for port in range(1, first))
     spares = (f"{first}A-{first + 1}B", f"{first + 1}A-{first + 2}B", f"{first + 2}A-1B")
 
-    def asked() -> dict[str, Any]:
+    def drawn() -> dict[str, Any]:
         ports = (draw.randrange(1, first), first, first + 1, draw.randrange(1, 200))
         some = tuple(f"{draw.choice(ports)}A-{draw.choice(ports)}B" for _ in range(4))
         keys = draw.choice([some, wired, spares])
@@ -206,14 +213,14 @@ def _by_hand(seed: int, cubes: int, quiet_us: int) -> list[tuple[int, Body]]:
     for _ in range(draw.choice([0, 6, 12])):
         at_us = draw.randrange(1, quiet_us - US_PER_HOUR)
         after_us = draw.choice([1, 5_000, US_PER_HOUR])
-        acts.append((at_us, CreateCrossConnects.model_validate(asked())))
-        gone = asked() | draw.choice([{}, {"cross_connects": wired + spares, "error_mode": "ignore-error"}])
+        acts.append((at_us, CreateCrossConnects.model_validate(drawn())))
+        gone = drawn() | draw.choice([{}, {"cross_connects": wired + spares, "error_mode": "ignore-error"}])
         acts.append((at_us + after_us, RemoveCrossConnects.model_validate(gone)))
     return acts
 
 
 def _act(draw: random.Random, cubes: int) -> Body:
-    # Some of these name what does not exist: a refusal is an ordinary answer.
+    # Some of these name parts that do not exist, because a refusal is an ordinary answer.
     cube = draw.randrange(cubes + 1)
     name = f"pod-0/cube-{cube}"
     end = f"{name}/{draw.choice(FACES)}/{draw.randrange(16)}"

@@ -1,4 +1,4 @@
-"""Snapshots of the sites of a `LiveSwarm`, as the historian takes them over its copy of the log."""
+"""Snapshots of the sites of a `LiveSwarm`, as the historian takes them from its copy of the log."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +12,8 @@ from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.live_swarm import TWIN, LiveSwarm
 
 
-class Copied:
-    """A site's log without what readers pass over, and where each message stands."""
+class LogCopy:
+    """A copy of a site's log without the records that readers skip, and the offset of each message."""
 
     def __init__(self, swarm: LiveSwarm, site: str) -> None:
         self.offsets: list[int] = []
@@ -44,16 +44,18 @@ class Copied:
 
 
 def keep_snapshots(swarm: LiveSwarm, site: str, folder: Path, every: int, build: str) -> list[int]:
-    """Write one to `folder`/SITE after every so many messages; the positions."""
+    """Write a snapshot to `folder`/SITE after every `every` messages; return the positions."""
     kept = SnapshotFolder(folder / site, site, build)
-    copied = Copied(swarm, site)
+    log_copy = LogCopy(swarm, site)
     last = 0
 
-    def look(moment: ReplayedSite) -> None:
+    def take_snapshot(site_then: ReplayedSite) -> None:
         nonlocal last
-        if moment.position >= last + every:
-            last = moment.position
-            kept.put(moment.snapshot(build, copied.offsets[last - 1] + 1))
+        if site_then.position >= last + every:
+            last = site_then.position
+            kept.put(site_then.snapshot(build, log_copy.offsets[last - 1] + 1))
 
-    SiteHistory(copied, SnapshotFolder(folder / "none", site, build), services_of).at(copied.end, look)
+    SiteHistory(log_copy, SnapshotFolder(folder / "none", site, build), services_of).at(
+        log_copy.end, take_snapshot
+    )
     return kept.positions()

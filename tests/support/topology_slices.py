@@ -1,4 +1,4 @@
-"""Slices for the tests of topology, and the same graphs in networkx and igraph."""
+"""Slices for topology tests, and the same graphs in networkx and igraph."""
 
 from collections.abc import Sequence
 
@@ -33,8 +33,8 @@ def degraded(shape: Shape, twisted: bool, lost: Sequence[int]) -> SliceTopology:
 
 
 def directed_links(topology: SliceTopology) -> list[tuple[int, int]]:
-    tails, ways = np.nonzero(topology.neighbours >= 0)
-    return list(zip(tails.tolist(), topology.neighbours[tails, ways].tolist(), strict=True))
+    tails, directions = np.nonzero(topology.neighbours >= 0)
+    return list(zip(tails.tolist(), topology.neighbours[tails, directions].tolist(), strict=True))
 
 
 def in_networkx(topology: SliceTopology) -> "nx.Graph[int]":
@@ -49,6 +49,6 @@ def in_igraph(topology: SliceTopology) -> igraph.Graph:
 
 @st.composite
 def slices(draw: st.DrawFn, cubes_max: int = 8) -> tuple[Shape, bool]:
-    """Any legal slice of up to so many cubes, twisted or not."""
+    """Draw a legal slice of up to `cubes_max` cubes, twisted or not."""
     shape = draw(st.sampled_from(legal_shapes(cubes_max)))
     return shape, draw(st.booleans()) if is_twistable(shape) else False

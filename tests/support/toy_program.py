@@ -1,6 +1,6 @@
 """`python -m tests.support.toy_program`: the command line of a twin whose fleet is the toys of `toy_sites`.
 
-Its workers are started without the command line, which knows the real services by their modules.
+It starts workers directly, because the command line finds the real services by their modules.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Three small services under real names, saying real messages, to test the runtimes without the real rules.
+"""Three small services with real names and messages, to test the runtimes without the real rules.
 
-`cubes` says at every Tick that a cube is unhealthy and healthy again; `ocs` answers both, the first at once
-and the second at a Tick of its own; `repairs` answers what `ocs` says.
+At every Tick, `cubes` reports a cube as unhealthy and healthy again. `ocs` answers the first message at once
+and the second at its own Tick. `repairs` answers the messages of `ocs`.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ CUBES = 4
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """An answer that waits for its time; `cause` is the id of what it answers."""
+    """An answer that is due later. `cause` is the id of the message that it answers."""
 
     due_us: int
     cause: str
@@ -38,7 +38,8 @@ class Owed:
 
 @dataclass
 class ToyState(State):
-    """`handled` counts by message type; `readings` are per cube; `owed` is keyed by cube."""
+    """State of a toy service. `handled` counts messages by type; `readings` are per cube; `owed` is keyed by
+    cube."""
 
     service: str = ""
     next_us: int | None = None
@@ -54,7 +55,7 @@ class ToyDocument(Model):
 
 
 def count(state: ToyState, message: Envelope) -> int:
-    """Counts a message by its type, as the last row of the table."""
+    """Count a message by its type, and move its row to the end of the table."""
     number = state.handled.pop(message.type, 0) + 1
     state.handled[message.type] = number
     state.changed_documents.add(("toys", f"{state.service}/{message.type}"))
@@ -68,7 +69,7 @@ def toy(
     due: Callable[[ToyState], int | None] | None = None,
     after: After[ToyState] | None = None,
 ) -> Service[ToyState]:
-    """A service with these rules; by default due when its `next_us` says, and nothing runs after a rule."""
+    """Return a service with these rules. By default it is due at `next_us`, and nothing runs after a rule."""
     return Service(
         name=name,
         state=ToyState,
@@ -89,8 +90,8 @@ def commission(fabric: str, config: FabricConfig, at_us: int, service: str) -> T
 
 def document(state: ToyState, key: DocumentKey) -> ToyDocument | None:
     kind, name = key
-    found = state.handled.get(name.rpartition("/")[2]) if kind == "toys" else None
-    return None if found is None else ToyDocument(name=name, count=found)
+    handled = state.handled.get(name.rpartition("/")[2]) if kind == "toys" else None
+    return None if handled is None else ToyDocument(name=name, count=handled)
 
 
 # --- cubes --------------------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-"""A toy site of several fabrics: pods and a network of another kind that act on each other, small enough to
-be followed by hand.
+"""A toy site of several fabrics: pods and a network of another kind that interact, small enough to follow by
+hand.
 
-The network's `router` announces a number to all pods at each of its Ticks, and, when asked to, at once or to
-one pod alone. In every pod `agent` answers, twice what is announced and once what is offered to its pod, and
-`clerk` notes what its own agent answers, a little later. The network has a `clerk` too, which counts what all
-agents answer, and confirms every third of it.
+The network's `router` announces a number to all pods at each of its Ticks. On request it announces one at
+once, or offers one to a single pod. In every pod, `agent` answers an announcement twice and an offer once,
+and `clerk` notes its own agent's answers a little later. The network's `clerk` counts the answers of all
+agents, and confirms every third.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ NOTED_LATER_US = 11
 ANNOUNCED_EVERY_US = PERIOD_US // 4
 T = TypeVar("T")
 FOR_ALL = ""
-"""Who is meant by a request that names nobody."""
+"""The addressee of a request to all pods."""
 
 
 class ToynetConfig(FabricConfig):
@@ -37,7 +37,7 @@ class ToynetConfig(FabricConfig):
 
 
 class ToyAsked(Body):
-    """A request to the network: to announce something, or to offer it to one pod."""
+    """Requests the network to announce something, or to offer it to one pod."""
 
     writer = "operator"
     to: str
@@ -49,7 +49,7 @@ class ToyAnnounced(Body):
 
 
 class ToyOffered(Body):
-    """Asks something of one fabric."""
+    """An offer to one fabric."""
 
     writer = "router"
     to: FabricName
@@ -75,7 +75,7 @@ BODIES = (ToyAsked, ToyAnnounced, ToyOffered, ToyAnswered, ToyNoted)
 
 @contextmanager
 def toys_registered() -> Iterator[None]:
-    """While it lasts, logs may hold the toys' messages and configurations."""
+    """Register the toys' messages and configurations for the duration of the block."""
     registry.TYPES.update({body.__name__: body for body in BODIES})
     CONFIGS["toynet"] = ToynetConfig
     CONFIG_CHECKS["toynet"] = lambda _config: None
@@ -90,8 +90,8 @@ def toys_registered() -> Iterator[None]:
 
 @contextmanager
 def toys_alone() -> Iterator[None]:
-    """While it lasts, the toys are the whole fleet: every command of this process knows no other kinds and
-    services."""
+    """Make the toys the whole fleet for the duration of the block. Commands of this process know no other
+    kinds and services."""
     kept = dict(fabric_kinds.FLEET), dict(service_names.SERVICE_NAMES)
     _replace(fabric_kinds.FLEET, FLEET)
     _replace(
@@ -174,7 +174,7 @@ FABRICS: Mapping[str, FabricConfig] = {
     NET: ToynetConfig(seed=2),
     POD_2: SuperpodConfig(seed=3),
 }
-"""In no order: a site puts them into theirs."""
+"""Not in order; a site sorts them."""
 
 
 def services_of(kind: str) -> tuple[AnyService, ...]:

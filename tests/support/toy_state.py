@@ -1,4 +1,4 @@
-"""A state with a field of every kind that a state may have, and how to draw one at random."""
+"""A state with a field of every supported type, and strategies to draw one."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -22,7 +22,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A record with everything a record may hold, a record of its own included."""
+    """A record with a field of every supported type, including another record."""
 
     count: int
     loss_db: float | None
@@ -89,7 +89,8 @@ DTYPES = dict(zip(ARRAYS, ("<i2", "<i8", "|b1", "<f8", "<f4", "|u1"), strict=Tru
 
 @st.composite
 def arrays(draw: st.DrawFn, dtype: str) -> npt.NDArray[Any]:
-    """Any shape, an empty one and a single number included; floats are drawn as bits, so NaN has payloads."""
+    """Draw an array of any shape, including empty and scalar. Floats are drawn as bits, so that NaN has
+    payloads."""
     kind = np.dtype(dtype)
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
     if kind.kind == "b":
@@ -101,7 +102,7 @@ def arrays(draw: st.DrawFn, dtype: str) -> npt.NDArray[Any]:
 
 
 def tables(name: str) -> st.SearchStrategy[dict[Any, Any]]:
-    """Keys in the order in which they were drawn."""
+    """Draw a table; its keys are in drawing order."""
     pairs = st.lists(st.tuples(KEYS[name], VALUES[name]), max_size=4)
     return pairs.map(dict)
 
@@ -140,12 +141,12 @@ SERVICE: Service[ToyState] = Service(
 )
 
 
-def hold(state: ToyState | None) -> ServiceInstance:
+def instance_of(state: ToyState | None) -> ServiceInstance:
     return ServiceInstance(SERVICE, "pod-0", state=state)
 
 
 def exactly(value: Any) -> Any:
-    """The value in a form whose equality is identity of content: of bits, of types, of order."""
+    """Return the value in a form that is equal only for identical content: bits, types and order."""
     if isinstance(value, np.ndarray):
         return (value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, dict):
@@ -158,12 +159,12 @@ def exactly(value: Any) -> Any:
 
 
 def content(state: ToyState) -> dict[str, object]:
-    """Every stored field, exactly."""
+    """Return every stored field in the form of `exactly`."""
     return {name: exactly(getattr(state, name)) for name in stored_fields(state)}
 
 
 def some_state() -> ToyState:
-    """One that is not drawn, with empty tables."""
+    """Return a fixed state with empty tables."""
     return ToyState(
         fabric="pod-0",
         seed=1,

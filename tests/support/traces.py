@@ -1,4 +1,4 @@
-"""Traces for tests."""
+"""Reads traces, for tests."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from schemas.limits import DURATION_US_MAX
 
 
 def read_trace(path: Path, config: FabricConfig) -> tuple[TraceRow, ...]:
-    """The rows of a trace file for pods of this configuration, in order of submission."""
+    """Return the rows of a trace file for pods of this configuration, in order of submission."""
     return TraceSource(TraceFile(path), DURATION_US_MAX)(config)

@@ -1,4 +1,4 @@
-"""The configuration, the parts and the messages of a field of lamps."""
+"""Configuration, parts and messages of a field of lamps."""
 
 from functools import lru_cache
 from typing import Annotated, Literal
@@ -44,15 +44,17 @@ class LampFieldConfig(FabricConfig):
 
 
 def check_brightness(config: LampFieldConfig) -> None:
-    """InvalidInput unless the lamps can be this bright."""
+    """Raises InvalidInput if the lamps cannot be this bright."""
     if config.brightness > BRIGHTNESS_MAX:
         raise InvalidInput(f"brightness: must be at most {BRIGHTNESS_MAX}")
 
 
 @lru_cache(maxsize=1)
 def lamp_field_plant(_hardware: object = None) -> Plant:
-    """Each lamp shines into the lamp on the next mast, and that one back; parts of kind `end`, so that the
-    known faults of link ends strike them too."""
+    """Return the plant: each lamp shines at a lamp on the next mast, which is also its far end back.
+
+    Lamps are parts of kind `end`, so that the known faults of link ends can strike them.
+    """
     far = np.roll(np.arange(LAMPS), LAMPS_PER_MAST)[:, None]
     kinds = (
         PartKind("mast", "mast", "mast-{mast}", "mast-1"),
@@ -75,7 +77,7 @@ BULB = FaultDefinition(
 
 
 class LampOut(Body):
-    """`shines_at`: the mast on which no light of this lamp falls now."""
+    """A lamp is out. `shines_at` is the mast that its light no longer reaches."""
 
     writer = "lamps"
     lamp: TargetName

@@ -1,4 +1,4 @@
-"""The one row of a field of lamps, and its registration for a test."""
+"""The table row of the kind lamp field, and its registration for a test."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,12 +48,12 @@ TABLES: tuple[dict[str, Any], ...] = (
         fault_kinds.FAULTS,
     ),
 )
-"""All that `register` adds to."""
+"""All tables that `register` adds to."""
 
 
 @contextmanager
 def lamp_field_registered() -> Iterator[None]:
-    """While it lasts, there are fields of lamps."""
+    """Register lamp fields for the duration of the block."""
     kept = [dict(table) for table in TABLES]
     register(LAMP_FIELD)
     try:

@@ -1,4 +1,5 @@
-"""The service `lamps` of a field of lamps switches lamps off and on; `failures` is that of all kinds."""
+"""The service `lamps` of a field of lamps, which switches lamps off and on. `failures` is the service of all
+kinds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ class FieldSummary(Model):
 
 @dataclass
 class FieldState(State):
-    """`since_us` is when each lamp that is out went out."""
+    """State of `lamps`. `since_us` is when each lamp that is out went out."""
 
     commissioned_us: int
     since_us: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How the gateway shows a field of lamps: rows, metrics, the path of the light, and impact."""
+"""Views of a field of lamps for the gateway: rows, metrics, the path of the light, and impact."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ class LampRow(LampDocument):
 
 
 class LampPath(Model):
-    """The lamp on which the light of another one falls; null while that one is out."""
+    """The lamp that another lamp shines at; null while that one is out."""
 
     lamp: str
     far_lamp: str | None
@@ -70,9 +70,9 @@ LAMP_VIEW = KindView(LAMPS, LampRow, LampDescription, _rows, _find, _related)
 
 
 def _summary(twin: TwinPorts, fabric: str) -> FieldSummary:
-    found = read_one(twin, fabric, "summaries", f"{fabric}/lamps", FieldSummary)
-    assert found is not None
-    return found
+    summary = read_one(twin, fabric, "summaries", f"{fabric}/lamps", FieldSummary)
+    assert summary is not None
+    return summary
 
 
 def _fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:

@@ -21,7 +21,7 @@ from shared.engine.service import AnyService
 from shared.engine.site import Site
 from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance, restore_instance
-from tests.support.pods import POD, SUPERPOD, empty_site, has, pod_lab
+from tests.support.pods import POD, SUPERPOD, empty_site, fleet_of, pod_lab
 from tests.support.toy_services import PERIOD_US, TOYS
 
 Record = tuple[Envelope, ...]
@@ -136,7 +136,7 @@ def test_the_tail_of_a_record_folds_from_what_was_stored() -> None:
         if before.pending:
             continue  # stored only when the log is quiet
         stored = [restore_instance(i.service, POD, encode_instance(i)) for i in before.site.instances]
-        replay = Replay(Site(POD, has(TOYS), stored), may_repeat=False)
+        replay = Replay(Site(POD, fleet_of(TOYS), stored), may_repeat=False)
         for position, message in enumerate(record[start:], start):
             assert replay.feed(position, message) is None
         assert states(replay.site) == states(site)
@@ -191,7 +191,7 @@ def test_a_skip_is_what_it_names_whenever_it_is_written() -> None:
     record, _ = toy_record()
     known = MessageSkipped(service="toy", message="a/1", sentence="raised")
     unknown = known.model_copy(update={"message": "b/1"})
-    replay = Replay(Site(POD, has(TOYS), skips={(POD, "toy", "a/1")}))
+    replay = Replay(Site(POD, fleet_of(TOYS), skips={(POD, "toy", "a/1")}))
     end = record[-1].at_us
     skips = [
         enclose(body, fabric=POD, at_us=at_us, cause=body.message, source="skip.toy@pod-0", seq=7)

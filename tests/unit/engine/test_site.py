@@ -19,7 +19,7 @@ from shared.engine.service import AnyService, RuleRow, on
 from shared.engine.site import Site
 from shared.engine.site_driver import LabRequest
 from shared.engine.state_codec import encode_instance
-from tests.support.pods import POD, has, next_tick, pod_lab, pod_site, request_to
+from tests.support.pods import POD, fleet_of, next_tick, pod_lab, pod_site, request_to
 from tests.support.rig import state_of
 from tests.support.toy_services import ANSWER_US, CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
 
@@ -171,11 +171,11 @@ def test_the_earliest_is_due_first_and_ties_go_by_name() -> None:
 def test_a_site_of_what_was_held_continues_at_its_time() -> None:
     site = commissioned()
     step(site)
-    again = Site(POD, has(TOYS), [*reversed(site.instances)])
+    again = Site(POD, fleet_of(TOYS), [*reversed(site.instances)])
     assert again.now_us == PERIOD_US
     assert again.fabrics == [POD]
     assert [i.service.name for i in again.instances] == ["cubes", "ocs", "repairs"]
-    assert Site(POD, has(TOYS), [ServiceInstance(s, POD) for s in TOYS]).now_us == 0
+    assert Site(POD, fleet_of(TOYS), [ServiceInstance(s, POD) for s in TOYS]).now_us == 0
 
 
 def test_requests_never_share_a_time_and_keep_their_order() -> None:

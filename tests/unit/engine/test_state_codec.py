@@ -26,7 +26,7 @@ from shared.engine.state_codec import (
     state_digest,
 )
 from tests.support.pods import SUPERPOD, pod_lab
-from tests.support.toy_state import SERVICE, ToyState, content, hold, some_state, toy_states
+from tests.support.toy_state import SERVICE, ToyState, content, instance_of, some_state, toy_states
 
 
 @settings(max_examples=150, deadline=None)
@@ -74,7 +74,7 @@ def test_the_readers_own_book_comes_back(
 
 
 def test_nothing_is_stored_before_commissioning_and_nothing_comes_of_it() -> None:
-    assert encode_instance(hold(None)) == {}
+    assert encode_instance(instance_of(None)) == {}
     found = restore_instance(SERVICE, "pod-0", {})
     assert found.state is None
     assert (found.seen, found.emitted, found.ticks, found.due_us) == ({}, 0, 0, None)
@@ -148,7 +148,7 @@ def test_rows_are_stored_one_by_one_and_their_order_next_to_them() -> None:
     ],
 )
 def test_a_field_that_is_missing_or_unreadable_is_named(field: str, data: bytes | None) -> None:
-    stored = encode_instance(hold(some_state()))
+    stored = encode_instance(instance_of(some_state()))
     if data is None:
         del stored[field]
     else:

@@ -12,7 +12,7 @@ from services.fabric_kinds import services_of
 from shared.basics.units import US_PER_HOUR, US_PER_S
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance, restore_instance
-from tests.support.pods import POD, has
+from tests.support.pods import POD, fleet_of
 from tests.support.rig import Bench
 
 CONFIG = DcnConfig.model_validate(
@@ -91,7 +91,7 @@ def store_and_restore(bench: Bench) -> None:
         stored = encode_instance(instance)
         found.append(restore_instance(instance.service, instance.fabric, stored))
         assert encode_instance(found[-1]) == stored
-    bench.site = Site(POD, has(services_of("dcn")), found)
+    bench.site = Site(POD, fleet_of(services_of("dcn")), found)
 
 
 @settings(max_examples=40, deadline=None)

@@ -24,7 +24,7 @@ from shared.models.superpod.wiring import (
     link_end,
     ocs_radix,
 )
-from tests.support.plant_parts import joined, made_of
+from tests.support.plant_parts import components_of, joined
 
 POD = superpod_plant(64)
 WORDS = [kind.word for kind in POD.kinds]
@@ -161,15 +161,15 @@ def test_a_part_is_among_those_that_its_owner_is_made_of(part: Part) -> None:
     assert (owner is None) == (part.kind in ("cube", "ocs", "batch"))
     if owner is not None:
         assert part.name.startswith(f"{owner.name}/")
-        assert part in made_of(POD, owner)
-    for inner in made_of(POD, part):
+        assert part in components_of(POD, owner)
+    for inner in components_of(POD, part):
         assert POD.owner(inner) == part
     sizes = {
         "cube": 16 + CABLES_PER_CUBE + 96,
         "host": 4,
         "ocs": 2 * 136 + sum(one.count for one in PARTS_OF_AN_OCS) - 1,
     }
-    assert len(made_of(POD, part)) == sizes.get(part.kind, 0)
+    assert len(components_of(POD, part)) == sizes.get(part.kind, 0)
     of_a_cube = part.kind in ("cube", "host", "chip", "cable", "end")
     assert POD.failure_domain(part).name == (f"{part.fabric}/cube-{part['cube']}" if of_a_cube else part.name)
 

@@ -78,7 +78,7 @@ def check(done: subprocess.CompletedProcess[str], code: int, sentence: str) -> N
     ids=["html", "object", "list", "text", "other fields", "other error", "moved"],
 )
 def test_another_server_is_not_mistaken_for_a_twin(words: str, not_a_twin: Answer) -> None:
-    with answering(otherwise=not_a_twin) as twin:
+    with answering(default=not_a_twin) as twin:
         check(lightwave(*words.split(), url=twin.url), UNREACHABLE, f"the server at {twin.url} is not a twin")
 
 
@@ -86,7 +86,7 @@ def test_another_server_is_not_mistaken_for_a_twin(words: str, not_a_twin: Answe
     ("status", "code"), [(404, NOT_FOUND), (401, REFUSED), (422, USAGE), (503, REFUSED), (500, REFUSED)]
 )
 def test_the_twins_sentence_is_passed_on(status: int, code: int) -> None:
-    with answering(otherwise=as_json({"error": "fabric 'pod-7': no such fabric"}, status)) as twin:
+    with answering(default=as_json({"error": "fabric 'pod-7': no such fabric"}, status)) as twin:
         check(lightwave("get", "ocs", url=twin.url), code, "lightwave: fabric 'pod-7': no such fabric\n")
 
 
@@ -127,9 +127,9 @@ def test_none_there(words: str) -> None:
 
 
 def test_the_token_goes_along_and_must_be_one() -> None:
-    with answering(otherwise=as_json(CLOCK)) as twin:
+    with answering(default=as_json(CLOCK)) as twin:
         assert lightwave("clock", "show", url=twin.url, **{BEARER: "s3cret"}).returncode == 0
-        assert twin.asked[0].headers["authorization"] == "Bearer s3cret"
+        assert twin.requests[0].headers["authorization"] == "Bearer s3cret"
         check(lightwave("get", "ocs", url=twin.url, **{BEARER: "a\nb"}), USAGE, BEARER)
 
 
@@ -138,7 +138,7 @@ def test_names_arrive_whole() -> None:
         for name in ("pod-0/cube-12/+y/7", "a?b#c", "ü ö", " ", ".."):
             done = lightwave("get", "links", name, url=twin.url)
             assert done.returncode == NOT_FOUND
-            assert twin.asked[-1].path == f"/v1/links/{name}"
+            assert twin.requests[-1].path == f"/v1/links/{name}"
 
 
 def test_all_that_a_command_requests_of_the_past_is_of_one_time() -> None:
@@ -150,23 +150,23 @@ def test_all_that_a_command_requests_of_the_past_is_of_one_time() -> None:
         client = Client(twin.url, at="-2h")
         client.rows("/v1/ocs", "name", state="up")
         client.resource("/v1/clock", "now_us")
-        assert [asked.query for asked in twin.asked] == ["state=up&at=-2h", "at=7200000000us"]
+        assert [asked.query for asked in twin.requests] == ["state=up&at=-2h", "at=7200000000us"]
         named = Client(twin.url, at="scheduler@pod-0/7")
         for _ in range(2):
             named.rows("/v1/ocs", "name")
-        assert {asked.query for asked in twin.asked[2:]} == {"at=scheduler%40pod-0%2F7"}
+        assert {asked.query for asked in twin.requests[2:]} == {"at=scheduler%40pod-0%2F7"}
         twin.headers["Lightwave-At-Us"] = "x&state=down"
         hostile = Client(twin.url, at="-2h")
         for _ in range(2):
             hostile.rows("/v1/ocs", "name")
-        assert twin.asked[-1].query == "at=-2h"
+        assert twin.requests[-1].query == "at=-2h"
 
 
 def test_list_options_are_sent_as_typed() -> None:
     words = ("--state", "up", "--where", "state=degraded", "--where", "ocs=null", "--sort=-ber", "--top", "5")
     with answering({"/v1/links": [as_json([])]}) as twin:
         assert lightwave("get", "links", *words, url=twin.url).stdout == "no links\n"
-        assert twin.asked[-1].query == (
+        assert twin.requests[-1].query == (
             "where=state%3Dup&where=state%3Ddegraded&where=ocs%3Dnull&sort=-ber&limit=5"
         )
 
@@ -193,12 +193,12 @@ def test_a_request_whose_answer_got_lost_is_sent_once_more_under_the_same_key() 
     with answering({"/v1/cubes/pod-0/cube-3/undrain": [DROP, as_json(UNDRAINED)]}) as twin:
         done = lightwave("undrain", "pod-0/cube-3", url=twin.url)
         assert (done.returncode, done.stdout) == (0, "pod-0/cube-3 in use again (operator@pod-0/7)\n")
-        first, second = twin.asked
+        first, second = twin.requests
         assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
         lightwave("undrain", "pod-0/cube-3", url=twin.url)
-        assert twin.asked[-1].headers["idempotency-key"] != first.headers["idempotency-key"]
+        assert twin.requests[-1].headers["idempotency-key"] != first.headers["idempotency-key"]
         lightwave("undrain", "pod-0/cube-3", "--key", "mine", url=twin.url)
-        assert twin.asked[-1].headers["idempotency-key"] == "mine"
+        assert twin.requests[-1].headers["idempotency-key"] == "mine"
 
 
 def test_a_request_that_is_refused_fails_with_the_reason() -> None:
@@ -212,15 +212,15 @@ def test_a_request_that_is_refused_fails_with_the_reason() -> None:
 
 
 def test_a_request_is_sent_no_third_time() -> None:
-    with answering(otherwise=DROP) as twin:
+    with answering(default=DROP) as twin:
         assert lightwave("drain", "pod-0/cube-3", url=twin.url).returncode == UNREACHABLE
-        assert len(twin.asked) == 2
+        assert len(twin.requests) == 2
 
 
 def test_requests_are_sent_as_typed() -> None:
     with answering() as twin:
         lightwave("request", "4X4×8", "--twisted", "--for", "1d12h", "--fabric", "pod-1", url=twin.url)
-        assert json.loads(twin.asked[-1].body) == {
+        assert json.loads(twin.requests[-1].body) == {
             "fabric": "pod-1",
             "shape": "4x4x8",
             "twisted": True,
@@ -232,7 +232,7 @@ def test_requests_are_sent_as_typed() -> None:
             "pods": None,
         }
         lightwave("inject", "OCS", "pod-0/ocs-17", url=twin.url)
-        assert json.loads(twin.asked[-1].body) == {
+        assert json.loads(twin.requests[-1].body) == {
             "kind": "ocs",
             "target": "pod-0/ocs-17",
             "duration_s": None,
@@ -240,9 +240,9 @@ def test_requests_are_sent_as_typed() -> None:
             "onset_s": None,
         }
         lightwave("events", "--since", "-90m", "--type", "Tick", "--limit", "5", url=twin.url)
-        assert twin.asked[-1].query == "type=Tick&since=-90m&limit=5"
+        assert twin.requests[-1].query == "type=Tick&since=-90m&limit=5"
         lightwave("clock", "speed", "1e3", url=twin.url)
-        assert json.loads(twin.asked[-1].body) == {"speed": 1000.0}
+        assert json.loads(twin.requests[-1].body) == {"speed": 1000.0}
 
 
 def stream(*numbers: int) -> Answer:
@@ -276,7 +276,7 @@ def test_follow_resumes_a_broken_stream_after_the_last_message() -> None:
         _, error = follower.communicate(timeout=60)
         assert (follower.returncode, error) == (INTERRUPTED, "\n")
         assert seen == ["ocs@pod-0/5", "ocs@pod-0/6", "ocs@pod-0/7"]
-        streams = [request for request in twin.asked if request.path == "/v1/events/stream"]
+        streams = [request for request in twin.requests if request.path == "/v1/events/stream"]
         requests = [request.headers.get("last-event-id") for request in streams[:4]]
         assert requests == ["pod-0:4", "pod-0:6", "pod-0:6", "pod-0:6"]
 
@@ -291,7 +291,7 @@ def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> N
             made.append(self)
 
     monkeypatch.setattr(http.client.HTTPConnection, "response_class", Kept)
-    with answering({"/v1/events/stream": [stream(5), as_json({"error": "no"}, 503)]}, otherwise=HTML) as twin:
+    with answering({"/v1/events/stream": [stream(5), as_json({"error": "no"}, 503)]}, default=HTML) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
         client = Client()
         assert [event for event, _ in client.stream(NEW_EVENTS, None)] == ["", "pod-0:5"]
@@ -371,13 +371,13 @@ def test_follow_gives_up_on_a_twin_that_stays_away() -> None:
     "words", ["get ocs --watch", "describe ocs pod-0/ocs-1 -w", "clock show --watch -o json"]
 )
 def test_a_watch_ends_with_4_when_the_twin_goes(words: str) -> None:
-    with answering(otherwise=DROP) as twin:
+    with answering(default=DROP) as twin:
         check(lightwave(*words.split(), url=twin.url), UNREACHABLE, "no twin answers")
 
 
 def test_watch_redraws_on_a_terminal() -> None:
     leader, follower = os.openpty()
-    with answering(otherwise=as_json(CLOCK)) as twin:
+    with answering(default=as_json(CLOCK)) as twin:
         watcher = subprocess.Popen(
             [sys.executable, "-m", "ops.cli", "clock", "show", "--watch"],
             env=environment(twin.url),
@@ -405,7 +405,7 @@ def test_leaving_a_run_reports_that_the_twin_continues() -> None:
             text=True,
         )
         until_s = time.monotonic() + 60
-        while len(twin.asked) < 2 and time.monotonic() < until_s:
+        while len(twin.requests) < 2 and time.monotonic() < until_s:
             time.sleep(0.01)
         runner.send_signal(signal.SIGINT)
         _, error = runner.communicate(timeout=60)
@@ -475,7 +475,7 @@ def test_no_query_imports_slow_modules(words: str) -> None:
 
 def test_over_tls_it_trusts_whom_it_is_reported_to(tmp_path: Path) -> None:
     ca = Authority(tmp_path / "ours")
-    with answering({"/v1/clock": [as_json(CLOCK)]}, tls=ca.serving()) as twin:
+    with answering({"/v1/clock": [as_json(CLOCK)]}, tls=ca.server_context()) as twin:
         done = lightwave("clock", "show", "-o", "json", url=twin.url, LIGHTWAVE_CA_FILE=str(ca.ca))
         assert (done.returncode, json.loads(done.stdout)["speed"]) == (0, 60.0), done
         done = lightwave("clock", "show", url=twin.url)
@@ -531,7 +531,7 @@ def test_a_list_is_followed_over_its_pages(
         done = lightwave("events", *words.split(), "-o", "json", url=twin.url)
     assert ids(done) == shown
     assert done.stderr == sentence
-    following = [asked.query for asked in twin.asked[1:]]
+    following = [asked.query for asked in twin.requests[1:]]
     assert following == [link.partition("?")[2].partition(">")[0] for link in links][: len(following)]
 
 

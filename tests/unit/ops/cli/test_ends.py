@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fake_twin import answering, as_condition, as_json
+from tests.support.fake_twin import answering, as_json, condition_report
 
 pytestmark = pytest.mark.integration
 
@@ -57,7 +57,7 @@ ANSWERS = {
     "/v1/fabrics/pod-0": [as_json({"position": 5})],
     "/v1/events/stream": [(200, "text/event-stream", STREAM.encode())],
     "/v1/cubes": [as_json(LONG)],
-    "/v1/conditions": [as_condition("1")],
+    "/v1/conditions": [condition_report("1")],
 }
 
 

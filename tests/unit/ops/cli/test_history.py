@@ -187,7 +187,7 @@ def test_frames_are_exported_as_one_table(gateway: Client, tmp_path: Path) -> No
     assert code == 0, said
     assert f"{FRAMES} frames up to 0d01:15:00" in said
     now_us = gateway.get("/v1/clock").json()["now_us"]
-    asked = [one.query for one in twin.asked if one.path.startswith("/v1/telemetry/")]
+    asked = [one.query for one in twin.requests if one.path.startswith("/v1/telemetry/")]
     assert all(f"until_us={now_us}" in query for query in asked), "those made meanwhile are another day's"
     table = pq.read_table(out)
     assert table.num_rows == FRAMES * 2 * 96
@@ -224,7 +224,7 @@ def test_frames_of_a_missing_object_are_not_exported(words: str, sentence: str, 
         )
     refused = NotFound if "--fabric" in sentence else InvalidInput
     assert (code, said) == (refused.exit_code, sentence)
-    assert [one.path for one in twin.asked] == ["/v1/fabrics"]
+    assert [one.path for one in twin.requests] == ["/v1/fabrics"]
 
 
 def test_without_frames_nothing_is_written(gateway: Client, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ops.cli.look.get import _description_text
 from ops.cli.main import root
 from schemas.resource_kinds import REPAIRS, VERDICTS
 from shared.basics.errors import LightwaveError, NotFound
-from tests.support.fake_twin import FakeTwin, answering, as_json, told
+from tests.support.fake_twin import FakeTwin, answering, as_json, first_answer
 from tests.support.gateway_twin import QUIET, DrivenTwin
 from tests.support.records import as_record
 
@@ -92,7 +92,7 @@ def cells(lines: list[str], name: str) -> list[str]:
 
 
 def test_every_view_of_a_link_shows_the_same_loss_and_the_same_rate(twin: FakeTwin) -> None:
-    link = told(twin, f"links/{SOUND}")
+    link = first_answer(twin, f"links/{SOUND}")
     loss, ber = f"{link['loss_db']:.4f}", f"{link['ber']:.1e}"
     assert cells(read("get", "links", SOUND), SOUND)[4:6] == [loss, ber]
     assert (
@@ -105,9 +105,9 @@ def test_every_view_of_a_link_shows_the_same_loss_and_the_same_rate(twin: FakeTw
 
 def test_the_loss_of_a_link_is_that_of_its_worse_circuit_and_the_fibre(twin: FakeTwin) -> None:
     """To the last digit, in JSON and for people, as the OCS and the budget have it."""
-    link, path = told(twin, f"links/{SOUND}"), told(twin, f"trace/{SOUND}")
+    link, path = first_answer(twin, f"links/{SOUND}"), first_answer(twin, f"trace/{SOUND}")
     ports = [strand["north"] for strand in path["strands"]]
-    circuits = told(twin, "describe/ocs/pod-0/ocs-37")["object"]["circuits"]
+    circuits = first_answer(twin, "describe/ocs/pod-0/ocs-37")["object"]["circuits"]
     losses = [circuit["loss_db"] for circuit in circuits if circuit["north"] in ports]
     assert link["loss_db"] == round(max(losses) + 1.0, 4)
     budget = json.loads("\n".join(read("link", "budget", SOUND, "-o", "json")))
@@ -120,11 +120,11 @@ def test_the_loss_of_a_link_is_that_of_its_worse_circuit_and_the_fibre(twin: Fak
 
 def test_related_links_show_rates_by_their_order_of_magnitude(twin: FakeTwin) -> None:
     lines = read("describe", "link", DEAD)
-    partner = told(twin, f"links/{DEAD_FAR}")
+    partner = first_answer(twin, f"links/{DEAD_FAR}")
     row = cells(lines[lines.index("Partner:") :], DEAD_FAR)
     assert row[4:6] == [f"{partner['loss_db']:.4f}", "-"]
     lines = read("describe", "link", SOUND)
-    partner = told(twin, f"links/{SOUND_FAR}")
+    partner = first_answer(twin, f"links/{SOUND_FAR}")
     assert cells(lines[lines.index("Partner:") :], SOUND_FAR)[5] == f"{partner['ber']:.1e}"
     assert read("describe", "link", DARK)[read("describe", "link", DARK).index("Partner:") + 1] == "  none"
 
@@ -134,10 +134,10 @@ def test_related_links_show_rates_by_their_order_of_magnitude(twin: FakeTwin) ->
 
 def test_a_dead_module_is_reported_at_both_ends(twin: FakeTwin) -> None:
     for end, condition in ((DEAD, "failed"), (DEAD_FAR, "ok")):
-        link = told(twin, f"links/{end}")
+        link = first_answer(twin, f"links/{end}")
         assert (link["state"], link["condition"], link["ber"]) == ("down", condition, None)
         assert cells(read("get", "link", end), end)[4:6] == [f"{link['loss_db']:.4f}", "-"]
-    loss = f"path loss {told(twin, f'links/{DEAD}')['loss_db']:.4f} dB, BER -"
+    loss = f"path loss {first_answer(twin, f'links/{DEAD}')['loss_db']:.4f} dB, BER -"
     used = "used by pod-0/slice-0"
     assert read("trace", DEAD)[0] == f"{DEAD} is down (module failed, {loss}), {used}"
     assert (
@@ -160,7 +160,7 @@ def test_a_dead_module_is_reported_at_both_ends(twin: FakeTwin) -> None:
 def test_a_path_without_far_end_explains_why_and_where_it_should_lead(
     twin: FakeTwin, end: str, why: str, partner: str
 ) -> None:
-    path = told(twin, f"trace/{end}")
+    path = first_answer(twin, f"trace/{end}")
     assert path["far_end"] is None
     assert path["wanted_end"] == (None if end == DARK else partner)
     assert read("trace", end)[-1] == f"far end   none: {why}"
@@ -169,7 +169,7 @@ def test_a_path_without_far_end_explains_why_and_where_it_should_lead(
 
 
 def test_the_budget_of_a_link_that_is_wanted_keeps_its_dirt(twin: FakeTwin) -> None:
-    [dirt_db] = [f["severity"] for f in told(twin, "faults") if f["severity"] is not None]
+    [dirt_db] = [f["severity"] for f in first_answer(twin, "faults") if f["severity"] is not None]
     here = json.loads("\n".join(read("link", "budget", HALF, "--to", HALF_FAR, "-o", "json")))
     there = json.loads("\n".join(read("link", "budget", HALF_FAR, "--to", HALF, "-o", "json")))
     assert (here["near_excess_db"], there["far_excess_db"]) == (dirt_db, dirt_db)
@@ -223,12 +223,12 @@ def test_a_missing_link_end_is_reported_with_the_allowed_names(
     ],
 )
 def test_an_empty_section_shows_that_all_is_well(
-    kind: str, thing: dict[str, Any], told: dict[str, str]
+    kind: str, thing: dict[str, Any], first_answer: dict[str, str]
 ) -> None:
-    sections: dict[str, list[Any]] = {title.lower(): [] for title in told}
+    sections: dict[str, list[Any]] = {title.lower(): [] for title in first_answer}
     content = {"object": thing, "related": sections, "events": [], "events_in_all": 0}
     lines = _description_text(kind, as_record(content)).splitlines()
-    assert {title: lines[lines.index(f"{title}:") + 1].strip() for title in told} == told
+    assert {title: lines[lines.index(f"{title}:") + 1].strip() for title in first_answer} == first_answer
 
 
 def test_lengths_of_time_are_reported_as_such() -> None:
@@ -239,15 +239,15 @@ def test_lengths_of_time_are_reported_as_such() -> None:
         "waits": {"median_us": 5_400_000_000, "p95_us": 90_000_000},
     }
     content = {"object": thing, "related": {"slices": [thing]}, "events": [], "events_in_all": 0}
-    told = _description_text("faults", as_record(content))
+    first_answer = _description_text("faults", as_record(content))
     for line in (
         "Requested:  1d02:00:00",
         "Duration:   2h",
         "Left:       -",
         "Waits:      median 1h30m, p95 1m30s",
     ):
-        assert line in told
-    assert "1d02:00:00   2h" in told
+        assert line in first_answer
+    assert "1d02:00:00   2h" in first_answer
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_a_verdict_is_reported_with_how_sure_it_is() -> None:
     ]
     repair = {"name": "pod-0/repair-2", "kind": "connector", "target": SOUND, "work": "clean"}
     times = {"state": "completed", "technician": 0, "requested_us": 0, "began_us": 0, "ended_us": 0}
-    told = repair | times | {"ineffective": True, "verdict": "pod-0/verdict-5"}
-    headers, (row,) = table_of(REPAIRS, as_record([told]), 0)
+    first_answer = repair | times | {"ineffective": True, "verdict": "pod-0/verdict-5"}
+    headers, (row,) = table_of(REPAIRS, as_record([first_answer]), 0)
     shown = dict(zip(headers, row, strict=True))
     assert (shown["WORK"], shown["INEFFECTIVE"], shown["VERDICT"]) == ("clean", True, "pod-0/verdict-5")

@@ -61,13 +61,13 @@ def test_a_fabric_is_commissioned_by_one_command(
         words = ["--kind", "static-pod", "--set", "workload.offered_load=0.5", "--seed", "9", "--key", "mine"]
         done = CliRunner().invoke(root, ["commission", "pod-4", "--site", "campus", *words])
     assert done.output == f"{sentence} (sequencer@pod-4/1)\n"
-    assert json.loads(twin.asked[0].body) == {
+    assert json.loads(twin.requests[0].body) == {
         "name": "pod-4",
         "site": "campus",
         "kind": "static-pod",
         "settings": {"seed": 9, "workload": {"offered_load": 0.5}},
     }
-    assert twin.asked[0].headers["idempotency-key"] == "mine"
+    assert twin.requests[0].headers["idempotency-key"] == "mine"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_fabric_retires_by_one_command(
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
         done = CliRunner().invoke(root, ["retire", "pod-4", "--key", "mine"])
     assert done.output == f"{sentence}; repeated request (sequencer@pod-4/2)\n"
-    assert twin.asked[0].headers["idempotency-key"] == "mine"
+    assert twin.requests[0].headers["idempotency-key"] == "mine"
 
 
 @pytest.mark.parametrize(("ocs", "expected"), [(0, False), (48, True)])

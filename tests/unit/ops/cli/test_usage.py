@@ -153,7 +153,7 @@ def test_only_requested_objects_are_listed() -> None:
         assert complete("lightwave impact pod-1/ocs-1/", twin.url) == ports
         assert complete("lightwave impact pod-1/ocs-10/S2", twin.url) == ["pod-1/ocs-10/S2"]
     of_a_trace, of_a_part = ("links", "trunks"), ("hosts", "links", "bundles")
-    assert [(asked.path, asked.query) for asked in twin.asked] == [
+    assert [(asked.path, asked.query) for asked in twin.requests] == [
         ("/v1/fabrics", ""),
         *((f"/v1/{kind}", "fabric=pod-1") for kind in (*of_a_trace, *of_a_part, "ocs", "ocs")),
     ]

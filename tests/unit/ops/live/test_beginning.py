@@ -46,15 +46,15 @@ def swarm() -> LiveSwarm:
             swarm.join("pod-2", JOINED, CONFIG)
             swarm.run_out()  # before a strike may lose the request
         for fabric in PODS:
-            swarm.ask(fabric, InjectFault(kind="host", target=f"{fabric}/cube-{hour}/host-1"))
-            swarm.ask(fabric, DrainCube(cube=f"{fabric}/cube-{hour + 3}"))
+            swarm.request(fabric, InjectFault(kind="host", target=f"{fabric}/cube-{hour}/host-1"))
+            swarm.request(fabric, DrainCube(cube=f"{fabric}/cube-{hour + 3}"))
         for _ in range(300):
             swarm.step(faults=True)
         swarm.run_out()
         for strange in STRANGE:
             records = swarm.log.records[0]
             records.append(replace(strange, offset=len(records)))
-    swarm.ask(PODS[0], FabricRetired())
+    swarm.request(PODS[0], FabricRetired())
     swarm.run_out()
     swarm.now_us += US_PER_HOUR
     swarm.run_out()

@@ -22,7 +22,7 @@ from tests.support.deployment import (
     commands_of,
     compose,
     filled,
-    ours,
+    own_containers,
     parse,
     procfile,
     services,
@@ -91,7 +91,7 @@ def test_each_runs_the_command_of_its_name(name: str) -> None:
     assert kept[-len(run) - 2 : -len(run)] == [name, "--"]
 
 
-@pytest.mark.parametrize("name", sorted(ours()))
+@pytest.mark.parametrize("name", sorted(own_containers()))
 def test_every_command_of_a_container_can_be_given(name: str) -> None:
     words = [filled(word) for word in services()[name]["command"]]
     assert parse(words).split()[0] == "live"
@@ -121,7 +121,7 @@ def test_the_twin_is_made_in_the_same_way_by_both() -> None:
 
 def test_every_setting_of_ours_exists_and_is_allowed() -> None:
     known = {variable(name): name for name in LiveSettings.model_fields}
-    for name, service in ours().items():
+    for name, service in own_containers().items():
         environment = service["environment"]
         assert environment.keys() <= known.keys(), name
         values = {known[key]: filled(value) for key, value in environment.items()}

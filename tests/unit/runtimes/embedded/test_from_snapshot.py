@@ -28,7 +28,7 @@ from shared.storage.snapshots.site_history import SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.store.memory_store import MemoryStore
-from tests.support.pods import POD, first_message, under
+from tests.support.pods import POD, first_message, with_key
 
 EVERY = 60
 CONFIG = SuperpodConfig(seed=5, pod=PodConfig(cubes=4), failures=FailuresConfig(host_per_day=0.5))
@@ -71,12 +71,12 @@ def live(folder: Path) -> None:
         runner.recover()
         runner.take(first_message(CONFIG))
         request = {
-            80: (POD, under("a", DrainCube(cube="pod-0/cube-1"))),
-            120: ("pod-1", under("b", FabricCommissioned(site=POD, config=CONFIG))),
+            80: (POD, with_key("a", DrainCube(cube="pod-0/cube-1"))),
+            120: ("pod-1", with_key("b", FabricCommissioned(site=POD, config=CONFIG))),
             200: ("pod-1", InjectFault(kind="host", target="pod-1/cube-2/host-1")),
-            260: (POD, under("c", RequestSlice(shape=(4, 4, 4)))),
-            420: ("pod-1", under("d", FabricRetired())),
-            520: (POD, under("e", DrainCube(cube="pod-0/cube-9"))),
+            260: (POD, with_key("c", RequestSlice(shape=(4, 4, 4)))),
+            420: ("pod-1", with_key("d", FabricRetired())),
+            520: (POD, with_key("e", DrainCube(cube="pod-0/cube-9"))),
         }
         while kept.log.end < 700:
             for at in [at for at in request if at <= kept.log.end]:

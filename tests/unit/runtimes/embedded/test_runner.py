@@ -35,7 +35,7 @@ from shared.storage.log.frame_files import FRAMES_MAX, TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLog
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_store import Commit
-from tests.support.pods import POD, SUPERPOD, first_message, has, next_tick, pod_place
+from tests.support.pods import POD, SUPERPOD, first_message, fleet_of, next_tick, pod_place
 from tests.support.toy_services import CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
 
 CONFIG = SuperpodConfig(seed=4)
@@ -71,7 +71,7 @@ class Twin:
         self.runner = SiteRunner(
             POD,
             0,
-            has(self.services),
+            fleet_of(self.services),
             store=self.store,
             place=self.store.place,
             log=log,

@@ -23,7 +23,7 @@ from shared.runtimes.live.kafka.records import Record, output_headers, root_head
 from shared.runtimes.live.worker import partition_fold as fold_module
 from shared.runtimes.live.worker.partition_fold import PartitionFold, StoreRolledBack
 from shared.storage.store.memory_store import MemoryStore
-from tests.support.pods import OPERATOR, first_message, pod_place, served
+from tests.support.pods import OPERATOR, first_message, pod_place, served_service
 
 TWIN = "twin"
 CONFIG = superpod_config(["pod.cubes=8"])
@@ -62,7 +62,7 @@ def raising(seq: int) -> AnyService:
 
 
 def fold_of(store: MemoryStore, service: AnyService = CUBES) -> PartitionFold:
-    return PartitionFold(served(service), 0, TWIN, store)
+    return PartitionFold(served_service(service), 0, TWIN, store)
 
 
 def drained(store: MemoryStore) -> list[str]:
@@ -84,7 +84,7 @@ def test_a_service_renders_a_frame_at_the_tick_of_another_and_reads_nothing_of_i
         telemetry=lambda state, tick: f"{state.now_us} {tick.at_us}".encode(),
         frames_on_ticks_of=("cubes",),
     )
-    fold = PartitionFold(served(service), 0, TWIN, store, publish=lambda *frame: frames.append(frame))
+    fold = PartitionFold(served_service(service), 0, TWIN, store, publish=lambda *frame: frames.append(frame))
     ticks = [
         enclose(
             Tick(service=name, due_us=9, count=1),
@@ -133,7 +133,7 @@ def test_the_second_of_two_workers_continues_after_the_first(store: MemoryStore)
 def test_a_service_takes_up_a_fabric_that_another_one_has_noted(store: MemoryStore) -> None:
     """It knows the fabric from the store before it reads the fabric's first message."""
     both = (CUBES, OCS)
-    folds = [PartitionFold(served(one, both), 0, TWIN, store, software="1.0+one") for one in both]
+    folds = [PartitionFold(served_service(one, both), 0, TWIN, store, software="1.0+one") for one in both]
     cubes, ocs = folds
     assert cubes.take(RECORDS[:1])
     assert ocs.load() == 0
@@ -150,9 +150,9 @@ def test_workers_of_two_versions_are_not_mixed(
 ) -> None:
     """Neither as the second one starts nor where both began before anything was said."""
     both = (CUBES, OCS)
-    cubes = PartitionFold(served(CUBES, both), 0, TWIN, store, software="1.0+one")
+    cubes = PartitionFold(served_service(CUBES, both), 0, TWIN, store, software="1.0+one")
     monkeypatch.setattr(fold_module, "RULES", RULES + 1)
-    ocs = PartitionFold(served(OCS, both), 0, TWIN, store, software="1.0+two")
+    ocs = PartitionFold(served_service(OCS, both), 0, TWIN, store, software="1.0+two")
     if has_loaded:
         assert ocs.load() == 0
     assert cubes.take(RECORDS[:1])

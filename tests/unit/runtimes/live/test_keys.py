@@ -18,7 +18,7 @@ from shared.runtimes.simulated_clock import Epoch
 from shared.storage.inbox.request_inbox import CancelOutcome
 from shared.storage.store.state_store import SequencerView
 from tests.support.live_swarm import TWIN, FlakyStore, LiveSwarm
-from tests.support.pods import under
+from tests.support.pods import with_key
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
 
 FLEET = {"superpod": (CUBES_TOY, OCS_TOY)}
@@ -35,7 +35,7 @@ def swarm_of(seed: int) -> LiveSwarm:
 def request_of(n: int) -> tuple[str, DrainCube]:
     """What is asked for under the n-th key, and of which pod."""
     pod = PODS[n % len(PODS)]
-    return pod, under(f"key-{n}", DrainCube(cube=f"{pod}/cube-{n}"))
+    return pod, with_key(f"key-{n}", DrainCube(cube=f"{pod}/cube-{n}"))
 
 
 def on_log(swarm: LiveSwarm) -> dict[str, list[str]]:
@@ -56,11 +56,11 @@ def test_a_key_is_on_the_log_once_whatever_fails_and_is_rolled_back(seed: int) -
     for _ in range(250):
         swarm.step(faults=True)
         if swarm.chance.random() < 0.1:
-            swarm.ask(*request_of(swarm.chance.randrange(KEYS)))
+            swarm.request(*request_of(swarm.chance.randrange(KEYS)))
     swarm.run_out()
     before = on_log(swarm)
     assert all(len(ids) == 1 for ids in before.values())
-    answered = {n: swarm.ask(*request_of(n)) for n in range(KEYS)}
+    answered = {n: swarm.request(*request_of(n)) for n in range(KEYS)}
     swarm.run_out()
     after = on_log(swarm)
     assert after == {
@@ -69,21 +69,21 @@ def test_a_key_is_on_the_log_once_whatever_fails_and_is_rolled_back(seed: int) -
     assert before.items() <= after.items(), "what was on the log is answered with its own id"
     assert [swarm.store.size(partition) for partition in (0, 1)] == [0, 0]
     with pytest.raises(InvalidInput, match="was used for another request"):
-        swarm.ask("pod-1", request_of(0)[1])
+        swarm.request("pod-1", request_of(0)[1])
 
 
 def test_a_store_that_lost_everything_learns_its_keys_from_the_log() -> None:
     swarm = swarm_of(1)
     empty = swarm.store.picture(0)
-    number = swarm.ask(*request_of(0))
+    number = swarm.request(*request_of(0))
     swarm.run_out()
     swarm.store.roll_back(0, empty)
     swarm.folds.clear()
     assert swarm.store.find("key-0") is None
-    late = swarm.ask(*request_of(0))
+    late = swarm.request(*request_of(0))
     assert late != number
     swarm.run_out()
-    assert swarm.ask(*request_of(0)) == number
+    assert swarm.request(*request_of(0)) == number
     assert on_log(swarm) == {"key-0": [f"operator@pod-0/{number}"]}
     assert swarm.store.size(0) == 0
 
@@ -93,7 +93,7 @@ def test_unreported_records_of_another_sequencer_are_read() -> None:
     swarm = swarm_of(1)
     swarm.run_out()
     before = swarm.store.picture(0)
-    number = swarm.ask(*request_of(0))
+    number = swarm.request(*request_of(0))
 
     class Silent(FlakyStore):
         def view(self, partition: int, waiting: int) -> SequencerView:
@@ -105,7 +105,7 @@ def test_unreported_records_of_another_sequencer_are_read() -> None:
     other = PartitionSequencer(0, TWIN, swarm.services_of, Silent(random.Random(0)), swarm.log)
     assert asyncio.run(other.step(STOPPED))
     swarm.store.roll_back(0, before)
-    late = swarm.ask(*request_of(0))
+    late = swarm.request(*request_of(0))
     swarm.run_out()
     assert late != number
     assert on_log(swarm) == {"key-0": [f"operator@pod-0/{number}"]}
@@ -145,7 +145,7 @@ def test_what_was_cancelled_is_never_on_the_log_and_what_was_not_is(seed: int) -
     swarm.run_out()
     with pytest.MonkeyPatch.context() as patch:
         people = Cancelling(swarm, patch)
-        request = {f"key-{n}": swarm.ask(*request_of(n)) for n in range(KEYS)}
+        request = {f"key-{n}": swarm.request(*request_of(n)) for n in range(KEYS)}
         for _ in range(150):
             swarm.step(faults=False)
             swarm.log.fail = 0.2

@@ -21,10 +21,10 @@ from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_store import Commit, OutboxTrim
 from tests.support.live_swarm import PARTITIONS, TWIN, FakeLog, FlakyStore
 from tests.support.memory_operations import MemoryOperations
-from tests.support.pods import KIND, POD, first_message, has, pod_place
+from tests.support.pods import KIND, POD, first_message, fleet_of, pod_place
 from tests.support.toy_services import CUBES_TOY, OCS_TOY
 
-SERVICES_OF = has((CUBES_TOY, OCS_TOY))
+SERVICES_OF = fleet_of((CUBES_TOY, OCS_TOY))
 EPOCH = Epoch(0, 0, 1.0, paused=True)
 WRITTEN = 5
 

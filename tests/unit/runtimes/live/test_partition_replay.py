@@ -27,11 +27,11 @@ def swarm() -> LiveSwarm:
     for hour in range(1, 4):
         swarm.now_us = hour * US_PER_HOUR
         for fabric in PODS:
-            swarm.ask(fabric, InjectFault(kind="host", target=f"{fabric}/cube-{hour}/host-1"))
-            swarm.ask(fabric, DrainCube(cube=f"{fabric}/cube-{hour + 3}"))
+            swarm.request(fabric, InjectFault(kind="host", target=f"{fabric}/cube-{hour}/host-1"))
+            swarm.request(fabric, DrainCube(cube=f"{fabric}/cube-{hour + 3}"))
         for _ in range(300):
             swarm.step(faults=True)
-    swarm.ask(PODS[0], FabricRetired())
+    swarm.request(PODS[0], FabricRetired())
     swarm.run_out()
     swarm.now_us += US_PER_HOUR
     swarm.run_out()

@@ -94,7 +94,7 @@ def live(
             swarm.now_us = at_us
         if isinstance(asked.body, FabricCommissioned):
             swarm.place(SITE, asked.fabric, asked.body.config)
-        number = swarm.ask(asked.fabric, asked.body)
+        number = swarm.request(asked.fabric, asked.body)
         requests.append(LabRequest(at_us, asked.fabric, asked.body, number))
     swarm.run_out()
     swarm.now_us = at_us + END_US
@@ -154,7 +154,7 @@ def test_a_repeated_message_is_not_read_by_fabrics_that_joined_since() -> None:
     ]
     for at_us, (fabric, body) in enumerate(script, 1):
         swarm.now_us = at_us
-        requests.append(LabRequest(at_us, fabric, body, swarm.ask(fabric, body)))
+        requests.append(LabRequest(at_us, fabric, body, swarm.request(fabric, body)))
         swarm.run_out()
     partition = swarm.partitions[SITE]
     said = [record for record in swarm.log.records[partition] if EXPECTED_OFFSET not in record.headers]
@@ -178,13 +178,13 @@ def test_whatever_fails_the_sites_log_folds_and_every_request_is_taken_at_most_o
         swarm.now_us = n * ANNOUNCED_EVERY_US
         for _ in range(120):
             swarm.step(faults=True)
-        asked.append(swarm.ask(NET, ToyAsked(to=(FOR_ALL, POD_2, POD_10)[n % 3])))
+        asked.append(swarm.request(NET, ToyAsked(to=(FOR_ALL, POD_2, POD_10)[n % 3])))
         if n % 3 == 0:
             swarm.join(SITE, *next(joining))
         if n in (5, 7):
-            swarm.ask(POD_10, FabricRetired())
-            swarm.ask(POD_10, ToyAsked(to=FOR_ALL))
-    swarm.ask(POD_10, FabricRetired())  # a store that went back may have lost the others
+            swarm.request(POD_10, FabricRetired())
+            swarm.request(POD_10, ToyAsked(to=FOR_ALL))
+    swarm.request(POD_10, FabricRetired())  # a store that went back may have lost the others
     swarm.run_out()
     messages = swarm.messages(SITE)
     assert [m.fabric for m in messages if type(m.body) is FabricRetired] == [POD_10]
@@ -210,7 +210,7 @@ def test_requests_and_due_ticks_take_turns_whatever_is_killed(seed: int) -> None
     swarm.run_out()
     swarm.now_us = 100 * PERIOD_US
     for _ in range(15):
-        swarm.ask(NET, ToyAsked(to=POD_2))
+        swarm.request(NET, ToyAsked(to=POD_2))
     while swarm.store.size(0):
         swarm.step(faults=False)
         if swarm.chance.random() < 0.2:

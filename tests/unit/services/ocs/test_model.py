@@ -144,7 +144,7 @@ class Run:
         named = [place for circuit in self.model.circuits(joins) for place in circuit]
         assert port in named
         if kind == "connect":
-            assert self.model.in_the_way(port) or named.count(port) > 1
+            assert self.model.is_blocked(port) or named.count(port) > 1
         else:
             far = [s for n, s in self.model.circuits(joins) if n == port]
             own = [self.model.owns(refused.slice, port, south) for south in far]

@@ -24,7 +24,7 @@ from tests.support.toy_state import (
     Row,
     ToyState,
     arrays,
-    hold,
+    instance_of,
     some_state,
     tables,
     toy_states,
@@ -45,7 +45,7 @@ class TrackerLaw(RuleBasedStateMachine):
     @initialize(state=toy_states(), late=st.booleans())
     def begin(self, state: ToyState, late: bool) -> None:
         """`late`: the tracker began before commissioning."""
-        self.instances = hold(None if late else state)
+        self.instances = instance_of(None if late else state)
         self.tracker = StateTracker(self.instances)
         self.stored = encode_instance(self.instances)
         self.instances.state = state
@@ -159,7 +159,7 @@ def names_written(tracker: StateTracker, instance: ServiceInstance) -> set[str]:
 
 
 def test_nothing_changes_before_commissioning() -> None:
-    instance = hold(None)
+    instance = instance_of(None)
     assert StateTracker(instance).changes(instance) is None
 
 
@@ -168,7 +168,7 @@ def test_a_state_that_did_not_change_writes_its_book_alone() -> None:
     state = some_state()
     state.by_number = {1: some_record(float("nan"))}
     state.losses = np.full(10, np.nan)
-    instance = hold(state)
+    instance = instance_of(state)
     tracker = StateTracker(instance)
     assert names_written(tracker, instance) == {COUNTERS}
     assert names_written(tracker, instance) == {COUNTERS}
@@ -177,7 +177,7 @@ def test_a_state_that_did_not_change_writes_its_book_alone() -> None:
 def test_only_changed_fields_are_written() -> None:
     state = some_state()
     state.causes = {n: str(n) for n in range(1_000, 1_500)}
-    instance = hold(state)
+    instance = instance_of(state)
     tracker = StateTracker(instance)
     state.causes[1_007] = "changed"
     state.losses[1] = 0.0

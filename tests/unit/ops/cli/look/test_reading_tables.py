@@ -16,7 +16,7 @@ from schemas.api.sensor_readings import LinkFieldName, ReadingRow
 from shared.basics.time_format import format_duration
 from shared.basics.units import US_PER_S
 from shared.models.telemetry.module_fields import MODULE_FIELDS, module_fields_of
-from tests.support.fake_twin import FakeTwin, answering, as_json, told
+from tests.support.fake_twin import FakeTwin, answering, as_json, first_answer
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 pytestmark = pytest.mark.integration
@@ -192,7 +192,7 @@ def test_wide_lists_have_what_modules_read(twin: FakeTwin) -> None:
     lines = read("get", "links", "-o", "wide")
     assert lines[0].split() == [*WIDE_HEADERS[:-1], "GEN", "AGE", "READ-AT", "FLAGS"]
     assert len(lines) == 1 + 4 * 96
-    age = format_duration(told(twin, "clock")["now_us"])
+    age = format_duration(first_answer(twin, "clock")["now_us"])
     read_at = "0d00:15:00"
     assert row_of(lines, DARK) == [DARK, "dark", *["-"] * 7, "0", age, "-", "-"]
     assert row_of(lines, DEAD) == [DEAD, "down", *["-"] * 7, "0", age, read_at, "? nothing is read"]
@@ -200,7 +200,7 @@ def test_wide_lists_have_what_modules_read(twin: FakeTwin) -> None:
     dead_far = row_of(lines, DEAD_FAR)
     assert [dead_far[2], *dead_far[6:9]] == ["-40.00", "-", "-", "-"]
     assert dead_far[12] == "!! rx"
-    (reading,) = [row for row in told(twin, "readings") if row["name"] == DIRTY]
+    (reading,) = [row for row in first_answer(twin, "readings") if row["name"] == DIRTY]
     dirty = row_of(lines, DIRTY)
     assert dirty[2] == f"{reading['rx_power_dbm']:.2f}"
     assert dirty[7] == f"{reading['ber']:.1e}"
@@ -210,7 +210,7 @@ def test_wide_lists_have_what_modules_read(twin: FakeTwin) -> None:
 
 
 def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
-    read_rows = {row["name"]: row for row in told(twin, "readings")}
+    read_rows = {row["name"]: row for row in first_answer(twin, "readings")}
     for heading, field, up in (("RX-DBM", "rx_power_dbm", True), ("-temp_c", "temperature_c", False)):
         lines = read("get", "links", "-o", "wide", f"--sort-by={heading}", "--top", "20")
         assert len(lines) == 21
@@ -247,9 +247,9 @@ def test_generation_and_age_are_left_to_the_twin() -> None:
 def test_every_heading_of_the_wide_table_sorts_and_selects(twin: FakeTwin, heading: str) -> None:
     """The twin filters by fields; what FLAGS shows is filtered here."""
     assert len(read("get", "links", "-o", "wide", f"--sort=-{heading}")) == 1 + 4 * 96
-    twin.asked.clear()
+    twin.requests.clear()
     read("get", "links", "-o", "wide", "--where", f"{heading}!=null")
-    where = [parse_qs(query)["where"] for one in twin.asked if "where" in (query := one.query)]
+    where = [parse_qs(query)["where"] for one in twin.requests if "where" in (query := one.query)]
     own = {"BER": "BER"}.get(heading, FIELD_BY_HEADING.get(heading.lower().replace("-", "_"), ""))
     assert where == ([] if heading == "FLAGS" else [[f"{own}!=null"]])
 
@@ -271,7 +271,7 @@ def test_wide_of_links_has_readings_and_of_others_all_columns(twin: FakeTwin) ->
 
 def test_describe_has_a_table_of_lanes(twin: FakeTwin) -> None:
     lines = read("describe", "link", SOUND)
-    now_us = told(twin, "clock")["now_us"]
+    now_us = first_answer(twin, "clock")["now_us"]
     age = format_duration(now_us - 15 * 60 * US_PER_S)
     table = lines[lines.index(f"Readings, taken at 0d00:15:00, {age} ago:") + 1 :]
     assert table[0].split()[:4] == ["FIELD", "UNIT", "MODULE", "LANE-0"]

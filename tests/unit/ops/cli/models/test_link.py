@@ -19,7 +19,7 @@ from shared.models.optics.palomar import insertion_loss_db
 from shared.models.optics.pod_links import link_table
 from shared.models.optics.sensitivity import sensitivity_dbm
 from shared.models.telemetry.installed_modules import installed_modules
-from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave, told
+from tests.support.fake_twin import FakeTwin, answering, as_json, first_answer, lightwave
 from tests.support.gateway_twin import QUIET, DrivenTwin
 
 pytestmark = pytest.mark.integration
@@ -224,8 +224,8 @@ def twin(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
 @pytest.mark.parametrize("end", [LINKED, DIRTY, BOTH_DIRTY, WORN, BROKEN, ONE_WAY, DRIFTED, PATCHED])
 def test_a_twin_s_link_errs_in_its_budget_as_in_the_twin(twin: FakeTwin, end: str) -> None:
     """The worst of its eight lanes, and the loss of its worse strand; seen from both ends."""
-    for name in (end, told(twin, f"trace/{end}")["far_end"]):
-        path, found = told(twin, f"trace/{name}"), printed("link", "budget", name)
+    for name in (end, first_answer(twin, f"trace/{end}")["far_end"]):
+        path, found = first_answer(twin, f"trace/{name}"), printed("link", "budget", name)
         assert (found["end"], found["far_end"]) == (name, path["far_end"])
         assert found["worst"]["ber"] == pytest.approx(path["ber"], rel=0.007)
         ports = [(strand["ocs"], strand["north"], strand["south"]) for strand in found["strands"]]
@@ -241,12 +241,12 @@ def test_a_twin_s_link_errs_in_its_budget_as_in_the_twin(twin: FakeTwin, end: st
 
 
 def test_dirt_is_counted_at_the_end_that_has_it(twin: FakeTwin) -> None:
-    far_end = told(twin, f"trace/{DIRTY}")["far_end"]
+    far_end = first_answer(twin, f"trace/{DIRTY}")["far_end"]
     here, there = printed("link", "budget", DIRTY), printed("link", "budget", far_end)
     assert here["near_excess_db"] == there["far_excess_db"] > 0.5
     assert here["far_excess_db"] == there["near_excess_db"] == 0.0
     both = printed("link", "budget", BOTH_DIRTY)
-    faults = {fault["name"]: fault["severity"] for fault in told(twin, "faults")}
+    faults = {fault["name"]: fault["severity"] for fault in first_answer(twin, "faults")}
     assert both["near_excess_db"] == pytest.approx(faults["pod-0/fault-2"] + faults["pod-0/fault-3"])
     assert both["far_excess_db"] == faults["pod-0/fault-4"]
     clean = printed("link", "budget", LINKED)
@@ -255,8 +255,10 @@ def test_dirt_is_counted_at_the_end_that_has_it(twin: FakeTwin) -> None:
 
 def test_fibres_at_spare_ports_lose_what_is_lost_there(twin: FakeTwin) -> None:
     """Which port of either end it is, the budget of both says."""
-    [spare] = {strand.get("north_spare") for strand in told(twin, f"trace/{PATCHED}")["strands"]} - {None}
-    config = told(twin, "config/pod-0")
+    [spare] = {strand.get("north_spare") for strand in first_answer(twin, f"trace/{PATCHED}")["strands"]} - {
+        None
+    }
+    config = first_answer(twin, "config/pod-0")
     losses = [strand["insertion_loss_db"] for strand in printed("link", "budget", PATCHED)["strands"]]
     moved, kept = (
         insertion_loss_db(config["seed"], "pod-0", np.array(47), np.array(north), np.array(3))
@@ -277,7 +279,7 @@ def test_any_error_with_the_light_is_counted_and_named(twin: FakeTwin) -> None:
         ),
         (ONE_WAY, "strand 0 launches 60.00 dB less"),
     ):
-        far_end = told(twin, f"trace/{end}")["far_end"]
+        far_end = first_answer(twin, f"trace/{end}")["far_end"]
         for name in (end, far_end):
             assert f"wrong at {end}: {said}" in run("link", "budget", name).stdout.splitlines()
         here, there = printed("link", "budget", end), printed("link", "budget", far_end)
@@ -319,7 +321,7 @@ def test_the_budget_of_a_cube_without_power_reports_it() -> None:
 
 
 def test_both_directions_are_reported_by_either_end(twin: FakeTwin) -> None:
-    far_end = told(twin, f"trace/{BOTH_DIRTY}")["far_end"]
+    far_end = first_answer(twin, f"trace/{BOTH_DIRTY}")["far_end"]
     here, there = printed("link", "budget", BOTH_DIRTY), printed("link", "budget", far_end)
     assert (here.pop("reverse"), there.pop("reverse")) == (there, here)
     output = run("link", "budget", BOTH_DIRTY).stdout.splitlines()[-1]
@@ -342,11 +344,15 @@ def test_a_replaced_module_counts_in_links_that_are_made_and_that_could_be(
     driven.close()
     with answering(bodies) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
-        assert told(twin, f"links/{end}")["generation"] == told(twin, f"trace/{end}")["generation"] == 1
-        assert told(twin, f"trace/{far}")["far_generation"] == 1
+        assert (
+            first_answer(twin, f"links/{end}")["generation"]
+            == first_answer(twin, f"trace/{end}")["generation"]
+            == 1
+        )
+        assert first_answer(twin, f"trace/{far}")["far_generation"] == 1
         for name in (end, far):
             found = printed("link", "budget", name)["worst"]["ber"]
-            assert found == pytest.approx(told(twin, f"trace/{name}")["ber"], rel=0.007)
+            assert found == pytest.approx(first_answer(twin, f"trace/{name}")["ber"], rel=0.007)
         could = printed("link", "budget", end, "--to", other)["worst"]["ber"]
     first = link_table(3, "pod-0", 4, LinkDesign())
     made = installed_modules(3, "pod-0", 4 * 96, 0, {64 + 3: (1, 0)}, lambda _: None).made
@@ -437,6 +443,6 @@ def test_two_modules_agree_or_say_why_not() -> None:
     ],
 )
 def test_an_unknown_module_is_an_error_in_one_sentence(module: str, sentence: str) -> None:
-    code, told = refused("link", "agree", "cwdm4-bidi-400G", module)
+    code, first_answer = refused("link", "agree", "cwdm4-bidi-400G", module)
     assert code == 2
-    assert told.startswith(sentence)
+    assert first_answer.startswith(sentence)

@@ -49,7 +49,7 @@ def test_retiring_is_confirmed_on_a_terminal(typed: str, words: list[str], code:
         found = on_terminal(twin.url, typed, "retire", "pod-0", *words)
         assert found[0] == code, found
         assert (QUESTION in found[1]) == (not words)
-        assert [one.path for one in twin.asked if one.method == "POST"] == (
+        assert [one.path for one in twin.requests if one.method == "POST"] == (
             [] if code else ["/v1/fabrics/pod-0/retire"]
         )
 
@@ -58,4 +58,4 @@ def test_scripts_are_not_asked() -> None:
     with answering({**ANSWERS}) as twin:
         done = lightwave("retire", "pod-0", url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
-        assert [one.method for one in twin.asked] == ["POST"]
+        assert [one.method for one in twin.requests] == ["POST"]

@@ -56,7 +56,7 @@ def test_a_replay_shows_its_outcome() -> None:
         second = lightwave("dead-letters", "replay", "0:41", url=twin.url)
         third = lightwave("dead-letters", "replay", "0:41", url=twin.url)
     assert first.stdout == "0:41: accepted as operator@pod-0/9, as before\n"
-    assert "comment=lost" in twin.asked[0].query
+    assert "comment=lost" in twin.requests[0].query
     assert (third.returncode, third.stderr) == (1, "lightwave: drained already (operator@pod-0/9)\n")
     assert second.returncode == USAGE
     assert "cannot be replayed: not JSON" in second.stderr
@@ -72,7 +72,7 @@ def test_one_letter_is_dropped_or_all() -> None:
             wrong = lightwave("dead-letters", "drop", *words, url=twin.url)
             assert wrong.returncode == USAGE
             assert "give either ORIGIN or --all" in wrong.stderr
-    assert [(asked.method, asked.path) for asked in twin.asked] == [
+    assert [(asked.method, asked.path) for asked in twin.requests] == [
         ("DELETE", f"{URL}/0:41"),
         ("DELETE", URL),
     ]

@@ -7,13 +7,13 @@ from urllib.parse import parse_qs, unquote
 import pytest
 
 from tests.support.fake_twin import (
+    CLOCK_PAUSED,
     CLOCK_RUNS,
-    CLOCK_STANDS,
     Answer,
     FakeTwin,
     answering,
-    as_condition,
     as_json,
+    condition_report,
     lightwave,
 )
 
@@ -60,7 +60,7 @@ def test_a_fault_upon_a_fault_is_reported_where_it_is_injected(active: list[Any]
         done = lightwave("inject", "ocs", OCS, url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == f"{FAULT} began: ocs {OCS} ({ID})\n{sentence}"
-        assert twin.asked[-1].query == "fabric=pod-0&state=active"
+        assert twin.requests[-1].query == "fabric=pod-0&state=active"
 
 
 def test_what_stays_faulty_is_reported_where_a_fault_is_cleared() -> None:
@@ -89,7 +89,7 @@ def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], clear
     with answering(answers) as twin:
         done = lightwave("clear", "--all", *words, url=twin.url)
         assert done.returncode == 0
-        asked = [one.path.removeprefix("/v1/faults/") for one in twin.asked if one.method == "POST"]
+        asked = [one.path.removeprefix("/v1/faults/") for one in twin.requests if one.method == "POST"]
         assert asked == [f"{name}/clear" for name in cleared]
         assert len(done.stdout.splitlines()) == max(1, len(cleared))
 
@@ -119,7 +119,7 @@ def test_only_injected_faults_are_cleared_unless_natural_ones_are_asked_for(
     clears = {f"/v1/faults/{row['name']}/clear": [receipt(ENDED)] for row in active}
     with answering({"/v1/faults": [as_json(active)], "/v1/events": [as_json([])], **clears}) as twin:
         done = lightwave("clear", *words, url=twin.url)
-        asked = [one.path.split("/")[-2] for one in twin.asked if one.method == "POST"]
+        asked = [one.path.split("/")[-2] for one in twin.requests if one.method == "POST"]
     left = "lightwave: 1 natural fault is left; `--all --natural` ends natural faults, too\n"
     assert (done.returncode, asked, done.stderr) == (0, cleared, left if note else "")
 
@@ -142,12 +142,12 @@ def test_options_that_choose_faults_are_checked(words: list[str]) -> None:
 )
 def test_faults_of_what_is_not_there_are_not_cleared_as_if_all_were_well(name: str, requested: str) -> None:
     answers = {"/v1/faults": [as_json([])], "/v1/fabrics": [as_json([{"name": "pod-0"}])]}
-    with answering(answers, otherwise=as_json({"error": f"{name}: no such part"}, 404)) as twin:
+    with answering(answers, default=as_json({"error": f"{name}: no such part"}, 404)) as twin:
         done = lightwave("clear", "--all", name, url=twin.url)
         assert (done.returncode, done.stdout) == (NOT_FOUND, "")
         assert done.stderr == f"lightwave: {name}: no such part\n"
-        assert twin.asked[-1].path == "/v1/events"
-        assert unquote(twin.asked[-1].query) == f"for={requested}&limit=1"
+        assert twin.requests[-1].path == "/v1/events"
+        assert unquote(twin.requests[-1].query) == f"for={requested}&limit=1"
 
 
 def test_a_drain_shows_the_slices_that_still_run_there() -> None:
@@ -163,17 +163,21 @@ STANDS = "lightwave: time stands still at 0d00:00:00: `lightwave clock resume` l
 
 
 def test_a_drain_waits_until_nothing_runs_there() -> None:
-    reports = [as_condition("false"), as_condition("false"), as_condition("true", holds=True)]
+    reports = [condition_report("false"), condition_report("false"), condition_report("true", holds=True)]
     answers = {DRAIN: [receipt(DRAINED)], CUBE: [cube(SLICE)], CONDITIONS: reports, CLOCK: [CLOCK_RUNS]}
     with answering(answers) as twin:
         done = lightwave("drain", "pod-0/cube-59", "--wait", url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.endswith(f"({ID})\npod-0/cube-59 is drained, nothing runs there\n")
-        assert [asked.path for asked in twin.asked if asked.path != CLOCK] == [DRAIN, CUBE, *3 * [CONDITIONS]]
+        assert [asked.path for asked in twin.requests if asked.path != CLOCK] == [
+            DRAIN,
+            CUBE,
+            *3 * [CONDITIONS],
+        ]
 
 
 def test_a_drain_timeout_names_the_remaining_slices() -> None:
-    reports = {CONDITIONS: [as_condition("false")], CLOCK: [CLOCK_STANDS]}
+    reports = {CONDITIONS: [condition_report("false")], CLOCK: [CLOCK_PAUSED]}
     with answering({DRAIN: [receipt(DRAINED)], CUBE: [cube(SLICE)], **reports}) as twin:
         done = lightwave("drain", "pod-0/cube-59", "--wait", "--timeout", "1s", url=twin.url)
         assert done.returncode == REFUSED
@@ -185,21 +189,25 @@ def test_a_drain_timeout_names_the_remaining_slices() -> None:
     ("report", "sentence"),
     [
         (
-            as_condition("false", "false", holds=True),
+            condition_report("false", "false", holds=True),
             (
                 f"was put back into use by mia's UndrainCube ({ID}) before it was drained; "
                 f"{SLICE} still runs there"
             ),
         ),
         (
-            as_condition("false", reasons=("pod-0 retired at 0d01:00:00",)),
+            condition_report("false", reasons=("pod-0 retired at 0d01:00:00",)),
             f"cannot be drained any more: pod-0 retired at 0d01:00:00; {SLICE} still runs there",
         ),
     ],
 )
 def test_a_drain_that_cannot_end_fails_at_once(report: Answer, sentence: str) -> None:
     why = [{"id": ID, "type": "UndrainCube", "body": {"asked_by": "mia"}}]
-    answers = {DRAIN: [receipt(DRAINED)], CUBE: [cube(SLICE)], CONDITIONS: [as_condition("false"), report]}
+    answers = {
+        DRAIN: [receipt(DRAINED)],
+        CUBE: [cube(SLICE)],
+        CONDITIONS: [condition_report("false"), report],
+    }
     with answering(answers | {CLOCK: [CLOCK_RUNS], "/v1/why/pod-0/cube-59": [as_json(why)]}) as twin:
         done = lightwave("drain", "pod-0/cube-59", "--wait", url=twin.url)
         assert (done.returncode, done.stderr) == (REFUSED, f"lightwave: pod-0/cube-59: {sentence}\n")
@@ -223,10 +231,10 @@ def test_a_slice_is_requested_by_an_owner_and_a_tier() -> None:
     with answering({"/v1/slices": [receipt(requested)]}) as twin:
         done = lightwave("request", "4x4x8", "--owner", "team-7", "--tier", "Filler", url=twin.url)
         assert (done.returncode, done.stdout) == (0, f"{SLICE} is queued ({ID})\n")
-        request = json.loads(twin.asked[0].body)
+        request = json.loads(twin.requests[0].body)
         assert (request["owner"], request["tier"], request["shape"]) == ("team-7", "filler", "4x4x8")
         assert lightwave("request", "4x4x8", url=twin.url).returncode == 0
-        request = json.loads(twin.asked[1].body)
+        request = json.loads(twin.requests[1].body)
         assert (request["owner"], request["tier"]) == ("operator", "production")
 
 
@@ -260,12 +268,12 @@ def wait_for(twin: FakeTwin, state: str, *words: str) -> tuple[int, str]:
 
 
 def conditions_of(twin: FakeTwin) -> list[str]:
-    return [parse_qs(one.query)["condition"][0] for one in twin.asked if one.path == CONDITIONS]
+    return [parse_qs(one.query)["condition"][0] for one in twin.requests if one.path == CONDITIONS]
 
 
 def test_a_thing_is_waited_for() -> None:
-    queued = as_condition("queued")
-    with answering(waiting(queued, queued, as_condition("running", holds=True))) as twin:
+    queued = condition_report("queued")
+    with answering(waiting(queued, queued, condition_report("running", holds=True))) as twin:
         assert wait_for(twin, "running") == (0, "pod-0/slice-3: state is running\n")
         assert conditions_of(twin) == 3 * ['slices.pod-0/slice-3.state == "running"']
 
@@ -282,19 +290,19 @@ def test_a_thing_is_waited_for() -> None:
     ],
 )
 def test_every_test_of_a_field_is_a_condition_as_of_bisect(wanted: str, condition: str) -> None:
-    with answering(waiting(as_condition("1", holds=True))) as twin:
+    with answering(waiting(condition_report("1", holds=True))) as twin:
         assert wait_for(twin, wanted)[0] == 0
         assert conditions_of(twin) == [f"slices.pod-0/slice-3.{condition}"]
 
 
 def test_a_wait_fails_at_its_timeout() -> None:
-    with answering(waiting(as_condition("queued"), clock=CLOCK_STANDS)) as twin:
+    with answering(waiting(condition_report("queued"), clock=CLOCK_PAUSED)) as twin:
         late = "lightwave: pod-0/slice-3: state is still queued, not running after 1 s\n"
         assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, STANDS + late)
 
 
 def test_a_timeout_of_nothing_looks_once() -> None:
-    with answering(waiting(as_condition("queued"), clock=CLOCK_STANDS)) as twin:
+    with answering(waiting(condition_report("queued"), clock=CLOCK_PAUSED)) as twin:
         now = "lightwave: pod-0/slice-3: state is queued, not running\n"
         assert wait_for(twin, "running", "--timeout", "0s") == (REFUSED, now)
         assert len(conditions_of(twin)) == 2  # the second is for the sentence
@@ -305,7 +313,7 @@ def test_a_wait_for_an_impossible_state_fails_at_once() -> None:
     why = {
         "/v1/why/pod-0/slice-3": [as_json([{"id": ID, "type": "ReleaseSlice", "body": {"asked_by": "mia"}}])]
     }
-    with answering(waiting(as_condition("completed", reasons=(ended,))) | why) as twin:
+    with answering(waiting(condition_report("completed", reasons=(ended,))) | why) as twin:
         over = f"state is completed, not running, and cannot be: {ended} because of mia's ReleaseSlice ({ID})"
         assert wait_for(twin, "running", "--timeout", "1h") == (
             REFUSED,
@@ -323,11 +331,13 @@ def test_a_wait_for_a_missing_object_or_unknown_state_fails_at_once() -> None:
 
 
 def test_a_missing_object_is_waited_for_where_that_is_allowed() -> None:
-    absent, running = as_condition("absent"), as_condition("running", holds=True)
+    absent, running = condition_report("absent"), condition_report("running", holds=True)
     answers = {CONDITIONS: [absent, absent, running], CLOCK: [CLOCK_RUNS]}
     with answering(answers) as twin:
         assert wait_for(twin, "running", "--allow-missing") == (0, "pod-0/slice-3: state is running\n")
-    with answering({CONDITIONS: [absent, as_condition("exists", holds=True)], CLOCK: [CLOCK_RUNS]}) as twin:
+    with answering(
+        {CONDITIONS: [absent, condition_report("exists", holds=True)], CLOCK: [CLOCK_RUNS]}
+    ) as twin:
         assert wait_for(twin, "exists") == (0, "pod-0/slice-3: exists\n")
         assert conditions_of(twin) == 2 * ["slices.pod-0/slice-3 exists"]
 
@@ -351,7 +361,7 @@ def test_one_fabric_need_not_be_named(fabrics: list[str], words: str, name: str,
     whole = f"pod-0/{name}" if len(fabrics) == 1 else name
     with answering({"/v1/fabrics": [as_json([{"name": name} for name in fabrics])]}) as twin:
         lightwave(*words.split(), url=twin.url)
-        last = twin.asked[-1]
+        last = twin.requests[-1]
         found = f"{last.path}?{unquote(last.query)}".removesuffix("?")
         assert found == requested.replace("NAME", whole)
 
@@ -365,14 +375,14 @@ def test_completion_proposes_only_faults_that_can_be_cleared() -> None:
         }
         done = lightwave(url=twin.url, **words)
         assert "pod-0/fault-9" in done.stdout
-        assert twin.asked[-1].query == "state=active"
+        assert twin.requests[-1].query == "state=active"
 
 
 def test_json_output_contains_only_the_answer() -> None:
     with answering({"/v1/faults": [receipt(BEGAN)]}) as twin:
         done = lightwave("inject", "ocs", OCS, "-o", "json", url=twin.url)
         assert json.loads(done.stdout)["id"] == ID
-        assert len(twin.asked) == 1
+        assert len(twin.requests) == 1
 
 
 LOOPED = {"end": 1191, "expected_db": 2.4, "loss_db": 2.4, "log10_ber": -6.0, "verdict": "clean"}
@@ -456,7 +466,7 @@ def test_the_outcome_of_cross_connects_is_one_line(
     with answering({path: [as_json(answer)]}) as twin:
         done = lightwave("ocs", verb, OCS, "1A:5B", "2A-6B", "--go-on", url=twin.url)
         assert (done.returncode, done.stdout) == (code, f"{OCS}: {sentence} ({ID})\n")
-        sent = json.loads(twin.asked[0].body)
+        sent = json.loads(twin.requests[0].body)
     assert sent == {"cross_connects": ["1A-5B", "2A-6B"], "error_mode": "ignore-error"}
 
 

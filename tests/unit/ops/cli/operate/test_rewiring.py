@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from ops.cli.main import root
 from schemas.api.whatif import LossReport
-from tests.support.fake_twin import CLOCK_RUNS, Answer, answering, as_condition, as_json, lightwave
+from tests.support.fake_twin import CLOCK_RUNS, Answer, answering, as_json, condition_report, lightwave
 
 pytestmark = pytest.mark.integration
 
@@ -64,7 +64,7 @@ def test_a_plan_shows_its_changes_or_why_there_are_none(
     with answering({"/v1/rewirings": [receipt(outcome)]}) as twin:
         done = lightwave("dcn", "plan", "--live", "--key", "spring", url=twin.url)
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{sentence} ({ID})\n", "")
-        (asked,) = twin.asked
+        (asked,) = twin.requests
         assert (json.loads(asked.body), asked.headers["idempotency-key"]) == ({"dcn": None}, "spring")
 
 
@@ -72,14 +72,14 @@ def test_a_plan_waits_until_it_is_carried_out() -> None:
     unknown = receipt(complete=False, reason=None)
     report = receipt(("RewiringPlanned", PLAN), reason=None)
     events = [ended("completed", "all stages are complete")]
-    reports = [as_condition("null"), as_condition("5", holds=True)]
+    reports = [condition_report("null"), condition_report("5", holds=True)]
     answers = {"/v1/rewirings": [unknown], f"/v1/requests/{ID}": [unknown, report], "/v1/events": events}
     answers |= {"/v1/conditions": reports, "/v1/clock": [CLOCK_RUNS]}
     with answering(answers) as twin:
         done = lightwave("dcn", "plan", "dcn-0", "--live", "--wait", url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == f"{PLANNED} ({ID})\n{NAME}: completed: all stages are complete\n"
-        assert twin.asked[-1].query == "for=dcn-0%2Frewiring-2&type=RewiringEnded"
+        assert twin.requests[-1].query == "for=dcn-0%2Frewiring-2&type=RewiringEnded"
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def test_a_plan_waits_until_it_is_carried_out() -> None:
     [
         (
             {
-                "/v1/conditions": [as_condition("5", holds=True)],
+                "/v1/conditions": [condition_report("5", holds=True)],
                 "/v1/events": [ended("taken-back", "block-1 would keep 60.0%")],
             },
             f"{NAME}: taken-back: block-1 would keep 60.0%",
         ),
-        ({"/v1/conditions": [as_condition("null")]}, f"{NAME}: has not ended after 1 s; it continues"),
+        ({"/v1/conditions": [condition_report("null")]}, f"{NAME}: has not ended after 1 s; it continues"),
         (
-            {"/v1/conditions": [as_condition("null", reasons=("dcn-0 retired at 0d01:00:00",))]},
+            {"/v1/conditions": [condition_report("null", reasons=("dcn-0 retired at 0d01:00:00",))]},
             f"{NAME}: cannot end any more: dcn-0 retired at 0d01:00:00",
         ),
     ],
@@ -141,7 +141,7 @@ def test_the_outcome_of_a_rewiring_request_is_reported(
     with answering(answers) as twin:
         done = lightwave("dcn", verb, NAME, "--comment", "night", url=twin.url)
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{sentence} ({ID})\n", "")
-        assert "comment=night" in twin.asked[-1].query
+        assert "comment=night" in twin.requests[-1].query
 
 
 def test_an_unknown_rewiring_is_not_found() -> None:
@@ -276,5 +276,5 @@ def test_parts_of_a_network_are_completed(line: str, names: list[str]) -> None:
         f"/v1/{kind}": [as_json([{"name": f"dcn-0/{name}"} for name in found])]
         for kind, found in listed.items()
     }
-    with answering(answers, otherwise=as_json([])) as twin:
+    with answering(answers, default=as_json([])) as twin:
         assert complete(line, twin.url) == [f"dcn-0/{name}" for name in names]

@@ -39,7 +39,7 @@ def test_all_pairs_are_one_request_of_typed_values() -> None:
             f"{RATE} is 0.002, was 0.0008; workload.filler is false, was true; "
             f"workload.slices_per_day is 40.0, was none ({ID})\n"
         )
-        (asked,) = [one for one in twin.asked if one.method == "POST"]
+        (asked,) = [one for one in twin.requests if one.method == "POST"]
         assert json.loads(asked.body) == {
             "parameters": {
                 RATE: 0.002,
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_is_wrong_usage_and_requests_nothing(
     with answering({POD: [KIND], PATH: [receipt([])]}) as twin:
         done = lightwave("set", *words, url=twin.url)
         assert (done.returncode, sentence in done.stderr) == (USAGE, True), done.stderr
-        assert not [one for one in twin.asked if one.method == "POST"]
+        assert not [one for one in twin.requests if one.method == "POST"]
 
 
 def test_a_fabric_that_there_is_not_is_not_found() -> None:

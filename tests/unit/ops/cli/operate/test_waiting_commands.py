@@ -13,13 +13,13 @@ import pytest
 
 from ops.cli.main import COMMANDS, root
 from tests.support.fake_twin import (
+    CLOCK_PAUSED,
     CLOCK_RUNS,
-    CLOCK_STANDS,
     DROP,
     Answer,
     answering,
-    as_condition,
     as_json,
+    condition_report,
     lightwave,
 )
 
@@ -81,18 +81,23 @@ FORECAST: Answers = {
     "/v1/forecasts": [forecast("queued")],
 }
 RUN: Answers = {"/v1/clock/run": [clock()]}
-RETIRED = as_condition("false", reasons=("pod-0 retired at 0d02:00:00",))
+RETIRED = condition_report("false", reasons=("pod-0 retired at 0d02:00:00",))
 
 COMMAND_ANSWERS: dict[str, tuple[list[str], Answers, str, Callable[[], Answer]]] = {
     "clock advance": (["clock", "advance", "1h"], RUN, "/v1/clock", clock),
     "clock until": (["clock", "until", "2h"], RUN, "/v1/clock", clock),
-    "drain": (["drain", CUBE, "--wait"], DRAIN, "/v1/conditions", lambda: as_condition("false")),
-    "dcn plan": (["dcn", "plan", "--live", "--wait"], PLAN, "/v1/conditions", lambda: as_condition("null")),
+    "drain": (["drain", CUBE, "--wait"], DRAIN, "/v1/conditions", lambda: condition_report("false")),
+    "dcn plan": (
+        ["dcn", "plan", "--live", "--wait"],
+        PLAN,
+        "/v1/conditions",
+        lambda: condition_report("null"),
+    ),
     "wait": (
         ["wait", f"slice/{SLICE}", "--for", "running", "--timeout", "60s"],
         WAIT,
         "/v1/conditions",
-        lambda: as_condition("queued"),
+        lambda: condition_report("queued"),
     ),
     "forecast": (
         ["forecast", "--days", "1"],
@@ -136,7 +141,7 @@ TROUBLES: list[tuple[str, Answers, str]] = [
     ),
     (
         "drain",
-        {"/v1/conditions": [as_condition("false"), as_condition("false", "false", holds=True)]},
+        {"/v1/conditions": [condition_report("false"), condition_report("false", "false", holds=True)]},
         (
             f"{CUBE}: was put back into use by mia's UndrainCube ({ID}) before it was drained; {SLICE} "
             "still runs there"
@@ -162,7 +167,7 @@ TROUBLES: list[tuple[str, Answers, str]] = [
     (
         "dcn plan",
         {
-            "/v1/conditions": [as_condition("null"), as_condition("5", holds=True)],
+            "/v1/conditions": [condition_report("null"), condition_report("5", holds=True)],
             "/v1/events": [
                 as_json(
                     [
@@ -179,7 +184,7 @@ TROUBLES: list[tuple[str, Answers, str]] = [
     ),
     (
         "wait",
-        {"/v1/conditions": [as_condition("queued"), RETIRED]},
+        {"/v1/conditions": [condition_report("queued"), RETIRED]},
         f"{SLICE}: state is false, not running, and cannot be: pod-0 retired at 0d02:00:00",
     ),
     (
@@ -229,7 +234,7 @@ def test_a_lost_connection_is_tried_again(command: str) -> None:
 @pytest.mark.parametrize("command", ["drain", "dcn plan", "wait"])
 def test_time_that_stands_still_is_reported_once(command: str) -> None:
     words, usual, path, pending = COMMAND_ANSWERS[command]
-    with answering({**usual, path: 4 * [pending()] + [DROP], "/v1/clock": [CLOCK_STANDS]}) as twin:
+    with answering({**usual, path: 4 * [pending()] + [DROP], "/v1/clock": [CLOCK_PAUSED]}) as twin:
         done = lightwave(*words, url=twin.url)
     assert done.stderr.count("time stands still at 0d00:00:00: `lightwave clock resume` lets it run") == 1
 
@@ -240,7 +245,7 @@ def test_a_clock_is_waited_for_until_it_stands_exactly_at_the_time() -> None:
     with answering({**RUN, "/v1/clock": [clock(), near, there]}) as twin:
         done = lightwave("clock", "advance", "1h", "-o", "json", url=twin.url)
         assert (done.returncode, json.loads(done.stdout)["now_us"]) == (0, UNTIL_US)
-        assert len(twin.asked) == 4
+        assert len(twin.requests) == 4
 
 
 # --- every command is in the table --------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def test_parts_are_put_together() -> None:
     )
     found = json.loads(told)
     assert (code, found["messages"], [one["holds"] for one in found["transitions"]]) == (0, 15, [True, False])
-    assert [("cursor" in asked.query, "all=true" in asked.query) for asked in twin.asked] == [
+    assert [("cursor" in asked.query, "all=true" in asked.query) for asked in twin.requests] == [
         (False, True),
         (True, True),
         (True, True),
@@ -55,7 +55,7 @@ def test_the_first_is_reported_with_its_causes_and_nothing_is_requested_beyond()
         "true since 0d02:00:00.000",
         "OcsDown ocs=pod-0/ocs-1  [ocs@pod-0/20, 0d02:00:00.000]",
     ]
-    assert [asked.path for asked in twin.asked] == ["/v1/bisect", "/v1/bisect", "/v1/why/ocs@pod-0/20"]
+    assert [asked.path for asked in twin.requests] == ["/v1/bisect", "/v1/bisect", "/v1/why/ocs@pod-0/20"]
 
 
 def test_never_is_code_1() -> None:
@@ -71,4 +71,4 @@ def test_a_search_waits_while_another_client_runs_the_same() -> None:
         done = lightwave("bisect", "ocs.ocs-1.state == down", url=twin.url)
     assert done.returncode == 0
     assert done.stdout.startswith("true already at 0d00:00:00")
-    assert len(twin.asked) == 2
+    assert len(twin.requests) == 2

@@ -45,7 +45,7 @@ def twin_of(before: object, after: object) -> FakeTwin:
 def test_it_is_reported_with_the_exit_code_of_diff(form: str) -> None:
     with answering(answers=twin_of(BEFORE, AFTER).answers) as twin:
         done = lightwave("diff", "-2h", "now", "cubes", "-o", form, url=twin.url)
-        assert [asked.query for asked in twin.asked] == ["at=-2h", "at=now"]
+        assert [asked.query for asked in twin.requests] == ["at=-2h", "at=now"]
     assert (done.returncode, done.stderr) == (1, "")
     if form == "json":
         assert [row["field"] for row in json.loads(done.stdout)] == ["health", "changed_us", "links.up"]
@@ -75,7 +75,7 @@ def test_an_unknown_kind_is_an_error_in_one_sentence() -> None:
 def test_now_is_one_time_for_both_sides() -> None:
     with answering({"/v1/cubes": [as_json([BEFORE])]}, headers={"Lightwave-At-Us": "7"}) as twin:
         done = lightwave("diff", "now", "now", "cubes", url=twin.url)
-        assert [asked.query for asked in twin.asked] == ["at=now", "at=7us"]
+        assert [asked.query for asked in twin.requests] == ["at=now", "at=7us"]
     assert (done.returncode, done.stdout) == (0, "nothing differs\n")
 
 

@@ -83,7 +83,7 @@ def test_forecasts_are_listed_and_cancelled() -> None:
     assert head.split() == ["ID", "STATUS", "SITE", "FROM", "DAYS", "FUTURES", "REQUESTED-BY", "ERROR"]
     assert row.split()[:8] == ["forecast-7", "running", "pod-0", "0d00:00:00", "0.5", "3", "of", "20"]
     assert json.loads(as_listed.stdout) == [SUMMARY]
-    assert [asked.method for asked in twin.asked] == ["GET", "GET", "DELETE", "DELETE", "DELETE"]
+    assert [asked.method for asked in twin.requests] == ["GET", "GET", "DELETE", "DELETE", "DELETE"]
     assert cancelled.stdout == "forecast forecast-7 is cancelled\n"
     assert deleted.stdout == "forecast forecast-8 was done; it is deleted\n"
     assert (missing.returncode, missing.stderr) == (3, f"lightwave: {gone['error']}\n")

@@ -7,7 +7,7 @@ import pytest
 from schemas.messages.operator import DrainCube
 from shared.storage.inbox.request_inbox import CancelOutcome, LoggedRequest
 from tests.support.gateway_twin import Client, DrivenTwin
-from tests.support.pods import under
+from tests.support.pods import with_key
 
 pytestmark = pytest.mark.integration
 
@@ -64,7 +64,7 @@ def test_a_fabric_is_reported_by_its_first_message(client: Client) -> None:
 
 
 def test_what_the_copy_of_the_log_does_not_hold_yet_is_accepted_all_the_same(asleep: DrivenTwin) -> None:
-    body = under("k", DrainCube(cube="pod-1/cube-1"))
+    body = with_key("k", DrainCube(cube="pod-1/cube-1"))
     asleep.store.record_logged(1, [LoggedRequest(77, 10**6, "pod-1", body)])
     report = asleep.client().get("/v1/requests/k").json()
     assert (report["status"], report["id"], report["complete"]) == ("accepted", "operator@pod-1/77", False)
@@ -100,7 +100,7 @@ def test_a_key_that_would_stand_for_another_request_is_refused(asleep: DrivenTwi
 
 def test_what_is_on_the_log_or_on_its_way_is_not_taken_back(asleep: DrivenTwin) -> None:
     client = asleep.client()
-    number = asleep.store.put(0, "pod-0", under("k", DrainCube(cube="pod-0/cube-1"))).number
+    number = asleep.store.put(0, "pod-0", with_key("k", DrainCube(cube="pod-0/cube-1"))).number
     assert asleep.store.take(0, [number]) == [number]
     answer = client.request("DELETE", "/v1/requests/k")
     assert answer.status_code == 409
