@@ -42,7 +42,7 @@ live: .venv/servers ## the same on Kafka, Redis and a process a service: make li
 	export PODS="$(PODS)" SPEED="$(SPEED)" ARGS="$(ARGS)"
 	exec honcho start --procfile ops/deploy/Procfile
 
-soak: .venv/servers ## strike a live twin, then audit it: make soak MINUTES=30 ARGS="--site campus.yaml"
+soak: .venv/servers ## strike a live twin, then audit it: make soak MINUTES=60 ARGS="--site campus.yaml"
 	@exec $(BIN)/python -m tests.soak --minutes $(MINUTES) --report soak.json $(ARGS)
 
 servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafka

@@ -1,5 +1,5 @@
-"""A whole live twin of two sites under random faults of every kind, while operators send requests and fabrics
-join and retire: every request is applied exactly once."""
+"""A whole live twin of two sites under random faults of every kind, while operators send requests, fabrics
+join and retire, a historian compares, and the software is upgraded: every request is applied exactly once."""
 
 import json
 import os
@@ -104,7 +104,9 @@ def test_no_request_is_lost_or_applied_twice_under_faults(tmp_path: Path) -> Non
     assert [row["fabric"] for row in report["joined"]] == ["pod-3", "dcn-4"]
     assert [row["fabric"] for row in report["retired"]] == ["dcn-4"]
     assert all(row["log_clean"] and row["states_clean"] for row in report["audit"]["sites"])
-    assert {f"{row['action']} {row['kind']}" for row in report["faults"]} == STRUCK
+    assert {f"{row['action']} {row['kind']}" for row in report["faults"]} == STRUCK | {"upgrade twin"}
+    assert report["upgraded"] == ["campus", "lone"]
+    assert report["historian"]["log_differences"] == 0
     assert all(row["recovery_s"] is not None for row in report["faults"])
     asked = report["requests"]
     assert asked["accepted"] > 40, words

@@ -15,7 +15,7 @@ from shared.runtimes.stop_signals import interrupt_on_sigterm
 
 MINUTES_MAX = 7 * 24 * 60.0
 JOINS_MAX = 64
-FAULTS_PER_MINUTE = 2
+FAULTS_PER_HOUR = 160
 DEVIATED = 5
 """Exit code: the soak ran to its end and found a problem of the twin."""
 
@@ -33,7 +33,13 @@ def soak(
     ] = 30.0,
     pods: Annotated[
         int | None,
-        typer.Option(min=1, max=64, help="superpods, each on its own site [default: 4]", show_default=False),
+        typer.Option(
+            min=1,
+            max=64,
+            help="superpods, each on its own site [default: the sites in tests/soak/sites: a campus of two "
+            "superpods, a static pod and a network, and a superpod on its own site]",
+            show_default=False,
+        ),
     ] = None,
     site: SiteFiles = None,
     joins: Annotated[
@@ -46,10 +52,17 @@ def soak(
     ] = 2,
     faults: Annotated[
         int | None,
-        typer.Option(min=1, max=100_000, help=f"number of faults [default: {FAULTS_PER_MINUTE} per minute]"),
+        typer.Option(min=1, max=100_000, help=f"number of faults [default: {FAULTS_PER_HOUR} an hour]"),
     ] = None,
     seed: Annotated[int, seed_option("of the faults, of the requests, and of fabrics that set no seed")] = 0,
     speed: Annotated[float, typer.Option(click_type=SpeedParam(), help="simulated over wall time")] = 3000.0,
+    upgrade: Annotated[
+        bool,
+        typer.Option(
+            "--upgrade/--no-upgrade",
+            help="stop the twin half-way, upgrade it to another version, and continue in that version",
+        ),
+    ] = True,
     report: Annotated[
         Path | None, typer.Option(click_type=FILE, metavar="FILE", help="write the whole report as JSON")
     ] = None,
@@ -58,10 +71,11 @@ def soak(
 
     Starts Kafka, Redis and every process of a new twin in a temporary folder, and stops them at the end.
     Operators send requests throughout the run. New fabrics join the twin's sites, and some of them retire.
+    A historian compares states and log meanwhile. Half-way the twin is upgraded to another version.
     Exit code 5 if the twin deviated from its specification, 1 if the soak itself failed.
     """
     from shared.basics.errors import InvalidInput, OperationFailed
-    from tests.soak.run import PODS, Soak, run_soak
+    from tests.soak.run import PODS, SOAK_SITES, Soak, run_soak
     from tests.soak.soak_report import CLEAN, failed_report, report_text
 
     if site and pods is not None:
@@ -69,11 +83,12 @@ def soak(
     options = Soak(
         minutes=minutes,
         pods=PODS if pods is None else pods,
-        site_files=tuple(site or ()),
+        site_files=tuple(site or (SOAK_SITES if pods is None else ())),
         joins=joins,
-        faults=faults or max(1, round(FAULTS_PER_MINUTE * minutes)),
+        faults=faults or max(1, round(FAULTS_PER_HOUR * minutes / 60)),
         seed=seed,
         speed=speed,
+        upgrade=upgrade,
     )
     _ = options.twin.sites  # reports an invalid site file before any process starts
     try:

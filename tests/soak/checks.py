@@ -359,6 +359,21 @@ def check_audited(facts: LogFacts, audit: Mapping[str, Any]) -> Iterator[str]:
             yield f"the site {site} has {', '.join(on_log)} on the log, {', '.join(in_audit)} in the audit"
 
 
+def check_upgraded(sites: Sequence[str], facts: LogFacts, audit: Mapping[str, Any]) -> Iterator[str]:
+    """Each of these sites has one upgrade on the log, and the audit starts there; no other site has any."""
+    upgrades = {
+        row["site"]: sum(facts.types[fabric, "Upgraded"] for fabric in row["fabrics"])
+        for row in audit["sites"]
+    }
+    starts = {row["site"] for row in audit["sites"] if row["since"] is not None}
+    for site in sorted(upgrades.keys() | {*sites}):
+        wanted = int(site in sites)
+        if upgrades.get(site, 0) != wanted:
+            yield f"{site}: the log has {upgrades.get(site, 0)} upgrades, must be {wanted}"
+        if (site in starts) != (site in sites):
+            yield f"{site}: the audit starts at {'an upgrade' if site in starts else 'the first message'}"
+
+
 # How the twin's own processes ended, judged by what was sent to them.
 
 SELF_EXIT_CODES = {LightwaveError.exit_code, EXIT_RESTART}

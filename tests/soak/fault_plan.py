@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shared.basics.keyed_random import draw_index, draw_uniform
 from tests.soak.faults.context import FaultContext
@@ -72,6 +72,18 @@ def plan_faults(
             found.append(_fault(seed, len(found), burst, pair, first=place == 0))
         burst += 1
     return found
+
+
+def with_upgrade(
+    plan: Sequence[PlannedFault], upgrade: FaultAction, target: FaultTarget
+) -> list[PlannedFault]:
+    """The same plan with an upgrade of the twin in its middle, alone; all later faults are numbered anew."""
+    bursts = bursts_of(plan)
+    before = bursts[: len(bursts) // 2]
+    start = sum(map(len, before))
+    found = _fault(plan[0].seed, start, len(before), (upgrade, target), first=True)
+    later = (replace(one, number=one.number + 1, burst=one.burst + 1) for one in plan[start:])
+    return [*plan[:start], found, *later]
 
 
 def bursts_of(plan: Sequence[PlannedFault]) -> list[list[PlannedFault]]:

@@ -58,6 +58,7 @@ class RecoveryMeter(threading.Thread):
         self._probe = probe
         self._last: dict[str, int] = {}
         self._moved_s = time.monotonic()
+        self._stop_expected = False
         self._lock = threading.Lock()
         self._stopping = threading.Event()
 
@@ -77,9 +78,14 @@ class RecoveryMeter(threading.Thread):
             injected.since_s = now_s
 
     def stalled_s(self) -> float:
-        """How long no pod's time has advanced, or not every pod's."""
+        """How long no pod's time has advanced, or not every pod's; 0 during a planned stop."""
         with self._lock:
-            return time.monotonic() - self._moved_s
+            return 0.0 if self._stop_expected else time.monotonic() - self._moved_s
+
+    def expect_stop(self, expected: bool) -> None:
+        """A planned stop of the twin begins (True), or it is over: time that stands still counts from now."""
+        with self._lock:
+            self._stop_expected, self._moved_s = expected, time.monotonic()
 
     def waiting(self) -> list[InjectedFault]:
         """Faults after which the twin has not lived yet."""

@@ -1,5 +1,6 @@
 """Run a soak: a whole twin, faults from one seed, requests throughout, then the checks."""
 
+import contextlib
 import http.client
 import json
 import shlex
@@ -9,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ops.servers.local_servers import LocalKafka, LocalRedis
 from schemas.config.fabric_configs import config_model
 from schemas.config.pods import FabricConfig
 from schemas.files.site_plan import SitePlan
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import LightwaveError, OperationFailed
 from shared.models.fabric_plants import plant_of
 from shared.runtimes.tcp_ports import free_port
 from tests.soak import soak_report as reports
@@ -31,16 +32,18 @@ from tests.soak.checks import (
     check_logs,
     check_received,
     check_retirements,
+    check_upgraded,
     wrong_usage_exits,
 )
 from tests.soak.clients import SoakClient
 from tests.soak.fabric_joins import JOIN_SETTINGS as SETTINGS_BY_KIND
 from tests.soak.fabric_joins import POLICIES, Commissioner, PlannedJoin, plan_joins
 from tests.soak.fault_bursts import inject_bursts
-from tests.soak.fault_plan import FaultAction, plan_faults
-from tests.soak.faults.catalog import FAULT_ACTIONS
+from tests.soak.fault_plan import FaultAction, plan_faults, with_upgrade
+from tests.soak.faults.catalog import FAULT_ACTIONS, UPGRADE
 from tests.soak.faults.context import FaultContext, TwinDeviated
 from tests.soak.final_state import is_quiet, read_final_state
+from tests.soak.historian_check import ComparedAgain, check_historian, read_findings
 from tests.soak.log_facts import gather_facts, log_ends, read_log
 from tests.soak.operators import FLOODERS, Operator, OperatorScript, client_record
 from tests.soak.recovery_meter import (
@@ -52,14 +55,18 @@ from tests.soak.recovery_meter import (
     recovery_summary,
 )
 from tests.soak.twin_monitor import TwinAccess, TwinMonitor, check_peaks, fetch_status, first_unhealthy
-from tests.soak.whole_twin import TwinOptions, WholeTwin
+from tests.soak.whole_twin import HISTORIAN, FaultTarget, TwinOptions, WholeTwin
 
 STALL_S_MAX = 240.0
 """If time stalls for longer than this, or a gateway does not answer, the twin will not recover."""
 CONVERGE_S_MAX = 180.0
+HISTORIAN_S_MAX = 300.0
+"""Time within which the historian compares every state of a twin at rest, twice."""
 CALM_S = 3.0
 """Time that every process must run after the last fault."""
 PODS = 4
+SOAK_SITES = tuple(Path(__file__).parent / "sites" / name for name in ("campus.yaml", "lone.yaml"))
+"""What a soak runs unless it is given pods or other sites: superpods, a static pod and a network."""
 SETTINGS = (
     *("pod.cubes=16", "failures.host_per_day=0.05"),
     *(f"scheduler.{name}={value}" for name, value in POLICIES.items()),
@@ -69,6 +76,9 @@ OPERATORS, COMMISSIONER = "operators", "commissioner"
 ANSWER_TIMEOUTS_S = (1.0, 4.0, 9.0)
 """Answer timeouts of the operators, in turn. Some are too short for many requests on purpose."""
 
+UNREADABLE = (OSError, ValueError, http.client.HTTPException, LightwaveError)
+"""What reading a twin raises while it cannot be read."""
+
 Say = Callable[[str], None]
 
 
@@ -76,7 +86,8 @@ Say = Callable[[str], None]
 class Soak:
     """Options of a soak: faults for `minutes`, on `site_files` or on `pods` with these `settings`.
 
-    `joins` fabrics join meanwhile. After each burst the twin must recover within `recovery_s_max`."""
+    `joins` fabrics join meanwhile, and half-way the twin is upgraded to another version if `upgrade` is True.
+    After each burst, and after the upgrade, the twin must recover within `recovery_s_max`."""
 
     minutes: float
     pods: int = PODS
@@ -88,6 +99,7 @@ class Soak:
     settings: tuple[str, ...] = SETTINGS
     fault_actions: tuple[FaultAction, ...] = FAULT_ACTIONS
     recovery_s_max: float = 60.0
+    upgrade: bool = True
 
     @property
     def twin(self) -> TwinOptions:
@@ -100,6 +112,7 @@ class Soak:
             settings=self.settings,
             sequencers=2,
             gateways=2,
+            historian=True,
             people=(OPERATORS, COMMISSIONER, *FLOODERS),
             joining=tuple(SETTINGS_BY_KIND)[: self.joins],
         )
@@ -108,15 +121,19 @@ class Soak:
     @property
     def repeat(self) -> str:
         """The command that repeats the soak."""
-        made_of = [word for file in self.site_files for word in ("--site", str(file))]
         return (
-            f"python -m tests.soak --minutes {self.minutes:g} {shlex.join(made_of or self._pods)} "
+            f"python -m tests.soak --minutes {self.minutes:g} {self._sites_of_repeat}"
             f"--joins {self.joins} --faults {self.faults} --seed {self.seed} --speed {self.speed:g}"
+            f"{'' if self.upgrade else ' --no-upgrade'}"
         )
 
     @property
-    def _pods(self) -> list[str]:
-        return ["--pods", str(self.pods)]
+    def _sites_of_repeat(self) -> str:
+        """The options that define the sites, with a blank behind them; empty for the default sites."""
+        if self.site_files == SOAK_SITES:
+            return ""
+        of_files = [word for file in self.site_files for word in ("--site", str(file))]
+        return shlex.join(of_files or ["--pods", str(self.pods)]) + " "
 
 
 @dataclass(slots=True)
@@ -221,6 +238,8 @@ def _soak(soak: Soak, twin: WholeTwin, say: Say) -> dict[str, Any]:
     problem: str | None = None
     try:
         plan = plan_faults(soak.seed, soak.fault_actions, twin.targets(), soak.faults)
+        if soak.upgrade:
+            plan = with_upgrade(plan, UPGRADE, FaultTarget("twin", "twin"))
         inject_bursts(plan, 60 * soak.minutes, run.context, run.meter, run.wait, say)
         converge(run)
     except TwinDeviated as error:
@@ -281,7 +300,7 @@ def _start_run(soak: Soak, twin: WholeTwin, say: Say) -> _SoakRun:
         sites=sites,
         meter=meter,
         watch=TwinMonitor(access),
-        context=FaultContext(twin),
+        context=FaultContext(twin, expect_stop=meter.expect_stop),
         operators=operators,
         commissioner=Commissioner(soak.seed, joins, posts, on_joined, on_retiring),
         say=say,
@@ -331,6 +350,27 @@ def converge(run: _SoakRun) -> None:
         _wait_or_fail(until_s, run, "services do not reach the end of the log")
     while unwell := first_unhealthy(run.twin.probed(), fetch_status):
         _wait_or_fail(until_s, run, f"not every process is healthy: {unwell}")
+    _await_historian(run)
+
+
+def _await_historian(run: _SoakRun) -> None:
+    """Wait until the historian has compared every state of the quiet twin, and is still healthy."""
+    until_s = time.monotonic() + HISTORIAN_S_MAX
+    compared_again: ComparedAgain | None = None
+    while compared_again is None or not _or_false(compared_again):
+        if compared_again is None:
+            with contextlib.suppress(*UNREADABLE):
+                compared_again = ComparedAgain(run.twin)
+        _wait_or_fail(until_s, run, "the historian does not compare every state")
+    while unwell := first_unhealthy(run.twin.probed(), fetch_status):
+        _wait_or_fail(until_s, run, f"the historian has compared every state: {unwell}")
+
+
+def _or_false(found: Callable[[], bool]) -> bool:
+    try:
+        return found()
+    except UNREADABLE:
+        return False
 
 
 def _stalled_fabrics(run: _SoakRun) -> list[str]:
@@ -343,7 +383,7 @@ def _stalled_fabrics(run: _SoakRun) -> list[str]:
 
 def _wait_or_fail(until_s: float, run: _SoakRun, problem: str) -> None:
     if time.monotonic() > until_s:
-        raise TwinDeviated(f"{problem} after {CONVERGE_S_MAX:.0f} s: {run.twin.words()}")
+        raise TwinDeviated(f"{problem}, although the soak waited long enough: {run.twin.words()}")
     run.wait(0.2)
 
 
@@ -375,6 +415,7 @@ def compare(run: _SoakRun, wall_s: float) -> dict[str, Any]:
     if not audit["clean"]:
         problems.append(f"the audit is not clean: {json.dumps(audit)}")
     problems += check_audited(facts, audit)
+    problems += check_upgraded(run.context.upgraded, facts, audit)
     return report_of(
         run,
         wall_s,
@@ -388,6 +429,9 @@ def compare(run: _SoakRun, wall_s: float) -> dict[str, Any]:
 def report_of(run: _SoakRun, wall_s: float, problems: Sequence[str], **proof: Any) -> dict[str, Any]:
     """The report of a soak; the parts in `proof` are None if the twin could not be checked."""
     injected: list[InjectedFault] = run.meter.injected
+    findings = read_findings(_log_of(run.twin, HISTORIAN))
+    losses = sum(injected_fault.fault.fault_action.loses_data for injected_fault in injected)
+    problems = [*problems, *check_historian(findings, losses)]
     return {
         "verdict": reports.DEVIATED if problems else reports.CLEAN,
         "problems": problems,
@@ -403,11 +447,19 @@ def report_of(run: _SoakRun, wall_s: float, problems: Sequence[str], **proof: An
         "ends": reports.restart_counts(run.twin.supervisor.exits()),
         "resources": reports.resource_rows(run.watch.peaks),
         "missed": run.context.missed,
+        "historian": asdict(findings),
+        "upgraded": run.context.upgraded,
         "versions": reports.versions(_redis_version(run.twin.redis.url)),
         "faults": reports.fault_rows(injected, run.began_s),
         "folder": None,
         **proof,
     }
+
+
+def _log_of(twin: WholeTwin, name: str) -> str:
+    """All that a process wrote to its log."""
+    path = twin.folder / f"{name}.log"
+    return path.read_text(errors="replace") if path.exists() else ""
 
 
 def _redis_version(url: str) -> str:

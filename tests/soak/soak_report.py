@@ -146,12 +146,15 @@ def report_text(report: Mapping[str, Any]) -> str:
         for action, row in actions.items()
     ]
     ends = sum(sum(row.values()) for row in report["ends"].values())
-    faults, minutes = len(report["faults"]), report["wall_s"] / 60
+    upgrades = sum(row["action"] == "upgrade" for row in report["faults"])
+    faults, minutes = len(report["faults"]) - upgrades, report["wall_s"] / 60
     lines = [
         f"{report['verdict']}: {faults} faults in {minutes:.1f} minutes over {_sites_in_words(report)}",
+        f"upgrades: {upgrades}, of {len(report['upgraded'])} sites",
         *_proof_in_words(report),
         f"the longest stall was {report['longest_stall_s']:.1f} s",
         f"processes exited and restarted {ends} times",
+        _historian_in_words(report),
         _resources_in_words(report),
         "",
         text_table(("what", "fault", "times", "live after", "median", "at most"), rows),
@@ -169,6 +172,14 @@ def _resources_in_words(report: Mapping[str, Any]) -> str:
     rows = report["resources"].values()
     memory_mb, files = (max((row[name] for row in rows), default=0) for name in ("memory_mb", "files"))
     return f"at most {memory_mb:.0f} MB of memory and {files} open files in one process"
+
+
+def _historian_in_words(report: Mapping[str, Any]) -> str:
+    found = report["historian"]
+    return (
+        f"the historian found {found['state_differences']} states and {found['log_differences']} logs that "
+        "differ from its fold"
+    )
 
 
 def _sites_in_words(report: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ from shared.storage.store.redis_store import RedisStore
 from tests.soak.clients import WAIT_S, Post, http_post
 
 TargetKind = Literal[
-    "worker", "sequencer", "gateway", "kafka", "redis", "processes", "log", "requests", "twin"
+    "worker", "sequencer", "gateway", "historian", "kafka", "redis", "processes", "log", "requests", "twin"
 ]
 """Kinds of targets that faults are injected into."""
 LIGHTWAVE_COMMAND = (sys.executable, "-m", "ops.cli")
@@ -204,6 +204,8 @@ class WholeTwin:
         found = [FaultTarget(name, "worker") for name in self.workers]
         found += [FaultTarget(name, "sequencer") for name in self.sequencers]
         found += [FaultTarget(name, "gateway") for name in self.gateways]
+        if self.options.historian:
+            found.append(FaultTarget(HISTORIAN, "historian"))
         return [*found, *(FaultTarget(kind, kind) for kind in SINGLE_TARGETS)]
 
     def start(self) -> None:

@@ -1,7 +1,7 @@
 """All fault actions of a soak. Seconds are the duration of a fault that does not end by itself."""
 
 from tests.soak.fault_plan import FaultAction
-from tests.soak.faults import foreign_records, processes, rebuilds, requests, servers
+from tests.soak.faults import foreign_records, processes, rebuilds, requests, servers, upgrade
 
 SESSION_TIMEOUT_S = 10.0
 """Time after which Kafka reassigns the partitions of a silent worker."""
@@ -27,6 +27,10 @@ FAULT_ACTIONS: tuple[FaultAction, ...] = (
     FaultAction("gateway", "delete copy", processes.delete_copy, (0.0, 4.0)),
     FaultAction("gateway", "exhaust files", processes.exhaust_files, (2.0, 15.0)),
     FaultAction("gateway", "name again", processes.namesake, exclusive=True),
+    FaultAction("historian", "kill", processes.kill),
+    FaultAction("historian", "restart", processes.restart),
+    FaultAction("historian", "pause", processes.pause, (10.0, 30.0)),
+    FaultAction("historian", "hold down", processes.hold_down, (2.0, 15.0)),
     FaultAction("kafka", "kill", servers.kill_server, (0.0, 3.0)),
     FaultAction("kafka", "restart", servers.restart_server, (0.0, 3.0)),
     FaultAction("kafka", "pause", servers.pause_server, (2.0, 20.0)),
@@ -66,3 +70,6 @@ FAULT_ACTIONS: tuple[FaultAction, ...] = (
     FaultAction("twin", "init again", rebuilds.init_again, (0.0, 0.5), exclusive=True),
     FaultAction("twin", "kill init", rebuilds.kill_init, (0.0, 1.0), exclusive=True),
 )
+
+UPGRADE = FaultAction("twin", "upgrade", upgrade.upgrade, (0.0, 3.0), exclusive=True)
+"""In the middle of a soak, once. It is not drawn: there is one next version."""

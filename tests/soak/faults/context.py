@@ -58,6 +58,10 @@ class FaultContext:
     sent: Counter[tuple[str, signal.Signals]] = field(default_factory=Counter)
     floods: list[FloodClient] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
+    expect_stop: Callable[[bool], None] = lambda _: None
+    """Call with True before a planned stop of the twin, and with False when it can continue."""
+    upgraded: list[str] = field(default_factory=list)
+    """Sites whose states the next version took over."""
 
     def hold(self, seconds: float) -> None:
         """Wait; SoakEnded if the soak ends meanwhile."""

@@ -14,6 +14,7 @@ from tests.soak.checks import (
     FinalState,
     check_all,
     check_received,
+    check_upgraded,
     count_outcomes,
 )
 from tests.soak.log_facts import FOREIGN_HEADER, LogFacts, LogRecord, gather_facts
@@ -398,3 +399,29 @@ def test_a_log_may_end_behind_its_last_line(case: Case) -> None:
     facts = gather_facts(case.log.lines, {0: 12, 1: 0})
     stand = dataclasses.replace(case.stand, positions={("cubes", 0): 9, ("ocs", 0): 12, ("ocs", 1): 0})
     assert check_all(case.book, facts, stand) == ["cubes is at 9 of partition 0, whose log ends at 12"]
+
+
+@pytest.mark.parametrize(
+    ("upgraded", "messages", "starts", "found"),
+    [
+        ((), 0, False, []),
+        (("campus",), 1, True, []),
+        (("campus",), 0, True, ["campus: the log has 0 upgrades, must be 1"]),
+        (("campus",), 2, True, ["campus: the log has 2 upgrades, must be 1"]),
+        (("campus",), 1, False, ["campus: the audit starts at the first message"]),
+        (
+            (),
+            1,
+            True,
+            ["campus: the log has 1 upgrades, must be 0", "campus: the audit starts at an upgrade"],
+        ),
+    ],
+)
+def test_each_site_is_upgraded_once(
+    upgraded: tuple[str, ...], messages: int, starts: bool, found: list[str]
+) -> None:
+    facts = LogFacts()
+    facts.types["pod-0", "Upgraded"] = messages
+    since = {"before": {"rules": 2}} if starts else None
+    audit = {"sites": [{"site": "campus", "fabrics": ["dcn-0", "pod-0"], "since": since}]}
+    assert [*check_upgraded(upgraded, facts, audit)] == found

@@ -24,6 +24,7 @@ from tests.soak.checks import (
 )
 from tests.soak.fabric_joins import (
     JOIN_SETTINGS,
+    POLICIES,
     Commissioner,
     JoinedFabric,
     PlannedJoin,
@@ -31,7 +32,7 @@ from tests.soak.fabric_joins import (
     plan_joins,
 )
 from tests.soak.log_facts import LogFacts, LogRecord, gather_facts
-from tests.soak.run import Soak
+from tests.soak.run import SOAK_SITES, Soak
 
 SITES = single_fabric_sites(2)
 JOIN = PlannedJoin(0.0, None, "pod-2", "pod-0", "static-pod", {"failures": {"host_per_day": 0.01}, "seed": 3})
@@ -65,6 +66,19 @@ def test_names_are_new_whatever_the_others_are_called() -> None:
     hall = SitePlan(site="hall", fabrics={"hall-7": SuperpodConfig()})
     (join,) = plan_joins(0, [hall], 1, 1.0)
     assert (join.fabric, join.site) == ("pod-0", "hall")
+
+
+def test_the_default_sites_are_a_campus_of_every_kind_and_a_lone_pod() -> None:
+    soak = Soak(minutes=1.0, site_files=SOAK_SITES)
+    campus, lone = soak.twin.sites
+    assert {config.kind for config in campus.fabrics.values()} == set(CONFIGS)
+    assert [config.kind for config in lone.fabrics.values()] == ["superpod"]
+    for config in (*campus.fabrics.values(), *lone.fabrics.values()):
+        if config.kind != "dcn":
+            asked = config_model(config.kind).model_validate({"scheduler": POLICIES})
+            assert config.model_dump()["scheduler"] == asked.model_dump()["scheduler"]
+    assert soak.twin.historian
+    assert soak.repeat == "python -m tests.soak --minutes 1 --joins 2 --faults 60 --seed 0 --speed 3000"
 
 
 @pytest.mark.parametrize("kind", CONFIGS)

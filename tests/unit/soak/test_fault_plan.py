@@ -4,14 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.soak.fault_plan import WITHIN_S, PlannedFault, bursts_of, plan_faults
-from tests.soak.faults.catalog import FAULT_ACTIONS, SESSION_TIMEOUT_S
-from tests.soak.whole_twin import SINGLE_TARGETS, FaultTarget
+from tests.soak.fault_plan import WITHIN_S, PlannedFault, bursts_of, plan_faults, with_upgrade
+from tests.soak.faults.catalog import FAULT_ACTIONS, SESSION_TIMEOUT_S, UPGRADE
+from tests.soak.whole_twin import HISTORIAN, SINGLE_TARGETS, FaultTarget
 
 TARGETS = [
     *(FaultTarget(name, "worker") for name in ("cubes-a", "ocs-a", "ocs-b", "repairs-a")),
     *(FaultTarget(name, "sequencer") for name in ("sequencer", "sequencer-b")),
     *(FaultTarget(name, "gateway") for name in ("gateway", "gateway-b")),
+    FaultTarget(HISTORIAN, "historian"),
     *(FaultTarget(kind, kind) for kind in SINGLE_TARGETS),
 ]
 
@@ -84,3 +85,31 @@ def test_draws_of_a_fault_are_its_own() -> None:
     assert first.between("cut", 1.0, 9.0) == first.between("cut", 1.0, 9.0)
     assert first.between("cut", 1.0, 9.0) != second.between("cut", 1.0, 9.0)
     assert 0 <= first.index("which", 3) < 3
+
+
+@given(seed=st.integers(0, 2**32), faults=st.integers(1, 200))
+def test_the_upgrade_is_alone_in_the_middle_and_changes_no_fault(seed: int, faults: int) -> None:
+    before = plan_of(seed, faults)
+    plan = with_upgrade(before, UPGRADE, FaultTarget("twin", "twin"))
+    assert [fault.number for fault in plan] == [*range(faults + 1)]
+    bursts = bursts_of(plan)
+    assert [{fault.burst for fault in burst} for burst in bursts] == [{n} for n in range(len(bursts))]
+    (place,) = [n for n, burst in enumerate(bursts) if burst[0].fault_action is UPGRADE]
+    assert len(bursts[place]) == 1
+    assert abs(len(bursts) // 2 - place) <= 1
+    rest = [fault for fault in plan if fault.fault_action is not UPGRADE]
+    unnumbered = [(fault.fault_action, fault.target, fault.after_s, fault.duration_s) for fault in rest]
+    assert unnumbered == [
+        (fault.fault_action, fault.target, fault.after_s, fault.duration_s) for fault in before
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("kill kafka", "kill redis", "pause worker", "pause sequencer", "pause gateway", "strays log"),
+        *("fill disk kafka", "fill disk redis", "kill historian", "pause historian"),
+    ],
+)
+def test_faults_that_no_soak_may_lack(name: str) -> None:
+    assert name in {fault_action.name for fault_action in FAULT_ACTIONS}

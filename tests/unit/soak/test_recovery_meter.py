@@ -142,6 +142,16 @@ def test_the_duration_of_a_standstill_is_measured(twin: Twin, meter: RecoveryMet
     assert poll_until(lambda: meter.stalled_s() < 0.2, WAIT_S_MAX)
 
 
+def test_a_planned_stop_is_not_a_standstill(twin: Twin, meter: RecoveryMeter) -> None:
+    assert poll_until(lambda: meter.stalled_s() > 0.2, WAIT_S_MAX)
+    meter.expect_stop(True)
+    time.sleep(0.3)
+    assert meter.stalled_s() == 0.0
+    meter.expect_stop(False)
+    assert meter.stalled_s() < 0.2
+    assert poll_until(lambda: meter.stalled_s() > 0.2, WAIT_S_MAX)
+
+
 def test_a_twin_that_lives_too_late_or_never_is_named_with_its_fault() -> None:
     lived = (60.0, 61.0, None)
     rows = [InjectedFault(fault(), 0, awaited=("pod-1", "gateway"), recovery_s=seconds) for seconds in lived]

@@ -121,6 +121,17 @@ def test_every_watcher_s_problems_are_reported(run: Any, tmp_path: Path) -> None
     ]
 
 
+def test_what_the_historian_found_is_reported(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "historian.log").write_text(
+        "12:00:01Z historian: error: pod-0: the log differs from what its services emit, at offset 7\n"
+    )
+    report = soaks.report_of(run, 90.0, [], requests=None, log=None, audit=None)
+    assert report["verdict"] == "deviated"
+    assert report["problems"] == [
+        "the historian reported 1 times that the log differs from what its services emit"
+    ]
+
+
 def test_a_twin_that_cannot_be_compared_has_deviated(run: Any) -> None:
     run.watch.peaks["ocs-a"] = ResourcePeak(98.26, 31)
     run.context.missed.append("Redis had nothing to write")
@@ -131,9 +142,11 @@ def test_a_twin_that_cannot_be_compared_has_deviated(run: Any) -> None:
     assert json.loads(json.dumps(report)) == report
     assert report["sites"] == {"pod-0": {"pod-0": "superpod", "pod-1": "static-pod"}}
     assert report["joined"] == [{"fabric": "pod-1", "site": "pod-0", "kind": "static-pod", "at_us": 70}]
+    assert report["historian"] == {"state_differences": 0, "log_differences": 0}
     words = report_text(report).splitlines()
-    assert words[:2] == [
+    assert words[:3] == [
         "deviated: 0 faults in 1.5 minutes over 2 fabrics of 1 sites; 1 of them joined",
+        "upgrades: 0, of 0 sites",
         "not checked against its log: the twin did not become quiet",
     ]
     assert "problem: time stands still" in words
@@ -187,5 +200,5 @@ def test_a_soak_that_broke_is_exit_code_1_and_explains_why(
     assert report == {
         "verdict": "failed",
         "reason": "Java is not installed",
-        "repeat": "python -m tests.soak --minutes 1 --pods 1 --joins 2 --faults 2 --seed 0 --speed 3000",
+        "repeat": "python -m tests.soak --minutes 1 --pods 1 --joins 2 --faults 3 --seed 0 --speed 3000",
     }
