@@ -2,17 +2,20 @@
 FROM python:3.11-slim
 
 WORKDIR /opt/lightwave
-COPY constraints.txt pyproject.toml README.md ./
+COPY locks locks
+
+# Only wheels whose hashes are locked. setuptools, which builds the project, is one of them.
+RUN pip install --no-cache-dir --root-user-action ignore --require-hashes --only-binary :all: \
+        -r locks/build.txt -r locks/run.txt -r locks/live.txt
+
+COPY pyproject.toml README.md ./
 COPY schemas schemas
 COPY shared shared
 COPY services services
 COPY ops ops
 COPY lightwave lightwave
 
-# setuptools comes first: it builds the project, at its pinned version, without a second environment.
-RUN pip install --no-cache-dir --root-user-action ignore --constraint constraints.txt setuptools \
-    && pip install --no-cache-dir --root-user-action ignore --constraint constraints.txt \
-        --no-build-isolation '.[live]'
+RUN pip install --no-cache-dir --root-user-action ignore --no-index --no-deps --no-build-isolation .
 
 # The gateway's copy of the log is kept in /data, a volume.
 RUN useradd --uid 1000 --create-home lightwave && install --directory --owner lightwave /data

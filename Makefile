@@ -15,13 +15,14 @@ ARGS =
 PYTHON = python3.11 python3.12 python3.13 python3
 
 BIN := .venv/bin
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-UV = $(BIN)/uv pip install --quiet --constraint constraints.txt --python $(BIN)/python
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+UV = $(BIN)/uv pip install --quiet --python $(BIN)/python
+LOCKED = --require-hashes --only-binary :all:
 STARTED := $(shell date +%s.%N)
 STAGES := lint types imports unit integration contract live-test simulation compare e2e
 
 .PHONY: help install install-test run live soak servers test test-all $(STAGES) secure browser ratios \
-    mutations nginx chromium golden format coverage bench clean
+    mutations nginx chromium lock golden format coverage bench clean
 
 help: ## say what there is to do
 	@echo "make TARGET, where TARGET is one of"
@@ -88,6 +89,9 @@ chromium:
 
 # --- by hand -----------------------------------------------------------------------------------------------
 
+lock: .venv/installed ## write locks/ again, with the hashes of every package that constraints.txt pins
+	@exec $(BIN)/python -m tools.locks
+
 golden: .venv/installed-test ## write the golden files again; read the difference before committing it
 	@GOLDEN=write $(BIN)/pytest tests/golden
 
@@ -128,24 +132,32 @@ install_packages() {
 }
 endef
 
+# Packages come as wheels whose hashes are in locks/, and nothing else is installed. The project itself is built
+# by the setuptools of locks/build.txt.
+#
 # uv installs ten times faster than pip. It does not read pip's configuration: if that names another package
 # index, uv may find nothing, and pip takes over.
 define install
 install() {
     $(UV) "$$@" || { echo "uv could not install; trying pip" >&2; $(PIP) "$$@"; }
 }
+install_locked() {
+    local files=()
+    for name in "$$@"; do files+=(-r "locks/$$name.txt"); done
+    install $(LOCKED) "$${files[@]}"
+}
 endef
 
-.venv/installed-test: .venv/installed
+.venv/installed-test: .venv/installed locks/live.txt locks/test.txt
 	@$(install)
 	echo "installing what the tests need"
-	install --no-build-isolation --editable '.[live,test]'
+	install_locked build run live test
 	touch $@ .venv/installed-live
 
-.venv/installed-live: .venv/installed
+.venv/installed-live: .venv/installed locks/live.txt
 	@$(install)
 	echo "installing what a live twin needs"
-	install --no-build-isolation --editable '.[live]'
+	install_locked build run live
 	touch $@
 
 # Java, Maven and Redis come from Debian, Kafka from Maven into the user's cache.
@@ -166,14 +178,14 @@ endef
 	$(BIN)/python -c 'from ops.servers.kafka_jars import java, kafka_libs; java(); kafka_libs()'
 	touch $@
 
-# setuptools comes first: it builds the project, at its pinned version, without a second environment. Bytecode
+# setuptools comes first: it builds the project, at its locked version, without a second environment. Bytecode
 # makes the first command start as fast as the later ones, also where Python may not write any.
-.venv/installed: .venv/made constraints.txt pyproject.toml
+.venv/installed: .venv/made locks/uv.txt locks/build.txt locks/run.txt pyproject.toml
 	@$(install)
 	echo "installing Lightwave Twin into .venv"
-	$(PIP) uv
-	install setuptools
-	install --no-build-isolation --editable .
+	$(PIP) $(LOCKED) -r locks/uv.txt
+	install_locked build run
+	install --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q -j 2 .venv/lib schemas shared services ops lightwave
 	touch $@
 

@@ -24,7 +24,7 @@ PLAIN_LINES_MAX = 8
 ROLES = re.compile(r"on_\w+|commission|due|document|document_keys|telemetry")
 """Functions of a service's table: `shared/engine/service.py` says what each is for."""
 
-CODE = (".py", ".toml", ".yml", ".yaml", ".sh", "Makefile", ".ci/run", "constraints.txt")
+CODE = (".py", ".toml", ".yml", ".yaml", ".sh", "Makefile", ".ci/run", "constraints.txt", "Dockerfile")
 LIBRARY = ("schemas/", "shared/", "services/", "lightwave/")
 GATEWAY = "services/gateway/"
 NOT_SERVICES = {"forecasts", "gateway", "totals", "what_if"}

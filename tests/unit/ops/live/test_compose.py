@@ -249,7 +249,11 @@ def make_secrets(folder: Path) -> dict[str, str]:
 def test_the_image_contains_the_tested_sources() -> None:
     text = (ROOT / "Dockerfile").read_text()
     assert "FROM python:3.11-slim" in text
-    assert text.count("--constraint constraints.txt") == text.count("pip install")
+    installs = [command for command in text.replace("\\\n", " ").splitlines() if "pip install" in command]
+    locked = [command for command in installs if "--require-hashes --only-binary :all:" in command]
+    offline = [command for command in installs if "--no-index --no-deps --no-build-isolation" in command]
+    assert sorted(locked + offline) == sorted(installs)
+    assert [re.findall(r"locks/(\w+)\.txt", command) for command in locked] == [["build", "run", "live"]]
     copied = {word for line in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE) for word in line.split()}
     ignored = (ROOT / ".dockerignore").read_text()
     assert {line[1:] for line in ignored.splitlines() if line.startswith("!")} == copied
