@@ -84,8 +84,18 @@ def test_all_forms_of_the_kernel_have_as_many_hosts_down_as_the_chain(
     [
         ({}, {}, "services", "failures.optics_per_day 2e-05 is not 0"),
         (QUIET | {"failures.host_variation": 0.3}, {}, "services", "failures.host_variation 0.3 is not its"),
-        (QUIET | {"repairs.host_spares": 3}, {}, "services", "repairs.host_spares 3 differs from its default"),
-        (QUIET, {"measure": ["goodput"]}, "services", "measure goodput depends on more than failures and repairs"),
+        (
+            QUIET | {"repairs.host_spares": 3},
+            {},
+            "services",
+            "repairs.host_spares 3 differs from its default",
+        ),
+        (
+            QUIET,
+            {"measure": ["goodput"]},
+            "services",
+            "measure goodput depends on more than failures and repairs",
+        ),
         (QUIET, {"fabric": {"kind": "dcn", "days": 1}, "measure": ["served"]}, "services", "measure served"),
         (QUIET, {}, "kernel", "would wait"),
         (QUIET | {"repairs.technicians": 40}, {}, "kernel", "fabric.warm_up_days 0 is too short"),

@@ -169,7 +169,7 @@ class PairedReadings:
     now: Readings
 
     @classmethod
-    def of(cls, fabric: OneFault, at_us: int | None = None) -> "Seen":
+    def of(cls, fabric: OneFault, at_us: int | None = None) -> "PairedReadings":
         """Compute both from the current states, for the current time or for `at_us`."""
         before, state = fabric.before["transceivers"], fabric.state("transceivers")
         assert isinstance(before, TransceiversState)

@@ -19,8 +19,8 @@ def test_each_variant_is_a_row_and_each_measure_a_column(
     main([str(path)])
     assert capsys.readouterr().out == (
         "### technicians\n\n"
-        "Do more help? **The claim holds**: the difference of goodput is 2.98 ± 0.18 points; the claim is more "
-        "than 1 points.\n\n"
+        "Do more help? **The claim holds**: the difference of goodput is 2.98 ± 0.18 points; the claim is "
+        "more than 1 points.\n\n"
         "| `repairs.technicians` | `goodput` | `queue_h_p95` | `goodput`, more |\n"
         "| --- | --- | --- | --- |\n"
         "| 1 | 63.15 ± 0.88 % | 10.5 (6.9 to 16.0) | – |\n"
