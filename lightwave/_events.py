@@ -8,6 +8,7 @@ from schemas.body import Body
 from schemas.registry import TYPES
 
 if TYPE_CHECKING:
+    from schemas.api.bisect import Bisection
     from schemas.api.requests import RequestReceipt
     from schemas.api.rows import LogMessage
 
@@ -52,6 +53,34 @@ class Receipt:
     outcome: tuple[Event, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ConditionChange:
+    """From `event` on, a condition `holds` (is true), or no longer is."""
+
+    holds: bool
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionSearch:
+    """When a condition was true between `from_us` and `to_us` of simulated time. `held_at_start` is its value
+    at the start. `changes` are all later changes, or only the first one to true. `messages` of the site's log
+    were replayed."""
+
+    condition: str
+    site: str
+    from_us: int
+    to_us: int
+    held_at_start: bool
+    changes: tuple[ConditionChange, ...]
+    messages: int
+
+    @property
+    def was_true(self) -> bool:
+        """Whether the condition was true at any time of the search."""
+        return self.held_at_start or bool(self.changes)
+
+
 def parse_event(message: "LogMessage", position: str = "") -> Event:
     """Parse a message in an answer of the twin, which is a JsonRecord. ValueError, KeyError, TypeError or
     AttributeError if it is not valid."""
@@ -80,4 +109,19 @@ def parse_receipt(answer: "RequestReceipt") -> Receipt:
         complete=answer.complete,
         at_us=answer.at_us,
         outcome=tuple(parse_event(message) for message in answer.outcome),
+    )
+
+
+def parse_bisection(answer: "Bisection") -> ConditionSearch:
+    """Parse the answer to a whole search. Raises like `parse_event`."""
+    if not isinstance(answer.held_at_start, bool) or not isinstance(answer.messages, int):
+        raise TypeError("it is not the answer to a search")
+    return ConditionSearch(
+        condition=answer.condition,
+        site=answer.site,
+        from_us=answer.from_us,
+        to_us=answer.to_us,
+        held_at_start=answer.held_at_start,
+        changes=tuple([ConditionChange(one.holds, parse_event(one.message)) for one in answer.transitions]),
+        messages=answer.messages,
     )

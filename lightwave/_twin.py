@@ -1,26 +1,21 @@
 """Client of a running twin (`lightwave up`, `make live`): its objects, requests and log."""
 
 import contextlib
-import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from lightwave._arguments import check_argument_types
-from lightwave._events import MESSAGE_FIELDS, RECEIPT_FIELDS, Event, Receipt, parse_event, parse_receipt
-from ops.client.answers import EVENTS, ApiPath, refusal_of
-from ops.client.event_stream import RECONNECT_S_MAX, follow_events
-from ops.client.http_client import (
-    TIMEOUT_S,
-    Client,
-    RequestFailed,
-    default_fabric,
-    escape_path,
-    receipt_path,
-)
+from lightwave._events import Receipt
+from lightwave._log import LogMethods
+from lightwave._past import PastMethods
+from ops.client.http_client import TIMEOUT_S, Client, RequestFailed, escape_path
+from ops.client.object_names import expand_name
 from ops.client.waiting import WaitTerms, missed_time_text, wait_until
+from ops.experiments.schema import Scalar
+from ops.experiments.variant_sites import set_options
+from ops.sites.configuration import parse_pairs
 from schemas.api.conditions import ConditionReport
 from schemas.api.explain import SliceExplanation, SlicePlan
 from schemas.api.forecast import ForecastReport, ForecastResult, ForecastSummary
@@ -34,7 +29,6 @@ from schemas.api.rows import (
     ImpactReport,
     LightPath,
     LinkRow,
-    LogMessage,
     OcsRow,
     RepairRow,
     SliceRow,
@@ -46,8 +40,6 @@ from schemas.names import Tier
 from shared.basics.errors import InvalidInput, LightwaveError
 from shared.basics.time_format import format_time
 
-Answer = TypeVar("Answer")
-ROWS_MAX = 1_000_000
 FORECAST_POLL_S = 0.25
 """Interval between queries of the progress of a forecast."""
 
@@ -64,22 +56,17 @@ def connect(url: str | None = None, *, token: str | None = None, timeout_s: floa
     return twin
 
 
-class Twin:
-    """A running twin (`lightwave.connect`). Objects have full names: `pod-0/cube-12`. Lists can be filtered
-    by `fabric` and by the value of a column: `slices(state="running")`.
+class Twin(LogMethods, PastMethods):
+    """A running twin (`lightwave.connect`). Objects have full names, `pod-0/cube-12`; as on the command line,
+    a name can omit the only fabric, and can have its kind in front (`cube/pod-0/cube-12`). Lists can be
+    filtered by `fabric` and by the value of a column: `slices(state="running")`.
 
     Every method raises TwinUnreachable if the twin does not answer, NotFound for an unknown name,
     InvalidInput for an argument that is not allowed, and RequestFailed if the twin refuses."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    @property
-    def url(self) -> str:
-        return self._client.url
-
     def __repr__(self) -> str:
-        return f"lightwave.connect({self.url!r})"
+        past = "" if self._client.at is None else f".at({self._client.at!r})"
+        return f"lightwave.connect({self.url!r}){past}"
 
     # --- objects --------------------------------------------------------------------------------------------
 
@@ -116,46 +103,46 @@ class Twin:
 
     @check_argument_types
     def fabric(self, name: str) -> FabricRow:
-        return self._get(FabricRow, f"/v1/fabrics/{escape_path(name)}")
+        return self._get(FabricRow, self._path("fabrics", name))
 
     @check_argument_types
     def ocs(self, name: str) -> OcsRow:
-        return self._get(OcsRow, f"/v1/ocs/{escape_path(name)}")
+        return self._get(OcsRow, self._path("ocs", name))
 
     @check_argument_types
     def cube(self, name: str) -> CubeRow:
-        return self._get(CubeRow, f"/v1/cubes/{escape_path(name)}")
+        return self._get(CubeRow, self._path("cubes", name))
 
     @check_argument_types
     def link(self, name: str) -> LinkRow:
-        return self._get(LinkRow, f"/v1/links/{escape_path(name)}")
+        return self._get(LinkRow, self._path("links", name))
 
     @check_argument_types
     def slice(self, name: str) -> SliceRow:
-        return self._get(SliceRow, f"/v1/slices/{escape_path(name)}")
+        return self._get(SliceRow, self._path("slices", name))
 
     @check_argument_types
     def fault(self, name: str) -> FaultRow:
-        return self._get(FaultRow, f"/v1/faults/{escape_path(name)}")
+        return self._get(FaultRow, self._path("faults", name))
 
     # --- questions ------------------------------------------------------------------------------------------
 
     @check_argument_types
     def trace(self, end: str) -> LightPath:
         """The whole light path from a link end, such as `pod-0/cube-12/+y/7`."""
-        return self._get(LightPath, f"/v1/trace/{escape_path(end)}")
+        return self._get(LightPath, self._path("trace", end))
 
     @check_argument_types
     def impact(self, part: str) -> ImpactReport | LossReport:
         """The blast radius of a part of a pod, with its current links and slices; or the capacity that a
         network loses if one of its parts fails."""
         found: TypeAdapter[ImpactReport | LossReport] = TypeAdapter(ImpactReport | LossReport)
-        return self._read(found, self._client.resource(f"/v1/impact/{escape_path(part)}"))
+        return self._read(found, self._client.resource(self._path("impact", part)))
 
     @check_argument_types
     def explain(self, slice_name: str) -> SliceExplanation:
         """Explain the state of a slice, and what it waits for."""
-        return self._get(SliceExplanation, f"/v1/explain/slices/{escape_path(slice_name)}")
+        return self._get(SliceExplanation, self._path("explain/slices", slice_name))
 
     @check_argument_types
     def plan(
@@ -209,6 +196,7 @@ class Twin:
         """Start a forecast in the background: many random futures of a site, with and without the `changes`,
         such as `{"change": "drain", "target": "pod-0/cube-12", "after_s": 3600}`. `future` and `own_draws`
         show the events of a single future instead. The fields are those of `POST /v1/forecasts`."""
+        self._refuse_past("forecast", "; give its own `at`")
         body: dict[str, object] = {
             "changes": [dict(change) for change in changes],
             "days": days,
@@ -300,6 +288,7 @@ class Twin:
 
         RequestFailed at once if another client changes the clock so that it does not run there, and after
         `timeout_s` of wall time."""
+        self._refuse_past("the clock")
 
         def look() -> ClockReport | None:
             found = self.clock()
@@ -328,6 +317,7 @@ class Twin:
         reports, once, that simulated time stands still meanwhile.
 
         RequestFailed at once if it can no longer become true, and after `timeout_s` of wall time."""
+        self._refuse_past("wait")
 
         def look() -> ConditionReport | None:
             found = self.condition(condition, fabric=fabric)
@@ -381,7 +371,7 @@ class Twin:
     @check_argument_types
     def release(self, name: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """Release a slice, or withdraw it while it waits."""
-        return self._send_request(f"/v1/slices/{escape_path(name)}/release", key, comment)
+        return self._send_request(self._path("slices", name, "/release"), key, comment)
 
     @check_argument_types
     def inject(
@@ -399,7 +389,7 @@ class Twin:
         unit of the kind; None draws it."""
         body: dict[str, object] = {
             "kind": kind,
-            "target": target,
+            "target": expand_name(self._client, target),
             "duration_s": duration_s,
             "severity": severity,
             "onset_s": onset_s,
@@ -409,7 +399,7 @@ class Twin:
     @check_argument_types
     def clear(self, fault: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """End a fault."""
-        return self._send_request(f"/v1/faults/{escape_path(fault)}/clear", key, comment)
+        return self._send_request(self._path("faults", fault, "/clear"), key, comment)
 
     @check_argument_types
     def drain(
@@ -427,127 +417,28 @@ class Twin:
         before it start there. It ends after `duration_s`, or when the cube is undrained."""
         plan = {"from_us": from_us, "after_s": after_s, "duration_s": duration_s}
         body: dict[str, object] = {name: value for name, value in plan.items() if value is not None}
-        return self._send_request(f"/v1/cubes/{escape_path(cube)}/drain", key, comment, body or None)
+        return self._send_request(self._path("cubes", cube, "/drain"), key, comment, body or None)
 
     @check_argument_types
     def undrain(self, cube: str, *, key: str | None = None, comment: str | None = None) -> Receipt:
         """Put a drained cube back into use, or cancel its planned drain."""
-        return self._send_request(f"/v1/cubes/{escape_path(cube)}/undrain", key, comment)
-
-    # --- the log --------------------------------------------------------------------------------------------
+        return self._send_request(self._path("cubes", cube, "/undrain"), key, comment)
 
     @check_argument_types
-    def events(
+    def set(
         self,
-        fabric: str | None = None,
+        fabric: str,
+        parameters: Mapping[str, Scalar],
         *,
-        types: str | Sequence[str] = (),
-        about: str | None = None,
-        cause: str | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        ticks: bool = False,
-        limit: int = 100,
-    ) -> list[Event]:
-        """Return up to `limit` messages of the log, oldest first: the last ones, unless `since` or `cause`
-        sets the start. Times are before now ("-2h") or since the start ("2h", "3d02:15:04")."""
-        if not 1 <= limit <= ROWS_MAX:
-            raise InvalidInput(f"limit {limit}: must be between 1 and {ROWS_MAX:,}")
-        filters = {
-            **_event_query(types, about, cause, ticks=ticks),
-            "fabric": fabric,
-            "since": since,
-            "until": until,
-        }
-        rows, _ = self._client.pages(EVENTS, *MESSAGE_FIELDS, most=limit, **filters)
-        return [self._event(row) for row in rows]
-
-    @check_argument_types
-    def subscribe(
-        self,
-        fabric: str | None = None,
-        *,
-        types: str | Sequence[str] = (),
-        about: str | None = None,
-        since: str | None = None,
-        after: str | None = None,
-        ticks: bool = False,
-        reconnect_timeout_s: float = RECONNECT_S_MAX,
-    ) -> Iterator[Event]:
-        """Follow the messages of a fabric without end: from now on, since a time, or after the `position` of
-        an earlier event. If the connection is lost, it resumes at the last event, so that no event is lost or
-        repeated; TwinUnreachable if the twin does not come back within `reconnect_timeout_s` of wall time."""
-        if since is not None and after is not None:
-            raise InvalidInput("after: cannot be combined with since")
-        named = fabric or (about or "").split("/")[0] or (after or "").rpartition(":")[0]
-        filters = {**_event_query(types, about, None, ticks=ticks), "since": since}
-        stream = follow_events(
-            self._client,
-            named or default_fabric(self._client),
-            filters,
-            after,
-            reconnect_s=reconnect_timeout_s,
-        )
-        return (self._event(row, position) for position, row in stream)
-
-    @check_argument_types
-    def why(self, message_or_name: str) -> list[Event]:
-        """Return the chain of causes from a message, or from the last state of an object, back to its
-        root."""
-        path: ApiPath[LogMessage] = ApiPath(f"/v1/why/{escape_path(message_or_name)}")
-        rows = self._client.rows(path, *MESSAGE_FIELDS)
-        return [self._event(row) for row in rows]
-
-    # --- helpers --------------------------------------------------------------------------------------------
-
-    @check_argument_types
-    def _rows(
-        self, row: type[Answer], kind: str, fabric: str | None, where: dict[str, object]
-    ) -> list[Answer]:
-        """All rows of a kind, fetched page by page."""
-        filters = {name: _query_value(value) for name, value in where.items()}
-        found, _ = self._client.pages(f"/v1/{kind}", most=ROWS_MAX, fabric=fabric, **filters)
-        return self._read(TypeAdapter(list[row]), found)  # type: ignore[valid-type]  # one that is given
-
-    def _get(self, kind: type[Answer], path: str, **query: object) -> Answer:
-        return self._read(TypeAdapter(kind), self._client.resource(path, **query))
-
-    def _put_clock(self, path: str, **change: object) -> ClockReport:
-        body = {name: value for name, value in change.items() if value is not None}
-        return self._read(TypeAdapter(ClockReport), self._client.put(path, body))
-
-    def _send_request(
-        self, path: str, key: str | None, comment: str | None, body: dict[str, object] | None = None
+        key: str | None = None,
+        comment: str | None = None,
     ) -> Receipt:
-        answer = self._client.post(receipt_path(path, comment), *RECEIPT_FIELDS, body=body, key=key)
-        with self._client.reading():
-            refusal = refusal_of(answer)
-        if refusal is not None:
-            raise RequestFailed(refusal)
-        with self._client.reading():
-            return parse_receipt(answer)
-
-    def _event(self, row: LogMessage, position: str = "") -> Event:
-        with self._client.reading():
-            return parse_event(row, position)
-
-    def _read(self, kind: TypeAdapter[Answer], content: object) -> Answer:
-        """Parse an answer; TwinUnreachable if it is not from a twin of this version."""
-        try:
-            return kind.validate_json(json.dumps(content))
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise self._client.not_a_twin(f"its answer has {place}: {first['msg'].lower()}") from None
-
-
-def _event_query(
-    types: str | Sequence[str], about: str | None, cause: str | None, *, ticks: bool
-) -> dict[str, object]:
-    words = [types] if isinstance(types, str) else list(types)
-    return {"type": words or None, "for": about, "cause": cause, "ticks": None if ticks else "false"}
-
-
-def _query_value(value: object) -> object:
-    """A filter value in the form of a URL query."""
-    return str(value).lower() if value is None or isinstance(value, bool) else value
+        """Change parameters of a running fabric from now on: all of them, or none. Names are dotted, such as
+        "failures.host_per_day"; values are numbers, text, True, False or None."""
+        self._refuse_past("set")
+        row = self.fabric(fabric)
+        if not parameters:
+            raise InvalidInput("parameters: is empty; must be at least one, by dotted name")
+        values = parse_pairs(row.kind, set_options(dict(parameters)))
+        path = f"/v1/fabrics/{escape_path(row.name)}/parameters"
+        return self._send_request(path, key, comment, {"parameters": values})

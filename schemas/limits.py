@@ -39,3 +39,5 @@ TRACE_PART_ROWS_MAX = 1_000
 
 FORK_NAME_PATTERN = r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"
 FORK_NAMES_ALLOWED = "1 to 40 lowercase letters, digits and hyphens; must not start or end with a hyphen"
+FORK_DRAWS_MAX = 2**52 - 1
+"""Largest number of a future whose random draws a fork can have."""

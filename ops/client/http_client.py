@@ -1,6 +1,7 @@
 """A gateway client that uses only the standard library, so that queries start fast."""
 
 import contextlib
+import copy
 import http.client
 import json
 import os
@@ -132,6 +133,12 @@ class Client:
     def at(self) -> str | None:
         """The simulated time of all queries; after the first answer, an absolute one."""
         return self._at
+
+    def at_time(self, at: str | None) -> "Client":
+        """A client of the same twin whose queries are about another simulated time; None: about now."""
+        other = copy.copy(self)
+        other._at = at  # noqa: SLF001 -- of this class
+        return other
 
     @overload
     def rows(self, path: ApiPath[AnswerT], *fields: str, **query: object) -> list[AnswerT]: ...

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import lightwave
 from shared.basics.units import US_PER_DAY
 from shared.runtimes.poll import poll_until
 from tests.support.living import LivingTwin, cli, living
@@ -48,9 +49,15 @@ def test_a_twin_that_runs_is_forked_and_continues(tmp_path: Path, monkeypatch: p
         assert made.returncode == 0, made.stderr
         refused = twin.cli(*words, "trial")
         assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+        origin = lightwave.connect(twin.url).fork(
+            "second", at="0d12:00:00", parameters={"repairs.technicians": 3}
+        )
         ahead = twin.cli("lab", "run", "--from", f"{twin.url}@0d12:00:00", "--days", "0.1", "-o", "json")
         assert ahead.returncode == 0, ahead.stderr
         then = twin.get("/v1/cubes?at=0d12:00:00")
+        (own,) = [one for one in lightwave.forks() if one.name == "second"]
+        assert (own.at_us, own.place, own.settings) == (origin.at_us, str(twin.data), origin.settings)
+        assert lightwave.remove_fork("second") == own.bytes
         (row,) = forks()
         assert (row["name"], row["place"], row["runs"]) == ("trial", str(twin.data), False)
         assert cli("fork", "list").stdout.splitlines()[1].split()[-2:] == ["no", "failures.host_per_day=0.5"]

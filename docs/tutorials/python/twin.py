@@ -32,6 +32,18 @@ for cause in twin.why(event.id):
 later = next(twin.subscribe(after=seen, ticks=True))
 print("then", later.position, later.type)
 
+# %% Search the past: when was the OCS down first, what else differs since then, what happened to it
+search = twin.bisect("ocs.pod-0/ocs-17.state == down")
+for change in search.changes:
+    print("true since", change.event.id, change.event.at_us)
+for row in twin.diff("-30m", kind="ocs")[:3]:
+    print(row.name, row.field, row.before, row.after)
+print([event.type for event in twin.history("ocs-17", limit=5)])
+print(twin.at("-30m").ocs("pod-0/ocs-17").state)
+
+# %% Change a parameter from now on
+print(twin.set("pod-0", {"failures.host_per_day": 0.002}).status)
+
 # %% Run faster; and an error
 print(twin.set_speed(1200).speed)
 try:

@@ -5,17 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ops.requests.name_expansion import lacks_fabric, with_fabric, without_kind
-from schemas.fabric_names import can_have
 from schemas.name_parts import local_part
 from schemas.resource_kinds import CUBES, DOMAINS, FABRICS, HOSTS, KINDS, OCS, ResourceKind, RowT, find_kind
-from shared.basics.errors import NotFound
 from shared.models.faults.fault_kinds import FAULTS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from ops.client.http_client import Client
 
 COMPLETION_TIMEOUT_S = 0.3
 """Maximum wait for the twin during completion."""
@@ -164,21 +159,6 @@ class FaultTargetParam(click.ParamType):
         elif part in DOMAINS.parts:
             names = [name for name in names if local_part(name).startswith(f"{part}-")]
         return _items(names, incomplete)
-
-
-def expand_name(client: "Client", name: str) -> str:
-    """A name without KIND/, prefixed with its fabric if it has none and only one fabric fits."""
-    from ops.client.http_client import rows_path
-
-    name = without_kind(name)
-    if not lacks_fabric(name):
-        return name
-    try:
-        rows = client.rows(rows_path(FABRICS), "name")
-    except NotFound:  # not a twin: the next query reports that
-        return name
-    fits = [row.name for row in rows if can_have(str(getattr(row, "kind", None)), name)]
-    return with_fabric(name, fits)
 
 
 def list_names(kind: str, incomplete: str = "", state: str | None = None) -> list[str]:

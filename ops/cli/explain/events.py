@@ -8,13 +8,14 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import EVENT_HEADERS, event_row, event_rows
-from ops.cli.common.name_completion import PartNameParam, expand_name
+from ops.cli.common.name_completion import PartNameParam
 from ops.cli.common.options import TIME_FORMS, At, Fabric, OutputOption
 from ops.cli.common.output import Form, echo, json_line, reader_is_gone, render, show
 from ops.cli.common.param_types import MessageTypeParam, MomentParam
 from ops.client.answers import EVENTS, ApiPath
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
 from ops.client.http_client import Client, RequestFailed, default_fabric, escape_path, rows_path
+from ops.client.object_names import expand_name
 from ops.report.tables import table_line
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.name_completion import NameParam, expand_name
+from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
+from ops.client.object_names import expand_name
 from ops.report.tables import text_table
 from shared.basics.time_format import format_chip_hours, format_time
 

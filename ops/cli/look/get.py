@@ -11,7 +11,7 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import event_rows
 from ops.cli.common.field_cells import field_cell, field_title, field_value
 from ops.cli.common.kind_tables import kind_table
-from ops.cli.common.name_completion import NameParam, expand_name
+from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import At, OutputOption, Watch, WideOutput
 from ops.cli.common.output import Form, render, watch_loop
 from ops.cli.common.param_types import (
@@ -32,6 +32,7 @@ from ops.cli.look.reading_tables import (
 )
 from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client, escape_path, row_path, rows_path
+from ops.client.object_names import expand_name
 from ops.report.light_path_text import patched_port
 from ops.report.table_style import current_style
 from ops.report.tables import count_text, setting_text, text_table

@@ -9,12 +9,13 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.name_completion import SensorNameParam, expand_name
+from ops.cli.common.name_completion import SensorNameParam
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import ChoiceParam
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
+from ops.client.object_names import expand_name
 from shared.basics.time_format import format_time
 from shared.models.telemetry.module_fields import MODULE_FIELDS
 from shared.models.telemetry.ocs_fields import OCS_FIELDS

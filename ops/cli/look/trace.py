@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.name_completion import TraceableNameParam, expand_name
+from ops.cli.common.name_completion import TraceableNameParam
 from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
+from ops.client.object_names import expand_name
 from ops.report.light_path_text import patched_port, unmade_reason
 from ops.report.tables import display_value, text_table
 from schemas.name_parts import last_part

@@ -13,7 +13,6 @@ from ops.cli.common.name_completion import (
     FaultTargetParam,
     NameParam,
     SiteNameParam,
-    expand_name,
 )
 from ops.cli.common.options import (
     Comment,
@@ -49,6 +48,7 @@ from ops.cli.operate.outcome_text import (
 )
 from ops.client.answers import refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
+from ops.client.object_names import expand_name
 from ops.client.waiting import condition_look, origin_text, wait_for_outcome, wait_until
 from ops.report.tables import text_table
 from schemas.name_parts import fabric_part, is_within

@@ -92,9 +92,9 @@ def loopback_test(
     The OCS returns the end's own light, and its module measures it. A link end in use is refused with the
     name of its slice. Lightwave Fabrics, 3.1.
     """
-    from ops.cli.common.name_completion import expand_name
     from ops.cli.operate.actions import RequestNote, send_request
     from ops.client.http_client import Client, escape_path
+    from ops.client.object_names import expand_name
 
     client = Client()
     send_request(
@@ -117,9 +117,9 @@ def restart(
 
     The OCS executes no commands for some tens of seconds.
     """
-    from ops.cli.common.name_completion import expand_name
     from ops.cli.operate.actions import RequestNote, send_request
     from ops.client.http_client import Client, escape_path
+    from ops.client.object_names import expand_name
 
     client = Client()
     send_request(
@@ -187,10 +187,10 @@ def _change_cross_connects(
     verb: str, name: str, keys: list[str], go_on: bool, note: tuple[str | None, str | None], output: Form
 ) -> None:
     """Ask for it; what was refused of it is the command's failure, after the rest is told."""
-    from ops.cli.common.name_completion import expand_name
     from ops.cli.operate.actions import RequestNote, send_request
     from ops.cli.operate.outcome_text import partly_refused
     from ops.client.http_client import Client, escape_path
+    from ops.client.object_names import expand_name
 
     client = Client()
     path = f"/v1/ocs/{escape_path(expand_name(client, name))}/cross-connects"
@@ -211,8 +211,8 @@ def show(
 
     Ports start at 1A and 1B; cross-connects are listed by key.
     """
-    from ops.cli.common.name_completion import expand_name
     from ops.client.http_client import Client, escape_path
+    from ops.client.object_names import expand_name
 
     client = Client()
     path: ApiPath[OcsManagement] = ApiPath(f"/v1/ocs/{escape_path(expand_name(client, name))}/management")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import typer
 
-from ops.cli.common.name_completion import NameParam, expand_name, list_names
+from ops.cli.common.name_completion import NameParam, list_names
 from ops.cli.common.options import Comment, OutputOption, RequestKey
 from ops.cli.common.output import Form, echo, show
 from ops.cli.common.param_types import FILE
@@ -15,6 +15,7 @@ from ops.cli.operate.actions import RequestNote, request_answer, send_request
 from ops.cli.operate.outcome_text import outcome_text
 from ops.client.answers import EVENTS, MessageType, with_fields_of
 from ops.client.http_client import Client, RequestFailed, escape_path
+from ops.client.object_names import expand_name
 from ops.client.waiting import condition_look, wait_for_outcome, wait_until
 
 if TYPE_CHECKING:

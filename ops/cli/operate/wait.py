@@ -8,11 +8,12 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.name_completion import KindAndNameParam, expand_name
+from ops.cli.common.name_completion import KindAndNameParam
 from ops.cli.common.options import Fabric, timeout_option
 from ops.cli.common.output import echo
 from ops.cli.common.waiting import after_text, waiting_terms
 from ops.client.http_client import Client, RequestFailed, row_path
+from ops.client.object_names import expand_name
 from ops.client.waiting import condition_look, origin_text, report_condition, wait_until
 from schemas.resource_kinds import FABRICS, ResourceKind, find_kind, kind_by_name_form
 from shared.basics.time_format import format_time

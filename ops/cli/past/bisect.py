@@ -1,7 +1,5 @@
 """`lightwave bisect`: finds the message after which a condition is true."""
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,21 +10,16 @@ from ops.cli.common.options import Fabric, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.progress import ProgressLine
 from ops.cli.explain.events import MESSAGE, chain_text, why_path
-from ops.client.answers import ApiPath
-from ops.client.http_client import Client, TwinBusy
+from ops.client.bisection import bisection_parts, whole_bisection
+from ops.client.http_client import Client
 from ops.report.tables import text_table
 from shared.basics.time_format import format_time, format_time_ms
 
 if TYPE_CHECKING:
-    from schemas.api.bisect import Bisection, ConditionTransition
+    from schemas.api.bisect import Bisection
 
-FIELDS = ("from_us", "to_us", "reached_us", "held_at_start", "transitions", "messages", "cursor")
 EXIT_NEVER_TRUE = 1
 """The exit code if the condition was never true."""
-BUSY_WAIT_S_MAX = 120.0
-"""Maximum time to wait while other clients run the same search, in seconds."""
-
-BISECT: "ApiPath[Bisection]" = ApiPath("/v1/bisect")
 
 app = command_app()
 
@@ -72,47 +65,21 @@ def bisect(
     found: list[Bisection] = []
     with ProgressLine(lambda us, _: f"{format_time(round(us))} of {format_time(last_us)}", 1.0) as progress:
         last_us = 0
-        for part in _parts(client, query | {"from": since, "to": until}):
+        for part in bisection_parts(client, query | {"from": since, "to": until}):
             found.append(part)
             last_us = part.to_us
             progress.report_progress(part.reached_us)
-    transitions = [turn for part in found for turn in part.transitions]
-    messages = sum(part.messages for part in found)
-    whole = dict(found[0]) | {"transitions": transitions, "messages": messages}
-    content = {name: value for name, value in whole.items() if name not in ("cursor", "reached_us")}
     with client.reading():
-        show(content, output, lambda: _result_text(client, found[0], transitions, messages, every=every))
-    if not found[0].held_at_start and not transitions:
+        whole = whole_bisection(found)
+        content = {name: value for name, value in dict(whole).items() if name not in ("cursor", "reached_us")}
+        show(content, output, lambda: _result_text(client, whole, every=every))
+    if not whole.held_at_start and not whole.transitions:
         raise typer.Exit(EXIT_NEVER_TRUE)
 
 
-def _parts(client: Client, query: Mapping[str, object]) -> "Iterator[Bisection]":
-    """What the twin finds, part by part. Waits while it runs the same search for other clients."""
-    until_s = time.monotonic() + BUSY_WAIT_S_MAX
-    while True:
-        try:
-            part = client.resource(BISECT, *FIELDS, **query)
-        except TwinBusy as error:
-            if time.monotonic() > until_s:
-                raise
-            time.sleep(error.retry_after_s)
-            continue
-        yield part
-        if part.cursor is None or (part.transitions and not query["all"]):
-            return
-        query = {**query, "from": None, "to": None, "cursor": part.cursor}
-        until_s = time.monotonic() + BUSY_WAIT_S_MAX
-
-
-def _result_text(
-    client: Client,
-    found: "Bisection",
-    transitions: "Sequence[ConditionTransition]",
-    messages: int,
-    *,
-    every: bool,
-) -> str:
-    """The transitions of the whole span, with `every`, or the first one. `found` is the first part."""
+def _result_text(client: Client, found: "Bisection", *, every: bool) -> str:
+    """The transitions, with `every`, or the first one."""
+    transitions = found.transitions
     where = f"{format_time(found.from_us)} to {format_time(found.to_us)}"
     if every and transitions:
         rows = [["yes" if turn.holds else "no", *event_row(turn.message)] for turn in transitions]
@@ -122,7 +89,7 @@ def _result_text(
         ended = ", and until the end" if every else "; use an earlier --from, or --all to list every change"
         return f"true already at {format_time(found.from_us)}, the start of the search{ended}"
     if not transitions:
-        return f"never true from {where} ({messages:,} messages)"
+        return f"never true from {where} ({found.messages:,} messages)"
     message = transitions[0].message
     chain = client.rows(why_path(message.id), *MESSAGE)
     return f"true since {format_time_ms(message.at_us)}\n{chain_text(chain)}"

@@ -1,8 +1,8 @@
 """`lightwave diff`: compares two points in time, field by field."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -12,9 +12,11 @@ from ops.cli.common.field_cells import field_cell, field_value
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import KindParam
-from ops.client.http_client import Client, rows_path
+from ops.cli.common.progress import ProgressLine
+from ops.client.differences import FieldDifference, compare_times
+from ops.client.http_client import Client
 from ops.report.tables import text_table
-from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
+from schemas.resource_kinds import KINDS
 from shared.basics.time_format import format_time
 from shared.basics.time_grammar import NOW
 
@@ -24,21 +26,7 @@ EXIT_DIFFERENT = 1
 CONDITIONS = "conditions"
 """The field with all states of an object so far; the table shows only the last one, with `state`."""
 
-Row = Mapping[str, object]
-
 app = command_app()
-
-
-@dataclass(frozen=True, slots=True)
-class FieldDifference:
-    """One field of an object that differs. `before` or `after` is None if the object did not exist, and then
-    the field is its name."""
-
-    kind: str
-    name: str
-    field: str
-    before: object
-    after: object
 
 
 @app.command(cls=TimeArgumentsCommand, epilog=examples("diff -2h now slices", "diff 3d 3d12h -o json"))
@@ -62,11 +50,12 @@ def diff(
 
     Fields that only time changes are left out. The exit code is 1 if anything differs.
     """
-    clients = {text: Client(at=_at(text)) for text in (before, after)}  # equal times are one time
     found: list[FieldDifference] = []
-    for word in KINDS if kind is None else (kind,):
-        rows, others = (clients[text].rows(rows_path(KINDS[word]), "name") for text in (before, after))
-        found += differences(word, rows, others)
+    kinds = KINDS if kind is None else (kind,)
+    with ProgressLine(lambda done, _: f"{done:.0f} of {len(kinds)} kinds compared", len(kinds)) as progress:
+        for number, differences in enumerate(compare_times(Client(), _at(before), _at(after), kinds), 1):
+            found += differences
+            progress.report_progress(number)
     show([asdict(row) for row in found], output, lambda: _table(found))
     if found:
         raise typer.Exit(EXIT_DIFFERENT)
@@ -74,31 +63,6 @@ def diff(
 
 def _at(text: str) -> str:
     return re.sub(f"^{NOW_MINUS}", "-", text)
-
-
-def differences(kind: str, before: Sequence[Row], after: Sequence[Row]) -> Iterator[FieldDifference]:
-    """The differences of objects of one kind, in the order of the lists; removed objects first."""
-    was, is_ = ({str(row["name"]): dict(_flat(row)) for row in rows} for rows in (before, after))
-    for name in [one for one in was if one not in is_]:
-        yield FieldDifference(kind, name, "name", name, None)
-    for name, row in is_.items():
-        if name not in was:
-            yield FieldDifference(kind, name, "name", None, name)
-            continue
-        for field in dict.fromkeys([*was[name], *row]):
-            if was[name].get(field) != row.get(field):
-                yield FieldDifference(kind, name, field, was[name].get(field), row.get(field))
-
-
-def _flat(row: Row, above: str = "") -> Iterator[tuple[str, object]]:
-    """The fields of a row, nested ones by their full names, without the fields that time changes."""
-    for field, value in row.items():
-        if field in CLOCK_FIELDS or field in MEAN_FIELDS:
-            continue
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{field}.")
-        else:
-            yield f"{above}{field}", value
 
 
 def _table(found: Sequence[FieldDifference]) -> str:

@@ -12,9 +12,9 @@ from ops.cli.common.confirmation import AssumeYes, confirm
 from ops.cli.common.options import TIME_FORMS, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
-from ops.cli.common.target_twin import target_folder
 from ops.report.tables import text_table
-from schemas.limits import FORK_NAMES_ALLOWED
+from ops.twin.target_twin import target_folder
+from schemas.limits import FORK_DRAWS_MAX, FORK_NAMES_ALLOWED
 from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MAKE_COMMAND = "make"
 """The command that is meant where the first word is an option."""
-SALT_MAX = 2**52 - 1
 HEADERS = ("NAME", "PARENT", "FROM", "POSITION", "NOW", "MB", "RUNNING", "CHANGES")
 MB = 1e6
 
@@ -62,7 +61,7 @@ def make(
         int | None,
         typer.Option(
             min=1,
-            max=SALT_MAX,
+            max=FORK_DRAWS_MAX,
             metavar="N",
             help="use the random draws of this future of `lightwave forecast` [default: the parent's "
             "draws, which repeat the parent's future]",

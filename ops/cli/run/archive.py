@@ -10,7 +10,7 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.options import OutputOption, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
-from ops.cli.common.target_twin import target_folder
+from ops.twin.target_twin import target_folder
 from shared.basics.time_format import format_duration
 from shared.basics.units import US_PER_S
 

@@ -12,8 +12,8 @@ from ops.cli.common.options import OutputOption, TwinData, TwinRedis
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import AuditProgress
-from ops.cli.common.target_twin import target_twin
 from ops.report.tables import count_text
+from ops.twin.target_twin import target_twin
 from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from ops.cli.common.options import OutputOption, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
 from ops.cli.common.progress import StatusLine
-from ops.cli.common.target_twin import target_folder
 from ops.report.wall_time import format_wall_time
+from ops.twin.target_twin import target_folder
 from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:

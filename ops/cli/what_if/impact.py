@@ -7,12 +7,13 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.kind_tables import kind_table
-from ops.cli.common.name_completion import PartNameParam, expand_name
+from ops.cli.common.name_completion import PartNameParam
 from ops.cli.common.options import At, OutputOption, Verbose
 from ops.cli.common.output import show
 from ops.cli.explain.slice_state import table_lines
 from ops.client.answers import CLOCK, AnswerFields
 from ops.client.http_client import Client, escape_path
+from ops.client.object_names import expand_name
 from ops.report.table_style import current_style
 from ops.report.tables import count_text, text_table
 from schemas.resource_kinds import SLICES

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.name_completion import expand_name
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
 from ops.cli.explain.events import why_path
 from ops.cli.what_if.forecast_job import INEVITABLE, finished_forecast
 from ops.client.http_client import Client
+from ops.client.object_names import expand_name
 from ops.report.tables import text_table
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_duration, format_time

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.name_completion import FaultTargetParam, NameParam, expand_name
+from ops.cli.common.name_completion import FaultTargetParam, NameParam
 from ops.cli.common.options import (
     Fabric,
     FaultKindArgument,
@@ -27,6 +27,7 @@ from ops.cli.explain.slice_state import start_lines, table_lines
 from ops.cli.what_if.impact import JOB_HEADS, PartArgument, job_cells, shows_details, traffic_change_text
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client
+from ops.client.object_names import expand_name
 from ops.report.tables import count_text
 from shared.basics.time_format import format_chip_hours, format_time
 

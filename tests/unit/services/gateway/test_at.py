@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ops.cli.past.diff import differences
+from ops.client.differences import differences
 from ops.sites.configuration import config_from_pairs
 from schemas.files.site_plan import SitePlan
 from schemas.resource_kinds import KINDS

@@ -290,7 +290,7 @@ def test_commands_wait_in_one_way_only() -> None:
     }
     assert sleeping == {
         "ops/cli/common/output.py",  # --watch
-        "ops/cli/past/bisect.py",  # the twin serves one bisection at a time
+        "ops/client/bisection.py",  # the twin serves one bisection at a time
         "ops/client/event_stream.py",  # reconnects
         "ops/client/http_client.py",  # sends a request a second time
         "ops/client/waiting.py",

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from ops.cli.past.diff import FieldDifference, _table, differences
+from ops.cli.past.diff import _table
+from ops.client.differences import FieldDifference, differences
 from tests.support.fake_twin import FakeTwin, answering, as_json, lightwave
 
 pytestmark = pytest.mark.integration

@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 import orjson
 import pytest
 
-from ops.cli.past.diff import differences
+from ops.client.differences import differences
 from ops.local.software_version import software_version
 from ops.sites.configuration import config_from_pairs
 from schemas.files.site_plan import SitePlan
