@@ -1,4 +1,4 @@
-"""Fixtures, profiles and markers of all tests: docs/how-to/test.md says what runs where."""
+"""Fixtures, profiles and markers of all tests. docs/how-to/test.md describes which tests run when."""
 
 import signal
 import sys
@@ -16,7 +16,8 @@ from tests.support.live_servers import kafka, live_redis
 
 __all__ = ["kafka", "live_redis"]
 
-# A shell lets what it starts in the background ignore Ctrl-C, and so do all that this starts: tests send it.
+# Background processes of a shell ignore SIGINT and pass that on to their children. Tests send SIGINT, so
+# restore the default.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -25,9 +26,9 @@ ROOT = HERE.parent
 
 GATE, EXPLORE = "gate", "explore"
 GATE_SHARE = 4
-"""The gate runs one of so many examples that a property asks for."""
+"""The gate runs one in this many of a property's examples."""
 GATE_FILES = 4
-"""The gate runs one of so many files of integration tests; which one depends on the commit."""
+"""The gate runs one in this many files of integration tests; the commit determines which."""
 EXAMPLES_MIN = 5
 
 # No profile has a deadline: how long an example takes depends on how busy the machine is.
@@ -48,7 +49,7 @@ LIVE_FIXTURES = {"kafka", "live_redis"}
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "os.exec"}
 """Audit events of Python that start a process."""
 TREE = HERE / "unit" / "tree"
-"""Its tests may run git: they check files, not code."""
+"""Tests in this folder may run git, because they check files, not code."""
 
 LONGEST = (
     "e2e/test_live_damage.py",
@@ -72,12 +73,12 @@ LONGEST = (
     "simulation/test_leaks.py",
     "simulation/test_machine_repair.py",
 )
-"""The longest files start first, so that at the end no worker waits for one of them."""
+"""The longest files start first, so that no worker waits for one of them at the end."""
 
 _fewer: set[int] = set()
-"""Tests whose number of examples is reduced already."""
+"""Tests whose number of examples is already reduced."""
 _pure_test: str | None = None
-"""The unit test that runs now and must not start a process."""
+"""The current unit test, which must not start a process."""
 
 
 def _refuse_processes(event: str, _arguments: tuple[Any, ...]) -> None:
@@ -92,7 +93,7 @@ sys.addaudithook(_refuse_processes)
 
 @pytest.fixture
 def hangup_by_default() -> Iterator[None]:
-    """SIGHUP as a terminal leaves it, also where the tests run under nohup, which ignores it."""
+    """Restore the default action of SIGHUP, which nohup ignores."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -101,7 +102,7 @@ def hangup_by_default() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests that are marked slow")
     parser.addoption(
-        "--rotate", action="store_true", help="of integration tests, run this commit's files only"
+        "--rotate", action="store_true", help="run only this commit's files of integration tests"
     )
     parser.addoption("--why-slow", action="store_true", help="run nothing; print why slow tests are slow")
 
@@ -111,7 +112,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The header is not shown with -q."""
+    """Print the seeds again, because -q hides the header."""
     terminalreporter.write_line(seeds.in_words())
 
 
@@ -142,7 +143,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _other_files(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """The integration tests in files that have no turn at this commit. `make test-all` runs all of them."""
+    """Return the integration tests in files that this commit does not run. `make test-all` runs all of
+    them."""
     integration = [item for item in items if item.get_closest_marker("integration") is not None]
     files = sorted({item.path for item in integration})
     chosen = {file for place, file in enumerate(files) if place % GATE_FILES == seeds.turn(GATE_FILES)}
@@ -150,21 +152,21 @@ def _other_files(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _run_fewer_examples(item: pytest.Item) -> None:
-    """A property that asks for 200 examples has 50 in the gate. A test is met once for each of its cases."""
+    """Reduce a property of 200 examples to 50 in the gate. Each test is reduced once, not once per case."""
     function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
     machine = getattr(item, "cls", None)
     places = ((function, "_hypothesis_internal_use_settings"), (machine, "settings"))
     for holder, name in places:
-        found = getattr(holder, name, None)
-        if isinstance(found, hypothesis.settings) and id(holder) not in _fewer:
+        settings = getattr(holder, name, None)
+        if isinstance(settings, hypothesis.settings) and id(holder) not in _fewer:
             _fewer.add(id(holder))
-            count = max(min(EXAMPLES_MIN, found.max_examples), found.max_examples // GATE_SHARE)
-            setattr(holder, name, hypothesis.settings(found, max_examples=count))
+            count = max(min(EXAMPLES_MIN, settings.max_examples), settings.max_examples // GATE_SHARE)
+            setattr(holder, name, hypothesis.settings(settings, max_examples=count))
 
 
 def _has_reason(item: pytest.Item, mark: pytest.Mark) -> bool:
     if len(mark.args) != 1 or not isinstance(mark.args[0], str):
-        raise pytest.UsageError(f'{item.nodeid}: write why it is slow, @pytest.mark.slow("why")')
+        raise pytest.UsageError(f'{item.nodeid}: give the reason why it is slow, @pytest.mark.slow("why")')
     return True
 
 

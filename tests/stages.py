@@ -19,10 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.support import seeds
-from tests.support.stage_run import CORES, Meter, Result, Stage, judged, run, say
+from tests.support.stage_run import CORES, Meter, Result, Stage, judged, run, write_lines
 
 GOAL_S = 900.0
-"""What the gate should take on two idle cores, from a fresh clone, with the installation."""
+"""Goal for the gate on two idle cores, from a fresh clone, including the installation."""
 TOTAL_S = 1_200.0
 """The gate fails if it takes longer."""
 STAGES = (
@@ -91,7 +91,7 @@ STAGES = (
         (("python", "-m", "tools.mutations", "verify"),),
     ),
 )
-"""In an order in which neither of two cores waits long at the end. The gate has those with a budget."""
+"""Ordered so that neither of two cores waits long at the end. The gate has the stages with a budget."""
 BY_NAME = {stage.name: stage for stage in STAGES}
 GATE = tuple(stage for stage in STAGES if stage.budget_s is not None)
 
@@ -99,11 +99,15 @@ GATE = tuple(stage for stage in STAGES if stage.budget_s is not None)
 def prepare(*, explore: bool) -> None:
     """Set the environment of all stages. `explore` draws a random seed, unless one is given."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of a thousand processes compiles the product
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in every process of a twin: more only wait for each other
+    os.environ.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # otherwise each of a thousand processes compiles the product
+    os.environ["OPENBLAS_NUM_THREADS"] = (
+        "1"  # as in every process of a twin; more threads only wait for each other
+    )
     if explore:
         seed = os.environ.setdefault(seeds.SEED, str(random.SystemRandom().randrange(2**31)))
-        say(f"== random seed {seed}: repeat with {seeds.SEED}={seed}")
+        write_lines(f"== random seed {seed}: repeat with {seeds.SEED}={seed}")
     else:
         os.environ.pop(seeds.SEED, None)
     os.environ["PYTHONHASHSEED"] = os.environ.get(seeds.SEED, "0")
@@ -112,7 +116,7 @@ def prepare(*, explore: bool) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.stages")
     parser.add_argument("names", nargs="+", choices=["gate", "all", *BY_NAME], metavar="STAGE")
-    parser.add_argument("--slow", action="store_true", help="with slow tests and random examples")
+    parser.add_argument("--slow", action="store_true", help="also run slow tests and random examples")
     parser.add_argument("--since", type=float, help="when `make` started, in seconds of the epoch")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -125,24 +129,24 @@ def main() -> int:
     prepare(explore=slow)
     meter, results = Meter(), list[Result]()
     for result in run(stages, slow=slow, together=CORES if gate else 1):
-        say(str(result))
+        write_lines(str(result))
         results.append(result)
     wall_s, cpu_s, others = meter.read()
     whole = Stage("all stages", "with the installation", budget_s=TOTAL_S if gate else None)
     results.append(judged(whole, before_s + wall_s, cpu_s, others))
     code = summary(stages, results)
     if gate and before_s + wall_s > GOAL_S:
-        say(f"== the goal is {GOAL_S:.0f} s, missed by {before_s + wall_s - GOAL_S:.0f} s")
+        write_lines(f"== the goal is {GOAL_S:.0f} s, missed by {before_s + wall_s - GOAL_S:.0f} s")
     return code
 
 
 def summary(stages: tuple[Stage, ...], results: list[Result]) -> int:
-    """Print all times again, and what went wrong; returns the exit code."""
-    say("== summary", *map(str, results))
+    """Print all times again, and all problems; return the exit code."""
+    write_lines("== summary", *map(str, results))
     ran = {result.stage.name for result in results}
-    problems = [f"{one.stage.name}: {problem}" for one in results for problem in one.problems]
+    problems = [f"{result.stage.name}: {problem}" for result in results for problem in result.problems]
     problems += [f"{stage.name}: did not run" for stage in stages if stage.name not in ran]
-    say(*(f"== FAILED {problem}" for problem in problems))
+    write_lines(*(f"== FAILED {problem}" for problem in problems))
     return 1 if problems else 0
 
 

@@ -1,4 +1,4 @@
-"""The page `/docs` in a real browser: it renders the description of the API, and shows its operations."""
+"""The page `/docs` in a real browser: it renders the API description and shows its operations."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
 
 
 def rendered(url: str, profile: Path) -> str:
-    """The document after its scripts ran for ten seconds of the browser's own time."""
+    """Return the document after its scripts ran for ten seconds of the browser's own time."""
     command = [
         *(BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
         *(f"--user-data-dir={profile}", "--virtual-time-budget=10000", "--dump-dom", url),

@@ -1,7 +1,7 @@
-"""What the commands print, word for word, over a small twin whose clock stands still: a change of what people
-read must be seen and wanted.
+"""The commands' output, word for word, for a small twin with a paused clock. Changes of the output must be
+deliberate.
 
-`make golden` writes it anew.
+`make golden` writes the file again.
 """
 
 import itertools
@@ -124,7 +124,7 @@ reproduce --only godput
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    """The address of a twin that has lived for 15 hours, and whose clock stands still now."""
+    """Return the address of a twin that has run for 15 hours and whose clock is now paused."""
     twin = DrivenTwin(tmp_path, PAIRS, store=WakingMemory(itertools.count(1).__next__))
     twin.advance(15.2)
     with served(twin) as address:
@@ -132,7 +132,7 @@ def url(tmp_path: Path) -> Iterator[str]:
     twin.close()
 
 
-def test_the_commands_still_print_what_they_printed(url: str) -> None:
+def test_the_output_of_the_commands_is_unchanged(url: str) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTWAVE_")}
     made = ""
     for line in LINES:
@@ -141,4 +141,4 @@ def test_the_commands_still_print_what_they_printed(url: str) -> None:
         made += f"$ lightwave {line}\n{done.stdout}{code}\n"
     if os.environ.get("GOLDEN") == "write":
         KEPT.write_text(made)
-    assert made == KEPT.read_text(), "people read something else now; if that is wanted, run `make golden`"
+    assert made == KEPT.read_text(), "the output changed; if that is intended, run `make golden`"

@@ -1,5 +1,5 @@
-"""What an experiment tells programs, number for number, from runs whose figures are known: a change must be
-seen and wanted. `make golden` writes it anew."""
+"""The JSON results of an experiment with known runs, number for number. Changes must be deliberate; `make
+golden` writes the file again."""
 
 import json
 import os
@@ -34,11 +34,11 @@ EXPERIMENT = {
 
 
 def rounded(value: Any) -> Any:
-    """To digits that are the same on every machine."""
+    """Round numbers to digits that are the same on every machine."""
     if isinstance(value, dict):
-        return {name: rounded(one) for name, one in value.items()}
+        return {name: rounded(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [rounded(one) for one in value]
+        return [rounded(each) for each in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
@@ -52,8 +52,8 @@ def test_no_result_changed_silently() -> None:
                 "queue_h_p95": float(2 ** (n % 6)) + place,
             }
             error = "ValueError: odd" if (place, n) == (1, 5) else None
-            told = dict.fromkeys(figures) if error else figures
-            row = RunRow(variant.key, seed_of(plan, variant, n), told, 10, "00", error)
+            reported = dict.fromkeys(figures) if error else figures
+            row = RunRow(variant.key, seed_of(plan, variant, n), reported, 10, "00", error)
             rows[row.key] = row
     content = rounded(results_json(results_of(plan, SweepResult(rows, 24, is_enough=True))))
     made = json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -1,8 +1,7 @@
-"""Short logs, by their digests: a change of what a seed gives must be seen and wanted, and is one of the
-rules.
+"""Digests of short logs. A change of the log of a seed must be deliberate, and is a change of the rules.
 
-`make golden` writes them anew, with the number of the rules that gave them. It does not where the logs
-changed and that number did not: twins of the rules before must be able to tell.
+`make golden` writes them again, with the current number of the rules. It fails if the logs changed and the
+number did not rise, because twins with earlier rules must notice the difference.
 """
 
 import os
@@ -34,24 +33,24 @@ def _made() -> list[str]:
 
 
 def rules_must_rise(kept: list[str], made: list[str]) -> bool:
-    """Whether logs or states are others than were kept, though the number of the rules is not higher."""
+    """Whether logs or states differ from the stored ones although the number of the rules is not higher."""
     before, now = (int(lines[0].removeprefix("rules ")) for lines in (kept, made))
     return kept[1:] != made[1:] and now <= before
 
 
-def test_a_seed_still_gives_what_it_gave() -> None:
+def test_the_log_of_a_seed_is_unchanged() -> None:
     made, kept = _made(), KEPT.read_text().splitlines()
     assert not rules_must_rise(kept, made), (
-        "recorded logs no longer fold; if that is wanted, raise "
+        "recorded logs no longer fold; if that is intended, raise "
         "RULES in shared/engine/code_version.py and run "
         f"`make golden`: {made}"
     )
     if os.environ.get("GOLDEN") == "write":
         KEPT.write_text("\n".join(made) + "\n")
-    assert made == KEPT.read_text().splitlines(), "the rules are others than the kept ones: run `make golden`"
+    assert made == KEPT.read_text().splitlines(), "the rules differ from the stored ones: run `make golden`"
 
 
-def test_other_logs_want_another_number() -> None:
+def test_changed_logs_need_a_higher_number() -> None:
     assert rules_must_rise(["rules 3", "log a"], ["rules 3", "log b"])
     assert rules_must_rise(["rules 3", "log a"], ["rules 2", "log b"])
     assert not rules_must_rise(["rules 3", "log a"], ["rules 4", "log b"])

@@ -1,6 +1,6 @@
-"""The exported schemas, byte for byte: a change to what crosses a border must be seen and wanted.
+"""The exported schemas, byte for byte. Changes of external formats must be deliberate.
 
-`make golden` writes them anew.
+`make golden` writes them again.
 """
 
 import os
@@ -23,7 +23,7 @@ def test_no_schema_changed_silently(tmp_path: Path) -> None:
     assert sorted(made) == sorted(kept)
     for name, text in made.items():
         assert text == kept[name], (
-            f"{name} changed; if that is wanted, raise its version and run `make golden`"
+            f"{name} changed; if that is intended, raise its version and run `make golden`"
         )
 
 

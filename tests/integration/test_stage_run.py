@@ -19,7 +19,9 @@ def test_after_a_failure_running_stages_finish_and_no_more_start(capfd: pytest.C
     fails = Stage("fails", "nothing", (python("print('no luck'); raise SystemExit(3)"),))
     slow = Stage("slow", "nothing", (python("import time; time.sleep(0.5)"), python("print('second')")))
     never = Stage("never", "nothing", (python("print('never')"),))
-    results = {one.stage.name: one.problems for one in run((fails, slow, never), slow=False, together=2)}
+    results = {
+        result.stage.name: result.problems for result in run((fails, slow, never), slow=False, together=2)
+    }
     assert results.keys() == {"fails", "slow"}
     assert results["fails"][0].startswith("exit code 3 of ")
     assert results["slow"] == ()
@@ -36,8 +38,8 @@ def test_cpu_time_of_grandchildren_counts() -> None:
         "nothing",
         (python(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"),),
     )
-    (found,) = run((stage,), slow=False, together=1)
-    assert 0.5 <= found.cpu_s < 5.0
+    (result,) = run((stage,), slow=False, together=1)
+    assert 0.5 <= result.cpu_s < 5.0
 
 
 def test_a_process_that_is_left_behind_is_named_and_killed(
@@ -51,8 +53,8 @@ def test_a_process_that_is_left_behind_is_named_and_killed(
         f"child = subprocess.Popen([sys.executable, '-c', {child!r}], stdout=subprocess.DEVNULL)\n"
         f"pathlib.Path({str(note)!r}).write_text(str(child.pid))\n"
     )
-    (found,) = run((Stage("leaves", "nothing", (python(code),)),), slow=False, together=1)
+    (result,) = run((Stage("leaves", "nothing", (python(code),)),), slow=False, together=1)
     pid = int(note.read_text())
-    (problem,) = found.problems
+    (problem,) = result.problems
     assert problem.startswith(f"left processes behind: {pid} ")
     assert poll_until(lambda: not runs(pid), 10.0)

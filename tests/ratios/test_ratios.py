@@ -12,21 +12,21 @@ pytestmark = pytest.mark.slow("measures each group of speeds for up to minutes")
 
 GROUPS = ("dcn", "hardware", "optics", "reliability", "scheduler", "topology")
 SLACK = 0.8
-"""A short measurement on a machine that does other work may miss a goal by this factor."""
+"""A short measurement on a busy machine may miss a goal by this factor."""
 
 
 def missed(figure: dict[str, Any]) -> str | None:
-    """The distance of a figure from its goal, if it misses it."""
-    found = re.match(r"at (least|most) ([\d.,]+)", figure["goal"])
-    assert found, figure
-    goal, value = float(found[2].replace(",", "")), figure["value"]
-    reached = value >= SLACK * goal if found[1] == "least" else SLACK * value <= goal
+    """Return how a figure misses its goal; None if it reaches it."""
+    match = re.match(r"at (least|most) ([\d.,]+)", figure["goal"])
+    assert match, figure
+    goal, value = float(match[2].replace(",", "")), figure["value"]
+    reached = value >= SLACK * goal if match[1] == "least" else SLACK * value <= goal
     return None if reached else f"{figure['name']}: {value:,}, goal {figure['goal']}"
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_ratios_reach_their_goals(group: str) -> None:
     figures = run_bench(only=[group], quick=True)["figures"]
-    ratios = [one for one in figures if one["unit"] == "ratio" and one["goal"].startswith("at ")]
+    ratios = [figure for figure in figures if figure["unit"] == "ratio" and figure["goal"].startswith("at ")]
     assert ratios, figures
-    assert [problem for one in ratios if (problem := missed(one))] == []
+    assert [problem for figure in ratios if (problem := missed(figure))] == []

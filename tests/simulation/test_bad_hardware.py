@@ -14,7 +14,8 @@ from tests.support.pod_reports import pod_report
 from tests.support.pods import POD, pod_lab
 
 PREFLIGHTS_A_DAY = 40
-"""What a slice has at most that is not started: by its back-offs some thirty, and those of the first hour."""
+"""The most preflights of a slice that does not start: its back-offs allow some thirty, and the first hour a
+few more."""
 
 
 class Judge:
@@ -23,7 +24,7 @@ class Judge:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
-        self.in_vain: Counter[str] = Counter()
+        self.preflights: Counter[str] = Counter()
         self.most = 0
         self.started_us: list[int] = []
         self._checkers = AllCheckers()
@@ -33,10 +34,10 @@ class Judge:
             message = decode(line)
             self.problems += self._checkers.see(message)
             if isinstance(message.body, SlicePreflight):
-                self.in_vain[message.body.slice] += 1
-                self.most = max(self.most, self.in_vain[message.body.slice])
+                self.preflights[message.body.slice] += 1
+                self.most = max(self.most, self.preflights[message.body.slice])
             elif isinstance(message.body, SliceStarted):
-                self.in_vain.pop(message.body.slice, None)
+                self.preflights.pop(message.body.slice, None)
                 self.started_us.append(message.at_us)
 
 
@@ -48,7 +49,7 @@ def kept_share(report: dict[str, object]) -> float:
 
 
 def test_slices_start_over_nearly_blind_cameras_with_few_preflights() -> None:
-    """A third of the circuits fail at first and are aligned within minutes."""
+    """A third of the circuits fail at first; all are aligned within minutes."""
     pairs = ["pod.cubes=8", "ocs.camera_noise_urad=60", "scheduler.route_around_share=0"]
     judge = Judge()
     lab = pod_lab(superpod_config(pairs, seed=7), sink=judge)
@@ -59,7 +60,7 @@ def test_slices_start_over_nearly_blind_cameras_with_few_preflights() -> None:
 
 
 def test_a_vibrating_ocs_is_not_retried_forever_and_the_pod_recovers_with_it() -> None:
-    """No slice of whole cubes can avoid this OCS, so none runs meanwhile."""
+    """No slice of whole cubes can avoid this OCS, so none runs while it vibrates."""
     pairs = ["pod.cubes=8", "scheduler.route_around_share=0", "repairs.ocs_repair_h=1000"]
     judge = Judge()
     lab = pod_lab(superpod_config(pairs, seed=7), sink=judge)

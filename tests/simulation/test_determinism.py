@@ -1,4 +1,4 @@
-"""The same seed gives the same log and the same states, in any process, however many there are."""
+"""The same seed gives the same log and states in any process and with any number of processes."""
 
 import gzip
 import json
@@ -48,7 +48,7 @@ def test_a_run_does_not_depend_on_the_hash_seed_of_python() -> None:
         "import json; from tests.simulation.test_determinism import run, reproducible_part; "
         "print(json.dumps(reproducible_part(run())))"
     )
-    found = []
+    runs = []
     for hash_seed in ("0", "1", "4242"):
         done = subprocess.run(
             [sys.executable, "-c", code],
@@ -58,31 +58,31 @@ def test_a_run_does_not_depend_on_the_hash_seed_of_python() -> None:
             text=True,
             check=True,
         )
-        found.append(json.loads(done.stdout))
-    assert found[0] == found[1] == found[2] == json.loads(json.dumps(reproducible_part(run())))
-    assert found[0]["messages"] > 300
+        runs.append(json.loads(done.stdout))
+    assert runs[0] == runs[1] == runs[2] == json.loads(json.dumps(reproducible_part(run())))
+    assert runs[0]["messages"] > 300
 
 
 def test_a_run_does_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
-    one = run(pods=3, jobs=1, log=tmp_path / "one.jsonl")
-    two = run(pods=3, jobs=2, log=tmp_path / "two.jsonl")
-    assert reproducible_part(one) == reproducible_part(two)
+    single = run(pods=3, jobs=1, log=tmp_path / "one.jsonl")
+    double = run(pods=3, jobs=2, log=tmp_path / "two.jsonl")
+    assert reproducible_part(single) == reproducible_part(double)
     assert content(tmp_path / "one.jsonl") == content(tmp_path / "two.jsonl")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.jsonl", "two.jsonl"]
-    assert replay(tmp_path / "two.jsonl").report()["state_sha256"] == two["state_sha256"]
+    assert replay(tmp_path / "two.jsonl").report()["state_sha256"] == double["state_sha256"]
 
 
 def test_pods_differ_from_each_other_and_do_not_depend_on_the_number_of_pods() -> None:
-    one, three = run(), run(pods=3)
-    assert three["fabrics"][0] == one["fabrics"][0]
+    single, three = run(), run(pods=3)
+    assert three["fabrics"][0] == single["fabrics"][0]
     assert three["fabrics"][1] != three["fabrics"][0] | {"fabric": "pod-1"}
-    assert three["log_sha256"] != one["log_sha256"]
+    assert three["log_sha256"] != single["log_sha256"]
 
 
 def test_another_seed_gives_another_run() -> None:
-    one, other = run(), run(seed=8)
-    assert one["log_sha256"] != other["log_sha256"]
-    assert one["state_sha256"] != other["state_sha256"]
+    other_run, another = run(), run(seed=8)
+    assert other_run["log_sha256"] != another["log_sha256"]
+    assert other_run["state_sha256"] != another["state_sha256"]
 
 
 def test_a_longer_run_begins_with_the_shorter_one(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Every kind of fault the whole way: injected, seen in telemetry or told by who has it, repaired, gone.
+"""The whole course of every kind of fault: injected, visible in telemetry or reported by its service,
+repaired, and gone.
 
-What is to be seen is what docs/explanation/diagnosis.md ("What breaks, and how it shows"; "How faults are
-found") and docs/reference/ocs.md ("What a failure does") say of each kind, not what the code does. A kind
-without a row fails.
+The expected readings come from docs/explanation/diagnosis.md ("What breaks, and how it shows"; "How faults
+are found") and docs/reference/ocs.md ("What a failure does"), not from the code. A kind without a row fails.
 """
 
 import math
@@ -38,16 +38,16 @@ from tests.support.one_fault import (
 from tests.support.seeds import rotating
 
 OWN, FAR = 1 * ENDS_PER_CUBE + 7, 5 * ENDS_PER_CUBE + 16 + 7
-"""cube-1/+x/7 and cube-5/-x/7: the link that is struck. The circuit of its first strand goes from North port
-2 of ocs-7 to South port 11."""
+"""cube-1/+x/7 and cube-5/-x/7, the two ends of the struck link. The circuit of its first strand goes from
+North port 2 of ocs-7 to South port 11."""
 ENDS = {"own": OWN, "far": FAR}
 POD, NETWORK = "pod-0", "dcn-0"
 WATCHED = ("rx_power_dbm", "tx_power_dbm", "bias_ma", "temperature_c", "snr_db")
-"""These stay as they were wherever a row says nothing else."""
+"""Fields that do not change unless a row says so."""
 
 Range = tuple[float, float]
 Shift = tuple[Range, Range]
-"""By how much a field moves, of the strand that moves least and of the other; (nan, nan): it is null."""
+"""How much a field changes, on the strand that changes least and on the other; (nan, nan) if it is null."""
 Shifts = Mapping[tuple[str, str], Shift]
 NULL: Range = (math.nan, math.nan)
 STAYS: Range = (-0.02, 0.02)
@@ -74,19 +74,19 @@ def one_strand(about: float) -> Shift:
 def no_light(*places: str) -> dict[tuple[str, str], Shift]:
     """No light arrives: the power reads its minimum, values measured from light are null, and a module
     without a link is 15 K cooler."""
-    found: dict[tuple[str, str], Shift] = {}
+    shifts: dict[tuple[str, str], Shift] = {}
     for place in places:
-        found |= {(place, "rx_power_dbm"): (GONE, GONE), (place, "snr_db"): (NULL, NULL)}
-        found |= {(place, "temperature_c"): both(-15.0), (place, "bias_ma"): falls(1.0)}
-    return found
+        shifts |= {(place, "rx_power_dbm"): (GONE, GONE), (place, "snr_db"): (NULL, NULL)}
+        shifts |= {(place, "temperature_c"): both(-15.0), (place, "bias_ma"): falls(1.0)}
+    return shifts
 
 
 def no_light_of_a_strand() -> dict[tuple[str, str], Shift]:
-    """No light arrives over this strand at either end; the other strand is unchanged."""
-    found: dict[tuple[str, str], Shift] = {}
+    """No light arrives over one strand at either end. The other strand is unchanged."""
+    shifts: dict[tuple[str, str], Shift] = {}
     for place in ENDS:
-        found |= {(place, "rx_power_dbm"): (GONE, STAYS), (place, "snr_db"): (NULL, STAYS)}
-    return found
+        shifts |= {(place, "rx_power_dbm"): (GONE, STAYS), (place, "snr_db"): (NULL, STAYS)}
+    return shifts
 
 
 def silent(place: str) -> dict[tuple[str, str], Shift]:
@@ -95,7 +95,7 @@ def silent(place: str) -> dict[tuple[str, str], Shift]:
 
 
 def lost(db: float) -> dict[tuple[str, str], Shift]:
-    """Both directions, both strands."""
+    """Return the shifts of a loss in both directions and on both strands."""
     return {
         (place, name): shift
         for place in ENDS
@@ -105,22 +105,26 @@ def lost(db: float) -> dict[tuple[str, str], Shift]:
 
 @dataclass(frozen=True)
 class Row:
-    """What becomes of one fault. `shows`: how the readings of the link's ends move while it is there, those
-    of `WATCHED` not at all elsewhere; `touches`: the ends that say anything else than without it. `says` is
-    asked about the readings where no amount is to be expected. `found` is what finds it, said so many
-    `times`, `told` what was said by then, in order, `again` what is said when it is repaired, `work` the
-    kind, part and work of the repair. After it all is as it was, but for links that are `patched`. What shows
-    only when circuits are made again is `switched`: its OCS loses its power for a minute."""
+    """The expected course of one fault.
+
+    `shows`: how the readings of the link's ends change while it is active; other ends keep those of
+    `WATCHED`. `touches`: the ends whose readings differ from those without the fault. `check`: a predicate on
+    the readings where no amount is expected. `detected_by`: the message that detects it, and how many `times`
+    it is emitted. `reported_before`: messages emitted up to then, in order. `after_repair`: messages after
+    its repair. `work`: kind, part and work of the repair job. Afterwards everything is as before, except for
+    links that are `patched`. A fault that shows only when circuits are made again is `switched`: its OCS
+    loses power for a minute.
+    """
 
     part: str
-    found: MessagePattern
+    detected_by: MessagePattern
     work: tuple[str, str, str]
     severity: float | None = None
     shows: Shifts = field(default_factory=dict)
     touches: Callable[[int], bool] = lambda _end: False
-    says: Callable[[OneFault, PairedReadings], bool] | None = None
-    told: tuple[MessagePattern, ...] = ()
-    again: tuple[MessagePattern, ...] = ()
+    check: Callable[[OneFault, PairedReadings], bool] | None = None
+    reported_before: tuple[MessagePattern, ...] = ()
+    after_repair: tuple[MessagePattern, ...] = ()
     times: int = 1
     patched: bool = False
     switched: bool = False
@@ -139,13 +143,13 @@ def over_the_ocs(end: int) -> bool:
 
 
 def of_the_cube(end: int) -> bool:
-    """All links of cube 1. In a ring of two, its far ends are in the neighbouring cubes of each dimension."""
+    """Whether an end is on a link of cube 1. In a ring of two, the far ends are in the neighbouring cubes."""
     cube, face = end // ENDS_PER_CUBE, end % ENDS_PER_CUBE // 32
     return cube == 1 or cube == (5, 3, 0)[face]
 
 
 def of_the_batch(end: int) -> bool:
-    """Every eighth module of a pod of eight cubes, at both ends of their links."""
+    """Whether an end is at either end of a link of the batch: every eighth module in a pod of eight cubes."""
     return end % 8 == 7
 
 
@@ -157,17 +161,25 @@ def verdict(kind: str, part: str, work: str) -> MessagePattern:
 
 
 def at_end(kind: str, work: str, severity: float | None, shows: Shifts, **more: object) -> Row:
-    """A fault of one link end, which diagnosis finds from the readings."""
+    """Return the row of a fault at one link end, which diagnosis finds from the readings."""
     touches = more.pop("touches", on_the_link)
-    found, done = verdict(kind, END, work), (kind, END, work)
-    return Row(END, found, done, severity, shows, touches, **more)  # type: ignore[arg-type]  # fields of Row
+    finding, done = verdict(kind, END, work), (kind, END, work)
+    return Row(END, finding, done, severity, shows, touches, **more)  # type: ignore[arg-type]  # fields of Row
 
 
-def part_of_ocs(part: str, kind: str, *told: MessagePattern, again: tuple[MessagePattern, ...] = ()) -> Row:
-    """A part of an OCS, which the OCS reports itself. Light is not affected."""
+def part_of_ocs(
+    part: str, kind: str, *reported_before: MessagePattern, after_repair: tuple[MessagePattern, ...] = ()
+) -> Row:
+    """Return the row of an OCS part, which the OCS reports itself. Light is not affected."""
     name = f"{POD}/{part}"
-    back = (message_of("OcsPartUp", part=name), *again)
-    return Row(part, message_of("OcsPartDown", part=name), (kind, part, "mend"), told=told, again=back)
+    back = (message_of("OcsPartUp", part=name), *after_repair)
+    return Row(
+        part,
+        message_of("OcsPartDown", part=name),
+        (kind, part, "mend"),
+        reported_before=reported_before,
+        after_repair=back,
+    )
 
 
 HELD, FREED = message_of("OcsHeld", ocs=7), message_of("OcsFreed", ocs=7)
@@ -175,70 +187,74 @@ LINK_DOWN = message_of("LinksChanged", down=(OWN, FAR))
 LINK_UP = message_of("LinksChanged", up=(OWN, FAR))
 
 
-def reflects_most_at_its_own_end(_one: OneFault, seen: PairedReadings) -> bool:
+def reflects_most_at_its_own_end(_fault: OneFault, seen: PairedReadings) -> bool:
     own, far = (min(seen.shifts(ENDS[place], "mpi_db")) for place in ("own", "far"))
     return own > far + 3.0
 
 
-def reflects_nothing(_one: OneFault, seen: PairedReadings) -> bool:
-    """MPI is relative to the received light, of which there are 3 dB less: it rises by at most as much."""
+def reflects_nothing(_fault: OneFault, seen: PairedReadings) -> bool:
+    """MPI is relative to the received light, which is 3 dB weaker. It rises by at most that much."""
     return all(max(seen.shifts(end, "mpi_db")) < 3.5 for end in (OWN, FAR))
 
 
-def errs_more(_one: OneFault, seen: PairedReadings) -> bool:
+def errs_more(_fault: OneFault, seen: PairedReadings) -> bool:
     return min(seen.shifts(OWN, "raw_ber")) > 1.0 and max(seen.shifts(FAR, "raw_ber")) < 0.1
 
 
-def leaks_at_its_own_end(_one: OneFault, seen: PairedReadings) -> bool:
+def leaks_at_its_own_end(_fault: OneFault, seen: PairedReadings) -> bool:
     return min(seen.shifts(OWN, "mpi_db")) > 10.0 and abs(max(seen.shifts(FAR, "mpi_db"))) < 0.1
 
 
-def never_changes(one: OneFault, seen: PairedReadings) -> bool:
-    """Equal to the last digit to its first value, with its first time; the readings of the far end change."""
+def never_changes(fault: OneFault, seen: PairedReadings) -> bool:
+    """The readings and their time equal the first ones exactly; the readings of the far end change."""
     first = int(np.flatnonzero(seen.ends == OWN)[0])
-    then = PairedReadings.of(one, one.now_us - 30 * US_PER_MIN)
+    then = PairedReadings.of(fault, fault.now_us - 30 * US_PER_MIN)
     own = [then.now.field(name)[first].tolist() == seen.now.field(name)[first].tolist() for name in WATCHED]
     other = int(np.flatnonzero(seen.ends == FAR)[0])
     return all(own) and then.now.rx_power_dbm[other].tolist() != seen.now.rx_power_dbm[other].tolist()
 
 
-def is_an_hour_old(one: OneFault, seen: PairedReadings) -> bool:
+def is_an_hour_old(fault: OneFault, seen: PairedReadings) -> bool:
     place = int(np.flatnonzero(seen.ends == OWN)[0])
-    return int(seen.now.at_us[place]) == one.now_us - 60 * US_PER_MIN
+    return int(seen.now.at_us[place]) == fault.now_us - 60 * US_PER_MIN
 
 
-def is_not_of_this_light(_one: OneFault, seen: PairedReadings) -> bool:
-    """The lanes of one strand differ as without light, and the far end shows none of it."""
+def is_not_of_this_light(_fault: OneFault, seen: PairedReadings) -> bool:
+    """The lanes of one strand differ as without light, and the far end shows no loss."""
     place = int(np.flatnonzero(seen.ends == OWN)[0])
     lanes = (seen.now.rx_power_dbm - seen.sound.rx_power_dbm)[place].reshape(2, 4)
     return float(lanes.std(axis=1).max()) > 1.0
 
 
-def flapped(one: OneFault, _seen: PairedReadings) -> bool:
+def flapped(fault: OneFault, _seen: PairedReadings) -> bool:
     """Thirty seconds exceed the ride-through time: the link went down and up each time."""
-    return [LINK_DOWN.matches(m) for m in one.since if m.type == "LinksChanged"] == [True, False] * 3
+    return [LINK_DOWN.matches(m) for m in fault.since if m.type == "LinksChanged"] == [True, False] * 3
 
 
 MISREADS: dict[tuple[str, str], Shift] = {("own", name): (ANY, ANY) for name in WATCHED}
-"""Nothing is to be expected of what such a module says."""
+"""Nothing is known about the readings of such a module."""
 POD_ROWS: dict[FaultKind, Row] = {
     "host": Row(
         "cube-1/host-3",
         message_of("HostDown", cube=1, host=3, reason="host"),
         ("host", "cube-1/host-3", "mend"),
-        again=(message_of("HostUp", cube=1, host=3), message_of("CubeHealthy", cube=1)),
+        after_repair=(message_of("HostUp", cube=1, host=3), message_of("CubeHealthy", cube=1)),
     ),
     "chip": Row(
         "cube-1/host-3/chip-1",
         message_of("HostDown", cube=1, host=3, reason="chip"),
         ("chip", "cube-1/host-3/chip-1", "mend"),
-        again=(message_of("HostUp", cube=1, host=3), message_of("CubeHealthy", cube=1)),
+        after_repair=(message_of("HostUp", cube=1, host=3), message_of("CubeHealthy", cube=1)),
     ),
     "cable": Row(
         "cube-1/cable-77",
         message_of("HostDown", cube=1, reason="cable"),
         ("cable", "cube-1/cable-77", "mend"),
-        again=(message_of("HostUp", cube=1), message_of("HostUp", cube=1), message_of("CubeHealthy", cube=1)),
+        after_repair=(
+            message_of("HostUp", cube=1),
+            message_of("HostUp", cube=1),
+            message_of("CubeHealthy", cube=1),
+        ),
         times=2,
     ),
     "cube-power": Row(
@@ -247,14 +263,14 @@ POD_ROWS: dict[FaultKind, Row] = {
         ("cube-power", CUBE, "mend"),
         shows=silent("own") | no_light("far"),
         touches=of_the_cube,
-        told=(message_of("HostDown", cube=1, reason="host"),),
-        again=(message_of("HostUp", cube=1), message_of("CubeHealthy", cube=1)),
+        reported_before=(message_of("HostDown", cube=1, reason="host"),),
+        after_repair=(message_of("HostUp", cube=1), message_of("CubeHealthy", cube=1)),
     ),
     "cooling": Row(
         CUBE,
         message_of("CubeOverheated", cube=1),
         ("cooling", CUBE, "mend"),
-        again=(message_of("CubeCooled", cube=1),),
+        after_repair=(message_of("CubeCooled", cube=1),),
     ),
     "link": Row(
         END,
@@ -262,15 +278,15 @@ POD_ROWS: dict[FaultKind, Row] = {
         ("link", END, "replace"),
         shows=silent("own") | no_light("far"),
         touches=on_the_link,
-        told=(LINK_DOWN, message_of("CubeUnhealthy", cube=1)),
-        again=(
+        reported_before=(LINK_DOWN, message_of("CubeUnhealthy", cube=1)),
+        after_repair=(
             message_of("ModuleReported", end=OWN, condition="ok"),
             LINK_UP,
             message_of("CubeHealthy", cube=1),
         ),
     ),
-    "connector": at_end("connector", "clean", 3.0, lost(3.0), says=reflects_most_at_its_own_end),
-    "fibre": at_end("fibre", "reseat", 3.0, lost(3.0), says=reflects_nothing),
+    "connector": at_end("connector", "clean", 3.0, lost(3.0), check=reflects_most_at_its_own_end),
+    "fibre": at_end("fibre", "reseat", 3.0, lost(3.0), check=reflects_nothing),
     "laser": at_end(
         "laser",
         "replace",
@@ -283,7 +299,7 @@ POD_ROWS: dict[FaultKind, Row] = {
         },
     ),
     "receiver": at_end(
-        "receiver", "replace", 3.0, {("own", "snr_db"): falls(2.0)}, touches=at_the_end, says=errs_more
+        "receiver", "replace", 3.0, {("own", "snr_db"): falls(2.0)}, touches=at_the_end, check=errs_more
     ),
     "transmitter": at_end(
         "transmitter",
@@ -294,17 +310,17 @@ POD_ROWS: dict[FaultKind, Row] = {
             ("far", "rx_power_dbm"): (GONE, STAYS),
             ("far", "snr_db"): (NULL, STAYS),
         },
-        told=(LINK_DOWN,),
-        again=(LINK_UP,),
+        reported_before=(LINK_DOWN,),
+        after_repair=(LINK_UP,),
     ),
-    "flap": at_end("flap", "reseat", 30.0, {}, touches=lambda _end: False, says=flapped),
+    "flap": at_end("flap", "reseat", 30.0, {}, touches=lambda _end: False, check=flapped),
     "circulator": at_end(
         "circulator",
         "replace",
         20.0,
         {("own", "snr_db"): (ANY, ANY)},
         touches=at_the_end,
-        says=leaks_at_its_own_end,
+        check=leaks_at_its_own_end,
     ),
     "heat": at_end(
         "heat",
@@ -321,45 +337,49 @@ POD_ROWS: dict[FaultKind, Row] = {
     "calibration": at_end(
         "calibration", "replace", -2.5, {("own", "rx_power_dbm"): both(-2.5)}, touches=at_the_end
     ),
-    "stuck": at_end("stuck", "replace", None, MISREADS, touches=at_the_end, says=never_changes),
-    "late": at_end("late", "replace", 60.0, MISREADS, touches=at_the_end, says=is_an_hour_old),
-    "lying": at_end("lying", "replace", None, MISREADS, touches=at_the_end, says=is_not_of_this_light),
+    "stuck": at_end("stuck", "replace", None, MISREADS, touches=at_the_end, check=never_changes),
+    "late": at_end("late", "replace", 60.0, MISREADS, touches=at_the_end, check=is_an_hour_old),
+    "lying": at_end("lying", "replace", None, MISREADS, touches=at_the_end, check=is_not_of_this_light),
     "ocs": Row(
         OCS,
         message_of("OcsPartDown", part=f"{POD}/{OCS}"),
         ("ocs", OCS, "mend"),
         shows=no_light("own", "far"),
         touches=over_the_ocs,
-        told=(message_of("OcsDown", ocs=7), message_of("LinksChanged")),
-        again=(message_of("OcsUp", ocs=7), message_of("CircuitsRestored", ocs=7), message_of("LinksChanged")),
+        reported_before=(message_of("OcsDown", ocs=7), message_of("LinksChanged")),
+        after_repair=(
+            message_of("OcsUp", ocs=7),
+            message_of("CircuitsRestored", ocs=7),
+            message_of("LinksChanged"),
+        ),
     ),
     "supply": part_of_ocs("ocs-7/supply-1", "supply"),
     "fan": part_of_ocs("ocs-7/fan-2", "fan"),
-    "cpu": part_of_ocs("ocs-7/cpu", "cpu", HELD, again=(FREED,)),
-    "fpga": part_of_ocs("ocs-7/fpga", "fpga", HELD, again=(FREED,)),
+    "cpu": part_of_ocs("ocs-7/cpu", "cpu", HELD, after_repair=(FREED,)),
+    "fpga": part_of_ocs("ocs-7/fpga", "fpga", HELD, after_repair=(FREED,)),
     "driver": Row(
         "ocs-7/driver-0",
         message_of("PortsDown", part=f"{POD}/ocs-7/driver-0", side="N"),
         ("driver", "ocs-7/driver-0", "mend"),
         shows=no_light("own", "far"),
         touches=over_the_ocs,
-        told=(message_of("LinksChanged"),),
-        again=(
+        reported_before=(message_of("LinksChanged"),),
+        after_repair=(
             message_of("PortsUp", side="N"),
             message_of("CircuitsRestored", ocs=7),
             message_of("LinksChanged"),
         ),
     ),
-    "camera": part_of_ocs("ocs-7/camera-N", "camera", HELD, again=(FREED,)),
-    "injector": part_of_ocs("ocs-7/injector-S", "injector", HELD, again=(FREED,)),
+    "camera": part_of_ocs("ocs-7/camera-N", "camera", HELD, after_repair=(FREED,)),
+    "injector": part_of_ocs("ocs-7/injector-S", "injector", HELD, after_repair=(FREED,)),
     "port": Row(
         "ocs-7/N2",
         message_of("PortDown", ocs=7, side="N", port=2),
         ("port", "ocs-7/N2", "mend"),
         shows=no_light_of_a_strand(),
         touches=on_the_link,
-        told=(LINK_DOWN,),
-        again=(
+        reported_before=(LINK_DOWN,),
+        after_repair=(
             message_of("PortPatched", ocs=7, side="N", port=2),
             message_of("CircuitsRestored", ocs=7),
             LINK_UP,
@@ -372,8 +392,8 @@ POD_ROWS: dict[FaultKind, Row] = {
         ("port", "ocs-7/N2", "mend"),
         shows=no_light_of_a_strand(),
         touches=on_the_link,
-        told=(message_of("OcsUp", ocs=7), message_of("CircuitsRestored", ocs=7)),
-        again=(
+        reported_before=(message_of("OcsUp", ocs=7), message_of("CircuitsRestored", ocs=7)),
+        after_repair=(
             message_of("PortPatched", ocs=7, side="N", port=2),
             message_of("CircuitsRestored", ocs=7),
             LINK_UP,
@@ -414,8 +434,8 @@ POD_ROWS: dict[FaultKind, Row] = {
 }
 
 
-def works_of(kind: str, row: Row) -> Counter[tuple[str, str, str]]:
-    """The expected repair jobs by kind of fault, part and work: for a batch, one at every end."""
+def expected_jobs(kind: str, row: Row) -> Counter[tuple[str, str, str]]:
+    """Return the expected repair jobs by kind of fault, part and work; for a batch, one at every end."""
     word, part, work = row.work
     parts = [f"{POD}/{part}"]
     if kind == "batch":
@@ -423,16 +443,16 @@ def works_of(kind: str, row: Row) -> Counter[tuple[str, str, str]]:
     return Counter((word, name, work) for name in parts)
 
 
-def assert_seen(row: Row, one: OneFault) -> None:
+def assert_seen(row: Row, fault: OneFault) -> None:
     """Telemetry shows the fault at the expected ends, and at no others."""
-    seen = PairedReadings.of(one)
+    seen = PairedReadings.of(fault)
     assert seen.changed_ends() == {end for end in seen.ends.tolist() if row.touches(end)}
     for place, end in ENDS.items():
         for name in WATCHED:
             expected = row.shows.get((place, name), (STAYS, STAYS))
             moved = seen.shifts(end, name)
             assert all(map(is_in, moved, expected)), (place, name, moved)
-    assert row.says is None or row.says(one, seen)
+    assert row.check is None or row.check(fault, seen)
 
 
 def is_in(value: float, bounds: Range) -> bool:
@@ -440,35 +460,37 @@ def is_in(value: float, bounds: Range) -> bool:
     return math.isnan(value) if math.isnan(low) else low <= value <= high or (low, high) == ANY
 
 
-def assert_in_order(log: list[Envelope], wanted: tuple[MessagePattern, ...]) -> None:
+def assert_in_order(log: list[Envelope], patterns: tuple[MessagePattern, ...]) -> None:
     rest = iter(log)
-    for one in wanted:
-        assert any(one.matches(message) for message in rest), one
+    for pattern in patterns:
+        assert any(pattern.matches(message) for message in rest), pattern
 
 
-def assert_repaired(one: OneFault, works: Counter[tuple[str, str, str]], by_diagnosis: bool) -> None:
-    """The repair jobs that were opened and not cancelled are the expected ones and are done. Verdicts come
-    from readings, reports from other services' messages."""
+def assert_repaired(fault: OneFault, expected: Counter[tuple[str, str, str]], by_diagnosis: bool) -> None:
+    """Check that the opened and not cancelled repair jobs are the expected ones and are done.
+
+    Verdicts come from readings, reports from other services' messages.
+    """
     bodies: dict[str, list[Any]] = {
-        type_: [m.body for m in one.since if m.type == type_] for type_ in REPAIR_TYPES
+        type_: [m.body for m in fault.since if m.type == type_] for type_ in REPAIR_TYPES
     }
     opened = {body.repair: (body.kind, body.target, body.work) for body in bodies["RepairOpened"]}
     for body in bodies["RepairCancelled"]:
         del opened[body.repair]
-    assert Counter(opened.values()) == works
+    assert Counter(opened.values()) == expected
     assert {body.repair for body in bodies["RepairCompleted"]} == opened.keys()
     verdicts = Counter((body.kind, body.target, body.work) for body in bodies["VerdictGiven"])
-    assert verdicts == (works if by_diagnosis else Counter())
-    roots = {one.root_of(m).type for m in one.since if m.type == "RepairOpened"}
+    assert verdicts == (expected if by_diagnosis else Counter())
+    roots = {fault.root_of(m).type for m in fault.since if m.type == "RepairOpened"}
     assert roots == {"Tick" if by_diagnosis else "InjectFault"}
 
 
 REPAIR_TYPES = ("RepairOpened", "RepairCancelled", "RepairCompleted", "VerdictGiven")
 
 
-def assert_over(one: OneFault) -> None:
+def assert_over(fault: OneFault) -> None:
     """No fault, verdict or repair is left."""
-    failures, repairs = one.state("failures"), one.state("repairs")
+    failures, repairs = fault.state("failures"), fault.state("repairs")
     assert isinstance(failures, FailuresState)
     assert isinstance(repairs, RepairsState)
     assert not failures.active
@@ -476,35 +498,39 @@ def assert_over(one: OneFault) -> None:
     assert not repairs.begun
 
 
-def assert_as_before(one: OneFault, *, patched: bool) -> None:
-    """Nothing stands out: light, readings and all displayed parts are as before, except for replaced modules
-    and the far ends of their links."""
-    diagnosis, was, now = one.state("diagnosis"), one.before["transceivers"], one.state("transceivers")
+def assert_as_before(fault: OneFault, *, patched: bool) -> None:
+    """Check that light, readings and all displayed parts are as before, except for replaced modules and the
+    far ends of their links."""
+    diagnosis, before, now = (
+        fault.state("diagnosis"),
+        fault.before["transceivers"],
+        fault.state("transceivers"),
+    )
     assert isinstance(diagnosis, DiagnosisState)
     assert isinstance(now, TransceiversState)
     for name in ("verdicts", "outliers", "unseen", "rechecks", "testing"):
         assert not getattr(diagnosis, name), name
     assert all(row.read_normal_since for rows in diagnosis.attempts.values() for row in rows), (
-        "remembered for a week"
+        "attempts are kept for a week"
     )
     for name in ("faults", "impaired", "outages", "reported", "unseen"):
         assert not getattr(now, name), name
     moved = {OWN, FAR} if patched else set()
     renewed = set(now.replaced)
     other = renewed | ({int(now.peer[end]) for end in renewed} - {NO_END})
-    changed_documents = PairedReadings.of(one).changed_ends()
-    assert changed_documents - other == moved  # by the losses of the spare port
+    changed_documents = PairedReadings.of(fault).changed_ends()
+    assert changed_documents - other == moved  # a spare port has another loss
     assert changed_documents >= {end for end in renewed if now.peer[end] != NO_END}
     for name in ("lit", "failed", "code", "excess_db", "loss_db", "worst_lane_log10_ber"):
-        differs = np.flatnonzero(getattr(was, name) != getattr(now, name)).tolist()
+        differs = np.flatnonzero(getattr(before, name) != getattr(now, name)).tolist()
         assert set(differs) <= (moved | other if name == "worst_lane_log10_ber" else moved), name
     elsewhere = {("ocs", f"{POD}/{OCS}"), ("links", f"{POD}/cube-1"), ("links", f"{POD}/cube-5")}
-    documents = one.documents()
-    changed = {key for key, document in documents.items() if document != one.documents_before[key]}
+    documents = fault.documents()
+    changed = {key for key, document in documents.items() if document != fault.documents_before[key]}
     cubes_of = [{("links", f"{POD}/cube-{end // 96}") for end in ends} for ends in (renewed, other)]
     assert changed >= cubes_of[0]
     assert changed - cubes_of[1] == (elsewhere if patched else set())
-    (row,) = one.state("scheduler").slices.values()
+    (row,) = fault.state("scheduler").slices.values()
     assert row.state == "running"
 
 
@@ -513,54 +539,58 @@ def assert_as_before(one: OneFault, *, patched: bool) -> None:
 )
 def test_a_fault_of_a_pod_is_visible_detected_and_repaired(kind: FaultKind) -> None:
     row = POD_ROWS[kind]
-    one = OneFault(POD, pod_config(), kind, row.part, row.severity)
+    fault = OneFault(POD, pod_config(), kind, row.part, row.severity)
     if row.switched:
-        one.settle()
-        assert not PairedReadings.of(one).changed_ends()  # the circuit stands
-        one.inject_temporary("ocs", OCS, US_PER_MIN)
-    assert len(one.run_to(row.found, row.times)) == row.times
-    assert_seen(row, one)
-    assert_in_order(one.since, row.told)
+        fault.settle()
+        assert not PairedReadings.of(fault).changed_ends()  # the circuit stays as it is
+        fault.inject_temporary("ocs", OCS, US_PER_MIN)
+    assert len(fault.run_to(row.detected_by, row.times)) == row.times
+    assert_seen(row, fault)
+    assert_in_order(fault.since, row.reported_before)
     if row.work[2] in ("clean", "reseat", "replace"):
-        one.run_to(message_of("HandsOnBegun", target=f"{POD}/{row.work[1]}"))
-        assert one.state("transceivers").code[[OWN, FAR]].tolist() == [DOWN, DOWN]  # it is unplugged
-    (ended,) = one.run_to(message_of("FaultEnded", kind=kind, target=f"{POD}/{row.part}"))
+        fault.run_to(message_of("HandsOnBegun", target=f"{POD}/{row.work[1]}"))
+        assert fault.state("transceivers").code[[OWN, FAR]].tolist() == [
+            DOWN,
+            DOWN,
+        ]  # the module is unplugged
+    (ended,) = fault.run_to(message_of("FaultEnded", kind=kind, target=f"{POD}/{row.part}"))
     assert ended.body.how == "repaired"  # type: ignore[attr-defined]  # of that type
-    one.settle()
-    assert_in_order(one.since[one.since.index(ended) - 2 :], row.again)
-    assert_repaired(one, works_of(kind, row), by_diagnosis=row.found.type == "VerdictGiven")
-    assert_over(one)
-    assert_as_before(one, patched=row.patched)
+    fault.settle()
+    assert_in_order(fault.since[fault.since.index(ended) - 2 :], row.after_repair)
+    assert_repaired(fault, expected_jobs(kind, row), by_diagnosis=row.detected_by.type == "VerdictGiven")
+    assert_over(fault)
+    assert_as_before(fault, patched=row.patched)
 
 
 def test_a_module_with_stuck_readings_hides_a_laser_fault_until_it_is_replaced() -> None:
-    one = OneFault(POD, pod_config(), "stuck", END, None)
-    one.inject("laser", END, 3.0, one.now_us + US_PER_MIN)
-    (found,) = one.run_to(message_of("VerdictGiven"))
-    assert verdict("stuck", END, "replace").matches(found)
-    place = int(np.flatnonzero(PairedReadings.of(one).ends == OWN)[0])
-    then, now = PairedReadings.of(one, INJECTED_US), PairedReadings.of(one)
+    fault = OneFault(POD, pod_config(), "stuck", END, None)
+    fault.inject("laser", END, 3.0, fault.now_us + US_PER_MIN)
+    (shifts,) = fault.run_to(message_of("VerdictGiven"))
+    assert verdict("stuck", END, "replace").matches(shifts)
+    place = int(np.flatnonzero(PairedReadings.of(fault).ends == OWN)[0])
+    then, now = PairedReadings.of(fault, INJECTED_US), PairedReadings.of(fault)
     for name in WATCHED:
         assert now.now.field(name)[place].tolist() == then.sound.field(name)[place].tolist(), name
     assert all(is_in(db, (-3.05, -2.95)) for db in now.shifts(FAR, "rx_power_dbm"))
-    assert len(one.run_to(message_of("FaultEnded", how="repaired"), times=2)) == 2
-    one.settle()
-    assert_over(one)
-    assert_as_before(one, patched=False)
+    assert len(fault.run_to(message_of("FaultEnded", how="repaired"), times=2)) == 2
+    fault.settle()
+    assert_over(fault)
+    assert_as_before(fault, patched=False)
 
 
 LINKS = {(0, 1): 256, (0, 2): 256, (1, 2): 256}
-"""Of 512 of each of three blocks, by pair: 16 over each OCS, 64 over each rack and each domain."""
+"""Links per pair of blocks. Each of three blocks has 512 uplinks, 16 over each OCS, 64 over each rack and
+domain."""
 
 
 @dataclass(frozen=True)
 class NetworkRow:
-    """Who reports the fault, in which message, and how; `left` is the links of pairs that carry less than
+    """The messages that report a fault and its end. `left` is the links of pairs that carry less than
     before."""
 
     part: str
-    found: MessagePattern
-    again: MessagePattern
+    detected_by: MessagePattern
+    after_repair: MessagePattern
     left: Mapping[tuple[int, int], int]
 
 
@@ -590,12 +620,12 @@ NETWORK_ROWS: dict[FaultKind, NetworkRow] = {
 
 
 def carrying(log: list[Envelope]) -> dict[tuple[int, int], int]:
-    """The links of every pair of blocks that carry traffic, as reported."""
-    found: dict[tuple[int, int], int] = {}
+    """Return the links of every pair of blocks that carry traffic, as reported."""
+    links_of: dict[tuple[int, int], int] = {}
     for message in log:
         if isinstance(message.body, TrunksChanged):
-            found |= {(first, second): links for first, second, links in message.body.links}
-    return found
+            links_of |= {(first, second): links for first, second, links in message.body.links}
+    return links_of
 
 
 @pytest.mark.parametrize(
@@ -603,19 +633,19 @@ def carrying(log: list[Envelope]) -> dict[tuple[int, int], int]:
 )
 def test_a_fault_of_a_network_is_reported_and_repaired(kind: FaultKind) -> None:
     row = NETWORK_ROWS[kind]
-    one = OneFault(NETWORK, network_config(), kind, row.part, None)
-    assert carrying(one.earlier) == LINKS
-    assert len(one.run_to(row.found)) == 1
-    assert carrying(one.log) == LINKS | dict(row.left)
+    fault = OneFault(NETWORK, network_config(), kind, row.part, None)
+    assert carrying(fault.earlier) == LINKS
+    assert len(fault.run_to(row.detected_by)) == 1
+    assert carrying(fault.log) == LINKS | dict(row.left)
     if kind == "control":
-        assert one.state("ocs").control_faults.any()  # nothing in the domain can be changed
-    (ended,) = one.run_to(message_of("FaultEnded", kind=kind, target=f"{NETWORK}/{row.part}"))
+        assert fault.state("ocs").control_faults.any()  # nothing in the domain can be changed
+    (ended,) = fault.run_to(message_of("FaultEnded", kind=kind, target=f"{NETWORK}/{row.part}"))
     assert ended.body.how == "repaired"  # type: ignore[attr-defined]  # of that type
-    one.settle()
-    assert_in_order(one.since[one.since.index(ended) - 2 :], (row.again,))
-    assert carrying(one.log) == LINKS
-    assert_repaired(one, Counter([(kind, f"{NETWORK}/{row.part}", "mend")]), by_diagnosis=False)
-    assert_over(one)
+    fault.settle()
+    assert_in_order(fault.since[fault.since.index(ended) - 2 :], (row.after_repair,))
+    assert carrying(fault.log) == LINKS
+    assert_repaired(fault, Counter([(kind, f"{NETWORK}/{row.part}", "mend")]), by_diagnosis=False)
+    assert_over(fault)
 
 
 def test_every_kind_of_fault_has_a_row() -> None:

@@ -1,4 +1,4 @@
-"""Experiments as people run them: the results do not depend on the number of workers, on kills, or on failed
+"""Experiments from the command line. Results do not depend on the number of workers, on kills or on failed
 runs."""
 
 import json
@@ -54,8 +54,8 @@ def swept(document: Path, folder: str, *, workers: int = 1, resume: bool = False
     planned = read_experiment(document)
     place = document.parent / folder
     with open_dataset(place, planned, BUILD, resume=resume) as dataset:
-        found = run_sweep(planned, dataset, workers=workers)
-    return found, digest_of(place)
+        result = run_sweep(planned, dataset, workers=workers)
+    return result, digest_of(place)
 
 
 def command(document: Path, *words: str) -> list[str]:
@@ -63,13 +63,13 @@ def command(document: Path, *words: str) -> list[str]:
 
 
 def test_the_dataset_does_not_depend_on_the_number_of_workers(document: Path) -> None:
-    one, digest = swept(document, "one")
-    two, same = swept(document, "two", workers=2)
+    single, digest = swept(document, "one")
+    double, same = swept(document, "two", workers=2)
     assert digest == same
-    assert one.rows == two.rows
-    assert len(one.rows) == 8
+    assert single.rows == double.rows
+    assert len(single.rows) == 8
     assert pq.read_table(document.parent / "one" / SERIES, partitioning=None).num_rows == 8 * 12
-    assert len({row.digest for row in one.rows.values()}) == 8, "every run is another"
+    assert len({row.digest for row in single.rows.values()}) == 8, "every run is different"
 
 
 def test_a_run_has_the_figures_of_the_lab(document: Path) -> None:
@@ -87,8 +87,8 @@ def test_a_run_has_the_figures_of_the_lab(document: Path) -> None:
         ],
         seed=2,
     )
-    (found,) = (result := run_site(RunPlan(sites, 0.5, 0.25), 0, None)).reports
-    report: dict[str, Any] = found.json()
+    (span,) = (result := run_site(RunPlan(sites, 0.5, 0.25), 0, None)).reports
+    report: dict[str, Any] = span.json()
     assert trial.digest == result.log_sha256
     assert trial.figures["utilisation"] == pytest.approx(report["utilisation"])
     assert trial.figures["cube_availability"] == pytest.approx(report["cube_availability"])
@@ -98,14 +98,14 @@ def test_a_run_has_the_figures_of_the_lab(document: Path) -> None:
     assert trial.figures["faults_a_day"] == sum(report["faults"].values()) / 0.5
     waits = [row["p95_us"] for row in report["waits"]]
     assert min(waits) / 3.6e9 <= (trial.figures["queue_h_p95"] or 0.0) <= max(waits) / 3.6e9
-    # Healthy cube-time of the windows together is that of the whole.
+    # The healthy cube-time of all windows adds up to that of the whole run.
     hours = [window.figures["cube_availability"] or 0.0 for window in trial.windows]
     assert np.mean(hours) == pytest.approx(trial.figures["cube_availability"])
 
 
 @pytest.mark.slow("starts a sweep four times, and kills it three times")
 def test_a_killed_sweep_resumes_without_losing_or_repeating_runs(document: Path) -> None:
-    _, want = swept(document, "whole")
+    _, expected = swept(document, "whole")
     folder = document.parent / "killed"
     kept: list[set[str]] = []
     for _ in range(3):
@@ -128,7 +128,7 @@ def test_a_killed_sweep_resumes_without_losing_or_repeating_runs(document: Path)
         command(document, "--resume", "--out", str(folder), "-o", "json"), capture_output=True, check=True
     )
     assert json.loads(done.stdout)["seeds"] == 4
-    assert digest_of(folder) == want
+    assert digest_of(folder) == expected
 
 
 def test_a_run_that_fails_is_recorded_and_the_others_continue(
@@ -140,13 +140,13 @@ def test_a_run_that_fails_is_recorded_and_the_others_continue(
         return run_services(plan)
 
     monkeypatch.setitem(RUNNERS, "services", odd)
-    found, _ = swept(document, "odd")
-    failed = [row for row in found.rows.values() if row.error is not None]
+    result, _ = swept(document, "odd")
+    failed = [row for row in result.rows.values() if row.error is not None]
     assert {(row.seed, (row.error or "").split(" (")[0]) for row in failed} == {(2, "ValueError: odd seed")}
     assert len(failed) == 2
-    assert len(found.rows) == 8
+    assert len(result.rows) == 8
     (again, _) = swept(document, "odd", resume=True)
-    assert again.rows == found.rows, "what failed is not tried again unasked"
+    assert again.rows == result.rows, "a failed run is not repeated without a request"
 
 
 def test_workers_that_die_are_replaced_up_to_a_limit(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,8 +162,8 @@ def test_workers_that_die_are_replaced_up_to_a_limit(document: Path, monkeypatch
                 raise TerminatedWorkerError("killed")
 
     monkeypatch.setattr(sweep, "_outcomes", dying)
-    found, digest = swept(document, "dying")
-    assert len(found.rows) == 8
+    result, digest = swept(document, "dying")
+    assert len(result.rows) == 8
     monkeypatch.setattr(sweep, "_outcomes", outcomes)
     assert swept(document, "sound")[1] == digest
 
@@ -178,7 +178,7 @@ def test_workers_that_die_are_replaced_up_to_a_limit(document: Path, monkeypatch
 @pytest.mark.slow("runs a sweep twice, and kills its workers")
 def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
     document.write_text(DOCUMENT.replace("days: 0.5", "days: 2"))
-    _, want = swept(document, "whole")
+    _, expected = swept(document, "whole")
     folder = document.parent / "killed"
     process = subprocess.Popen(
         command(document, "--workers", "2", "--out", str(folder)),
@@ -189,9 +189,9 @@ def test_real_workers_that_are_killed_are_replaced(document: Path) -> None:
     for child in children(process.pid):
         if "loky.backend.popen" in words_of(child):
             kill(child)
-    _, said = process.communicate(timeout=120)
-    assert (process.returncode, said) == (0, b"")
-    assert digest_of(folder) == want
+    _, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stderr) == (0, b"")
+    assert digest_of(folder) == expected
 
 
 def test_a_sweep_stops_when_all_measures_are_precise_enough(document: Path) -> None:
@@ -199,8 +199,8 @@ def test_a_sweep_stops_when_all_measures_are_precise_enough(document: Path) -> N
         DOCUMENT.replace("seeds: 4", "seeds: {least: 4, most: 40}")
         + "stop_when: {goodput: {half_width: 0.9}}\n"
     )
-    found, _ = swept(document, "soon")
-    assert (found.seeds, found.is_enough, len(found.rows)) == (4, True, 8)
+    result, _ = swept(document, "soon")
+    assert (result.seeds, result.is_enough, len(result.rows)) == (4, True, 8)
 
 
 def test_only_the_varied_parameters_differ(document: Path) -> None:
@@ -226,9 +226,9 @@ def test_sigterm_stops_the_workers_and_keeps_finished_runs(document: Path) -> No
     workers = children(process.pid)
     assert workers
     process.terminate()
-    _, said = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == 143
-    assert "runs are kept in" in said
+    assert "runs are kept in" in stderr
     assert all(has_ended(pid) for pid in workers)
 
 
@@ -238,6 +238,6 @@ def test_a_report_of_too_few_runs_shows_a_warning(document: Path) -> None:
     with open_dataset(folder, planned, BUILD, resume=False) as dataset:
         dataset.keep_failure(planned.variants[0], 0, "ZeroDivisionError: here")
     words = [sys.executable, "-m", "ops.cli", "experiment", "report", str(document), "--out", str(folder)]
-    found = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert found.returncode == 3
-    assert found.stderr.endswith("no seed has all variants yet; 1 of 8 runs exist\n")
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.endswith("no seed has all variants yet; 1 of 8 runs exist\n")

@@ -1,5 +1,5 @@
-"""Experiments on a Dask cluster: byte-identical results to local workers, whichever process dies; otherwise
-one sentence."""
+"""Experiments on a Dask cluster: the results are byte-identical to those of local workers, whichever process
+dies. Errors are one sentence."""
 
 import json
 import signal
@@ -32,23 +32,23 @@ ENDED_S_MAX = 120.0
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The document, and the digest of its results on two local workers."""
+def local_results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return the document, and the digest of its results on two local workers."""
     folder = tmp_path_factory.mktemp("here")
     document = folder / "question.yaml"
     document.write_text(DOCUMENT)
-    return document, swept_here(document, folder / "r")
+    return document, sweep_locally(document, folder / "r")
 
 
-def swept_here(document: Path, folder: Path) -> str:
-    """The digest of all results after two local workers ran the missing runs."""
+def sweep_locally(document: Path, folder: Path) -> str:
+    """Run the missing runs on two local workers; return the digest of all results."""
     planned = read_experiment(document)
     with open_dataset(folder, planned, software_version(), resume=True) as dataset:
         run_sweep(planned, dataset, workers=2)
     return digest_of(folder)
 
 
-def begun(document: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
+def start_run(document: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "ops.cli", "experiment", "run", str(document), "--out", str(folder), *words],
         stdout=subprocess.PIPE,
@@ -57,82 +57,88 @@ def begun(document: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def struck(process: subprocess.Popen[str], folder: Path, strike: Callable[[], None]) -> tuple[int, str, str]:
-    """(exit code, stdout, stderr) of a run that is interrupted when the first two runs are finished."""
+def run_with_strike(
+    process: subprocess.Popen[str], folder: Path, strike: Callable[[], None]
+) -> tuple[int, str, str]:
+    """Call `strike` when the first two runs are finished; return (exit code, stdout, stderr)."""
     until = time.monotonic() + ENDED_S_MAX
-    while done(folder) < 2 and time.monotonic() < until and process.poll() is None:
+    while finished_runs(folder) < 2 and time.monotonic() < until and process.poll() is None:
         time.sleep(0.01)
     strike()
-    out, said = process.communicate(timeout=ENDED_S_MAX)
-    return process.returncode, out, said
+    out, stderr = process.communicate(timeout=ENDED_S_MAX)
+    return process.returncode, out, stderr
 
 
-def done(folder: Path) -> int:
+def finished_runs(folder: Path) -> int:
     return len(list((folder / RUNS).glob("*.parquet")))
 
 
 @pytest.mark.slow("starts a Dask cluster, and kills a worker")
-def test_a_killed_worker_does_not_change_the_dataset(here: tuple[Path, str], tmp_path: Path) -> None:
-    document, want = here
+def test_a_killed_worker_does_not_change_the_dataset(local_results: tuple[Path, str], tmp_path: Path) -> None:
+    document, expected = local_results
     folder = tmp_path / "r"
     with dask_cluster(tmp_path / "dask", workers=1) as dask:
         victim = dask.worker()
-        process = begun(document, folder, "--dask", dask.address, "-o", "json")
-        code, out, said = struck(process, folder, victim.kill)
-        assert done(folder) == 12
-    assert (code, said) == (0, "")
+        process = start_run(document, folder, "--dask", dask.address, "-o", "json")
+        code, out, stderr = run_with_strike(process, folder, victim.kill)
+        assert finished_runs(folder) == 12
+    assert (code, stderr) == (0, "")
     assert json.loads(out)["seeds"] == 6
-    assert digest_of(folder) == want
+    assert digest_of(folder) == expected
 
 
 @pytest.mark.slow("starts a Dask cluster, and kills its scheduler")
-def test_finished_runs_are_kept_if_the_scheduler_dies(here: tuple[Path, str], tmp_path: Path) -> None:
-    document, want = here
+def test_finished_runs_are_kept_if_the_scheduler_dies(
+    local_results: tuple[Path, str], tmp_path: Path
+) -> None:
+    document, expected = local_results
     folder = tmp_path / "r"
     with dask_cluster(tmp_path / "dask", workers=2) as dask:
-        process = begun(document, folder, "--dask", dask.address)
-        code, _, said = struck(process, folder, dask.scheduler.kill)
+        process = start_run(document, folder, "--dask", dask.address)
+        code, _, stderr = run_with_strike(process, folder, dask.scheduler.kill)
         address = dask.address
     assert code == 1
-    assert said == (
+    assert stderr == (
         f"lightwave: --dask {address}: its scheduler no longer answers; finished runs are kept; "
         "continue with --resume\n"
     )
-    assert 2 <= done(folder) < 12
-    assert swept_here(document, folder) == want
+    assert 2 <= finished_runs(folder) < 12
+    assert sweep_locally(document, folder) == expected
 
 
 @pytest.mark.slow("starts a Dask cluster, whose workers die")
 def test_a_run_that_kills_its_workers_is_reported_after_all_others(
-    here: tuple[Path, str], tmp_path: Path
+    local_results: tuple[Path, str], tmp_path: Path
 ) -> None:
-    document, want = here
+    document, expected = local_results
     folder = tmp_path / "r"
     with dask_cluster(
         tmp_path / "dask", workers=1, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0"
     ) as dask:
         victim = dask.worker()
-        code, _, said = struck(begun(document, folder, "--dask", dask.address), folder, victim.kill)
+        code, _, stderr = run_with_strike(
+            start_run(document, folder, "--dask", dask.address), folder, victim.kill
+        )
     assert code == 1
-    assert said.count("\n") == 1
-    assert "killed their workers" in said
-    assert "continue with --resume" in said
-    assert 8 <= done(folder) < 12
-    assert swept_here(document, folder) == want
+    assert stderr.count("\n") == 1
+    assert "killed their workers" in stderr
+    assert "continue with --resume" in stderr
+    assert 8 <= finished_runs(folder) < 12
+    assert sweep_locally(document, folder) == expected
 
 
 @pytest.mark.slow("starts a Dask cluster")
-def test_ctrl_c_keeps_finished_runs(here: tuple[Path, str], tmp_path: Path) -> None:
-    document, want = here
+def test_ctrl_c_keeps_finished_runs(local_results: tuple[Path, str], tmp_path: Path) -> None:
+    document, expected = local_results
     folder = tmp_path / "r"
     with dask_cluster(tmp_path / "dask", workers=2) as dask:
-        process = begun(document, folder, "--dask", dask.address)
-        code, _, said = struck(process, folder, lambda: process.send_signal(signal.SIGINT))
+        process = start_run(document, folder, "--dask", dask.address)
+        code, _, stderr = run_with_strike(process, folder, lambda: process.send_signal(signal.SIGINT))
     assert code == 130
-    assert f"runs are kept in {folder}, continue with --resume" in said
-    assert said.count("\n") == 1
-    assert 2 <= done(folder) < 12
-    assert swept_here(document, folder) == want
+    assert f"runs are kept in {folder}, continue with --resume" in stderr
+    assert stderr.count("\n") == 1
+    assert 2 <= finished_runs(folder) < 12
+    assert sweep_locally(document, folder) == expected
 
 
 @pytest.mark.slow("starts a Dask cluster")
@@ -144,11 +150,11 @@ def test_ctrl_c_keeps_finished_runs(here: tuple[Path, str], tmp_path: Path) -> N
     ],
 )
 def test_workers_with_other_software_are_refused(
-    here: tuple[Path, str], tmp_path: Path, first: str, sentence: str
+    local_results: tuple[Path, str], tmp_path: Path, first: str, sentence: str
 ) -> None:
     with dask_cluster(tmp_path / "dask", workers=0) as dask:
         dask.worker(first)
-        process = begun(here[0], tmp_path / "r", "--dask", dask.address)
+        process = start_run(local_results[0], tmp_path / "r", "--dask", dask.address)
         _, error = process.communicate(timeout=ENDED_S_MAX)
     assert process.returncode == 1
     assert error.startswith("lightwave: --dask tcp://127.0.0.1:")
@@ -159,9 +165,9 @@ def test_workers_with_other_software_are_refused(
 
 
 @pytest.mark.slow("starts a Dask cluster")
-def test_a_cluster_without_workers_is_refused(here: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_cluster_without_workers_is_refused(local_results: tuple[Path, str], tmp_path: Path) -> None:
     with dask_cluster(tmp_path / "dask", workers=0) as dask:
-        process = begun(here[0], tmp_path / "r", "--dask", dask.address)
+        process = start_run(local_results[0], tmp_path / "r", "--dask", dask.address)
         _, error = process.communicate(timeout=ENDED_S_MAX)
     assert (process.returncode, error) == (
         1,
@@ -170,8 +176,8 @@ def test_a_cluster_without_workers_is_refused(here: tuple[Path, str], tmp_path: 
 
 
 @pytest.mark.slow("waits for a scheduler that does not answer")
-def test_a_missing_scheduler_is_reported(here: tuple[Path, str], tmp_path: Path) -> None:
-    process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1")
+def test_a_missing_scheduler_is_reported(local_results: tuple[Path, str], tmp_path: Path) -> None:
+    process = start_run(local_results[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1")
     _, error = process.communicate(timeout=ENDED_S_MAX)
     assert (process.returncode, error) == (
         1,
@@ -203,8 +209,8 @@ def test_without_dask_it_shows_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow("runs twelve labs on two workers")
-def test_local_workers_need_no_cluster(here: tuple[Path, str], tmp_path: Path) -> None:
-    process = begun(here[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1", "--workers", "2")
+def test_local_workers_need_no_cluster(local_results: tuple[Path, str], tmp_path: Path) -> None:
+    process = start_run(local_results[0], tmp_path / "r", "--dask", "tcp://127.0.0.1:1", "--workers", "2")
     _, error = process.communicate(timeout=ENDED_S_MAX)
     assert process.returncode == 2
     assert error.startswith("lightwave: --workers cannot be combined with --dask")

@@ -27,12 +27,12 @@ measure: [goodput, queue_h_p95]
 """
 VARIED = {
     "grid": "{repairs.technicians: [1, 2]}",
-    "written as they come": "{repairs.technicians: ['1', 2, '3'], failures.host_per_day: [1, 0.5]}",
+    "mixed spellings": "{repairs.technicians: ['1', 2, '3'], failures.host_per_day: [1, 0.5]}",
     "list": "{list: [{repairs.technicians: 1}, {repairs.technicians: 2, failures.host_per_day: 1}, {}]}",
 }
 
 
-def made(folder: Path, vary: str) -> None:
+def write_dataset(folder: Path, vary: str) -> None:
     document = folder / "question.yaml"
     document.write_text(DOCUMENT % vary)
     planned = read_experiment(document)
@@ -40,14 +40,14 @@ def made(folder: Path, vary: str) -> None:
         run_sweep(planned, dataset)
 
 
-def shown() -> Mapping[str, Any]:
-    """The results of the documentation's code blocks, in order."""
-    found: dict[str, Any] = {}
+def run_documented_code() -> Mapping[str, Any]:
+    """Run the documentation's code blocks in order; return their variables."""
+    variables: dict[str, Any] = {}
     blocks = BLOCK.findall(DOCS.read_text())
     assert len(blocks) == 3
     for block in blocks:
-        exec(compile(block, str(DOCS), "exec"), found)  # noqa: S102 -- the documentation's own
-    return found
+        exec(compile(block, str(DOCS), "exec"), variables)  # noqa: S102 -- the documentation's own
+    return variables
 
 
 @pytest.mark.parametrize("vary", VARIED.values(), ids=VARIED)
@@ -64,19 +64,21 @@ def test_the_code_of_the_documentation_reads_the_dataset(
         return run_services(plan)
 
     monkeypatch.setitem(RUNNERS, "services", odd)
-    made(tmp_path, vary)
-    found = shown()
-    by_sql = {row[0]: row[1] for row in found["by_hand"]}
-    by_polars = dict(found["means"].iter_rows())
+    write_dataset(tmp_path, vary)
+    variables = run_documented_code()
+    by_sql = {row[0]: row[1] for row in variables["by_hand"]}
+    by_polars = dict(variables["means"].iter_rows())
     assert by_sql == pytest.approx(by_polars)
-    assert sum(row[3] for row in found["by_hand"]) == len(list(Path("question.results/runs").iterdir())) - 1
-    assert {technicians for technicians, _ in found["days"].index} == by_sql.keys() - {None}
-    assert found["runs"]["error"].drop_nulls().len() == 1
+    assert (
+        sum(row[3] for row in variables["by_hand"]) == len(list(Path("question.results/runs").iterdir())) - 1
+    )
+    assert {technicians for technicians, _ in variables["days"].index} == by_sql.keys() - {None}
+    assert variables["runs"]["error"].drop_nulls().len() == 1
 
 
 def test_points_of_a_latin_hypercube_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made(tmp_path, "{latin_hypercube: {points: 3, between: {failures.host_per_day: [0.1, 0.9]}}}")
+    write_dataset(tmp_path, "{latin_hypercube: {points: 3, between: {failures.host_per_day: [0.1, 0.9]}}}")
     text = "SELECT \"failures.host_per_day\" FROM 'question.results/runs/*.parquet'"
     points = sorted(row[0] for row in duckdb.execute(text).fetchall())
     assert len({*points}) == 3
@@ -89,14 +91,14 @@ def test_a_parameter_that_varies_later_becomes_a_column_of_earlier_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    made(tmp_path, "{list: [{repairs.technicians: 1}]}")
+    write_dataset(tmp_path, "{list: [{repairs.technicians: 1}]}")
     first = {path.name for path in Path("question.results/runs").iterdir()}
-    made(tmp_path, "{list: [{repairs.technicians: 1}, {failures.host_per_day: 1}]}")
-    shown()
+    write_dataset(tmp_path, "{list: [{repairs.technicians: 1}, {failures.host_per_day: 1}]}")
+    run_documented_code()
     runs = pl.read_parquet("question.results/runs/*.parquet")
     assert runs["failures.host_per_day"].to_list().count(1.0) == 2
     assert runs["failures.host_per_day"].null_count() == 2
     assert first < {path.name for path in Path("question.results/runs").iterdir()}
-    made(tmp_path, "{list: [{failures.host_per_day: 1}, {failures.host_per_day: 2}]}")
-    shown()
+    write_dataset(tmp_path, "{list: [{failures.host_per_day: 1}, {failures.host_per_day: 2}]}")
+    run_documented_code()
     assert len(list((tmp_path / "question.results" / RUNS).iterdir())) == 6

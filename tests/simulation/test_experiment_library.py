@@ -24,12 +24,14 @@ def test_every_ready_experiment_runs_and_every_figure_has_an_interval(name: str,
     with open_dataset(tmp_path / "results", planned, software_version(), resume=False) as dataset:
         results = results_of(planned, run_sweep(planned, dataset))
     assert not results.failed
-    measured = {(one.variant, one.measure) for one in results.figures}
+    measured = {(figure.variant, figure.measure) for figure in results.figures}
     assert {variant for variant, _ in measured} == set(planned.variants)
     assert len(pq.read_table(tmp_path / "results" / SERIES, partitioning=None)) >= 4 * len(planned.variants)
     first = planned.experiment.measure[0]
     assert all((variant, first) in measured for variant in planned.variants)
-    assert all(math.isfinite(one.interval.half_width) for one in results.figures if one.interval.runs > 1)
+    assert all(
+        math.isfinite(figure.interval.half_width) for figure in results.figures if figure.interval.runs > 1
+    )
     assert results.compared
     assert results_json(results)["quick"]
     assert answer_text(results).startswith("A quick run")

@@ -1,5 +1,7 @@
-"""Random words after every command: it ends with a documented exit code, a mistake is one sentence, and wrong
-usage leaves nothing behind. No command runs that would not end."""
+"""Random arguments for every command. It ends with a documented exit code, and an error is one sentence.
+
+Wrong usage leaves no files behind. Commands that would not end are stubbed.
+"""
 
 import io
 import os
@@ -28,9 +30,9 @@ from tests.support.seeds import explored, rotating
 CORPUS = Corpus("command_line")
 HOME = "{home}"
 EXAMPLES = 40
-"""Lines behind each command."""
+"""Lines per command."""
 SECONDS_MAX = 20
-"""Wall time of one line; one that takes longer has begun what does not end."""
+"""Wall time of one line in s. A line that takes longer has started something that does not end."""
 CODES = frozenset({0, 1, 2, 3, 4})
 USAGE = 2
 BEGINS = (
@@ -51,22 +53,23 @@ BEGINS = (
     "ops.twin.up.run_up",
     "shared.runtimes.live.worker.worker_process.serve_worker",
 )
-"""What begins a server, a long run or another program, or fills a folder: taken for begun, and no more."""
+"""Functions that start a server, a long run or another program, or fill a folder. They are replaced by a
+stub."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the lines run: an empty working folder, files elsewhere, and a twin without data."""
+    """The environment of the lines: an empty working folder, files elsewhere, and a twin without data."""
 
     folder: Path
     paths: tuple[str, ...]
     twin: FakeTwin
 
-    def saved(self, words: list[str]) -> list[str]:
-        """A line in the form of the corpus, without folders of this machine."""
+    def as_saved(self, words: list[str]) -> list[str]:
+        """Return a line as the corpus stores it, without folders of this machine."""
         return [word.replace(str(self.folder.parent), HOME) for word in words]
 
-    def typed(self, saved: list[str]) -> list[str]:
+    def as_typed(self, saved: list[str]) -> list[str]:
         return [word.replace(HOME, str(self.folder.parent)) for word in saved]
 
 
@@ -123,7 +126,7 @@ def run(words: list[str]) -> Done:
 
 
 def raw(text: str) -> list[str]:
-    """The characters that control a terminal."""
+    """Return the characters that control a terminal."""
     return [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
 
 
@@ -131,7 +134,7 @@ def check(words: list[str], done: Done, *, page: bool) -> None:
     assert done.code in CODES, (words, done)
     assert raw(done.err) == [], (words, done)
     assert page or raw(done.out) == [], (words, done)
-    if done.code in (0, 1):  # who finds that things do not agree says so where results are read
+    if done.code in (0, 1):  # a difference that a command finds is a result on stdout
         return
     sentence = done.err
     if done.code == USAGE and done.err.startswith("Usage: "):
@@ -149,22 +152,22 @@ def test_any_line_ends_with_a_documented_exit_code(place: Place, path: list[str]
         try:
             kind = ends_in_good_order(place, words)
         except AssertionError:
-            CORPUS.keep(place.saved(words))
+            CORPUS.keep(place.as_saved(words))
             raise
         if is_written() and kind not in seen:
-            CORPUS.keep(place.saved(words))
+            CORPUS.keep(place.as_saved(words))
         seen.add(kind)
 
 
 def test_saved_lines_end_with_a_documented_exit_code(place: Place) -> None:
-    """One line of every kind for every command, and all lines that failed once."""
+    """One line of every kind for every command, and all lines that failed before."""
     assert len(CORPUS.cases) > len(leaves(root))
     for saved in CORPUS.cases:
-        ends_in_good_order(place, place.typed(saved))
+        ends_in_good_order(place, place.as_typed(saved))
 
 
 def ends_in_good_order(place: Place, words: list[str]) -> tuple[int | str | None, str]:
-    """Run a line and check it; its exit code, and how its sentence starts."""
+    """Run a line and check it; return its exit code and the start of its sentence."""
     before = sorted(place.folder.rglob("*"))
     done = run(words)
     check(words, done, page="html" in words or words[0] == "completion")

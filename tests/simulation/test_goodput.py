@@ -21,20 +21,20 @@ from shared.models.jobs.goodput_categories import UsageByCategory
 from tests.support.pods import POD, pod_lab
 from tests.support.swarm import draw_scenario
 
-MOMENTS = 30
+SAMPLES = 30
 GATE = [0, 1]
 REST = [
-    pytest.param(seed, marks=pytest.mark.slow("a pod of a day, its chip_time closed thirty times"))
+    pytest.param(seed, marks=pytest.mark.slow("a pod of a day, whose chip-time is computed thirty times"))
     for seed in range(3, 9)
 ]
-"""Seed 2 draws a pod that one owner has for himself."""
+"""Seed 2 is left out: it draws a pod with a single owner."""
 WORK = {"productive", "uncommitted", "lost"}
-"""Where a step may be that was made; which of them, only its future says."""
+"""Categories that a completed step may be in; only its future decides which."""
 
 
 def assert_exact(chip_time: ChipTime) -> None:
-    """No category is negative, they add up to all chip-time, and slices are a part of what their owners
-    used."""
+    """Check that no category is negative, that they add up to all chip-time, and that slices use part of
+    their owner's time."""
     assert sum(chip_time.chip_us.values()) == chip_time.total_chip_us
     assert min(chip_time.chip_us.values()) >= 0
     for group, used in chip_time.used.items():
@@ -45,7 +45,7 @@ def assert_exact(chip_time: ChipTime) -> None:
 
 
 def never_less(before: ChipTime, now: ChipTime) -> bool:
-    """Whether no category fell, except the one that is a level."""
+    """Whether no category fell, except the one that may go down."""
     level = before.used_by()["uncommitted"]
     falls = {place: us - now.chip_us[place] for place, us in before.chip_us.items()}
     return max(us for place, us in falls.items() if place != "uncommitted") <= 0 <= level
@@ -56,29 +56,30 @@ def test_every_chip_microsecond_is_in_one_category_at_any_time(seed: int) -> Non
     scenario = draw_scenario(seed)
     lab = pod_lab(scenario.config)
     draw = random.Random(seed)
-    moments = sorted(draw.randrange(1, scenario.quiet_us) for _ in range(MOMENTS))
-    stands: list[ChipTime] = []
+    times_us = sorted(draw.randrange(1, scenario.quiet_us) for _ in range(SAMPLES))
+    samples: list[ChipTime] = []
     at_us = -1
-    for until_us in moments:
-        lab.run(until_us, [one for one in scenario.requests if at_us < one.at_us <= until_us])
+    for until_us in times_us:
+        lab.run(until_us, [request for request in scenario.requests if at_us < request.at_us <= until_us])
         at_us = until_us
-        stands.append(chip_time_at(lab.site, POD, at_us))
-        assert_exact(stands[-1])
-    assert all(never_less(before, now) for before, now in pairwise(stands))
-    for before in stands:
-        assert_exact(chip_time_between(before, stands[-1]))
-    spans = chip_time_spans([stands[0].at_start, *stands])
+        samples.append(chip_time_at(lab.site, POD, at_us))
+        assert_exact(samples[-1])
+    assert all(never_less(before, now) for before, now in pairwise(samples))
+    for before in samples:
+        assert_exact(chip_time_between(before, samples[-1]))
+    spans = chip_time_spans([samples[0].at_start, *samples])
     for span in spans:
         assert_exact(span)
-    parts, whole = sum_by_category([span.chip_us for span in spans]), stands[-1].chip_us
+    parts, whole = sum_by_category([span.chip_us for span in spans]), samples[-1].chip_us
     assert {place for place, us in whole.items() if us != parts[place]} <= WORK
     assert sum(parts[place] for place in WORK) == sum(whole[place] for place in WORK)
-    assert sum(used != UsageByCategory() for used in stands[-1].used.values()) > 1
+    assert sum(used != UsageByCategory() for used in samples[-1].used.values()) > 1
 
 
 @pytest.mark.parametrize("seed", [*GATE, *REST[:2]])
 def test_the_accounting_of_an_hour_from_living_slices_equals_that_from_all_slices(seed: int) -> None:
-    """To the microsecond, for the whole run too, which includes slices that ended during it."""
+    """They are equal to the microsecond, also for the whole run, which includes slices that ended during
+    it."""
     scenario = draw_scenario(seed)
     config = scenario.config.model_copy(
         update={"workload": scenario.config.workload.model_copy(update={"duration_mean_h": 1.0})}
@@ -99,7 +100,7 @@ def between(since: SiteTotals, end: SiteTotals) -> FabricSpan:
 
 
 def ended(read_totals: SiteTotals) -> list[str]:
-    """Slices that ended and have their own accounting."""
+    """Return the slices that ended and have their own accounting."""
     totals = read_totals[POD]
     assert isinstance(totals, PodTotals)
     return [name for name, slice_time in totals.chip_time.slices.items() if slice_time.ended_us is not None]

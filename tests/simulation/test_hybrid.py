@@ -1,5 +1,5 @@
-"""Superpods joined by a datacenter network: the bandwidth that it gives a multislice job, and the effect on
-the job when the network loses a part."""
+"""Superpods joined by a datacenter network: the bandwidth of a multislice job, and the effect of a failed
+network part on the job."""
 
 import pytest
 
@@ -42,11 +42,11 @@ NETWORK = {
     "topology": {"every_h": 1.0},
 }
 STEP_US, GRADIENT = 17_600_000, 10**12
-ASKED_US, BROKEN_US, MENDED_US, END_US = (hours * US_PER_HOUR + 1 for hours in (1, 5, 9, 12))
+REQUESTED_US, BROKEN_US, REPAIRED_US, END_US = (hours * US_PER_HOUR + 1 for hours in (1, 5, 9, 12))
 
 
 def run(kind: FaultKind, target: str, until_us: int = END_US) -> tuple[Lab, list[Envelope]]:
-    """A job over both pods, while a part of the network is broken for four hours."""
+    """Run a job over both pods while a part of the network is broken for four hours."""
     log: list[Envelope] = []
     problems: list[str] = []
     checkers = AllCheckers()
@@ -62,9 +62,9 @@ def run(kind: FaultKind, target: str, until_us: int = END_US) -> tuple[Lab, list
         "dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")
     }
     lab = Lab("campus", fabrics, services_of, judge)
-    fault = InjectFault(kind=kind, target=target, duration_us=MENDED_US - BROKEN_US)
+    fault = InjectFault(kind=kind, target=target, duration_us=REPAIRED_US - BROKEN_US)
     requests = [
-        LabRequest(ASKED_US, "pod-0", RequestSlice(shape=(4, 8, 16), pods=PODS), 1),
+        LabRequest(REQUESTED_US, "pod-0", RequestSlice(shape=(4, 8, 16), pods=PODS), 1),
         LabRequest(BROKEN_US, "dcn-0", fault, 2),
     ]
     lab.run(until_us, requests)
@@ -73,35 +73,35 @@ def run(kind: FaultKind, target: str, until_us: int = END_US) -> tuple[Lab, list
 
 
 def reported_mbps(log: list[Envelope]) -> list[tuple[int, int]]:
-    """(time, Mb/s) of every bandwidth that was reported to the job."""
+    """Return (time, Mb/s) of every bandwidth that was reported to the job."""
     return [(m.at_us, m.body.mbps) for m in log if isinstance(m.body, JobBandwidthSet)]
 
 
 def links(lab: Lab) -> int:
-    """The links between the blocks of the two pods."""
+    """Return the number of links between the blocks of the two pods."""
     state = lab.site.instance("dcn-0", "traffic").state
     assert isinstance(state, TrafficState)
     return int(state.links[0, 1])
 
 
 def speeds(lab: Lab) -> list[int]:
-    """The speed of the job in each of its pods."""
-    found = []
+    """Return the speed of the job in each of its pods."""
+    values = []
     for pod in PODS:
         state = lab.site.instance(pod, "jobs").state
         assert isinstance(state, JobsState)
-        found += [job.progress.speed_ppm for job in state.jobs.values()]
-    return found
+        values += [job.progress.speed_ppm for job in state.jobs.values()]
+    return values
 
 
 def cubes(lab: Lab) -> list[int]:
-    """The number of cubes that the job has in each of its pods."""
-    found = []
+    """Return the number of cubes that the job has in each of its pods."""
+    counts = []
     for pod in PODS:
         state = lab.site.instance(pod, "scheduler").state
         assert isinstance(state, SchedulerState)
-        found += [len(one.cubes) for one in state.slices.values()]
-    return found
+        counts += [len(row.cubes) for row in state.slices.values()]
+    return counts
 
 
 def test_the_gradient_exchange_limits_the_speed_of_a_job() -> None:
@@ -118,25 +118,25 @@ def test_the_gradient_exchange_limits_the_speed_of_a_job() -> None:
 
 def test_a_cut_bundle_slows_the_job_until_it_is_spliced() -> None:
     _, log = run("bundle", "dcn-0/block-0/bundle-1")
-    told = reported_mbps(log)
-    before = [mbps for at_us, mbps in told if at_us < BROKEN_US][-1]
-    meanwhile = next(mbps for at_us, mbps in told if BROKEN_US <= at_us < MENDED_US)
-    after = next(mbps for at_us, mbps in told if at_us >= MENDED_US)
-    # A quarter of the block's fibres is gone; more of what the job sends takes a transit block.
+    reports = reported_mbps(log)
+    before = [mbps for at_us, mbps in reports if at_us < BROKEN_US][-1]
+    meanwhile = next(mbps for at_us, mbps in reports if BROKEN_US <= at_us < REPAIRED_US)
+    after = next(mbps for at_us, mbps in reports if at_us >= REPAIRED_US)
+    # A quarter of the block's fibres is gone, so more of the job's traffic takes a transit block.
     assert 0.5 * before < meanwhile < 0.95 * before
     assert after > meanwhile
-    # Why it is slower leads back to what broke.
+    # The cause of the slowdown leads back to the fault.
     by_id = {message.id: message for message in log}
-    news = next(m for m in log if isinstance(m.body, JobBandwidthSet) and m.at_us >= BROKEN_US)
-    chain = [news.type]
-    while news.cause in by_id:
-        news = by_id[news.cause]
-        chain.append(news.type)
+    change = next(m for m in log if isinstance(m.body, JobBandwidthSet) and m.at_us >= BROKEN_US)
+    chain = [change.type]
+    while change.cause in by_id:
+        change = by_id[change.cause]
+        chain.append(change.type)
     assert chain == ["JobBandwidthSet", "TrunksChanged", "FaultBegan", "InjectFault"]
 
 
 def test_a_job_whose_pod_is_cut_off_stops_and_keeps_its_cubes() -> None:
-    lab, log = run("block", "dcn-0/block-1", MENDED_US - 1)
+    lab, log = run("block", "dcn-0/block-1", REPAIRED_US - 1)
     assert reported_mbps(log)[-1][1] == 0
     assert speeds(lab) == [1, 1]
     assert cubes(lab) == [8, 8]
@@ -164,21 +164,21 @@ def test_a_network_that_joins_later_carries_running_jobs(first: str | None) -> N
     lab = Lab("campus", pods | before, services_of, lambda lines: log.extend(map(decode, lines.splitlines())))
     joins = FabricCommissioned(site="campus", config=config_from_sections("dcn", NETWORK, "dcn-1"))
     requests = [
-        LabRequest(ASKED_US, "pod-1", RequestSlice(shape=(4, 8, 16), pods=("pod-1", "pod-0")), 1),
+        LabRequest(REQUESTED_US, "pod-1", RequestSlice(shape=(4, 8, 16), pods=("pod-1", "pod-0")), 1),
         *([LabRequest(BROKEN_US, first, FabricRetired(), 2)] if first else []),
-        LabRequest(MENDED_US, "dcn-1", joins, 3),
+        LabRequest(REPAIRED_US, "dcn-1", joins, 3),
     ]
-    lab.run(MENDED_US - 1, requests)
+    lab.run(REPAIRED_US - 1, requests)
     assert speeds(lab) == [FULL_SPEED, FULL_SPEED]
-    lab.run(MENDED_US, requests[-1:])
-    assert speeds(lab) == [1, 1], "its first links are made yet, and qualified"
+    lab.run(REPAIRED_US, requests[-1:])
+    assert speeds(lab) == [1, 1], "its first links are still being made and qualified"
     lab.run(END_US)
     mbps = reported_mbps(log)[-1][1]
     given = joint_speed_ppm(FULL_SPEED, STEP_US, GRADIENT, 2, mbps / 1_000)
     assert 1 < given < FULL_SPEED
     assert speeds(lab) == [given, given]
-    (told,) = [m for m in log if isinstance(m.body, PodsRunning)]
-    assert (told.fabric, told.cause) == ("pod-1", "sequencer@dcn-1/1")
+    (running,) = [m for m in log if isinstance(m.body, PodsRunning)]
+    assert (running.fabric, running.cause) == ("pod-1", "sequencer@dcn-1/1")
     moved = [m.body for m in log if m.fabric == "dcn-1" and isinstance(m.body, DemandMoved)]
     assert {body.rings for body in moved} == {(("pod-1/slice-0", (1, 0), GRADIENT * 8 // STEP_US),)}
     checkers = AllCheckers()
@@ -190,20 +190,20 @@ def test_a_network_that_joins_later_carries_running_jobs(first: str | None) -> N
 
 
 def test_a_job_does_not_start_before_the_network_reaches_its_pods() -> None:
-    """The block of the pod is down when the job is requested, and up an hour later. Until then cubes are kept
-    without effect."""
+    """The block of the pod is down when the job is requested, and up two hours later. Until then cubes are
+    reserved without effect."""
     log: list[Envelope] = []
     fabrics = {pod: superpod_config(QUIET) for pod in PODS} | {
         "dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")
     }
     lab = Lab("campus", fabrics, services_of, lambda lines: log.extend(map(decode, lines.splitlines())))
-    back_us = ASKED_US + 2 * US_PER_HOUR
-    fault = InjectFault(kind="block", target="dcn-0/block-1", duration_us=back_us - ASKED_US + 1)
+    back_us = REQUESTED_US + 2 * US_PER_HOUR
+    fault = InjectFault(kind="block", target="dcn-0/block-1", duration_us=back_us - REQUESTED_US + 1)
     requests = [
-        LabRequest(ASKED_US - 1, "dcn-0", fault, 1),
-        LabRequest(ASKED_US, "pod-0", RequestSlice(shape=(4, 8, 16), pods=PODS), 2),
+        LabRequest(REQUESTED_US - 1, "dcn-0", fault, 1),
+        LabRequest(REQUESTED_US, "pod-0", RequestSlice(shape=(4, 8, 16), pods=PODS), 2),
     ]
-    lab.run(ASKED_US + US_PER_HOUR // 60, requests)
+    lab.run(REQUESTED_US + US_PER_HOUR // 60, requests)
     assert cubes(lab) == [0, 0]
     for pod in PODS:
         state = lab.site.instance(pod, "scheduler").state
@@ -221,8 +221,10 @@ def test_a_job_does_not_start_before_the_network_reaches_its_pods() -> None:
     lab.run(back_us + US_PER_HOUR // 60)
     assert cubes(lab) == [8, 8]
     assert reported_mbps(log)[-1][1] > 0
-    told = [(m.at_us, m.body.pods) for m in log if isinstance(m.body, PodsCutOff) and m.at_us >= ASKED_US - 1]
-    assert told == [(ASKED_US - 1, ("pod-1",)), (back_us, ())]
+    cut_off = [
+        (m.at_us, m.body.pods) for m in log if isinstance(m.body, PodsCutOff) and m.at_us >= REQUESTED_US - 1
+    ]
+    assert cut_off == [(REQUESTED_US - 1, ("pod-1",)), (back_us, ())]
     checkers = AllCheckers()
     assert [problem for message in log for problem in checkers.see(message)] == []
 
@@ -232,8 +234,8 @@ def test_the_network_sizes_trunks_for_the_traffic_of_the_job(gradient_gb: int) -
     """Gradients of 20 TB per step exceed the trunk between the pods in a uniform mesh."""
     pods = {pod: superpod_config([*QUIET, f"workload.multipod_gradient_gb={gradient_gb}"]) for pod in PODS}
     lab = Lab("campus", pods | {"dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")}, services_of)
-    lab.run(ASKED_US)
+    lab.run(REQUESTED_US)
     installed = links(lab)
     job = RequestSlice(shape=(4, 8, 16), pods=PODS)
-    lab.run(END_US, [LabRequest(ASKED_US + 1, "pod-0", job, 1)])
+    lab.run(END_US, [LabRequest(REQUESTED_US + 1, "pod-0", job, 1)])
     assert (links(lab) > installed) == (gradient_gb > 0)

@@ -1,4 +1,4 @@
-"""What `lab run` counts and injects, and the files of an interrupted run."""
+"""The counts and injected faults of `lab run`, and the files of an interrupted run."""
 
 import contextlib
 import os
@@ -91,13 +91,17 @@ def test_injected_faults_start_and_end_at_the_requested_times(tmp_path: Path) ->
     plan = RunPlan(pods, 1.0, requests=injected(texts, pods, 1.0))
     result = run_lab(plan, jobs=2, log=path, repeat=REPEAT)
     messages = [decode(line) for line in read_lines(path)]
-    asked = [m for m in messages if m.type == "InjectFault"]
-    assert [(m.fabric, m.at_us // US_PER_S) for m in asked] == [
+    injections = [m for m in messages if m.type == "InjectFault"]
+    assert [(m.fabric, m.at_us // US_PER_S) for m in injections] == [
         ("pod-0", 0),
         ("pod-1", 3_600),
         ("pod-1", 6 * 3_600),
     ]
-    began = {m.id: m for m in messages if m.type == "FaultBegan" and m.cause in {a.id for a in asked}}
+    began = {
+        m.id: m
+        for m in messages
+        if m.type == "FaultBegan" and m.cause in {injection.id for injection in injections}
+    }
     ended = {m.body.fault: m.at_us for m in messages if m.type == "FaultEnded"}  # type: ignore[attr-defined]  # of that type
     spans = {
         m.body.target: (ended[m.body.fault] - m.at_us) // US_PER_S  # type: ignore[attr-defined]  # of that type
@@ -138,7 +142,7 @@ def test_an_interrupted_run_leaves_a_log_of_whole_cascades_under_another_name(
     tmp_path: Path, sign: signal.Signals
 ) -> None:
     """The signal reaches every process, as those of a terminal and of `timeout` do."""
-    get_reusable_executor().shutdown()  # another test's workers began otherwise
+    get_reusable_executor().shutdown()  # workers of another test ignore the signal differently
     log = tmp_path / "year.jsonl.zst"
     far = RunPlan(sites(2), 36_500.0)
 
@@ -193,9 +197,9 @@ def test_a_run_stops_within_a_simulated_day_and_continues_from_there() -> None:
     """A run that stops between two cascades has the state of any run at that time."""
     config = sites()[0].fabrics["pod-0"]
     whole, cut = (Lab("pod-0", {"pod-0": config}, services_of) for _ in range(2))
-    looks = iter([False] * 20 + [True])
+    stops = iter([False] * 20 + [True])
     assert whole.run(US_PER_DAY // 2) is True
-    assert cut.run(US_PER_DAY // 2, stop=lambda: next(looks)) is False
+    assert cut.run(US_PER_DAY // 2, stop=lambda: next(stops)) is False
     assert 0 < cut.messages < whole.messages
     assert cut.site.now_us < US_PER_DAY // 2
     assert cut.run(US_PER_DAY // 2) is True
@@ -204,10 +208,10 @@ def test_a_run_stops_within_a_simulated_day_and_continues_from_there() -> None:
 
 def test_progress_is_reported_for_any_number_of_processes() -> None:
     for jobs in (1, 2):
-        told: list[float] = []
-        run_lab(RunPlan(sites(3), 1.0), jobs=jobs, log=None, repeat=REPEAT, progress=told.append)
-        assert told == sorted(told)
-        assert told[-1] == 1.0
+        shares: list[float] = []
+        run_lab(RunPlan(sites(3), 1.0), jobs=jobs, log=None, repeat=REPEAT, progress=shares.append)
+        assert shares == sorted(shares)
+        assert shares[-1] == 1.0
 
 
 def test_a_log_that_is_not_a_regular_file_is_written_directly(tmp_path: Path) -> None:

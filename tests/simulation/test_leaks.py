@@ -1,5 +1,8 @@
-"""Ten thousand random lifetimes of slices on a small pod, with faults, drains, preemptions, repairs and
-releases in any order. When all have ended, no state has a trace of them or has grown."""
+"""Ten thousand random slices on a small pod, with faults, drains, preemptions, repairs and releases in any
+order.
+
+When all have ended, no state contains a trace of them or has grown.
+"""
 
 import random
 from collections import Counter
@@ -35,7 +38,7 @@ CUBES = 4
 US_PER_MINUTE = 60 * US_PER_S
 LIFETIMES = 10_000
 A_DAY = 1_000
-"""About 1.1 of what the pod has."""
+"""Slices per day, which offer about 1.1 times the pod's capacity."""
 ACTS_A_DAY = 120
 TIERS: tuple[Tier, ...] = ("production", "research", "research", "filler")
 OWNERS = 5
@@ -71,20 +74,20 @@ def drawn_trace(draw: random.Random, lifetimes: int) -> tuple[TraceRow, ...]:
 
 
 def drawn_acts(draw: random.Random, lifetimes: int, quiet_us: int) -> list[LabRequest]:
-    """Random requests of operators; at the end every cube is undrained."""
+    """Draw requests of operators; at the end every cube is undrained."""
     times = sorted(draw.randrange(1, quiet_us) for _ in range(ACTS_A_DAY * lifetimes // A_DAY))
     acts = [(at_us, drawn_act(draw, lifetimes * at_us // quiet_us)) for at_us in times]
     acts += [(quiet_us, UndrainCube(cube=f"{POD}/cube-{cube}")) for cube in range(CUBES)]
     return [LabRequest(at_us, POD, act, number) for number, (at_us, act) in enumerate(acts, start=1)]
 
 
-def drawn_act(draw: random.Random, asked: int) -> Body:
+def drawn_act(draw: random.Random, requested: int) -> Body:
     cube = f"{POD}/cube-{draw.randrange(CUBES)}"
     lasts_us = draw.randrange(1, 20 * US_PER_MINUTE)
     end = f"{cube}/{draw.choice(FACES)}/{draw.randrange(16)}"
     return draw.choice(
         [
-            ReleaseSlice(slice=f"{POD}/slice-{max(0, asked - draw.randrange(40))}"),
+            ReleaseSlice(slice=f"{POD}/slice-{max(0, requested - draw.randrange(40))}"),
             DrainCube(cube=cube),
             UndrainCube(cube=cube),
             InjectFault(kind="host", target=f"{cube}/host-{draw.randrange(16)}", duration_us=lasts_us),
@@ -95,8 +98,9 @@ def drawn_act(draw: random.Random, asked: int) -> Body:
     )
 
 
-def lived(lifetimes: int, policy: list[str]) -> tuple[Site, Counter[str]]:
-    """The site after this many slices have ended and all faults are repaired, and the emitted messages."""
+def run_lifetimes(lifetimes: int, policy: list[str]) -> tuple[Site, Counter[str]]:
+    """Return the site after this many slices have ended and all faults are repaired, and the counts of
+    emitted messages."""
     draw = random.Random(lifetimes)
     quiet_us = round((lifetimes / A_DAY + 0.5) * US_PER_DAY)
     config = superpod_config(
@@ -119,12 +123,12 @@ def lived(lifetimes: int, policy: list[str]) -> tuple[Site, Counter[str]]:
         seed=lifetimes,
         trace=drawn_trace(draw, lifetimes),
     )
-    checkers, said, problems = AllCheckers(), Counter[str](), list[str]()
+    checkers, counts, problems = AllCheckers(), Counter[str](), list[str]()
 
     def judge(lines: bytes) -> None:
         for line in lines.splitlines():
             message = decode(line)
-            said[message.type] += 1
+            counts[message.type] += 1
             problems.extend(checkers.see(message))
 
     lab = pod_lab(config, sink=judge)
@@ -135,7 +139,7 @@ def lived(lifetimes: int, policy: list[str]) -> tuple[Site, Counter[str]]:
         lab.run(end_us)
     assert problems == []
     assert unsettled(lab.site) == []
-    return lab.site, said
+    return lab.site, counts
 
 
 def scheduler_of(site: Site) -> SchedulerState:
@@ -145,20 +149,20 @@ def scheduler_of(site: Site) -> SchedulerState:
 
 
 def left_over(state: object, names: str) -> dict[str, object]:
-    """Those of these tables of a state that are not empty."""
+    """Return the tables of a state, among these, that are not empty."""
     return {name: table for name in names.split() if (table := getattr(state, name))}
 
 
 def sizes(site: Site) -> dict[str, int]:
-    """Size in bytes of every stored state, without the requested trace."""
-    found = {}
+    """Return the size in bytes of every stored state, without the requested trace."""
+    by_service = {}
     for instance in site.instances:
         state = instance.state
         assert state is not None
         if isinstance(state, WorkloadState):
             state.trace = ()
-        found[instance.name] = len(encode_state(state))
-    return found
+        by_service[instance.name] = len(encode_state(state))
+    return by_service
 
 
 def check_nothing_is_left(site: Site) -> None:
@@ -192,7 +196,7 @@ def check_nothing_is_left(site: Site) -> None:
 
 
 def check_circuits(scheduler: SchedulerState, ocs: object) -> None:
-    """All remaining circuits are unused, and the scheduler knows them."""
+    """Check that all remaining circuits are unused, and that the scheduler knows them."""
     assert isinstance(ocs, OcsState)
     assert left_over(ocs, "connects restores") == {}
     assert np.all(ocs.owner == NO_OWNER)
@@ -207,18 +211,18 @@ def check_circuits(scheduler: SchedulerState, ocs: object) -> None:
 
 
 def test_some_hundred_slices_leave_nothing_behind() -> None:
-    site, said = lived(LIFETIMES // 20, ["scheduler.backfill=easy", "scheduler.quotas=team-0=25%"])
+    site, counts = run_lifetimes(LIFETIMES // 20, ["scheduler.backfill=easy", "scheduler.quotas=team-0=25%"])
     check_nothing_is_left(site)
-    assert sum(said.values()) > LIFETIMES // 20
+    assert sum(counts.values()) > LIFETIMES // 20
 
 
 @pytest.mark.slow("ten thousand slices in a pod of 27 cubes")
 def test_ten_thousand_slices_leave_nothing_behind() -> None:
     policy = ["scheduler.backfill=easy", "scheduler.quotas=team-0=25%"]
-    site, said = lived(LIFETIMES, policy)
+    site, counts = run_lifetimes(LIFETIMES, policy)
     check_nothing_is_left(site)
-    assert {type_ for type_ in HAPPENED if said[type_] < 20} == set()
-    before, _ = lived(LIFETIMES // 5, policy)
+    assert {type_ for type_ in HAPPENED if counts[type_] < 20} == set()
+    before, _ = run_lifetimes(LIFETIMES // 5, policy)
     then, now = sizes(before), sizes(site)
     assert {name: (then[name], now[name]) for name in now if now[name] > 1.1 * then[name] + 500} == {}
 
@@ -232,5 +236,5 @@ def test_ten_thousand_slices_leave_nothing_behind() -> None:
     ],
 )
 def test_no_scheduling_policy_leaves_anything_behind(policy: list[str]) -> None:
-    site, _ = lived(LIFETIMES // 5, policy)
+    site, _ = run_lifetimes(LIFETIMES // 5, policy)
     check_nothing_is_left(site)

@@ -1,5 +1,5 @@
-"""Whatever is killed, repeated or rolled back, the log of a live twin equals the lab's, and each request is
-applied once."""
+"""The log of a live twin equals the lab's and each request is applied once, whatever is killed, repeated or
+rolled back."""
 
 import random
 
@@ -27,9 +27,9 @@ SEEDS = 12
 EXPLORED = 3
 """Random seeds of `make test-all`."""
 FAILED_ONCE: tuple[int, ...] = ()
-"""Random seeds that found something: they stay in the gate."""
+"""Random seeds that failed before, which stay in the gate."""
 SITES = {pod: {pod: CONFIG} for pod in PODS}
-"""Pods that do not act on each other, two of them in one partition."""
+"""Independent pods, two of them in one partition."""
 
 
 def some_request(chance: random.Random, fabric: str) -> Body:
@@ -47,7 +47,7 @@ def some_request(chance: random.Random, fabric: str) -> Body:
 
 
 def folded_again(site: str, messages: list[Envelope]) -> Site:
-    """The lab run on the root messages; asserts that it writes the same log."""
+    """Fold the root messages in a lab, check that it writes the same log, and return its site."""
     replay = Replay(Site(site, services_of))
     differences = [replay.feed(place, message) for place, message in enumerate(messages)]
     assert not any(differences), next(filter(None, differences))
@@ -70,16 +70,16 @@ def test_the_log_equals_the_labs_whatever_happens(seed: int) -> None:
 def check_log_is_the_labs(seed: int) -> None:
     swarm = LiveSwarm(seed, SITES)
     chance = random.Random(seed)
-    asked: dict[str, set[int]] = {pod: set() for pod in PODS}
+    requests: dict[str, set[int]] = {pod: set() for pod in PODS}
     for hour in range(1, 7):
         swarm.now_us = hour * US_PER_HOUR
         for _ in range(300):
             swarm.step(faults=True)
             if chance.random() < 0.05:
                 fabric = PODS[chance.randrange(len(PODS))]
-                asked[fabric].add(swarm.request(fabric, some_request(chance, fabric)))
+                requests[fabric].add(swarm.request(fabric, some_request(chance, fabric)))
     swarm.run_out()
-    for fabric, numbers in asked.items():
+    for fabric, numbers in requests.items():
         messages = swarm.messages(fabric)
         lab = folded_again(fabric, messages)
         due = lab.earliest()
@@ -94,7 +94,7 @@ def check_log_is_the_labs(seed: int) -> None:
             assert swarm.store.load(partition, instance.service.name, fabric) == encode_instance(instance)
     assert swarm.log.buried == []
     records = sum(len(rows) for rows in swarm.log.records.values())
-    assert records > sum(len(swarm.messages(fabric)) for fabric in asked)  # faults left repeats behind
+    assert records > sum(len(swarm.messages(fabric)) for fabric in requests)  # faults left repeats behind
 
 
 def test_without_rollback_no_request_is_lost() -> None:
@@ -104,7 +104,7 @@ def test_without_rollback_no_request_is_lost() -> None:
     requests = []
     for hour in range(1, 7):
         swarm.now_us = hour * US_PER_HOUR
-        for _ in range(16):  # less than a hundred in all, for a name may have so many waiting
+        for _ in range(16):  # below the limit of a hundred pending requests per name
             swarm.step(faults=True)
             swarm.pictures.clear()
             requests.append(swarm.request("pod-1", some_request(chance, "pod-1")))

@@ -31,7 +31,7 @@ HARDWARE = (
 
 
 def faults(*pairs: str, seed: int = 3) -> list[Envelope]:
-    """Start and end of the faults in a pod of which only hosts fail."""
+    """Return the start and end messages of faults in a pod where only hosts fail."""
     kept: list[Envelope] = []
 
     def keep(lines: bytes) -> None:
@@ -57,8 +57,7 @@ def mean_down(messages: list[Envelope]) -> float:
 @pytest.mark.slow("hundreds of days for an interval of some percent")
 @pytest.mark.parametrize(("crews", "within"), [(1, 0.15), (2, 0.08), (HOSTS, 0.03)])
 def test_the_lab_has_as_many_hosts_down_as_the_birth_death_chain(crews: int, within: float) -> None:
-    """With few crews, where the queue depends on the variance of repair times, and with a crew for every
-    host."""
+    """Few crews, where the queue depends on the variance of repair times, and a crew for every host."""
     repair_h = 12.0 if crews == 1 else 24.0
     messages = faults(
         f"repairs.technicians={crews}",
@@ -75,7 +74,7 @@ def test_the_lab_has_as_many_hosts_down_as_the_birth_death_chain(crews: int, wit
 def test_with_a_crew_for_every_host_only_the_mean_repair_time_counts() -> None:
     """Insensitivity: the variance of repair times does not change the mean number of hosts down."""
     process = AlternatingRenewal(1.0 / FAILURES_PER_DAY, 1.0)
-    # The variance of the mean over a span, in steady state with exponential times.
+    # This is the variance of the mean over a span, in steady state with exponential times.
     share, span = process.availability, process.relaxation * DAYS
     variance = 2.0 * share * (1.0 - share) * (span - 1.0 + math.exp(-span)) / span**2
     deviation = math.sqrt(variance / HOSTS)

@@ -1,5 +1,8 @@
-"""Random sites of a network, attached pods and multislice jobs: every invariant holds, all pods of a job know
-its bandwidth, and a run can be replayed, or stored and loaded at any time."""
+"""Random sites of a network, attached pods and multislice jobs. Every invariant is satisfied, and all pods of
+a job know its bandwidth.
+
+A run can be replayed, or stored and loaded at any time.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,13 +29,13 @@ from tests.support.seeds import explored, sliced
 from tests.support.several_pods import SITE, disagreements
 
 SEEDS = range(18, 24)
-"""Those of pods by themselves are in test_multislice.py."""
+"""The seeds of sites without a network are in test_multislice.py."""
 EXPLORED = 2
 """Random seeds of `make test-all`."""
 FAILED_ONCE: tuple[int, ...] = ()
-"""Random seeds that found something: they stay in the gate."""
+"""Random seeds that failed before, which stay in the gate."""
 REPLAYED = 16
-SAID = (
+EMITTED = (
     "PodsJoined",
     "PodsParted",
     "JobBandwidthSet",
@@ -41,33 +44,33 @@ SAID = (
     "OcsesDown",
     "HostDown",
 )
-SAID_MIN = 3
+EMITTED_MIN = 3
 STEP_US = US_PER_HOUR // 2
 
 
-def unheard(site: Site) -> Iterator[str]:
-    """Running jobs whose speed contradicts the last reported bandwidth, while no message is in flight."""
-    told: dict[str, float] = {}
+def stale_bandwidths(site: Site) -> Iterator[str]:
+    """Yield running jobs whose speed contradicts the last reported bandwidth, while no message is pending."""
+    reported: dict[str, float] = {}
     joined: set[str] = set()
-    given: dict[str, set[float | None]] = {}
+    applied: dict[str, set[float | None]] = {}
     for instance in site.instances:
         state = instance.state
         if isinstance(state, TrafficState):
-            told = {job: mbps / 1_000 for job, mbps in state.job_mbps.items()}
+            reported = {job: mbps / 1_000 for job, mbps in state.job_mbps.items()}
         elif isinstance(state, SchedulerState):
             joined |= {member.job for _, member in members_of(state) if member.is_joined}
         elif isinstance(state, JobsState):
             for team in state.multislice_jobs.values():
-                given.setdefault(team.job, set()).add(team.gbps)
-    if told.keys() != joined:
-        yield f"at {site.now_us} {sorted(joined)} have joined, told of are {sorted(told)}"
-    for job, gbps in told.items():
-        if given.get(job) != {gbps}:
-            yield f"job {job} has {given.get(job)} Gb/s at {site.now_us}, it was told {gbps}"
+                applied.setdefault(team.job, set()).add(team.gbps)
+    if reported.keys() != joined:
+        yield f"at {site.now_us} {sorted(joined)} have joined, bandwidths were reported to {sorted(reported)}"
+    for job, gbps in reported.items():
+        if applied.get(job) != {gbps}:
+            yield f"job {job} has {applied.get(job)} Gb/s at {site.now_us}, {gbps} was reported"
 
 
-def run_seed(seed: int, said: Counter[str]) -> list[str]:
-    """Problems of a seed's run, in the log or between two root messages."""
+def run_seed(seed: int, counts: Counter[str]) -> list[str]:
+    """Run a seed; return the problems in its log or between two root messages."""
     campus = draw_network_campus(seed)
     checkers = AllCheckers()
     problems: list[str] = []
@@ -75,13 +78,13 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
     def judge(lines: bytes) -> None:
         for line in lines.splitlines():
             message = decode(line)
-            said[message.type] += 1
+            counts[message.type] += 1
             problems.extend(checkers.see(message))
 
     lab = Lab(SITE, campus.fabrics, services_of, judge)
 
     def stop() -> bool:
-        problems.extend([*disagreements(lab.site), *unheard(lab.site)])
+        problems.extend([*disagreements(lab.site), *stale_bandwidths(lab.site)])
         return bool(problems)
 
     lab.run(campus.until_us, campus.requests, stop)
@@ -97,10 +100,10 @@ def test_no_seed_of_this_commit_separates_a_job_or_breaks_an_invariant(seed: int
 
 @pytest.mark.slow("six campuses of pods and a network, checked after every root message")
 def test_no_seed_separates_a_job_or_breaks_an_invariant() -> None:
-    said: Counter[str] = Counter()
-    broken = {seed: problems for seed in SEEDS if (problems := run_seed(seed, said))}
+    counts: Counter[str] = Counter()
+    broken = {seed: problems for seed in SEEDS if (problems := run_seed(seed, counts))}
     assert broken == {}
-    assert {name for name in SAID if said[name] < SAID_MIN} == set()
+    assert {name for name in EMITTED if counts[name] < EMITTED_MIN} == set()
 
 
 def test_a_run_is_replayed_from_its_log_and_continues_from_stored_states(tmp_path: Path) -> None:
@@ -119,11 +122,11 @@ def test_a_run_is_replayed_from_its_log_and_continues_from_stored_states(tmp_pat
         stored.run(
             until_us, [r for r in campus.requests if until_us - US_PER_HOUR // 2 < r.at_us <= until_us]
         )
-        found = [restore_instance(i.service, i.fabric, encode_instance(i)) for i in stored.site.instances]
-        for instance in found:
+        instances = [restore_instance(i.service, i.fabric, encode_instance(i)) for i in stored.site.instances]
+        for instance in instances:
             assert instance.state is not None
             instance.state.changed_documents = IgnoredDocumentKeys()
-        stored.site = Site(SITE, services_of, found)
+        stored.site = Site(SITE, services_of, instances)
     assert stored.log_sha256 == lab.log_sha256
     assert site_digest(stored.site) == site_digest(lab.site)
 

@@ -1,5 +1,7 @@
-"""Statements of the papers about failing parts, checked in short lab runs. One part at a time fails for an
-hour on one OCS of a pod; the log shows whether circuits are lost."""
+"""Statements of the papers about failing parts, checked in short lab runs.
+
+One part at a time fails for an hour on one OCS of a pod; the log shows whether circuits are lost.
+"""
 
 import math
 from collections.abc import Iterator
@@ -31,15 +33,15 @@ from shared.models.superpod.superpod_plant import superpod_plant
 SEEDS = (0, 1)
 DAYS = 0.25
 CUBES = {"guided-wave": 4, "wavelength": 46}
-"""Of the largest pod for which a technology has enough ports, where that is less than 64."""
+"""Cubes of the largest pod for which a technology has enough ports, where that is below 64."""
 BUSY = 1.1
-"""Offered load of a pod full of slices."""
+"""Offered load that fills a pod with slices."""
 HARDWARE_DAYS = 1_000.0
 SIGMAS = 3.0
 
 
 def one_part_fails(kind: FaultKind, technology: str, seed: int) -> ClaimRun:
-    """A pod with OCSes of this technology. One part of this kind fails on one of them, and nothing else."""
+    """Run a pod with OCSes of this technology, where only one part of this kind on one OCS fails."""
     body = InjectFault(kind=kind, target=f"{POD}/{FAULTS[kind].example}", duration_us=US_PER_HOUR)
     pairs = (
         *(f"ocs.technology={technology}", f"pod.cubes={CUBES.get(technology, 64)}"),
@@ -50,7 +52,7 @@ def one_part_fails(kind: FaultKind, technology: str, seed: int) -> ClaimRun:
 
 
 def ports_lost(run: ClaimRun) -> int:
-    """The number of ports that lose their circuit; all ports count if a chassis goes dark."""
+    """Return the number of ports that lose their circuit; all ports count if a chassis goes dark."""
     assert any(isinstance(message.body, FaultBegan) for message in run.messages)
     lost = [message.body for message in run.messages if isinstance(message.body, OcsDown | PortsDown)]
     return sum(len(body.ports) if isinstance(body, PortsDown) else 136 for body in lost)
@@ -77,7 +79,7 @@ def test_latching_technologies_keep_their_circuits_without_power(technology: str
 
 
 def running_slices(run: ClaimRun, at_us: int) -> Iterator[tuple[str, int]]:
-    """(name, cubes) of the slices that have started by then and not ended."""
+    """Return (name, cubes) of the slices that have started by then and not ended."""
     cubes: dict[str, int] = {}
     started: dict[str, None] = {}
     for message in run.messages:
@@ -115,7 +117,7 @@ def test_one_failed_ocs_degrades_every_slice_of_several_cubes(seed: int, ocs: in
 def test_parts_fail_at_the_configured_rates(kind: FaultKind, percent_a_day: float) -> None:
     """NSDI 2024, within three deviations of a Poisson count. An OCS fails by any of its parts."""
     pairs = ("transceivers.telemetry_interval_s=0", "repairs.technicians=1000")
-    # Without the transceivers, which take most of the time, few ends fail again: 4 % fewer faults of links.
+    # Without the transceivers, which take most of the time, few ends fail again: 4 % fewer link faults.
     services = ("cubes", "failures", "ocs", "repairs")
     run = lab_run(ClaimRunPlan(HARDWARE_DAYS, 0, pairs, services=services))
     kinds = {part.word for part in PARTS} if kind == "ocs" else {kind}

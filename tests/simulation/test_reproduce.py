@@ -54,13 +54,13 @@ KNOWN_NOT_TO_HOLD = {
 
 
 ON_THE_EDGE = {"jobs/least", "jobs/most", "jobs/struck", "jobs/cross-connects-least"}
-"""Extremes and rare events of 60 days, which scatter so that five seeds do not tell on which side of their
-tolerance they are: its edge is within the interval."""
+"""Claims about extremes and rare events of 60 days. Five seeds do not decide whether they are within their
+tolerance."""
 
 
-# Minutes of all processors, mostly thirty-odd lab runs: on a busy machine more than the usual bound.
+# This takes minutes on all processors, mostly for some thirty lab runs; longer on a busy machine.
 @pytest.mark.timeout(2700)
-def test_every_claim_holds_but_those_known_not_to() -> None:
+def test_every_claim_holds_except_the_known_ones() -> None:
     words = [sys.executable, "-m", "ops.cli", "reproduce", "-o", "json"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -79,7 +79,7 @@ def test_every_claim_holds_but_those_known_not_to() -> None:
         "second-hand",
         "derived by us",
     }
-    # Jobs are those that start, and the notes say why they are not the paper's.
+    # Started jobs count, and the notes explain why the figures are not the paper's.
     jobs = {name.removeprefix("jobs/"): row for name, row in rows.items() if name.startswith("jobs/")}
     assert jobs["least"]["measured"] < jobs["mean"]["measured"] < jobs["most"]["measured"]
     assert 60 < jobs["mean"]["figures"]["requested_per_day"] < jobs["mean"]["measured"]
@@ -87,6 +87,6 @@ def test_every_claim_holds_but_those_known_not_to() -> None:
     assert least < jobs["mean"]["measured"] < most < 139
     figures = jobs["most"]["figures"]
     assert figures["cubes_of_large_on_quiet_days"] > figures["cubes_of_large_on_busy_days"]
-    # Links are counted whether they stood or not: keeping circuits is not what makes the count fit.
+    # Links count whether or not they already existed: keeping circuits is not the reason for the match.
     made = jobs["cross-connects"]["figures"]["cross_connects_made_per_day"]
     assert 0 < made < 2 * jobs["cross-connects"]["measured"]

@@ -51,7 +51,7 @@ from tests.unit.models.static_pod.test_boxes import all_boxes
 
 KIND = "static-pod"
 FAULTY = ["failures.host_per_day=0.0016", "failures.link_per_day=0.0001"]
-"""Twice the rates of life."""
+"""Twice the rates of the field."""
 
 
 def run(kind: str, days: float, log: Path | None = None, pairs: list[str] | None = None) -> dict[str, Any]:
@@ -60,10 +60,13 @@ def run(kind: str, days: float, log: Path | None = None, pairs: list[str] | None
 
 
 PACKING: list[tuple[list[str], float]] = [(["failures.enabled=false"], 0.95), (FAULTY, 0.8)]
-"""Settings, and what a static pod's chips in use, and its chip-time of kept work, are at most of those of a
-superpod that is asked for the same. Over 30 days of the requests that both admit, both are 0.84 to 0.93 where
-nothing fails and the seed is 1, 2, 3 or 7, and 0.63 to 0.75 with twice the faults of life: an idle cube that
-is broken cuts boxes, too."""
+"""Settings, and the largest ratio of a static pod to a superpod with the same requests, for chips in use and
+for chip-time of kept work.
+
+Over 30 days of the requests that both admit, both ratios are 0.84 to 0.93 without failures for the seeds 1,
+2, 3 and 7. They are 0.63 to 0.75 with twice the faults of the field, because a broken idle cube also splits
+boxes.
+"""
 
 
 # --- thirty days --------------------------------------------------------------------------------------------
@@ -80,11 +83,11 @@ def test_thirty_days_are_deterministic_and_replay_to_the_same_states(tmp_path: P
     assert (report["messages"], report["state_sha256"]) == (first["messages"], first["state_sha256"])
 
 
-def asked_alike(kind: str) -> tuple[dict[str, Any], Counter[str]]:
-    """(The report of thirty days, how often slices were hit, and how often the hit took their cubes.)
+def run_same_requests(kind: str) -> tuple[dict[str, Any], Counter[str]]:
+    """Return the report of thirty days, how often slices were hit, and how often the hit took their cubes.
 
-    Draws are keyed by what they are for: both kinds of pod have the same requests and the same faults. Only
-    filler, which comes as it is placed, and who balks, which depends on what waits, would differ.
+    Draws are keyed by their purpose, so both kinds of pod have the same requests and the same faults. Filler
+    and balking are off, because they depend on placement and queue.
     """
     pairs = [*FAULTY, "workload.filler=false", "workload.balk_above_h=100000"]
     counts: Counter[str] = Counter()
@@ -104,9 +107,9 @@ def asked_alike(kind: str) -> tuple[dict[str, Any], Counter[str]]:
 
 @pytest.mark.slow("two pods of thirty days")
 def test_faults_cost_slices_their_place_on_a_static_pod() -> None:
-    """A superpod swaps in another cube if one is idle, or soon will be. The slice of a static pod returns to
+    """A superpod swaps in another cube if one is idle, or will be soon. The slice of a static pod returns to
     the queue and waits for a box."""
-    (fixed, of_fixed), (switched, of_switched) = asked_alike(KIND), asked_alike("superpod")
+    (fixed, of_fixed), (switched, of_switched) = run_same_requests(KIND), run_same_requests("superpod")
     assert fixed["slices"]["requested"] == switched["slices"]["requested"] > 1000
     begun = {kind: count for kind, count in fixed["faults"].items() if count}
     assert begun == {kind: switched["faults"][kind] for kind in begun}
@@ -120,8 +123,10 @@ def test_faults_cost_slices_their_place_on_a_static_pod() -> None:
 
 
 def requests_of(seed: int, days: int) -> list[TraceRow]:
-    """What a pod's workload asks for by itself, as a trace, at a load that is more than a static pod can
-    serve: with nobody who balks and without filler, which depend on what is served."""
+    """Return the requests of a pod's workload as a trace, at a load above the capacity of a static pod.
+
+    Balking and filler are off, because they depend on the service that requests get.
+    """
     workload = WorkloadConfig(offered_load=1.1, filler=False, balk_above_h=1e6)
     state = commission(POD, SuperpodConfig(seed=seed, workload=workload), 0)
     rows: list[TraceRow] = []
@@ -144,8 +149,10 @@ def requests_of(seed: int, days: int) -> list[TraceRow]:
     return rows
 
 
-def served(kind: str, pairs: list[str], seed: int, rows: list[TraceRow], days: int = 30) -> dict[str, Any]:
-    """The report of a pod that receives exactly these requests."""
+def report_for(
+    kind: str, pairs: list[str], seed: int, rows: list[TraceRow], days: int = 30
+) -> dict[str, Any]:
+    """Return the report of a pod that receives exactly these requests."""
     config = config_from_pairs(kind, pairs, seed=seed).model_copy(update={"trace": tuple(rows)})
     lab = Lab(POD, {POD: config}, services_of)
     lab.run(days * US_PER_DAY)
@@ -157,9 +164,10 @@ def is_for_both(row: TraceRow) -> bool:
 
 
 def test_a_static_pod_refuses_only_twisted_and_long_shapes_of_the_mix() -> None:
-    """It is not asked for again: of what a superpod is asked for, a static pod has a smaller load."""
+    """Refused requests are not repeated, so a static pod has a smaller load than a superpod with the same
+    requests."""
     rows = requests_of(3, 5)
-    report = served(KIND, ["failures.enabled=false"], 3, rows, days=5)
+    report = report_for(KIND, ["failures.enabled=false"], 3, rows, days=5)
     assert report["slices"]["requested"] == len(rows)
     assert report["slices"]["refused"] == sum(not is_for_both(row) for row in rows) > 100
 
@@ -170,16 +178,15 @@ def test_a_static_pod_refuses_only_twisted_and_long_shapes_of_the_mix() -> None:
 def test_a_static_pod_serves_fewer_of_the_requests_that_both_admit(
     pairs: list[str], share_max: float, seed: int
 ) -> None:
-    """Boxes do not pack as cubes do. Nothing is refused by either pod, so the difference is not that of
-    requests which are never asked again."""
+    """Boxes pack worse than cubes. Neither pod refuses a request, so refusals do not cause the difference."""
     rows = [row for row in requests_of(seed, 30) if is_for_both(row)]
-    fixed, switched = (served(kind, pairs, seed, rows) for kind in (KIND, "superpod"))
+    fixed, switched = (report_for(kind, pairs, seed, rows) for kind in (KIND, "superpod"))
     assert fixed["slices"]["requested"] == switched["slices"]["requested"] == len(rows)
     assert fixed["slices"]["refused"] == switched["slices"]["refused"] == 0
     assert fixed["utilisation"] < share_max * switched["utilisation"]
     kept = [report["goodput"]["chip_us"]["productive"] for report in (fixed, switched)]
     assert kept[0] < share_max * kept[1]
-    # Whoever waits for a box does so in the queue, where others can use its cubes, not on them.
+    # A slice that waits for a box waits in the queue, where others can use its cubes.
     assert fixed["goodput"]["chip_us"]["recovering"] < 0.01 * fixed["goodput"]["total_chip_us"]
 
 
@@ -190,12 +197,12 @@ SEEDS = 40
 EXPLORED = 8
 """Random seeds of `make test-all`."""
 FAILED_ONCE: tuple[int, ...] = ()
-"""Random seeds that found something: they stay in the gate."""
+"""Random seeds that failed before, which stay in the gate."""
 HAPPENS = ("CubeSwapped", "SliceRecovering", "SliceEvicted", "SliceDegraded", "SliceRestored", "FaultRefused")
 
 
 def scenario(seed: int) -> tuple[list[str], list[LabRequest], int]:
-    """(settings, requests, time from which on nothing breaks and nobody acts) by the seed's draws."""
+    """Draw (settings, requests, time from which on nothing breaks and operators send no requests)."""
     draw = random.Random(seed)
     rate, days = draw.choice([1, 20, 200]), draw.choice([0.3, 0.6])
     pairs = {
@@ -238,8 +245,8 @@ def act(draw: random.Random) -> Body:
 
 
 def unsettled(site: Site) -> list[str]:
-    """The remaining problems in words."""
-    found = []
+    """Return the remaining problems."""
+    problems = []
     documents = [
         instance.service.document(instance.state, key)
         for instance in site.instances
@@ -260,19 +267,20 @@ def unsettled(site: Site) -> list[str]:
             case _:
                 broken = False
         if broken:
-            found.append(f"{document}")
-    return found
+            problems.append(f"{document}")
+    return problems
 
 
-def run_seed(seed: int, said: Counter[str]) -> list[str]:
-    """Play a seed's scenario until the pod has settled; returns what was wrong, adds to the types `said`."""
+def run_seed(seed: int, emitted: Counter[str]) -> list[str]:
+    """Run a seed until the pod has settled; return the problems. Adds the message types to
+    `emitted`."""
     checkers = AllCheckers()
     problems: list[str] = []
 
     def judge(lines: bytes) -> None:
         for line in lines.splitlines():
             message = decode(line)
-            said[message.type] += 1
+            emitted[message.type] += 1
             problems.extend(checkers.see(message))
 
     pairs, requests, end_us = scenario(seed)
@@ -302,25 +310,25 @@ def test_a_seed_of_this_commit_breaks_no_invariant_and_its_pod_recovers(seed: in
 @pytest.mark.slow("forty static pods of 4,096 chips")
 @pytest.mark.parametrize("first", [0, 20])
 def test_no_seed_breaks_an_invariant_and_every_pod_recovers(first: int) -> None:
-    said: Counter[str] = Counter()
-    broken = {seed: problems for seed in range(first, first + 20) if (problems := run_seed(seed, said))}
+    emitted: Counter[str] = Counter()
+    broken = {seed: problems for seed in range(first, first + 20) if (problems := run_seed(seed, emitted))}
     assert broken == {}
-    # A swarm in which something never happens says nothing about it.
-    assert {type_ for type_ in HAPPENS if said[type_] < 10} == set()
-    assert said["ConnectCircuits"] == said["CircuitsConnected"] == said["LinksTrained"] == 0
+    # A swarm in which something never happens proves nothing about it.
+    assert {type_ for type_ in HAPPENS if emitted[type_] < 10} == set()
+    assert emitted["ConnectCircuits"] == emitted["CircuitsConnected"] == emitted["LinksTrained"] == 0
 
 
 # --- against the closed forms -------------------------------------------------------------------------------
 
 DAYS, EVERY_H = 1500, 8
-"""How long an idle pod is watched, and how often. Repairs take about a day, so that what is seen more than
-three days apart has nothing to do with each other."""
+"""Days and hours between samples of an idle pod. Repairs take about a day, so samples more than three days
+apart are independent."""
 DRAWS = 20_000
-WATCHED: list[Shape] = [(4, 4, 8), (8, 8, 8), (8, 8, 16), (8, 16, 16), (16, 16, 16)]
+SAMPLED_SHAPES: list[Shape] = [(4, 4, 8), (8, 8, 8), (8, 8, 16), (8, 16, 16), (16, 16, 16)]
 
 
 def idle_cubes(host_per_day: float, days: int) -> Iterator[Occupancy]:
-    """The cubes of a pod without slices, every few hours, if hosts alone fail and take a day to repair."""
+    """Yield the cubes of a pod without slices every few hours. Only hosts fail, and take a day to repair."""
     pairs = {
         "workload.enabled": "false",
         "transceivers.telemetry_interval_s": 0,
@@ -340,9 +348,12 @@ def idle_cubes(host_per_day: float, days: int) -> Iterator[Occupancy]:
 
 
 @cache
-def watched() -> tuple[float, dict[tuple[str, Shape], float]]:
-    """(availability of a cube, (kind of placement, shape) → share of the time in which such a slice could be
-    placed) of an idle pod whose hosts alone fail."""
+def sampled_placements() -> tuple[float, dict[tuple[str, Shape], float]]:
+    """Sample an idle pod whose hosts alone fail.
+
+    Returns the availability of a cube, and (kind of placement, shape) → share of the time in which such a
+    slice could be placed.
+    """
     placements: dict[str, PodPlacement] = {
         "static": FixedGridPlacement(),
         "reconfigurable": SwitchedPlacement(),
@@ -351,34 +362,34 @@ def watched() -> tuple[float, dict[tuple[str, Shape], float]]:
     placed: Counter[tuple[str, Shape]] = Counter()
     for occupancy in idle_cubes(0.003, DAYS):
         healthy.append(len(occupancy.idle))
-        for shape in WATCHED:
+        for shape in SAMPLED_SHAPES:
             for kind, placement in placements.items():
                 placed[kind, shape] += placement.find_fit(occupancy, shape, whole_cubes=True) is not None
     return fmean(healthy) / 64, {place: count / len(healthy) for place, count in placed.items()}
 
 
 def closed_form(cube_availability: float, shape: Shape) -> tuple[float, float]:
-    """P(one slice of this shape can be had): (of fixed groups of cubes, of any cubes)."""
+    """Return P(one slice of this shape is available): (of fixed groups of cubes, of any cubes)."""
     size = cubes_of(shape)
     grouped = at_least(64 // size, cube_availability**size)
     return float(grouped[1]), placement_curve(cube_availability, 1.0)[size - 1].without_fault_routing
 
 
-@pytest.mark.slow("watches an idle pod for 1,500 days")
+@pytest.mark.slow("samples an idle pod for 1,500 days")
 def test_a_cube_is_as_available_as_its_hosts() -> None:
     """A_host = 1 ÷ (1 + rate × repair), to the power of 16. A host that is detected at the next heartbeat
     counts as down half a minute late, which is negligible over a day."""
-    availability, _ = watched()
+    availability, _ = sampled_placements()
     host = 1 / (1 + 0.003 * 1.0)
     assert availability == pytest.approx(host**HOSTS_PER_CUBE, abs=0.004)
 
 
-@pytest.mark.slow("watches an idle pod for 1,500 days")
-@pytest.mark.parametrize("shape", WATCHED)
+@pytest.mark.slow("samples an idle pod for 1,500 days")
+@pytest.mark.parametrize("shape", SAMPLED_SHAPES)
 def test_any_cubes_can_be_placed_as_often_as_in_the_closed_form(shape: Shape) -> None:
     """The lab without its grid is the closed form P(Binomial(64, a) ≥ k), within four deviations of a share
     that is sampled once in three days."""
-    availability, placed = watched()
+    availability, placed = sampled_placements()
     _, anywhere = closed_form(availability, shape)
     deviation = (anywhere * (1 - anywhere) / (DAYS / 3)) ** 0.5
     assert placed["reconfigurable", shape] == pytest.approx(anywhere, abs=4 * deviation + 1e-9)
@@ -386,8 +397,8 @@ def test_any_cubes_can_be_placed_as_often_as_in_the_closed_form(shape: Shape) ->
 
 @cache
 def drawn(cube_availability: float, shape: Shape) -> float:
-    """P(a box of this shape is healthy) if every cube is so by itself: the share of draws in which one is,
-    of all boxes by definition."""
+    """Return P(a box of this shape is healthy) with independent cubes: the share of draws in which one is,
+    among all boxes."""
     bits = np.random.default_rng(5).random((DRAWS, 64)) < cube_availability
     whole = np.zeros(DRAWS, dtype=bool)
     for box in all_boxes(shape):
@@ -395,33 +406,36 @@ def drawn(cube_availability: float, shape: Shape) -> float:
     return float(whole.mean())
 
 
-@pytest.mark.slow("watches an idle pod for 1,500 days")
-@pytest.mark.parametrize("shape", WATCHED)
+@pytest.mark.slow("samples an idle pod for 1,500 days")
+@pytest.mark.parametrize("shape", SAMPLED_SHAPES)
 def test_the_grid_places_as_often_as_with_independent_cubes(shape: Shape) -> None:
     """Within four deviations of a share that is sampled once in three days."""
-    availability, placed = watched()
+    availability, placed = sampled_placements()
     expected = drawn(availability, shape)
     deviation = (expected * (1 - expected) * (3 / DAYS + 1 / DRAWS)) ** 0.5
     assert placed["static", shape] == pytest.approx(expected, abs=4 * deviation + 1 / DRAWS)
 
 
-@pytest.mark.slow("watches an idle pod for 1,500 days")
+@pytest.mark.slow("samples an idle pod for 1,500 days")
 def test_the_grid_does_better_than_fixed_groups() -> None:
-    """The closed form of a static fabric cuts the pod into 64 ÷ k groups once and for all; the lab's pod also
-    has all the boxes across them. Half a pod shows it: 12 boxes in place of 2."""
+    """The closed form of a static fabric divides the pod into 64 ÷ k fixed groups. The lab's pod also has all
+    boxes across them. Half a pod shows the difference: 12 boxes instead of 2."""
     shape = (8, 16, 16)
-    availability, placed = watched()
+    availability, placed = sampled_placements()
     grouped, _ = closed_form(availability, shape)
     deviation = (grouped * (1 - grouped) / (DAYS / 3)) ** 0.5
     assert placed["static", shape] > grouped + 4 * deviation
 
 
-@pytest.mark.slow("watches an idle pod for 1,500 days")
-@pytest.mark.parametrize("shape", WATCHED)
+@pytest.mark.slow("samples an idle pod for 1,500 days")
+@pytest.mark.parametrize("shape", SAMPLED_SHAPES)
 def test_the_grid_never_does_better_than_any_cubes(shape: Shape) -> None:
-    """By construction, for a box is made of idle cubes: this holds the two placements to the same idle cubes
-    and says nothing about availability. For the whole pod all three are the same: every cube has to work."""
-    availability, placed = watched()
+    """By construction, because a box is made of idle cubes. This compares the two placements on the same idle
+    cubes, not availability.
+
+    For the whole pod, all three are the same: every cube has to work.
+    """
+    availability, placed = sampled_placements()
     assert placed["static", shape] <= placed["reconfigurable", shape]
     if shape == (16, 16, 16):
         assert placed["static", shape] == placed["reconfigurable", shape]
@@ -429,16 +443,16 @@ def test_the_grid_never_does_better_than_any_cubes(shape: Shape) -> None:
 
 
 def test_with_hosts_at_99_5_percent_a_superpod_promises_three_times_the_slices() -> None:
-    """[LF] 4.2.2 in the simulated world: of slices of 1,024 chips, had with probability 0.97, a static pod
-    has one, wherever it may lie, and a superpod three."""
+    """[LF] 4.2.2, simulated: of slices of 1,024 chips, available with probability 0.97, a static pod has one
+    in any position, and a superpod three."""
     boxes_idle: Counter[int] = Counter()
     cubes_idle: Counter[int] = Counter()
     for occupancy in idle_cubes(0.005, 300):
         idle = sum([1 << cube for cube in occupancy.idle])
         free = [mask for mask, _ in boxes((8, 8, 16)) if mask & idle == mask]
-        apart = any(not one & other for one, other in combinations(free, 2))
+        apart = any(not a & b for a, b in combinations(free, 2))
         boxes_idle[2 if apart else min(len(free), 1)] += 1
         cubes_idle[len(occupancy.idle) // 16] += 1
-    seen = boxes_idle.total()
-    assert boxes_idle[0] < 0.03 * seen < seen - boxes_idle[2]
-    assert cubes_idle[3] + cubes_idle[4] > 0.97 * seen > cubes_idle[4]
+    samples = boxes_idle.total()
+    assert boxes_idle[0] < 0.03 * samples < samples - boxes_idle[2]
+    assert cubes_idle[3] + cubes_idle[4] > 0.97 * samples > cubes_idle[4]

@@ -1,4 +1,4 @@
-"""The stored states of a real fleet under many faults: states, their changes, and documents."""
+"""Stored states of a real fleet under many faults: states, their changes, and documents."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ REQUESTS = [LabRequest((n + 1) * 3 * US_PER_HOUR + 17, POD, body, n + 1) for n, 
 
 @dataclass
 class Kept:
-    """What a runtime stores after each root message."""
+    """The data that a runtime stores after each root message."""
 
     site: Site
     stored: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -108,8 +108,8 @@ def roots(site: Site) -> Iterator[Envelope]:
     waiting = [*REQUESTS]
     while (due := site.earliest()) is not None and due.due_us is not None:
         if waiting and waiting[0].at_us <= due.due_us:
-            ask = waiting.pop(0)
-            yield request_to(site, ask.body, ask.number, ask.at_us)
+            request = waiting.pop(0)
+            yield request_to(site, request.body, request.number, request.at_us)
         elif due.due_us > END_US:
             return
         else:
@@ -117,8 +117,8 @@ def roots(site: Site) -> Iterator[Envelope]:
 
 
 def test_incremental_changes_always_equal_the_full_states() -> None:
-    """After every root message, the applied changes equal the states, and the touched documents are all that
-    changed."""
+    """After every root message, the applied changes equal the states, and no other document than the touched
+    ones changed."""
     site = empty_site()
     kept = Kept(site)
     read_by: dict[str, ServiceInstance] = {}
@@ -155,10 +155,10 @@ def test_incremental_changes_always_equal_the_full_states() -> None:
 
 
 def check_documents(kept: Kept, root: Envelope) -> None:
-    there = {key: document for key, document in kept.documents.items() if document is not None}
+    stored = {key: document for key, document in kept.documents.items() if document is not None}
     fresh = fresh_documents(kept.site)
-    assert there.keys() == fresh.keys(), root.id
-    differing = [key for key, document in fresh.items() if there[key] != document]
+    assert stored.keys() == fresh.keys(), root.id
+    differing = [key for key, document in fresh.items() if stored[key] != document]
     assert differing == [], root.id
 
 
@@ -171,7 +171,7 @@ def test_a_lab_with_stored_and_loaded_states_writes_the_same_log(hours: int) -> 
     step_us = hours * US_PER_HOUR
     for from_us in range(0, END_US, step_us):
         until_us = min(from_us + step_us, END_US)
-        again.run(until_us, [ask for ask in REQUESTS if from_us < ask.at_us <= until_us])
+        again.run(until_us, [request for request in REQUESTS if from_us < request.at_us <= until_us])
         stored = [restore_instance(i.service, POD, encode_instance(i)) for i in again.site.instances]
         again.site = Site(POD, fleet_of(SUPERPOD), stored)
     first = next((n for n, pair in enumerate(zip(*lines.values(), strict=False)) if pair[0] != pair[1]), None)

@@ -1,4 +1,4 @@
-"""Random short runs: the invariants hold for every seed; once nothing fails any more, the pod becomes
+"""Random short runs. The invariants are satisfied for every seed; after the last failure, the pod becomes
 healthy."""
 
 from collections import Counter
@@ -34,17 +34,29 @@ BATCH = 50
 EXPLORED = 20
 """Random seeds of `make test-all`."""
 FAILED_ONCE: tuple[int, ...] = ()
-"""Random seeds that found something: they stay in the gate."""
+"""Random seeds that failed before, which stay in the gate."""
 LONG_ONCE = (230822707,)
-"""Random seeds that found something and take minutes: `make test-all` repeats them. One technician has 90
-repairs to do when the pod becomes quiet; the patience of 20 days was too short for that."""
+"""Random seeds that failed before and take minutes; `make test-all` repeats them.
+
+One technician has 90 repairs left when the pod becomes quiet. A patience of 20 days was too short for that.
+"""
 SETTLING_STEP_US = US_PER_DAY // 4
-SAID_MIN = 10
-"""How often every batch has to see each type of message."""
-NEVER_SAID = {"CircuitsRefused", "ExtendTrace", "FabricRetired", "MessageSkipped", "RekeyDraws", "Upgraded"}
-"""The scheduler commands only what the OCSes can do, so that a refusal would be a bug; a pod is retired and a
-message skipped by a person's command only. Draws are rekeyed in forecasts
-(`tests/unit/services/forecasts`), and only long traces are extended."""
+EMITTED_MIN = 10
+"""The least number of messages of each type in every batch."""
+NEVER_EMITTED = {
+    "CircuitsRefused",
+    "ExtendTrace",
+    "FabricRetired",
+    "MessageSkipped",
+    "RekeyDraws",
+    "Upgraded",
+}
+"""Message types that never occur. The scheduler commands only what the OCSes can do, so a refusal would be a
+bug.
+
+Only an operator retires a pod or skips a message. Draws are rekeyed in forecasts
+(`tests/unit/services/forecasts`), and only long traces are extended.
+"""
 OF_NETWORKS = {
     name for name, body in TYPES.items() if body.writer not in (*SERVICE_NAMES[KIND], "operator", "sequencer")
 } | {
@@ -52,7 +64,7 @@ OF_NETWORKS = {
     *("ControlLost", "ControlRegained", "OcsesDown", "OcsesUp"),
 }
 OF_SEVERAL_PODS = {name for name in TYPES if name.startswith("Pod")}
-"""Said where a pod is not by itself (`tests/simulation/test_multislice.py`)."""
+"""Emitted only in sites of several pods (`tests/simulation/test_multislice.py`)."""
 
 
 def summaries(site: Site) -> dict[str, object]:
@@ -65,7 +77,8 @@ def summaries(site: Site) -> dict[str, object]:
 
 
 def spare_ports_dead(site: Site) -> int:
-    """Faults of spare ports. Mirrors are not repaired, and a spare port has no fibre to move."""
+    """Return the number of faults of spare ports. Mirrors are not repaired, and a spare port has no fibre to
+    move."""
     failures, ocs = site.instance(POD, "failures").state, site.instance(POD, "ocs").state
     assert isinstance(failures, FailuresState)
     assert isinstance(ocs, OcsState)
@@ -74,8 +87,11 @@ def spare_ports_dead(site: Site) -> int:
 
 
 def hidden(site: Site, tested: Mapping[int, str]) -> int:
-    """Undetectable faults at link ends that no slice uses and whose last test (end → verdict) was clean: a
-    less sensitive receiver makes no errors if there is much light."""
+    """Return the number of undetectable faults: those at unused link ends whose last test (end → verdict) was
+    clean.
+
+    A less sensitive receiver makes no errors if there is enough light.
+    """
     failures, links = site.instance(POD, "failures").state, site.instance(POD, "transceivers").state
     assert isinstance(failures, FailuresState)
     assert isinstance(links, TransceiversState)
@@ -87,8 +103,8 @@ def hidden(site: Site, tested: Mapping[int, str]) -> int:
 
 
 def unsettled(site: Site, tested: Mapping[int, str] | None = None) -> list[str]:
-    """The remaining detectable problems in words."""
-    found = []
+    """Return the remaining detectable problems."""
+    problems = []
     summary = summaries(site)
     cubes, failures, links = summary["cubes"], summary["failures"], summary["transceivers"]
     ocs, repairs = summary["ocs"], summary["repairs"]
@@ -98,27 +114,27 @@ def unsettled(site: Site, tested: Mapping[int, str] | None = None) -> list[str]:
     assert isinstance(ocs, OcsSummary)
     assert isinstance(repairs, RepairsSummary)
     if cubes.healthy != cubes.cubes or cubes.hosts_down or cubes.drained:
-        found.append(f"cubes: {cubes}")
+        problems.append(f"cubes: {cubes}")
     if failures.active > spare_ports_dead(site) + hidden(site, tested or {}):
-        found.append(f"faults: {failures}")
+        problems.append(f"faults: {failures}")
     if links.down or links.degraded:
-        found.append(f"links: {links}")
+        problems.append(f"links: {links}")
     if ocs.ocs_down or ocs.ocs_held or ocs.ocs_parts_down:
-        found.append(f"ocs: {ocs}")
+        problems.append(f"ocs: {ocs}")
     if repairs.queued or repairs.begun:
-        found.append(f"repairs: {repairs}")
+        problems.append(f"repairs: {repairs}")
     scheduler = site.instance(POD, "scheduler")
     assert scheduler.state is not None
     for key in scheduler.service.document_keys(scheduler.state):
         document = scheduler.service.document(scheduler.state, key)
         if key[0] == "slices" and getattr(document, "state", "") in ("degraded", "recovering"):
-            found.append(f"{document}")
-    return found
+            problems.append(f"{document}")
+    return problems
 
 
 def link_tests(site: Site, at_us: int, first: int) -> list[LabRequest]:
-    """Requests of operators to test link ends that went bad while no slice used them, because no light shows
-    it. Links that carry light are left to the diagnosis."""
+    """Return operators' requests to test unused link ends with faults, because no light reveals them.
+    Diagnosis finds those on links that carry light."""
     failures, links = site.instance(POD, "failures").state, site.instance(POD, "transceivers").state
     assert isinstance(failures, FailuresState)
     assert isinstance(links, TransceiversState)
@@ -128,8 +144,8 @@ def link_tests(site: Site, at_us: int, first: int) -> list[LabRequest]:
     return [LabRequest(at_us, POD, TestLink(end=end), first + place) for place, end in enumerate(dark)]
 
 
-def run_seed(seed: int, said: Counter[str]) -> list[str]:
-    """Play a seed's scenario until the pod has settled; returns what was wrong, adds to the types `said`."""
+def run_seed(seed: int, emitted: Counter[str]) -> list[str]:
+    """Run a seed until the pod has settled; return the problems. Adds the message types to `emitted`."""
     scenario = draw_scenario(seed)
     checkers = AllCheckers()
     problems: list[str] = []
@@ -138,7 +154,7 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
     def judge(lines: bytes) -> None:
         for line in lines.splitlines():
             message = decode(line)
-            said[message.type] += 1
+            emitted[message.type] += 1
             if isinstance(message.body, LinkTested):
                 tested[message.body.end] = message.body.verdict
             problems.extend(checkers.see(message))
@@ -146,11 +162,11 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
     lab = pod_lab(scenario.config, sink=judge)
     lab.run(scenario.quiet_us, scenario.requests)
     end_us = scenario.quiet_us
-    asked = 1_000
+    next_request = 1_000
     while unsettled(lab.site, tested) and end_us < scenario.quiet_us + scenario.patience_us:
         end_us += SETTLING_STEP_US
-        tests = link_tests(lab.site, end_us - SETTLING_STEP_US, asked)
-        asked += len(tests)
+        tests = link_tests(lab.site, end_us - SETTLING_STEP_US, next_request)
+        next_request += len(tests)
         lab.run(end_us, tests)
     report = pod_report(lab.site, POD, end_us)["slices"]
     own = checkers.fabrics[POD]
@@ -166,7 +182,7 @@ def run_seed(seed: int, said: Counter[str]) -> list[str]:
     return problems[:5] + unsettled(lab.site, tested)
 
 
-@pytest.mark.slow("drives a pod until one technician has mended all that is broken")
+@pytest.mark.slow("runs a pod until one technician has completed all repairs")
 @pytest.mark.parametrize("seed", LONG_ONCE)
 def test_a_seed_that_took_long_recovers(seed: int) -> None:
     assert run_seed(seed, Counter()) == []
@@ -181,12 +197,12 @@ def test_a_seed_of_this_commit_breaks_no_invariant_and_its_pod_recovers(seed: in
 @pytest.mark.timeout(2700)
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
 def test_no_seed_breaks_an_invariant_and_every_pod_recovers(first: int) -> None:
-    said: Counter[str] = Counter()
-    broken = {seed: problems for seed in range(first, first + BATCH) if (problems := run_seed(seed, said))}
+    emitted: Counter[str] = Counter()
+    broken = {seed: problems for seed in range(first, first + BATCH) if (problems := run_seed(seed, emitted))}
     assert broken == {}
-    # A swarm in which something never happens says nothing about it.
-    assert {type_ for type_ in TYPES if said[type_] < SAID_MIN} == (
-        NEVER_SAID | OF_NETWORKS | OF_SEVERAL_PODS
+    # A swarm in which something never happens proves nothing about it.
+    assert {type_ for type_ in TYPES if emitted[type_] < EMITTED_MIN} == (
+        NEVER_EMITTED | OF_NETWORKS | OF_SEVERAL_PODS
     )
 
 
@@ -194,7 +210,7 @@ def test_no_seed_breaks_an_invariant_and_every_pod_recovers(first: int) -> None:
     ("technology", "cubes"), [("robotic", 16), ("wavelength", 16), ("mems", 16), ("piezo", 8)]
 )
 def test_failing_ocses_of_other_technologies_break_no_invariant(technology: str, cubes: int) -> None:
-    """Also with those over which some links have too little light, so that the pod never settles."""
+    """Also with technologies over which some links have too little light, so that the pod never settles."""
     pairs = [f"pod.cubes={cubes}", f"ocs.technology={technology}", "workload.duration_mean_h=0.5"]
     struck: list[tuple[int, FaultKind, str, int]] = [
         (9_000, "ocs", "ocs-9", 10_800),
@@ -212,15 +228,15 @@ def test_failing_ocses_of_other_technologies_break_no_invariant(technology: str,
         for number, (at_s, kind, part, for_s) in enumerate(sorted(struck), start=1)
     ]
     checkers, problems = AllCheckers(), list[str]()
-    held = Counter[str]()
+    emitted = Counter[str]()
 
     def judge(lines: bytes) -> None:
         for line in lines.splitlines():
             message = decode(line)
-            held[message.type] += 1
+            emitted[message.type] += 1
             problems.extend(checkers.see(message))
 
     pod_lab(superpod_config(pairs, seed=12), sink=judge).run(US_PER_DAY // 2, requests)
     assert problems == []
-    assert held["OcsPartDown"] >= 4
-    assert held["CircuitsConnected"] > 20
+    assert emitted["OcsPartDown"] >= 4
+    assert emitted["CircuitsConnected"] > 20

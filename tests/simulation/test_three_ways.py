@@ -42,27 +42,30 @@ def planned(
 def test_the_kernel_has_the_figures_of_the_services_under_the_same_seed(
     values: dict[str, Any], days: float
 ) -> None:
-    """Not only in the mean but run by run: the same faults occur, and the same repairs take as long."""
-    found = planned(values, days)
-    assert found.method.name == "kernel"
-    plan = plan_of(found, SweepRun(found.variants[0], 3))
+    """The figures are equal run by run, not only in the mean: the same faults occur, and the same repairs
+    take as long."""
+    experiment = planned(values, days)
+    assert experiment.method.name == "kernel"
+    plan = plan_of(experiment, SweepRun(experiment.variants[0], 3))
     kernel, services = run_kernel(plan), run_services(plan)
     assert kernel.figures == pytest.approx(services.figures, rel=1e-9)
     assert len(kernel.windows) == len(services.windows) > 1
-    for one, two in zip(kernel.windows, services.windows, strict=True):
-        assert one.figures == pytest.approx(two.figures, rel=1e-9)
+    for a, b in zip(kernel.windows, services.windows, strict=True):
+        assert a.figures == pytest.approx(b.figures, rel=1e-9)
 
 
 def test_closed_forms_equal_the_means_of_the_kernel() -> None:
     """Within the 99.9 % interval over 60 seeds, for each measure."""
-    found = planned(QUIET | {"repairs.technicians": 40}, 365.0, 40.0)
-    assert found.method.name == "exact"
-    first = plan_of(found, SweepRun(found.variants[0], 0))
+    experiment = planned(QUIET | {"repairs.technicians": 40}, 365.0, 40.0)
+    assert experiment.method.name == "exact"
+    first = plan_of(experiment, SweepRun(experiment.variants[0], 0))
     exact = RUNNERS["exact"](first).figures
-    runs = [run_kernel(plan_of(found, SweepRun(found.variants[0], seed))).figures for seed in range(60)]
+    runs = [
+        run_kernel(plan_of(experiment, SweepRun(experiment.variants[0], seed))).figures for seed in range(60)
+    ]
     for name in MEASURES:
-        told = mean_interval([float(run[name] or 0.0) for run in runs], 0.999)
-        assert told.low < float(exact[name] or 0.0) < told.high, name
+        interval = mean_interval([float(run[name] or 0.0) for run in runs], 0.999)
+        assert interval.low < float(exact[name] or 0.0) < interval.high, name
 
 
 @pytest.mark.parametrize(("machines", "crews", "failing"), [(128, 128, 0.01), (128, 2, 0.01), (48, 1, 0.015)])
@@ -73,8 +76,8 @@ def test_all_forms_of_the_kernel_have_as_many_hosts_down_as_the_chain(
     expected = machine_repair(machines, crews, failing, 1.0).mean_down
     shop = machine_shop(machines, crews, failing, 1.0)
     for loop in (plain, compiled()):
-        told = mean_interval([simulate(shop, n, 400.0, loop).mean_down(50.0) for n in range(30)], 0.999)
-        assert told.low < expected < told.high
+        interval = mean_interval([simulate(shop, n, 400.0, loop).mean_down(50.0) for n in range(30)], 0.999)
+        assert interval.low < expected < interval.high
     counted = count_down(machines, crews, failing, 1.0, seed=1, replications=2_000, events=300, warm_up=100)
     assert abs(counted.down - expected) < 3.3 * counted.error
 
@@ -104,9 +107,9 @@ def test_all_forms_of_the_kernel_have_as_many_hosts_down_as_the_chain(
 def test_the_cheapest_sufficient_method_is_used_and_explained(
     values: dict[str, Any], more: dict[str, Any], name: str, sentence: str
 ) -> None:
-    found = planned(values, **more).method
-    assert found.name == name
-    assert sentence in found.sentence
+    method = planned(values, **more).method
+    assert method.name == name
+    assert sentence in method.sentence
 
 
 @pytest.mark.parametrize(

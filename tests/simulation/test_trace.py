@@ -44,14 +44,16 @@ def test_each_of_thousands_of_rows_ends_in_one_state(tmp_path: Path) -> None:
     lab = pod_lab(config, sink=lambda data: lines.extend(data.splitlines()))
     lab.run(30 * US_PER_DAY)
     log: list[Envelope] = [decode(line) for line in lines]
-    asked = [(m.at_us, m.body) for m in log if isinstance(m.body, SliceRequested)]
-    assert {body.requested_by for _, body in asked} == {"trace"}
+    requests = [(m.at_us, m.body) for m in log if isinstance(m.body, SliceRequested)]
+    assert {body.requested_by for _, body in requests} == {"trace"}
     sizes = sorted({chips_of(shape) for shape in legal_shapes(16)})
-    for (at_us, body), (submit_s, _, chips) in zip(asked, sorted(rows, key=lambda row: row[0]), strict=True):
+    for (at_us, body), (submit_s, _, chips) in zip(
+        requests, sorted(rows, key=lambda row: row[0]), strict=True
+    ):
         assert at_us == submit_s * US_PER_S
         assert chips_of(body.shape) == next(size for size in sizes if size >= chips)
     slices = pod_report(lab.site, POD, 30 * US_PER_DAY)["slices"]
-    # Without failures, and with a queue that holds the whole trace, all of it runs.
+    # Without failures, and with a queue that holds the whole trace, all slices run.
     assert slices["requested"] == slices["completed"] == ROWS
 
 

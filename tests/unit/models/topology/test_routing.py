@@ -45,7 +45,7 @@ def test_a_healthy_table_takes_shortest_ways_in_order_of_dimensions(
 ) -> None:
     table = routing_table(slice_topology(shape, twisted))
     shortest = dict(nx.all_pairs_shortest_path_length(chip_graph(table.topology)))
-    ways = followed(table).ways
+    ways = followed(table).routes
     assert len(ways) == table.topology.chips * (table.topology.chips - 1)
     for (source, target), way in ways.items():
         directions = [link % len(FACES) for link, _ in way]
@@ -151,7 +151,7 @@ def test_whatever_is_gone_all_that_are_connected_are_reached_without_deadlock(
     assert (slow.load == proof.load).all()
     assert (slow.load[left.neighbours < 0] == 0).all()
     assert proof.virtual_channels <= table.virtual_channels <= 4
-    hops = [len(way) for way in slow.ways.values()]
+    hops = [len(way) for way in slow.routes.values()]
     assert proof.max_hops == max(hops)
     assert proof.mean_hops == pytest.approx(sum(hops) / left.chips**2)
 
@@ -165,7 +165,7 @@ def test_load_by_runs_is_load_by_hops(ocs: list[int]) -> None:
     assert (table.escape is None) == (len(ocs) < 15)
     for source, target in np.argwhere(table.first == ESCAPE).tolist():
         for move in table.moves:
-            for link, _ in slow.ways[int(move[table.sources[source]]), int(move[target])]:
+            for link, _ in slow.routes[int(move[table.sources[source]]), int(move[target])]:
                 slow.load[divmod(link, len(FACES))] -= 1
     assert (load == slow.load).all()
 
@@ -190,7 +190,7 @@ def test_a_link_may_be_named_from_either_end() -> None:
 @pytest.mark.parametrize("lost", [[0, 16, 32], list(range(15))])
 def test_free_hops_come_first_or_last_on_channels_of_their_own(lost: list[int]) -> None:
     table = routing_table(without_ocs(slice_topology((4, 4, 4)), lost))
-    ways = followed(table).ways
+    ways = followed(table).routes
     last = table.last != DIRECT
     assert last.any()
     for (source, target), way in ways.items():
@@ -216,7 +216,7 @@ def test_only_ways_that_no_free_hops_can_save_escape_up_and_down_the_tree(lost: 
     table = routing_table(left)
     whole = ~missing_on_the_way(left, table)
     neighbours = left.neighbours
-    ways = followed(table).ways
+    ways = followed(table).routes
     for row, source in enumerate(table.sources.tolist()):
         begins = [source, *(far for far in neighbours[source].tolist() if far >= 0)]
         for target in set(range(left.chips)) - {source}:
