@@ -31,6 +31,7 @@ from shared.runtimes.live.live_status import DelayMonitor, historian_findings, s
 from shared.runtimes.live.process.health import EXIT_RESTART, MetricSample, ProcessHeartbeat, ProcessReport
 from shared.runtimes.live.process.process_registry import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.process.startup import join_twin
+from shared.runtimes.live.refused_states import open_refusals, rebuilt_notes
 from shared.runtimes.live.server_checks import ServerChecks, missing_twin_problem
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations_log import OperationsLog
@@ -121,7 +122,9 @@ def _ports(
             "mirror_behind_messages": float(mirror.lag_records()),
         },
         is_quiet=lambda fabric: _is_quiet(store, mirror, fabric),
-        queries=WhatIfQueries(StateCopies(store, services_of), query_deadline),
+        queries=WhatIfQueries(
+            StateCopies(store, services_of, settings.endpoints.digests(twin.twin)), query_deadline
+        ),
         views=fabric_views(),
         past=PastReader(
             lambda site: _history(mirror, settings, twin, site),
@@ -170,6 +173,7 @@ def _health(
             *standstill_reasons(store, services_of, rows),
             *delays.problems(),
             *historian_findings(rows)[0],
+            *open_refusals(store).values(),
         ]
     except LightwaveError as error:
         found.append(str(error))
@@ -177,9 +181,10 @@ def _health(
 
 
 def _notes(store: RedisStore) -> list[str]:
-    """Notes on the historian, which is optional: its problems do not make the twin unhealthy."""
+    """Notes on the historian, which is optional: its problems do not make the twin unhealthy. And on states
+    that were rebuilt because something else had changed them."""
     try:
-        return historian_findings(processes(store))[1]
+        return [*historian_findings(processes(store))[1], *rebuilt_notes(store)]
     except LightwaveError:
         return []  # `_health` reports Redis
 

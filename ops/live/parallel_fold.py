@@ -42,6 +42,7 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_commit import site_commit
 from shared.storage.snapshots.snapshot_folder import SNAPSHOT_SUFFIX, SnapshotFolder
 from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.sealed_commits import sealed_image
 from shared.storage.store.state_store import Commit
 
 # Where the fold of a partition may begin: from the newest good snapshot of each of its sites.
@@ -114,7 +115,7 @@ class ImageMark(Model):
 
     `state_sha256` is the digest of its states, `number` the highest number of operator requests. `begun` has
     the position of each site's snapshot that the fold started from; it is empty if the fold started with the
-    log.
+    log. `digest_key` is the fingerprint of the key of its digests.
     """
 
     twin: str
@@ -124,6 +125,7 @@ class ImageMark(Model):
     last_sha256: str
     state_sha256: str
     number: int
+    digest_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ def fold_partition(task: FoldTask) -> FoldedPartition:
     """Fold one partition up to its current end, unless its image is already staged."""
     endpoints = task.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
+    digests = endpoints.digests(task.twin)
     try:
         kept = _matching_mark(store, task)
         if kept is not None:
@@ -187,8 +190,11 @@ def fold_partition(task: FoldTask) -> FoldedPartition:
             last_sha256=_sha256(folding.last),
             state_sha256=_digest(image),
             number=folding.number,
+            digest_key=digests.fingerprint,
         )
-        store.stage(image, mark.model_dump_json())  # False: another rebuild is done already
+        store.stage(
+            sealed_image(digests, image), mark.model_dump_json()
+        )  # False: another rebuild is done already
         return FoldedPartition(task.partition, mark, stopped=tuple(fold.stopped))
     finally:
         store.close()
@@ -281,6 +287,8 @@ def _matching_mark(store: RedisStore, task: FoldTask) -> ImageMark | None:
     except ValidationError:
         return None  # of another version
     if (mark.twin, mark.code) != (task.twin, code_sha256()) or mark.end == 0:
+        return None
+    if mark.digest_key != task.endpoints.digests(task.twin).fingerprint:
         return None
     if mark.begun and task.snapshots is None:
         return None

@@ -33,6 +33,7 @@ from shared.runtimes.live.live_clock import STOPPED_EPOCH, LiveClock, read_epoch
 from shared.runtimes.live.partition_replay import OutputMismatch
 from shared.runtimes.live.process.health import ProcessHeartbeat, ProcessReport
 from shared.runtimes.live.process.process_registry import ProcessInfo, claim_name
+from shared.runtimes.live.refused_states import close_refusal, open_refusals
 from shared.runtimes.live.twin_record import TWIN_PATTERN, TwinRecord, find_twin, write_twin
 from shared.runtimes.live.version_fence import check_no_open_upgrade
 from shared.runtimes.live.worker.partition_fold import PartitionFold
@@ -96,7 +97,9 @@ def _rebuild(
     create_topics(endpoints.kafka, endpoints.topics, twin.partitions, 1)  # an earlier version created fewer
     operations = KafkaOperations(endpoints)
     _check_fully_made(operations, begins)
-    _note(operations, RebuildBegun(software=software_version()))
+    refused = open_refusals(store)
+    reason = "; ".join(sentence.partition(";")[0] for sentence in refused.values()) or None
+    _note(operations, RebuildBegun(software=software_version(), reason=reason))
     snapshots = settings.snapshots_in(twin.twin) if by_snapshots else None
     upgrades = settings.upgrades_in(twin.twin)
     partitions = range(twin.partitions)
@@ -118,6 +121,8 @@ def _rebuild(
         store.discard_staged(one.partition)
     messages, found = sum(one.mark.end for one in done), states_digest(store, fabrics)
     _note(operations, RebuildEnded(result="done", messages=messages, state_sha256=found))
+    for partition in refused:
+        close_refusal(store, partition, rebuilt=True)
     named = sorted(fabrics, key=fabric_order)
     return {"twin": twin.twin, "messages": messages, "fabrics": named, "state_sha256": found}
 
@@ -220,7 +225,11 @@ def _take_over(
     store.discard_after(partition, lambda: _log_end(settings, partition, one.mark.end))
     if one.mark.end:
         log = settings.endpoints.topics.log
-        folds = [PartitionFold(served, partition, twin.twin, store) for served in served_services()]
+        digests = settings.endpoints.digests(twin.twin)
+        folds = [
+            PartitionFold(served, partition, twin.twin, store, digests=digests)
+            for served in served_services()
+        ]
         for batch in read_partition(settings.endpoints.kafka, log, partition, one.mark.end):
             for fold in folds:
                 while not fold.take(batch):

@@ -2,8 +2,16 @@
 
 import asyncio
 import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 from services.service_names import services_by_name
+from shared.basics.errors import OperationFailed
 from shared.engine.code_version import RULES, StateCodeVersion
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.operations_topic import KafkaOperations
@@ -16,20 +24,54 @@ from shared.runtimes.live.server_checks import ServerChecks
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.store.redis_store import RedisStore
 
+POLL_S = 0.2
+"""Interval at which the end of a rebuild is checked."""
 
-def run_sequencer(options: ProcessOptions) -> None:
-    """Run until SIGTERM or SIGINT."""
+
+def run_sequencer(options: ProcessOptions, config: Path | None = None) -> None:
+    """Run until SIGTERM or SIGINT. `config` is the settings file, for a rebuild."""
     endpoints = options.endpoints
     store = RedisStore(endpoints.redis, cluster=endpoints.redis_cluster)
     code = StateCodeVersion(RULES, {}, options.software)
     twin = join_twin(store, endpoints, options.replica, code, wait_s=options.wait_s)
-    asyncio.run(_run(options, store, twin))
+    own = [] if config is None else ["--config", str(config)]
+    command = [sys.executable, "-m", "ops.cli", "live", "rebuild", *own]
+    asyncio.run(_run(options, store, twin, command))
 
 
-async def _run(options: ProcessOptions, store: RedisStore, twin: TwinRecord) -> None:
+def _rebuild(command: Sequence[str], is_stopping: Callable[[], bool]) -> None:
+    """Run `lightwave live rebuild` in a process of its own, because it needs every service and all cores.
+    OperationFailed with its last sentence if it fails."""
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(  # noqa: S603 -- our own command, no shell
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
+        )
+        while process.poll() is None:
+            if is_stopping():
+                process.terminate()
+                return
+            time.sleep(POLL_S)
+        if process.returncode:
+            errors.seek(0)
+            lines = errors.read().decode(errors="replace").strip().splitlines()
+            raise OperationFailed(f"lightwave live rebuild: {lines[-1] if lines else 'failed'}")
+
+
+async def _run(
+    options: ProcessOptions, store: RedisStore, twin: TwinRecord, rebuild_command: Sequence[str]
+) -> None:
     appender = KafkaAppender(options.endpoints.kafka, options.endpoints.topics)
     operations = KafkaOperations(options.endpoints)
-    relay = SequencerLoop(twin, services_by_name, store, appender, operations, options.software)
+    relay = SequencerLoop(
+        twin,
+        services_by_name,
+        store,
+        appender,
+        operations,
+        options.software,
+        options.endpoints.digests(twin.twin),
+        partial(_rebuild, rebuild_command),
+    )
     surroundings = ServerChecks(store, options.endpoints, twin)
     health = HealthServer(
         ProcessInfo(options.replica, "sequencer"),

@@ -53,6 +53,10 @@ class LiveSettings(BaseSettings):
     kafka_password_file: Path | None = Field(None, description="file with the SASL password")
     redis: str = Field("redis://127.0.0.1:6379/0", min_length=1, description="URL of the Redis")
     redis_cluster: bool = Field(False, description="whether the URL is a node of a Redis Cluster")
+    digest_key_file: Path | None = Field(
+        None,
+        description="file with the secret key of the digests of stored states, the same for all processes",
+    )
     prefix: str = Field(
         "lightwave", pattern=r"^[A-Za-z0-9_-]{1,80}$", description="prefix of topics and consumer groups"
     )
@@ -83,7 +87,12 @@ class LiveSettings(BaseSettings):
     @property
     def endpoints(self) -> Endpoints:
         """The endpoints for the runtime."""
-        return Endpoints(_brokers(self), self.redis, Topics(self.prefix), self.redis_cluster)
+        secret = (
+            b""
+            if self.digest_key_file is None
+            else read_password(self.digest_key_file, variable("digest_key_file")).encode()
+        )
+        return Endpoints(_brokers(self), self.redis, Topics(self.prefix), self.redis_cluster, secret)
 
     def snapshots_in(self, twin: str) -> Path:
         """Folder of a twin's snapshots by the historian, one folder per site in it."""

@@ -47,6 +47,8 @@ from shared.storage.snapshots.snapshot_commit import site_commit
 from shared.storage.store.fabric_registry import registered_fabrics, services_in_partition
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.sealed_commits import sealed_image
+from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit, OutboxTrim, PartitionSnapshot
 
 COPY_S_MAX = 3_600.0
@@ -95,7 +97,7 @@ def _stopped_twin(settings: LiveSettings, say: Callable[[str], None]) -> Iterato
                 log=mirror.logs.open,
                 snapshots=partial(settings.snapshots_folder, twin.twin),
                 append_messages=lambda upgrade: asyncio.run(_append(settings, twin, upgrade)),
-                replace_states=partial(_replace_states, store),
+                replace_states=partial(_replace_states, store, settings.endpoints.digests(twin.twin)),
                 keep_writers_out=lambda upgrade: _fence(store, upgrade.partition),
                 skips=partial(skips_in_log, settings, twin),
                 labels=lambda partition: {"partition": partition},
@@ -156,11 +158,11 @@ def _planned(
     sites: dict[str, dict[str, str]] = {}
     for fabric, resident in living.items():
         sites.setdefault(resident.site, {})[fabric] = resident.kind
-    upgrades = []
+    upgrades, digests = [], settings.endpoints.digests(twin.twin)
     for site, of_site in sorted(sites.items()):
         log = mirror.logs.open(site)
         beyond = sum(message.fabric in of_site for _, message in tail)
-        upgrades.append(planned_site(store, partition, site, of_site, log.end - beyond, code, log))
+        upgrades.append(planned_site(store, partition, site, of_site, log.end - beyond, code, log, digests))
     offsets = {message.id: offset for offset, message in tail}
     # Upgrade messages that are already on the log keep their offsets.
     places = []
@@ -230,7 +232,7 @@ def _tail(
     return found, after
 
 
-def _replace_states(store: RedisStore, found: PartitionUpgrade) -> None:
+def _replace_states(store: RedisStore, digests: StateDigests, found: PartitionUpgrade) -> None:
     partition, end = found.partition, found.end
     memory = MemoryStore()
     after = max(found.offsets) + 1
@@ -244,7 +246,8 @@ def _replace_states(store: RedisStore, found: PartitionUpgrade) -> None:
         memory.commit(site_commit(site, upgrade.snapshot.kinds, partition))
     image = memory.image(partition)
     positions = dict.fromkeys(services, after)
-    store.stage(replace(image, positions=positions, fields={**image.fields, **values}), "")
+    whole = replace(image, positions=positions, fields={**image.fields, **values})
+    store.stage(sealed_image(digests, whole), "")
     store.promote_staged(partition)
     store.discard_staged(partition)
     store.trim(OutboxTrim(partition, inbox_informed=((end, after),)))

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import secrets
 import shutil
 import stat
 from pathlib import Path
@@ -24,11 +25,15 @@ from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.runtimes.operations_log import last_clock
 from shared.storage.files.atomic_files import write_private_text
 from shared.storage.files.folder_lock import LOCK, FolderLocked, is_locked, lock_folder
-from shared.storage.files.own_files import read_own
+from shared.storage.files.own_files import open_own, read_own
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX, site_log
 from shared.storage.snapshots.fold_start import message_or_none
+from shared.storage.store.state_digests import StateDigests
 
 log = logging.getLogger("lightwave.up")
+DIGEST_KEY = "digest.key"
+"""File with the key of the digests of stored states. Redis never receives it."""
+KEY_BYTES = 32
 IDENTITY_FILE = "lightwave-twin.json"
 PARAMETERS_CHANGED = b'"type":"ParametersChanged"'
 LIVE_TWIN_FILES = ("kafka/lock", "mirror/lock", "historian/lock", "redis/redis.log")
@@ -75,6 +80,7 @@ class DataFolder:
         self.operations = path / "operations.jsonl"
         self.origin = path / "origin.json"
         """Origin of a fork."""
+        self._digest_key = path / DIGEST_KEY
         self._identity_file = path / IDENTITY_FILE
         self._running = path / "running.json"
         self._lock: IO[bytes] | None = None
@@ -136,10 +142,33 @@ class DataFolder:
             shutil.rmtree(part, ignore_errors=True)
         try:
             files = (self.dead_letters, self.clock, self.operations, self.origin)
-            for file in (*files, self._identity_file, self._running):
+            for file in (*files, self._identity_file, self._running, self._digest_key):
                 file.unlink(missing_ok=True)
         except OSError as error:
             raise self._failed(error) from None
+
+    def state_digests(self) -> StateDigests:
+        """The digests of the twin's stored states, with the key in the folder, which no backup or fork
+        contains. Creates the key if it is missing; then stored states are rebuilt at the next start.
+
+        OperationFailed if the key cannot be read or written, or if other users can read it."""
+        try:
+            with open_own(self._digest_key) as file:
+                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                secret = file.read(2 * KEY_BYTES + 1)
+        except FileNotFoundError:
+            secret, mode = b"", 0o600
+        except OSError as error:
+            raise self._failed(error, self._digest_key) from None
+        if mode & 0o077:
+            raise OperationFailed(
+                f"data folder {self.path}: other users can access {DIGEST_KEY} (mode {mode:o}); the mode "
+                f"must be 600: run `chmod go= {self._digest_key}`"
+            )
+        if len(secret) != 2 * KEY_BYTES:
+            secret = secrets.token_hex(KEY_BYTES).encode()
+            self._write(self._digest_key, secret.decode())
+        return StateDigests("", secret)
 
     def identity(self) -> TwinIdentity | None:
         """The twin in the folder, or None.

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable, Sequence
 
 from ops.local.software_version import software_version
+from ops.report.wall_time import format_wall_time
 from ops.twin.data_folder import TwinIdentity
 from schemas.files.operations_log import (
     OperationBody,
@@ -58,6 +59,22 @@ def recorded_rebuild(
     messages = sum(runner.position for runner in sites)
     _record(operations, RebuildEnded(result="done", messages=messages, state_sha256=digest))
     return sites
+
+
+def record_refusal(operations: OperationsLog, reason: str, messages: int, state_sha256: str) -> None:
+    """Record that the stored states of a site were changed outside of the twin, and rebuilt from its log."""
+    _record(operations, RebuildBegun(software=software_version(), reason=reason))
+    _record(operations, RebuildEnded(result="done", messages=messages, state_sha256=state_sha256))
+
+
+def refusals(operations: OperationsLog) -> list[str]:
+    """A sentence for each time that stored states were changed outside of the twin, oldest first."""
+    found = (row for _, row in operations.read() if isinstance(row.body, RebuildBegun))
+    return [
+        f"{format_wall_time(row.wall_us)}: {row.body.reason}"
+        for row in found
+        if isinstance(row.body, RebuildBegun) and row.body.reason is not None
+    ]
 
 
 def _record(operations: OperationsLog, body: OperationBody) -> None:

@@ -63,6 +63,7 @@ def rebuilt_states(
                 dead_letters=letters,
                 software=software_version(),
                 starting_snapshot=history.starting_snapshot,
+                digests=folder.state_digests(),
             )
             runner.rebuild(next(history.matching_snapshots(), None) if by_snapshots else None)
             runners.append(runner)

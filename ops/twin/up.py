@@ -23,7 +23,7 @@ from ops.twin.data_folder import IDENTITY_FILE, DataFolder, FolderInUse, TwinIde
 from ops.twin.embedded_server import start_embedded_server
 from ops.twin.forks.fork_origin import fork_about, read_origin
 from ops.twin.log_archive import LogArchiver, unless_archive_lost
-from ops.twin.operation_notes import record_plan, record_version, recorded_rebuild
+from ops.twin.operation_notes import record_plan, record_refusal, record_version, recorded_rebuild
 from ops.twin.redis_owner import check_owner, record_owner
 from ops.twin.snapshots import TwinSnapshots
 from schemas.api.rows import TwinInfo
@@ -41,7 +41,13 @@ from services.gateway.log.subjects import SiteSubjects
 from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.notable_messages import NOTABLE, notable_text
 from services.what_if.queries import WhatIfQueries
-from shared.basics.errors import LightwaveError, LogDamaged, OperationFailed, StoreUnreachable
+from shared.basics.errors import (
+    LightwaveError,
+    LogDamaged,
+    OperationFailed,
+    StateRefused,
+    StoreUnreachable,
+)
 from shared.basics.time_format import format_time
 from shared.engine.message_order import commissioning_message, operator_source
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
@@ -155,6 +161,9 @@ class EmbeddedTwinProcess:
         self._rebuild = options.rebuild or options.rebuild_all
         self._by_snapshots = not options.rebuild_all
         self._failure: BaseException | None = None
+        self._digests = folder.state_digests()
+        self._refusals: list[str] = []
+        """A sentence for each time that stored states were changed outside of the twin, since its start."""
         self._server: uvicorn.Server | None = None
         self._embedded = None if options.redis else EmbeddedValkey(folder.redis)
         if self._embedded is not None:
@@ -233,7 +242,7 @@ class EmbeddedTwinProcess:
     def _check_log(self, partition: int, plan: SitePlan) -> None:
         """LogDamaged if a site's log is lost or another twin's; a rebuild would accept it."""
         path = self.logs.open(plan.site).path
-        if not self.logs.end(plan.site) and (self._kept_us or any(self.store.positions(partition).values())):
+        if not self.logs.end(plan.site) and (self._kept_us or self._has_read(partition)):
             raise LogDamaged(
                 f"log file {path}: is missing or empty, although this twin has run; restore it from a backup "
                 "(--fresh would delete the twin)"
@@ -246,6 +255,13 @@ class EmbeddedTwinProcess:
                         f"configuration than in {IDENTITY_FILE}; restore "
                         "whichever file is not this twin's"
                     )
+
+    def _has_read(self, partition: int) -> bool:
+        """Whether the stored states have read any message."""
+        try:
+            return any(self.store.positions(partition).values())
+        except StateRefused:
+            return True  # it is rebuilt when it is loaded
 
     def _recovered(self, identity: TwinIdentity) -> Sequence[SiteRunner]:
         return [self._runner(number, plan, rebuild=False) for number, plan in enumerate(identity.sites)]
@@ -276,6 +292,9 @@ class EmbeddedTwinProcess:
             snapshots=self.snapshots.taker(site),
             software=software_version(),
             starting_snapshot=self.snapshots.history(site).starting_snapshot,
+            newest_snapshot=lambda: next(self.snapshots.history(site).matching_snapshots(), None),
+            digests=self._digests,
+            on_refused=lambda sentence: self._note_refused(runner, sentence),
         )
         if rebuild:
             start = self.snapshots.newest(site) if self._by_snapshots else None
@@ -292,6 +311,11 @@ class EmbeddedTwinProcess:
             if fabric not in self.places:
                 runner.take(commissioning_message(fabric, FabricCommissioned(site=site, config=config)))
         return runner
+
+    def _note_refused(self, runner: SiteRunner, sentence: str) -> None:
+        """Record that states were changed outside of the twin; `runner` has rebuilt them."""
+        self._refusals.append(sentence)
+        record_refusal(self.operations, sentence, runner.position, runner.digest())
 
     def _config(self, fabric: str) -> FabricConfig:
         """The configuration on the log; KeyError for an unknown fabric."""
@@ -331,11 +355,11 @@ class EmbeddedTwinProcess:
             dead_letters=self.dead_letters.read,
             claim=self.store.claim,
             health=lambda: [*filter(None, [self.twin.problem]), *self.telemetry.problems],
-            notes=lambda: self.snapshots.problems,
+            notes=lambda: [*self._refusals, *self.snapshots.problems],
             unready=self._unready,
             runtime_metrics=self._metrics,
             is_quiet=self._is_quiet,
-            queries=WhatIfQueries(StateCopies(self.store, services_of), query_deadline),
+            queries=WhatIfQueries(StateCopies(self.store, services_of, self._digests), query_deadline),
             views=fabric_views(),
             past=PastReader(self.snapshots.history, services_of, software_version(), query_deadline),
             forecasts=self.forecasts,
@@ -366,6 +390,7 @@ class EmbeddedTwinProcess:
         return {
             "commits_total": float(sum(site.commits for site in self.sites)),
             "recoveries_total": float(self.twin.recoveries),
+            "states_refused_total": float(len(self._refusals)),
             "telemetry_frames_lost_total": float(self.telemetry.lost),
             "telemetry_frames_passed_over_total": float(self.telemetry.not_rendered),
             "snapshots_failing": float(len(self.snapshots.problems)),

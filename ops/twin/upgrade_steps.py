@@ -30,6 +30,7 @@ from shared.storage.snapshots.upgrade_plan import (
     plan_upgrade,
     stored_states,
 )
+from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import StateStore
 
 
@@ -148,8 +149,10 @@ def planned_site(
     position: int,
     code: StateCodeVersion,
     log: UpgradeLog,
+    digests: StateDigests,
 ) -> SiteUpgrade:
     """The upgrade of a site from the states that `code` left in a store. `kinds` are those of its fabrics;
-    the states have read `position` messages of its log. Errors as in `plan_upgrade`."""
-    stored = stored_states(store, partition, site, kinds, position, code, services_of)
+    the states have read `position` messages of its log. StateRefused if they were changed outside of the
+    twin; errors as in `plan_upgrade`."""
+    stored = stored_states(store, partition, site, kinds, position, code, services_of, digests)
     return plan_upgrade(stored, log, services_of, software_version())

@@ -84,7 +84,7 @@ def _stopped_twin(data: Path, redis: str | None) -> Iterator[StoppedTwin]:
         store.check()
         logs = stack.enter_context(contextlib.closing(IndexedLogs(folder.logs)))
         yield StoppedTwin(
-            planned=partial(_planned, identity, store, logs),
+            planned=partial(_planned, folder, identity, store, logs),
             log=logs.open,
             snapshots=partial(snapshot_folder, folder),
             append_messages=partial(_append_messages, logs),
@@ -92,16 +92,20 @@ def _stopped_twin(data: Path, redis: str | None) -> Iterator[StoppedTwin]:
         )
 
 
-def _planned(identity: TwinIdentity, store: RedisStore, logs: IndexedLogs) -> list[PartitionUpgrade]:
+def _planned(
+    folder: DataFolder, identity: TwinIdentity, store: RedisStore, logs: IndexedLogs
+) -> list[PartitionUpgrade]:
     upgrades = []
     for partition, plan in enumerate(identity.sites):
-        upgrade = _planned_site(store, logs, plan.site, partition)
+        upgrade = _planned_site(folder, store, logs, plan.site, partition)
         if upgrade is not None:
             upgrades.append(PartitionUpgrade(partition, (upgrade,)))
     return upgrades
 
 
-def _planned_site(store: RedisStore, logs: IndexedLogs, site: str, partition: int) -> SiteUpgrade | None:
+def _planned_site(
+    folder: DataFolder, store: RedisStore, logs: IndexedLogs, site: str, partition: int
+) -> SiteUpgrade | None:
     """None if the site has no states, or if this version can use them."""
     found = store.snapshot(partition, [])
     positions = set(found.positions.values())
@@ -113,7 +117,8 @@ def _planned_site(store: RedisStore, logs: IndexedLogs, site: str, partition: in
     code = code_to_upgrade(site, found.values, kinds.values(), COMMANDS)
     if code is None:
         return None
-    return planned_site(store, partition, site, kinds, positions.pop(), code, logs.open(site))
+    position, digests = positions.pop(), folder.state_digests()
+    return planned_site(store, partition, site, kinds, position, code, logs.open(site), digests)
 
 
 def _append_messages(logs: IndexedLogs, upgrade: PartitionUpgrade) -> None:
@@ -139,6 +144,7 @@ def _replace_states(
             dead_letters=DeadLetterFile(folder.dead_letters),
             software=software_version(),
             starting_snapshot=site_history(folder, site.site, log).starting_snapshot,
+            digests=folder.state_digests(),
         )
         runner.rebuild(site.snapshot)
         store.raise_last_number(upgrade.partition, log.last_seq(operator_source(site.site)))

@@ -48,9 +48,11 @@ class ClockChanged(OperationBody):
 
 
 class RebuildBegun(OperationBody):
-    """A rebuild of every state from the log has started."""
+    """A rebuild of every state from the log has started. `reason`: what was changed in the store outside of
+    the twin, if that is why."""
 
     software: str
+    reason: str | None = None
 
 
 class RebuildEnded(OperationBody):

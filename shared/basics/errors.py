@@ -72,6 +72,11 @@ class LogDamaged(LightwaveError):
     """Log and state do not belong together, or the log is damaged."""
 
 
+class StateRefused(LogDamaged):
+    """A stored state, document or outbox entry is not what the twin committed: something else changed it. The
+    log is intact; a rebuild from it replaces what is stored."""
+
+
 class UpgradeNeeded(LightwaveError):
     """The states have other rules or another layout than this code; an upgrade must convert them first."""
 

@@ -9,6 +9,7 @@ of a state; golden logs (`tests/golden`) check this. The layout follows from the
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from shared.basics.errors import StateRefused
 from shared.engine.service import AnyService
 from shared.engine.state_layout import state_layouts
 
@@ -74,10 +75,16 @@ def unfinished_upgrade(values: Mapping[str, str]) -> tuple[int, str] | None:
 
 
 def recorded_code_version(values: Mapping[str, str]) -> StateCodeVersion | None:
-    """Which code made a partition's states, by its values; None where none of them says."""
+    """Which code made a partition's states, by its values; None where none of them says. StateRefused if that
+    is not as the twin writes it."""
     if RULES_VALUE not in values:
         return None
     layouts = {
         name.removeprefix(LAYOUT_VALUE): one for name, one in values.items() if name.startswith(LAYOUT_VALUE)
     }
+    if not values[RULES_VALUE].isdecimal():
+        raise StateRefused(
+            "the number of rules in Redis was changed outside of the twin; `lightwave live rebuild` or "
+            "`lightwave up --rebuild` rebuilds its states from the log"
+        )
     return StateCodeVersion(int(values[RULES_VALUE]), layouts, values.get(SOFTWARE_VALUE, ""))

@@ -158,7 +158,7 @@ def sequencer(
 
     options = _process_options("sequencer", config, replica, metrics_port, wait)
     configure_logging(as_json=log_json, replica=options.replica)
-    run_sequencer(options)
+    run_sequencer(options, config)
 
 
 @app.command(epilog=examples("live historian --wait", "live historian --replica historian-1"))

@@ -28,7 +28,19 @@ LOG_SUFFIX = ".jsonl.zst"
 OPERATIONS, LETTERS, CLOCK, ORIGIN = "operations.jsonl", "dead-letters.jsonl", "clock.json", "origin.json"
 FOLDERS = ("log", "snapshots", "upgrades", "telemetry")
 KNOWN_NAMES = frozenset(
-    {MANIFEST, INBOX, OPERATIONS, LETTERS, CLOCK, ORIGIN, *FOLDERS, "redis", LOCK, "lightwave-twin.json"}
+    {
+        MANIFEST,
+        INBOX,
+        OPERATIONS,
+        LETTERS,
+        CLOCK,
+        ORIGIN,
+        *FOLDERS,
+        "redis",
+        LOCK,
+        "lightwave-twin.json",
+        "digest.key",
+    }
 )
 """Names in a folder that a killed command left unfinished."""
 

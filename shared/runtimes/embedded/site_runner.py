@@ -6,7 +6,7 @@ If a snapshot is given, the fold starts there instead of at the first message.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, SequencerBody, Tick
 from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable, decode, encode
-from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused, UpgradeNeeded
+from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused, StateRefused, UpgradeNeeded
 from shared.engine.code_version import (
     StateCodeVersion,
     code_version_values,
@@ -46,7 +46,9 @@ from shared.storage.store.fabric_registry import (
     registration_values,
 )
 from shared.storage.store.memory_store import MemoryStore
-from shared.storage.store.state_store import Commit, FabricPlace
+from shared.storage.store.sealed_commits import SealedCommits, sealed_image
+from shared.storage.store.state_digests import StateDigests
+from shared.storage.store.state_store import Commit, FabricPlace, PartitionSnapshot
 
 ROOT_TEXT, TICK_TEXT = b'"cause":null', b'"type":"Tick"'
 """Text of messages without a cause, and of Ticks, as every message is encoded."""
@@ -90,7 +92,9 @@ class SiteRunner:
     `place` is called for every fabric after its commissioning is committed. `on_append` receives what was
     appended to the log. `snapshots` is called at every quiet point. `software` is the build, which is stored
     with the states. `starting_snapshot` returns the states from which the log continues after an upgrade to
-    other rules, or None.
+    other rules, or None. With `digests`, every commit stores digests, and `recover` refuses states that were
+    changed in the store: it rebuilds them from the log, from `newest_snapshot` if there is one, and passes a
+    sentence to `on_refused`.
     """
 
     def __init__(
@@ -109,6 +113,9 @@ class SiteRunner:
         snapshots: SnapshotTaker | None = None,
         software: str = "",
         starting_snapshot: Callable[[], SiteSnapshot | None] = lambda: None,
+        newest_snapshot: Callable[[], SiteSnapshot | None] = lambda: None,
+        digests: StateDigests | None = None,
+        on_refused: Callable[[str], None] = lambda _sentence: None,
     ) -> None:
         self.name = name
         self.partition = partition
@@ -133,6 +140,10 @@ class SiteRunner:
         self._snapshots = snapshots
         self._software = software
         self._starting_snapshot = starting_snapshot
+        self._newest_snapshot = newest_snapshot
+        self._digests = digests
+        self._sealed: SealedCommits | None = None
+        self._on_refused = on_refused
         self._due_us: int | None = None
         self._code_due = True
         """Whether the next commit records the code that makes the states."""
@@ -228,10 +239,20 @@ class SiteRunner:
 
     def recover(self) -> int:
         """Load the stored states and fold the tail of the log beyond them; returns the number of folded
-        messages.
+        messages. Rebuilds states that were changed outside of the twin.
 
         LogDamaged if log and states do not belong together, LogMoved if the log is missing.
         """
+        try:
+            return self._recover()
+        except StateRefused as refused:
+            sentence = str(refused).partition(";")[0]
+            log.warning("%s: %s; its states are rebuilt from the log", self.name, sentence)
+            folded = self.rebuild(self._newest_snapshot())
+            self._on_refused(f"{self.name}: {sentence}; its states were rebuilt from the log")
+            return folded
+
+    def _recover(self) -> int:
         self.check_log()
         self._load()
         base = self._starting_snapshot() if self._log.end and not self.position else None
@@ -266,11 +287,11 @@ class SiteRunner:
         folded messages. If the snapshot does not lead to what is on the log, log that and fold everything.
         LogDamaged if that fails; then nothing changes."""
         memory, folded = self._rebuilt_store(start)
-        self._store.stage(memory.image(self.partition), "")
+        self._store.stage(sealed_image(self._digests, memory.image(self.partition)), "")
         self._store.promote_staged(self.partition)
         self._store.discard_staged(self.partition)
         self._store.discard_after(self.partition, lambda: self._log.end)
-        self.recover()
+        self._recover()
         return folded
 
     def _rebuilt_store(self, start: SiteSnapshot | None) -> tuple[MemoryStore, int]:
@@ -306,6 +327,7 @@ class SiteRunner:
     def _begin(self, start: SiteSnapshot) -> None:
         """Start from a snapshot, in a store that has nothing of the site."""
         commit = first_commit(start, self.partition, self._services_of, self._software)
+        commit = sealed_image(self._digests, commit)
         if not self._store.commit(replace(commit, generation=self._generation)):
             raise Fenced(f"{self.name}: the store is no longer empty")
         self._record_logged([*logged_roots_before(self._log, start.position)])
@@ -316,7 +338,13 @@ class SiteRunner:
         return state_digest((instance.source, encode_instance(instance)) for instance in self.site.instances)
 
     def _load(self) -> None:
-        snapshot = self._store.snapshot(self.partition, [])
+        snapshot = self._snapshot()
+        self._registered = registered_fabrics(snapshot.values)
+        if self._registered:
+            self._check_code(snapshot.values)
+        if self._digests is not None:
+            self._sealed = SealedCommits(self._digests, self.partition)
+            self._sealed.load(snapshot, {service for service, _ in snapshot.states})
         positions = set(snapshot.positions.values()) or {0}
         if len(positions) > 1:
             raise LogDamaged(f"{self.name}: its services are at different positions {sorted(positions)}")
@@ -324,22 +352,13 @@ class SiteRunner:
         self._stored = set(snapshot.positions)
         self._generation = snapshot.generation
         self._changed_registrations = registration_values(snapshot.values)
-        self._registered = registered_fabrics(snapshot.values)
         if self.position and not self._registered:
             raise LogDamaged(
                 f"{self.name}: the version that wrote its states did not record their fabrics; "
                 "`lightwave up --rebuild` rebuilds them from the log"
             )
-        if self._registered:
-            check_compatible(
-                self.name,
-                recorded_code_version(snapshot.values),
-                self._code(),
-                upgrade=UPGRADE_COMMAND,
-                remake=REBUILD_COMMAND,
-            )
         instances = [
-            restore_instance(service, fabric, self._store.load(self.partition, service.name, fabric))
+            restore_instance(service, fabric, snapshot.states[service.name, fabric])
             for fabric, registration in self._registered.items()
             for service in self._services_of(registration.kind)
         ]
@@ -347,6 +366,34 @@ class SiteRunner:
         self._trackers = {instance.source: StateTracker(instance) for instance in instances}
         self._note_committed()
         self._code_due = recorded_code_version(snapshot.values) != self._code()
+
+    def _snapshot(self) -> PartitionSnapshot:
+        """The whole partition, with the states of all services in all of its fabrics."""
+        names = self._state_names(self._store.snapshot(self.partition, []))
+        while True:
+            snapshot = self._store.snapshot(self.partition, names, whole=self._digests is not None)
+            if self._state_names(snapshot) == names:
+                return snapshot
+            names = self._state_names(snapshot)  # another process commissioned a fabric in between
+
+    def _state_names(self, snapshot: PartitionSnapshot) -> list[tuple[str, str]]:
+        registered = registered_fabrics(snapshot.values)
+        names = {
+            (service.name, fabric)
+            for fabric, registration in registered.items()
+            for service in self._services_of(registration.kind)
+        }
+        return sorted(names | snapshot.sums.keys())
+
+    def _check_code(self, values: Mapping[str, str]) -> None:
+        """UpgradeNeeded if the states are of other rules or another layout."""
+        check_compatible(
+            self.name,
+            recorded_code_version(values),
+            self._code(),
+            upgrade=UPGRADE_COMMAND,
+            remake=REBUILD_COMMAND,
+        )
 
     def _code(self) -> StateCodeVersion:
         """The version of this code for the site's fabrics."""
@@ -410,6 +457,8 @@ class SiteRunner:
             fields=self._changed_registrations | code,
             generation=self._generation,
         )
+        if self._sealed is not None:
+            commit = self._sealed.sealed(commit, self._registered)
         if not self._store.commit(commit):
             raise Fenced(f"{self.name}: the store is no longer at position {self.position}")
         self._stored = names

@@ -15,7 +15,13 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from schemas.body import Body
-from shared.basics.errors import LogMoved, OperationFailed, OutOfFileDescriptors, StoreUnreachable
+from shared.basics.errors import (
+    LogMoved,
+    OperationFailed,
+    OutOfFileDescriptors,
+    StateRefused,
+    StoreUnreachable,
+)
 from shared.runtimes.embedded.embedded_clock import EmbeddedClock
 from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
 from shared.storage.inbox.request_inbox import Inbox, InboxReceipt
@@ -29,8 +35,8 @@ ANSWER_S_MAX = 10.0
 REQUESTS_AT_ONCE = 100
 """Requests of one site taken before the loop turns to the other sites."""
 
-TRANSIENT_ERRORS = (Fenced, LogMoved, OutOfFileDescriptors, StoreUnreachable)
-"""Errors for which the loop stops time and retries."""
+TRANSIENT_ERRORS = (Fenced, LogMoved, OutOfFileDescriptors, StateRefused, StoreUnreachable)
+"""Errors for which the loop stops time and retries. After StateRefused, a site rebuilds its states."""
 
 AnswerT = TypeVar("AnswerT")
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypedDict
 from schemas.envelope import Envelope
 from schemas.messages.upgrade import CodeVersion, Upgraded
 from schemas.registry import encode
-from shared.basics.errors import OperationFailed, UpgradeNeeded
+from shared.basics.errors import OperationFailed, StateRefused, UpgradeNeeded
 from shared.engine.code_version import RULES, StateCodeVersion
 from shared.engine.message_order import upgrade_message, upgrade_source
 from shared.engine.site import ServicesOf
@@ -19,6 +19,8 @@ from shared.engine.state_codec import encode_instance, state_digest
 from shared.engine.upgrade_refusals import check_compatible, services_to_migrate
 from shared.storage.snapshots.fold_start import RulesVersion, SiteLog, message_or_none
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot
+from shared.storage.store.sealed_commits import check_states, is_sealed
+from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import StateStore
 
 
@@ -73,16 +75,23 @@ def stored_states(
     position: int,
     code: StateCodeVersion,
     services_of: ServicesOf,
+    digests: StateDigests | None = None,
 ) -> SiteSnapshot:
     """The states of a site in a store, with the code that left them; `position` is the number of messages of
-    its log that they have read."""
-    states = {
-        (service.name, fabric): store.load(partition, service.name, fabric)
-        for fabric, kind in kinds.items()
-        for service in services_of(kind)
-    }
+    its log that they have read. StateRefused if they were changed outside of the twin. Versions before
+    digests left none; only those versions could check their states."""
+    names = [(service.name, fabric) for fabric, kind in kinds.items() for service in services_of(kind)]
+    snapshot = store.snapshot(partition, names)
+    if digests is not None and is_sealed(snapshot):
+        try:
+            check_states(digests, partition, snapshot)
+        except StateRefused as refused:
+            raise StateRefused(
+                f"{str(refused).partition(';')[0]}; only {code.software} can rebuild it from the log: start "
+                "and stop the twin once with that version, then upgrade"
+            ) from None
     return SiteSnapshot(
-        site, position, "", 0, code.software, kinds, states, rules=code.rules, layouts=code.layouts
+        site, position, "", 0, code.software, kinds, snapshot.states, rules=code.rules, layouts=code.layouts
     )
 
 

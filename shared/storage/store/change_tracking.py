@@ -132,7 +132,7 @@ def document_changes(instance: ServiceInstance, *, everything: bool = False) -> 
     for kind, name in keys:
         document = instance.service.document(state, (kind, name))
         text = None if document is None else document.__pydantic_serializer__.to_json(document)
-        changes.append(DocumentChange(instance.fabric, kind, name, text))
+        changes.append(DocumentChange(instance.fabric, kind, name, text, instance.name))
     return changes
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired
+from shared.basics.errors import StateRefused
 from shared.engine.message_order import ServiceProgress, earliest_due
 from shared.storage.store.state_store import FabricPlace
 
@@ -84,13 +85,19 @@ def registration_values(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def registered_fabrics(values: Mapping[str, str]) -> dict[str, FabricRegistration]:
-    """Fabric → registration, from the values of a partition."""
+    """Fabric → registration, from the values of a partition. StateRefused if one is not as the twin writes
+    it."""
     registered = {}
     for name, text in registration_values(values).items():
-        site, kind, *retired = text.split(" ")
-        registered[name.removeprefix(REGISTRATION_PREFIX)] = FabricRegistration(
-            site, kind, *map(int, retired)
-        )
+        fabric = name.removeprefix(REGISTRATION_PREFIX)
+        try:
+            site, kind, *retired = text.split(" ")
+            registered[fabric] = FabricRegistration(site, kind, *map(int, retired))
+        except (TypeError, ValueError):
+            raise StateRefused(
+                f"fabric {fabric}: its registration in Redis was changed outside of the twin; "
+                "`lightwave live rebuild` or `lightwave up --rebuild` rebuilds it from the log"
+            ) from None
     return registered
 
 

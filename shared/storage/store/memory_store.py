@@ -64,6 +64,11 @@ class _Partition:
     joining: set[str] = field(default_factory=set)
     """Fabrics whose commissioning was put into the inbox."""
     generation: int = 0
+    document_owners: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    """(fabric, kind, name) → the service whose document it is."""
+    sums: dict[tuple[str, str], str] = field(default_factory=dict)
+    seals: dict[str, str] = field(default_factory=dict)
+    trimmed: str = ""
 
 
 def _note(values: dict[str, str], fields: Mapping[str, str | None]) -> None:
@@ -146,12 +151,15 @@ class MemoryStore:
             stored.update(state.written)
         for document in commit.documents:
             kept = partition.documents[document.fabric, document.kind]
+            partition.document_owners[document.fabric, document.kind, document.name] = document.service
             kept.pop(document.name, None) if document.text is None else kept.update(
                 {document.name: document.text}
             )
         for progress in commit.progress:
             partition.progress[progress.name, progress.fabric] = progress
         partition.outbox.update({entry.place: entry for entry in commit.outbox})
+        partition.sums.update(commit.sums)
+        partition.seals.update(commit.seals)
         partition.dead_letters.update(commit.dead_letters)
         if commit.inbox_taken is not None:
             taken = commit.inbox_taken
@@ -182,12 +190,17 @@ class MemoryStore:
             waiting=tuple(self.waiting(partition, waiting)),
             wall_us=self.wall_us(),
             inbox_informed=kept.inbox_informed,
+            sums=dict(kept.sums),
+            seals=dict(kept.seals),
+            trimmed=kept.trimmed,
         )
 
     def trim(self, trim: OutboxTrim) -> None:
         kept = self._partitions[trim.partition]
-        for entry in trim.outbox:
-            kept.outbox.pop(entry.place, None)
+        if trim.trimmed is None or trim.trimmed[0] == kept.trimmed:
+            kept.trimmed = kept.trimmed if trim.trimmed is None else trim.trimmed[1]
+            for entry in trim.outbox:
+                kept.outbox.pop(entry.place, None)
         for position in trim.dead_letters:
             kept.dead_letters.pop(position, None)
         kept.inbox = [waiting for waiting in kept.inbox if waiting.number not in trim.requests]
@@ -200,8 +213,12 @@ class MemoryStore:
         _note(kept.values, trim.fields)
         for reader, position in trim.begin.items():
             kept.positions.setdefault(reader, position)
+        for reader, seal in trim.begin_seals.items():
+            kept.seals.setdefault(reader, seal)
 
-    def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> PartitionSnapshot:
+    def snapshot(
+        self, partition: int, states: Sequence[tuple[str, str]], *, whole: bool = False
+    ) -> PartitionSnapshot:
         loaded = {key: self.load(partition, *key) for key in states}
         kept = self._partitions[partition]
         return PartitionSnapshot(
@@ -211,6 +228,11 @@ class MemoryStore:
             loaded,
             len(kept.outbox),
             kept.generation,
+            dict(kept.sums),
+            dict(kept.seals),
+            kept.trimmed,
+            {key: dict(rows) for key, rows in kept.documents.items() if rows} if whole else None,
+            tuple(sorted(kept.outbox.values(), key=lambda entry: entry.order)) if whole else None,
         )
 
     def erase(self, partition: int) -> None:
@@ -220,7 +242,8 @@ class MemoryStore:
         )
 
     def image(self, partition: int) -> Commit:
-        """Everything that a log produces in a partition, as the commit that creates it from nothing."""
+        """Everything that a log produces in a partition, as the commit that creates it from nothing; without
+        digests."""
         kept = self._partitions[partition]
         return Commit(
             partition=partition,
@@ -228,7 +251,7 @@ class MemoryStore:
             positions=dict(kept.positions),
             states=tuple(StateChange(*key, dict(stored)) for key, stored in kept.states.items()),
             documents=tuple(
-                DocumentChange(fabric, kind, name, text)
+                DocumentChange(fabric, kind, name, text, kept.document_owners[fabric, kind, name])
                 for (fabric, kind), documents in kept.documents.items()
                 for name, text in documents.items()
             ),
@@ -258,8 +281,12 @@ class MemoryStore:
             kept.progress,
             kept.outbox,
             kept.dead_letters,
+            kept.document_owners,
+            kept.sums,
+            kept.seals,
         ):
             made.clear()
+        kept.trimmed = ""
         kept.ahead.clear()
         kept.inbox_informed = 0
         self.commit(replace(image, generation=kept.generation))

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any
 from zlib import crc32
 
-from shared.basics.errors import LogDamaged
+from shared.basics.errors import StateRefused
 from shared.engine.message_order import ServiceProgress
 from shared.engine.state_codec import COUNTERS
 from shared.storage.store.state_store import Commit, OutboxEntry
@@ -104,6 +104,16 @@ for at = 4 + gone, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1
 return 1
 """
 
+TRIM_OUTBOX = """
+if (redis.call('HGET', KEYS[1], 'trimmed') or '') ~= ARGV[1] then return 0 end
+for at = 3, #ARGV, 1000 do
+  redis.call('HDEL', KEYS[2], unpack(ARGV, at, math.min(at + 999, #ARGV)))
+end
+redis.call('HSET', KEYS[1], 'trimmed', ARGV[2])
+return 1
+"""
+"""Removes outbox entries together with the change of their digest, unless another sequencer was faster."""
+
 SEAL_STAGED = """
 for n = 3, #KEYS do
   if redis.call('HLEN', KEYS[n]) ~= tonumber(ARGV[n]) then return 0 end
@@ -158,6 +168,12 @@ def documents_key(partition: int, fabric: str, kind: str) -> str:
     return key(partition, f"docs:{fabric}:{kind}")
 
 
+def document_place(partition: int, place: bytes) -> tuple[str, str]:
+    """(fabric, kind) of a key of documents."""
+    fabric, _, kind = place.decode().removeprefix(key(partition, "docs:")).rpartition(":")
+    return fabric, kind
+
+
 def channel(partition: int) -> str:
     """The channel that wakes a partition's sequencer."""
     return key(partition, "wake")
@@ -182,6 +198,15 @@ def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], ServiceProgre
         now_us, ticked_us = int(nows.get(source, 0)), int(ticked.get(source, 0))
         by_service[service, fabric] = ServiceProgress(service, fabric, due_us, int(count), now_us, ticked_us)
     return by_service
+
+
+def sums(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], str]:
+    """(service, fabric) → digests."""
+    found = {}
+    for source, text in fields_with_prefix(head, "sums:").items():
+        service, _, fabric = source.partition("@")
+        found[service, fabric] = text
+    return found
 
 
 def outbox(rows: Mapping[bytes, bytes]) -> tuple[OutboxEntry, ...]:
@@ -264,13 +289,16 @@ def _head_fields(commit: Commit) -> dict[str, str]:
     for state in commit.states:
         if COUNTERS in state.written:
             fields[f"counters:{state.service}@{state.fabric}"] = _counters_checksum(state.written)
+    fields |= {f"sums:{service}@{fabric}": text for (service, fabric), text in commit.sums.items()}
+    fields |= {f"seal:{reader}": seal for reader, seal in commit.seals.items()}
     return fields
 
 
 def check_stored_state(
     head: Mapping[bytes, bytes], service: str, fabric: str, stored: Mapping[str, bytes]
 ) -> None:
-    """LogDamaged unless the state is the one that was committed with this head.
+    """StateRefused unless the state is the one that was committed with this head. This needs no key of the
+    twin's digests.
 
     Redis keeps a script's writes as one transaction in its append-only file. If a file ends within one, Redis
     7.0 removes the truncated command but not those before it. At the next start it executes them with the
@@ -278,15 +306,22 @@ def check_stored_state(
     """
     noted = head.get(f"counters:{service}@{fabric}".encode(), b"").decode()
     if noted != (_counters_checksum(stored) if COUNTERS in stored else ""):
-        raise LogDamaged(
+        raise StateRefused(
             f"stored state of {service} in {fabric}: contains half of a commit, because the file of Redis "
-            "was truncated; `lightwave live rebuild` or `lightwave up --rebuild` rebuilds it from the log"
+            "was truncated, or was changed outside of the twin; `lightwave live rebuild` or "
+            "`lightwave up --rebuild` rebuilds it from the log"
         )
 
 
 def _counters_checksum(stored: Mapping[str, bytes]) -> str:
     """Checksum of the counters alone, which change with every message that a service reads."""
     return f"{crc32(stored[COUNTERS]):08x}"
+
+
+def trim_outbox_command(partition: int, trimmed: tuple[str, str], fields: Sequence[str]) -> Command:
+    """Remove outbox entries if the digest of removed entries is as expected."""
+    places = [key(partition, "progress"), key(partition, "outbox")]
+    return ["EVAL", TRIM_OUTBOX, str(len(places)), *places, *trimmed, *fields]
 
 
 def inbox_informed_command(partition: int, parts: Sequence[tuple[int, int]]) -> Command:

@@ -19,7 +19,7 @@ import redis
 from redis.exceptions import ResponseError
 
 from schemas.names import fabric_order
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import OperationFailed, StateRefused
 from shared.engine.message_order import ServiceProgress
 from shared.storage.inbox.redis_inbox import RedisInbox
 from shared.storage.store import redis_layout as layout
@@ -136,28 +136,51 @@ class RedisStore(RedisInbox):
     def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
         return dict(self.snapshot(partition, [(service, fabric)]).states[service, fabric])
 
-    def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> PartitionSnapshot:
+    def snapshot(
+        self, partition: int, states: Sequence[tuple[str, str]], *, whole: bool = False
+    ) -> PartitionSnapshot:
         head_key = layout.key(partition, "progress")
-        read = [
-            ["HGETALL", head_key],
-            ["HLEN", layout.key(partition, "outbox")],
-            *(["HGETALL", layout.state_key(partition, service, fabric)] for service, fabric in states),
-        ]
-        head, outbox_size, *rest = self._client.transaction(head_key, read)
+        documents_at = ["KEYS", layout.key(partition, "docs:*")]
+        places: list[bytes] = sorted(self._client.call(head_key, *documents_at)) if whole else []
+        while True:
+            read = [
+                ["HGETALL", head_key],
+                ["HGETALL" if whole else "HLEN", layout.key(partition, "outbox")],
+                *(["HGETALL", layout.state_key(partition, service, fabric)] for service, fabric in states),
+                *(["HGETALL", place] for place in places),
+                *([documents_at] if whole else []),
+            ]
+            head, outbox, *rest = self._client.transaction(head_key, read)
+            if not whole or sorted(rest[-1]) == places:
+                break
+            places = sorted(rest[-1])  # a service wrote its first document of a kind in between
         found = {
             key: {name.decode(): value for name, value in fields.items()}
-            for key, fields in zip(states, rest, strict=True)
+            for key, fields in zip(states, rest[: len(states)], strict=True)
         }
         for (service, fabric), stored in found.items():
             layout.check_stored_state(head, service, fabric, stored)
-        return PartitionSnapshot(
-            layout.positions(head),
-            layout.fields_with_prefix(head, "value:"),
-            layout.progress(head),
-            found,
-            outbox_size,
-            int(head.get(b"generation", 0)),
-        )
+        with _readable(partition):
+            return PartitionSnapshot(
+                layout.positions(head),
+                layout.fields_with_prefix(head, "value:"),
+                layout.progress(head),
+                found,
+                len(outbox) if whole else outbox,
+                int(head.get(b"generation", 0)),
+                layout.sums(head),
+                layout.fields_with_prefix(head, "seal:"),
+                head.get(b"trimmed", b"").decode(),
+                {
+                    layout.document_place(partition, place): {
+                        name.decode(): text for name, text in rows.items()
+                    }
+                    for place, rows in zip(places, rest[len(states) : -1], strict=True)
+                }
+                if whole
+                else None,
+                layout.outbox(outbox) if whole else None,
+            )
 
     def view(self, partition: int, waiting: int) -> SequencerView:
         head_key = layout.key(partition, "progress")
@@ -169,29 +192,40 @@ class RedisStore(RedisInbox):
             ["TIME"],  # of the node that holds the partition
         ]
         head, outbox, dead, inbox, (seconds, micros) = self._client.transaction(head_key, read)
-        return SequencerView(
-            positions=layout.positions(head),
-            values=layout.fields_with_prefix(head, "value:"),
-            progress=layout.progress(head),
-            outbox=layout.outbox(outbox),
-            dead_letters={int(at): row for at, row in dead.items()},
-            waiting=tuple(
-                self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in inbox[:waiting]
-            ),
-            wall_us=seconds * 1_000_000 + micros,
-            inbox_informed=int(head.get(b"noted", 0)),
+        requests = tuple(
+            self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in inbox[:waiting]
         )
+        with _readable(partition):
+            return SequencerView(
+                positions=layout.positions(head),
+                values=layout.fields_with_prefix(head, "value:"),
+                progress=layout.progress(head),
+                outbox=layout.outbox(outbox),
+                dead_letters={int(at): row for at, row in dead.items()},
+                waiting=requests,
+                wall_us=seconds * 1_000_000 + micros,
+                inbox_informed=int(head.get(b"noted", 0)),
+                sums=layout.sums(head),
+                seals=layout.fields_with_prefix(head, "seal:"),
+                trimmed=head.get(b"trimmed", b"").decode(),
+            )
 
     def trim(self, trim: OutboxTrim) -> None:
         partition = trim.partition
         appended = [layout.outbox_field(entry) for entry in trim.outbox]
         commands = [
-            *layout.hdel(layout.key(partition, "outbox"), appended),
+            *(
+                layout.hdel(layout.key(partition, "outbox"), appended)
+                if trim.trimmed is None
+                else [layout.trim_outbox_command(partition, trim.trimmed, appended)]
+            ),
             *layout.hdel(layout.key(partition, "dead"), [str(at) for at in trim.dead_letters]),
             *layout.set_values(layout.key(partition, "progress"), trim.fields),
         ]
         for reader, position in trim.begin.items():
             commands.append(["HSETNX", layout.key(partition, "progress"), f"at:{reader}", str(position)])
+        for reader, seal in trim.begin_seals.items():
+            commands.append(["HSETNX", layout.key(partition, "progress"), f"seal:{reader}", seal])
         if trim.requests:
             taken = [f"{number}-0" for number in trim.requests]
             commands.append(["EVAL", layout.REMOVE_EACH, "3", *layout.inbox_keys(partition), *taken])
@@ -357,6 +391,18 @@ class RedisStore(RedisInbox):
         if found is None:
             raise fabric_not_in_store(fabric)
         return _place(found).partition
+
+
+@contextmanager
+def _readable(partition: int) -> Iterator[None]:
+    """StateRefused if fields of the head, or outbox entries, are not as a commit writes them."""
+    try:
+        yield
+    except (ValueError, KeyError) as error:
+        raise StateRefused(
+            f"partition {partition}: Redis has a field in its progress or outbox that the twin did not write "
+            f"({error!r}); `lightwave live rebuild` or `lightwave up --rebuild` rebuilds it from the log"
+        ) from None
 
 
 def _chunks(commands: Iterator[layout.Command]) -> Iterator[list[layout.Command]]:

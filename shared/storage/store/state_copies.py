@@ -9,6 +9,8 @@ from shared.engine.service import AnyService, Service
 from shared.engine.site import Site
 from shared.engine.state import StateT
 from shared.engine.state_codec import decode_state, restore_instance
+from shared.storage.store.sealed_commits import check_states
+from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import (
     DocumentReader,
     FabricPlace,
@@ -29,15 +31,22 @@ class CopyableStore(StateStore, DocumentReader, Protocol):
 
 
 class StateCopies:
-    """Copies of the states in a store, as of the request."""
+    """Copies of the states in a store, as of the request. With `digests`, StateRefused if a state was changed
+    outside of the twin."""
 
-    def __init__(self, store: CopyableStore, services_of: ServicesOf) -> None:
+    def __init__(
+        self, store: CopyableStore, services_of: ServicesOf, digests: StateDigests | None = None
+    ) -> None:
         self._store = store
         self._services_of = services_of
+        self._digests = digests
 
     def state(self, fabric: str, service: Service[StateT]) -> StateT:
         """The state of one service for a fabric; OperationFailed if it has none yet."""
-        stored = self._store.load(self._place(fabric).partition, service.name, fabric)
+        partition, key = self._place(fabric).partition, (service.name, fabric)
+        snapshot = self._store.snapshot(partition, [key])
+        self._check(partition, snapshot)
+        stored = snapshot.states[key]
         if not stored:
             raise OperationFailed(f"fabric {fabric}: {service.name} has not started yet; try again")
         return decode_state(service.state, stored)
@@ -51,6 +60,7 @@ class StateCopies:
             (service.name, name) for name, at in places.items() for service in self._services_of(at.kind)
         ]
         snapshot = quiet_snapshot(self._store, place.partition, wanted, QUIET_S_MAX)
+        self._check(place.partition, snapshot)
         copies = []
         for _ in range(count):
             instances = [
@@ -60,6 +70,10 @@ class StateCopies:
             ]
             copies.append(Site(place.site, self._services_of, instances))
         return copies
+
+    def _check(self, partition: int, snapshot: PartitionSnapshot) -> None:
+        if self._digests is not None:
+            check_states(self._digests, partition, snapshot)
 
     def _place(self, fabric: str) -> FabricPlace:
         place = self._store.fabrics().get(fabric)

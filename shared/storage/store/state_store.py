@@ -34,6 +34,8 @@ class DocumentChange:
     kind: str
     name: str
     text: bytes | None
+    service: str = ""
+    """The service whose document it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,18 @@ class Commit:
     generation: int = 0
     """The partition's generation when the commit was prepared; it rises when the whole partition is
     replaced."""
+    sums: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """(service, fabric) → the digests of its state, documents and outbox entries (`ServiceSums`)."""
+    seals: Mapping[str, str] = field(default_factory=dict)
+    """Reader → the last digest: over its position, progress and sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSnapshot:
     """A consistent view of a partition: positions, values, progress, some states by (service, fabric), number
-    of outbox entries, and generation."""
+    of outbox entries, generation, and digests.
+
+    Nothing in it is checked. `SealedCommits` and `check_states` compare states with the digests."""
 
     positions: Mapping[str, int]
     values: Mapping[str, str]
@@ -105,6 +113,14 @@ class PartitionSnapshot:
     states: Mapping[tuple[str, str], Mapping[str, bytes]]
     outbox_size: int
     generation: int = 0
+    sums: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    seals: Mapping[str, str] = field(default_factory=dict)
+    trimmed: str = ""
+    """The digest of the outbox entries that a sequencer removed; empty if there were none."""
+    documents: Mapping[tuple[str, str], Mapping[str, bytes]] | None = None
+    """(fabric, kind) → name → document, of the whole partition; None if they were not requested."""
+    outbox: tuple[OutboxEntry, ...] | None = None
+    """All entries in order; None if they were not requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +139,10 @@ class SequencerView:
     """The store's wall clock."""
     inbox_informed: int
     """The inbox knows every request on the log up to here."""
+    sums: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    seals: Mapping[str, str] = field(default_factory=dict)
+    trimmed: str = ""
+    """Digests, as in a `PartitionSnapshot`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +156,11 @@ class OutboxTrim:
     fields: Mapping[str, str | None] = field(default_factory=dict)
     begin: Mapping[str, int] = field(default_factory=dict)
     """Readers that start at a position, if they have read nothing yet."""
+    begin_seals: Mapping[str, str] = field(default_factory=dict)
+    """The seals of the readers in `begin`."""
+    trimmed: tuple[str, str] | None = None
+    """The digest of removed outbox entries before and after this trim. If the store has another one, another
+    sequencer or a rebuild was faster, and the outbox stays as it is. None if the twin keeps no digests."""
     inbox_informed: tuple[tuple[int, int], ...] = ()
     """Ranges of the log that this sequencer wrote or read, and whose requests it reported to the inbox."""
 
@@ -154,10 +179,13 @@ class StateStore(Protocol):
         """The `fields` committed so far."""
 
     def load(self, partition: int, service: str, fabric: str) -> dict[str, bytes]:
-        """Every stored field of one state; empty without a state."""
+        """Every stored field of one state, unchecked; empty without a state."""
 
-    def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> PartitionSnapshot:
-        """Positions, values, progress and these states, as a consistent view."""
+    def snapshot(
+        self, partition: int, states: Sequence[tuple[str, str]], *, whole: bool = False
+    ) -> PartitionSnapshot:
+        """Positions, values, progress and these states, as a consistent view; with `whole` also all documents
+        and the outbox. StateRefused if the store has something there that no commit writes."""
 
     def progress(self, partition: int) -> dict[tuple[str, str], ServiceProgress]:
         """(service, fabric) → its progress."""

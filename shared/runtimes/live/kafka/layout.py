@@ -1,8 +1,9 @@
 """Layout on Kafka: topics, consumer groups, and the headers of a record."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.runtimes.live.kafka.brokers import Brokers
+from shared.storage.store.state_digests import LIVE_ADVICE, StateDigests
 
 TYPE, SOURCE, EXPECTED_OFFSET, LEVEL_AT, TWIN = "type", "source", "expected-offset", "level-at", "twin"
 """Header names. `type` and `source` repeat the envelope's fields, so that readers skip records without
@@ -38,9 +39,15 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Addresses of a live twin's Kafka and Redis."""
+    """Addresses of a live twin's Kafka and Redis, and the secret of its state digests, which Redis never
+    receives; empty if it has none."""
 
     kafka: Brokers
     redis: str
     topics: Topics
     redis_cluster: bool = False
+    digest_secret: bytes = field(default=b"", repr=False)
+
+    def digests(self, twin: str) -> StateDigests:
+        """The digests of the states of a twin."""
+        return StateDigests(twin, self.digest_secret, advice=LIVE_ADVICE)

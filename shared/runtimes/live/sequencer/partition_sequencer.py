@@ -46,6 +46,8 @@ from shared.storage.store.fabric_registry import (
     services_in_partition,
     site_clocks,
 )
+from shared.storage.store.sealed_commits import SealedOutbox
+from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import OutboxEntry, OutboxTrim, SequencerView
 
 LOOKBACK_RECORDS = 2_000
@@ -69,7 +71,8 @@ class AppendCounts:
 
 
 class PartitionSequencer:
-    """The sequencer of one partition. `services_of` returns the services of a kind of fabric."""
+    """The sequencer of one partition. `services_of` returns the services of a kind of fabric. With `digests`,
+    it checks positions, progress and outbox before it appends anything."""
 
     def __init__(
         self,
@@ -80,8 +83,10 @@ class PartitionSequencer:
         appender: Appender,
         written: AppendCounts | None = None,
         software: str = "",
+        digests: StateDigests | None = None,
     ) -> None:
         self.partition = partition
+        self._sealed = None if digests is None else SealedOutbox(digests, partition)
         self.end: int | None = None
         """The log's end, from own appends; None until Kafka was queried."""
         self.is_quiet = self.has_started = False
@@ -102,13 +107,16 @@ class PartitionSequencer:
 
     async def step(self, epoch: Epoch | None) -> bool:
         """Append what can be appended now; False if there was nothing. LogDamaged if log and states do not
-        belong together, UpgradeNeeded if workers have other rules; both need a person."""
+        belong together, UpgradeNeeded if workers have other rules; both need a person. StateRefused if
+        positions, progress or outbox were changed outside of the twin; nothing is appended then."""
         was_end_unknown = self.end is None
         self._appended = ()
         if was_end_unknown:
             await self._find_end()
         view = self._store.view(self.partition, REQUESTS_MAX)
         self._check_rules(view)
+        if self._sealed is not None:
+            self._sealed.load(view)
         self._load_view(view)
         positions = [view.positions.get(service, 0) for service in self._partition_services]
         # Records that no service has read may be lost, too: compare with the stored end. Do that only after a
@@ -350,11 +358,10 @@ class PartitionSequencer:
     def _trim(self, trim: OutboxTrim) -> None:
         end = None if self.end is None else str(self.end)
         appended, self._appended = self._appended, ()
-        self._store.trim(
-            replace(
-                trim, inbox_informed=(*trim.inbox_informed, *appended), fields={**trim.fields, "end": end}
-            )
+        whole = replace(
+            trim, inbox_informed=(*trim.inbox_informed, *appended), fields={**trim.fields, "end": end}
         )
+        self._store.trim(whole if self._sealed is None else self._sealed.sealed(whole))
 
 
 def _ranges_of(offsets: Sequence[int]) -> tuple[tuple[int, int], ...]:

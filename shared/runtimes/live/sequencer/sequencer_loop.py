@@ -4,12 +4,21 @@ Notifications from the store wake the tasks.
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 
-from shared.basics.errors import LightwaveError, LogDamaged, NotFound, OperationFailed, UpgradeNeeded
+from shared.basics.errors import (
+    LightwaveError,
+    LogDamaged,
+    NotFound,
+    OperationFailed,
+    StateRefused,
+    UpgradeNeeded,
+)
 from shared.runtimes.live.kafka.appender import Appender
 from shared.runtimes.live.live_clock import (
     LiveClock,
@@ -18,12 +27,19 @@ from shared.runtimes.live.live_clock import (
     read_epoch,
     write_clock_beat,
 )
+from shared.runtimes.live.refused_states import (
+    check_partition,
+    close_refusal,
+    note_refusal,
+    open_refusals,
+)
 from shared.runtimes.live.sequencer.partition_sequencer import AppendCounts, PartitionSequencer
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations_log import OperationsLog
 from shared.runtimes.simulated_clock import SpeedMeter
 from shared.storage.store.fabric_registry import ServiceNamesOf
 from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.state_digests import StateDigests
 
 POLL_S = 0.05
 """How long a partition waits for its services before it checks again without a notification."""
@@ -39,6 +55,10 @@ STANDSTILL = (
     "simulated time stands still in every partition, and the clock waits for it; `lightwave live status` "
     "shows what delays it"
 )
+REFUSED_RECHECK_S = 1.0
+"""Interval of the checks for states that were refused."""
+REBUILD_RETRY_S = 30.0
+"""Wait after a rebuild that failed."""
 END_RECHECK_S = 10.0
 """How long services may leave messages unread before the end of the log is queried again."""
 
@@ -46,7 +66,9 @@ log = logging.getLogger("lightwave.live")
 
 
 class SequencerLoop:
-    """Runs until `stop`. `problems` says why time stands still, by partition."""
+    """Runs until `stop`. `problems` says why time stands still, by partition. `rebuild` rebuilds all states
+    from the log, in a thread, and returns early when its argument returns True; OperationFailed if it fails.
+    It is called when digests show that states were changed outside of the twin."""
 
     def __init__(
         self,
@@ -56,7 +78,11 @@ class SequencerLoop:
         appender: Appender,
         operations: OperationsLog,
         software: str = "",
+        digests: StateDigests | None = None,
+        rebuild: Callable[[Callable[[], bool]], None] = lambda _is_stopping: None,
     ) -> None:
+        self._digests = digests
+        self._rebuild = rebuild
         self.written = AppendCounts()
         self.problems: dict[int, str] = {}
         self.sequencers: dict[int, PartitionSequencer] = {}
@@ -89,6 +115,7 @@ class SequencerLoop:
         async with asyncio.TaskGroup() as tasks:
             listener.start()
             tasks.create_task(self._log_operations())
+            tasks.create_task(self._rebuild_refused())
             while not self._stopping.is_set():
                 try:
                     self._keep_clock()
@@ -108,6 +135,34 @@ class SequencerLoop:
             except OperationFailed as error:
                 log.warning("%s", error)
             await self._pause(self._stopping, RECHECK_S)
+
+    async def _rebuild_refused(self) -> None:
+        """Start a rebuild from the log if a process refused what Redis has. The check before it may be slow,
+        so it runs in a thread."""
+        while not self._stopping.is_set():
+            pause_s = REFUSED_RECHECK_S
+            try:
+                refused = await asyncio.to_thread(self._still_refused)
+                if refused:
+                    log.warning("%s; starting a rebuild from the log", refused)
+                    await asyncio.to_thread(self._rebuild, self._stopping.is_set)
+            except LightwaveError as error:
+                log.error("%s", error)  # noqa: TRY400 -- the sentence is complete
+                pause_s = REBUILD_RETRY_S
+            await self._pause(self._stopping, pause_s)
+
+    def _still_refused(self) -> str | None:
+        """The sentence of the first partition with changed states; forgets notes about those that are
+        replaced."""
+        if self._digests is None:
+            return None
+        for partition in open_refusals(self._store):
+            try:
+                check_partition(self._store, self._digests, partition)
+            except StateRefused as error:
+                return str(error).partition(";")[0]
+            close_refusal(self._store, partition, rebuilt=False)
+        return None
 
     def achieved_speed(self) -> float:
         """Simulated over wall time in the last seconds."""
@@ -166,6 +221,7 @@ class SequencerLoop:
             self._appender,
             self.written,
             self._software,
+            self._digests,
         )
         self.sequencers[partition] = sequencer
         self._woken[partition] = asyncio.Event()
@@ -182,6 +238,9 @@ class SequencerLoop:
                 busy = await sequencer.step(read_epoch(self._store))
             except (OperationFailed, LogDamaged, UpgradeNeeded) as error:
                 self._show(partition, str(error))
+                if isinstance(error, StateRefused) and self._digests is not None:
+                    with contextlib.suppress(OperationFailed):
+                        note_refusal(self._store, partition, str(error))
                 sequencer.end = None  # it may have been repaired: query the end again
                 backoff_s = min(2 * backoff_s, BACKOFF_S_MAX)
                 await self._pause(self._stopping, backoff_s)

@@ -39,6 +39,8 @@ from shared.storage.store.fabric_registry import (
     registration_value,
     services_in_partition,
 )
+from shared.storage.store.sealed_commits import SealedCommits
+from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit, OutboxEntry, PartitionSnapshot, StateStore
 
 log = logging.getLogger("lightwave.live")
@@ -92,7 +94,8 @@ class PartitionFold:
     """`position` is the offset of the next record. The first service of a partition, in order, also checks
     records that no service reads, so that unreadable ones are noticed. With `registry_only`, the fold
     delivers nothing to its service; it registers fabrics and finds unreadable records. `software` is the
-    build, which is stored with the states."""
+    build, which is stored with the states. With `digests`, every commit stores digests, and `load` checks
+    them."""
 
     def __init__(
         self,
@@ -106,8 +109,10 @@ class PartitionFold:
         fill: FillGaps = refuse_gaps,
         registry_only: bool = False,
         software: str = "",
+        digests: StateDigests | None = None,
     ) -> None:
         self._fill = fill
+        self._sealed = None if digests is None else SealedCommits(digests, partition)
         self._registry_only = registry_only
         self.name = served.name
         self.partition = partition
@@ -145,10 +150,13 @@ class PartitionFold:
 
     def load(self) -> int:
         """Load the stored states; returns the position to read from. StoreRolledBack if it was higher before,
-        UpgradeNeeded if the states are of a version that must not be mixed with this one."""
+        UpgradeNeeded if the states are of a version that must not be mixed with this one. StateRefused if
+        states or documents of this service were changed outside of the twin."""
         self._forget()
         snapshot = self._snapshot()
         self._check_code(snapshot.values)
+        if self._sealed is not None:
+            self._sealed.load(snapshot, {self.name})
         self._registered = registered_fabrics(snapshot.values)
         self._partition_services = services_in_partition(self._registered, self._served.services_of)
         for (_, fabric), stored in snapshot.states.items():
@@ -322,7 +330,7 @@ class PartitionFold:
             wake_readers=self._partition_services,
             generation=self._generation,
         )
-        if not self._store.commit(commit):
+        if not self._store.commit(self._with_digests(commit)):
             self.counts.refusals += 1
             self._forget()
             return False
@@ -333,6 +341,9 @@ class PartitionFold:
         self.counts.commits += 1
         self.counts.dead_letters += len(batch.dead)
         return True
+
+    def _with_digests(self, commit: Commit) -> Commit:
+        return commit if self._sealed is None else self._sealed.sealed(commit, self._registered)
 
     # --- a service that raises ------------------------------------------------------------------------------
 
@@ -356,7 +367,7 @@ class PartitionFold:
             required_values=self._required_values,
             generation=self._generation,
         )
-        if not self._store.commit(commit):
+        if not self._store.commit(self._with_digests(commit)):
             self._forget()
             return False
         self._is_stop_stored = True
@@ -381,8 +392,11 @@ class PartitionFold:
         """A consistent view of the partition with this service's states in all of its fabrics."""
         fabrics: list[str] = []
         while True:
-            snapshot = self._store.snapshot(self.partition, [(self.name, fabric) for fabric in fabrics])
-            now = sorted(fabric for service, fabric in snapshot.progress if service == self.name)
+            names = [(self.name, fabric) for fabric in fabrics]
+            snapshot = self._store.snapshot(self.partition, names, whole=self._sealed is not None)
+            now = sorted(
+                {fabric for service, fabric in {*snapshot.progress, *snapshot.sums} if service == self.name}
+            )
             if now == fabrics:
                 return snapshot
             fabrics = now  # another worker registered a fabric in between

@@ -3,13 +3,16 @@
 import logging
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from shared.basics.errors import StateRefused
 from shared.runtimes.live.kafka.records import Record
 from shared.runtimes.live.worker.offset_gaps import FillGaps, refuse_gaps
 from shared.runtimes.live.worker.partition_fold import FoldCounts, PartitionFold, Publish, ServedService
 from shared.runtimes.live.worker.service_stop import ServiceStop
+from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import StateStore
 
 log = logging.getLogger("lightwave.live")
@@ -36,7 +39,12 @@ class WorkerFolds:
         publish: Publish | None = None,
         fill: FillGaps = refuse_gaps,
         software: str = "",
+        digests: StateDigests | None = None,
+        on_refused: Callable[[int, str], None] = lambda _partition, _sentence: None,
     ) -> None:
+        self._digests = digests
+        self._on_refused = on_refused
+        """Receives partition and sentence when a stored state is refused."""
         self._fill = fill
         self._software = software
         self.served = served
@@ -51,7 +59,10 @@ class WorkerFolds:
     def begin(self, partitions: Iterable[int]) -> dict[int, int]:
         """Start with exactly these partitions; returns the offset to read each from."""
         self._folds = {partition: self._fold(partition) for partition in sorted(partitions)}
-        starts = {partition: fold.load() for partition, fold in self._folds.items()}
+        starts = {}
+        for partition, fold in self._folds.items():
+            with self._refusals_noted(partition):
+                starts[partition] = fold.load()
         with self._lock:
             now_s = time.monotonic()
             self._fold_progress = {p: PartitionPosition(at, now_s, None) for p, at in starts.items()}
@@ -65,8 +76,9 @@ class WorkerFolds:
         fold = self._folds.get(partition)
         if fold is None:
             return
-        while not fold.take(records):
-            pass  # another worker committed: its result is loaded, and the records applied again
+        with self._refusals_noted(partition):
+            while not fold.take(records):
+                pass  # another worker committed: its result is loaded, and the records applied again
         with self._lock:
             if partition in self._fold_progress and fold.position is not None:
                 self._fold_progress[partition] = PartitionPosition(
@@ -78,6 +90,14 @@ class WorkerFolds:
         with self._lock:
             return dict(self._fold_progress)
 
+    @contextmanager
+    def _refusals_noted(self, partition: int) -> Iterator[None]:
+        try:
+            yield
+        except StateRefused as refused:
+            self._on_refused(partition, str(refused))
+            raise
+
     def _fold(self, partition: int) -> PartitionFold:
         return PartitionFold(
             self.served,
@@ -88,4 +108,5 @@ class WorkerFolds:
             counts=self.counts,
             fill=self._fill,
             software=self._software,
+            digests=self._digests,
         )

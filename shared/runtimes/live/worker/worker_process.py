@@ -1,6 +1,7 @@
 """The worker process: store, twin, health server, and the pump that feeds the folds."""
 
 import logging
+from functools import partial
 from importlib import import_module
 
 from kafka import KafkaProducer
@@ -15,6 +16,7 @@ from shared.runtimes.live.live_status import DelayMonitor
 from shared.runtimes.live.process.health import HealthServer, MetricSample, ProcessReport
 from shared.runtimes.live.process.process_registry import ProcessInfo
 from shared.runtimes.live.process.startup import ProcessOptions, join_twin
+from shared.runtimes.live.refused_states import note_refusal
 from shared.runtimes.live.server_checks import ServerChecks
 from shared.runtimes.live.worker.faust_pump import PumpOptions, run_pump
 from shared.runtimes.live.worker.offset_gaps import reread_gaps
@@ -37,7 +39,16 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
     sends = any(service.telemetry is not None for service in served.by_kind.values())
     publish = _publisher(endpoints, store) if sends else None
     fill = reread_gaps(endpoints.kafka, endpoints.topics.log)
-    folds = WorkerFolds(served, twin.twin, store, publish, fill, options.software)
+    folds = WorkerFolds(
+        served,
+        twin.twin,
+        store,
+        publish,
+        fill,
+        options.software,
+        endpoints.digests(twin.twin),
+        partial(note_refusal, store),
+    )
     watch = WorkerWatchdog(
         served.name,
         store,

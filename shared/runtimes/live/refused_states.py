@@ -1,0 +1,62 @@
+"""States of a live twin that were changed outside of it: notes in Redis, and the check of a whole partition.
+
+A worker that refuses a state notes it and exits. A sequencer reads the notes, and starts a rebuild from the
+log.
+"""
+
+from shared.basics.errors import OperationFailed
+from shared.basics.units import US_PER_S
+from shared.storage.store.sealed_commits import SealedCommits, check_outbox, check_seals
+from shared.storage.store.state_digests import StateDigests
+from shared.storage.store.state_store import GlobalNotes, StateStore
+
+NOTE = "refused"
+REBUILT_PREFIX = "rebuilt:"
+REBUILT_SHOWN_S = 24 * 3_600
+"""How long a finished rebuild is shown, in wall seconds."""
+READS_MAX = 10
+
+
+def note_refusal(store: GlobalNotes, partition: int, sentence: str) -> None:
+    """Note that something of a partition was refused."""
+    store.set_globals(NOTE, {str(partition): sentence})
+
+
+def open_refusals(store: GlobalNotes) -> dict[int, str]:
+    """Partition → what was refused there and is not rebuilt yet, in one sentence."""
+    notes = store.read_globals(NOTE)
+    return {int(name): sentence for name, sentence in sorted(notes.items()) if name.isdecimal()}
+
+
+def close_refusal(store: GlobalNotes, partition: int, *, rebuilt: bool) -> None:
+    """Record that the states of a partition are what the twin committed; `rebuilt` after a rebuild."""
+    sentence = open_refusals(store).get(partition)
+    if sentence is not None:
+        done = {f"{REBUILT_PREFIX}{partition}": f"{store.wall_us()} {sentence}"} if rebuilt else {}
+        store.set_globals(NOTE, {str(partition): None, **done})
+
+
+def rebuilt_notes(store: GlobalNotes) -> list[str]:
+    """A sentence for each partition that was rebuilt lately because something of it was refused."""
+    found = []
+    since_us = store.wall_us() - REBUILT_SHOWN_S * US_PER_S
+    for name, text in sorted(store.read_globals(NOTE).items()):
+        wall, _, sentence = text.partition(" ")
+        if name.startswith(REBUILT_PREFIX) and wall.isdecimal() and int(wall) >= since_us:
+            found.append(f"{sentence.partition(';')[0]}; its states were rebuilt from the log")
+    return found
+
+
+def check_partition(store: StateStore, digests: StateDigests, partition: int) -> None:
+    """Check all states, documents and outbox entries of a partition. StateRefused names what was changed."""
+    names = sorted(store.snapshot(partition, []).sums)
+    for _ in range(READS_MAX):
+        snapshot = store.snapshot(partition, names, whole=True)
+        if sorted(snapshot.sums) == names:
+            break
+        names = sorted(snapshot.sums)  # a fabric was commissioned in between
+    else:
+        raise OperationFailed(f"partition {partition}: its fabrics change faster than they can be read")
+    SealedCommits(digests, partition).load(snapshot, {service for service, _ in names})
+    sums = check_seals(digests, partition, snapshot)
+    check_outbox(digests, partition, snapshot, snapshot.outbox or (), sums)
