@@ -1,5 +1,5 @@
 """Servers of the contract tests: one embedded Redis for all tests, emptied before each, and a separate Redis
-for a test that stops or kills it."""
+for tests that stop or kill it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def embedded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedd
 
 @pytest.fixture
 def redis_url(embedded_server: EmbeddedValkey) -> str:
-    """The URL of an empty Redis. Starts it again if a test has killed it."""
+    """Return the URL of an empty Redis. Starts it again if a test has killed it."""
     embedded_server.ensure()
     with redis.Redis.from_url(embedded_server.url) as client:
         client.flushall()
@@ -34,7 +34,7 @@ def redis_url(embedded_server: EmbeddedValkey) -> str:
 
 @pytest.fixture
 def local_redis(tmp_path: Path) -> Iterator[LocalRedis]:
-    """A Redis for one test alone; not started yet."""
+    """Return a Redis for a single test, not started yet."""
     server = LocalRedis(tmp_path / "redis", "127.0.0.1", free_port())
     yield server
     server.stop()

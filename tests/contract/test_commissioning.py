@@ -1,4 +1,4 @@
-"""Several clients commission one name at the same time on a real Redis: exactly one succeeds, and the store
+"""Several clients commission one name at the same time on a real Redis. Exactly one succeeds, and the store
 keeps nothing of the others."""
 
 from collections.abc import Iterator
@@ -33,25 +33,25 @@ def twin(tmp_path: Path, redis_url: str) -> Iterator[DrivenTwin]:
 def test_only_one_of_several_concurrent_commissionings_of_a_name_succeeds(
     twin: DrivenTwin, sites: tuple[str, ...]
 ) -> None:
-    """Different kinds and seeds, each through its own gateway."""
-    wishes: list[dict[str, Any]] = [
+    """The requests have different kinds and seeds, each through its own gateway."""
+    requests: list[dict[str, Any]] = [
         {"kind": kind, "settings": {"seed": n}, "site": sites[n % len(sites)]}
         for n, kind in enumerate(["superpod", "static-pod", "static-pod", "superpod"])
     ]
-    gateways = [twin.client() for _ in wishes]
+    gateways = [twin.client() for _ in requests]
     for name in NAMES:
 
-        def ask(n: int, name: str = name) -> Any:
-            return gateways[n].post("/v1/fabrics", json=wishes[n] | {"name": name}, params={"wait": 20})
+        def send(n: int, name: str = name) -> Any:
+            return gateways[n].post("/v1/fabrics", json=requests[n] | {"name": name}, params={"wait": 20})
 
-        with ThreadPoolExecutor(len(wishes)) as pool:
-            said = list(pool.map(ask, range(len(wishes))))
-        codes = [answer.status_code for answer in said]
-        assert sorted(codes) == [200, 422, 422, 422], [answer.text for answer in said]
-        won = wishes[codes.index(200)]
+        with ThreadPoolExecutor(len(requests)) as pool:
+            answers = list(pool.map(send, range(len(requests))))
+        codes = [answer.status_code for answer in answers]
+        assert sorted(codes) == [200, 422, 422, 422], [answer.text for answer in answers]
+        accepted = requests[codes.index(200)]
         row = gateways[0].get(f"/v1/fabrics/{name}").json()
-        assert (row["kind"], row["site"]) == (won["kind"], won["site"])
-        assert gateways[0].get(f"/v1/config/{name}").json()["seed"] == won["settings"]["seed"]
+        assert (row["kind"], row["site"]) == (accepted["kind"], accepted["site"])
+        assert gateways[0].get(f"/v1/config/{name}").json()["seed"] == accepted["settings"]["seed"]
     twin.advance(1.0)
     begun = [m["fabric"] for s in sites for m in twin.messages(s) if m["type"] == "FabricCommissioned"]
     assert sorted(name for name in begun if name in NAMES) == [*NAMES]

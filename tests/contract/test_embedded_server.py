@@ -40,16 +40,16 @@ def content(server: EmbeddedValkey) -> dict[str, str]:
 
 
 def kill(server: EmbeddedValkey) -> None:
-    """Kill with SIGKILL; returns when all threads of the process are gone."""
+    """Kill with SIGKILL; return when all threads of the process are gone."""
     assert server._process is not None
     os.kill(server._process.pid, signal.SIGKILL)
     server._process.wait()
 
 
 def incremental(server: EmbeddedValkey) -> Path:
-    """The append-only file of the server."""
-    (found,) = (server.folder / "appendonlydir").glob("*.incr.aof")
-    return found
+    """Return the append-only file of the server."""
+    (file,) = (server.folder / "appendonlydir").glob("*.incr.aof")
+    return file
 
 
 def test_starts_once_and_only_its_user_can_connect(server: EmbeddedValkey) -> None:
@@ -81,8 +81,8 @@ def test_answered_writes_are_flushed_at_once(server: EmbeddedValkey) -> None:
     """With `everysec`, a kill during a slow flush would lose writes that were answered."""
     server.ensure()
     with redis.Redis.from_url(server.url, decode_responses=True) as client:
-        found = client.config_get("appendonly", "appendfsync")
-    assert found == {"appendonly": "yes", "appendfsync": "no"}
+        settings = client.config_get("appendonly", "appendfsync")
+    assert settings == {"appendonly": "yes", "appendfsync": "no"}
 
 
 def test_keeps_all_data_after_an_orderly_stop(server: EmbeddedValkey) -> None:
@@ -117,17 +117,17 @@ def test_stops_the_server_that_a_killed_twin_left_behind(server: EmbeddedValkey)
 
 
 def test_does_not_stop_a_process_that_only_has_the_leftover_pid(server: EmbeddedValkey) -> None:
-    stranger = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         server.folder.mkdir(parents=True)
-        for text in (str(stranger.pid), "no number", "", "99999999"):
+        for text in (str(process.pid), "no number", "", "99999999"):
             (server.folder / "server.pid").write_text(text)
             server.ensure()
             server.stop()
-        assert stranger.poll() is None
+        assert process.poll() is None
     finally:
-        stranger.kill()
-        stranger.communicate()
+        process.kill()
+        process.communicate()
 
 
 def test_dies_with_the_twin_that_started_it(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_a_truncated_file_loads_without_the_last_write(server: EmbeddedValkey, c
     file = incremental(server)
     os.truncate(file, file.stat().st_size - cut)
     server.ensure()
-    found = content(server)
-    assert set(found) == {f"key-{n}" for n in range(49)}
+    remaining = content(server)
+    assert set(remaining) == {f"key-{n}" for n in range(49)}
 
 
 def test_a_truncated_transaction_is_not_applied(server: EmbeddedValkey) -> None:
@@ -202,22 +202,22 @@ def test_damaged_data_is_an_error_that_quotes_the_server(server: EmbeddedValkey)
 def test_does_not_stop_a_process_that_only_mentions_the_folder(
     server: EmbeddedValkey, words: list[str]
 ) -> None:
-    """Such as an editor or a backup of the folder, under the leftover's pid."""
+    """For example an editor or a backup of the folder, with the leftover's pid."""
     server.folder.mkdir(parents=True)
     code = "print(flush=True); input()"
-    named = [word.format(folder=server.folder) for word in words]
-    stranger = subprocess.Popen(
-        [sys.executable, "-c", code, *named], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    arguments = [word.format(folder=server.folder) for word in words]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
-        assert stranger.stdout is not None
-        stranger.stdout.readline()
-        (server.folder / "server.pid").write_text(str(stranger.pid))
+        assert process.stdout is not None
+        process.stdout.readline()
+        (server.folder / "server.pid").write_text(str(process.pid))
         server.ensure()
-        assert stranger.poll() is None
+        assert process.poll() is None
     finally:
-        stranger.kill()
-        stranger.communicate()
+        process.kill()
+        process.communicate()
 
 
 def test_stops_a_leftover_server_of_the_same_folder_under_another_path(
@@ -297,8 +297,11 @@ def test_listens_on_the_loopback_if_a_socket_is_not_possible(
         assert (place.scheme, place.hostname) == ("redis", "127.0.0.1")
         put(server, a="1")
         assert place.port is not None
-        with redis.Redis(port=place.port) as stranger, pytest.raises(redis.AuthenticationError):
-            stranger.get("a")
+        with (
+            redis.Redis(port=place.port) as client_without_password,
+            pytest.raises(redis.AuthenticationError),
+        ):
+            client_without_password.get("a")
         assert place.password is not None
         assert place.password.encode() not in Path(f"/proc/{server.pid}/cmdline").read_bytes()
         assert stat.S_IMODE((server.folder / "password.conf").stat().st_mode) == 0o600

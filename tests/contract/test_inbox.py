@@ -1,4 +1,5 @@
-"""One contract for every inbox: requests are numbered as they arrive, and none is lost or stored twice."""
+"""One contract for every inbox: requests are numbered in order of arrival, and none is lost or stored
+twice."""
 
 import contextlib
 import itertools
@@ -40,8 +41,8 @@ BODIES: list[RequestBody] = [
 ]
 
 
-def asked_by(name: str) -> DrainCube:
-    return DrainCube(cube="pod-0/cube-1", asked_by=name)
+def requested_by(name: str) -> DrainCube:
+    return DrainCube(cube="pod-0/cube-1", requested_by=name)
 
 
 def take(store: Store, number: int) -> bool:
@@ -49,7 +50,7 @@ def take(store: Store, number: int) -> bool:
 
 
 class InboxContract:
-    """What every inbox must do. A store plugs in with the fixture `store`."""
+    """The behaviour of every inbox. A store plugs in with the fixture `store`."""
 
     def test_is_empty_at_first(self, store: Store) -> None:
         inbox: Inbox = store
@@ -71,12 +72,12 @@ class InboxContract:
     def test_never_assigns_a_number_that_is_on_the_log(self, store: Store) -> None:
         """After a rebuild, the log may contain numbers that this store has never assigned."""
         first = store.put(0, "pod-0", BODIES[0]).number
-        held = first + 10**12
-        store.raise_last_number(0, held)
-        assert store.put(0, "pod-0", BODIES[1]).number == held + 1
+        logged = first + 10**12
+        store.raise_last_number(0, logged)
+        assert store.put(0, "pod-0", BODIES[1]).number == logged + 1
         store.raise_last_number(0, first)
-        assert store.put(0, "pod-0", BODIES[1]).number == held + 2
-        assert store.put(1, "pod-1", BODIES[0]).number < held, "another partition counts for itself"
+        assert store.put(0, "pod-0", BODIES[1]).number == logged + 2
+        assert store.put(1, "pod-1", BODIES[0]).number < logged, "another partition counts for itself"
 
     def test_returns_at_most_the_requested_number_oldest_first(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", BODIES[1]).number for _ in range(5)]
@@ -117,9 +118,9 @@ class InboxContract:
 
     def test_a_key_is_unique_across_partitions(self, store: Store) -> None:
         store.put(0, "pod-0", with_key("a key", BODIES[0]))
-        for ask in (store.put, store.find_repeat):
+        for call in (store.put, store.find_repeat):
             with pytest.raises(InvalidInput, match="'a key': was used for another request"):
-                ask(1, "pod-1", with_key("a key", BODIES[0]))
+                call(1, "pod-1", with_key("a key", BODIES[0]))
         assert (store.size(0), store.size(1)) == (1, 0)
 
     def test_another_requester_or_reason_does_not_make_a_new_request(self, store: Store) -> None:
@@ -131,16 +132,16 @@ class InboxContract:
     def test_a_request_is_found_by_its_key(self, store: Store) -> None:
         assert store.find("k") is None
         number = store.put(3, "pod-3", with_key("k", BODIES[1])).number
-        found = store.find("k")
-        assert found is not None
-        assert (found.partition, found.number, found.place, found.fabric) == (3, number, None, "pod-3")
-        assert found.message_id("pod-3") == f"operator@pod-3/{number}"
+        row = store.find("k")
+        assert row is not None
+        assert (row.partition, row.number, row.place, row.fabric) == (3, number, None, "pod-3")
+        assert row.message_id("pod-3") == f"operator@pod-3/{number}"
         store.record_logged(3, [LoggedRequest(number, 17, "pod-3", with_key("k", BODIES[1]))])
-        found = store.find("k")
-        assert found is not None
-        assert (found.number, found.place, found.kind) == (number, 17, "DrainCube")
+        row = store.find("k")
+        assert row is not None
+        assert (row.number, row.place, row.kind) == (number, 17, "DrainCube")
 
-    # --- what the log holds -------------------------------------------------------------------------------
+    # --- requests on the log -------------------------------------------------------------------------------
 
     def test_a_request_on_the_log_is_known_to_a_store_that_never_saw_it(self, store: Store) -> None:
         body = with_key("k", BODIES[1])
@@ -158,9 +159,9 @@ class InboxContract:
         first = store.put(0, "pod-0", BODIES[0]).number
         again = store.put(0, "pod-0", with_key("k", BODIES[1])).number
         assert store.take(0, [again]) == [again]
-        told = [LoggedRequest(first - 7, 4, "pod-0", with_key("k", BODIES[1]))]
+        logged = [LoggedRequest(first - 7, 4, "pod-0", with_key("k", BODIES[1]))]
         for _ in range(2):
-            store.record_logged(0, told)
+            store.record_logged(0, logged)
             assert [request.number for request in store.waiting(0, 9)] == [first]
             assert store.put(0, "pod-0", with_key("k", BODIES[1])) == InboxReceipt(first - 7, repeated=True)
         assert store.take(0, [again]) == []
@@ -173,19 +174,19 @@ class InboxContract:
     def test_the_first_occurrence_on_the_log_counts(self, store: Store) -> None:
         for place in (9, 4, 6):
             store.record_logged(0, [LoggedRequest(3, place, "pod-0", with_key("k", BODIES[1]))])
-        found = store.find("k")
-        assert found is not None
-        assert found.place == 4
+        row = store.find("k")
+        assert row is not None
+        assert row.place == 4
 
     def test_a_commissioning_is_known_by_its_key(self, store: Store) -> None:
         body = with_key("k", commissioned(SuperpodConfig(), "campus"))
-        waits = store.put(0, "pod-5", body).number
+        waiting = store.put(0, "pod-5", body).number
         store.record_logged(0, [LoggedRequest(1, 4, "pod-5", body)])
-        assert waits not in [request.number for request in store.waiting(0, 9)]
+        assert waiting not in [request.number for request in store.waiting(0, 9)]
         assert store.put(0, "pod-5", body).repeated
-        found = store.find("k")
-        assert found is not None
-        assert found.message_id("campus") == "sequencer@pod-5/1"
+        row = store.find("k")
+        assert row is not None
+        assert row.message_id("campus") == "sequencer@pod-5/1"
 
     def test_a_request_that_the_log_lost_can_be_repeated(self, store: Store) -> None:
         bodies = [with_key(f"k{n}", DrainCube(cube=f"pod-0/cube-{n}")) for n in range(4)]
@@ -220,7 +221,7 @@ class InboxContract:
         number = store.put(0, "pod-0", with_key("k", BODIES[1])).number
         assert store.take(0, [number]) == [number]
         assert store.cancel(0, number) is CancelOutcome.TOO_LATE
-        assert store.take(0, [number]) == [number], "whoever took it may have ended since"
+        assert store.take(0, [number]) == [number], "the sequencer that took it may have exited since"
         assert store.put(0, "pod-0", with_key("k", BODIES[1])).repeated
 
     def test_the_key_of_a_cancelled_request_is_refused(self, store: Store) -> None:
@@ -230,11 +231,11 @@ class InboxContract:
         assert not store.was_cancelled("k")
         assert store.cancel(0, number) is CancelOutcome.DONE
         assert store.was_cancelled("k")
-        for ask in (store.put, store.find_repeat):
+        for call in (store.put, store.find_repeat):
             with pytest.raises(
                 InvalidInput, match="Idempotency-Key 'k': its request was cancelled; use a new key"
             ):
-                ask(0, "pod-0", body)
+                call(0, "pod-0", body)
         assert store.find("k") is None
 
     def test_a_cancelled_commissioning_can_be_requested_again(self, store: Store) -> None:
@@ -300,34 +301,35 @@ class InboxContract:
 
     def test_a_client_can_have_a_hundred_waiting_requests(self, store: Store) -> None:
         numbers = [
-            store.put(0, "pod-0", with_key(f"key-{n}", asked_by("ana"))).number for n in range(WAITING_MAX)
+            store.put(0, "pod-0", with_key(f"key-{n}", requested_by("ana"))).number
+            for n in range(WAITING_MAX)
         ]
         sentence = f"inbox: {WAITING_MAX} requests of ana wait already"
         with pytest.raises(RateLimited, match=sentence):
-            store.put(0, "pod-0", with_key("one more", asked_by("ana")))
+            store.put(0, "pod-0", with_key("one more", requested_by("ana")))
         assert store.size(0) == WAITING_MAX
-        repeat = store.put(0, "pod-0", with_key("key-0", asked_by("ana")))
-        assert repeat == InboxReceipt(numbers[0], repeated=True), "what waits already is no further request"
-        store.put(0, "pod-0", asked_by("ben"))
+        repeat = store.put(0, "pod-0", with_key("key-0", requested_by("ana")))
+        assert repeat == InboxReceipt(numbers[0], repeated=True), "a waiting request is not a new request"
+        store.put(0, "pod-0", requested_by("ben"))
         store.put(0, "pod-0", BODIES[0])
-        store.put(1, "pod-1", asked_by("ana"))
+        store.put(1, "pod-1", requested_by("ana"))
         assert take(store, numbers[0])
-        more = store.put(0, "pod-0", with_key("one more", asked_by("ana")))
+        more = store.put(0, "pod-0", with_key("one more", requested_by("ana")))
         assert not more.repeated, "its key was not used up"
         with pytest.raises(RateLimited):
-            store.put(0, "pod-0", asked_by("ana"))
+            store.put(0, "pod-0", requested_by("ana"))
 
     def test_clients_without_a_name_share_one_limit(self, store: Store) -> None:
         for _ in range(WAITING_MAX):
             store.put(0, "pod-0", BODIES[0])
         with pytest.raises(RateLimited, match="100 requests without a name wait already"):
             store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"))
-        store.put(0, "pod-0", asked_by("ana"))
+        store.put(0, "pod-0", requested_by("ana"))
         assert take(store, store.waiting(0, 1)[0].number)
         assert not store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus")).repeated
 
     def test_a_request_that_is_removed_twice_is_counted_once(self, store: Store) -> None:
-        """By one sequencer that did not receive the answer, or by two sequencers."""
+        """One sequencer may not have received the answer, or two sequencers may remove it."""
         numbers = [store.put(0, "pod-0", BODIES[0]).number for _ in range(WAITING_MAX)]
         for _ in range(3):
             store.trim(OutboxTrim(0, requests=tuple(numbers[:2])))
@@ -348,13 +350,13 @@ class InboxContract:
         numbers: list[int] = []
         lock = threading.Lock()
 
-        def ask() -> None:
+        def put_many() -> None:
             for _ in range(25):
-                # Memory is for one thread.
+                # The memory store supports only one thread.
                 with lock if isinstance(store, MemoryStore) else contextlib.nullcontext():
                     numbers.append(store.put(0, "pod-0", BODIES[1]).number)
 
-        threads = [threading.Thread(target=ask) for _ in range(4)]
+        threads = [threading.Thread(target=put_many) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -412,7 +414,7 @@ class TestRedisInbox(InboxContract):
             assert 86_390 < client.ttl(claim) <= 86_400
             with pytest.raises(InvalidInput, match="was used for another"):
                 store.put(1, "pod-1", body)
-            assert not store.put(0, "pod-0", body).repeated, "asked again, it is finished"
+            assert not store.put(0, "pod-0", body).repeated, "a retry completes the request"
             assert client.ttl(claim) == -1
             assert store.cancel(0, store.waiting(0, 1)[0].number) is CancelOutcome.DONE
             assert 86_390 < client.ttl(claim) <= 86_400
@@ -420,7 +422,7 @@ class TestRedisInbox(InboxContract):
     def test_a_key_of_the_log_costs_a_few_hundred_bytes(self, store: RedisStore, redis_url: str) -> None:
         import redis
 
-        def told(first: int, count: int) -> list[LoggedRequest]:
+        def logged_requests(first: int, count: int) -> list[LoggedRequest]:
             numbers = range(first, first + count)
             return [
                 LoggedRequest(1_700_000_000_000_000 + n, n, "pod-0", with_key(f"{n:036d}", BODIES[1]))
@@ -428,9 +430,9 @@ class TestRedisInbox(InboxContract):
             ]
 
         with redis.Redis.from_url(redis_url) as client:
-            store.record_logged(0, told(0, 5_000))
+            store.record_logged(0, logged_requests(0, 5_000))
             before = client.info("memory")["used_memory_dataset"]
-            store.record_logged(0, told(5_000, 5_000))
+            store.record_logged(0, logged_requests(5_000, 5_000))
             each = (client.info("memory")["used_memory_dataset"] - before) / 5_000
         assert 200 < each < 600
         assert store.put(0, "pod-0", with_key(f"{9_999:036d}", BODIES[1])).repeated
@@ -500,12 +502,12 @@ def kill(server: EmbeddedValkey) -> None:
     os.kill(server.pid, signal.SIGKILL)
 
 
-def until_answered(ask: Callable[[], int], server: EmbeddedValkey) -> int:
+def until_answered(call: Callable[[], int], server: EmbeddedValkey) -> int:
     until = time.monotonic() + 20
     while time.monotonic() < until:
         try:
-            return ask()
+            return call()
         except StoreUnreachable:
             server.ensure()
-            time.sleep(0.001)  # a killed process may take its time to end
+            time.sleep(0.001)  # a killed process may take a moment to exit
     raise AssertionError("the server never answered")

@@ -1,4 +1,4 @@
-"""An inbox that is copied into another Redis is the same inbox."""
+"""An inbox that is copied into another Redis stays the same."""
 
 import pytest
 import redis
@@ -17,8 +17,8 @@ DRAIN = DrainCube(cube="pod-7/cube-1")
 JOIN = with_key("join", commissioned(SuperpodConfig(), "campus"))
 
 
-def again(url: str, copy: InboxBackup) -> None:
-    """The inboxes as a backup has them, restored into an empty Redis."""
+def restore_backup(url: str, copy: InboxBackup) -> None:
+    """Restore the inboxes from a backup into an empty Redis, and check that they are the same."""
     waiting, cancelled = copy.waiting(), copy.cancelled()
     with redis.Redis.from_url(url) as client:
         client.flushall()
@@ -36,7 +36,7 @@ def test_waiting_requests_keep_their_numbers_and_keys(redis_url: str) -> None:
     assert store.cancel(1, gone) == CancelOutcome.DONE
     known = [store.find(key) for key in ("join", "drain-0", "drain-2", "gone")]
     waited = [store.waiting(partition, 10) for partition in (0, 1)]
-    again(redis_url, copy)
+    restore_backup(redis_url, copy)
     assert [store.waiting(partition, 10) for partition in (0, 1)] == waited
     assert [store.find(key) for key in ("join", "drain-0", "drain-2", "gone")] == known
     assert store.put(1, "pod-7", with_key("drain-1", DRAIN)).number == drains[1]
@@ -58,12 +58,12 @@ def test_waiting_requests_keep_their_numbers_and_keys(redis_url: str) -> None:
 
 def test_clients_keep_the_rest_of_their_limit(redis_url: str) -> None:
     store, copy = RedisStore(redis_url), InboxBackup(redis_url, SITES)
-    mias = DRAIN.model_copy(update={"asked_by": "mia"})
+    drain_of_mia = DRAIN.model_copy(update={"asked_by": "mia"})
     for _ in range(WAITING_MAX):
-        store.put(1, "pod-7", mias)
-    again(redis_url, copy)
+        store.put(1, "pod-7", drain_of_mia)
+    restore_backup(redis_url, copy)
     with pytest.raises(RateLimited):
-        store.put(1, "pod-7", mias)
+        store.put(1, "pod-7", drain_of_mia)
     store.put(1, "pod-7", DRAIN)
     store.close()
     copy.close()

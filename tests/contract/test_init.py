@@ -1,4 +1,4 @@
-"""`lightwave live init` on a real Kafka and a real Redis: killed in the middle, and run again."""
+"""`lightwave live init` on a real Kafka and a real Redis: it is killed midway and run again."""
 
 import uuid
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ PODS = ["pod-0", "pod-1", "pod-2"]
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """Raised in place of a kill."""
 
 
 def new(pods: int, *, keep: bool = False, partitions: int | None = 2) -> NewTwin:
-    asked = NewTwinOptions(pods=pods)
-    return NewTwin(asked.sites(), asked, partitions=partitions, speed=60.0, keep=keep)
+    options = NewTwinOptions(pods=pods)
+    return NewTwin(options.sites(), options, partitions=partitions, speed=60.0, keep=keep)
 
 
 def test_a_killed_init_is_completed_and_never_yields_a_smaller_twin(
@@ -48,10 +48,10 @@ def test_a_killed_init_is_completed_and_never_yields_a_smaller_twin(
         InvalidInput, match="--pods 2: the twin has 3 sites: pod-0, pod-1, pod-2; its creation has begun"
     ):
         init_twin(settings, new(2, keep=True))
-    made = init_twin(settings, new(3, keep=True))
-    assert (made["fabrics"], made["kept"]) == (PODS, False)
+    first = init_twin(settings, new(3, keep=True))
+    assert (first["fabrics"], first["kept"]) == (PODS, False)
     again = init_twin(settings, new(3, keep=True))
-    assert (again["twin"], again["fabrics"], again["kept"]) == (made["twin"], PODS, True)
+    assert (again["twin"], again["fabrics"], again["kept"]) == (first["twin"], PODS, True)
     store = settings.store()
     epoch = read_epoch(store)
     assert epoch is not None

@@ -1,4 +1,4 @@
-"""What the live twin requires of a real Kafka: topics, appending, reading, and the gateway's copy of the
+"""Requirements of the live twin on a real Kafka: topics, appending, reading, and the gateway's copy of the
 log."""
 
 import asyncio
@@ -53,7 +53,7 @@ NOWHERE = Brokers("127.0.0.1:9")
 
 @pytest.fixture
 def endpoints(kafka: LocalKafka) -> Endpoints:
-    """Topics that belong to one test."""
+    """Return endpoints with topics for a single test."""
     endpoints = Endpoints(kafka.brokers, "redis://unused", Topics(f"t{uuid.uuid4().hex[:8]}"))
     create_topics(endpoints.kafka, endpoints.topics, 2, 1)
     return endpoints
@@ -64,18 +64,20 @@ def as_list(topics: Topics) -> list[str]:
 
 
 def settings_of(brokers: Brokers, topic: str) -> dict[str, str]:
-    """The settings of a topic."""
+    """Return the settings of a topic."""
     admin = KafkaAdminClient(**brokers.arguments())
     try:
-        found = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all")
+        configs = admin.describe_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all"
+        )
     finally:
         admin.close()
-    return {name: row["value"] for name, row in found["topic"][topic].items()}
+    return {name: row["value"] for name, row in configs["topic"][topic].items()}
 
 
 def await_end(endpoints: Endpoints, offset: int) -> None:
-    """Wait until partition 0 has as many records. Kafka reports the end of a transaction before the record
-    that marks the end is on the log."""
+    """Wait until partition 0 has `offset` records. Kafka reports the end of a transaction before its end
+    marker is on the log."""
 
     async def end() -> int:
         return await KafkaAppender(endpoints.kafka, endpoints.topics).end(0)
@@ -84,7 +86,7 @@ def await_end(endpoints: Endpoints, offset: int) -> None:
 
 
 def set_topic(endpoints: Endpoints, topic: str, values: dict[str, str]) -> None:
-    """Change the settings of a topic, as someone does who does not know its purpose."""
+    """Change the settings of a topic, as an operator might do who does not know its purpose."""
     admin = KafkaAdminClient(**endpoints.kafka.arguments())
     try:
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=values)])
@@ -93,7 +95,7 @@ def set_topic(endpoints: Endpoints, topic: str, values: dict[str, str]) -> None:
 
 
 def remove_before(endpoints: Endpoints, partition: int, offset: int) -> None:
-    """Let Kafka remove the beginning of the log, as it does when the retention time is over."""
+    """Let Kafka remove the beginning of the log, as it does after the retention time."""
     admin = KafkaAdminClient(**endpoints.kafka.arguments())
     try:
         admin.delete_records({TopicPartition(endpoints.topics.log, partition): offset})
@@ -112,22 +114,22 @@ def append(endpoints: Endpoints, partition: int, entries: list[Entry]) -> list[i
     return asyncio.run(run())
 
 
-def first(fabric: str = "pod-0") -> Envelope:
+def commissioning(fabric: str = "pod-0") -> Envelope:
     return first_message(superpod_config(["pod.cubes=8"]), fabric)
 
 
-def ask(number: int) -> Envelope:
+def drain_request(number: int) -> Envelope:
     body = DrainCube(cube="pod-0/cube-1")
     return enclose(body, fabric="pod-0", at_us=number, cause=None, source=OPERATOR, seq=number)
 
 
-def say(number: int) -> Envelope:
+def drained(number: int) -> Envelope:
     body = CubeDrained(cube=1)
     cause = f"{OPERATOR}/{number}"
     return enclose(body, fabric="pod-0", at_us=number, cause=cause, source="cubes@pod-0", seq=number)
 
 
-def as_saying(message: Envelope, twin: str = "twin-a") -> Entry:
+def as_output(message: Envelope, twin: str = "twin-a") -> Entry:
     return Entry(message.fabric, encode(message), output_headers(message.type, message.source, twin))
 
 
@@ -184,7 +186,7 @@ class TestTopics:
         assert set(threading.enumerate()) <= before
 
     def test_one_broker_of_several_is_enough(self, endpoints: Endpoints) -> None:
-        """Tried several times, because the client chooses one of its brokers at random."""
+        """Repeated, because the client chooses one of its brokers at random."""
         several = Brokers(f"{NOWHERE},{NOWHERE},{NOWHERE},{endpoints.kafka}")
         for _ in range(3):
             assert topic_id(several, endpoints.topics.log) == topic_id(endpoints.kafka, endpoints.topics.log)
@@ -205,7 +207,7 @@ class TestTopics:
         assert [kept[name]["retention.ms"] for name in as_list(endpoints.topics)] == [forever, week, forever]
 
     def test_new_topics_have_no_problems(self, endpoints: Endpoints) -> None:
-        append(endpoints, 0, [as_root(first(), 0)])
+        append(endpoints, 0, [as_root(commissioning(), 0)])
         assert check_settings(endpoints.kafka, endpoints.topics) == []
 
     def test_each_setting_that_could_lose_messages_is_reported(self, endpoints: Endpoints) -> None:
@@ -214,9 +216,9 @@ class TestTopics:
         set_topic(endpoints, topics.telemetry, {"retention.ms": "1000", "max.message.bytes": "1000000"})
         set_topic(endpoints, topics.operations, {"retention.ms": "5"})
         set_topic(endpoints, topics.dead_letters, {"retention.bytes": "5", "max.message.bytes": "9000000"})
-        told = check_settings(endpoints.kafka, topics)
+        problems = check_settings(endpoints.kafka, topics)
         assert [
-            sentence.partition(":")[0] + sentence.partition(":")[2].partition(":")[0] for sentence in told
+            sentence.partition(":")[0] + sentence.partition(":")[2].partition(":")[0] for sentence in problems
         ] == [
             f"topic {topics.log} cleanup.policy is compact,delete, must be delete",
             f"topic {topics.log} retention.ms is 1000, must be -1",
@@ -225,13 +227,13 @@ class TestTopics:
             f"topic {topics.dead_letters} retention.bytes is 5, must be -1",
         ]
         command = f"--entity-name {topics.log} --add-config retention.ms=-1` sets it"
-        assert told[1].endswith(command)
+        assert problems[1].endswith(command)
 
     def test_a_log_without_its_beginning_is_an_error_in_one_sentence(self, endpoints: Endpoints) -> None:
-        append(endpoints, 1, [as_saying(say(n)) for n in range(5)])
+        append(endpoints, 1, [as_output(drained(n)) for n in range(5)])
         remove_before(endpoints, 1, 3)
-        (told,) = check_settings(endpoints.kafka, endpoints.topics)
-        assert told.startswith(
+        (problem,) = check_settings(endpoints.kafka, endpoints.topics)
+        assert problem.startswith(
             f"topic {endpoints.topics.log}: partition 1 starts at 3, not at 0: Kafka removed"
         )
 
@@ -250,13 +252,15 @@ class TestTopics:
     ) -> None:
         assert broker_version(endpoints.kafka) >= VERSION_MIN
         monkeypatch.setattr(topic_admin, "VERSION_MIN", (99, 1))
-        for ask_it in (
+        for call in (
             lambda: topic_id(endpoints.kafka, endpoints.topics.log),
             lambda: create_topics(endpoints.kafka, endpoints.topics, 2, 1),
         ):
-            with pytest.raises(OperationFailed, match=r"version \d+\.\d+.*; must be 99\.1 or newer") as told:
-                ask_it()
-            assert not isinstance(told.value, LogUnreachable)  # to wait would not help
+            with pytest.raises(
+                OperationFailed, match=r"version \d+\.\d+.*; must be 99\.1 or newer"
+            ) as raised:
+                call()
+            assert not isinstance(raised.value, LogUnreachable)  # waiting would not help
 
 
 class TestDeadLetters:
@@ -277,18 +281,18 @@ class TestDeadLetters:
         letters = KafkaDeadLetters(endpoints)
         assert letters.read() == []
         bury([letter(4), b"not a letter", b"{}", letter(4), letter(7)])
-        assert [found.origin for found in letters.read()] == ["0:4", "0:7"]
+        assert [letter_read.origin for letter_read in letters.read()] == ["0:4", "0:7"]
         bury([letter(7), letter(9)])
-        found = letters.read()
-        assert [one.origin for one in found] == ["0:4", "0:7", "0:9"]
-        assert (found[0].error, found[0].line, found[0].service) == ("not JSON", "\\xff", "cubes")
+        rows = letters.read()
+        assert [row.origin for row in rows] == ["0:4", "0:7", "0:9"]
+        assert (rows[0].error, rows[0].line, rows[0].service) == ("not JSON", "\\xff", "cubes")
 
 
 class TestAppending:
     def test_records_are_appended_in_order_and_read_back_unchanged(self, endpoints: Endpoints) -> None:
-        entries = [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1))]
+        entries = [as_root(commissioning(), 0), as_root(drain_request(1), 1), as_output(drained(1))]
         assert append(endpoints, 0, entries) == [0, 1, 2]
-        assert append(endpoints, 0, [as_saying(say(2))]) == [3]
+        assert append(endpoints, 0, [as_output(drained(2))]) == [3]
         (batch,) = read_partition(endpoints.kafka, endpoints.topics.log, 0)
         assert [(r.offset, r.value, dict(r.headers)) for r in batch][:3] == [
             (n, entry.value, entry.headers) for n, entry in enumerate(entries)
@@ -302,28 +306,28 @@ class TestAppending:
         assert list(read_partition(endpoints.kafka, endpoints.topics.log, 1)) == []
 
     def test_the_end_of_the_log_and_the_records_before_it(self, endpoints: Endpoints) -> None:
-        append(endpoints, 0, [as_saying(say(n)) for n in range(1, 6)])
+        append(endpoints, 0, [as_output(drained(n)) for n in range(1, 6)])
 
-        async def look() -> tuple[int, list[int]]:
+        async def read_end() -> tuple[int, list[int]]:
             appender = KafkaAppender(endpoints.kafka, endpoints.topics)
-            found = [r.offset async for batch in appender.read(0, 2, 4) for r in batch]
-            return await appender.end(0), found
+            offsets = [r.offset async for batch in appender.read(0, 2, 4) for r in batch]
+            return await appender.end(0), offsets
 
-        assert asyncio.run(look()) == (5, [2, 3])
+        assert asyncio.run(read_end()) == (5, [2, 3])
 
     def test_an_unreachable_kafka_is_an_error_in_one_sentence(self) -> None:
         with pytest.raises(LogUnreachable, match=f"Kafka at {NOWHERE}"):
-            append(Endpoints(NOWHERE, "", Topics("t")), 0, [as_saying(say(1))])
+            append(Endpoints(NOWHERE, "", Topics("t")), 0, [as_output(drained(1))])
 
 
-class TestStrangers:
+class TestForeignRecords:
     """Readers reach the end of the log whatever records are on it."""
 
     @pytest.fixture
     def log_with_markers(self, endpoints: Endpoints) -> list[int]:
-        """A log with transaction markers, which Kafka delivers to no reader, at 2, 4 and at its end; returns
-        the offsets of its records."""
-        append(endpoints, 0, [as_root(first(), 0)])
+        """Return the offsets of the records of a log with transaction markers at 2, 4 and its end. Kafka
+        delivers markers to no reader."""
+        append(endpoints, 0, [as_root(commissioning(), 0)])
         place = (endpoints.kafka, endpoints.topics.log, 0)
         asyncio.run(
             transaction(*place, [MalformedRecord(b"committed", headers=(("trace", None),))], "commit")
@@ -331,7 +335,7 @@ class TestStrangers:
         await_end(endpoints, 3)
         asyncio.run(transaction(*place, [MalformedRecord(b"aborted", None)], "abort"))
         await_end(endpoints, 5)
-        append(endpoints, 0, [as_saying(say(1))])
+        append(endpoints, 0, [as_output(drained(1))])
         send_badly_named(*place, [MalformedRecord(b"x", headers=((BadName("type"), b"Tick"), ("a", b"1")))])
         asyncio.run(transaction(*place, [MalformedRecord(None, None)], "commit"))
         await_end(endpoints, 9)
@@ -357,23 +361,23 @@ class TestStrangers:
     def test_the_sequencer_reads_the_same_records(
         self, endpoints: Endpoints, log_with_markers: list[int]
     ) -> None:
-        async def look() -> list[Record]:
+        async def read_all() -> list[Record]:
             appender = KafkaAppender(endpoints.kafka, endpoints.topics)
             return [r async for batch in appender.read(0, 0, await appender.end(0)) for r in batch]
 
-        rows = asyncio.run(look())
+        rows = asyncio.run(read_all())
         assert [r.offset for r in rows if not is_gap(r)] == log_with_markers
         assert rows == [r for rows in read_partition(endpoints.kafka, endpoints.topics.log, 0) for r in rows]
 
     def test_a_worker_learns_that_gaps_are_transaction_markers(
         self, endpoints: Endpoints, log_with_markers: list[int]
     ) -> None:
-        came = [Record(0, offset, b"", {}) for offset in log_with_markers]
-        found = reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 0, came)
-        assert [r.offset for r in found] == [*range(8)]
-        assert [r for r in found if not is_gap(r)] == came
+        received = [Record(0, offset, b"", {}) for offset in log_with_markers]
+        complete = reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 0, received)
+        assert [r.offset for r in complete] == [*range(8)]
+        assert [r for r in complete if not is_gap(r)] == received
         with pytest.raises(LogDamaged, match="partition 0: offset 3 is missing before 5"):
-            reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 1, [came[1], *came[3:]])
+            reread_gaps(endpoints.kafka, endpoints.topics.log)(0, 1, [received[1], *received[3:]])
 
     def test_the_copy_skips_transaction_markers(
         self, endpoints: Endpoints, log_with_markers: list[int], tmp_path: Path
@@ -382,7 +386,7 @@ class TestStrangers:
         assert mirror.missing_records() == "the copy of the log has not started yet"
         mirror.start()
         try:
-            assert TestMirror.until(mirror, 2) == [encode(first()), encode(say(1))]
+            assert TestMirror.until(mirror, 2) == [encode(commissioning()), encode(drained(1))]
             assert (mirror.lag_records(), mirror.copied_offset(0), mirror.problem) == (
                 0,
                 log_with_markers[-1] + 2,
@@ -403,7 +407,7 @@ class TestStrangers:
     def test_a_log_without_its_beginning_is_reported_by_every_reader(
         self, endpoints: Endpoints, tmp_path: Path
     ) -> None:
-        append(endpoints, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 6))])
+        append(endpoints, 0, [as_root(commissioning(), 0), *(as_output(drained(n)) for n in range(1, 6))])
         remove_before(endpoints, 0, 3)
         sentence = f"topic {endpoints.topics.log}: partition 0 starts at 3, not at 0: Kafka removed"
         with pytest.raises(OperationFailed, match=sentence):
@@ -413,11 +417,11 @@ class TestStrangers:
             == 3
         )
 
-        async def look() -> tuple[int, list[int]]:
+        async def read_log() -> tuple[int, list[int]]:
             appender = KafkaAppender(endpoints.kafka, endpoints.topics)
             return await appender.begin(0), [r.offset async for rows in appender.read(0, 0, 6) for r in rows]
 
-        assert asyncio.run(look()) == (3, [3, 4, 5])
+        assert asyncio.run(read_log()) == (3, [3, 4, 5])
         mirror = LogMirror(tmp_path / "mirror", endpoints, TwinRecord("twin-a", 2, "topic"))
         mirror.start()
         until_s = time.monotonic() + 20
@@ -441,12 +445,12 @@ class TestMirror:
 
     @staticmethod
     def until(mirror: LogMirror, messages: int) -> list[bytes]:
-        """The copy of pod-0's log once it contains this number of messages."""
+        """Return the copy of pod-0's log once it contains this number of messages."""
         until_s = time.monotonic() + 20
         while "pod-0" not in mirror.logs.sites() or mirror.logs.end("pod-0") < messages:
             assert time.monotonic() < until_s, mirror.problem
             time.sleep(0.01)
-        time.sleep(0.3)  # what should not come would have come by now
+        time.sleep(0.3)  # time for records that must not be copied
         return [line for _, line in mirror.logs.open("pod-0").lines(0)]
 
     def test_the_copy_contains_exactly_what_readers_read(
@@ -454,22 +458,28 @@ class TestMirror:
     ) -> None:
         foreign = [
             Entry("pod-0", b"{", {}),
-            as_saying(say(9), twin="twin-b"),
-            as_root(ask(9), 77),
-            as_saying(say(1)),
-            Entry("pod-0", encode(ask(9)), output_headers("DrainCube", OPERATOR, "twin-a")),
+            as_output(drained(9), twin="twin-b"),
+            as_root(drain_request(9), 77),
+            as_output(drained(1)),
+            Entry("pod-0", encode(drain_request(9)), output_headers("DrainCube", OPERATOR, "twin-a")),
         ]
-        append(endpoints, 0, [as_root(first(), 0), as_root(ask(1), 1), as_saying(say(1)), *foreign])
-        append(endpoints, 0, [as_saying(say(2))])
+        append(
+            endpoints,
+            0,
+            [as_root(commissioning(), 0), as_root(drain_request(1), 1), as_output(drained(1)), *foreign],
+        )
+        append(endpoints, 0, [as_output(drained(2))])
         mirror = mirrored()
         try:
-            wanted = [encode(message) for message in (first(), ask(1), say(1), say(2))]
-            assert self.until(mirror, 4) == wanted
+            expected = [
+                encode(message) for message in (commissioning(), drain_request(1), drained(1), drained(2))
+            ]
+            assert self.until(mirror, 4) == expected
             assert mirror.problem is None
             assert pod_config(mirror.config("pod-0")).cubes == 8
             with pytest.raises(KeyError):
                 mirror.config("pod-1")
-            append(endpoints, 0, [as_saying(say(3))])
+            append(endpoints, 0, [as_output(drained(3))])
             assert len(self.until(mirror, 5)) == 5
         finally:
             mirror.stop()
@@ -477,28 +487,30 @@ class TestMirror:
     def test_the_copy_resumes_even_if_its_position_was_not_saved(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
     ) -> None:
-        append(endpoints, 0, [as_root(first(), 0), *(as_saying(say(n)) for n in range(1, 50))])
+        append(endpoints, 0, [as_root(commissioning(), 0), *(as_output(drained(n)) for n in range(1, 50))])
         mirror = mirrored()
         self.until(mirror, 50)
         mirror.stop()
-        append(endpoints, 0, [as_saying(say(n)) for n in range(50, 60)])
-        (noted,) = tmp_path.glob("mirror/*/offsets.json")
-        noted.unlink()
+        append(endpoints, 0, [as_output(drained(n)) for n in range(50, 60)])
+        (offsets_file,) = tmp_path.glob("mirror/*/offsets.json")
+        offsets_file.unlink()
         mirror = mirrored()
         try:
-            assert self.until(mirror, 60) == [encode(m) for m in (first(), *(say(n) for n in range(1, 60)))]
+            assert self.until(mirror, 60) == [
+                encode(m) for m in (commissioning(), *(drained(n) for n in range(1, 60)))
+            ]
         finally:
             mirror.stop()
 
     def test_a_copy_that_is_longer_than_the_log_is_discarded(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
     ) -> None:
-        append(endpoints, 0, [as_root(first(), 0), as_saying(say(1))])
+        append(endpoints, 0, [as_root(commissioning(), 0), as_output(drained(1))])
         mirror = mirrored()
         self.until(mirror, 2)
         mirror.stop()
-        (noted,) = tmp_path.glob("mirror/*/offsets.json")
-        noted.write_text(noted.read_text().replace('"0": 2', '"0": 9'))
+        (offsets_file,) = tmp_path.glob("mirror/*/offsets.json")
+        offsets_file.write_text(offsets_file.read_text().replace('"0": 2', '"0": 9'))
         mirror = mirrored()
         until_s = time.monotonic() + 20
         while not mirror.lost and time.monotonic() < until_s:
@@ -506,12 +518,12 @@ class TestMirror:
         mirror.stop()
         assert mirror.lost
         assert "Kafka has 2 messages, but the copy has read 9" in (mirror.problem or "")
-        assert not noted.exists()
+        assert not offsets_file.exists()
 
     def test_foreign_telemetry_frames_are_skipped(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror], tmp_path: Path
     ) -> None:
-        append(endpoints, 0, [as_root(first(), 0)])
+        append(endpoints, 0, [as_root(commissioning(), 0)])
         good = [("at_us", b"7")]
         producer = KafkaProducer(**endpoints.kafka.arguments())
         for key, value, headers in (
@@ -559,7 +571,7 @@ class TestMirror:
     def test_only_one_gateway_at_a_time_uses_a_folder(
         self, endpoints: Endpoints, mirrored: Callable[[], LogMirror]
     ) -> None:
-        append(endpoints, 0, [as_root(first(), 0)])
+        append(endpoints, 0, [as_root(commissioning(), 0)])
         mirror = mirrored()
         with pytest.raises(
             OperationFailed, match="mirror: another process uses this folder; set LIGHTWAVE_DATA"
@@ -568,6 +580,6 @@ class TestMirror:
         mirror.stop()
         again = mirrored()
         try:
-            assert self.until(again, 1) == [encode(first())]
+            assert self.until(again, 1) == [encode(commissioning())]
         finally:
             again.stop()

@@ -1,4 +1,4 @@
-"""The contract of the runtimes, on a real Kafka and a real Redis: each worker and the sequencer is a process,
+"""The contract of the runtimes on a real Kafka and a real Redis. Each worker and the sequencer is a process,
 and the test moves their clock."""
 
 import json
@@ -25,7 +25,7 @@ from tests.contract.test_runtime import (
     Driven,
     RuntimeContract,
     Script,
-    asked_for_loss,
+    query_loss,
 )
 from tests.soak.whole_twin import TwinOptions, WholeTwin
 from tests.support.live_epoch import write_epoch
@@ -53,10 +53,10 @@ class DrivenLive:
         )
         self.twin = WholeTwin(folder, kafka, redis, options)
         self.services = options.services
-        """Those that are started; asked for again, they would be read from the file again."""
+        """The services that are started, kept because `options` would read them from the file again."""
         self.settings = LiveSettings(kafka=kafka.bootstrap, redis=redis.url, prefix=prefix, data=folder)
-        self.begun = len(plan.fabrics)
-        """Messages on the log before the sequencer notes its end for the first time."""
+        self.commissionings = len(plan.fabrics)
+        """Messages on the log before the sequencer first records its end."""
         self.store = self.twin.store
         self.store.flush()
         made = self.twin.run("live", "init", "--paused", "--partitions", "2", "--site", str(file))
@@ -74,11 +74,13 @@ class DrivenLive:
             time.sleep(0.01)
 
     def put_request(self, at_us: int, fabric: str, body: Body) -> None:
-        """Put a request into the inbox at this simulated time, before the Ticks of that time. If Ticks are
-        due, the sequencer is stopped while the clock moves; starting one takes seconds."""
+        """Put a request into the inbox at this simulated time, before the Ticks of that time.
+
+        If Ticks are due, the sequencer is stopped while the clock moves, although starting one takes seconds.
+        """
         self.advance(at_us - 1)
-        moment = self.store.view(0, 1)
-        has_ticks = any(row.due_us == at_us for row in moment.progress.values())
+        view = self.store.view(0, 1)
+        has_ticks = any(row.due_us == at_us for row in view.progress.values())
         if has_ticks:
             self.twin.supervisor.drop("sequencer")
         write_epoch(self.store, Epoch(at_us, self.store.wall_us(), 1.0, paused=True))
@@ -96,13 +98,13 @@ class DrivenLive:
         return [record for batch in batches for record in batch if not record.is_void]
 
     def _is_done(self, clock_us: int) -> bool:
-        moment = self.store.view(0, 1)
-        positions = {moment.positions.get(service, 0) for service in self.services}
-        dues = [row.due_us for row in moment.progress.values() if row.due_us is not None]
+        view = self.store.view(0, 1)
+        positions = {view.positions.get(service, 0) for service in self.services}
+        dues = [row.due_us for row in view.progress.values() if row.due_us is not None]
         quiet = (
-            positions == {int(moment.values.get("end", self.begun))}
-            and not moment.outbox
-            and not moment.waiting
+            positions == {int(view.values.get("end", self.commissionings))}
+            and not view.outbox
+            and not view.waiting
         )
         return quiet and min(dues) > clock_us
 
@@ -121,16 +123,16 @@ def drive_live(
         for at_us, fabric, body in script:
             live.put_request(at_us, fabric, body)
         live.advance(end_us)
-        lost = asked_for_loss(plan, live.store, end_us)
+        loss = query_loss(plan, live.store, end_us)
         driven = live.driven()
-        driven.loss = lost
+        driven.loss = loss
         return driven
     finally:
         live.twin.stop()
 
 
 def as_file(plan: SitePlan) -> str:
-    """The site as `--site` takes it: the parameters that differ from the defaults of its kinds."""
+    """Return the site as `--site` takes it: the parameters that differ from the defaults of its kinds."""
     rows = [
         {
             "name": name,
@@ -148,7 +150,7 @@ def once(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka, live_redis
     return drive_live(tmp_path_factory.mktemp("live"), kafka, live_redis, PLAN, SCRIPT, END_US)
 
 
-# Its script takes a minute where nothing else runs: on a busy machine more than the usual bound.
+# Its script takes a minute on an idle machine, and longer than the usual bound on a busy one.
 @pytest.mark.timeout(2700)
 class TestLive(RuntimeContract):
     @pytest.fixture

@@ -1,4 +1,4 @@
-"""What status commands show of a live twin and its clock, over a real Redis with hand-made content."""
+"""Status of a live twin and its clock as commands show them, over a real Redis with hand-made content."""
 
 import asyncio
 import json
@@ -127,23 +127,23 @@ class TestStatus:
     def test_a_service_without_a_worker_is_named(self, store: RedisStore, settings: LiveSettings) -> None:
         beat(store, ProcessInfo("ocs-a", "worker", "ocs"), [0, 1])
         beat(store, ProcessInfo("seq", "sequencer"), [1], achieved_speed=12.5)
-        found = live_status(settings)
-        (place,) = found["partitions"]
+        report = live_status(settings)
+        (place,) = report["partitions"]
         assert (place["fabrics"], place["sites"], place["end"]) == (["pod-1"], ["pod-1"], 7)
         assert [(s["service"], s["position"], s["lag"], s["holder"]) for s in place["services"]] == [
             ("cubes", 7, 0, None),
             ("ocs", 5, 2, "ocs-a"),
         ]
-        assert found["problems"] == ["no worker of cubes serves pod-1: its time stands still"]
-        table = status_table(found)
+        assert report["problems"] == ["no worker of cubes serves pod-1: its time stands still"]
+        table = status_table(report)
         assert re.search(r"cubes +7 +0 +none", table)
         assert "ocs-a" in table
         assert achieved_speed(store) == 12.5
 
     def test_a_twin_without_processes_is_reported(self, settings: LiveSettings) -> None:
-        found = live_status(settings)
-        assert found["processes"] == []
-        assert found["problems"][0] == "no sequencer runs: simulated time stands still"
+        report = live_status(settings)
+        assert report["processes"] == []
+        assert report["problems"][0] == "no sequencer runs: simulated time stands still"
 
     def test_a_stopped_service_is_shown_and_can_continue(
         self, store: RedisStore, settings: LiveSettings
@@ -158,9 +158,9 @@ class TestStatus:
             == "ocs of pod-1 skips operator@pod-1/9; it raised: ocs raised"
         )
         assert store.values(1)["skip:ocs"] == "operator@pod-1/9"
-        ((_, found),) = operations.read()
+        ((_, operation),) = operations.read()
         order = SkipOrdered(fabric="pod-1", service="ocs", message="operator@pod-1/9")
-        assert (found.body, found.who) == (order, local_person())
+        assert (operation.body, operation.who) == (order, local_person())
 
     def test_there_is_nothing_to_skip(self, settings: LiveSettings) -> None:
         operations = MemoryOperations()
@@ -196,9 +196,9 @@ class TestStatus:
 
     def test_a_lag_beyond_the_limit_is_reported(self, store: RedisStore, settings: LiveSettings) -> None:
         write_epoch(store, Epoch(0, store.wall_us() - 20 * US_PER_S, 60.0, paused=False))
-        found = live_status(settings)
-        assert 19 < found["partitions"][0]["lag_s"] < 25, "cubes is due at 5 s, a twelfth of a wall second"
-        assert not [problem for problem in found["problems"] if "behind" in problem]
+        report = live_status(settings)
+        assert 19 < report["partitions"][0]["lag_s"] < 25, "cubes is due at 5 s, a twelfth of a wall second"
+        assert not [problem for problem in report["problems"] if "behind" in problem]
         write_epoch(store, Epoch(0, store.wall_us() - 100 * US_PER_S, 60.0, paused=False))
         (late,) = [problem for problem in live_status(settings)["problems"] if "behind" in problem]
         assert re.match(
@@ -224,7 +224,7 @@ class TestStatus:
         ]
         further = ServiceProgress("cubes", "pod-1", 6_000_000, 3, 5_000_000)
         assert store.commit(Commit(1, {"cubes": 7}, {"cubes": 8}, progress=(further,)))
-        assert delays.problems() == [], "it has come further"
+        assert delays.problems() == [], "it has advanced"
         now_s[0] = 170.0
         write_epoch(store, Epoch(5_000_000, store.wall_us(), 60.0, paused=True))
         assert delays.problems() == []
@@ -273,7 +273,7 @@ class TestStatus:
         assert (twin.twin, twin.partitions, twin.topic_id) == ("a" * 32, 4, "topic")
 
 
-class TestSurroundings:
+class TestRedisSettings:
     @pytest.fixture
     def client(self, redis_url: str) -> Iterator["redis.Redis"]:
         with redis.Redis.from_url(redis_url) as client:
@@ -321,8 +321,8 @@ class TestSurroundings:
         )
         shy = RedisStore(redis_url.replace("://", "://shy:pw@"))
         try:
-            (told,) = shy.servers()
-            assert (told.appends, told.bytes_max, told.policy) == (None, 0, None)
+            (server,) = shy.servers()
+            assert (server.appends, server.bytes_max, server.policy) == (None, 0, None)
             assert redis_problems(shy) == []
         finally:
             shy.close()
@@ -330,10 +330,10 @@ class TestSurroundings:
 
     def test_an_emptied_redis_is_a_problem(self, store: RedisStore) -> None:
         def problems() -> tuple[str, ...]:
-            looked.check()
-            return looked.problems
+            checks.check()
+            return checks.problems
 
-        looked = ServerChecks(store, Endpoints(Brokers("127.0.0.1:9"), store.url, Topics()), read_twin(store))
+        checks = ServerChecks(store, Endpoints(Brokers("127.0.0.1:9"), store.url, Topics()), read_twin(store))
         assert problems() == ()
         store.flush()
         (sentence,) = problems()
@@ -341,17 +341,17 @@ class TestSurroundings:
         assert "`lightwave live rebuild`" in sentence
 
 
-class TestKeptClock:
-    """How the sequencer anchors the clock while time cannot advance."""
+class TestClockAnchor:
+    """The sequencer's clock anchor while time cannot advance."""
 
     @pytest.fixture
     def loop(self, store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> SequencerLoop:
         monkeypatch.setattr(sequencer_loop, "STANDSTILL_S_MAX", 0.0)
         appender: Any = None  # nothing is appended
-        found = SequencerLoop(read_twin(store), services_of, store, appender, MemoryOperations())
-        found.sequencers[1] = PartitionSequencer(1, "a" * 32, services_of, store, appender)
-        found.sequencers[1].end = 7
-        return found
+        loop = SequencerLoop(read_twin(store), services_of, store, appender, MemoryOperations())
+        loop.sequencers[1] = PartitionSequencer(1, "a" * 32, services_of, store, appender)
+        loop.sequencers[1].end = 7
+        return loop
 
     def test_time_during_which_no_site_could_advance_is_not_caught_up(
         self, store: RedisStore, loop: SequencerLoop
@@ -360,9 +360,9 @@ class TestKeptClock:
         write_epoch(store, Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False))
         loop._keep_clock()
         loop._keep_clock()
-        found = read_epoch(store)
-        assert found is not None
-        assert (found.anchor_us, found.speed) == (5_000_000, 60.0), "as far as cubes, which is due"
+        epoch = read_epoch(store)
+        assert epoch is not None
+        assert (epoch.anchor_us, epoch.speed) == (5_000_000, 60.0), "up to the time at which cubes is due"
         assert STANDSTILL in loop.standstill_problems
 
     def test_a_stopped_clock_keeps_its_time(self, store: RedisStore, loop: SequencerLoop) -> None:
@@ -378,21 +378,21 @@ class TestKeptClock:
     def test_the_clock_of_a_new_twin_waits_for_its_workers(
         self, store: RedisStore, loop: SequencerLoop, end: int, waits: bool
     ) -> None:
-        """However late the workers start after `live init`. A longer log belongs to a twin that is being
-        rebuilt."""
+        """The clock waits however late the workers start after `live init`. A longer log belongs to a twin
+        that is being rebuilt."""
         store.erase(1)
         loop.sequencers[1].end = end
         write_epoch(store, Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False))
         loop._keep_clock()
-        found = read_epoch(store)
-        assert found is not None
-        assert (found.clock_us(store.wall_us()) < 60 * 5 * US_PER_S) == waits
+        epoch = read_epoch(store)
+        assert epoch is not None
+        assert (epoch.clock_us(store.wall_us()) < 60 * 5 * US_PER_S) == waits
 
     def test_advancing_time_is_not_anchored_again(self, store: RedisStore, loop: SequencerLoop) -> None:
         before = Epoch(0, store.wall_us() - 9 * US_PER_S, 60.0, paused=False)
         write_epoch(store, before)
         for at_us in (1, 2, 3):
-            loop._moved_s = math.inf  # as if it had just been seen to come on
+            loop._moved_s = math.inf  # as if time had just advanced
             loop.sequencers[1].processed_us = at_us
             loop.sequencers[1].has_started = True
             loop._keep_clock()
@@ -406,7 +406,7 @@ class TestKeptClock:
         beats: list[str | None] = []
         queue_operation(store, new_operation(RebuildBegun(software="1"), "mia"))
         monkeypatch.setattr(loop._operations, "append", lambda _: written.wait(20))
-        monkeypatch.setattr(loop, "_listen", lambda _: None)  # nobody is woken
+        monkeypatch.setattr(loop, "_listen", lambda _: None)  # nothing is woken
 
         async def run() -> None:
             running = asyncio.create_task(loop.run())
@@ -420,7 +420,7 @@ class TestKeptClock:
             await running
 
         write_epoch(store, Epoch(0, store.wall_us(), 1.0, paused=True))
-        store.forget_fabrics()  # so that no partition is begun with
+        store.forget_fabrics()  # no partition is started
         asyncio.run(run())
         assert len(set(beats)) > 2
 
@@ -457,30 +457,30 @@ class TestClock:
         all_read(store)
         write_epoch(store, Epoch(60_000_000, store.wall_us(), 1.0, paused=True))
         self.clock(store).set_speed(50.0)
-        found = read_epoch(store)
-        assert found is not None
-        assert (found.anchor_us, found.speed, found.paused) == (5_000_000, 50.0, True)
+        epoch = read_epoch(store)
+        assert epoch is not None
+        assert (epoch.anchor_us, epoch.speed, epoch.paused) == (5_000_000, 50.0, True)
         self.clock(store).resume()
-        found = read_epoch(store)
-        assert found is not None
-        assert (found.anchor_us, found.paused) == (5_000_000, False)
+        epoch = read_epoch(store)
+        assert epoch is not None
+        assert (epoch.anchor_us, epoch.paused) == (5_000_000, False)
         with pytest.raises(InvalidInput, match=r"^speed: 0 is not allowed"):
             self.clock(store).set_speed(0)
 
     def test_a_site_that_is_ahead_does_not_wait_for_the_clock(self, store: RedisStore) -> None:
-        """After full speed, at which each site runs as fast as it can: a pause shows the time of the slower
-        site; after a resume, time continues from that of the faster one."""
+        """At full speed, each site runs as fast as it can. Afterwards, a pause shows the time of the slower
+        site, and a resume continues from that of the faster one."""
         ahead_us = 900_000_000
         store.place("pod-2", FabricPlace(2, "pod-2", KIND))
         ahead = ServiceProgress("cubes", "pod-2", ahead_us + 1, 2, ahead_us)
-        living = {"end": "3", "fabric:pod-2": f"pod-2 {KIND}"}
-        store.commit(Commit(2, {}, {"cubes": 3, "ocs": 3}, progress=(ahead,), fields=living))
+        fields = {"end": "3", "fabric:pod-2": f"pod-2 {KIND}"}
+        store.commit(Commit(2, {}, {"cubes": 3, "ocs": 3}, progress=(ahead,), fields=fields))
         write_epoch(store, Epoch(10**12, store.wall_us(), SPEED_MAX, paused=False))
 
         def anchor_us() -> int:
-            found = read_epoch(store)
-            assert found is not None
-            return found.anchor_us
+            epoch = read_epoch(store)
+            assert epoch is not None
+            return epoch.anchor_us
 
         self.clock(store).set_speed(2.0)
         assert anchor_us() == ahead_us
@@ -517,12 +517,12 @@ def test_a_change_of_version_is_recorded(store: RedisStore) -> None:
     for process, software in (("ocs-a", "1"), ("ocs-a", "1"), ("ocs-b", "1"), ("ocs-a", "2"), ("ocs-a", "1")):
         record_version(store, process, software)
         log_pending_operations(store, operations)
-    said = [row.body for _, row in operations.read()]
-    told = [("ocs-a", "1"), ("ocs-b", "1"), ("ocs-a", "2"), ("ocs-a", "1")]
-    assert said == [VersionStarted(process=process, software=software) for process, software in told]
+    recorded = [row.body for _, row in operations.read()]
+    server = [("ocs-a", "1"), ("ocs-b", "1"), ("ocs-a", "2"), ("ocs-a", "1")]
+    assert recorded == [VersionStarted(process=process, software=software) for process, software in server]
 
 
-class TestProcessFrame:
+class TestHealthServer:
     @pytest.fixture
     def server(self, store: RedisStore) -> Iterator[HealthServer]:
         self.problems: tuple[str, ...] = ()
@@ -559,15 +559,15 @@ class TestProcessFrame:
         assert probe(server, "/livez") == probe(server, "/readyz") == (200, [])
         assert probe(server, "/healthz") == (503, ["Redis evicts"])
         self.dependency_problems = ()
-        self.problems = ("it stands",)
+        self.problems = ("time stands still",)
         with pytest.raises(urllib.error.HTTPError) as raised:
             urllib.request.urlopen(f"{server.address}/healthz")
         assert raised.value.code == 503
-        assert json.load(raised.value)["problems"] == ["it stands"]
-        self.dependency_problems = ("Redis evicts", "it stands")
+        assert json.load(raised.value)["problems"] == ["time stands still"]
+        self.dependency_problems = ("Redis evicts", "time stands still")
         assert probe(server, "/livez") == (200, [])
-        assert probe(server, "/readyz") == (503, ["it stands"])
-        assert probe(server, "/healthz") == (503, ["it stands", "Redis evicts"])
+        assert probe(server, "/readyz") == (503, ["time stands still"])
+        assert probe(server, "/healthz") == (503, ["time stands still", "Redis evicts"])
 
     def test_any_other_path_is_not_found(self, server: HealthServer) -> None:
         with pytest.raises(urllib.error.HTTPError, match="404"):
@@ -577,9 +577,9 @@ class TestProcessFrame:
         self, server: HealthServer, store: RedisStore
     ) -> None:
         for _ in range(100):
-            if found := processes(store):
+            if rows := processes(store):
                 break
-        assert [(r["name"], r["service"], r["partitions"], r["alive"]) for r in found] == [
+        assert [(r["name"], r["service"], r["partitions"], r["alive"]) for r in rows] == [
             ("ocs-a", "ocs", [1], True)
         ]
 
@@ -591,7 +591,7 @@ class TestProcessFrame:
             )
 
 
-class TestChangesAtOnce:
+class TestConcurrentClockChanges:
     def test_a_pause_and_a_speed_change_over_two_gateways_both_take_effect(
         self, store: RedisStore, redis_url: str
     ) -> None:
@@ -609,9 +609,9 @@ class TestChangesAtOnce:
                 order.start()
             for order in orders:
                 order.join()
-            found = read_epoch(store)
-            assert found is not None
-            assert (found.speed, found.paused) == (1.0 + pair, True)
+            epoch = read_epoch(store)
+            assert epoch is not None
+            assert (epoch.speed, epoch.paused) == (1.0 + pair, True)
         operations = MemoryOperations()
         assert log_pending_operations(store, operations) == 1 + 3 * 60
         last = last_clock(operations)

@@ -1,4 +1,4 @@
-"""The sites of a twin in one process: creation is completed at whatever point a crash interrupted it."""
+"""The sites of a twin in one process: an interrupted creation is completed, wherever the crash occurred."""
 
 import contextlib
 import shutil
@@ -33,12 +33,12 @@ OTHER = SitePlan(
     fabrics={"pod-9": config_from_pairs("superpod", ["pod.cubes=8", *QUIET], seed=6)}
     | {name: config.model_copy(update={"seed": 7}) for name, config in PLAN.fabrics.items()},
 )
-"""Of another twin, of the same name."""
-CATEGORIES = {name: FabricPlace(0, "campus", config.kind) for name, config in PLAN.fabrics.items()}
+"""The plan of another twin with the same site name."""
+PLACES = {name: FabricPlace(0, "campus", config.kind) for name, config in PLAN.fabrics.items()}
 
 
 @contextlib.contextmanager
-def living(folder: Path, *, rebuild: bool = False, plan: SitePlan = PLAN) -> Iterator[EmbeddedTwinProcess]:
+def running(folder: Path, *, rebuild: bool = False, plan: SitePlan = PLAN) -> Iterator[EmbeddedTwinProcess]:
     with contextlib.ExitStack() as stack:
         options = UpOptions(data=folder, rebuild=rebuild)
         identity = TwinIdentity(sites=(plan,))
@@ -49,22 +49,22 @@ def living(folder: Path, *, rebuild: bool = False, plan: SitePlan = PLAN) -> Ite
 
 @pytest.mark.parametrize(
     ("lines", "store_lost"), [(0, True), (1, True), (2, True), (3, True), (3, False)]
-)  # what the log does not hold was never committed
+)  # messages that are not on the log were never committed
 def test_an_interrupted_creation_of_a_site_is_completed(tmp_path: Path, lines: int, store_lost: bool) -> None:
     log = tmp_path / "log" / "campus.jsonl"
-    with living(tmp_path) as twin:
+    with running(tmp_path) as twin:
         whole, digest = log.read_bytes(), twin.sites[0].digest()
     if store_lost:
         shutil.rmtree(tmp_path / "redis")
     log.write_bytes(b"".join(whole.splitlines(keepends=True)[:lines]))
-    with living(tmp_path) as twin:
+    with running(tmp_path) as twin:
         assert log.read_bytes() == whole
-        assert twin.places == CATEGORIES == twin.store.fabrics()
+        assert twin.places == PLACES == twin.store.fabrics()
         assert twin.sites[0].digest() == digest
 
 
 def test_a_twin_with_lost_telemetry_frames_is_unhealthy(tmp_path: Path) -> None:
-    with living(tmp_path) as twin:
+    with running(tmp_path) as twin:
         ports = twin._ports()
         assert (ports.health(), ports.runtime_metrics()["telemetry_frames_lost_total"]) == ([], 0)
         (tmp_path / "telemetry").write_text("in its place")
@@ -75,17 +75,17 @@ def test_a_twin_with_lost_telemetry_frames_is_unhealthy(tmp_path: Path) -> None:
 
 
 def test_a_rebuild_restores_the_placement_of_fabrics(tmp_path: Path) -> None:
-    with living(tmp_path) as twin:
+    with running(tmp_path) as twin:
         digest = twin.sites[0].digest()
         twin.store.forget_fabrics()
-    with living(tmp_path, rebuild=True) as twin:
-        assert twin.places == CATEGORIES == twin.store.fabrics()
+    with running(tmp_path, rebuild=True) as twin:
+        assert twin.places == PLACES == twin.store.fabrics()
         assert twin.sites[0].digest() == digest
 
 
 def test_states_without_an_owner_require_a_rebuild(tmp_path: Path) -> None:
-    """As an older version left them."""
-    with living(tmp_path) as twin:
+    """An older version left such states."""
+    with running(tmp_path) as twin:
         keys = [key for key in twin.store.values(0) if key.startswith("fabric:")]
         twin.store.set_globals("{0}:progress", {f"value:{key}": None for key in keys})
     with (
@@ -93,11 +93,11 @@ def test_states_without_an_owner_require_a_rebuild(tmp_path: Path) -> None:
             LogDamaged,
             match=r"campus: the version that wrote its states did not .*; `lightwave up --rebuild`",
         ),
-        living(tmp_path),
+        running(tmp_path),
     ):
         pass
-    with living(tmp_path, rebuild=True) as twin:
-        assert twin.places == CATEGORIES
+    with running(tmp_path, rebuild=True) as twin:
+        assert twin.places == PLACES
 
 
 def _append_zeros(redis: Path) -> None:
@@ -116,17 +116,17 @@ def _lose_base(redis: Path) -> None:
 def test_an_unreadable_server_file_is_set_aside_and_a_rebuild_is_required(
     damage: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    with living(tmp_path) as twin:
+    with running(tmp_path) as twin:
         digest = twin.sites[0].digest()
     damage(tmp_path / "redis")
     with (
         pytest.raises(
             StoreDamaged, match=r"cannot read its files: .*`lightwave up --rebuild` sets the folder aside"
         ),
-        living(tmp_path),
+        running(tmp_path),
     ):
         pass
-    with living(tmp_path, rebuild=True) as twin:
+    with running(tmp_path, rebuild=True) as twin:
         assert twin.sites[0].digest() == digest
     assert (tmp_path / "redis.damaged-1" / "appendonlydir").is_dir()
 
@@ -134,7 +134,7 @@ def test_an_unreadable_server_file_is_set_aside_and_a_rebuild_is_required(
 def test_a_copy_of_a_running_twin_is_audited_by_its_own_states(tmp_path: Path) -> None:
     data, copy = tmp_path / "data", tmp_path / "copy"
     data.mkdir()
-    with living(data) as twin:
+    with running(data) as twin:
         DataFolder(data).announce("http://127.0.0.1:1", twin.store_url)
         shutil.copytree(data, copy)
         twin.store.forget_fabrics()
@@ -143,14 +143,14 @@ def test_a_copy_of_a_running_twin_is_audited_by_its_own_states(tmp_path: Path) -
 
 @pytest.mark.parametrize("announced", ['{"redis":["x"]}', '{"pid":1,"url":"","redis":5}', "[]"])
 def test_an_unannounced_folder_is_not_a_running_twin(announced: str, tmp_path: Path) -> None:
-    with living(tmp_path):
+    with running(tmp_path):
         pass
     (tmp_path / "running.json").write_text(announced)
     assert run_audit(data=tmp_path)["clean"]
 
 
 def test_an_audit_requires_the_redis_that_has_the_states(tmp_path: Path) -> None:
-    with living(tmp_path):
+    with running(tmp_path):
         pass
     shutil.rmtree(tmp_path / "redis")
     with pytest.raises(NotFound, match="holds no states; give the Redis that the twin uses with --redis"):
@@ -159,21 +159,21 @@ def test_an_audit_requires_the_redis_that_has_the_states(tmp_path: Path) -> None
 
 def test_a_duplicated_line_is_found_by_the_audit_and_by_up(tmp_path: Path) -> None:
     log = tmp_path / "log" / "campus.jsonl"
-    asked, stranger = (
+    request, earlier_request = (
         request_message(
             "campus", Request(number, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-9")), at_us
         )
         for number, at_us in ((7, 9), (6, 5))
     )
-    with living(tmp_path) as twin:
-        twin.sites[0].take(asked)
+    with running(tmp_path) as twin:
+        twin.sites[0].take(request)
     assert run_audit(data=tmp_path)["clean"]
     with log.open("ab") as end:
-        end.write(encode(stranger) + b"\n")
+        end.write(encode(earlier_request) + b"\n")
     (site,) = run_audit(data=tmp_path)["sites"]
     assert not site["log_clean"]
     assert "expected from operator@campus only numbers above 7" in str(site["first_difference"])
-    with pytest.raises(LogDamaged, match="differs from what its services emit: position"), living(tmp_path):
+    with pytest.raises(LogDamaged, match="differs from what its services emit: position"), running(tmp_path):
         pass
 
 
@@ -181,22 +181,22 @@ def test_a_duplicated_line_is_found_by_the_audit_and_by_up(tmp_path: Path) -> No
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_lost_log_does_not_start_a_new_twin(tmp_path: Path, rebuild: bool, gone: bool) -> None:
     log = tmp_path / "log" / "campus.jsonl"
-    with living(tmp_path):
+    with running(tmp_path):
         whole = log.read_bytes()
     log.unlink() if gone else log.write_bytes(b"")
     with (
         pytest.raises(LogDamaged, match="is missing or empty, although this twin has run; restore it"),
-        living(tmp_path, rebuild=rebuild),
+        running(tmp_path, rebuild=rebuild),
     ):
         pass
     log.write_bytes(whole)
-    with living(tmp_path) as twin:
-        assert twin.places == CATEGORIES
+    with running(tmp_path) as twin:
+        assert twin.places == PLACES
 
 
 @pytest.mark.parametrize("rebuild", [False, True])
 def test_the_log_of_another_twin_is_refused(tmp_path: Path, rebuild: bool) -> None:
-    with living(tmp_path / "other", plan=OTHER), living(tmp_path / "mine"):
+    with running(tmp_path / "other", plan=OTHER), running(tmp_path / "mine"):
         pass
     shutil.copy(tmp_path / "other/log/campus.jsonl", tmp_path / "mine/log/campus.jsonl")
     with (
@@ -204,13 +204,13 @@ def test_the_log_of_another_twin_is_refused(tmp_path: Path, rebuild: bool) -> No
             LogDamaged,
             match=r"campus.jsonl: pod-0 was commissioned with another configuration than in lightwave-twin",
         ),
-        living(tmp_path / "mine", rebuild=rebuild),
+        running(tmp_path / "mine", rebuild=rebuild),
     ):
         pass
 
 
 def test_the_states_of_another_twin_are_rebuilt_from_the_log(tmp_path: Path) -> None:
-    with living(tmp_path / "other", plan=OTHER), living(tmp_path / "mine") as twin:
+    with running(tmp_path / "other", plan=OTHER), running(tmp_path / "mine") as twin:
         twin.sites[0].take(
             request_message("campus", Request(7, "pod-0", InjectFault(kind="ocs", target="pod-0/ocs-9")), 9)
         )
@@ -219,11 +219,11 @@ def test_the_states_of_another_twin_are_rebuilt_from_the_log(tmp_path: Path) -> 
     shutil.copytree(tmp_path / "other" / "redis", tmp_path / "mine" / "redis")
     with (
         pytest.raises(LogDamaged, match="finds the log clean, `lightwave up --rebuild` rebuilds the states"),
-        living(tmp_path / "mine"),
+        running(tmp_path / "mine"),
     ):
         pass
-    with living(tmp_path / "mine", rebuild=True) as twin:
-        assert twin.places == CATEGORIES == twin.store.fabrics()
+    with running(tmp_path / "mine", rebuild=True) as twin:
+        assert twin.places == PLACES == twin.store.fabrics()
         assert twin.sites[0].digest() == digest
     assert run_audit(data=tmp_path / "mine")["clean"]
 

@@ -23,27 +23,27 @@ def changed(speed: float, wall_us: int) -> ClockChanged:
 
 
 class OperationsContract:
-    """What every operations log must do. An implementation plugs in with the fixture `operations`, which is
-    empty."""
+    """The behaviour of every operations log. An implementation plugs in with the fixture `operations`, which
+    is empty."""
 
     def test_entries_are_kept_in_order(self, operations: OperationsLog) -> None:
         assert operations.read() == []
         assert operations.end() == 0
-        found = [new_operation(SKIP, "mia", 5), new_operation(changed(2.0, 6), "tom", 6)]
-        for one in found:
-            operations.append(one)
-        assert operations.read() == list(enumerate(found))
-        assert operations.read(1) == [(1, found[1])]
-        assert operations.read(0, 1) == [(0, found[0])]
+        entries = [new_operation(SKIP, "mia", 5), new_operation(changed(2.0, 6), "tom", 6)]
+        for entry in entries:
+            operations.append(entry)
+        assert operations.read() == list(enumerate(entries))
+        assert operations.read(1) == [(1, entries[1])]
+        assert operations.read(0, 1) == [(0, entries[0])]
         assert operations.read(2) == []
         assert operations.end() == 2
 
     def test_an_entry_that_was_appended_twice_is_stored_once(self, operations: OperationsLog) -> None:
-        found = new_operation(SKIP, "mia")
-        operations.append(found)
-        operations.append(found)
+        entry = new_operation(SKIP, "mia")
+        operations.append(entry)
+        operations.append(entry)
         operations.append(new_operation(SKIP, "mia"))
-        assert operations.read()[0] == (0, found)
+        assert operations.read()[0] == (0, entry)
         assert len(operations.read()) == 2
 
     def test_the_last_clock_is_the_last_by_wall_time(self, operations: OperationsLog) -> None:
@@ -74,7 +74,7 @@ class TestFileOperations(OperationsContract):
             file.write(b'{"id": "torn')
         last = new_operation(SKIP, "tom")
         OperationsFile(path).append(last)
-        assert [found.who for _, found in operations.read()] == ["mia", "tom"]
+        assert [entry.who for _, entry in operations.read()] == ["mia", "tom"]
         assert operations.read(1) == [(2, last)]
 
 
@@ -94,6 +94,6 @@ class TestKafkaOperations(OperationsContract):
         for value in (b"{", b'{"type": "SkipOrdered"}', b""):
             producer.send(endpoints.topics.operations, value=value, partition=0).get(timeout=20)
         producer.close()
-        found = new_operation(SKIP, "mia")
-        KafkaOperations(endpoints).append(found)
-        assert operations.read() == [(3, found)]
+        entry = new_operation(SKIP, "mia")
+        KafkaOperations(endpoints).append(entry)
+        assert operations.read() == [(3, entry)]

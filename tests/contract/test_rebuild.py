@@ -51,7 +51,7 @@ def write(settings: LiveSettings, records: list[Record]) -> None:
 
 @pytest.fixture
 def swarm() -> LiveSwarm:
-    """Three pods on two partitions after two simulated hours."""
+    """Return three pods on two partitions after two simulated hours."""
     swarm = LiveSwarm(4, SITES)
     for hour in (1, 2):
         swarm.now_us = hour * US_PER_HOUR
@@ -90,7 +90,7 @@ def check_same(store: RedisStore, swarm: LiveSwarm) -> None:
 
 
 def content(settings: LiveSettings) -> dict[bytes, bytes | None]:
-    """The whole content of the Redis."""
+    """Return the whole content of the Redis."""
     with redis.Redis.from_url(settings.redis) as client:
         return {key: client.dump(key) for key in client.scan_iter()}
 
@@ -100,21 +100,21 @@ def test_a_rebuild_fills_an_empty_redis_and_the_clock_continues(
 ) -> None:
     operations = KafkaOperations(settings.endpoints)
     operations.append(new_operation(ClockChanged(speed=60.0, paused=False, anchor_us=5), "mia"))
-    said: list[str] = []
-    found = rebuild_twin(settings, said.append, jobs=2)
+    lines: list[str] = []
+    report = rebuild_twin(settings, lines.append, jobs=2)
     check_same(store, swarm)
     records = sum(len(rows) for rows in swarm.log.records.values())
-    assert (found["twin"], found["messages"], found["fabrics"]) == (TWIN, records, list(PODS))
+    assert (report["twin"], report["messages"], report["fabrics"]) == (TWIN, records, list(PODS))
     epoch = read_epoch(store)
     assert epoch is not None
     assert (epoch.speed, epoch.paused) == (60.0, False)
-    assert "the clock resumes as it was last set: × 60" in said
+    assert "the clock resumes as it was last set: × 60" in lines
     begun, ended = [row.body for _, row in operations.read(1)]
     assert isinstance(begun, RebuildBegun)
-    assert ended == RebuildEnded(result="done", messages=records, state_sha256=found["state_sha256"])
+    assert ended == RebuildEnded(result="done", messages=records, state_sha256=report["state_sha256"])
     assert not [key for key in content(settings) if b"stage" in key]
-    again = rebuild_twin(settings, said.append, jobs=1)
-    assert again["state_sha256"] == found["state_sha256"]
+    again = rebuild_twin(settings, lines.append, jobs=1)
+    assert again["state_sha256"] == report["state_sha256"]
     check_same(store, swarm)
 
 
@@ -123,8 +123,8 @@ def test_a_rebuild_changes_nothing_if_a_service_disagrees_with_the_log(
 ) -> None:
     rebuild_twin(settings, lambda _: None, jobs=1)
     before = content(settings)
-    unsaid = swarm_saying(1)
-    write(settings, [unsaid])
+    unexpected = foreign_output(1)
+    write(settings, [unexpected])
     with pytest.raises(
         OutputMismatch, match=r"^partition 1, offset \d+: the log has CubeDrained cubes@pod-1/9"
     ):
@@ -135,8 +135,8 @@ def test_a_rebuild_changes_nothing_if_a_service_disagrees_with_the_log(
     assert last.result == "refused"
 
 
-def swarm_saying(partition: int) -> Record:
-    """A message that no service of pod-1 emits."""
+def foreign_output(partition: int) -> Record:
+    """Return a message that no service of pod-1 emits."""
     line = (
         b'{"id":"cubes@pod-1/999","type":"CubeDrained","fabric":"pod-1","at_us":1,"cause":"operator@pod-1/1",'
         b'"source":"cubes@pod-1","seq":999,"v":1,"body":{"cube":1}}'
@@ -156,17 +156,17 @@ def test_a_killed_rebuild_continues_although_the_log_has_grown(
     swarm.run_out()
     for partition in range(PARTITIONS):
         write(settings, swarm.log.records[partition][ends[partition] :])
-    said: list[str] = []
-    rebuild_twin(settings, said.append, jobs=1)
-    assert said[0] == f"partition 0: {ends[0]:,} messages folded before, by an unfinished rebuild"
+    lines: list[str] = []
+    rebuild_twin(settings, lines.append, jobs=1)
+    assert lines[0] == f"partition 0: {ends[0]:,} messages folded before, by an unfinished rebuild"
     check_same(store, swarm)
-    # Killed once all images are there, before the second has taken its place:
-    taken: list[int] = []
+    # The rebuild is killed when all images are staged, before the second is promoted:
+    promoted: list[int] = []
 
     def dies(self: RedisStore, partition: int) -> bool:
-        if taken:
+        if promoted:
             raise KeyboardInterrupt
-        taken.append(partition)
+        promoted.append(partition)
         return RedisStore.promote_staged(self, partition)
 
     class Dying(RedisStore):
@@ -176,14 +176,17 @@ def test_a_killed_rebuild_continues_although_the_log_has_grown(
     with pytest.raises(KeyboardInterrupt):
         rebuild.rebuild_twin(settings, lambda _: None, jobs=1)
     monkeypatch.undo()
-    said.clear()
-    rebuild_twin(settings, said.append, jobs=1)
-    assert [line.split(": ")[0] for line in said if "folded before" in line] == ["partition 0", "partition 1"]
+    lines.clear()
+    rebuild_twin(settings, lines.append, jobs=1)
+    assert [line.split(": ")[0] for line in lines if "folded before" in line] == [
+        "partition 0",
+        "partition 1",
+    ]
     check_same(store, swarm)
 
 
 def keep_all(settings: LiveSettings, swarm: LiveSwarm) -> dict[str, list[int]]:
-    """Store snapshots of all sites where the historian keeps them; returns their positions."""
+    """Store snapshots of all sites in the historian's folder; return their positions."""
     folder = settings.snapshots_in(TWIN)
     return {site: keep_snapshots(swarm, site, folder, 20, software_version()) for site in swarm.sites}
 
@@ -191,25 +194,25 @@ def keep_all(settings: LiveSettings, swarm: LiveSwarm) -> dict[str, list[int]]:
 def test_a_rebuild_from_snapshots_equals_a_rebuild_from_the_whole_log(
     settings: LiveSettings, store: RedisStore, swarm: LiveSwarm
 ) -> None:
-    stranger = [Record(partition, 0, b"no message", {}) for partition in range(PARTITIONS)]
-    write(settings, stranger)  # behind the snapshots, and so in the order of the swarm's log no more
+    unreadable = [Record(partition, 0, b"no message", {}) for partition in range(PARTITIONS)]
+    write(settings, unreadable)  # after the snapshots, so no longer in the order of the swarm's log
     positions = keep_all(settings, swarm)
-    assert all(len(found) > 1 for found in positions.values())
-    said: list[str] = []
-    whole = rebuild_twin(settings, said.append, jobs=1, by_snapshots=False)
-    assert "snapshots" not in "".join(said)
-    wanted = made_of_the_log(settings)
+    assert all(len(kept) > 1 for kept in positions.values())
+    lines: list[str] = []
+    whole = rebuild_twin(settings, lines.append, jobs=1, by_snapshots=False)
+    assert "snapshots" not in "".join(lines)
+    expected = content_from_log(settings)
     store.flush()
-    said.clear()
-    found = rebuild_twin(settings, said.append, jobs=1)
-    assert found == whole
+    lines.clear()
+    result = rebuild_twin(settings, lines.append, jobs=1)
+    assert result == whole
     for site, (*_, last) in positions.items():
-        assert any(f"{site} (position {last:,})" in line for line in said if "from the snapshots of" in line)
-    assert made_of_the_log(settings) == wanted
+        assert any(f"{site} (position {last:,})" in line for line in lines if "from the snapshots of" in line)
+    assert content_from_log(settings) == expected
 
 
-def made_of_the_log(settings: LiveSettings) -> dict[bytes, Any]:
-    """The content of the Redis that is made from the log, without processes and wall-clock time."""
+def content_from_log(settings: LiveSettings) -> dict[bytes, Any]:
+    """Return the content of the Redis that comes from the log, without processes and wall-clock time."""
     with redis.Redis.from_url(settings.redis) as client:
         read = {b"hash": client.hgetall, b"string": client.get, b"set": client.smembers}
         read |= {b"zset": lambda key: client.zrange(key, 0, -1, withscores=True)}
@@ -227,10 +230,10 @@ def test_a_killed_rebuild_from_snapshots_continues_unless_all_is_requested(
         ).mark.begun
         assert begun  # and then it is killed
         first = next(iter(begun))
-        said: list[str] = []
-        rebuild_twin(settings, said.append, jobs=1, by_snapshots=by_snapshots)
+        lines: list[str] = []
+        rebuild_twin(settings, lines.append, jobs=1, by_snapshots=by_snapshots)
         behind = f"folded before, by an unfinished rebuild, from the snapshots of {first}"
-        assert (behind in said[0]) == by_snapshots
+        assert (behind in lines[0]) == by_snapshots
         check_same(store, swarm)
 
 
@@ -241,11 +244,11 @@ def test_snapshots_that_contradict_the_log_are_reported_and_the_whole_log_is_fol
     for site, (*_, before, last) in keep_all(settings, swarm).items():
         folder = settings.snapshots_folder(TWIN, site)
         (folder.folder / f"{last:012d}.snapshot").unlink()
-        found = folder.read(before)
-        states = {key: dict(stored) for key, stored in found.states.items()}
-        book = states["cubes", site]["_counters"]
-        states["cubes", site]["_counters"] = book.replace(b'"ticks":', b'"ticks":1')
-        folder.put(replace(found, states=states))
+        snapshot = folder.read(before)
+        states = {key: dict(stored) for key, stored in snapshot.states.items()}
+        counters = states["cubes", site]["_counters"]
+        states["cubes", site]["_counters"] = counters.replace(b'"ticks":', b'"ticks":1')
+        folder.put(replace(snapshot, states=states))
     rebuild_twin(settings, lambda _: None, jobs=1)
     check_same(store, swarm)
     logged = [record.getMessage() for record in caplog.records if record.name == "lightwave.live"]
@@ -256,7 +259,7 @@ def test_snapshots_that_contradict_the_log_are_reported_and_the_whole_log_is_fol
 
 
 def command(settings: LiveSettings) -> dict[str, Any]:
-    """The command line of a rebuild."""
+    """Return the arguments of a rebuild in a process."""
     places = {name: str(getattr(settings, name)) for name in ("kafka", "redis", "prefix", "data")}
     named = {f"LIGHTWAVE_{name.upper()}": place for name, place in places.items()}
     words = [sys.executable, "-m", "ops.cli", "live", "rebuild", "--jobs", "2"]

@@ -1,4 +1,4 @@
-"""The state store and the inbox on a real Redis Cluster: the same contracts, and what is specific to a
+"""The state store and the inbox on a real Redis Cluster: the same contracts, and tests specific to a
 cluster."""
 
 import contextlib
@@ -25,7 +25,7 @@ PARTITIONS = range(16)
 
 @pytest.fixture
 def cluster(redis_cluster: RedisCluster) -> RedisCluster:
-    """An empty cluster, all of whose nodes run."""
+    """Return an empty cluster, all of whose nodes run."""
     redis_cluster.ensure()
     redis_cluster.flush()
     return redis_cluster
@@ -39,16 +39,16 @@ def store(cluster: RedisCluster) -> Iterator[RedisStore]:
 
 
 class TestRedisClusterStore(StateStoreContract):
-    """The fixture `store` is that of this module."""
+    """The contract's fixture `store` is that of this module."""
 
 
 class TestRedisClusterInbox(InboxContract):
-    """The fixture `store` is that of this module."""
+    """The contract's fixture `store` is that of this module."""
 
 
 @pytest.fixture(params=["one server", "cluster"])
 def either(request: pytest.FixtureRequest) -> Iterator[RedisStore]:
-    """A single Redis or a cluster, emptied."""
+    """Return a single Redis or a cluster, emptied."""
     if request.param == "cluster":
         store = RedisStore(request.getfixturevalue("cluster").url, cluster=True)
     else:
@@ -58,20 +58,21 @@ def either(request: pytest.FixtureRequest) -> Iterator[RedisStore]:
 
 
 def step(partition: int, at: int, **parts: Any) -> Commit:
-    """The reader `ocs` advances from `at` to the next position, and its state records it."""
+    """Return a commit by which the reader `ocs` advances from `at` to the next position, and its state
+    records it."""
     state = StateChange("ocs", f"pod-{partition}", {"n": b"%d" % (at + 1)})
     return Commit(
         partition=partition, expected={"ocs": at}, positions={"ocs": at + 1}, states=(state,), **parts
     )
 
 
-def until_answered(ask: Callable[[], bool]) -> bool:
-    """The result of a call, once it returns one."""
+def until_answered(call: Callable[[], bool]) -> bool:
+    """Call until the cluster answers; return the first answer."""
     answers: list[bool] = []
 
     def answered() -> bool:
         with contextlib.suppress(StoreUnreachable):
-            answers.append(ask())
+            answers.append(call())
         return bool(answers)
 
     wait_for(answered, "the cluster answers")
@@ -92,10 +93,10 @@ class TestBothKinds:
 
     def test_the_wall_clock_continues(self, either: RedisStore) -> None:
         before_us = either.wall_us()
-        moments = [either.view(partition, 1).wall_us for partition in PARTITIONS]
-        assert before_us < moments[0]
-        assert sorted(moments) == moments  # on one machine every node has the same clock
-        assert moments[-1] < either.wall_us()
+        times_us = [either.view(partition, 1).wall_us for partition in PARTITIONS]
+        assert before_us < times_us[0]
+        assert sorted(times_us) == times_us  # on one machine every node has the same clock
+        assert times_us[-1] < either.wall_us()
 
     def test_a_listener_wakes_on_a_message_in_any_of_its_partitions(self, either: RedisStore) -> None:
         with either.woken([0, 1, 2, 15]) as wait:
@@ -126,10 +127,10 @@ class TestCluster:
         for partition in PARTITIONS:
             assert store.commit(step(partition, 0))
             store.put(partition, "pod-0", with_key(f"a {{key}} {partition}", DRAIN))
-        found = [{name.decode() for name in node.execute("KEYS", "*")} for node in cluster.nodes]
-        assert all(len(keys) > 4 for keys in found)
+        keys_of = [{name.decode() for name in node.execute("KEYS", "*")} for node in cluster.nodes]
+        assert all(len(keys) > 4 for keys in keys_of)
         for partition in PARTITIONS:
-            counts = [sum(name.startswith(key(partition, "")) for name in keys) for keys in found]
+            counts = [sum(name.startswith(key(partition, "")) for name in keys) for keys in keys_of]
             assert sorted(counts) == [0] * (len(counts) - 1) + [6]
 
     def test_every_node_is_new_enough(self, store: RedisStore, cluster: RedisCluster) -> None:
@@ -155,8 +156,8 @@ class TestCluster:
         assert store.commit(FULL)
         first = store.put(0, "pod-0", with_key("key", DRAIN))
         before = everything(store)
-        with cluster.moving(key(0, "progress")) as bring:
-            bring(key(0, "progress"))
+        with cluster.moving(key(0, "progress")) as move_key:
+            move_key(key(0, "progress"))
             refused: list[Callable[[], object]] = [
                 lambda: store.commit(FULL),
                 lambda: store.snapshot(0, [("ocs", "pod-0")]),
@@ -164,10 +165,10 @@ class TestCluster:
                 lambda: store.erase(0),
                 lambda: store.put(0, "pod-0", DRAIN),
             ]
-            for ask in refused:
+            for call in refused:
                 with pytest.raises(StoreUnreachable, match="down or moving"):
-                    ask()
-            assert store.positions(1) == {}  # the other partitions do not notice
+                    call()
+            assert store.positions(1) == {}  # other partitions are not affected
         assert everything(store) == before
         assert not store.commit(FULL)
         assert store.put(0, "pod-0", with_key("key", DRAIN)).number == first.number
@@ -176,8 +177,8 @@ class TestCluster:
 
     def test_an_erase_during_a_slot_move_is_complete(self, store: RedisStore, cluster: RedisCluster) -> None:
         assert store.commit(FULL)
-        with cluster.moving(key(0, "progress")) as bring:
-            bring(key(0, "state:ocs@pod-0"))
+        with cluster.moving(key(0, "progress")) as move_key:
+            move_key(key(0, "state:ocs@pod-0"))
             with pytest.raises(StoreUnreachable):
                 store.erase(0)
         assert store.positions(0) == {"ocs": 3}
@@ -189,7 +190,7 @@ class TestCluster:
         monkeypatch.setattr("shared.storage.store.redis_client.ANSWER_S_MAX", 0.2)
         store = RedisStore(cluster.url, cluster=True)
         assert store.commit(step(0, 0))
-        holder = cluster.holder(key(0, "progress"))
+        holder = cluster.node_of(key(0, "progress"))
         holder.execute("CONFIG", "RESETSTAT")
         holder.pause()
         try:
@@ -208,10 +209,10 @@ class TestCluster:
     ) -> None:
         for partition in PARTITIONS:
             assert store.commit(step(partition, 0))
-        holder = cluster.holder(key(0, "progress"))
-        away = next(p for p in PARTITIONS if not holder.holds(key(p, "progress")))
-        survivor = cluster.holder(key(away, "progress"))
-        with cluster.hasty():
+        holder = cluster.node_of(key(0, "progress"))
+        away = next(p for p in PARTITIONS if not holder.serves_key(key(p, "progress")))
+        survivor = cluster.node_of(key(away, "progress"))
+        with cluster.short_timeouts():
             holder.kill()
             with pytest.raises(StoreUnreachable, match=r"does not answer: .*refused"):
                 store.commit(step(0, 1))
@@ -225,20 +226,20 @@ class TestCluster:
             assert store.load(partition, "ocs", f"pod-{partition}") == {"n": b"2"}
 
     def test_a_replica_takes_over_under_a_living_twin(self, store: RedisStore, cluster: RedisCluster) -> None:
-        holder = cluster.holder(FABRICS)
-        partition = next(p for p in PARTITIONS if holder.holds(key(p, "progress")))
+        holder = cluster.node_of(FABRICS)
+        partition = next(p for p in PARTITIONS if holder.serves_key(key(p, "progress")))
         replica = cluster.add_replica(holder)
         assert store.commit(step(partition, 0))
         wait_for(
             lambda: replica.execute("ROLE")[4] >= holder.execute("ROLE")[1], "the replica has the commit"
         )
-        with cluster.hasty():
+        with cluster.short_timeouts():
             with store.woken([partition]) as wait:
                 holder.kill()
                 with pytest.raises(StoreUnreachable):
                     wait(5)
             assert until_answered(lambda: store.commit(step(partition, 1)))
-            assert replica.holds(key(partition, "progress"))
+            assert replica.serves_key(key(partition, "progress"))
             assert store.load(partition, "ocs", f"pod-{partition}") == {"n": b"2"}
             with store.woken([partition]) as wait:
                 store.put(partition, "pod-0", DRAIN)
@@ -247,7 +248,7 @@ class TestCluster:
 
 
 class TestEntry:
-    """The URL, and the server behind it."""
+    """The URL and the server at it."""
 
     def test_any_node_can_be_the_entry(self, cluster: RedisCluster) -> None:
         for node in cluster.nodes:
@@ -274,7 +275,7 @@ class TestEntry:
         assert not isinstance(caught.value, StoreUnreachable)
 
     def test_a_cluster_node_is_not_accepted_as_a_single_server(self, cluster: RedisCluster) -> None:
-        store = RedisStore(cluster.other(cluster.holder(key(0, "progress"))).url)
+        store = RedisStore(cluster.other(cluster.node_of(key(0, "progress"))).url)
         with pytest.raises(
             OperationFailed, match=r"is a node of a Redis Cluster.*LIGHTWAVE_REDIS_CLUSTER=true"
         ):

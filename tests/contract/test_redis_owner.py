@@ -1,4 +1,4 @@
-"""One database of a Redis holds one twin, whatever `--fresh` or a copied folder would do to it."""
+"""A Redis database has only one twin, also after `--fresh` or with a copied data folder."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,17 +31,17 @@ def test_an_empty_database_is_for_any_twin(store: RedisStore, tmp_path: Path) ->
     check_owner(store, tmp_path, OURS)
 
 
-def test_a_twin_comes_back_to_its_database_also_under_another_name(store: RedisStore, tmp_path: Path) -> None:
+def test_a_twin_finds_its_database_under_another_folder_name(store: RedisStore, tmp_path: Path) -> None:
     record_owner(store, tmp_path / "data", OURS)
-    since = find_owner(store)
+    before = find_owner(store)
     check_owner(store, tmp_path / "data", OURS)
     check_owner(store, tmp_path / "moved", OURS)
-    check_owner(store, tmp_path / "data", "")  # --fresh, or its operations log is lost
+    check_owner(store, tmp_path / "data", "")  # --fresh, or after the loss of its operations log
     record_owner(store, tmp_path / "moved", OURS)
-    now = find_owner(store)
-    assert since is not None
-    assert now is not None
-    assert (now.since_s, now.folder) == (since.since_s, str(tmp_path / "moved"))
+    after = find_owner(store)
+    assert before is not None
+    assert after is not None
+    assert (after.since_s, after.folder) == (before.since_s, str(tmp_path / "moved"))
 
 
 @pytest.mark.parametrize("own", ["", OURS])
@@ -74,7 +74,7 @@ def test_a_live_twin_is_refused(store: RedisStore, tmp_path: Path) -> None:
         check_owner(store, tmp_path, OURS)
 
 
-def test_states_without_an_owner_are_left_to_the_folders_that_may_have_made_them(
+def test_states_without_an_owner_are_left_to_folders_that_may_own_them(
     store: RedisStore, tmp_path: Path
 ) -> None:
     store.place("pod-0", FabricPlace(0, "pod-0", "superpod"))

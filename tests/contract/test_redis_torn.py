@@ -1,5 +1,5 @@
-"""A torn transaction in Redis: the embedded server removes it, any other server is detected, and nothing is
-ever read from it."""
+"""A torn transaction in Redis: the embedded server removes it, any other server detects it, and no reader
+ever sees it."""
 
 import shutil
 from collections.abc import Iterator
@@ -23,20 +23,25 @@ from tests.support.pods import pod_place
 NAMES = [("ocs", "pod-0"), ("ocs", "pod-1")]
 
 
-def commit_of(expected: int, position: int, book: bytes) -> Commit:
-    """A commit that changes the states of two fabrics and every other kind of content."""
+def commit_of(expected: int, position: int, counters: bytes) -> Commit:
+    """Return a commit that changes the states of two fabrics and every other kind of content."""
     return Commit(
         partition=0,
         expected={"ocs": expected},
         positions={"ocs": position},
         states=tuple(
-            StateChange(name, fabric, {"_counters": book, f"at {position}": book, "connects": book}, removed)
+            StateChange(
+                name,
+                fabric,
+                {"_counters": counters, f"at {position}": counters, "connects": counters},
+                removed,
+            )
             for removed in [(f"at {expected}",) if expected else ()]
             for name, fabric in NAMES
         ),
-        documents=(DocumentChange("pod-0", "ocs", "pod-0/ocs-1", book),),
+        documents=(DocumentChange("pod-0", "ocs", "pod-0/ocs-1", counters),),
         progress=tuple(ServiceProgress(name, fabric, 17, position, 99) for name, fabric in NAMES),
-        outbox=(OutboxEntry(position - 1, "pod-0", "ocs", 0, "OcsDown", "ocs@pod-0", book),),
+        outbox=(OutboxEntry(position - 1, "pod-0", "ocs", 0, "OcsDown", "ocs@pod-0", counters),),
         dead_letters={position - 1: b"what"},
         fields={"x": str(position)},
     )
@@ -47,7 +52,7 @@ COMMANDS = list(form._commands(SECOND, form.key(0, "progress")))
 
 
 HEAD = len(COMMANDS) - 1
-"""The head is whole when so many are made; what is left is a value."""
+"""After this many commands the head is complete; only a value is missing."""
 
 
 @pytest.fixture
@@ -81,7 +86,7 @@ def test_a_torn_commit_is_detected_or_harmless(store: RedisStore, made: int) -> 
         return
     after = store.snapshot(0, NAMES)
     if after.positions == {"ocs": 5}:
-        return  # nothing is missing but a value
+        return  # only a value is missing
     assert replace(after, outbox_size=0) == replace(before, outbox_size=0)
     assert store.commit(SECOND)
     whole = (store.snapshot(0, NAMES), store.view(0, 1).outbox, store.all("pod-0", "ocs"))
@@ -97,7 +102,7 @@ def is_written(server: LocalRedis, word: str) -> bool:
 
 
 def written(server: LocalRedis) -> list[Path]:
-    """The server's append-only files."""
+    """Return the server's append-only files."""
     return [*server.folder.glob("appendonlydir/*.incr.aof")]
 
 
@@ -111,7 +116,7 @@ def test_the_embedded_server_removes_a_torn_transaction_from_its_file(local_redi
             for name in pair:
                 transaction.set(name, "x" * 100)
             transaction.execute()
-        # A disk that is busy with a sync gets what was answered up to two seconds later.
+        # A disk that is busy with a sync may get answered writes up to two seconds later.
         poll_until(partial(is_written, local_redis, pair[1]), 10.0)
         if pair[0] == "half":
             (file,) = written(local_redis)

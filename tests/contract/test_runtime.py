@@ -1,6 +1,8 @@
 """One contract for every runtime: the same seed, configuration and requests give the same log and states.
+
 Each runtime runs the same script. The lab needs no wall clock; the embedded runtime gets one that the test
-moves."""
+moves.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -72,7 +74,7 @@ NETWORK = {
     "traffic": {"telemetry_interval_s": 3_600},
     "topology": {"use_above": 100.0, "served_below": 0.0, "transit_above": 1.0},
 }
-"""Six blocks of three generations, two of them with a pod; other trunks are only looked for if asked."""
+"""Six blocks of three generations, two of them with a pod. Topologies are planned only on request."""
 DCN = "dcn-0"
 LOST: tuple[FaultKind, str] = ("rack", f"{DCN}/rack-2")
 PLAN = SitePlan(
@@ -83,16 +85,16 @@ PLAN = SitePlan(
         DCN: config_from_sections("dcn", NETWORK, DCN),
     },
 )
-"""Three kinds of fabrics on one log; another pod joins them in the script, and reads after pod-2 though `10`
-comes before `2` in letters, and pod-2 retires while slices run there."""
+"""Three kinds of fabrics on one log. The script adds pod-10, which reads after pod-2 although it sorts before
+it as text, and retires pod-2 while slices run there."""
 JOINED = superpod_config(["pod.cubes=8", *BUSY], seed=3)
 JOINING = FabricCommissioned(site="campus", config=JOINED)
 OF_THE_SEQUENCER = (FabricCommissioned, FabricRetired)
-"""What people ask for, and the sequencer says."""
+"""Requests that the sequencer puts on the log."""
 OPERATOR = "operator@campus"
 
 Script = list[tuple[int, str, Body]]
-"""(simulated time, fabric, what is asked of it), in order."""
+"""(simulated time, fabric, request), in order."""
 
 SCRIPT: Script = [
     (2 * US_PER_HOUR, "pod-0", RequestSlice(shape=(4, 4, 8), twisted=True, duration_us=6 * US_PER_HOUR)),
@@ -127,12 +129,12 @@ END_US = 16 * US_PER_HOUR
 
 @dataclass
 class Driven:
-    """What one run of the script produced."""
+    """The result of one run of the script."""
 
     log: list[bytes]
     digest: str
     loss: LossReport | None = None
-    """What the network would lose with a rack, as the runtime says when all is done."""
+    """The traffic that the network would lose with a rack, as the runtime computes it at the end."""
     messages: list[Envelope] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -157,10 +159,10 @@ def drive_lab(plan: SitePlan, script: list[LabRequest], end_us: int) -> Driven:
     return driven
 
 
-def asked_for_loss(plan: SitePlan, store: MemoryStore | RedisStore, end_us: int) -> LossReport | None:
-    """The answer of a living runtime, which inspects copies of its states."""
-    questions = WhatIfQueries(StateCopies(store, services_of))
-    return questions.loss(DCN, *LOST, end_us) if has_network(plan) else None
+def query_loss(plan: SitePlan, store: MemoryStore | RedisStore, end_us: int) -> LossReport | None:
+    """Return the answer of a running twin, which uses copies of its states."""
+    queries = WhatIfQueries(StateCopies(store, services_of))
+    return queries.loss(DCN, *LOST, end_us) if has_network(plan) else None
 
 
 class Embedded:
@@ -191,7 +193,7 @@ class Embedded:
         while self.twin.step():
             pass
 
-    def ask(self, at_us: int, fabric: str, body: Body) -> None:
+    def put_request(self, at_us: int, fabric: str, body: Body) -> None:
         """Put a request into the inbox at this simulated time, before the Ticks of that time."""
         self.advance(at_us - 1)
         self.wall_s = at_us / US_PER_S
@@ -209,17 +211,17 @@ def drive_embedded(
     embedded = Embedded(folder, store, plan)
     embedded.twin.start()
     for at_us, fabric, body in script:
-        embedded.ask(at_us, fabric, body)
+        embedded.put_request(at_us, fabric, body)
     embedded.advance(end_us)
-    lost = asked_for_loss(plan, store, end_us)
+    loss = query_loss(plan, store, end_us)
     driven = embedded.driven()
-    driven.loss = lost
+    driven.loss = loss
     embedded.logs.close()
     return driven
 
 
 def as_requests(messages: list[Envelope]) -> list[LabRequest]:
-    """The requests that a site received after its start, including fabrics to join and to retire."""
+    """Return the requests that a site received after its start, including commissionings and retirements."""
     return [
         LabRequest(m.at_us, m.fabric, m.body, m.seq)
         for m in messages
@@ -228,7 +230,8 @@ def as_requests(messages: list[Envelope]) -> list[LabRequest]:
 
 
 class RuntimeContract:
-    """What every runtime must do. A runtime plugs in with the fixture `drive`, which runs the script once."""
+    """The behaviour of every runtime. A runtime plugs in with the fixture `drive`, which runs the script
+    once."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -247,7 +250,7 @@ class RuntimeContract:
     def test_processes_every_request_once_at_its_time_in_order(self, driven: Driven) -> None:
         requests = as_requests(driven.messages)
         assert [(r.fabric, r.body) for r in requests] == [(fabric, body) for _, fabric, body in SCRIPT]
-        # A request is moved only where its moment has already passed in the log.
+        # A request is moved only if its time has already passed on the log.
         assert [r.at_us for r in requests] == [at_us for at_us, _, _ in SCRIPT]
 
     def test_answers_every_request_with_an_event_or_a_refusal(self, driven: Driven) -> None:
@@ -260,14 +263,15 @@ class RuntimeContract:
     def test_a_fabric_can_join_and_runs_on(self, driven: Driven) -> None:
         own = [m for m in driven.messages if m.fabric == "pod-10"]
         assert (own[0].type, own[0].at_us) == ("FabricCommissioned", 5 * US_PER_HOUR)
-        # At birth only filler asks, as much of it as waits at any time; what was drawn for before is past.
-        at_birth = [m for m in own[1:] if m.at_us == own[0].at_us]
-        assert {m.source for m in at_birth if isinstance(m.body, Tick)} == {"tick.workload@pod-10"}
-        asked = [m.body for m in at_birth if isinstance(m.body, SliceRequested)]
-        assert {body.tier for body in asked} == {"filler"}
-        placed = {m.body.slice for m in at_birth if isinstance(m.body, SliceAdmitted)}
-        waits = Counter(chips_of(b.shape) // CHIPS_PER_CUBE for b in asked if b.slice not in placed)
-        assert waits == filler_backlog(JOINED.workload, JOINED.pod.cubes)
+        # At its commissioning a fabric requests only filler, as much as waits at any time. Earlier arrivals
+        # are in the past.
+        at_start = [m for m in own[1:] if m.at_us == own[0].at_us]
+        assert {m.source for m in at_start if isinstance(m.body, Tick)} == {"tick.workload@pod-10"}
+        requested = [m.body for m in at_start if isinstance(m.body, SliceRequested)]
+        assert {body.tier for body in requested} == {"filler"}
+        placed = {m.body.slice for m in at_start if isinstance(m.body, SliceAdmitted)}
+        waiting = Counter(chips_of(b.shape) // CHIPS_PER_CUBE for b in requested if b.slice not in placed)
+        assert waiting == filler_backlog(JOINED.workload, JOINED.pod.cubes)
         assert own[-1].at_us > END_US - 4 * US_PER_HOUR
         assert "SliceStarted" in {m.type for m in own}
 
@@ -293,13 +297,15 @@ class RuntimeContract:
         lost_us = 6 * US_PER_HOUR + 2
         assert power == [(lost_us, "dcn-0/rack-1"), (lost_us + US_PER_HOUR, "dcn-0/rack-1")]
         planned = [m for m in own if isinstance(m.body, RewiringPlanned)]
-        (asked,) = [m for m in own if isinstance(m.body, PlanTopology)]
-        assert planned[-1].cause == asked.id
+        (request,) = [m for m in own if isinstance(m.body, PlanTopology)]
+        assert planned[-1].cause == request.id
         outcomes = [m.body.outcome for m in own if isinstance(m.body, RewiringEnded)]
         assert outcomes == ["completed", "completed"], "as installed, and as planned for the operator"
-        told = {m.body.job for m in own if isinstance(m.body, JobBandwidthSet)}
+        reported = {m.body.job for m in own if isinstance(m.body, JobBandwidthSet)}
         joined = [m.body for m in driven.messages if isinstance(m.body, PodsJoined)]
-        assert told == {body.job for body in joined if len(body.slices) == 2}, "pod-10 hangs on no block"
+        assert reported == {body.job for body in joined if len(body.slices) == 2}, (
+            "pod-10 is attached to no block"
+        )
 
     def test_shows_what_a_network_would_lose_with_one_of_its_four_racks(self, driven: Driven) -> None:
         assert driven.loss is not None
@@ -308,10 +314,13 @@ class RuntimeContract:
 
     def test_another_seed_gives_another_log(self, drive: Drive, driven: Driven) -> None:
         other = SitePlan(site="campus", fabrics={"pod-0": SWITCHED.model_copy(update={"seed": 12})})
-        alone = SitePlan(site="campus", fabrics={"pod-0": SWITCHED})
-        found, undisturbed = drive(other, [], US_PER_DAY // 4), drive_lab(alone, [], US_PER_DAY // 4)
-        assert found.log[1:] != undisturbed.log[1:]
-        assert found.digest != driven.digest
+        undisturbed_plan = SitePlan(site="campus", fabrics={"pod-0": SWITCHED})
+        disturbed, undisturbed = (
+            drive(other, [], US_PER_DAY // 4),
+            drive_lab(undisturbed_plan, [], US_PER_DAY // 4),
+        )
+        assert disturbed.log[1:] != undisturbed.log[1:]
+        assert disturbed.digest != driven.digest
 
 
 class TestLab(RuntimeContract):

@@ -44,17 +44,17 @@ def pid_of(server: LocalServer) -> int:
 
 
 def written(server: LocalKafka, topic: str) -> list[bytes | None]:
-    """All values of the topic's only partition."""
+    """Return all values of the topic's only partition."""
     consumer = KafkaConsumer(bootstrap_servers=server.bootstrap, auto_offset_reset="earliest")
     try:
         place = TopicPartition(topic, 0)
         consumer.assign([place])
         end = consumer.end_offsets([place])[place]
-        found: list[bytes | None] = []
-        while len(found) < end:
+        values: list[bytes | None] = []
+        while len(values) < end:
             for records in consumer.poll(timeout_ms=200).values():
-                found.extend(record.value for record in records)
-        return found
+                values.extend(record.value for record in records)
+        return values
     finally:
         consumer.close()
 
@@ -90,8 +90,8 @@ def test_a_paused_kafka_continues_after_the_pause(kafka: LocalKafka) -> None:
     pid = pid_of(kafka)
     kafka.pause()
     try:
-        # Its last answer may be on the way yet: it stands still when the signal has reached all its threads.
-        assert poll_until(lambda: not kafka.answers(), 10), "it answers in a pause"
+        # Its last answer may still be on the way. It stops when the signal has reached all its threads.
+        assert poll_until(lambda: not kafka.answers(), 10), "it answers during the pause"
     finally:
         kafka.resume()
     kafka.wait_ready(20)
@@ -165,10 +165,10 @@ def test_a_second_server_in_a_folder_is_refused(
 def test_several_local_servers_run_at_the_same_time(local_redis: LocalRedis, live_redis: LocalRedis) -> None:
     local_redis.start()
     assert local_redis.url != live_redis.url
-    with redis.Redis.from_url(local_redis.url) as one, redis.Redis.from_url(live_redis.url) as other:
-        other.flushall()
-        one.set("servers", "1")
-        assert other.get("servers") is None
+    with redis.Redis.from_url(local_redis.url) as first, redis.Redis.from_url(live_redis.url) as second:
+        second.flushall()
+        first.set("servers", "1")
+        assert second.get("servers") is None
 
 
 def test_damaged_data_is_an_error_that_quotes_the_local_server(local_redis: LocalRedis) -> None:
@@ -271,10 +271,10 @@ def test_an_unexpected_exit_of_a_server_is_reported(environment: dict[str, str])
         process.stderr.readline()
         with redis.Redis.from_url(environment["LIGHTWAVE_REDIS"]) as client:
             os.kill(int(client.info("server")["process_id"]), signal.SIGKILL)
-        _, said = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=60)
         assert process.returncode == 1
-        assert "OperationFailed: Redis in " in said
-        assert "exited with code -9" in said
+        assert "OperationFailed: Redis in " in stderr
+        assert "exited with code -9" in stderr
     finally:
         process.kill()
         process.communicate()
@@ -283,7 +283,7 @@ def test_an_unexpected_exit_of_a_server_is_reported(environment: dict[str, str])
 def test_kafka_in_the_foreground_can_be_stopped_while_it_starts(environment: dict[str, str]) -> None:
     process = foreground("run_kafka", environment)
     try:
-        assert poll_until(lambda: children(process.pid), STARTS_S_MAX), "it starts nothing"
+        assert poll_until(lambda: children(process.pid), STARTS_S_MAX), "it started no process"
         process.terminate()
         assert process.wait(ENDS_S_MAX) == 0
     finally:
@@ -326,7 +326,7 @@ def test_a_local_kafka_takes_no_logins() -> None:
         kafka_address(LiveSettings(kafka_security_protocol="SSL"))
 
 
-# --- what must be installed ---------------------------------------------------------------------------------
+# --- required programs -------------------------------------------------------------------------------------
 
 
 def test_a_missing_program_is_named_with_its_debian_package(
@@ -370,7 +370,7 @@ def test_a_java_that_is_too_old_is_an_error_in_one_sentence(
 
 @pytest.fixture
 def fake_maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that is first on the PATH; the cache is empty."""
+    """Return the folder that is first on the PATH; the cache is empty."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -57,19 +57,19 @@ class Parts(TypedDict, total=False):
 
 
 class Everything(TypedDict):
-    """The whole readable content of a partition."""
+    """The readable content of a partition."""
 
     positions: dict[str, int]
     values: dict[str, str]
     states: dict[tuple[str, str], dict[str, bytes]]
     progress: dict[tuple[str, str], ServiceProgress]
-    moment: tuple[Sequence[OutboxEntry], Mapping[int, bytes]]
+    view: tuple[Sequence[OutboxEntry], Mapping[int, bytes]]
     documents: dict[tuple[str, str], dict[str, bytes]]
     inbox: list[Request]
 
 
 def commit(expected: int, position: int, **parts: Unpack[Parts]) -> Commit:
-    """A commit of one reader, `ocs`, in partition 0."""
+    """Return a commit of the reader `ocs` in partition 0."""
     return Commit(partition=0, expected={"ocs": expected}, positions={"ocs": position}, **parts)
 
 
@@ -77,7 +77,7 @@ def written(**fields: bytes) -> StateChange:
     return StateChange("ocs", "pod-0", fields)
 
 
-def saying(
+def output_entry(
     position: int, index: int = 0, service: str = "ocs", line: bytes = b"{}", fabric: str = "pod-0"
 ) -> OutboxEntry:
     return OutboxEntry(position, fabric, service, index, "OcsDown", f"{service}@{fabric}", line)
@@ -97,21 +97,26 @@ FULL = commit(
     states=(written(wanted=b"\x00\xff\n", made=b""), StateChange("cubes", "pod-0", {"health": b"[]"})),
     documents=(document("pod-0/ocs-1", b'{"a":1}'), document("pod-0/cube-1", b"{}", "cubes")),
     progress=(ServiceProgress("ocs", "pod-0", 17, 4, 99, 91), ServiceProgress("cubes", "pod-0", None, 0, 98)),
-    outbox=(saying(2), saying(1, 1, line=b"a\nb"), saying(1, 0), saying(1, 0, "cubes")),
+    outbox=(
+        output_entry(2),
+        output_entry(1, 1, line=b"a\nb"),
+        output_entry(1, 0),
+        output_entry(1, 0, "cubes"),
+    ),
     dead_letters={2: b"what"},
     fields={"end": "123"},
 )
 
 
 def everything(store: Store, partition: int = 0) -> Everything:
-    """The whole readable content of a partition with the fabrics pod-0 and pod-1."""
+    """Return the readable content of a partition with the fabrics pod-0 and pod-1."""
     names = [("ocs", "pod-0"), ("cubes", "pod-0"), ("ocs", "pod-1"), ("cubes", "pod-1")]
     return {
         "positions": store.positions(partition),
         "values": store.values(partition),
         "states": {name: store.load(partition, *name) for name in names},
         "progress": store.progress(partition),
-        "moment": (store.view(partition, 1).outbox, store.view(partition, 1).dead_letters),
+        "view": (store.view(partition, 1).outbox, store.view(partition, 1).dead_letters),
         "documents": {
             (fabric, kind): store.all(fabric, kind)
             for fabric in ("pod-0", "pod-1")
@@ -122,14 +127,14 @@ def everything(store: Store, partition: int = 0) -> Everything:
 
 
 class StateStoreContract:
-    """What every store must do. A store plugs in with the fixture `store`, where both fabrics are in
+    """The behaviour of every store. A store plugs in with the fixture `store`, where both fabrics are in
     partition 0."""
 
     def test_is_empty_at_first(self, store: Store) -> None:
-        found = everything(store)
-        assert (found["positions"], found["values"], found["progress"]) == ({}, {}, {})
-        assert found["moment"] == ((), {})
-        assert found["inbox"] == []
+        content_now = everything(store)
+        assert (content_now["positions"], content_now["values"], content_now["progress"]) == ({}, {}, {})
+        assert content_now["view"] == ((), {})
+        assert content_now["inbox"] == []
         assert not any(store.load(0, "ocs", fabric) for fabric in ("pod-0", "pod-1"))
 
     def test_keeps_all_parts_of_a_commit(self, store: Store) -> None:
@@ -139,12 +144,17 @@ class StateStoreContract:
         assert store.load(0, "ocs", "pod-0") == {"wanted": b"\x00\xff\n", "made": b""}
         assert store.load(0, "cubes", "pod-0") == {"health": b"[]"}
         assert store.progress(0) == {(row.name, row.fabric): row for row in FULL.progress}
-        moment = store.view(0, 1)
-        assert moment.outbox == (saying(1, 0, "cubes"), saying(1, 0), saying(1, 1, line=b"a\nb"), saying(2))
-        assert moment.dead_letters == {2: b"what"}
-        assert moment.positions == store.positions(0)
-        assert moment.values == store.values(0)
-        assert moment.progress == store.progress(0)
+        view = store.view(0, 1)
+        assert view.outbox == (
+            output_entry(1, 0, "cubes"),
+            output_entry(1, 0),
+            output_entry(1, 1, line=b"a\nb"),
+            output_entry(2),
+        )
+        assert view.dead_letters == {2: b"what"}
+        assert view.positions == store.positions(0)
+        assert view.values == store.values(0)
+        assert view.progress == store.progress(0)
         assert store.all("pod-0", "ocs") == {"pod-0/ocs-1": b'{"a":1}'}
         assert store.one("pod-0", "cubes", "pod-0/cube-1") == b"{}"
 
@@ -158,13 +168,13 @@ class StateStoreContract:
             assert outbox_of(store, other) == []
 
     def test_commits_that_conflict_with_shared_values_are_refused(self, store: Store) -> None:
-        one, other = {"rules": "1", "layout:ocs": "a"}, {"rules": "1", "layout:ocs": "b"}
-        assert store.commit(commit(0, 1, required_values=one))
-        assert store.commit(commit(1, 2, required_values=one, fields=one))
-        assert store.commit(commit(2, 3, required_values=one))
+        first_values, other_values = {"rules": "1", "layout:ocs": "a"}, {"rules": "1", "layout:ocs": "b"}
+        assert store.commit(commit(0, 1, required_values=first_values))
+        assert store.commit(commit(1, 2, required_values=first_values, fields=first_values))
+        assert store.commit(commit(2, 3, required_values=first_values))
         before = everything(store)
         assert not store.commit(
-            commit(3, 4, required_values=other, fields=other, states=(written(made=b"b"),))
+            commit(3, 4, required_values=other_values, fields=other_values, states=(written(made=b"b"),))
         )
         assert everything(store) == before
         assert store.commit(commit(3, 4, required_values={"rules": "1"}))
@@ -223,7 +233,7 @@ class StateStoreContract:
             states=(StateChange("ocs", "pod-0", {"wanted": b"changed", "new": b"1"}, ("made",)),),
             documents=(document("pod-0/ocs-1", None), document("pod-0/ocs-2", b"{}")),
             progress=(ServiceProgress("ocs", "pod-0", 1, 1, 1),),
-            outbox=(saying(9),),
+            outbox=(output_entry(9),),
             dead_letters={9: b"never"},
             inbox_taken=2**50,
             fields={"end": "0"},
@@ -290,50 +300,57 @@ class StateStoreContract:
 
     def test_outputs_are_ordered_by_cause_service_and_index(self, store: Store) -> None:
         places = [(100, "ocs", 0), (9, "ocs", 2), (9, "ocs", 10), (10, "cubes", 0), (9, "workload", 1)]
-        entries = [saying(at, index, service) for at, service, index in places]
+        entries = [output_entry(at, index, service) for at, service, index in places]
         assert store.commit(commit(0, 1, outbox=tuple(entries)))
         assert [(s.position, s.service, s.index) for s in outbox_of(store)] == sorted(places)
 
     def test_outputs_of_several_fabrics_for_one_message_are_ordered_by_fabric(self, store: Store) -> None:
-        """In order of the fabric's number; outputs of two services of one name are next to each other."""
+        """They are ordered by the fabric's number. Outputs of two services of one name are next to each
+        other."""
         places = [
             (fabric, service, index)
             for fabric in ("dcn-0", "pod-2", "pod-10")
             for service in ("agent", "clerk")
             for index in (0, 1)
         ]
-        entries = [saying(5, index, service, fabric=fabric) for fabric, service, index in reversed(places)]
+        entries = [
+            output_entry(5, index, service, fabric=fabric) for fabric, service, index in reversed(places)
+        ]
         assert store.commit(commit(0, 1, outbox=tuple(entries)))
         assert [(s.fabric, s.service, s.index) for s in outbox_of(store)] == places
         store.trim(OutboxTrim(0, tuple(entry for entry in entries if entry.fabric == "pod-2")))
         assert {s.fabric for s in outbox_of(store)} == {"dcn-0", "pod-10"}
 
     def test_outputs_of_two_services_for_one_message_are_both_kept(self, store: Store) -> None:
-        assert store.commit(commit(0, 1, outbox=(saying(5),)))
-        assert store.commit(commit(1, 1, outbox=(saying(5, service="cubes"),)))
+        assert store.commit(commit(0, 1, outbox=(output_entry(5),)))
+        assert store.commit(commit(1, 1, outbox=(output_entry(5, service="cubes"),)))
         assert [s.service for s in outbox_of(store)] == ["cubes", "ocs"]
 
     def test_an_output_that_is_stored_twice_is_kept_once(self, store: Store) -> None:
-        assert store.commit(commit(0, 1, outbox=(saying(5, line=b"first"),), dead_letters={5: b"first"}))
-        assert store.commit(commit(1, 2, outbox=(saying(5, line=b"second"),), dead_letters={5: b"second"}))
-        assert outbox_of(store) == [saying(5, line=b"second")]
+        assert store.commit(
+            commit(0, 1, outbox=(output_entry(5, line=b"first"),), dead_letters={5: b"first"})
+        )
+        assert store.commit(
+            commit(1, 2, outbox=(output_entry(5, line=b"second"),), dead_letters={5: b"second"})
+        )
+        assert outbox_of(store) == [output_entry(5, line=b"second")]
         assert store.view(0, 1).dead_letters == {5: b"second"}
 
     def test_a_settlement_removes_only_the_named_outputs(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", DRAIN).number for _ in range(3)]
-        outbox = (saying(1), saying(1, 1), saying(2))
+        outbox = (output_entry(1), output_entry(1, 1), output_entry(2))
         dead = {1: b"a", 2: b"b"}
         assert store.commit(commit(0, 3, outbox=outbox, dead_letters=dead, fields={"end": "3", "x": "y"}))
         trim = OutboxTrim(0, outbox[:2], (1,), (numbers[0], numbers[2]), {"end": "5", "x": None, "new": "1"})
-        for _ in range(2):  # what is gone already is no error
+        for _ in range(2):  # removing an entry twice is not an error
             store.trim(trim)
-            moment = store.view(0, 10)
-            assert moment.outbox == outbox[2:]
-            assert moment.dead_letters == {2: b"b"}
-            assert [waiting.number for waiting in moment.waiting] == [numbers[1]]
-            assert moment.values == {"end": "5", "new": "1"}
+            view = store.view(0, 10)
+            assert view.outbox == outbox[2:]
+            assert view.dead_letters == {2: b"b"}
+            assert [waiting.number for waiting in view.waiting] == [numbers[1]]
+            assert view.values == {"end": "5", "new": "1"}
         store.trim(OutboxTrim(0))
-        assert replace(store.view(0, 10), wall_us=moment.wall_us) == moment
+        assert replace(store.view(0, 10), wall_us=view.wall_us) == view
 
     def test_the_oldest_requests_of_a_time_are_returned(self, store: Store) -> None:
         numbers = [store.put(0, "pod-0", DRAIN).number for _ in range(3)]
@@ -355,14 +372,14 @@ class StateStoreContract:
 
         thread = threading.Thread(target=step)
         thread.start()
-        looks = 0
-        while not done.is_set() or not looks:
+        samples = 0
+        while not done.is_set() or not samples:
             if isinstance(store, MemoryStore):
-                thread.join()  # memory is for one thread: nothing to interleave with
+                thread.join()  # the memory store supports only one thread
             snapshot = store.snapshot(0, names)
             position = snapshot.positions.get("ocs", 0)
             if position:
-                looks += 1
+                samples += 1
                 assert snapshot.values == {"n": str(position)}
                 assert snapshot.progress == {
                     ("ocs", "pod-0"): ServiceProgress("ocs", "pod-0", position, position, position)
@@ -372,23 +389,23 @@ class StateStoreContract:
         assert store.snapshot(0, []).positions == {"ocs": 150}
         assert store.snapshot(0, [("none", "pod-0")]).states == {("none", "pod-0"): {}}
 
-    def test_erase_forgets_everything_but_the_inbox(self, store: Store) -> None:
+    def test_erase_removes_everything_except_the_inbox(self, store: Store) -> None:
         assert store.commit(FULL)
-        other = Commit(partition=10, expected={}, positions={"ocs": 1}, outbox=(saying(0),))
+        other = Commit(partition=10, expected={}, positions={"ocs": 1}, outbox=(output_entry(0),))
         assert store.commit(other)
         first = store.put(0, "pod-0", with_key("key", DRAIN))
         waiting = store.waiting(0, 10)
         store.erase(0)
-        found = everything(store)
-        assert (found["positions"], found["values"], found["progress"]) == ({}, {}, {})
-        assert found["moment"] == ((), {})
-        assert not any(found["states"].values())
-        assert not any(found["documents"].values())
-        assert found["inbox"] == waiting
+        content_now = everything(store)
+        assert (content_now["positions"], content_now["values"], content_now["progress"]) == ({}, {}, {})
+        assert content_now["view"] == ((), {})
+        assert not any(content_now["states"].values())
+        assert not any(content_now["documents"].values())
+        assert content_now["inbox"] == waiting
         assert store.put(0, "pod-0", with_key("key", DRAIN)).number == first.number
         assert store.put(0, "pod-0", DRAIN).number > first.number
         assert store.fabrics() == {"pod-0": pod_place(0), "pod-1": pod_place(0, "pod-1")}
-        assert outbox_of(store, 10) == [saying(0)]
+        assert outbox_of(store, 10) == [output_entry(0)]
         assert store.commit(FULL)
         store.erase(5)
 
@@ -405,7 +422,7 @@ class StateStoreContract:
         assert store.stage(memory.image(0), "a mark")
         assert store.staged(0) == "a mark"
         assert (everything(store), store.snapshot(0, []).generation) == (before, 0)
-        for generation in (1, 2):  # the image is kept: who was killed does it once more
+        for generation in (1, 2):  # the image is kept, so that a killed process can promote it again
             assert store.promote_staged(0)
             assert store.positions(0) == {"ocs": 3}
             assert store.values(0) == {"end": "3", "skip:ocs": "operator@pod-0/9"}
@@ -421,8 +438,7 @@ class StateStoreContract:
         assert not store.promote_staged(0)
 
     def test_a_reader_from_before_a_rebuild_changes_nothing(self, store: Store) -> None:
-        """Even at exactly the position at which it started, because the state that it would change is
-        gone."""
+        """Even at exactly its start position, because the state that it would change is gone."""
         assert store.commit(Commit(0, {"ocs": 0}, {"ocs": 5}))
         assert store.stage(Commit(0, {}, {"ocs": 5}), "")
         assert store.promote_staged(0)
@@ -440,12 +456,12 @@ class StateStoreContract:
         assert store.read_globals("clock") == {"version": "2", "speed": "4"}
 
     def test_a_large_commit_is_one_commit(self, store: Store) -> None:
-        """With more fields, documents and outbox entries than one command can carry; all are set and then all
-        removed."""
+        """It has more fields, documents and outbox entries than one command can carry. All are set and then
+        all removed."""
         count = 2 * PAIRS_MAX + 7
         fields = {f"row/{n}": b"%d" % n for n in range(count)}
         documents = tuple(document(f"pod-0/ocs-{n}", b"%d" % n) for n in range(count))
-        entries = tuple(saying(n) for n in range(count))
+        entries = tuple(output_entry(n) for n in range(count))
         assert store.commit(commit(0, 1, states=(written(**fields),), documents=documents, outbox=entries))
         assert store.load(0, "ocs", "pod-0") == fields
         assert len(store.all("pod-0", "ocs")) == len(outbox_of(store)) == count
@@ -462,7 +478,7 @@ class StateStoreContract:
         assert store.load(0, "ocs", "pod-0") == fields
         assert store.values(0) == {"größe": "Ω"}
 
-    # The store is emptied by the test itself; the executors differ because a contract has many classes.
+    # The test itself empties the store. The executors differ because a contract has many classes.
     @settings(
         max_examples=60,
         deadline=None,
@@ -475,9 +491,9 @@ class StateStoreContract:
         assert store.commit(commit(0, 1, states=(StateChange("toy", "pod-0", stored),)))
         loaded = store.load(0, "toy", "pod-0")
         assert loaded == stored
-        found = restore_instance(SERVICE, "pod-0", loaded)
-        assert isinstance(found.state, ToyState)
-        assert content(found.state) == content(state)
+        restored = restore_instance(SERVICE, "pod-0", loaded)
+        assert isinstance(restored.state, ToyState)
+        assert content(restored.state) == content(state)
 
 
 class TestMemoryStore(StateStoreContract):
@@ -500,7 +516,7 @@ class TestRedisStore(StateStoreContract):
         store.keep_frame("pod-0", b"second")
         assert (store.frame("pod-0"), store.frame("pod-0/ocs")) == (b"second", b"of its OCSes")
         with pytest.raises(OperationFailed, match="pod-9"):
-            store.keep_frame("pod-9", b"of nobody")
+            store.keep_frame("pod-9", b"of no fabric")
 
     def test_frames_are_erased_with_the_states_of_their_partition(
         self, store: RedisStore, tmp_path: Path
@@ -530,27 +546,28 @@ class TestRedisStore(StateStoreContract):
         ],
     )
     def test_a_server_that_is_too_old_is_refused_by_name(
-        self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, about: dict[str, str], sentence: str
+        self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, info_fields: dict[str, str], sentence: str
     ) -> None:
-        monkeypatch.setattr("redis.Redis.info", lambda _client, _section: about)
+        monkeypatch.setattr("redis.Redis.info", lambda _client, _section: info_fields)
         with pytest.raises(OperationFailed, match=sentence):
             store.check()
 
     @pytest.mark.parametrize(
-        "about", [{"redis_version": "7.0.0"}, {"redis_version": "7.2.4", "valkey_version": "10.0.1-rc2"}]
+        "info_fields",
+        [{"redis_version": "7.0.0"}, {"redis_version": "7.2.4", "valkey_version": "10.0.1-rc2"}],
     )
     def test_a_newer_server_is_accepted(
-        self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, about: dict[str, str]
+        self, store: RedisStore, monkeypatch: pytest.MonkeyPatch, info_fields: dict[str, str]
     ) -> None:
-        asked: list[str] = []
+        sections: list[str] = []
 
         def info(_client: object, section: str) -> dict[str, str]:
-            asked.append(section)
-            return about
+            sections.append(section)
+            return info_fields
 
         monkeypatch.setattr("redis.Redis.info", info)
         store.check()
-        assert asked == ["server"]
+        assert sections == ["server"]
 
     def test_scripts_are_loaded_again_after_the_server_lost_them(
         self, store: RedisStore, redis_url: str

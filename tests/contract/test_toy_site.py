@@ -1,4 +1,4 @@
-"""A site whose third fabric reads two pods and asks one of them for something: the same log in every runtime.
+"""A site whose third fabric reads two pods and sends an offer to one of them: the same log in every runtime.
 
 The fleet is that of `tests/support/toy_sites.py`: a network that announces to all pods and offers to one of
 them, agents in the pods that answer, and two different services of one name that read the answers.
@@ -67,7 +67,7 @@ def _toys() -> Iterator[None]:
     ]
 )
 def driven(request: pytest.FixtureRequest, tmp_path: Path) -> Driven:
-    """The run of the script on one of the living runtimes."""
+    """Return the run of the script on one of the runtimes."""
     if request.param == "memory":
         return drive_embedded(tmp_path, MemoryStore(), PLAN, SCRIPT, END_US)
     if request.param == "redis":
@@ -85,7 +85,7 @@ def test_writes_message_for_message_what_the_lab_writes(driven: Driven) -> None:
     lab = drive_lab(PLAN, as_requests(driven.messages), END_US)
     assert driven.log == lab.log
     assert driven.digest == lab.digest
-    # And this is what the lab writes: who was asked answers, who was announced to answers twice.
+    # In the lab's log, a pod answers an offer once and an announcement twice.
     offered = [m for m in lab.messages if isinstance(m.body, ToyOffered)]
     answers = {m.id: [a.fabric for a in lab.messages if a.cause == m.id] for m in offered}
     assert [m.body.addressee for m in offered] == [POD_2, JOINING, "pod-3"]

@@ -1,5 +1,7 @@
-"""A worker of the cubes that raises an error on a request to drain one cube. A test watches the effect.
-Usage: raising_worker.py REPLICA"""
+"""A worker of `cubes` that raises an error on a request to drain one cube. A test watches the effect.
+
+Usage: raising_worker.py REPLICA
+"""
 
 import dataclasses
 import sys

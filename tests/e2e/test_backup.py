@@ -27,7 +27,7 @@ from tests.support.log_checks import read_lines
 
 pytestmark = pytest.mark.slow("starts and restores a twin a dozen times under load")
 
-ASKERS = 4
+REQUESTERS = 4
 FAULTY = """
 import os, signal, sys
 how, at = sys.argv[1], int(sys.argv[2])
@@ -45,20 +45,20 @@ sys.argv[1:3] = []
 from ops.cli.main import main
 main()
 """
-"""The command line, killed or without a disk at one of the moments at which a file is forced to it."""
+"""The command line, which is killed or gets a disk error at one of its fsync calls."""
 SPAN_S = 120.0
 
 
 @dataclass
 class Requester(threading.Thread):
-    """Sends one request after another, each under a key, and waits for none."""
+    """Sends one request after another, each under its own key, without waiting for outcomes."""
 
     twin: LivingTwin
     pod: str
     ids: dict[str, str] = field(default_factory=dict)
-    """Key → id, in order, of those that were answered."""
+    """Key → id, in order, of the answered requests."""
     sent: list[str] = field(default_factory=list)
-    ended: threading.Event = field(default_factory=threading.Event)
+    stop_event: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         super().__init__(daemon=True)
@@ -68,19 +68,19 @@ class Requester(threading.Thread):
 
     def run(self) -> None:
         for number in itertools.count():
-            if self.ended.wait(0.005):
+            if self.stop_event.wait(0.005):
                 return
             key = str(uuid.uuid4())
             self.sent.append(key)
             path = f"/v1/cubes/{self.pod}/cube-{number % 4}/{'undrain' if number % 8 > 3 else 'drain'}"
             try:
-                self.ids[key] = id_answered(self.twin, path, key)
+                self.ids[key] = send_request(self.twin, path, key)
             except (OSError, http.client.HTTPException):
                 continue
 
 
-def id_answered(twin: LivingTwin, path: str, key: str) -> str:
-    """The id of a request. It may be refused, because two clients request the same cube."""
+def send_request(twin: LivingTwin, path: str, key: str) -> str:
+    """Send a request and return its id. It may be refused, because two clients request the same cube."""
     try:
         return str(twin.post(path, key=key)["id"])
     except urllib.error.HTTPError as error:
@@ -90,81 +90,85 @@ def id_answered(twin: LivingTwin, path: str, key: str) -> str:
 
 
 def logged(data: Path) -> Counter[str]:
-    """The number of occurrences of each key on the logs."""
+    """Return the number of occurrences of each key on the logs."""
     bodies = (json.loads(line)["body"] for log in (data / "log").glob("*.jsonl") for line in read_lines(log))
     return Counter(body["key"] for body in bodies if body.get("key"))
 
 
-def audited(data: Path) -> None:
+def check_audit(data: Path) -> None:
     done = cli("audit", "--data", str(data), timeout_s=SPAN_S)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_backup_under_load_contains_every_accepted_request_once(tmp_path: Path) -> None:
     for twin in living(tmp_path / "data", "--pods", "2", "--speed", "3000", "--set", "pod.cubes=4"):
-        askers = [Requester(twin, f"pod-{number % 2}") for number in range(ASKERS)]
-        for asker in askers:
-            asker.start()
+        requesters = [Requester(twin, f"pod-{number % 2}") for number in range(REQUESTERS)]
+        for requester in requesters:
+            requester.start()
         taken: list[tuple[Path, set[str], set[str]]] = []
         for number in range(3):
             time.sleep(0.5)
-            before = {key for asker in askers for key in [*asker.ids]}
+            before = {key for requester in requesters for key in [*requester.ids]}
             place = tmp_path / f"backup-{number}"
             done = cli("backup", str(place), "--data", str(twin.data), timeout_s=SPAN_S)
             assert done.returncode == 0, done.stderr
             assert "tokens and passwords are not in it" in done.stdout
-            taken.append((place, before, {key for asker in askers for key in [*asker.sent]}))
-        assert poll_until(partial(_were_answered, askers), SPAN_S)
-        for asker in askers:
-            asker.ended.set()
-            asker.join()
+            taken.append((place, before, {key for requester in requesters for key in [*requester.sent]}))
+        assert poll_until(partial(_have_answers, requesters), SPAN_S)
+        for requester in requesters:
+            requester.stop_event.set()
+            requester.join()
         assert twin.stop() == 0
-        audited(twin.data)
+        check_audit(twin.data)
         for place, before, after in taken:
             assert cli("backup", "--verify", str(place), timeout_s=SPAN_S).returncode == 0
             data = tmp_path / f"{place.name}-data"
             done = cli("restore", str(place), "--data", str(data), timeout_s=SPAN_S)
             assert done.returncode == 0, done.stderr
-            audited(data)
-            _goes_on(place, data, before, after, askers)
+            check_audit(data)
+            _check_restored(place, data, before, after, requesters)
 
 
-def _were_answered(askers: list[Requester]) -> bool:
-    return all(len(asker.ids) > 20 for asker in askers)
+def _have_answers(requesters: list[Requester]) -> bool:
+    return all(len(requester.ids) > 20 for requester in requesters)
 
 
-def _goes_on(place: Path, data: Path, before: set[str], after: set[str], askers: list[Requester]) -> None:
+def _check_restored(
+    place: Path, data: Path, before: set[str], after: set[str], requesters: list[Requester]
+) -> None:
     waiting = json.loads((place / "inbox.json").read_text())["waiting"]
-    waits = {json.loads(row["body"])["key"] for row in waiting}
-    held = logged(data).keys() | waits
-    assert before <= held <= after
-    for asker in askers:  # of one who asks for one thing after the other, a beginning
-        answered = [key in held for key in asker.sent if key in asker.ids]
+    waiting_keys = {json.loads(row["body"])["key"] for row in waiting}
+    known = logged(data).keys() | waiting_keys
+    assert before <= known <= after
+    for (
+        requester
+    ) in requesters:  # a requester sends one request after another, so a backup has a prefix of them
+        answered = [key in known for key in requester.sent if key in requester.ids]
         assert answered == sorted(answered, reverse=True)
     clock_us = json.loads((place / "clock.json").read_text())["now_us"]
-    again = LivingTwin(data)
-    again.start()
+    restored = LivingTwin(data)
+    restored.start()
     try:
-        assert poll_until(lambda: not again.get("/v1/requests"), READY_S_MAX), "requests still wait"
-        assert again.get("/v1/clock")["now_us"] >= clock_us
-        for asker in askers[:2]:
-            key, told = next(iter(asker.ids.items()))
-            number = asker.sent.index(key)
-            path = f"/v1/cubes/{asker.pod}/cube-{number % 4}/{'undrain' if number % 8 > 3 else 'drain'}"
-            assert id_answered(again, path, key) == told
-        assert {row["type"] for row in again.get("/v1/operations")} >= {"TwinPlanned", "TwinRestored"}
+        assert poll_until(lambda: not restored.get("/v1/requests"), READY_S_MAX), "requests still wait"
+        assert restored.get("/v1/clock")["now_us"] >= clock_us
+        for requester in requesters[:2]:
+            key, first_id = next(iter(requester.ids.items()))
+            number = requester.sent.index(key)
+            path = f"/v1/cubes/{requester.pod}/cube-{number % 4}/{'undrain' if number % 8 > 3 else 'drain'}"
+            assert send_request(restored, path, key) == first_id
+        assert {row["type"] for row in restored.get("/v1/operations")} >= {"TwinPlanned", "TwinRestored"}
     finally:
-        assert again.stop() == 0
-    audited(data)
-    counted = logged(data)
-    assert counted.keys() == held
-    assert set(counted.values()) == {1}
+        assert restored.stop() == 0
+    check_audit(data)
+    counts = logged(data)
+    assert counts.keys() == known
+    assert set(counts.values()) == {1}
 
 
 @pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder whose twin was killed, and a backup of it."""
-    data = tmp_path_factory.mktemp("standing") / "data"
+def stopped_twin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data folder whose twin was killed, next to a backup of it."""
+    data = tmp_path_factory.mktemp("stopped") / "data"
     for twin in living(data, "--speed", "3000", "--set", "pod.cubes=4"):
         twin.wait_clock(US_PER_HOUR)
         twin.kill()
@@ -173,11 +177,11 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data
 
 
-def test_a_twin_whose_redis_is_elsewhere_is_restored_there(standing: Path, tmp_path: Path) -> None:
+def test_a_twin_whose_redis_is_elsewhere_is_restored_there(stopped_twin: Path, tmp_path: Path) -> None:
     server = EmbeddedValkey(tmp_path / "elsewhere")
     server.ensure()
     try:
-        words = ("restore", str(standing.with_name("backup")), "--redis", server.url, "--data")
+        words = ("restore", str(stopped_twin.with_name("backup")), "--redis", server.url, "--data")
         full = cli(*words, "/proc/nowhere", timeout_s=SPAN_S)
         assert full.returncode == 1
         data = tmp_path / "made"
@@ -209,14 +213,14 @@ def faulty(how: str, at: int, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("command", ["backup", "restore"])
 @pytest.mark.parametrize("at", [4, -1])
 def test_a_backup_that_is_killed_or_has_no_disk_space_leaves_nothing_incomplete(
-    standing: Path, tmp_path: Path, command: str, at: int
+    stopped_twin: Path, tmp_path: Path, command: str, at: int
 ) -> None:
     made = tmp_path / "made"
-    words = ("backup", str(made), "--data", str(standing))
+    words = ("backup", str(made), "--data", str(stopped_twin))
     if command == "restore":
-        words = ("restore", str(standing.with_name("backup")), "--data", str(made))
-    if at < 0:  # the last of all: the folder has its name by then
-        at = 2 + len(json.loads((standing.with_name("backup") / "manifest.json").read_text())["files"])
+        words = ("restore", str(stopped_twin.with_name("backup")), "--data", str(made))
+    if at < 0:  # the last fsync: the folder already has its final name
+        at = 2 + len(json.loads((stopped_twin.with_name("backup") / "manifest.json").read_text())["files"])
     full = faulty("full", at, *words)
     assert (full.returncode, full.stdout) == (1, "")
     assert full.stderr.count("\n") == 1
@@ -224,22 +228,22 @@ def test_a_backup_that_is_killed_or_has_no_disk_space_leaves_nothing_incomplete(
     assert [*tmp_path.iterdir()] == []
     killed = faulty("kill", at, *words)
     assert killed.returncode == -signal.SIGKILL
-    assert {found.name for found in tmp_path.iterdir()} == {"made.partial"}
+    assert {path.name for path in tmp_path.iterdir()} == {"made.partial"}
     done = cli(*words, timeout_s=SPAN_S)
     assert done.returncode == 0, done.stderr
-    assert [found.name for found in tmp_path.iterdir()] == ["made"]
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
     if command == "backup":
         assert cli("backup", "--verify", str(made)).returncode == 0
-        audited(standing)
+        check_audit(stopped_twin)
     else:
-        audited(made)
+        check_audit(made)
     again = cli(*words, timeout_s=SPAN_S)
     assert (again.returncode, again.stdout) == (1, "")
     assert "is not empty; give a folder that is new or empty" in again.stderr
 
 
-def test_a_damaged_backup_is_refused_by_name(standing: Path, tmp_path: Path) -> None:
-    bad = shutil.copytree(standing.with_name("backup"), tmp_path / "bad")
+def test_a_damaged_backup_is_refused_by_name(stopped_twin: Path, tmp_path: Path) -> None:
+    bad = shutil.copytree(stopped_twin.with_name("backup"), tmp_path / "bad")
     data = bytearray((bad / "inbox.json").read_bytes())
     data[len(data) // 2] ^= 1
     (bad / "inbox.json").write_bytes(data)

@@ -1,4 +1,5 @@
-"""Every mistake gets one clear sentence with field and value and the right exit code, and loses nothing."""
+"""Every mistake is answered by one clear sentence with field and value and the right exit code, and loses
+nothing."""
 
 import json
 import socket
@@ -47,7 +48,8 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
     ],
 )
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a twin: in this process, in its own process, or with many processes on Kafka and Redis."""
+    """Return the URL of a twin: in this process, in its own process, or with many processes on Kafka and
+    Redis."""
     folder = tmp_path_factory.mktemp("twin")
     if request.param == "driven":
         twin = DrivenTwin(folder, QUIET)
@@ -85,7 +87,7 @@ def test_mistakes_without_a_twin(program: Program, case: Case, tmp_path: Path) -
         words += ["--data", str(tmp_path / "data")]
     if words[0] == "up" and "--port" not in words:
         words += ["--port", str(free_port())]
-    # A twin starts in a program of its own. Other commands are forked from one that has imported everything.
+    # A twin starts in its own process. Other commands are forked from one that has imported everything.
     check((cli if words[0] == "up" else program)(*words), case)
 
 
@@ -118,9 +120,9 @@ def test_a_bad_trace_names_file_and_line(name: str, tmp_path: Path) -> None:
 
 
 def test_no_twin_a_bad_url_and_another_server_at_the_url() -> None:
-    nobody = f"http://127.0.0.1:{free_port()}"
-    check(cli("get", "ocs", url=nobody), Case("nobody", UNREACHABLE, nobody))
-    check(cli("request", "4x4x4", url=nobody), Case("nobody", UNREACHABLE, nobody))
+    free_url = f"http://127.0.0.1:{free_port()}"
+    check(cli("get", "ocs", url=free_url), Case("no twin", UNREACHABLE, free_url))
+    check(cli("request", "4x4x4", url=free_url), Case("no twin", UNREACHABLE, free_url))
     check(cli("get", "ocs", url="ftp://127.0.0.1"), Case("ftp", USAGE, "LIGHTWAVE_URL"))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.listen()
@@ -138,10 +140,10 @@ def test_no_twin_a_bad_url_and_another_server_at_the_url() -> None:
 
 
 def test_a_port_in_use_a_folder_in_use_and_a_missing_redis(tmp_path: Path, twin: LivingTwin) -> None:
-    taken = cli("up", "--port", str(twin.port), "--data", str(tmp_path / "a"))
-    check(taken, Case("port", REFUSED, f"port {twin.port}"))
-    held = cli("up", "--port", str(free_port()), "--data", str(twin.data))
-    check(held, Case("folder", REFUSED, "in use by another lightwave process"))
+    port_taken = cli("up", "--port", str(twin.port), "--data", str(tmp_path / "a"))
+    check(port_taken, Case("port", REFUSED, f"port {twin.port}"))
+    folder_taken = cli("up", "--port", str(free_port()), "--data", str(twin.data))
+    check(folder_taken, Case("folder", REFUSED, "in use by another lightwave process"))
     url = f"redis://127.0.0.1:{free_port()}/0"
     missing = cli("up", "--port", str(free_port()), "--redis", url, "--data", str(tmp_path / "b"))
     check(missing, Case("redis", REFUSED, url))

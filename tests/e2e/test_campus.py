@@ -1,4 +1,4 @@
-"""A campus as its users start it: four pods and a datacenter network; every kind of object is read."""
+"""A campus as users start it: four pods and a datacenter network. Objects of every kind are read."""
 
 import time
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ KINDS = (
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
-    """A twin whose network carries traffic."""
+    """Return a twin whose network carries traffic."""
     for twin in living(tmp_path_factory.mktemp("campus") / "data", "--speed", "1000", "--site", str(CAMPUS)):
         until = time.monotonic() + 60
         while not twin.json("get", "fabrics", "dcn-0")["network"]["carrying"]:

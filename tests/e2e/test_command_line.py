@@ -21,9 +21,11 @@ pytestmark = pytest.mark.slow(
 )
 
 
-class Asked(LivingTwin):
-    """A twin whose commands are forked from one process that has imported everything. The program itself
-    takes longer to start than to answer; the tests below that watch or stop it start it."""
+class ForkedCommands(LivingTwin):
+    """A twin whose commands are forked from a process that has imported everything.
+
+    The program takes longer to start than to answer. Tests that watch or interrupt it start it directly.
+    """
 
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         return lightwave(*words, url=self.url)
@@ -32,11 +34,11 @@ class Asked(LivingTwin):
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivingTwin]:
     data = tmp_path_factory.mktemp("cli") / "data"
-    yield from living(data, "--speed", "600", "--seed", "7", "--pods", "2", kind=Asked)
+    yield from living(data, "--speed", "600", "--seed", "7", "--pods", "2", kind=ForkedCommands)
 
 
 def settle(twin: LivingTwin, kind: str, name: str, state: str) -> dict[str, object]:
-    """The object, once it has this state."""
+    """Return the object once it has this state."""
     until = time.monotonic() + 20
     while time.monotonic() < until:
         row: dict[str, object] = twin.json("get", kind, name)
@@ -64,9 +66,9 @@ def test_lists_are_lists_of_named_objects(twin: LivingTwin, kind: str, count: in
     assert len(rows) == count or kind in ("faults", "verdicts", "repairs")
     assert len({row["name"] for row in rows}) == len(rows)
     if rows:
-        one = twin.json("get", kind, rows[-1]["name"])
-        assert one["name"] == rows[-1]["name"]
-        assert set(one) == set(rows[-1])
+        row = twin.json("get", kind, rows[-1]["name"])
+        assert row["name"] == rows[-1]["name"]
+        assert set(row) == set(rows[-1])
     only = twin.json("get", kind, "--fabric", "pod-1")
     assert all(row["name"].startswith("pod-1") for row in only)
     table = twin.cli("get", kind)
@@ -76,10 +78,10 @@ def test_lists_are_lists_of_named_objects(twin: LivingTwin, kind: str, count: in
 
 
 def test_a_slice_from_request_to_release(twin: LivingTwin) -> None:
-    asked = twin.json("request", "4x4x8", "--twisted", "--priority", "100", "--fabric", "pod-1")
-    assert asked["status"] == "accepted"
-    assert asked["id"].startswith("operator@pod-1/")
-    requested = next(m for m in asked["outcome"] if m["type"] == "SliceRequested")
+    request = twin.json("request", "4x4x8", "--twisted", "--priority", "100", "--fabric", "pod-1")
+    assert request["status"] == "accepted"
+    assert request["id"].startswith("operator@pod-1/")
+    requested = next(m for m in request["outcome"] if m["type"] == "SliceRequested")
     name = requested["body"]["slice"]
     row = settle(twin, "slices", name, "running")
     assert (row["shape"], row["twisted"], row["chips"]) == ("4x4x8", True, 128)
@@ -90,11 +92,11 @@ def test_a_slice_from_request_to_release(twin: LivingTwin) -> None:
     assert path["slice"] == name
     back = twin.json("trace", path["far_end"])
     assert back["far_end"] == path["end"]
-    for here, there in zip(path["strands"], back["strands"], strict=True):
-        assert set(here) == {"strand", "ocs", "north", "south"}
-        assert here == there
-    chain = twin.json("why", asked["outcome"][-1]["id"])
-    assert chain[-1]["id"] == asked["id"]
+    for forward, backward in zip(path["strands"], back["strands"], strict=True):
+        assert set(forward) == {"strand", "ocs", "north", "south"}
+        assert forward == backward
+    chain = twin.json("why", request["outcome"][-1]["id"])
+    assert chain[-1]["id"] == request["id"]
     done = twin.cli("release", name)
     assert done.returncode == 0
     assert done.stdout.startswith(f"{name} released (operator@pod-1/")
@@ -124,7 +126,7 @@ def test_a_repeated_key_is_the_same_request(twin: LivingTwin) -> None:
 def test_drain_and_undrain(twin: LivingTwin) -> None:
     assert twin.cli("drain", "pod-0/cube-40").stdout.startswith("pod-0/cube-40 takes nothing new")
     drained = twin.json("get", "cubes", "pod-0/cube-40")
-    assert drained["drained"] is not drained["draining"]  # the latter while somebody still leaves it
+    assert drained["drained"] is not drained["draining"]  # draining while slices are still leaving the cube
     assert twin.cli("drain", "pod-0/cube-40").returncode == 1
     assert twin.cli("undrain", "pod-0/cube-40").returncode == 0
     undrained = twin.json("get", "cubes", "pod-0/cube-40")
@@ -135,18 +137,18 @@ def test_the_clock(twin: LivingTwin) -> None:
     shown = twin.json("clock", "pause")
     assert shown["paused"] is True
     assert twin.json("clock", "show")["now_us"] == shown["now_us"]
-    # Requests are taken while time stands still.
+    # Requests are processed while time stands still.
     assert twin.json("drain", "pod-1/cube-1")["status"] == "accepted"
     assert twin.json("clock", "speed", "1200")["speed"] == 1200
-    asked_s = time.monotonic()
+    start_s = time.monotonic()
     resumed = twin.json("clock", "resume")
-    gone_us = 0
+    elapsed_us = 0
     # A busy twin falls behind, and never runs ahead.
-    while gone_us < 600e6 and time.monotonic() < asked_s + 60:
+    while elapsed_us < 600e6 and time.monotonic() < start_s + 60:
         later = twin.json("clock", "show")
         assert later["paused"] is False
-        gone_us = later["now_us"] - resumed["now_us"]
-    assert 600e6 <= gone_us <= 1200e6 * (time.monotonic() - asked_s)
+        elapsed_us = later["now_us"] - resumed["now_us"]
+    assert 600e6 <= elapsed_us <= 1200e6 * (time.monotonic() - start_s)
     twin.json("clock", "speed", "600")
 
 
@@ -174,7 +176,7 @@ def test_events_by_time_type_and_cause(twin: LivingTwin) -> None:
 
 
 def test_follow_prints_messages_as_they_arrive_and_exits_cleanly(twin: LivingTwin) -> None:
-    told: Queue[str] = Queue()
+    output: Queue[str] = Queue()
     with subprocess.Popen(
         [LIGHTWAVE, "events", "--follow", "--type", "CubeDrained", "--fabric", "pod-1", "-o", "json"],
         env=os.environ | {"LIGHTWAVE_URL": twin.url, "PYTHONUNBUFFERED": "1"},
@@ -182,18 +184,20 @@ def test_follow_prints_messages_as_they_arrive_and_exits_cleanly(twin: LivingTwi
         text=True,
     ) as follower:
         assert follower.stdout is not None
-        reader = Thread(target=lambda lines: [*map(told.put, lines)], args=(follower.stdout,))
+        reader = Thread(target=lambda lines: [*map(output.put, lines)], args=(follower.stdout,))
         reader.start()
-        asked: set[int] = set()
-        while told.empty() and len(asked) < 30:  # one that comes before it follows is not shown
-            cube = 60 - len(asked)
+        drained: set[int] = set()
+        while (
+            output.empty() and len(drained) < 30
+        ):  # messages from before the command's subscription are not shown
+            cube = 60 - len(drained)
             assert twin.cli("drain", f"pod-1/cube-{cube}").returncode == 0
-            asked.add(cube)
+            drained.add(cube)
             time.sleep(1.0)
         follower.send_signal(signal.SIGINT)
         assert follower.wait(timeout=60) == 130
         reader.join()
-    assert json.loads(told.get_nowait())["body"]["cube"] in asked
+    assert json.loads(output.get_nowait())["body"]["cube"] in drained
 
 
 def test_watch_refreshes_until_interrupted(twin: LivingTwin) -> None:
@@ -204,9 +208,9 @@ def test_watch_refreshes_until_interrupted(twin: LivingTwin) -> None:
         text=True,
     )
     assert watcher.stdout is not None
-    looks = (line for line in watcher.stdout if "SPEED" in line)
-    assert next(looks)
-    assert next(looks)
+    refreshes = (line for line in watcher.stdout if "SPEED" in line)
+    assert next(refreshes)
+    assert next(refreshes)
     watcher.send_signal(signal.SIGINT)
     watcher.communicate(timeout=60)
     assert watcher.returncode == 130
@@ -233,7 +237,7 @@ def test_metrics_and_api_description(twin: LivingTwin) -> None:
     assert "/v1/trace/{end}" in twin.get("/openapi.json")["paths"]
 
 
-def test_it_resumes_where_it_stopped_and_ctrl_c_stops_it_cleanly(tmp_path: Path) -> None:
+def test_a_twin_resumes_where_it_stopped_and_ctrl_c_stops_it_cleanly(tmp_path: Path) -> None:
     twin = LivingTwin(tmp_path / "data", ("--set", "pod.cubes=8"))
     twin.start("--speed", "3600", "--seed", "2")
     time.sleep(1.0)

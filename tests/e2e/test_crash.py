@@ -1,4 +1,4 @@
-"""The twin survives SIGKILL at random times, of its server too, while operators keep sending requests."""
+"""The twin and its server survive SIGKILL at random times, while operators keep sending requests."""
 
 import http.client
 import json
@@ -24,8 +24,8 @@ KILLS = [
     (5, 2),
     pytest.param(16, 6, marks=pytest.mark.slow("kills a twin 16 times and its server six times")),
 ]
-"""How often the twin is killed, and how often its server."""
-ASKED_MIN = 100
+"""Number of kills of the twin, and of its server."""
+REQUESTS_MIN = 100
 SEED = 20
 CAMPUS = f"""
 site: campus
@@ -50,8 +50,10 @@ fabrics:
       topology:
         {{drain_s: 600, qualify_s: 900, use_above: 100, served_below: 0, transit_above: 1, gain_min: 0}}
 """
-"""Three kinds of fabrics on one log, with every policy; another pod joins while everything is being killed.
-The stages of a rewiring last so long that many a kill comes in the middle of one."""
+"""Three kinds of fabrics on one log, with every policy; another pod joins between the kills.
+
+The stages of a rewiring take so long that many kills occur during one.
+"""
 
 
 PODS = ("pod-0", "pod-1")
@@ -59,15 +61,15 @@ PODS = ("pod-0", "pod-1")
 
 @dataclass
 class Operator(threading.Thread):
-    """Sends one request after another, each under a key, and repeats it until it is answered."""
+    """Sends one request after another, each under its own key, and repeats it until it is answered."""
 
     twin: LivingTwin
     seed: int
     received: dict[str, str] = field(default_factory=dict)
-    """Idempotency key → the id of the message that the request became, as it was answered."""
+    """Idempotency key → id of the request's message, from the answer."""
     done: threading.Event = field(default_factory=threading.Event)
     unexpected_answer: str | None = None
-    """An answer that no operator should get."""
+    """An answer that operators must not get."""
 
     def __post_init__(self) -> None:
         super().__init__(daemon=True)
@@ -84,12 +86,12 @@ class Operator(threading.Thread):
                 try:
                     answer = self.twin.post(path, body, key)
                 except urllib.error.HTTPError as error:
-                    said = error.read().decode()
+                    text = error.read().decode()
                     if error.code == 409:  # on the log, and refused there
-                        self.received[key] = json.loads(said)["id"]
+                        self.received[key] = json.loads(text)["id"]
                         break
-                    if error.code not in (429, 503):  # too many wait, or it is starting
-                        self.unexpected_answer = f"{path} {body}: {error.code} {said}"
+                    if error.code not in (429, 503):  # too many requests wait, or the twin is starting
+                        self.unexpected_answer = f"{path} {body}: {error.code} {text}"
                         return
                     time.sleep(0.02)
                 except (OSError, ValueError, http.client.HTTPException):
@@ -100,7 +102,7 @@ class Operator(threading.Thread):
             time.sleep(draw.uniform(0.0, 0.05))
 
     def policy(self, draw: random.Random) -> dict[str, object]:
-        """Owner, preemption and recovery policy of a requested slice."""
+        """Return owner, tier and recovery policy of a requested slice."""
         return {
             "owner": draw.choice(["operator", "team-1", "team-2"]),
             "tier": draw.choice(["production", "research", "filler"]),
@@ -112,7 +114,7 @@ class Operator(threading.Thread):
         cube, ocs = f"{draw.choice(PODS)}/cube-{draw.randrange(16)}", f"pod-0/ocs-{draw.randrange(48)}"
         part = draw.choice(["rack", "control", "power"])
         job = {"fabric": "pod-0", "pods": "pod-0,pod-1", "shape": "4x4x4", **self.policy(draw)}
-        asked: list[tuple[str, dict[str, object]]] = [
+        choices: list[tuple[str, dict[str, object]]] = [
             ("/v1/slices", {"fabric": "pod-0", "shape": "4x4x8", "twisted": True, **self.policy(draw)}),
             ("/v1/slices", {"fabric": "pod-1", "shape": "8x8x8", **self.policy(draw)}),
             ("/v1/slices", job),
@@ -126,7 +128,7 @@ class Operator(threading.Thread):
             (f"/v1/cubes/{cube}/drain", {}),
             (f"/v1/cubes/{cube}/undrain", {}),
         ]
-        return draw.choice(asked)
+        return draw.choice(choices)
 
 
 def kill_server(twin: LivingTwin) -> None:
@@ -142,7 +144,7 @@ def kill_server(twin: LivingTwin) -> None:
 def started_since(twin: LivingTwin, killed: int) -> bool:
     try:
         return twin.server_pid() != killed
-    except (OSError, ValueError):  # its file is just being written
+    except (OSError, ValueError):  # its pid file is being written
         return False
 
 
@@ -151,12 +153,12 @@ def messages(data: Path) -> list[dict[str, object]]:
 
 
 def stages_undrained(data: Path) -> int:
-    """The number of rewiring stages that the log shows as completed."""
+    """Return the number of rewiring stages that the log shows as completed."""
     return (data / "log" / "campus.jsonl").read_bytes().count(b'"type":"StageUndrained"')
 
 
 def join(twin: LivingTwin) -> None:
-    """Let a third pod join. It is repeated under one key, so it is one request."""
+    """Let a third pod join. The request is repeated under one key, so it takes effect once."""
     settings = {"pod": {"cubes": 8}, "scheduler": POLICIES}
     body = {"name": "pod-2", "site": "campus", "kind": "superpod", "settings": settings}
     for _ in range(100):
@@ -176,7 +178,7 @@ def test_every_request_is_applied_exactly_once(tmp_path: Path, twin_kills: int, 
     site.write_text(CAMPUS)
     twin = LivingTwin(tmp_path / "data", ("--site", str(site)))
     twin.start("--speed", "5000", "--seed", "3")
-    twin.options = ()  # it keeps its parameters
+    twin.options = ()  # the twin keeps its parameters
     operator = Operator(twin, SEED)
     operator.start()
     faults = ["twin"] * twin_kills + ["server"] * server_kills
@@ -191,15 +193,15 @@ def test_every_request_is_applied_exactly_once(tmp_path: Path, twin_kills: int, 
                 twin.start()
             else:
                 kill_server(twin)
-        # A slow machine takes fewer requests between the kills, and lives less simulated time: the rest of
-        # both comes after the last.
-        poll_until(lambda: len(operator.received) > ASKED_MIN or operator.unexpected_answer, 120.0)
+        # A slow machine processes fewer requests and less simulated time between the kills. The rest follows
+        # after the last kill.
+        poll_until(lambda: len(operator.received) > REQUESTS_MIN or operator.unexpected_answer, 120.0)
         poll_until(lambda: stages_undrained(twin.data) > 1 or operator.unexpected_answer, 120.0)
         assert operator.unexpected_answer is None
         assert operator.is_alive()
         operator.done.set()
         operator.join(timeout=60)
-        # What was received and is not accepted yet would come onto the log after the next start only.
+        # Requests that are received but not yet accepted would reach the log only after the next start.
         assert poll_until(lambda: twin.get("/v1/requests") == [], READY_S_MAX)
     finally:
         operator.done.set()
@@ -211,17 +213,17 @@ def test_every_request_is_applied_exactly_once(tmp_path: Path, twin_kills: int, 
     assert [row["fabrics"] for row in report["sites"]] == [["dcn-0", "pod-0", "pod-1", "pod-2"]]
     log = messages(twin.data)
     assert {message["fabric"] for message in log if message["type"] == "Tick"} == {"dcn-0", *PODS, "pod-2"}
-    said = Counter(message["type"] for message in log)
-    assert min(said["PodsJoined"], said["JobBandwidthSet"], said["OcsesDown"]) > 0
-    assert said["StageUndrained"] > 1, "more than what was made at the beginning"
+    counts = Counter(message["type"] for message in log)
+    assert min(counts["PodsJoined"], counts["JobBandwidthSet"], counts["OcsesDown"]) > 0
+    assert counts["StageUndrained"] > 1, "more stages than at the beginning"
     ids = [message["id"] for message in log]
     assert len(ids) == len(set(ids))
-    asked = [str(m["id"]) for m in log if str(m["source"]).startswith("operator@")]
-    assert len(operator.received) > ASKED_MIN
+    request_ids = [str(m["id"]) for m in log if str(m["source"]).startswith("operator@")]
+    assert len(operator.received) > REQUESTS_MIN
     assert len(set(operator.received.values())) == len(operator.received)
-    # Every answered request stands in the log once; one more may stand there whose answer never came.
-    assert set(operator.received.values()) <= set(asked)
-    assert len(asked) <= len(operator.received) + 1
+    # Every answered request is on the log once. One more may be there whose answer was lost.
+    assert set(operator.received.values()) <= set(request_ids)
+    assert len(request_ids) <= len(operator.received) + 1
 
 
 @pytest.mark.slow("starts a twin three times and audits it twice; contract tests rebuild, too")
@@ -244,7 +246,7 @@ def test_rebuild_restores_the_identical_states_from_the_log_alone(tmp_path: Path
 
 
 def messages_on(data: Path) -> int:
-    """The number of messages on the log of pod-0."""
+    """Return the number of messages on the log of pod-0."""
     log = data / "log" / "pod-0.jsonl"
     return log.read_bytes().count(b"\n") if log.exists() else 0
 

@@ -21,7 +21,7 @@ DROPPED_S_MAX = 60.0
 
 @pytest.fixture
 def many_files() -> Iterator[None]:
-    """This process can open as many connections as the flood has."""
+    """Let this process open enough connections for the flood."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4 * CONNECTIONS)), hard))
     yield
@@ -29,7 +29,7 @@ def many_files() -> Iterator[None]:
 
 
 def files_of(twin: LivingTwin) -> int:
-    """The file descriptors of the twin's process."""
+    """Return the number of file descriptors of the twin's process."""
     assert twin.process is not None
     return len(list(Path(f"/proc/{twin.process.pid}/fd").iterdir()))
 
@@ -47,7 +47,7 @@ def test_the_twin_survives_more_connections_than_file_descriptors(tmp_path: Path
             assert twin.get("/healthz")["healthy"]
             until_s = time.monotonic() + DROPPED_S_MAX
             while files_of(twin) > before + 50:
-                assert time.monotonic() < until_s, "they are still held"
+                assert time.monotonic() < until_s, "the connections are still open"
                 time.sleep(0.2)
             twin.wait_clock(now_us)
         assert twin.stop() == 0

@@ -23,11 +23,11 @@ class Fork(LivingTwin):
         return ("--fork", self.data.name, *self.options)
 
 
-def audited(*words: str) -> dict[str, Any]:
+def audit_report(*words: str) -> dict[str, Any]:
     done = cli("audit", *words, "-o", "json", timeout_s=SPAN_S)
     assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def wait_lived(twin: LivingTwin, days: float) -> None:
@@ -36,8 +36,8 @@ def wait_lived(twin: LivingTwin, days: float) -> None:
 
 
 def forks() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(cli("fork", "list", "-o", "json").stdout)
-    return found
+    rows: list[dict[str, Any]] = json.loads(cli("fork", "list", "-o", "json").stdout)
+    return rows
 
 
 def test_a_twin_that_runs_is_forked_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,8 +45,8 @@ def test_a_twin_that_runs_is_forked_and_continues(tmp_path: Path, monkeypatch: p
     for twin in living(tmp_path / "data", "--speed", "20000", "--set", "pod.cubes=8", "--seed", "5"):
         wait_lived(twin, 1.0)
         words = ("fork", "--data", str(twin.data), "--at", "0d12:00:00", "--name")
-        made = twin.cli(*words, "trial", "--set", "failures.host_per_day=0.5")
-        assert made.returncode == 0, made.stderr
+        created = twin.cli(*words, "trial", "--set", "failures.host_per_day=0.5")
+        assert created.returncode == 0, created.stderr
         refused = twin.cli(*words, "trial")
         assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
         origin = lightwave.connect(twin.url).fork(
@@ -54,15 +54,15 @@ def test_a_twin_that_runs_is_forked_and_continues(tmp_path: Path, monkeypatch: p
         )
         ahead = twin.cli("lab", "run", "--from", f"{twin.url}@0d12:00:00", "--days", "0.1", "-o", "json")
         assert ahead.returncode == 0, ahead.stderr
-        then = twin.get("/v1/cubes?at=0d12:00:00")
-        (own,) = [one for one in lightwave.forks() if one.name == "second"]
+        past = twin.get("/v1/cubes?at=0d12:00:00")
+        (own,) = [each for each in lightwave.forks() if each.name == "second"]
         assert (own.at_us, own.place, own.settings) == (origin.at_us, str(twin.data), origin.settings)
         assert lightwave.remove_fork("second") == own.bytes
         (row,) = forks()
         assert (row["name"], row["place"], row["runs"]) == ("trial", str(twin.data), False)
         assert cli("fork", "list").stdout.splitlines()[1].split()[-2:] == ["no", "failures.host_per_day=0.5"]
         for fork in living(tmp_path / "trial", "--speed", "20000", kind=Fork):
-            assert fork.get("/v1/cubes?at=0d12:00:00") == then
+            assert fork.get("/v1/cubes?at=0d12:00:00") == past
             assert fork.get("/v1/config/pod-0")["failures"]["host_per_day"] == 0.5
             about = fork.get("/v1/twin")["fork"]
             assert (about["name"], about["place"]) == ("trial", str(twin.data))
@@ -72,10 +72,10 @@ def test_a_twin_that_runs_is_forked_and_continues(tmp_path: Path, monkeypatch: p
             assert fork.stop() == 0
         assert twin.get("/v1/config/pod-0")["failures"]["host_per_day"] != 0.5
         assert twin.stop() == 0
-        origin = audited("--data", row["data"])["fork"]
+        origin = audit_report("--data", row["data"])["fork"]
         assert origin["differing"] == []
         assert origin["own"]["pod-0"] > 0
-        assert audited("--data", str(twin.data))["fork"] is None
+        assert audit_report("--data", str(twin.data))["fork"] is None
         removed = cli("fork", "rm", "trial")
         assert removed.returncode == 0, removed.stderr
         assert forks() == []

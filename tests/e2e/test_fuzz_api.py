@@ -19,7 +19,7 @@ from tests.support.corpus import Corpus, is_written
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
 
 EXAMPLES = 8
-"""Cases of each operation and mode."""
+"""Cases per operation and mode."""
 CORPUS = Corpus("api")
 STREAM = "/v1/events/stream"
 WAIT_S_MAX = 0.05
@@ -38,32 +38,32 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
 
 @pytest.fixture(scope="module")
 def operations(app: FastAPI) -> list[Any]:
-    """Every described operation, except the stream, which has no end."""
+    """Return every described operation, except the stream, which does not end."""
     document = Client(app).get("/openapi.json").json()
     del document["paths"][STREAM]
     schema = schemathesis.openapi.from_dict(document)
-    return [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
+    return [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
 
 
-@pytest.mark.slow("eight drawn requests an operation and mode, drawn anew by --hypothesis-profile=explore")
+@pytest.mark.slow("eight random requests per operation and mode; --hypothesis-profile=explore draws new ones")
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_no_request_makes_the_gateway_fail(app: FastAPI, operations: list[Any], mode: GenerationMode) -> None:
     if mode is GenerationMode.NEGATIVE:
-        # Any text fits into a path: hypothesis would look long for what does not.
+        # Any text fits into a path, so hypothesis would search long for invalid ones.
         operations = [operation for operation in operations if [*operation.query, *operation.body]]
     client = Client(app)
     sent: list[tuple[str, int]] = []
     """Operation and status of every answer."""
 
     def send(case: Case[Any]) -> None:
-        request = bounded(case.as_transport_kwargs(base_url="http://127.0.0.1"))
+        request = with_short_wait(case.as_transport_kwargs(base_url="http://127.0.0.1"))
         try:
-            kind = case.operation.label, is_answered(client, request)
+            kind = case.operation.label, check_answer(client, request)
         except AssertionError:
-            CORPUS.keep(saved(request))
+            CORPUS.keep(as_case(request))
             raise
         if is_written() and kind not in sent:
-            CORPUS.keep(saved(request))
+            CORPUS.keep(as_case(request))
         sent.append(kind)
 
     limited = settings(
@@ -75,15 +75,15 @@ def test_no_request_makes_the_gateway_fail(app: FastAPI, operations: list[Any], 
 
 
 def test_saved_requests_are_answered(app: FastAPI) -> None:
-    """One case for each status of each operation, and all cases that failed once."""
+    """One case for each status of each operation, and all cases that failed before."""
     client = Client(app)
     assert len(CORPUS.cases) > 100
     for case in CORPUS.cases:
-        is_answered(client, unsaved(case))
+        check_answer(client, as_request(case))
 
 
-def is_answered(client: Client, request: dict[str, Any]) -> int:
-    """Send a request and check the answer; its status."""
+def check_answer(client: Client, request: dict[str, Any]) -> int:
+    """Send a request and check the answer; return its status."""
     rest = {name: value for name, value in request.items() if name not in ("method", "url")}
     answer = client.request(request["method"], request["url"], **rest)
     assert answer.status_code in STATUSES, (request, answer.text)
@@ -92,27 +92,27 @@ def is_answered(client: Client, request: dict[str, Any]) -> int:
     return answer.status_code
 
 
-def saved(request: dict[str, Any]) -> dict[str, Any]:
-    """A request in the form of the corpus: bytes in base 64, parameters and headers in pairs."""
+def as_case(request: dict[str, Any]) -> dict[str, Any]:
+    """Return a request as the corpus stores it: bytes in base 64, parameters and headers in pairs."""
     content = request.get("content")
     kept = {**request, "params": [*request["params"].items()], "headers": [*request["headers"].items()]}
     return kept | ({"content": {"base64": b64encode(content).decode()}} if isinstance(content, bytes) else {})
 
 
-def unsaved(case: dict[str, Any]) -> dict[str, Any]:
+def as_request(case: dict[str, Any]) -> dict[str, Any]:
     request = {**case, "params": dict(case["params"]), "headers": dict(case["headers"])}
     if isinstance(request.get("content"), dict):
         request["content"] = b64decode(request["content"]["base64"])
     return request
 
 
-def bounded(sent: dict[str, Any]) -> dict[str, Any]:
-    """The same case with short waits."""
+def with_short_wait(sent: dict[str, Any]) -> dict[str, Any]:
+    """Return the same request with a short wait."""
     query = dict(sent.get("params") or {})
     if isinstance(query.get("wait"), int | float):
         query["wait"] = min(query["wait"], WAIT_S_MAX)
     kept: dict[str, Any] = {name: sent[name] for name in ("method", "url", "json") if name in sent}
-    # What no client can put into a header is not a case of the gateway's.
+    # Headers that no client can send are not a case for the gateway.
     headers = {name: value for name, value in dict(sent.get("headers") or {}).items() if value.isascii()}
     if isinstance(content := sent.get("data"), str | bytes):
         kept["content"] = content

@@ -1,4 +1,5 @@
-"""Every mistake with a live twin gets one clear sentence and the right exit code, and changes nothing."""
+"""Every mistake with a live twin is answered by one clear sentence and the right exit code, and changes
+nothing."""
 
 import os
 import subprocess
@@ -47,16 +48,16 @@ def check(done: subprocess.CompletedProcess[str], code: int, *parts: str) -> Non
 def endpoints(
     kafka: LocalKafka, live_redis: LocalRedis, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, str]:
-    """The settings of a twin that was created and of which no process runs."""
-    found = {
+    """Return the settings of a twin that was created and has no running processes."""
+    settings = {
         "KAFKA": kafka.bootstrap,
         "REDIS": live_redis.url.replace("/0", "/7"),
         "PREFIX": PREFIX,
         "DATA": str(tmp_path_factory.mktemp("data")),
     }
-    made = run("live init --pods 2 --partitions 2", **found)
-    assert made.returncode == 0, made.stderr
-    return found
+    created = run("live init --pods 2 --partitions 2", **settings)
+    assert created.returncode == 0, created.stderr
+    return settings
 
 
 PROCESSES = ("live worker ocs", "live sequencer", "live gateway --port 0")

@@ -22,7 +22,7 @@ USAGE = 2
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterator[LiveTwin]:
-    """A twin with both sites on one partition."""
+    """Return a twin with both sites on one partition."""
     folder = tmp_path_factory.mktemp("live")
     files = (folder / "campus.yaml", folder / "lone.yaml")
     for file, text in zip(files, (CAMPUS, LONE), strict=True):
@@ -30,8 +30,8 @@ def twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterato
     options = TwinOptions(
         site_files=files, seed=3, speed=2_000.0, partitions=1, prefix="commission", doubled=()
     )
-    with live_twin(folder, kafka, options) as found:
-        yield found
+    with live_twin(folder, kafka, options) as twin:
+        yield twin
 
 
 def commission(twin: LiveTwin, *words: str) -> subprocess.CompletedProcess[str]:
@@ -77,14 +77,14 @@ def test_a_fabric_joins_once_and_runs(twin: LiveTwin) -> None:
     assert {fabric: len(rows) for fabric, rows in facts.commissionings.items()} == dict.fromkeys(
         ("pod-0", "pod-1", "pod-2"), 1
     )
-    (begun,) = facts.commissionings["pod-1"]
-    assert (begun.id, begun.site, begun.kind, begun.at_us) == (
+    (commissioning,) = facts.commissionings["pod-1"]
+    assert (commissioning.id, commissioning.site, commissioning.kind, commissioning.at_us) == (
         output["id"],
         "campus",
         "static-pod",
         output["at_us"],
     )
-    assert begun.config["seed"] == 5
+    assert commissioning.config["seed"] == 5
     ticked = {service for (service, fabric), count in facts.ticks.items() if fabric == "pod-1" and count}
     assert {"transceivers", "workload"} <= ticked
     assert "ocs" not in ticked

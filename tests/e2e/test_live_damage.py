@@ -1,5 +1,7 @@
-"""Damage to Kafka and Redis under a live twin. After each, log and states equal those of the lab. The twin
-runs at full speed; `test_live_faults` runs at a finite speed."""
+"""Damage to Kafka and Redis under a live twin. After each, log and states equal those of the lab.
+
+The twin runs at full speed; `test_live_faults` runs at a finite speed.
+"""
 
 import asyncio
 import contextlib
@@ -47,7 +49,7 @@ RAISING = "cubes-a"
 
 
 class FailingTwin(LiveTwin):
-    """A twin whose worker of the cubes raises an error on a request that only one test sends."""
+    """A twin whose `cubes` worker raises an error on a request that only one test sends."""
 
     def start_worker(self, name: str) -> None:
         if name == RAISING:
@@ -64,7 +66,7 @@ def module_twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> 
 
 @pytest.fixture
 def fast_twin(module_twin: LiveTwin) -> LiveTwin:
-    """The one twin of all tests, at full speed."""
+    """Return the shared twin, at full speed."""
     return at_speed(module_twin, FULL)
 
 
@@ -88,45 +90,45 @@ def test_redis_is_rolled_back(fast_twin: LiveTwin) -> None:
 
 def test_redis_is_emptied_and_rebuilt_to_the_identical_states(module_twin: LiveTwin) -> None:
     twin = at_speed(module_twin, FINITE)
-    asked = twin.clock.show().speed
+    speed = twin.clock.show().speed
     with twin.paused():
         before = twin.digest()
         twin.store.flush()
         report = twin.json("live", "rebuild")
         assert report["fabrics"] == twin.fabrics
         assert report["state_sha256"] == before
-        twin.wait_for("everything is read again", lambda: is_quiet(twin))
+        twin.wait_for("all services have read everything", lambda: is_quiet(twin))
         assert twin.digest() == before
         assert twin.json("audit", "--live")["clean"] is True
-    assert twin.clock.show().speed == asked, "how fast it was is on the operations log"
+    assert twin.clock.show().speed == speed, "the operations log has the speed"
     twin.wait_advance()
 
 
 @pytest.mark.slow("kills and rebuilds Redis")
 def test_a_key_is_known_after_redis_lost_data(fast_twin: LiveTwin) -> None:
-    """Redis is rolled back to before the request, or emptied and rebuilt. Sent again under its key, the
-    request is the same one."""
+    """Redis is rolled back to before the request, or emptied and rebuilt. A retry under the same key is the
+    same request."""
     twin = fast_twin
     cubes = {"flushed": 7, "cut": 6}
 
-    def ask(key: str, pod: int = 0) -> dict[str, Any]:
+    def send(key: str, pod: int = 0) -> dict[str, Any]:
         path = f"/v1/cubes/pod-{pod}/cube-{cubes[key]}/drain"
-        found: dict[str, Any] = twin.wait_for(path, lambda: http_post(twin.url)(path, {}, key))
-        return found
+        answer: dict[str, Any] = twin.wait_for(path, lambda: http_post(twin.url)(path, {}, key))
+        return answer
 
-    first = {"cut": ask("cut")}
+    first = {"cut": send("cut")}
     twin.redis.kill()
     assert cut_short(twin.redis.folder, 60_000) > 0
     twin.redis.start()
     twin.wait_advance()
-    first["flushed"] = ask("flushed")
+    first["flushed"] = send("flushed")
     with twin.paused():
         twin.store.flush()
         twin.json("live", "rebuild")
     twin.wait_advance()
-    for key, answered in first.items():
-        again = ask(key)
-        assert (again["id"], again["repeated"]) == (answered["id"], True)
+    for key, first_answer in first.items():
+        again = send(key)
+        assert (again["id"], again["repeated"]) == (first_answer["id"], True)
         with pytest.raises(HTTPError, match="422"):
             http_post(twin.url)(f"/v1/cubes/pod-1/cube-{cubes[key]}/drain", {}, key)
     ids: dict[str, set[str]] = {key: set() for key in cubes}
@@ -166,7 +168,7 @@ def test_foreign_records_on_the_log_are_skipped(module_twin: LiveTwin) -> None:
     headers = {name: value.encode() for name, value in known.headers.items()}
     unmarked = {name: value for name, value in headers.items() if name not in (EXPECTED_OFFSET, LEVEL_AT)}
     unknown = known.value.replace(b"FabricCommissioned", b"MoonCommissioned")
-    stray = enclose(
+    foreign = enclose(
         CubeHealthy(cube=1), fabric="pod-9", at_us=1, cause="cubes@pod-9/1", source="cubes@pod-9", seq=2
     )
     rows = [
@@ -176,7 +178,7 @@ def test_foreign_records_on_the_log_are_skipped(module_twin: LiveTwin) -> None:
         (known.value, headers),
         (known.value, unmarked),
         (known.value, unmarked | {"twin": b"another"}),
-        (encode(stray), unmarked | {"type": b"CubeHealthy", "source": b"cubes@pod-9"}),
+        (encode(foreign), unmarked | {"type": b"CubeHealthy", "source": b"cubes@pod-9"}),
     ]
     ends = twin.supervisor.exits()
     offsets = twin.write(0, rows)
@@ -187,24 +189,26 @@ def test_foreign_records_on_the_log_are_skipped(module_twin: LiveTwin) -> None:
     assert "not JSON" in errors[f"0:{offsets[0]}"]
     assert "not JSON" in errors[f"0:{offsets[1]}"]
     assert "unknown message type 'MoonCommissioned'" in errors[f"0:{offsets[2]}"]
-    assert f"0:{offsets[3]}" not in errors, "a copy of a root message has missed its offset: it is void"
+    assert f"0:{offsets[3]}" not in errors, (
+        "a copy of a root message misses its expected offset, so it is void"
+    )
     assert "must have expected-offset and level-at headers" in errors[f"0:{offsets[4]}"]
     assert "not written by this twin" in errors[f"0:{offsets[5]}"]
     assert "pod-9 was never commissioned" in errors[f"0:{offsets[6]}"]
-    assert twin.supervisor.exits() == ends, "no process ended"
+    assert twin.supervisor.exits() == ends, "no process exited"
     assert twin.audit()["clean"] is True
 
 
 @pytest.mark.slow("writes thousands of records, audits and rebuilds")
 def test_records_of_every_form_are_skipped(module_twin: LiveTwin, tmp_path: Path) -> None:
-    """On all topics, while the twin runs; and a transaction is the last record of each partition."""
+    """On all topics, while the twin runs. The last record of each partition is a transaction."""
     twin = at_speed(module_twin, FINITE)
     exits = twin.supervisor.exits()
     chance, topics = random.Random(11), twin.topics
     known = [line for line in read_log(twin.kafka.brokers, topics.log) if "twin" in line.headers]
-    made = malformed_records(chance, known, known[0].headers["twin"])
+    records = malformed_records(chance, known, known[0].headers["twin"])
     places = {topics.log: 2, topics.telemetry: 2, topics.dead_letters: 1, topics.operations: 1}
-    send(twin.kafka.brokers, places, chance, made)
+    send(twin.kafka.brokers, places, chance, records)
     twin.wait_advance()
     twin.post("/v1/cubes/pod-0/cube-2/drain")
     with twin.paused():
@@ -214,16 +218,16 @@ def test_records_of_every_form_are_skipped(module_twin: LiveTwin, tmp_path: Path
         twin.wait_for("everything is read", lambda: is_quiet(twin))
         report = twin.json("audit", "--live")
         assert report["clean"] is True
-        assert sum(row["dead_letters"] for row in report["sites"]) > len(made) / 2
-        assert twin.supervisor.exits() == exits, "no process ended"
+        assert sum(row["dead_letters"] for row in report["sites"]) > len(records) / 2
+        assert twin.supervisor.exits() == exits, "no process exited"
         before = twin.digest()
         assert twin.json("live", "rebuild")["state_sha256"] == before
-        assert copied(twin, tmp_path) == {row["site"]: row["messages"] for row in report["sites"]}
+        assert messages_by_site(twin, tmp_path) == {row["site"]: row["messages"] for row in report["sites"]}
     twin.wait_advance()
 
 
-def copied(twin: LiveTwin, folder: Path) -> dict[str, int]:
-    """Site → messages, as a new gateway with an empty folder reads them."""
+def messages_by_site(twin: LiveTwin, folder: Path) -> dict[str, int]:
+    """Return site → messages, as a new gateway with an empty folder reads them."""
     mirror = LogMirror(
         folder / "mirror", Endpoints(twin.kafka.brokers, twin.redis.url, twin.topics), read_twin(twin.store)
     )
@@ -237,7 +241,7 @@ def copied(twin: LiveTwin, folder: Path) -> dict[str, int]:
 
 @pytest.mark.slow("starts Kafka again and rebuilds")
 def test_a_log_that_lost_its_end_stops_the_twin_until_it_is_accepted(fast_twin: LiveTwin) -> None:
-    """This cannot be repaired without a loss. The twin stops and reports it until a person accepts the
+    """This cannot be repaired without a loss. The twin stops and reports it until an operator accepts the
     shorter log."""
     twin = fast_twin
     end = twin.positions()["pod-0"]
@@ -245,46 +249,46 @@ def test_a_log_that_lost_its_end_stops_the_twin_until_it_is_accepted(fast_twin: 
     assert lose_tail(twin.kafka.folder, twin.topics.log, 0, 5) < end
     twin.kafka.start()
     sentence = twin.wait_for(
-        "the sequencer says what is wrong",
+        "the sequencer reports the problem",
         lambda: next((p for p in problems(twin) if "Kafka lost its end" in p), None),
     )
     assert sentence.startswith("partition 0: ")
     assert sentence in twin.json("live", "status")["problems"]
     assert "`lightwave live rebuild` accepts the log as it is" in sentence
-    stood = twin.ticks()["pod-0"]
+    ticks = twin.ticks()["pod-0"]
     time.sleep(2.0)
-    assert twin.ticks()["pod-0"] == stood
+    assert twin.ticks()["pod-0"] == ticks
     twin.json("live", "rebuild")
     twin.wait_advance()
     assert twin.audit()["clean"] is True
 
 
 def problems(twin: LiveTwin) -> list[str]:
-    """The problems that `live status` shows."""
+    """Return the problems that `live status` shows."""
     found: list[str] = twin.status()["problems"]
     return found
 
 
 @pytest.mark.slow("audits the whole log")
-def test_a_service_that_raises_stops_its_fabric_until_a_person_skips_the_message(
+def test_a_service_that_raises_stops_its_fabric_until_an_operator_skips_the_message(
     module_twin: LiveTwin,
 ) -> None:
     twin = at_speed(module_twin, FINITE)
-    asked = twin.post(f"/v1/cubes/{CUBE}/drain")
+    request = twin.post(f"/v1/cubes/{CUBE}/drain")
     sentence = twin.wait_for(
         "the message is shown", lambda: next((p for p in problems(twin) if "bolts" in p), None)
     )
-    assert asked["id"] in sentence
+    assert request["id"] in sentence
     assert "cubes of pod-0 raised RuntimeError: the bolts are rusty" in sentence
-    stood = twin.ticks()
-    twin.wait_for("the other fabric goes on", lambda: twin.ticks()["pod-1"] > stood["pod-1"])
-    assert twin.ticks()["pod-0"] == stood["pod-0"]
+    ticks = twin.ticks()
+    twin.wait_for("the other fabric continues", lambda: twin.ticks()["pod-1"] > ticks["pod-1"])
+    assert twin.ticks()["pod-0"] == ticks["pod-0"]
     skipped = twin.run("live", "skip", "pod-0")
     assert skipped.returncode == 0, skipped.stderr
-    assert asked["id"] in skipped.stdout
+    assert request["id"] in skipped.stdout
     twin.wait_advance()
     (letter,) = [row for row in twin.dead_letters() if row["error"] == "skipped by an operator"]
-    assert asked["id"] in letter["line"]
+    assert request["id"] in letter["line"]
     assert letter["service"] == "cubes"
     types = [line.headers.get("type") for line in read_log(twin.kafka.brokers, twin.topics.log)]
     assert types.count("MessageSkipped") == 1
@@ -297,18 +301,19 @@ def test_two_workers_share_the_fabrics_and_one_that_dies_hands_over(module_twin:
     twin = module_twin
     twin.set_speed(FINITE)
 
-    def held() -> dict[str, list[int]]:
+    def partitions() -> dict[str, list[int]]:
         rows = twin.status()["processes"]
         return {row["name"]: row["partitions"] for row in rows if row["service"] == "scheduler"}
 
-    twin.wait_for("each holds one", lambda: sorted(map(len, held().values())) == [1, 1])
-    before = held()
+    twin.wait_for("each worker has one partition", lambda: sorted(map(len, partitions().values())) == [1, 1])
+    before = partitions()
     twin.supervisor.send_signal("scheduler-a", signal.SIGKILL)
     twin.wait_advance()
-    twin.wait_for("the same replica has its partitions back", lambda: held() == before)
+    twin.wait_for("the same replica has its partitions back", lambda: partitions() == before)
     twin.supervisor.drop("scheduler-a", signal.SIGKILL)
-    # The other one takes over when its session has ended; time may pass before its row says so.
-    twin.wait_for("the other one takes over", lambda: held()["scheduler-b"] == [0, 1])
+    # The other worker takes over when the session of the first has expired. Its status row may show that
+    # later.
+    twin.wait_for("the other worker takes over", lambda: partitions()["scheduler-b"] == [0, 1])
     twin.wait_advance()
     assert twin.audit()["clean"] is True
 
@@ -325,7 +330,7 @@ def test_recreated_topics_are_refused_by_running_workers(fast_twin: LiveTwin) ->
 
     recreate_topics(twin)
     for name in workers:
-        # Said by its guard, or when it was started again after it could not go on.
+        # The worker's guard reports it, or its next start after it could not continue.
         twin.wait_for(f"{name} refuses", partial(refuses, name))
     assert twin.stands_still(1.0)
     refused = twin.run("live", "worker", "ocs", "--replica", "another")
@@ -334,8 +339,8 @@ def test_recreated_topics_are_refused_by_running_workers(fast_twin: LiveTwin) ->
 
 
 def recreate_topics(twin: LiveTwin) -> None:
-    """Delete the topics and create them again under the same names. Kafka completes a deletion a little later
-    than it answers."""
+    """Delete the topics and create them again under the same names. Kafka completes a deletion a little after
+    its answer."""
     log, topics = twin.topics.log, twin.topics
     before = topic_id(twin.kafka.brokers, log)
     admin = KafkaAdminClient(**twin.kafka.brokers.arguments())
@@ -344,8 +349,8 @@ def recreate_topics(twin: LiveTwin) -> None:
     finally:
         admin.close()
 
-    def made_again() -> bool:
+    def are_recreated() -> bool:
         create_topics(twin.kafka.brokers, topics, twin.options.partitions, 1)
         return topic_id(twin.kafka.brokers, log) != before
 
-    twin.wait_for("the topics are made again", made_again)
+    twin.wait_for("the topics are recreated", are_recreated)

@@ -1,5 +1,7 @@
-"""A whole live twin of two sites under random faults of every kind, while operators send requests, fabrics
-join and retire, a historian compares, and the software is upgraded: every request is applied exactly once."""
+"""A whole live twin of two sites under random faults of every kind: every request is applied exactly once.
+
+Meanwhile operators send requests, fabrics join and retire, a historian compares, and the software is upgraded.
+"""
 
 import json
 import os
@@ -49,8 +51,8 @@ fabrics:
         gain_min: 0
         drain_s: 60
 """
-"""Three kinds of fabrics on one log; trunks are as operators plan them. Who measures often has Ticks often,
-by which one sees time advance."""
+"""Three kinds of fabrics on one log, whose trunks change only by operators' plans. Frequent telemetry causes
+frequent Ticks, which show that time advances."""
 LONE = """
 site: lone
 fabrics:
@@ -58,7 +60,7 @@ fabrics:
     kind: superpod
     config: {pod: {cubes: 16}, failures: {host_per_day: 0.05}}
 """
-STRUCK = {
+ACTIONS = {
     "kill worker",
     "hold down sequencer",
     "delete copy gateway",
@@ -70,29 +72,29 @@ STRUCK = {
 }
 SOAK = Soak(
     minutes=0.8,
-    faults=len(STRUCK),
+    faults=len(ACTIONS),
     joins=2,
     seed=4,
     speed=3_000.0,
-    fault_actions=tuple(fault_action for fault_action in FAULT_ACTIONS if fault_action.name in STRUCK),
+    fault_actions=tuple(fault_action for fault_action in FAULT_ACTIONS if fault_action.name in ACTIONS),
     recovery_s_max=180.0,
 )
-"""More than the minute of docs/reference/live.md: other tests run beside it, maybe on a slow machine."""
+"""Longer than the minute of docs/reference/live.md, because other tests may run on the same slow machine."""
 SITES = {
     "campus": {"dcn-0": "dcn", "pod-0": "superpod", "pod-1": "static-pod", "pod-3": "superpod"},
     "lone": {"dcn-4": "dcn", "pod-2": "superpod"},
 }
-"""At the end: a superpod has joined, and a network that has retired since."""
+"""The fabrics at the end: a superpod has joined, and a network has joined and retired."""
 
 
-# Two minutes where nothing else runs: on a busy machine more than the usual bound.
+# It takes two minutes on an idle machine, and longer than the usual bound on a busy one.
 @pytest.mark.timeout(2700)
 def test_no_request_is_lost_or_applied_twice_under_faults(tmp_path: Path) -> None:
     files = (tmp_path / "campus.yaml", tmp_path / "lone.yaml")
     for file, text in zip(files, (CAMPUS, LONE), strict=True):
         file.write_text(text)
-    said: list[str] = []
-    report = run_soak(replace(SOAK, site_files=files), said.append)
+    progress: list[str] = []
+    report = run_soak(replace(SOAK, site_files=files), progress.append)
     words = report_text(report)
     assert report["problems"] == [], words
     assert report["verdict"] == "clean"
@@ -104,14 +106,14 @@ def test_no_request_is_lost_or_applied_twice_under_faults(tmp_path: Path) -> Non
     assert [row["fabric"] for row in report["joined"]] == ["pod-3", "dcn-4"]
     assert [row["fabric"] for row in report["retired"]] == ["dcn-4"]
     assert all(row["log_clean"] and row["states_clean"] for row in report["audit"]["sites"])
-    assert {f"{row['action']} {row['kind']}" for row in report["faults"]} == STRUCK | {"upgrade twin"}
+    assert {f"{row['action']} {row['kind']}" for row in report["faults"]} == ACTIONS | {"upgrade twin"}
     assert report["upgraded"] == ["campus", "lone"]
     assert report["historian"]["log_differences"] == 0
     assert all(row["recovery_s"] is not None for row in report["faults"])
-    asked = report["requests"]
-    assert asked["accepted"] > 40, words
-    assert asked["done"] > 20
-    assert set(asked["by_type"]) >= {"InjectFault", "DrainCube", "RequestSlice", "PlanTopology"}
+    requests = report["requests"]
+    assert requests["accepted"] > 40, words
+    assert requests["done"] > 20
+    assert set(requests["by_type"]) >= {"InjectFault", "DrainCube", "RequestSlice", "PlanTopology"}
     assert all(days > 0 for days in report["log"]["days"].values())
     assert report["log"]["messages"] > 500
     assert report["log"]["foreign"] > 20
@@ -121,13 +123,13 @@ def test_no_request_is_lost_or_applied_twice_under_faults(tmp_path: Path) -> Non
         "--seed 4 --speed 3000"
     )
     assert "clean: 8 faults" in words
-    assert len(said) > SOAK.faults
+    assert len(progress) > SOAK.faults
     assert report["folder"] is None
     assert json.loads(json.dumps(report)) == report
 
 
 def test_ctrl_c_stops_all_processes_of_the_soak(tmp_path: Path) -> None:
-    """During the start, when the most processes could be left behind."""
+    """The signal arrives during the start, when the most processes could be left behind."""
     soak = subprocess.Popen(
         [sys.executable, "-m", "tests.soak", "--minutes", "5", "--report", "report.json"],
         cwd=tmp_path,
@@ -144,12 +146,12 @@ def test_ctrl_c_stops_all_processes_of_the_soak(tmp_path: Path) -> None:
             time.sleep(0.05)
         started = children(soak.pid)
         soak.send_signal(signal.SIGINT)
-        _, told = soak.communicate(timeout=60)
+        _, stderr = soak.communicate(timeout=60)
     finally:
         soak.kill()
     assert soak.returncode == 130
-    assert "Traceback" not in told
+    assert "Traceback" not in stderr
     assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
     (folder,) = tmp_path.glob("lightwave-soak-*")
-    assert f"logs and data are kept in {folder}" in told
+    assert f"logs and data are kept in {folder}" in stderr
     assert not (tmp_path / "report.json").exists()

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow("starts a live twin of its own, stands still for 2
 
 OPTIONS = TwinOptions(pods=2, seed=7, speed=600.0, settings=BUSY, partitions=2, prefix="health", doubled=())
 LIVE_S_MAX = 60.0
-"""What docs/reference/live.md promises."""
+"""The recovery time that docs/reference/live.md promises."""
 STOPPED_S = 25.0
 READER, ADMINISTRATOR = "read" * 4, "rule" * 4
 FILES = 1_024
@@ -48,18 +48,18 @@ def twin(tmp_path_factory: pytest.TempPathFactory, kafka: LocalKafka) -> Iterato
 
 
 def pids(twin: LiveTwin, kind: str) -> dict[str, int]:
-    """Name → pid of the workers that serve something."""
+    """Return name → pid of the processes that serve a partition."""
     rows = processes(twin.store)
     return {row["name"]: row["pid"] for row in rows if row["kind"] == kind and row["partitions"]}
 
 
 def health(twin: LiveTwin) -> list[str]:
-    """The problems that the gateway reports."""
+    """Return the problems that the gateway reports."""
     try:
-        found: Any = twin.get("/healthz")
+        answer: Any = twin.get("/healthz")
     except urllib.error.HTTPError as error:
-        found = json.load(error)
-    problems: list[str] = found["problems"]
+        answer = json.load(error)
+    problems: list[str] = answer["problems"]
     return problems
 
 
@@ -79,7 +79,7 @@ def test_all_workers_are_killed_and_restart_while_kafka_is_paused(twin: LiveTwin
 
 
 def test_requests_and_ticks_alternate_although_the_sequencer_is_killed(twin: LiveTwin) -> None:
-    """All requests wait at the same time, and the clock is far ahead, so a Tick is always due as well."""
+    """All requests wait at the same time. The clock is far ahead, so a Tick is always due as well."""
     partition = twin.store.fabrics()["pod-0"].partition
     twin.set_speed(1e9)
     numbers = [
@@ -98,17 +98,17 @@ def test_requests_and_ticks_alternate_although_the_sequencer_is_killed(twin: Liv
 
 
 def roots_of(twin: LiveTwin, partition: int) -> list[Envelope]:
-    """The requests and Ticks of a partition in order, each once."""
+    """Return the requests and Ticks of a partition in order, each once."""
     own = read_twin(twin.store).twin
-    found: dict[str, Envelope] = {}
+    by_id: dict[str, Envelope] = {}
     for batch in read_partition(twin.kafka.brokers, twin.topics.log, partition):
         for message in (open_record(record, own) for record in batch):
             if message is not None and is_root(message):
-                found.setdefault(message.id, message)
-    return [*found.values()]
+                by_id.setdefault(message.id, message)
+    return [*by_id.values()]
 
 
-def test_a_second_process_of_one_name_is_refused(twin: LiveTwin) -> None:
+def test_a_second_process_with_the_same_name_is_refused(twin: LiveTwin) -> None:
     holders = pids(twin, "worker")
     done = twin.run("live", "worker", "repairs", "--replica", "repairs-a", *metrics_options())
     assert done.returncode == 2
@@ -117,22 +117,22 @@ def test_a_second_process_of_one_name_is_refused(twin: LiveTwin) -> None:
 
 
 def test_clients_without_a_token_can_neither_use_nor_stop_a_gateway(twin: LiveTwin, tmp_path: Path) -> None:
-    with guarded(twin, tmp_path) as ask:
-        assert twin.wait_for("it answers", lambda: ask("GET", "/v1/clock", READER)) == 200
-        assert [ask("GET", "/v1/clock", token) for token in (None, "0" * 16)] == [401, 401]
-        assert [ask("POST", "/v1/clock/resume", token) for token in (READER, ADMINISTRATOR)] == [403, 200]
+    with guarded(twin, tmp_path) as send:
+        assert twin.wait_for("the gateway answers", lambda: send("GET", "/v1/clock", READER)) == 200
+        assert [send("GET", "/v1/clock", token) for token in (None, "0" * 16)] == [401, 401]
+        assert [send("POST", "/v1/clock/resume", token) for token in (READER, ADMINISTRATOR)] == [403, 200]
         forged = {"Sec-Fetch-Site": "cross-site"}
-        assert ask("POST", "/v1/clock/pause", ADMINISTRATOR, forged) == 403
-        assert ask("POST", "/v1/slices", ADMINISTRATOR, body=b" " * 70_000) == 413
+        assert send("POST", "/v1/clock/pause", ADMINISTRATOR, forged) == 403
+        assert send("POST", "/v1/slices", ADMINISTRATOR, body=b" " * 70_000) == 413
         with contextlib.ExitStack() as silent:
             for _ in range(FLOOD):
-                silent.enter_context(socket.create_connection(ask.address))
-            assert ask("GET", "/v1/clock", READER) == 200
+                silent.enter_context(socket.create_connection(send.address))
+            assert send("GET", "/v1/clock", READER) == 200
             twin.wait_advance()
-        assert ask.runs()
+        assert send.runs()
 
 
-class Asking:
+class HttpClient:
     """Sends requests to a gateway: method, path, token, headers, body → HTTP status."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", port: int) -> None:
@@ -162,8 +162,8 @@ class Asking:
 
 
 @contextlib.contextmanager
-def guarded(twin: LiveTwin, folder: Path) -> Iterator[Asking]:
-    """A second gateway of a twin, with tokens and with the file descriptor limit of a shell."""
+def guarded(twin: LiveTwin, folder: Path) -> Iterator[HttpClient]:
+    """Run a second gateway of a twin, with tokens and with the file descriptor limit of a shell."""
     tokens, port = folder / "tokens", free_port()
     tokens.write_text(f"grafana reader {READER}\nmax administrator {ADMINISTRATOR}\n")
     tokens.chmod(0o600)
@@ -179,7 +179,7 @@ def guarded(twin: LiveTwin, folder: Path) -> Iterator[Asking]:
     ]
     with subprocess.Popen(words, env=os.environ | twin.environment | own) as process:
         try:
-            yield Asking(process, port)
+            yield HttpClient(process, port)
         finally:
             process.terminate()
 
@@ -187,9 +187,11 @@ def guarded(twin: LiveTwin, folder: Path) -> Iterator[Asking]:
 def test_settings_and_an_emptied_redis_are_reported_by_the_gateway(twin: LiveTwin) -> None:
     assert twin.store.servers()[0].appends
     twin.store.flush()
-    told = twin.wait_for("it is told", lambda: [p for p in health(twin) if "no longer has a twin" in p])
-    assert "`lightwave live rebuild`" in told[0]
+    problems = twin.wait_for(
+        "the gateway reports it", lambda: [p for p in health(twin) if "no longer has a twin" in p]
+    )
+    assert "`lightwave live rebuild`" in problems[0]
     twin.json("live", "rebuild")
     twin.clock.resume()
     twin.wait_advance()
-    twin.wait_for("all is well", lambda: health(twin) == [])
+    twin.wait_for("no problems are left", lambda: health(twin) == [])

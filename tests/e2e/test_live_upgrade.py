@@ -1,5 +1,5 @@
-"""A live twin on a real Kafka and Redis: one version runs it, and the next version takes over. Both are
-real."""
+"""A live twin on a real Kafka and Redis: one version runs it, and the next version takes over. Both versions
+are real."""
 
 import json
 import signal
@@ -42,7 +42,7 @@ sys.argv[1:2] = []
 from ops.cli.main import main
 main()
 """
-"""The command line, killed behind the first message of an upgrade, or when its states are made."""
+"""The command line, which is killed after the first message of an upgrade, or after staging its states."""
 
 
 def in_words(done: "subprocess.CompletedProcess[str]") -> str:

@@ -1,4 +1,4 @@
-"""A running network as its operators use it: the command line against `lightwave up`, at high speed."""
+"""A running network as operators use it: the command line against `lightwave up`, at high speed."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 from tests.support.living import LIGHTWAVE, LivingTwin, cli, living
 from tests.support.network_twin import written_site
 
-pytestmark = pytest.mark.slow("waits for rewirings of a living network")
+pytestmark = pytest.mark.slow("waits for rewirings of a running network")
 
 REFUSED, USAGE, NOT_FOUND = 1, 2, 3
 QUIET = {"use_above": 100.0, "served_below": 0.0, "transit_above": 1.0, "approval": "operator"}
@@ -32,15 +32,15 @@ def answer(twin: LivingTwin, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def planned(twin: LivingTwin) -> dict[str, Any]:
+def plan_rewiring(twin: LivingTwin) -> dict[str, Any]:
     (message,) = answer(twin, "dcn", "plan", "--live")["outcome"]
     assert message["type"] == "RewiringPlanned"
     body: dict[str, Any] = message["body"]
     return body
 
 
-def waited_for(twin: LivingTwin, before: str) -> str:
-    """Plan a rewiring, wait, and approve it meanwhile as another operator; returns the rewiring."""
+def plan_and_wait(twin: LivingTwin, before: str) -> str:
+    """Plan a rewiring, wait, and approve it meanwhile as another operator; return the rewiring."""
     words = [LIGHTWAVE, "dcn", "plan", "--live", "--wait", "--timeout", "60s"]
     env = os.environ | {"LIGHTWAVE_URL": twin.url}
     with subprocess.Popen(
@@ -60,14 +60,14 @@ def waited_for(twin: LivingTwin, before: str) -> str:
 
 def test_operators_plan_abort_approve_query_and_inject(twin: LivingTwin) -> None:
     assert cli("clock", "advance", "2h", url=twin.url).returncode == 0
-    first = planned(twin)["rewiring"]
+    first = plan_rewiring(twin)["rewiring"]
     busy = cli("dcn", "plan", "--live", "dcn-0", url=twin.url)
     assert (busy.returncode, f"{first} is planned or under way" in busy.stderr) == (REFUSED, True)
     dropped = cli("dcn", "abort", first, url=twin.url)
     assert (dropped.returncode, dropped.stdout.startswith(f"{first} aborted (")) == (0, True), dropped.stderr
 
     assert cli("clock", "resume", url=twin.url).returncode == 0
-    second = waited_for(twin, first)
+    second = plan_and_wait(twin, first)
     assert second != first
     unknown = cli("dcn", "approve", "dcn-0/rewiring-99", url=twin.url)
     assert (unknown.returncode, "no such rewiring" in unknown.stderr) == (NOT_FOUND, True)

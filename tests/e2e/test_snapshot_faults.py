@@ -1,4 +1,4 @@
-"""A twin that is killed, or runs out of disk space, while it writes a snapshot or rebuilds its states."""
+"""A twin that is killed or runs out of disk space while it writes a snapshot or rebuilds its states."""
 
 import json
 import shutil
@@ -40,8 +40,10 @@ sys.argv[0:4] = [sys.argv[3]]
 from ops.cli.main import main
 main()
 """
-"""The command line, killed or without room as it writes so many snapshots; there is room again when the file
-that it is told exists."""
+"""The command line, which is killed or runs out of disk space when it writes its N-th snapshot.
+
+There is space again once the file given as an argument exists.
+"""
 MAKING = """
 import os, signal, sys
 from shared.storage.store.redis_store import RedisStore
@@ -54,7 +56,7 @@ sys.argv[1:2] = []
 from ops.cli.main import main
 main()
 """
-"""The command line, killed behind a step of making states anew."""
+"""The command line, which is killed after one step of rebuilding states."""
 SPAN_S = 90.0
 BUSY = ("--speed", "1000000", "--set", "pod.cubes=8", "--seed", "5")
 
@@ -63,7 +65,7 @@ def snapshots(data: Path) -> list[str]:
     return sorted(path.name for path in (data / "snapshots" / "pod-0").glob("*"))
 
 
-def position_of_clean(data: Path) -> int:
+def audited_position(data: Path) -> int:
     done = cli("audit", "--data", str(data), "-o", "json", timeout_s=SPAN_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return int(json.loads(done.stdout)["sites"][0]["position"])
@@ -77,8 +79,8 @@ def test_a_kill_during_a_snapshot_leaves_no_partial_snapshot(tmp_path: Path, how
     try:
         assert twin.process is not None
         assert twin.process.wait(SPAN_S) == -signal.SIGKILL
-        left = snapshots(twin.data)
-        assert len([name for name in left if name.endswith(".snapshot")]) == (2 if how == "named" else 1)
+        remaining = snapshots(twin.data)
+        assert len([name for name in remaining if name.endswith(".snapshot")]) == (2 if how == "named" else 1)
         again = LivingTwin(twin.data)
         again.start()
         try:
@@ -88,7 +90,7 @@ def test_a_kill_during_a_snapshot_leaves_no_partial_snapshot(tmp_path: Path, how
             assert again.get("/healthz")["notes"] == []
         finally:
             assert again.stop() == 0
-        assert position_of_clean(twin.data)
+        assert audited_position(twin.data)
     finally:
         twin.stop()
 
@@ -101,20 +103,20 @@ def test_a_snapshot_without_disk_space_is_reported_and_the_next_one_is_taken(tmp
         assert poll_until(lambda: twin.get("/healthz")["notes"] != [], SPAN_S)
         (note,) = twin.get("/healthz")["notes"]
         assert "No space left on device; no snapshots until writes succeed" in note
-        (alone,) = snapshots(twin.data)
+        (single,) = snapshots(twin.data)
         assert twin.get("/v1/cubes?at=-1h")
         (tmp_path / "room").touch()
         assert poll_until(lambda: twin.get("/healthz")["notes"] == [], SPAN_S)
-        assert snapshots(twin.data)[0] == alone
+        assert snapshots(twin.data)[0] == single
         assert len(snapshots(twin.data)) > 1
     finally:
         assert twin.stop() == 0
-    assert position_of_clean(twin.data)
+    assert audited_position(twin.data)
 
 
 @pytest.fixture(scope="module")
-def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """The snapshot folder of a twin that took some snapshots and stopped, and the length of its log."""
+def stopped_twin(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """Return the data folder of a twin that took some snapshots and stopped, and the length of its log."""
     twin = LivingTwin(tmp_path_factory.mktemp("stood") / "data", BUSY)
     twin.start()
     try:
@@ -124,7 +126,7 @@ def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
         twin.post("/v1/clock/pause")
     finally:
         assert twin.stop() == 0
-    return twin.data, position_of_clean(twin.data)
+    return twin.data, audited_position(twin.data)
 
 
 @pytest.mark.parametrize(
@@ -132,10 +134,10 @@ def stood(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     [("stage", "--rebuild"), ("promote_staged", None), ("discard_after", "--rebuild")],
 )
 def test_a_rebuild_that_is_killed_can_be_repeated(
-    stood: tuple[Path, int], tmp_path: Path, step: str, again: str | None
+    stopped_twin: tuple[Path, int], tmp_path: Path, step: str, again: str | None
 ) -> None:
     data = tmp_path / "data"
-    shutil.copytree(stood[0], data)
+    shutil.copytree(stopped_twin[0], data)
     killed = LivingTwin(data, command=(sys.executable, "-c", MAKING, step))
     with pytest.raises(AssertionError, match="the twin ended"):
         killed.start("--rebuild")
@@ -147,4 +149,4 @@ def test_a_rebuild_that_is_killed_can_be_repeated(
         assert twin.get("/v1/cubes")
     finally:
         assert twin.stop() == 0
-    assert position_of_clean(data) == stood[1]
+    assert audited_position(data) == stopped_twin[1]

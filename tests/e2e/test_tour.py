@@ -17,7 +17,7 @@ DOCUMENTS = {
     "README.md": (),
     "docs/tutorials/tour.md": ("SliceRestored", "ops/sites/campus.yaml: dcn-0: 16 blocks"),
 }
-"""Documents with a tour → what its output has to contain, besides a degraded slice and why it is."""
+"""Documents with a tour → required output, in addition to a degraded slice and its cause."""
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""A twin that one version runs and the next version takes over. Both are real, each with its own sources."""
+"""A twin that one version runs and the next version takes over. Both versions are real, each with its own
+sources."""
 
 import json
 import signal
@@ -31,7 +32,7 @@ sys.argv[1:2] = []
 from ops.cli.main import main
 main()
 """
-"""The command line, killed behind the message of the upgrade, or behind its states."""
+"""The command line, which is killed after the message of the upgrade, or after its states."""
 
 
 @pytest.fixture(scope="module")
@@ -60,22 +61,22 @@ def new(version: Path, *words: str, program: tuple[str, ...] = ()) -> subprocess
     )
 
 
-@pytest.mark.parametrize("behind", ["line", "states"])
+@pytest.mark.parametrize("killed_after", ["line", "states"])
 def test_the_next_version_takes_over_and_reports_what_would_differ(
-    version: Path, tmp_path: Path, behind: str
+    version: Path, tmp_path: Path, killed_after: str
 ) -> None:
     options = ("--speed", "20000", "--set", "pod.cubes=8", "--seed", "5")
     twin = LivingTwin(tmp_path / "data", options)
     twin.start()
     try:
         assert twin.cli("drain", "pod-0/cube-1").returncode == 0
-        if behind == "line":
-            twin.cli("undrain", "pod-0/cube-2")  # refused, in words that the next version has not
+        if killed_after == "line":
+            twin.cli("undrain", "pod-0/cube-2")  # refused, with another sentence than in the next version
     finally:
         assert twin.stop() == 0
     data = ("--data", str(twin.data))
     log = twin.data / "log" / "pod-0.jsonl"
-    lived = log.read_bytes()
+    log_before = log.read_bytes()
 
     refused = new(version, "up", *data, "--port", str(twin.port))
     assert refused.returncode == 1
@@ -83,24 +84,24 @@ def test_the_next_version_takes_over_and_reports_what_would_differ(
     checked = new(version, "upgrade", "--check", *data, "-o", "json")
     assert checked.returncode == 5
     (row,) = json.loads(checked.stdout)
-    assert (row["migrated"], row["position"]) == (["cubes"], len(lived.splitlines()))
-    if behind == "line":
+    assert (row["migrated"], row["position"]) == (["cubes"], len(log_before.splitlines()))
+    if killed_after == "line":
         assert "cube: 'pod-0/cube-2' is in use" in row["first_difference"]
     else:
         assert (row["first_difference"], row["differing_states"]) == (None, ["cubes@pod-0: drains"])
-    assert log.read_bytes() == lived
+    assert log.read_bytes() == log_before
 
-    program = (sys.executable, "-P", "-c", KILLED, behind)
+    program = (sys.executable, "-P", "-c", KILLED, killed_after)
     assert new(version, "upgrade", *data, program=program).returncode == -signal.SIGKILL
     before = cli("up", *data, "--port", str(twin.port), timeout_s=SPAN_S)
     assert before.returncode == 1
-    sentence = "records an unfinished upgrade" if behind == "line" else "older: start it with that"
+    sentence = "records an unfinished upgrade" if killed_after == "line" else "older: start it with that"
     assert sentence in before.stderr
     again = new(version, "upgrade", *data)
     assert again.returncode == 0
-    assert ("nothing to upgrade" in again.stdout) == (behind == "states")
-    *same, last = log.read_bytes().splitlines(keepends=True)
-    assert b"".join(same) == lived
+    assert ("nothing to upgrade" in again.stdout) == (killed_after == "states")
+    *unchanged, last = log.read_bytes().splitlines(keepends=True)
+    assert b"".join(unchanged) == log_before
     assert json.loads(last)["type"] == "Upgraded"
     assert cli("upgrade", *data, timeout_s=SPAN_S).returncode == 1
 
@@ -109,22 +110,22 @@ def test_the_next_version_takes_over_and_reports_what_would_differ(
     later.start()
     try:
         for _ in range(2):
-            drained(later, "pod-0/cube-2")
+            drain_with_retries(later, "pod-0/cube-2")
         assert later.get("/v1/cubes/pod-0/cube-2")["drained"]
     finally:
         assert later.stop() == 0
     audited = new(version, "audit", *data, "-o", "json")
     assert audited.returncode == 0, audited.stdout + audited.stderr
     (site,) = json.loads(audited.stdout)["sites"]
-    assert (site["since"]["position"], site["since"]["before"]["rules"]) == (len(same) + 1, RULES)
-    assert site["messages"] > len(same) + 1
+    assert (site["since"]["position"], site["since"]["before"]["rules"]) == (len(unchanged) + 1, RULES)
+    assert site["messages"] > len(unchanged) + 1
 
 
-def drained(twin: NextTwin, cube: str) -> None:
-    """Drain a cube with the next version's command, and poll until the log shows the outcome."""
+def drain_with_retries(twin: NextTwin, cube: str) -> None:
+    """Drain a cube with the next version's command, and retry until the log shows the outcome."""
     key = str(uuid.uuid4())
 
-    def is_taken() -> bool:
+    def is_complete() -> bool:
         words = command("drain", cube, "--key", key, "-o", "json")
         env = environment(twin.version) | {"LIGHTWAVE_URL": twin.url}
         done = subprocess.run(
@@ -133,4 +134,4 @@ def drained(twin: NextTwin, cube: str) -> None:
         answer = json.loads(done.stdout)
         return bool(answer["complete"]) and answer["status"] in ("accepted", "refused")
 
-    assert poll_until(is_taken, TAKEN_S_MAX), f"{cube} is not drained"
+    assert poll_until(is_complete, TAKEN_S_MAX), f"{cube} is not drained"

@@ -33,7 +33,8 @@ from tests.unit.tree.tidy import ROOT
 TWIN, ADMIN = "twin", "admin"
 PASSWORDS = {TWIN: "tw1n's: pass=word&x", ADMIN: "adm1n"}
 MECHANISM: Mechanism = "SCRAM-SHA-512"
-"""The twin's. The broker and its administrator use PLAIN, which the broker knows before it has a store."""
+"""The twin's mechanism. The broker and its administrator use PLAIN, which works before the broker has a
+store."""
 
 
 RIGHTS = " ".join((ROOT / "ops/deploy/redis-rights").read_text().split())
@@ -79,10 +80,10 @@ class SecureKafka(LocalKafka):
             return False
         return True
 
-    def administer(self, do: Callable[[Any], Any]) -> Any:
+    def administer(self, action: Callable[[Any], Any]) -> Any:
         admin = KafkaAdminClient(**self.as_user(ADMIN, "PLAIN").arguments(), bootstrap_timeout_ms=2_000)
         try:
-            return do(admin)
+            return action(admin)
         finally:
             admin.close()
 
@@ -121,7 +122,7 @@ class SecureKafka(LocalKafka):
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self.authority.ca),
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            # The controller is spoken to by the broker beside it only, which has no name there.
+            # Only the broker on the same host talks to the controller, where it has no user name.
             "super.users": f"User:{ADMIN};User:ANONYMOUS",
         }
         text = super()._properties().replace(f"PLAINTEXT://{self.address}", f"SASL_SSL://{self.address}")
@@ -164,7 +165,7 @@ class SecureRedis(LocalRedis):
         return [*super()._command(), *(word for name, value in own.items() for word in (f"--{name}", value))]
 
     def refused(self) -> dict[str, int]:
-        """The refused operations by kind, since the start of the server."""
+        """Return the number of refused operations by kind since the start of the server."""
         with redis.Redis(
             port=self.port,
             username=TWIN,
@@ -172,5 +173,7 @@ class SecureRedis(LocalRedis):
             ssl=True,
             ssl_ca_certs=str(self.authority.ca),
         ) as client:
-            told: dict[str, int] = client.info("stats")
-        return {name: count for name, count in told.items() if name.startswith("acl_access_denied") and count}
+            stats: dict[str, int] = client.info("stats")
+        return {
+            name: count for name, count in stats.items() if name.startswith("acl_access_denied") and count
+        }

@@ -21,12 +21,12 @@ from tests.support.deployment import filled, own_containers, services
 from tests.unit.tree.tidy import ROOT
 
 IN_CONTAINERS = "/run/secrets"
-NOT_KAFKAS = ("KAFKA_HEAP_OPTS", "KAFKA_OPTS")
-"""What its start script takes, and the broker never sees."""
+START_SCRIPT_ONLY = ("KAFKA_HEAP_OPTS", "KAFKA_OPTS")
+"""Variables for the start script, which the broker never reads."""
 
 
 class ComposeKafka(LocalKafka):
-    """The environment as the image turns it into settings."""
+    """A Kafka with the Compose file's environment, which the image turns into settings."""
 
     secrets: Path
 
@@ -45,7 +45,7 @@ class ComposeKafka(LocalKafka):
         values = {
             name.removeprefix("KAFKA_").lower().replace("_", "."): value
             for name, value in environment.items()
-            if name.startswith("KAFKA_") and name not in NOT_KAFKAS
+            if name.startswith("KAFKA_") and name not in START_SCRIPT_ONLY
         }
         own = dict(line.split("=", 1) for line in super()._properties().splitlines())
         for name in ("controller.quorum.voters", "listeners", "advertised.listeners", "log.dirs"):
@@ -61,7 +61,7 @@ class ComposeKafka(LocalKafka):
 
 
 class ComposeRedis(LocalRedis):
-    """The command of the Compose file, on a port and in a folder of the test."""
+    """A Redis with the command of the Compose file, on a port and in a folder of the test."""
 
     secrets: Path
 
@@ -74,11 +74,11 @@ class ComposeRedis(LocalRedis):
         return [binary, *(word.replace(IN_CONTAINERS, str(self.secrets)) for word in words), *place]
 
 
-def talk(port: int, question: bytes) -> bytes:
-    """The first answer of a server; empty if it does not answer."""
+def talk(port: int, request: bytes) -> bytes:
+    """Return the first answer of a server; empty if it does not answer."""
     try:
         with socket.create_connection(("127.0.0.1", port), 1.0) as link:
-            link.sendall(question)
+            link.sendall(request)
             return link.recv(1_000)
     except OSError:
         return b""
@@ -86,7 +86,7 @@ def talk(port: int, question: bytes) -> bytes:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Iterator[LiveSettings]:
-    """The settings of a worker, with the addresses of both servers."""
+    """Return the settings of a worker, with the addresses of both servers."""
     secrets = tmp_path / "secrets"
     subprocess.run([ROOT / "ops/deploy/secrets.sh", secrets], check=True)
     kafka = ComposeKafka(tmp_path / "kafka", "127.0.0.1", free_port())
@@ -116,8 +116,8 @@ def test_a_worker_can_log_in_and_other_clients_cannot(settings: LiveSettings, tm
         assert store.read_globals("clock") == {"speed": "60"}
         with pytest.raises(OperationFailed, match="no permissions to run the 'flushdb' command"):
             store.flush()
-    stranger = settings.redis.partition("twin@")[2].partition("/")[0]
-    with contextlib.closing(RedisStore(f"redis://{stranger}")) as store, pytest.raises(OperationFailed):
+    address = settings.redis.partition("twin@")[2].partition("/")[0]
+    with contextlib.closing(RedisStore(f"redis://{address}")) as store, pytest.raises(OperationFailed):
         store.check()
     (tmp_path / "secrets/kafka-password").write_text("another")
     with pytest.raises(OperationFailed, match="refuses the login of user 'twin'"):

@@ -28,7 +28,7 @@ START_S_MAX = 60.0
 
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Iterator[int]:
-    """The port of an nginx in front of a twin with a token."""
+    """Return the port of an nginx in front of a twin with a token."""
     folder = tmp_path_factory.mktemp("proxied")
     secret = folder / "token"
     secret.write_text(TOKEN)
@@ -37,20 +37,21 @@ def proxied(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> I
     up = [sys.executable, "-m", "ops.cli", "up", "--data", str(folder / "data"), "--port", str(behind)]
     with (
         running([*up, "--speed", "600", "--set", "pod.cubes=8"], LIGHTWAVE_TOKEN_FILE=str(secret)),
-        running([nginx(), "-p", str(folder), "-c", str(configured(folder, authority, behind, port))]),
+        running([nginx(), "-p", str(folder), "-c", str(write_config(folder, authority, behind, port))]),
     ):
-        assert poll_until(lambda: ask(authority, port, "GET", "/v1/clock")[0] == 200, START_S_MAX, 0.2)
+        assert poll_until(lambda: send(authority, port, "GET", "/v1/clock")[0] == 200, START_S_MAX, 0.2)
         yield port
 
 
 def nginx() -> str:
-    found = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    assert found is not None, "nginx is not installed; on Debian: apt-get install nginx-light"
-    return found
+    path = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    assert path is not None, "nginx is not installed; on Debian: apt-get install nginx-light"
+    return path
 
 
-def configured(folder: Path, authority: Authority, behind: int, port: int) -> Path:
-    """The nginx.conf of the tree with the test's paths, in a configuration that needs no root rights."""
+def write_config(folder: Path, authority: Authority, behind: int, port: int) -> Path:
+    """Write the nginx.conf of the tree with the test's paths into a configuration that needs no root
+    rights."""
     server = (ROOT / "ops/deploy/nginx.conf").read_text()
     for before, after in (
         ("listen 443", f"listen 127.0.0.1:{port}"),
@@ -64,7 +65,7 @@ def configured(folder: Path, authority: Authority, behind: int, port: int) -> Pa
     kept = "".join(
         f"{name}_temp_path {name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    user = "" if os.geteuid() else "user root;"  # whose folder this is
+    user = "" if os.geteuid() else "user root;"  # the owner of the folder
     begin = f"daemon off; pid nginx.pid; error_log error.log; {user} events {{}}"
     text = f"{begin} http {{ access_log off; {kept} {server} }}"
     path = folder / "nginx.conf"
@@ -82,13 +83,15 @@ def running(words: list[str], **more: str) -> Iterator[None]:
         process.wait(20)
 
 
-def ask(
+def send(
     authority: Authority, port: int, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, http.client.HTTPMessage, bytes]:
-    """(status, headers, body); (0, …) if there is no answer."""
+    """Send a request; return (status, headers, body), or (0, …) if there is no answer."""
     context = TlsFiles(authority.ca).context()
     link = http.client.HTTPSConnection("localhost", port, timeout=60, context=context)
-    sent = {"Authorization": f"Bearer {TOKEN}"} | {name.replace("_", "-"): it for name, it in headers.items()}
+    sent = {"Authorization": f"Bearer {TOKEN}"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
     try:
         link.request(method, path, body=body, headers=sent)
         answer = link.getresponse()
@@ -110,26 +113,26 @@ def test_commands_work_over_the_proxy(proxied: int, authority: Authority) -> Non
 
 def test_the_gateway_authorizes_as_without_the_proxy(proxied: int, authority: Authority) -> None:
     def status(method: str, path: str, body: bytes | None = None, **headers: str) -> int:
-        return ask(authority, proxied, method, path, body, **headers)[0]
+        return send(authority, proxied, method, path, body, **headers)[0]
 
     json_type = {"Content_Type": "application/json"}
     assert status("GET", "/v1/clock", Authorization="Bearer wrong-wrong-wrong") == 401
     assert status("POST", "/v1/clock/pause", Sec_Fetch_Site="cross-site") == 403
     assert status("POST", "/v1/slices", b"{" + b" " * 70_000 + b"}", **json_type) == 413
     assert status("POST", "/v1/fabrics", b"{" + b" " * 9_000_000 + b"}", **json_type) == 413
-    code, headers, _ = ask(authority, proxied, "GET", "/v1/links?limit=1")
+    code, headers, _ = send(authority, proxied, "GET", "/v1/links?limit=1")
     assert code == 200
     assert "127.0.0.1" not in (headers["Link"] or "")
 
 
 def test_events_arrive_as_they_happen(proxied: int, authority: Authority) -> None:
-    """A proxy that buffers would delay them until there are kilobytes."""
+    """A buffering proxy would delay events until it has kilobytes of them."""
     context = TlsFiles(authority.ca).context()
     link = http.client.HTTPSConnection("localhost", proxied, timeout=60, context=context)
     link.request("GET", "/v1/events/stream?type=CubeDrained", headers={"Authorization": f"Bearer {TOKEN}"})
     stream = link.getresponse()
     assert stream.status == 200
-    assert ask(authority, proxied, "POST", "/v1/cubes/pod-0/cube-5/drain?wait=10")[0] == 200
+    assert send(authority, proxied, "POST", "/v1/cubes/pod-0/cube-5/drain?wait=10")[0] == 200
     began_s = time.monotonic()
     while not (line := stream.readline()).startswith(b"data: "):
         assert time.monotonic() - began_s < 60

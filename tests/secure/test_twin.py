@@ -27,7 +27,7 @@ def twin(
 def test_the_twin_runs(twin: LiveTwin) -> None:
     twin.wait_advance()
     assert twin.post("/v1/cubes/pod-1/cube-3/drain")["status"] == "accepted"
-    twin.wait_for("all is well", lambda: twin.get("/healthz")["problems"] == [])
+    twin.wait_for("no problems are left", lambda: twin.get("/healthz")["problems"] == [])
     assert twin.status()["problems"] == []
     assert twin.get("/v1/events?limit=5")
     assert twin.audit()["clean"] is True
@@ -35,7 +35,7 @@ def test_the_twin_runs(twin: LiveTwin) -> None:
 
 def test_a_foreign_message_is_a_dead_letter(twin: LiveTwin) -> None:
     twin.write(0, [(b"no message", {})])
-    (row,) = twin.wait_for("it is put aside", twin.dead_letters)
+    (row,) = twin.wait_for("the message is a dead letter", twin.dead_letters)
     assert row["line"] == "no message"
 
 
@@ -49,9 +49,9 @@ def test_every_state_is_rebuilt(twin: LiveTwin) -> None:
 
 
 def test_nothing_was_refused(twin: LiveTwin, redis: SecureRedis) -> None:
-    """A missing right would show in the log of some process."""
+    """A missing right would show in the log of a process."""
     for name in [*twin.workers, "sequencer", "gateway"]:
-        said = twin.process_log(name)
-        assert "may not" not in said, name
-        assert "no permissions" not in said, name
+        log = twin.process_log(name)
+        assert "may not" not in log, name
+        assert "no permissions" not in log, name
     assert redis.refused() == {}

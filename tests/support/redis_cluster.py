@@ -69,7 +69,7 @@ class ClusterNode(LocalRedis):
         known = self.execute("CLUSTER NODES").values()
         return any(row["node_id"] == other and row["connected"] for row in known)
 
-    def holds(self, key: str) -> bool:
+    def serves_key(self, key: str) -> bool:
         """Whether this node takes writes of the key, according to its own slot table."""
         slot = key_slot(key.encode())
         for first, last, (host, port, *_), *_ in self.execute("CLUSTER SLOTS"):
@@ -125,7 +125,7 @@ class RedisCluster:
             self.wait_agreed()
 
     @contextmanager
-    def hasty(self) -> Iterator[None]:
+    def short_timeouts(self) -> Iterator[None]:
         """Shorten the node timeout for the duration of the block, so that a test need not wait for it."""
         for node in self.nodes:
             node.execute("CONFIG SET", "cluster-node-timeout", HASTE_MS)
@@ -146,9 +146,9 @@ class RedisCluster:
         for node in self.nodes:
             node.stop()
 
-    def holder(self, key: str) -> ClusterNode:
+    def node_of(self, key: str) -> ClusterNode:
         """Return the node that takes writes of this key."""
-        return next(node for node in self.nodes if node.runs and node.holds(key))
+        return next(node for node in self.nodes if node.runs and node.serves_key(key))
 
     def other(self, node: ClusterNode) -> ClusterNode:
         """Return another node that takes writes."""
@@ -160,7 +160,7 @@ class RedisCluster:
     def moving(self, key: str) -> Iterator[Callable[[str], None]]:
         """Migrate the slot of this key to another node; the migration ends with the block. Yields a function
         that moves one key."""
-        slot, source = key_slot(key.encode()), self.holder(key)
+        slot, source = key_slot(key.encode()), self.node_of(key)
         target = self.other(source)
         target.execute("CLUSTER SETSLOT", slot, "IMPORTING", source.id)
         source.execute("CLUSTER SETSLOT", slot, "MIGRATING", target.id)
