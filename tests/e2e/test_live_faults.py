@@ -1,6 +1,6 @@
 """A whole live twin of two sites under random faults of every kind: every request is applied exactly once.
 
-Meanwhile operators send requests, fabrics join and retire, a historian compares, and the software is upgraded.
+Meanwhile operators send requests, fabrics join and retire, a historian compares, and software is upgraded.
 """
 
 import json

@@ -268,7 +268,7 @@ def test_circuits_have_slices_or_blocks(fabric: str, there: list[str], gone: str
     }
     answer = {"object": thing, "related": {"faults": [], "repairs": []}, "events": [], "events_in_all": 0}
     with answering({}) as fake:
-        fake.otherwise = as_json(answer)
+        fake.default = as_json(answer)
         result = CliRunner(env={"LIGHTWAVE_URL": fake.url}).invoke(root, ["describe", "ocs", name])
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
@@ -283,7 +283,7 @@ def test_shares_are_reported_as_lists_tell_them() -> None:
     thing = {"name": "dcn-0", "ocs": 4, "slices": None, "network": network, "use_ppm": 1_035_762}
     answer = {"object": thing, "related": {"rewirings": [rewiring]}, "events": [], "events_in_all": 0}
     with answering({}) as fake:
-        fake.otherwise = as_json(answer)
+        fake.default = as_json(answer)
         result = CliRunner(env={"LIGHTWAVE_URL": fake.url}).invoke(root, ["describe", "fabrics", "dcn-0"])
     assert result.exit_code == 0, result.output
     assert "served 99.99%, use 64.96%, transit -, blocks 16" in result.output

@@ -28,12 +28,12 @@ PROPOSALS = [
     ("why scheduler@pod-0/4", set()),
     ("forecast --inject ocs:pod-0/", set()),
 ]
-"""The line before the cursor → whole words that are proposed, at least; none for the empty set."""
+"""Line before the cursor → whole words that must be among the proposals; no proposals for the empty set."""
 
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the command and its completion script, without a twin."""
+    """Return a folder with the command and its completion script; no twin runs."""
     folder = tmp_path_factory.mktemp("bin")
     command = folder / "lightwave"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ops.cli "$@"\n')
@@ -69,13 +69,13 @@ def test_proposals_begin_where_bash_replaces(
     shown = BashCompletion(root, {}, "lightwave", COMPLETION_VARIABLE).complete().splitlines()
     incomplete = line.rsplit(maxsplit=1)[-1]
     head = incomplete[: max(incomplete.rfind(mark) for mark in "=:@") + 1]
-    found = {head + word.partition(",")[2] for word in shown}
-    assert expected <= found if expected else not shown
+    words = {head + word.partition(",")[2] for word in shown}
+    assert expected <= words if expected else not shown
 
 
 @pytest.mark.integration
 def test_bash_gets_the_proposals_of_the_split_word(shim: Path) -> None:
-    """As bash calls the function: with words split at its usual breaks, with the line and without it."""
+    """Call the function as bash does: with words split at its usual breaks, with and without the line."""
     line = "lightwave get slices --where state="
     call = (
         f". {shim}/completion.sh; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; "

@@ -1,4 +1,4 @@
-"""What a line of the twin's log carries, for people and for programs."""
+"""The format of log lines, for people and for programs."""
 
 import asyncio
 import errno
@@ -18,8 +18,8 @@ log = logging.getLogger("lightwave.live")
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """Logging is as it was, for the other tests."""
+def restore_logging() -> Iterator[None]:
+    """Restore the logging configuration after each test."""
     root = logging.getLogger()
     before = (root.handlers[:], root.level, {name: logging.getLogger(name).level for name in LIBRARY_LEVELS})
     yield
@@ -41,10 +41,12 @@ def test_json_lines_carry_every_field_that_is_given(capsys: pytest.CaptureFixtur
     configure_logging(as_json=True, replica="ocs-a")
     given: dict[str, Any] = {name: f"the {name}" for name in FIELDS if name != "replica"}
     assert set(given) >= {"message_id", "cause", "service", "partition", "offset", "fabric"}
-    log.error("it stands", extra=given)
+    log.error("time stands still", extra=given)
     log.info("plain")
     full, plain = map(json.loads, written(capsys))
-    assert full.items() >= (given | {"replica": "ocs-a", "text": "it stands", "level": "error"}).items()
+    assert (
+        full.items() >= (given | {"replica": "ocs-a", "text": "time stands still", "level": "error"}).items()
+    )
     assert set(plain) == {"time", "level", "logger", "text", "replica"}
     assert plain["logger"] == "lightwave.live"
 
@@ -52,12 +54,12 @@ def test_json_lines_carry_every_field_that_is_given(capsys: pytest.CaptureFixtur
 def test_a_log_line_shows_its_source_level_and_subject(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging(as_json=False, replica="ocs-a")
     log.info("holds %s", "partition 3")
-    log.error("it stands", extra={"message_id": "operator@pod-0/7"})
+    log.error("time stands still", extra={"message_id": "operator@pod-0/7"})
     lines = [re.sub(r"^\d\d:\d\d:\d\dZ ", "", line) for line in written(capsys)]
-    assert lines == ["ocs-a: holds partition 3", "ocs-a: error: it stands (operator@pod-0/7)"]
+    assert lines == ["ocs-a: holds partition 3", "ocs-a: error: time stands still (operator@pod-0/7)"]
 
 
-def test_a_process_alone_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_process_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging(as_json=False)
     log.info("gateway on port 1")
     (line,) = written(capsys)
@@ -65,7 +67,7 @@ def test_a_process_alone_is_not_named(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_an_unexpected_error_is_reported_with_where_it_came_from(
+def test_an_unexpected_error_is_reported_with_its_origin(
     capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
     configure_logging(as_json=as_json)
@@ -81,7 +83,7 @@ def test_an_unexpected_error_is_reported_with_where_it_came_from(
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_where_no_file_descriptor_is_left_any_s_traceback_is_a_sentence(
+def test_a_lack_of_file_descriptors_is_reported_in_one_sentence(
     capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
     configure_logging(as_json=as_json, replica="gateway-b")
@@ -91,13 +93,13 @@ def test_where_no_file_descriptor_is_left_any_s_traceback_is_a_sentence(
         log.exception("batch failed")
     loop = asyncio.new_event_loop()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        asked: dict[str, Any] = {
+        context: dict[str, Any] = {
             "message": "socket.accept() out of system resource",
             "exception": OSError(errno.ENFILE, "Too many open files in system"),
             "socket": server,
         }
-        for _ in range(2):  # it asks again every second
-            loop.call_exception_handler(asked)
+        for _ in range(2):  # asyncio repeats it every second
+            loop.call_exception_handler(context)
     loop.close()
     lines = written(capsys)
     own, accept = [json.loads(line)["text"] for line in lines] if as_json else lines
@@ -106,7 +108,7 @@ def test_where_no_file_descriptor_is_left_any_s_traceback_is_a_sentence(
 
 
 @pytest.mark.parametrize(("library", "least"), LIBRARY_LEVELS.items())
-def test_libraries_are_received_only_when_it_matters(
+def test_only_important_lines_of_libraries_are_shown(
     capsys: pytest.CaptureFixture[str], library: str, least: int
 ) -> None:
     configure_logging(as_json=False)
@@ -116,7 +118,7 @@ def test_libraries_are_received_only_when_it_matters(
     assert [line.endswith("it matters") for line in written(capsys)] == [True]
 
 
-def test_a_library_shows_the_same_once_in_a_while_and_the_twin_as_often_as_it_likes(
+def test_repeated_lines_of_a_library_are_limited_and_those_of_the_twin_are_not(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure_logging(as_json=False)
@@ -135,5 +137,5 @@ def test_a_library_shows_the_same_once_in_a_while_and_the_twin_as_often_as_it_li
         "error: cannot connect to 127.0.0.1:9093",
     ]
     for _ in range(3):
-        log.error("it stands")
+        log.error("time stands still")
     assert len(written(capsys)) == 3

@@ -1,4 +1,4 @@
-"""How people write durations, kinds, shapes and whatever else a parameter takes."""
+"""Parameter types of the command line: durations, times, kinds, shapes, numbers and others."""
 
 from typing import get_args
 
@@ -38,7 +38,7 @@ def test_invalid_durations(text: str) -> None:
     ("text", "seconds"),
     [("3d", 259_200), ("1d12h", 129_600), ("1d09:00", 118_800), ("1d09:00:00.5", 118_800.5), ("0d00:00", 0)],
 )
-def test_times_ahead(text: str, seconds: float) -> None:
+def test_future_times(text: str, seconds: float) -> None:
     assert FutureMomentParam().convert(text, None, None) == seconds * US_PER_S
 
 

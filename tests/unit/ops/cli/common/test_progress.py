@@ -1,4 +1,4 @@
-"""The line that tells how far something long has come, and when it is told at all."""
+"""The progress line of long commands, and when it is shown."""
 
 import io
 import sys
@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def said(done: float, pace: float) -> str:
+def progress_text(done: float, pace: float) -> str:
     return f"{done:g} at {pace:g}/s"
 
 
@@ -32,27 +32,27 @@ def said(done: float, pace: float) -> str:
     ],
 )
 def test_a_line_has_share_pace_and_time_left(samples: list[tuple[float, float]], line: str) -> None:
-    assert progress_line(deque(samples), 200.0, said) == line
+    assert progress_line(deque(samples), 200.0, progress_text) == line
 
 
-def test_a_terminal_is_reported_and_cleared_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_line_is_shown_on_a_terminal_and_cleared_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with ProgressLine(said, 4.0) as progress:
+    with ProgressLine(progress_text, 4.0) as progress:
         progress.report_progress(1.0)
         progress.report_progress(2.0)  # too soon after the first
     assert terminal.getvalue() == f"{CLEAR_LINE}1 at 0/s, 25%{CLEAR_LINE}"
 
 
-def test_a_pipe_is_reported_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_to_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = io.StringIO()
     monkeypatch.setattr(sys, "stderr", pipe)
-    with ProgressLine(said, 4.0) as progress:
+    with ProgressLine(progress_text, 4.0) as progress:
         progress.report_progress(1.0)
     assert pipe.getvalue() == ""
 
 
-def test_simulated_time_on_its_way() -> None:
+def test_progress_of_simulated_time() -> None:
     assert (
         _progress_text(US_PER_DAY, 3 * US_PER_DAY, US_PER_DAY / 2, 2.5e9)
         == "1d12:00:00 of 3d00:00:00, × 2,500"

@@ -1,4 +1,4 @@
-"""`lightwave lab run` and `lab replay` at the command line, for every kind of fabric and a site of both."""
+"""`lightwave lab run` and `lab replay` at the command line, for every kind of fabric and a mixed site."""
 
 import json
 from dataclasses import replace
@@ -33,7 +33,7 @@ def test_a_run_of_every_kind_is_reported_in_a_table_and_repeats_itself(kind: str
     assert again["log_sha256"] == content["log_sha256"]
 
 
-def test_a_log_of_a_site_is_replayed_in_words(tmp_path: Path) -> None:
+def test_a_replay_of_a_site_is_reported_in_sentences(tmp_path: Path) -> None:
     site, log = tmp_path / "campus.yaml", tmp_path / "log"
     site.write_text(SITE)
     assert run("run", "--site", str(site), "--days", "0.2", "--log", str(log)).exit_code == 0
@@ -59,7 +59,7 @@ def test_a_folder_pipe_or_device_is_not_a_log(path: str) -> None:
     )
 
 
-def test_a_run_of_a_site_shows_of_each_fabric_what_it_is(tmp_path: Path) -> None:
+def test_a_run_of_a_site_shows_kind_and_site_of_each_fabric(tmp_path: Path) -> None:
     site = tmp_path / "campus.yaml"
     site.write_text(SITE.replace("  - name: pod-1", "    config: {seed: 3}\n  - name: pod-1"))
     words = ("run", "--site", str(site), "--days", "0.05", "--seed", "5")
@@ -77,13 +77,13 @@ def test_a_run_of_a_site_shows_of_each_fabric_what_it_is(tmp_path: Path) -> None
 
 
 def test_faults_of_every_kind_are_counted() -> None:
-    struck = {"laser": "cube-1/+y/7", "stray": "ocs-3/N2", "fan": "ocs-3/fan-0", "ocs": "ocs-4"}
-    injected = [word for kind, part in struck.items() for word in ("--inject", f"{kind}:{part}@20m")]
+    faults = {"laser": "cube-1/+y/7", "stray": "ocs-3/N2", "fan": "ocs-3/fan-0", "ocs": "ocs-4"}
+    injected = [word for kind, part in faults.items() for word in ("--inject", f"{kind}:{part}@20m")]
     words = ("run", "--days", "0.02", "--set", "failures.enabled=false", *injected)
     (pod,) = json.loads(run(*words, "-o", "json").stdout)["fabrics"]
-    assert {kind: count for kind, count in pod["faults"].items() if count} == dict.fromkeys(struck, 1)
+    assert {kind: count for kind, count in pod["faults"].items() if count} == dict.fromkeys(faults, 1)
     heads, row = (line.split() for line in run(*words).stdout.splitlines()[:2])
-    assert row[heads.index("FAULTS")] == str(len(struck))
+    assert row[heads.index("FAULTS")] == str(len(faults))
 
 
 def test_the_parameters_of_a_kind_are_listed() -> None:
@@ -108,7 +108,7 @@ def test_the_parameters_of_a_kind_are_listed() -> None:
 
 
 def recorded(path: Path, *, site: str = SITE) -> list[bytes]:
-    """The lines of a short run's log."""
+    """Run a lab for a short time; return the lines of its log."""
     plan = path.with_suffix(".yaml")
     plan.write_text(site)
     assert run("run", "--site", str(plan), "--days", "0.2", "--log", str(path)).exit_code == 0
@@ -138,7 +138,7 @@ def test_a_fabric_whose_commissioning_is_lost_is_named_and_no_site_is_made_up(tm
         (b'"seed":0', b'"seed":18446744073709551615'),
     ],
 )
-def test_a_line_that_cannot_be_meant_is_a_dead_letter(old: bytes, new: bytes, tmp_path: Path) -> None:
+def test_an_impossible_line_is_a_dead_letter(old: bytes, new: bytes, tmp_path: Path) -> None:
     log = tmp_path / "log"
     lines = recorded(log)
     assert old in lines[0]
@@ -174,10 +174,10 @@ def test_a_line_that_cannot_be_meant_is_a_dead_letter(old: bytes, new: bytes, tm
         ),
     ],
 )
-def test_what_a_pod_cannot_hold_of_a_trace_is_named_by_its_line(
+def test_rows_of_a_trace_that_do_not_fit_a_pod_are_named_by_line(
     tmp_path: Path, words: str, row: str, sentence: str
 ) -> None:
-    """An empty line counts, and rows need not be in order of time."""
+    """Empty lines count, and rows need not be in order of time."""
     trace = tmp_path / "trace.csv"
     trace.write_text(f"submit_s,duration_s,chips,shape,twisted\n9,60,64,,\n\n{row}\n")
     done = run("run", "--trace", str(trace), "--days", "0.1", *words.split())
@@ -192,11 +192,11 @@ def test_rows_outside_the_run_are_reported_and_counted(tmp_path: Path) -> None:
     words = ("--trace-from", "100", "--trace-until", "2d", "--days", "0.1", "-o", "json")
     done = run("run", "--trace", str(trace), *words)
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert found["trace"] == {"rows": 4, "played": 2, "before_window": 1, "after_window": 0, "after_run": 1}
-    assert found["fabrics"][0]["slices"]["requested"] == 2
+    report = json.loads(done.stdout)
+    assert report["trace"] == {"rows": 4, "played": 2, "before_window": 1, "after_window": 0, "after_run": 1}
+    assert report["fabrics"][0]["slices"]["requested"] == 2
     assert "2 of 4 rows are not played: 1 before --trace-from, 1 after the end of the run" in done.stderr
-    assert f"--trace {trace} --trace-from 100 --trace-until 172800 -o json" in found["repeat"]
+    assert f"--trace {trace} --trace-from 100 --trace-until 172800 -o json" in report["repeat"]
 
 
 def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
@@ -307,15 +307,15 @@ def test_a_log_that_is_cut_off_is_not_clean(tmp_path: Path) -> None:
 def test_a_small_file_that_unpacks_to_more_than_the_memory_is_reported_in_bounded_space(
     tmp_path: Path,
 ) -> None:
-    """One line of 256 MB, a million empty lines: what is kept of them is bounded."""
-    for content, said in (
+    """The files have one line of 256 MB or a million empty lines. The output about them is bounded."""
+    for content, expected in (
         (b"[" * (256 << 20), "dead letter, line 1: "),
         (b"\n" * 1_000_000, "more than 100,000 lines are not messages; must be the log of a twin"),
     ):
         log = tmp_path / "log.zst"
         log.write_bytes(zstandard.ZstdCompressor(level=19).compress(content))
         done = run("replay", str(log))
-        assert said in done.stdout + str(done.exception)
+        assert expected in done.stdout + str(done.exception)
         assert done.exit_code != 0
 
 
@@ -332,7 +332,7 @@ def test_lists_of_a_network_are_printed_as_a_file_has_them() -> None:
 
 def test_the_initial_circuits_of_a_network_are_not_a_rewiring() -> None:
     words = ("--kind", "dcn", "--days", "0.02", "--set", "topology.approval=operator")
-    found = json.loads(run("run", *words, "-o", "json").stdout)
-    (network,) = found["fabrics"]
+    report = json.loads(run("run", *words, "-o", "json").stdout)
+    (network,) = report["fabrics"]
     assert (network["fabric"], set(network["rewirings"].values())) == ("dcn-0", {0})
     assert network["cross_connects"] > 0

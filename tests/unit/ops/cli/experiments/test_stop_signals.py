@@ -1,4 +1,4 @@
-"""Signals to real commands that run for long: the exit code is 128 + the number of the signal."""
+"""Signals to real long-running commands: the exit code is 128 + the number of the signal."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ def test_the_exit_code_names_the_signal(
     until_s = time.monotonic() + WAIT_S
     while not any(path.stat().st_size for path in tmp_path.glob(written)) and time.monotonic() < until_s:
         time.sleep(0.05)
-    time.sleep(1.0)  # so that the simulation itself is interrupted
+    time.sleep(1.0)  # the simulation itself is then interrupted
     process.send_signal(number)
     _, errors = process.communicate(timeout=WAIT_S)
     assert process.returncode == 128 + number, errors

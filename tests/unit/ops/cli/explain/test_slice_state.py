@@ -1,4 +1,4 @@
-"""`lightwave explain` and `lightwave what-if request`: what people read of a real gateway's answers."""
+"""`lightwave explain` and `lightwave what-if request`: their output for a real gateway's answers."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,8 @@ Answers = dict[str, httpx.Response]
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
-    """Of a pod of four cubes, of which filler has one and production three, and somebody waits for two."""
+    """Return answers about a pod of four cubes: filler uses one, production three, and a slice waits for
+    two."""
     driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = driven.client()
     for shape, tier, duration_s in (
@@ -38,15 +39,15 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     driven.close()
 
 
-def ran(answer: httpx.Response, *words: str) -> Result:
+def run_command(answer: httpx.Response, *words: str) -> Result:
     with answering({}) as twin:
-        twin.otherwise = as_json(answer.json(), answer.status_code)
+        twin.default = as_json(answer.json(), answer.status_code)
         return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, list(words))
 
 
 @pytest.mark.parametrize("word", ["slice", "request"])
-def test_why_it_waits_is_reported_in_lines(answers: Answers, word: str) -> None:
-    result = ran(answers["explain/slices/pod-0/slice-2"], "explain", word, "pod-0/slice-2")
+def test_the_reason_for_waiting_is_reported_in_lines(answers: Answers, word: str) -> None:
+    result = run_command(answers["explain/slices/pod-0/slice-2"], "explain", word, "pod-0/slice-2")
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert lines[0].startswith("pod-0/slice-2 (4x4x8, research of operator, priority 0): queued since 0d00:")
@@ -64,17 +65,19 @@ def test_why_it_waits_is_reported_in_lines(answers: Answers, word: str) -> None:
     assert "SliceRequested" in lines[-1]
 
 
-def test_of_a_long_history_the_newest_is_shown(answers: Answers) -> None:
+def test_only_the_newest_part_of_a_long_history_is_shown(answers: Answers) -> None:
     answer = answers["explain/slices/pod-0/slice-2"].json()
-    (asked,) = answer["history"]
-    tries = [asked | {"type": "PodHeld", "text": f"try={number}"} for number in range(300)]
-    lines = ran(httpx.Response(200, json=answer | {"history": [asked, *tries]}), *EXPLAIN).output.splitlines()
+    (request,) = answer["history"]
+    tries = [request | {"type": "PodHeld", "text": f"try={number}"} for number in range(300)]
+    lines = run_command(
+        httpx.Response(200, json=answer | {"history": [request, *tries]}), *EXPLAIN
+    ).output.splitlines()
     assert [line.split()[-1] for line in lines[-21:-1]] == [f"try={number}" for number in range(280, 300)]
     assert lines[-1] == "... and 281 before (-o json has all)"
 
 
 def test_a_plan_is_reported_in_lines(answers: Answers) -> None:
-    lines = ran(answers["plan/slices?shape=4x4x4"], "what-if", "request", "4x4x4").output.splitlines()
+    lines = run_command(answers["plan/slices?shape=4x4x4"], "what-if", "request", "4x4x4").output.splitlines()
     assert lines[0].startswith("4x4x4 for operator (production) at 0d00:")
     assert lines[0].endswith(": would be placed as soon as others have left")
     assert "cubes: pod-0/cube-3" in lines
@@ -86,7 +89,7 @@ def test_a_plan_is_reported_in_lines(answers: Answers) -> None:
 
 def test_a_slice_that_would_wait_gets_the_reason(answers: Answers) -> None:
     words = ("what-if", "request", "4x4x4", "--tier", "filler")
-    lines = ran(answers["plan/slices?shape=4x4x4&tier=filler"], *words).output.splitlines()
+    lines = run_command(answers["plan/slices?shape=4x4x4&tier=filler"], *words).output.splitlines()
     assert lines[0].endswith(": would wait")
     assert lines[1].startswith(
         "why: needs 1 healthy idle cube that no other slice wants: of 4 cubes, 0 idle, 1 used by"
@@ -94,9 +97,11 @@ def test_a_slice_that_would_wait_gets_the_reason(answers: Answers) -> None:
     assert lines[3] == "expected to start: unknown"
 
 
-def test_programs_get_all_of_it(answers: Answers) -> None:
+def test_json_output_is_complete(answers: Answers) -> None:
     answer = answers["plan/slices?shape=4x4x4"]
-    assert json.loads(ran(answer, "what-if", "request", "4x4x4", "-o", "json").output) == answer.json()
+    assert (
+        json.loads(run_command(answer, "what-if", "request", "4x4x4", "-o", "json").output) == answer.json()
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +120,7 @@ def test_an_impossible_request_is_reported_in_one_sentence(words: list[str], sen
     assert sentence in f"{result.output} {result.exception}"
 
 
-def test_a_past_choice_is_reported_with_what_the_others_would_have_cost(tmp_path: Path) -> None:
+def test_a_past_choice_is_reported_with_the_costs_of_the_others(tmp_path: Path) -> None:
     driven = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
     client = driven.client()
     client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
@@ -124,7 +129,7 @@ def test_a_past_choice_is_reported_with_what_the_others_would_have_cost(tmp_path
     driven.advance(1)
     answer = client.get("/v1/explain/slices/pod-0/slice-0")
     driven.close()
-    lines = ran(answer, "explain", "slice", "pod-0/slice-0").output.splitlines()
+    lines = run_command(answer, "explain", "slice", "pod-0/slice-0").output.splitlines()
     (line,) = [line for line in lines if "chip-hours" in line]
     assert "SliceRecovering   swap (costs in chip-hours: swap " in line
     assert ", wait " in line
@@ -138,6 +143,8 @@ def test_a_past_choice_is_reported_with_what_the_others_would_have_cost(tmp_path
         ("links_down=12 links_degraded=0 speed=96.2%", False),
     ],
 )
-def test_a_slice_that_links_down_cost_nothing_is_reported_with_the_reason(text: str, is_told: bool) -> None:
+def test_a_slice_that_links_down_cost_nothing_is_reported_with_the_reason(
+    text: str, is_explained: bool
+) -> None:
     row = {"type": "SliceDegraded", "text": text, "costs_chip_us": None, "lost_chip_us": None}
-    assert _history_text(as_record(row)) == (f"{text} ({SPARE_LINKS_TEXT})" if is_told else text)
+    assert _history_text(as_record(row)) == (f"{text} ({SPARE_LINKS_TEXT})" if is_explained else text)

@@ -1,4 +1,4 @@
-"""`lightwave goodput`: what people read of a real gateway's answers, and what cannot be asked."""
+"""`lightwave goodput`: its output for a real gateway's answers, and invalid queries."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ Answers = dict[str, httpx.Response]
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
-    """Of a pod of four cubes, of which a slice has had one for the last 2 of 4 hours, by query."""
+    """Return answers by query about a pod of four cubes, where a slice has used one for the last 2 of 4
+    hours."""
     driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = driven.client()
     driven.advance(2)
@@ -32,14 +33,14 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     driven.close()
 
 
-def said(answers: Answers, query: str, *words: str) -> str:
-    """What the command says of the answer to this query."""
-    result = ran(answers[query], *words)
+def output_of(answers: Answers, query: str, *words: str) -> str:
+    """Return the command's output for the answer to this query."""
+    result = run_command(answers[query], *words)
     assert result.exit_code == 0, result.output
     return result.output
 
 
-def ran(answer: httpx.Response, *words: str) -> Result:
+def run_command(answer: httpx.Response, *words: str) -> Result:
     replies = {
         "/v1/goodput": [as_json(answer.json(), answer.status_code)],
         "/v1/fabrics": [as_json([{"name": "pod-0"}])],
@@ -49,7 +50,7 @@ def ran(answer: httpx.Response, *words: str) -> Result:
 
 
 def test_a_pod_is_reported_as_shares_of_its_chip_hours(answers: Answers) -> None:
-    lines = said(answers, "by=pod").splitlines()
+    lines = output_of(answers, "by=pod").splitlines()
     assert lines[0] == "0d00:00:00 to 0d04:00:00: 1,024.0 chip-hours"
     assert lines[1].startswith("utilisation 12.50 % of the chips in order (production ")
     assert lines[2].startswith("scheduling goodput 12.50 %, runtime goodput ")
@@ -58,31 +59,33 @@ def test_a_pod_is_reported_as_shares_of_its_chip_hours(answers: Answers) -> None
 
 
 def test_rows_name_owner_and_tier(answers: Answers) -> None:
-    rows = [line.split() for line in said(answers, "by=owner", "--by", "owner").splitlines()[4:]]
+    rows = [line.split() for line in output_of(answers, "by=owner", "--by", "owner").splitlines()[4:]]
     assert rows[0][:3] == ["OWNER", "TIER", "CHIP-HOURS"]
     assert rows[1][0::2][:2] == ["operator", "128.0"]
     assert rows[2][:4] == ["(no", "slice)", "-", "896.0"]
     rows = [
         line.split()
-        for line in said(answers, "by=slice&since=-1h", "--by", "slice", "--since", "-1h").splitlines()[4:]
+        for line in output_of(answers, "by=slice&since=-1h", "--by", "slice", "--since", "-1h").splitlines()[
+            4:
+        ]
     ]
     assert rows[0][:4] == ["SLICE", "OWNER", "TIER", "CHIP-HOURS"]
     assert rows[1][:2] == ["pod-0/slice-0", "operator"]
 
 
 def test_json_sums_exactly(answers: Answers) -> None:
-    found = json.loads(said(answers, "by=pod", "-o", "json"))
-    assert sum(found["chip_us"].values()) == found["total_chip_us"] == 4 * 64 * 4 * 3_600_000_000
+    report = json.loads(output_of(answers, "by=pod", "-o", "json"))
+    assert sum(report["chip_us"].values()) == report["total_chip_us"] == 4 * 64 * 4 * 3_600_000_000
 
 
 def test_a_page_is_drawn(answers: Answers, tmp_path: Path) -> None:
     page = tmp_path / "goodput.html"
-    said(answers, "by=tier&spans=120", "-o", "html", "--out", str(page))
+    output_of(answers, "by=tier&spans=120", "-o", "html", "--out", str(page))
     assert "<h2>pod-0</h2>" in page.read_text(encoding="utf-8")
 
 
 def test_a_missing_object_is_reported(answers: Answers) -> None:
-    result = ran(answers["by=tier&fabric=pod-9"], "--by", "tier", "--fabric", "pod-9")
+    result = run_command(answers["by=tier&fabric=pod-9"], "--by", "tier", "--fabric", "pod-9")
     assert isinstance(result.exception, NotFound)
     assert str(result.exception) == "fabric 'pod-9': no such fabric; must be one of pod-0"
 

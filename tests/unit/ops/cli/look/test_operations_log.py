@@ -1,4 +1,4 @@
-"""What people read of the operations log."""
+"""The operations log as `lightwave operations` prints it."""
 
 from typing import Any
 

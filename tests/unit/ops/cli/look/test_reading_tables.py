@@ -1,5 +1,7 @@
-"""What people read of modules: wide lists, one end lane by lane, the worst; against the gateway that tells
-it, whose rows are checked against the frame."""
+"""Module readings at the command line: wide lists, one end lane by lane, and the worst links.
+
+The answers come from a real gateway, whose rows are checked against the frame.
+"""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +31,7 @@ ENDS = (DIRTY, DEAD, DEAD_FAR, SOUND, DARK, LATE)
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Of a torus of two cubes in a pod of four, after the first frame."""
+    """Return a gateway's client for a torus of two cubes in a pod of four, after the first frame."""
     driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = driven.client()
     requests: list[tuple[str, Any]] = [("slices", {"shape": "4x4x8"})]
@@ -48,7 +50,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def asked(gateway: Client) -> Iterator[FakeTwin]:
+def recorded_twin(gateway: Client) -> Iterator[FakeTwin]:
     paths = ["links", "links?fabric=pod-0&fields=name%2Cocs", "readings", "readings?fabric=pod-0", "clock"]
     paths += ["ocs-readings", "ocs"]
     paths += [f"{kind}/{end}" for end in ENDS for kind in ("links", "describe/links")]
@@ -60,13 +62,13 @@ def asked(gateway: Client) -> Iterator[FakeTwin]:
 
 
 @pytest.fixture
-def twin(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
-    monkeypatch.setenv("LIGHTWAVE_URL", asked.url)
-    return asked
+def twin(recorded_twin: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
+    monkeypatch.setenv("LIGHTWAVE_URL", recorded_twin.url)
+    return recorded_twin
 
 
 def read(*words: str) -> list[str]:
-    """The lines that a command prints."""
+    """Return the lines that a command prints."""
     done = CliRunner().invoke(root, list(words))
     assert done.exit_code == 0, (done.output, done.exception)
     return done.stdout.splitlines()
@@ -115,7 +117,7 @@ def test_one_end_is_reported_lane_by_lane_with_its_thresholds(gateway: Client) -
         }
         for end in ENDS
     }
-    assert by_end[DARK] == {}, "no circuit, no row"
+    assert by_end[DARK] == {}, "an end without a circuit has no row"
     assert list(by_end[SOUND]) == list(MODULE_FIELDS)
     power = by_end[SOUND]["rx_power_dbm"]
     (row,) = [row for row in gateway.get("/v1/readings").json() if row["name"] == SOUND]
@@ -126,9 +128,9 @@ def test_one_end_is_reported_lane_by_lane_with_its_thresholds(gateway: Client) -
         MODULE_FIELDS["rx_power_dbm"].low_alarm,
     )
     assert by_end[SOUND]["temperature_c"]["module"] == row["temperature_c"]
-    assert by_end[DEAD]["bias_ma"]["lane_0"] is None, "a dead module says nothing"
+    assert by_end[DEAD]["bias_ma"]["lane_0"] is None, "a dead module sends no readings"
     assert {field["flag"] for field in by_end[DEAD].values()} == {"unread"}
-    assert by_end[DEAD_FAR]["snr_db"]["flag"] is None, "without light there is none to measure"
+    assert by_end[DEAD_FAR]["snr_db"]["flag"] is None, "without light there is nothing to measure"
     ages = {end: {field["late_us"] for field in fields.values()} for end, fields in by_end.items() if fields}
     assert ages == {end: {0} for end in ages} | {LATE: {5 * 60 * US_PER_S}}
     assert (by_end[DEAD_FAR]["rx_power_dbm"]["lane_0"], by_end[DEAD_FAR]["rx_power_dbm"]["flag"]) == (
@@ -137,25 +139,26 @@ def test_one_end_is_reported_lane_by_lane_with_its_thresholds(gateway: Client) -
     )
 
 
-def test_metrics_have_what_is_an_outlier_and_no_series_a_lane(gateway: Client) -> None:
+def test_metrics_have_outliers_and_no_series_per_lane(gateway: Client) -> None:
     text = gateway.get("/metrics").text
     rows = gateway.get("/v1/readings").json()
     lines = [
         line for line in text.splitlines() if line.startswith(("lightwave_link_", "lightwave_telemetry_s"))
     ]
-    found = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines}
+    values = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines}
     powers = sorted(row["rx_power_dbm"] for row in rows if row["rx_power_dbm"] is not None)
     of_power = [
-        found[f'lightwave_link_rx_power_dbm{{fabric="pod-0",statistic="{s}"}}'] for s in ("lowest", "highest")
+        values[f'lightwave_link_rx_power_dbm{{fabric="pod-0",statistic="{s}"}}']
+        for s in ("lowest", "highest")
     ]
     assert of_power == pytest.approx([powers[0], powers[-1]], abs=1e-3)
     alarmed = sum("rx_power_dbm" in row["alarms"] for row in rows)
-    assert found['lightwave_link_flags{fabric="pod-0",field="rx_power_dbm",level="alarm"}'] == alarmed > 0
-    worst = {key.split('link="')[1][:-2] for key in found if key.startswith("lightwave_link_worst_ber{")}
+    assert values['lightwave_link_flags{fabric="pod-0",field="rx_power_dbm",level="alarm"}'] == alarmed > 0
+    worst = {key.split('link="')[1][:-2] for key in values if key.startswith("lightwave_link_worst_ber{")}
     by_rate = sorted((row for row in rows if row["ber"] is not None), key=lambda row: -row["ber"])
     assert len(worst) == 10
     assert by_rate[0]["name"] in worst
-    assert found['lightwave_telemetry_simulated_seconds{fabric="pod-0"}'] == 900
+    assert values['lightwave_telemetry_simulated_seconds{fabric="pod-0"}'] == 900
     assert len(lines) < 100
     assert not [line for line in lines if len(line.rpartition(" ")[2].lstrip("-").partition("e")[0]) > 6]
 
@@ -173,7 +176,7 @@ def test_the_ten_weakest_are_lit_and_dark_ones_are_counted(gateway: Client) -> N
     assert {powers[name] for name in named} == {powers[name] for name in weakest[:10]}
 
 
-def test_an_incomplete_frame_is_none(tmp_path: Any) -> None:
+def test_an_incomplete_frame_gives_no_readings(tmp_path: Any) -> None:
     driven = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
     for broken in (b"", b"ARROW", b"\xff\xff\xff\xff\x10\x00"):
         assert driven.client(telemetry=lambda _fabric, frame=broken: frame).get("/v1/readings").json() == []
@@ -181,14 +184,14 @@ def test_an_incomplete_frame_is_none(tmp_path: Any) -> None:
 
 
 def test_fields_of_the_api_are_those_of_the_model() -> None:
-    assert list(LinkFieldName.__args__) == list(MODULE_FIELDS)  # type: ignore[attr-defined]  # what a Literal is made of
+    assert list(LinkFieldName.__args__) == list(MODULE_FIELDS)  # type: ignore[attr-defined]  # the values of a Literal
     assert set(MODULE_FIELDS) < set(ReadingRow.model_fields)
 
 
 # --- the command line ---------------------------------------------------------------------------------------
 
 
-def test_wide_lists_have_what_modules_read(twin: FakeTwin) -> None:
+def test_wide_lists_have_module_readings(twin: FakeTwin) -> None:
     lines = read("get", "links", "-o", "wide")
     assert lines[0].split() == [*WIDE_HEADERS[:-1], "GEN", "AGE", "READ-AT", "FLAGS"]
     assert len(lines) == 1 + 4 * 96
@@ -209,7 +212,7 @@ def test_wide_lists_have_what_modules_read(twin: FakeTwin) -> None:
     assert row_of(read("get", "links", SOUND, "-o", "wide"), SOUND) == row_of(lines, SOUND)
 
 
-def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
+def test_wide_lists_can_be_sorted_by_every_reading(twin: FakeTwin) -> None:
     read_rows = {row["name"]: row for row in first_answer(twin, "readings")}
     for heading, field, up in (("RX-DBM", "rx_power_dbm", True), ("-temp_c", "temperature_c", False)):
         lines = read("get", "links", "-o", "wide", f"--sort-by={heading}", "--top", "20")
@@ -219,7 +222,7 @@ def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
         assert shown == every[:20]
     whole = read("get", "links", "-o", "wide", "--sort=-snr_db")
     assert len(whole) == 1 + 4 * 96
-    assert whole[-1].split()[6] == "-", "what none is read of comes last"
+    assert whole[-1].split()[6] == "-", "rows without a reading come last"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +235,7 @@ def test_wide_lists_are_sorted_by_what_they_show(twin: FakeTwin) -> None:
         (("-o", "wide", "--sort", "rx_dbm,state"), "--sort state: cannot be combined with module readings"),
     ],
 )
-def test_what_wide_lists_cannot_be_sorted_by_is_reported(words: tuple[str, ...], sentence: str) -> None:
+def test_invalid_sorting_of_wide_lists_is_reported(words: tuple[str, ...], sentence: str) -> None:
     done = CliRunner().invoke(root, ["get", "links", *words])
     assert done.exit_code == 2
     assert sentence in " ".join(done.output.split())
@@ -245,11 +248,11 @@ def test_generation_and_age_are_left_to_the_twin() -> None:
 
 @pytest.mark.parametrize("heading", [heading for heading in WIDE_HEADERS if heading not in ("NAME", "STATE")])
 def test_every_heading_of_the_wide_table_sorts_and_selects(twin: FakeTwin, heading: str) -> None:
-    """The twin filters by fields; what FLAGS shows is filtered here."""
+    """The twin filters by fields; the command filters by FLAGS."""
     assert len(read("get", "links", "-o", "wide", f"--sort=-{heading}")) == 1 + 4 * 96
     twin.requests.clear()
     read("get", "links", "-o", "wide", "--where", f"{heading}!=null")
-    where = [parse_qs(query)["where"] for one in twin.requests if "where" in (query := one.query)]
+    where = [parse_qs(query)["where"] for request in twin.requests if "where" in (query := request.query)]
     own = {"BER": "BER"}.get(heading, FIELD_BY_HEADING.get(heading.lower().replace("-", "_"), ""))
     assert where == ([] if heading == "FLAGS" else [[f"{own}!=null"]])
 
@@ -257,8 +260,8 @@ def test_every_heading_of_the_wide_table_sorts_and_selects(twin: FakeTwin, headi
 def test_flags_select_the_links_that_show_them(twin: FakeTwin) -> None:
     shown = {line.split()[0]: line for line in read("get", "links", "-o", "wide")[1:]}
     flagged = {name for name, line in shown.items() if "!" in line or "?" in line}
-    found = {line.split()[0] for line in read("get", "links", "-o", "wide", "--where", "FLAGS!=null")[1:]}
-    assert found == flagged
+    selected = {line.split()[0] for line in read("get", "links", "-o", "wide", "--where", "FLAGS!=null")[1:]}
+    assert selected == flagged
     rx = {line.split()[0] for line in read("get", "links", "-o", "wide", "--where", "FLAGS=rx")[1:]}
     assert rx
     assert rx <= {name for name, line in shown.items() if "rx" in line or "nothing is read" in line}
@@ -306,7 +309,7 @@ def test_the_worst_ocs_is_that_of_the_worst_links(twin: FakeTwin) -> None:
     heads = lines[3].split()
     assert heads[:3] == ["NAME", "ERROR-URAD", "MIRROR"]
     worst = {line.split()[0] for line in lines[4:6]}
-    assert worst == {"pod-0/ocs-9", "pod-0/ocs-35"}, "of the dirty and the dead end"
+    assert worst == {"pod-0/ocs-9", "pod-0/ocs-35"}, "those of the dirty and the dead end"
     assert all(line.split()[heads.index("LINK-ENDS")] == "4" for line in lines[4:])
 
 

@@ -18,22 +18,22 @@ def printed(*words: str) -> Any:
 
 
 def test_fabric_availability_prints_kind_ocs_and_availability() -> None:
-    found = printed("model", "availability", "--ocs-availability", "0.999", "--kind", "cwdm8-bidi")
-    assert found == {"kind": "cwdm8-bidi", "ocs": 24, "availability": pytest.approx(0.999**24)}
+    report = printed("model", "availability", "--ocs-availability", "0.999", "--kind", "cwdm8-bidi")
+    assert report == {"kind": "cwdm8-bidi", "ocs": 24, "availability": pytest.approx(0.999**24)}
 
 
-def test_goodput_model_prints_exactly_what_it_promises() -> None:
+def test_goodput_model_prints_the_promised_slices() -> None:
     words = ("--host-availability", "0.99", "--slice-chips", "1024", "--fabric", "reconfigurable")
-    found = printed("model", "goodput", *words)
-    assert found == {
+    report = printed("model", "goodput", *words)
+    assert report == {
         "goodput": 0.75,
         "slices": 3,
         "probability": pytest.approx(0.98940, abs=1e-5),
         "held_back_cubes": 16,
     }
-    held = printed("model", "goodput", *words, "--ocs-availability", "0.999")
-    assert isinstance(held, dict)
-    assert (held["goodput"], held["slices"]) == (0.5, 2)
+    with_ocs = printed("model", "goodput", *words, "--ocs-availability", "0.999")
+    assert isinstance(with_ocs, dict)
+    assert (with_ocs["goodput"], with_ocs["slices"]) == (0.5, 2)
 
 
 def test_the_sweep_is_a_table_json_and_a_page_that_needs_no_network(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_placement_model_prints_a_curve_or_one_slice(tmp_path: Path) -> None:
     curve = printed(*words)
     assert isinstance(curve, list)
     assert len(curve) == 64
-    one = printed(*words, "--slice-cubes", "53")
-    assert one == curve[52]
-    assert one["with_fault_routing"] == pytest.approx(0.93, abs=0.02)
+    row = printed(*words, "--slice-cubes", "53")
+    assert row == curve[52]
+    assert row["with_fault_routing"] == pytest.approx(0.93, abs=0.02)
     page = tmp_path / "placement.html"
     assert lightwave(*words, "-o", "html", "--out", str(page)).returncode == 0
     assert "any OCS fault is fatal" in page.read_text(encoding="utf-8")
@@ -86,9 +86,9 @@ def test_an_event_that_no_repetition_saw_has_no_interval() -> None:
         "--down",
         "10",
     ]
-    found = printed(*words)
-    assert (found["low"], found["high"], found["empty"]) == (None, None, 20)
-    assert 0.0 < found["exactly"] < 1e-80
+    report = printed(*words)
+    assert (report["low"], report["high"], report["empty"]) == (None, None, 20)
+    assert 0.0 < report["exactly"] < 1e-80
 
 
 @pytest.mark.parametrize(

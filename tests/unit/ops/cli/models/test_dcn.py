@@ -1,4 +1,4 @@
-"""`lightwave dcn` at the command line: a plan and the next one from it, weights, forms, mistakes."""
+"""`lightwave dcn` at the command line: a plan and the next one from it, weights, output formats, mistakes."""
 
 import json
 import re
@@ -31,7 +31,7 @@ fabrics:
 
 
 def site_of(network: str, demand: str = "{}") -> str:
-    """A site of a network alone."""
+    """Return the site file of a single network."""
     return (
         f"site: a\nfabrics: [{{name: dcn-0, kind: dcn, config: {{network: {network}, demand: {demand}}}}}]\n"
     )
@@ -86,7 +86,7 @@ def test_a_plan_leads_from_the_plan_before(network: str, tmp_path: Path) -> None
     assert changes["circuits_made"] >= changes["at_least_made"] > 0
     assert changes["circuits_made"] == sum(len(stage["made"]) for stage in second["stages"])
     assert changes["least_capacity_kept"] == min(stage["capacity_kept"] for stage in second["stages"]) >= 0.8
-    # What the stages say leads from the circuits of the one to those of the other.
+    # The stages lead from the circuits of the first plan to those of the second.
     now = circuits(first)
     for stage in second["stages"]:
         for circuit in stage["removed"]:
@@ -100,20 +100,20 @@ def test_defaults_are_those_of_the_running_network(network: str, tmp_path: Path)
     other = tmp_path / "other.yaml"
     own = "topology: {capacity_floor: 0.97, chain_max: 0, drain_s: 0, qualify_s: 100, undrain_s: 0}"
     other.write_text(NETWORK.replace("demand:", f"{own}\n      demand:"))
-    asked = answer(
+    explicit = answer(
         "plan", network, "--from", state, "--hour", "168", "--capacity-floor", "0.97", "--chain", "0"
     )
     response = answer("plan", str(other), "--from", state, "--hour", "168")
-    assert response["circuits"] == asked["circuits"]
-    assert [stage["made"] for stage in response["stages"]] == [stage["made"] for stage in asked["stages"]]
+    assert response["circuits"] == explicit["circuits"]
+    assert [stage["made"] for stage in response["stages"]] == [stage["made"] for stage in explicit["stages"]]
     default = answer("plan", network, "--from", state, "--hour", "168")
     assert (
         0.75 <= default["changes"]["least_capacity_kept"] < 0.97 <= response["changes"]["least_capacity_kept"]
     )
-    # drain and undrain take 10 s each, qualifying 30 s, where the file says nothing else.
+    # By default, drain and undrain take 10 s each, and qualifying 30 s.
     longer = {
         round(a["seconds"] - b["seconds"], 6)
-        for a, b in zip(response["stages"], asked["stages"], strict=True)
+        for a, b in zip(response["stages"], explicit["stages"], strict=True)
     }
     assert longer == {50.0}
 
@@ -142,11 +142,11 @@ def test_te_is_near_the_linear_programs_optimum(network: str, tmp_path: Path) ->
     assert hedged["mean_path"] > content["mean_path"]
 
 
-def test_recorded_demand_takes_the_place_of_the_drawn(network: str, tmp_path: Path) -> None:
-    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
-    one.write_text("from,to,mbps\nblock-0,block-1,8000000\n")
-    other.write_text("from,to,mbps\nblock-0,block-1,1000000\nblock-4,block-5,2000000\n")
-    content = answer("show", network, "--demand", str(one), "--demand", str(other))
+def test_recorded_demand_replaces_drawn_demand(network: str, tmp_path: Path) -> None:
+    first, second = tmp_path / "one.csv", tmp_path / "other.csv"
+    first.write_text("from,to,mbps\nblock-0,block-1,8000000\n")
+    second.write_text("from,to,mbps\nblock-0,block-1,1000000\nblock-4,block-5,2000000\n")
+    content = answer("show", network, "--demand", str(first), "--demand", str(second))
     sent = {row["name"]: row["sends_gbps"] for row in content["blocks"]}
     assert sent == {
         "block-0": 8000.0,
@@ -158,7 +158,7 @@ def test_recorded_demand_takes_the_place_of_the_drawn(network: str, tmp_path: Pa
     }
 
 
-def test_forms(network: str, tmp_path: Path) -> None:
+def test_output_formats(network: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = run("show", network, "--html", str(page))
     assert done.exit_code == 0, done.output
@@ -216,21 +216,21 @@ def test_a_seed_is_that_of_fabrics_without_one(tmp_path: Path) -> None:
     assert answer("te", str(path), "--seed", "3") != answer("te", str(path))
     assert answer("te", str(path), "--seed", "0") == answer("te", str(path))
     assert answer("te", str(own), "--seed", "4") == answer("te", str(own)), "a pod has none, the network one"
-    alone = tmp_path / "alone.yaml"
-    alone.write_text(NETWORK.replace("  - {name: pod-0}\n", ""))
-    refused = run("te", str(alone), "--seed", "4")
+    single = tmp_path / "alone.yaml"
+    single.write_text(NETWORK.replace("  - {name: pod-0}\n", ""))
+    refused = run("te", str(single), "--seed", "4")
     assert str(refused.exception).startswith("--seed 4: every fabric of")
 
 
 def test_weights_are_hedged_as_the_file_has_it(network: str, tmp_path: Path) -> None:
     path = tmp_path / "hedged.yaml"
     path.write_text(NETWORK + "      traffic: {hedge: 0.5}\n")
-    asked = answer("te", network, "--hedge", "0.5")
-    assert answer("te", str(path)) == asked
-    assert answer("te", str(path), "--hedge", "0") == answer("te", network) != asked
+    hedged = answer("te", network, "--hedge", "0.5")
+    assert answer("te", str(path)) == hedged
+    assert answer("te", str(path), "--hedge", "0") == answer("te", network) != hedged
 
 
-def test_nothing_demanded_is_reported_so(network: str, tmp_path: Path) -> None:
+def test_an_empty_demand_is_reported(network: str, tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
     path.write_text("from,to,mbps\n")
     for command in ("show", "plan", "te"):
@@ -238,7 +238,7 @@ def test_nothing_demanded_is_reported_so(network: str, tmp_path: Path) -> None:
         assert str(done.exception) == "demand (none.csv): no demand; must have at least one"
 
 
-def test_blocks_that_may_not_be_joined_are_reported_so(tmp_path: Path) -> None:
+def test_blocks_that_must_not_be_joined_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "apart.yaml"
     path.write_text(site_of("{blocks: [{customer: team-1}, {customer: team-2}]}"))
     for words in (["show"], ["plan"], ["te"], ["fail", "rack-1"]):
@@ -254,13 +254,13 @@ def test_a_rack_costs_its_share_everywhere(tmp_path: Path) -> None:
     equal = tmp_path / "equal.csv"
     pairs = [f"block-{a},block-{b},4000000" for a in range(5) for b in range(5) if a != b]
     equal.write_text("\n".join(["from,to,mbps", *pairs]))
-    asked = [str(path), "--each", "rack", "--demand", str(equal)]
-    rows = answer("fail", *asked)
+    words = [str(path), "--each", "rack", "--demand", str(equal)]
+    rows = answer("fail", *words)
     assert [row["failed"] for row in rows] == [f"rack-{n}" for n in range(32)]
     for row in rows:
         assert (row["least_left"], row["most_left"], row["cut_off_gbps"]) == (0.96875, 0.96875, 0.0)
         assert row["use_rerouted"] <= row["use_at_once"]
-    assert "rack-31 " in run("fail", *asked).stdout
+    assert "rack-31 " in run("fail", *words).stdout
 
 
 def test_a_failure_is_answered_in_three_ways(network: str, tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_failure_is_answered_in_three_ways(network: str, tmp_path: Path) -> No
         (["--each", "rack", "--html", "x.html"], "--html cannot be combined with --each"),
     ],
 )
-def test_what_fails_is_reported_once(network: str, words: list[str], sentence: str) -> None:
+def test_the_failing_parts_are_given_once(network: str, words: list[str], sentence: str) -> None:
     done = run("fail", network, *words)
     assert done.exit_code == 2
     assert sentence in done.output
@@ -309,7 +309,7 @@ def test_a_failure_that_leaves_nothing_cuts_off_all(network: str, tmp_path: Path
     assert re.search(r"^largest_use_rerouted +- +the same with new weights$", table, re.MULTILINE)
 
 
-def test_parts_that_fail_go_by_the_names_of_a_living_network(network: str) -> None:
+def test_failing_parts_can_have_the_names_of_a_running_network(network: str) -> None:
     assert answer("fail", network, "dcn-0/rack-3") == answer("fail", network, "rack-3") | {
         "failed": ["dcn-0/rack-3"]
     }
@@ -328,7 +328,7 @@ def test_a_missing_part_is_an_error_in_one_sentence(network: str, part: str, sen
     assert str(run("fail", network, part).exception).startswith(sentence)
 
 
-def test_growth_is_steps_with_what_they_disturb(network: str, tmp_path: Path) -> None:
+def test_growth_is_reported_in_steps_with_their_disturbance(network: str, tmp_path: Path) -> None:
     later = tmp_path / "later.yaml"
     later.write_text(
         NETWORK.replace("racks: 8", "racks: 16")
@@ -354,7 +354,7 @@ def test_growth_is_steps_with_what_they_disturb(network: str, tmp_path: Path) ->
     assert "less than the capacity floor" not in output
     promised = answer("grow", network, str(later), "--capacity-floor", "0.9")
     short = [row["step"] for row in promised if not row["keeps_capacity_floor"]]
-    assert short == ["block-3", "block-4", "block-5"], "modules are changed a quarter at a time"
+    assert short == ["block-3", "block-4", "block-5"], "modules are replaced a quarter at a time"
     output = run("grow", network, str(later), "--capacity-floor", "0.9").stdout
     why = "because racks and modules are changed by hand"
     assert f"block-3, block-4, block-5 keep less than the capacity floor of 0.9, {why}" in output
@@ -363,21 +363,21 @@ def test_growth_is_steps_with_what_they_disturb(network: str, tmp_path: Path) ->
     assert str(done.exception).startswith("racks: 8 of 32 is not allowed after 16 of 32")
 
 
-def test_what_a_network_costs_comes_with_what_that_hangs_on(network: str) -> None:
+def test_the_cost_of_a_network_is_reported_with_its_uncertainty(network: str) -> None:
     content = answer("cost", network, "--draws", "50")
-    told = {row["answer"]: row for row in content["answers"]}
-    assert told["dcn_cost_saving"]["paper"] == 0.3
-    for row in told.values():
+    answers = {row["answer"]: row for row in content["answers"]}
+    assert answers["dcn_cost_saving"]["paper"] == 0.3
+    for row in answers.values():
         assert row["p5"] <= row["p50"] <= row["p95"]
     bills = content["bills"]
     saving = 1.0 - bills["spine-free"]["watts"] / bills["clos"]["watts"]
-    assert saving == pytest.approx(told["dcn_power_saving"]["value"], abs=1e-3)
+    assert saving == pytest.approx(answers["dcn_power_saving"]["value"], abs=1e-3)
     for bill in bills.values():
         assert bill["cost"] == pytest.approx(
             sum(part["cost"] for part in bill["parts"]), abs=len(bill["parts"])
         )
     free = answer("cost", network, "--draws", "50", "--price", "ocs_cost=0")
-    assert free["answers"][0]["value"] > told["dcn_cost_saving"]["value"]
+    assert free["answers"][0]["value"] > answers["dcn_cost_saving"]["value"]
     assert run("cost", network, "--draws", "50").stdout.startswith("ANSWER ")
 
 
@@ -391,18 +391,18 @@ def test_a_price_is_a_name_and_a_number(network: str) -> None:
 
 
 def test_a_plan_can_serve_the_hours_before(network: str, tmp_path: Path) -> None:
-    alone = answer("plan", network, "--hour", "30")
-    found = answer("plan", network, "--hour", "30", "--history", "6")
-    assert found["demand"] == "seed 3, hour 24 to 30: 7 matrices"
-    assert found["largest_use_of_all"] >= found["largest_use"]
-    assert found["lower_bound"] >= alone["lower_bound"] * 0.97
+    single = answer("plan", network, "--hour", "30")
+    plan = answer("plan", network, "--hour", "30", "--history", "6")
+    assert plan["demand"] == "seed 3, hour 24 to 30: 7 matrices"
+    assert plan["largest_use_of_all"] >= plan["largest_use"]
+    assert plan["lower_bound"] >= single["lower_bound"] * 0.97
     recorded = tmp_path / "d.csv"
     recorded.write_text("from,to,mbps\nblock-0,block-1,8000000\n")
     done = run("plan", network, "--history", "2", "--demand", str(recorded))
     assert (done.exit_code, "--history cannot be combined with --demand" in done.output) == (2, True)
 
 
-def test_a_block_without_which_nothing_is_left_is_a_row_like_others(tmp_path: Path) -> None:
+def test_a_block_whose_failure_leaves_nothing_is_an_ordinary_row(tmp_path: Path) -> None:
     path = tmp_path / "two.yaml"
     path.write_text(
         site_of("{racks: 4, racks_full: 32, blocks: [{generation: 100, uplinks: 256, count: 2}]}")

@@ -1,4 +1,4 @@
-"""`lightwave link` at the command line: of one's own link, of a twin's, and its mistakes."""
+"""`lightwave link` at the command line: for a hypothetical link, for a twin's link, and mistakes."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def printed(*words: str) -> Any:
 
 
 def refused(*words: str) -> tuple[int, str]:
-    """(exit code, sentence)."""
+    """Run a command that fails; return (exit code, sentence)."""
     done = run(*words)
     if isinstance(done.exception, LightwaveError):
         return done.exception.exit_code, str(done.exception)
@@ -53,17 +53,17 @@ def refused(*words: str) -> tuple[int, str]:
 # --- without a twin -----------------------------------------------------------------------------------------
 
 
-def test_a_budget_of_one_s_own() -> None:
-    found = printed(*OWN)
-    assert (found["rate"], found["kind"], found["end"]) == ("50G-PAM4", "cwdm4-bidi", None)
-    [strand] = found["strands"]
+def test_a_budget_of_a_hypothetical_link() -> None:
+    budget = printed(*OWN)
+    assert (budget["rate"], budget["kind"], budget["end"]) == ("50G-PAM4", "cwdm4-bidi", None)
+    [strand] = budget["strands"]
     assert (strand["insertion_loss_db"], strand["near_return_loss_db"]) == (2.5, -40.0)
     assert {"element", "loss_db", "power_dbm", "return_db", "interference_dbm"} == set(strand["elements"][0])
     lost = sum(element["loss_db"] or 0.0 for element in strand["elements"])
     assert strand["received_dbm"] == pytest.approx(strand["launch_dbm"] - lost)
     assert len(strand["lanes"]) == 4
     worst = max(strand["lanes"], key=lambda lane: lane["ber"])
-    assert (found["worst"]["lane"], found["worst"]["ber"]) == (worst["lane"], worst["ber"])
+    assert (budget["worst"]["lane"], budget["worst"]["ber"]) == (worst["lane"], worst["ber"])
 
 
 def test_a_budget_for_people_has_every_element_and_every_lane() -> None:
@@ -77,7 +77,7 @@ def test_a_budget_for_people_has_every_element_and_every_lane() -> None:
     assert f"interference over signal (MPI): {strand['interference_db']:.2f} dB" in lines
     lanes = lines.index(next(line for line in lines if line.startswith("LANE")))
     assert [line.split()[1] for line in lines[lanes + 1 : lanes + 5]] == ["1271", "1291", "1311", "1331"]
-    assert lines[-1].startswith("worst: strand 0, lane 3: BER "), "the one with the most bounces"
+    assert lines[-1].startswith("worst: strand 0, lane 3: BER "), "the lane with the most bounces"
     assert ", within 0.0002 by " in lines[-1]
 
 
@@ -108,10 +108,10 @@ def test_too_much_reflection_is_reported() -> None:
 
 @pytest.mark.parametrize("aids", [(), ("--mitigation",), ("--soft-fec",), ("--mitigation", "--soft-fec")])
 def test_sensitivity_is_reported_with_what_was_requested(aids: tuple[str, ...]) -> None:
-    found = printed("link", "sensitivity", "--rate", "50G-PAM4", "--mpi-db", "-32", "--ber", "2e-4", *aids)
+    result = printed("link", "sensitivity", "--rate", "50G-PAM4", "--mpi-db", "-32", "--ber", "2e-4", *aids)
     on = {"mitigation": "--mitigation" in aids, "soft_fec": "--soft-fec" in aids}
-    asked = {"rate": "50G-PAM4", "mpi_db": -32.0, "ber": 2e-4} | on
-    assert found == {"sensitivity_dbm": sensitivity_dbm("50G-PAM4", -32.0, 2e-4, **on)} | asked
+    request = {"rate": "50G-PAM4", "mpi_db": -32.0, "ber": 2e-4} | on
+    assert result == {"sensitivity_dbm": sensitivity_dbm("50G-PAM4", -32.0, 2e-4, **on)} | request
 
 
 def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ def test_the_curve_is_a_page_that_needs_no_network(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_an_error_in_one_sentence(words: str, sentence: str) -> None:
-    code, said = refused("link", *words.split())
-    assert (code, sentence in said) == (2, True), said
+    code, output = refused("link", *words.split())
+    assert (code, sentence in output) == (2, True), output
 
 
 def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
@@ -173,12 +173,12 @@ def test_a_mistake_ends_a_process_with_code_2_and_no_traceback() -> None:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
-    """What a gateway answers about a torus of two cubes in a pod of eight, some of its connectors dirty."""
+def recorded_twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
+    """Record a gateway's answers about a torus of two cubes in a pod of eight, with some dirty connectors."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=8", *QUIET])
     client = twin.client()
     requests = [
-        *((f"cubes/pod-0/cube-{cube}/drain", None) for cube in range(2, 8)),  # no spare to swap a cube for
+        *((f"cubes/pod-0/cube-{cube}/drain", None) for cube in range(2, 8)),  # no spare cube for a swap
         ("slices", {"shape": "4x4x8"}),
         *(
             ("faults", {"kind": "connector", "target": end})
@@ -216,35 +216,35 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
 
 
 @pytest.fixture
-def twin(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
-    monkeypatch.setenv("LIGHTWAVE_URL", asked.url)
-    return asked
+def twin(recorded_twin: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
+    monkeypatch.setenv("LIGHTWAVE_URL", recorded_twin.url)
+    return recorded_twin
 
 
 @pytest.mark.parametrize("end", [LINKED, DIRTY, BOTH_DIRTY, WORN, BROKEN, ONE_WAY, DRIFTED, PATCHED])
-def test_a_twin_s_link_errs_in_its_budget_as_in_the_twin(twin: FakeTwin, end: str) -> None:
-    """The worst of its eight lanes, and the loss of its worse strand; seen from both ends."""
+def test_the_budget_of_a_link_has_the_error_rate_of_the_twin(twin: FakeTwin, end: str) -> None:
+    """The worst of its eight lanes, and the loss of its worse strand, seen from both ends."""
     for name in (end, first_answer(twin, f"trace/{end}")["far_end"]):
-        path, found = first_answer(twin, f"trace/{name}"), printed("link", "budget", name)
-        assert (found["end"], found["far_end"]) == (name, path["far_end"])
-        assert found["worst"]["ber"] == pytest.approx(path["ber"], rel=0.007)
-        ports = [(strand["ocs"], strand["north"], strand["south"]) for strand in found["strands"]]
+        path, budget = first_answer(twin, f"trace/{name}"), printed("link", "budget", name)
+        assert (budget["end"], budget["far_end"]) == (name, path["far_end"])
+        assert budget["worst"]["ber"] == pytest.approx(path["ber"], rel=0.007)
+        ports = [(strand["ocs"], strand["north"], strand["south"]) for strand in budget["strands"]]
         assert ports == [(s["ocs"], s["north"], s["south"]) for s in path["strands"]]
-        dirt_db = found["near_excess_db"] + found["far_excess_db"]
+        dirt_db = budget["near_excess_db"] + budget["far_excess_db"]
         sound = {"lost_db": (0.0, 0.0)}
-        near, far = (found[which] or sound for which in ("near_impairment", "far_impairment"))
+        near, far = (budget[which] or sound for which in ("near_impairment", "far_impairment"))
         losses = [
             strand["insertion_loss_db"] + lost + far_lost
-            for strand, lost, far_lost in zip(found["strands"], near["lost_db"], far["lost_db"], strict=True)
+            for strand, lost, far_lost in zip(budget["strands"], near["lost_db"], far["lost_db"], strict=True)
         ]
         assert round(max(losses) + dirt_db + 1.0, 4) == path["loss_db"]
 
 
 def test_dirt_is_counted_at_the_end_that_has_it(twin: FakeTwin) -> None:
     far_end = first_answer(twin, f"trace/{DIRTY}")["far_end"]
-    here, there = printed("link", "budget", DIRTY), printed("link", "budget", far_end)
-    assert here["near_excess_db"] == there["far_excess_db"] > 0.5
-    assert here["far_excess_db"] == there["near_excess_db"] == 0.0
+    near, far = printed("link", "budget", DIRTY), printed("link", "budget", far_end)
+    assert near["near_excess_db"] == far["far_excess_db"] > 0.5
+    assert near["far_excess_db"] == far["near_excess_db"] == 0.0
     both = printed("link", "budget", BOTH_DIRTY)
     faults = {fault["name"]: fault["severity"] for fault in first_answer(twin, "faults")}
     assert both["near_excess_db"] == pytest.approx(faults["pod-0/fault-2"] + faults["pod-0/fault-3"])
@@ -253,8 +253,8 @@ def test_dirt_is_counted_at_the_end_that_has_it(twin: FakeTwin) -> None:
     assert clean["near_excess_db"] == clean["far_excess_db"] == 0.0
 
 
-def test_fibres_at_spare_ports_lose_what_is_lost_there(twin: FakeTwin) -> None:
-    """Which port of either end it is, the budget of both says."""
+def test_fibres_at_spare_ports_have_the_loss_of_those_ports(twin: FakeTwin) -> None:
+    """The budgets of both ends agree on the spare port."""
     [spare] = {strand.get("north_spare") for strand in first_answer(twin, f"trace/{PATCHED}")["strands"]} - {
         None
     }
@@ -268,7 +268,7 @@ def test_fibres_at_spare_ports_lose_what_is_lost_there(twin: FakeTwin) -> None:
 
 
 def test_any_error_with_the_light_is_counted_and_named(twin: FakeTwin) -> None:
-    for end, said in (
+    for end, description in (
         (WORN, "it launches 3.00 dB less"),
         (
             BROKEN,
@@ -281,9 +281,9 @@ def test_any_error_with_the_light_is_counted_and_named(twin: FakeTwin) -> None:
     ):
         far_end = first_answer(twin, f"trace/{end}")["far_end"]
         for name in (end, far_end):
-            assert f"wrong at {end}: {said}" in run("link", "budget", name).stdout.splitlines()
-        here, there = printed("link", "budget", end), printed("link", "budget", far_end)
-        assert here["near_impairment"] == there["far_impairment"] != here["far_impairment"] is None
+            assert f"wrong at {end}: {description}" in run("link", "budget", name).stdout.splitlines()
+        near, far = printed("link", "budget", end), printed("link", "budget", far_end)
+        assert near["near_impairment"] == far["far_impairment"] != near["far_impairment"] is None
     clean = printed("link", "budget", LINKED)
     assert clean["near_impairment"] is clean["far_impairment"] is clean["note"] is None
 
@@ -322,11 +322,11 @@ def test_the_budget_of_a_cube_without_power_reports_it() -> None:
 
 def test_both_directions_are_reported_by_either_end(twin: FakeTwin) -> None:
     far_end = first_answer(twin, f"trace/{BOTH_DIRTY}")["far_end"]
-    here, there = printed("link", "budget", BOTH_DIRTY), printed("link", "budget", far_end)
-    assert (here.pop("reverse"), there.pop("reverse")) == (there, here)
+    near, far = printed("link", "budget", BOTH_DIRTY), printed("link", "budget", far_end)
+    assert (near.pop("reverse"), far.pop("reverse")) == (far, near)
     output = run("link", "budget", BOTH_DIRTY).stdout.splitlines()[-1]
     assert output.startswith(f"worst the other way, at {far_end}: strand ")
-    assert f"BER {there['worst']['ber']:.2g}" in output
+    assert f"BER {far['worst']['ber']:.2g}" in output
     assert printed(*OWN)["reverse"] is None
 
 
@@ -339,7 +339,7 @@ def test_a_replaced_module_counts_in_links_that_are_made_and_that_could_be(
     driven.advance(100)
     client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
     driven.advance(0.01)
-    paths = ["config/pod-0", *(f"{kind}/{one}" for one in (end, far, other) for kind in ("trace", "links"))]
+    paths = ["config/pod-0", *(f"{kind}/{name}" for name in (end, far, other) for kind in ("trace", "links"))]
     bodies = {f"/v1/{path}": [as_json(client.get(f"/v1/{path}").json())] for path in paths}
     driven.close()
     with answering(bodies) as twin:
@@ -351,8 +351,8 @@ def test_a_replaced_module_counts_in_links_that_are_made_and_that_could_be(
         )
         assert first_answer(twin, f"trace/{far}")["far_generation"] == 1
         for name in (end, far):
-            found = printed("link", "budget", name)["worst"]["ber"]
-            assert found == pytest.approx(first_answer(twin, f"trace/{name}")["ber"], rel=0.007)
+            ber = printed("link", "budget", name)["worst"]["ber"]
+            assert ber == pytest.approx(first_answer(twin, f"trace/{name}")["ber"], rel=0.007)
         could = printed("link", "budget", end, "--to", other)["worst"]["ber"]
     first = link_table(3, "pod-0", 4, LinkDesign())
     made = installed_modules(3, "pod-0", 4 * 96, 0, {64 + 3: (1, 0)}, lambda _: None).made
@@ -364,12 +364,12 @@ def test_a_replaced_module_counts_in_links_that_are_made_and_that_could_be(
 
 def test_a_link_that_could_be_made(twin: FakeTwin) -> None:
     words = ("link", "budget", LINKED, "--to", "pod-0/cube-6/-z/3")
-    found = printed(*words)
-    assert (found["far_end"], found["note"]) == (
+    budget = printed(*words)
+    assert (budget["far_end"], budget["note"]) == (
         "pod-0/cube-6/-z/3",
         "a link that could be made, with clean connectors",
     )
-    assert [(strand["north"], strand["south"]) for strand in found["strands"]] == [(0, 13), (13, 0)]
+    assert [(strand["north"], strand["south"]) for strand in budget["strands"]] == [(0, 13), (13, 0)]
     back = printed("link", "budget", DARK, "--to", DARK.replace("+y", "-y"))
     assert [(strand["north"], strand["south"]) for strand in back["strands"]] == [(10, 11), (11, 10)]
     assert run(*words).stdout.startswith(f"{LINKED} receives from pod-0/cube-6/-z/3\n")
@@ -410,26 +410,26 @@ def test_options_change_a_twin_s_link(twin: FakeTwin) -> None:
             2,
             "not a link end of pod-0; must be a link end such as pod-0/",
         ),
-        (("pod-0/cube-0/+z/99",), NotFound.exit_code, "no such thing"),
+        (("pod-0/cube-0/+z/99",), NotFound.exit_code, "no such path"),
     ],
 )
 def test_an_impossible_link_is_an_error_in_one_sentence(
     twin: FakeTwin, words: tuple[str, ...], code: int, sentence: str
 ) -> None:
-    found, said = refused("link", "budget", *words)
-    assert (found, sentence in said) == (code, True), said
+    exit_code, output = refused("link", "budget", *words)
+    assert (exit_code, sentence in output) == (code, True), output
 
 
 # --- modules ---------------------------------------------------------------------------------------------
 
 
-def test_two_modules_agree_or_say_why_not() -> None:
-    found = printed("link", "agree", "cwdm4-bidi-800G", "cwdm4-bidi-100G")
-    assert (found["rate"], found["lanes"], found["gbps"]) == ("25G-NRZ", 4, 100)
-    found = printed("link", "agree", "cwdm8-bidi-800G", "cwdm4-bidi-800G")
-    assert (found["rate"], found["lanes"], found["gbps"]) == (None, 0, 0)
-    assert "20 nm grid and cwdm8-bidi on a 10 nm grid" in found["reason"]
-    assert run("link", "agree", "cwdm8-bidi-800G", "cwdm4-bidi-800G").output == f"{found['reason']}\n"
+def test_two_modules_agree_or_the_reason_is_given() -> None:
+    result = printed("link", "agree", "cwdm4-bidi-800G", "cwdm4-bidi-100G")
+    assert (result["rate"], result["lanes"], result["gbps"]) == ("25G-NRZ", 4, 100)
+    result = printed("link", "agree", "cwdm8-bidi-800G", "cwdm4-bidi-800G")
+    assert (result["rate"], result["lanes"], result["gbps"]) == (None, 0, 0)
+    assert "20 nm grid and cwdm8-bidi on a 10 nm grid" in result["reason"]
+    assert run("link", "agree", "cwdm8-bidi-800G", "cwdm4-bidi-800G").output == f"{result['reason']}\n"
 
 
 @pytest.mark.parametrize(
@@ -443,6 +443,6 @@ def test_two_modules_agree_or_say_why_not() -> None:
     ],
 )
 def test_an_unknown_module_is_an_error_in_one_sentence(module: str, sentence: str) -> None:
-    code, first_answer = refused("link", "agree", "cwdm4-bidi-400G", module)
+    code, output = refused("link", "agree", "cwdm4-bidi-400G", module)
     assert code == 2
-    assert first_answer.startswith(sentence)
+    assert output.startswith(sentence)

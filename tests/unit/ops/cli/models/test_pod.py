@@ -1,4 +1,4 @@
-"""`lightwave pod qualify` at the command line: forms, options, mistakes."""
+"""`lightwave pod qualify` at the command line: output formats, options, mistakes."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_json_repeats_itself() -> None:
 
 
 def test_switches_take_margin_away() -> None:
-    """From the worst pairing, with ports that reflect as much as they may."""
+    """The worst pairing, with ports that reflect as much as allowed, loses margin with every option."""
     contents = [
         json.loads(run(*SMALL, "--return-loss-db", "-38", *options, "-o", "json").stdout)
         for options in ([], ["--no-mitigation"], ["--no-mitigation", "--no-soft-fec"])
@@ -43,16 +43,16 @@ def test_parts_and_rate_of_the_modules_are_taken_and_reported() -> None:
     words = ["--rate", "100G-PAM4", "--launch-dbm", "2", "--circulator", "external", "--laser", "DML"]
     done = run(*SMALL, *words, "-o", "json")
     content = json.loads(done.stdout)
-    said = [content[name] for name in ("rate", "launch_dbm", "circulator", "laser")]
-    assert said == ["100G-PAM4", 2.0, "external", "DML"]
+    reported = [content[name] for name in ("rate", "launch_dbm", "circulator", "laser")]
+    assert reported == ["100G-PAM4", 2.0, "external", "DML"]
     assert run(*content["repeat"].split()[1:]).stdout == done.stdout
     assert "modules: 100G-PAM4, DMLs, circulators external, 2 dBm a lane" in run(*SMALL, *words).stdout
     usual = json.loads(run(*SMALL, "-o", "json").stdout)
     assert [usual[name] for name in ("rate", "launch_dbm", "circulator", "laser")] == [
         *("50G-PAM4", 0.4, "integrated", "EML")
     ]
-    said_no = run(*SMALL, "--launch-dbm", "11")
-    assert "launch-dbm 11 dBm: must be between -20 and 10 dBm; the nearest is 10" in str(said_no.exception)
+    refused = run(*SMALL, "--launch-dbm", "11")
+    assert "launch-dbm 11 dBm: must be between -20 and 10 dBm; the nearest is 10" in str(refused.exception)
 
 
 def test_return_loss_is_taken_for_every_port() -> None:
@@ -61,7 +61,7 @@ def test_return_loss_is_taken_for_every_port() -> None:
     assert relaxed["ends_above"] > 0
 
 
-def test_forms(tmp_path: Path) -> None:
+def test_output_formats(tmp_path: Path) -> None:
     assert run(*SMALL, "--worst", "1").stdout.startswith("qualified: 6,144 pairings of 768 link ends")
     assert yaml.safe_load(run(*SMALL, "-o", "yaml").stdout)["pairings"] == 6_144
     page = tmp_path / "page.html"

@@ -1,4 +1,4 @@
-"""`lightwave topology` as people and programs meet it: figures, suggestions, pictures, mistakes."""
+"""`lightwave topology` at the command line: figures, suggestions, pictures, mistakes."""
 
 import json
 import subprocess
@@ -22,25 +22,25 @@ KEYS = [
 ]
 
 
-def called(*words: str) -> Result:
+def run_topology(*words: str) -> Result:
     return CliRunner().invoke(root, ["topology", *words], prog_name="lightwave")
 
 
 def as_json(*words: str) -> dict[str, object]:
-    done = called(*words, "-o", "json")
+    done = run_topology(*words, "-o", "json")
     assert done.exit_code == 0, done
-    found: dict[str, object] = json.loads(done.output)
-    return found
+    report: dict[str, object] = json.loads(done.output)
+    return report
 
 
 def test_show_gives_every_figure_in_three_forms() -> None:
-    found = as_json("show", "4x8x8", "--twisted")
-    assert list(found) == KEYS
-    assert found["shape"] == "4x8x8"
-    assert found["twisted"] is True
-    assert found["mean_hops"] == 4.3125
-    assert yaml.safe_load(called("show", "4x8x8", "--twisted", "-o", "yaml").output) == found
-    table = called("show", "4x8x8", "--twisted").output.splitlines()
+    report = as_json("show", "4x8x8", "--twisted")
+    assert list(report) == KEYS
+    assert report["shape"] == "4x8x8"
+    assert report["twisted"] is True
+    assert report["mean_hops"] == 4.3125
+    assert yaml.safe_load(run_topology("show", "4x8x8", "--twisted", "-o", "yaml").output) == report
+    table = run_topology("show", "4x8x8", "--twisted").output.splitlines()
     assert table[0].split() == ["FIGURE", "VALUE", "UNIT"]
     assert [line.split()[0] for line in table[1:17]] == [key for key in KEYS[:-1] if key != "without_ocs"]
     assert table[-1].startswith("bisection_links: the best plane cut; no bisection has fewer than")
@@ -56,26 +56,26 @@ def test_show_gives_every_figure_in_three_forms() -> None:
     ],
 )
 def test_failed_ocses_can_be_given_in_several_forms(words: list[str]) -> None:
-    found = as_json("show", "4x4x8", *words)
-    assert found["without_ocs"] == [0, 17]
-    assert found["links"] == 384 - 2 * 2
+    report = as_json("show", "4x4x8", *words)
+    assert report["without_ocs"] == [0, 17]
+    assert report["links"] == 384 - 2 * 2
 
 
 def test_one_chip_has_no_rates_and_the_table_reports_it() -> None:
     assert as_json("show", "1x1x1")["all_to_all_throughput"] is None
-    assert "one chip: it has no other chip to send to" in called("show", "1x1x1").output
+    assert "one chip: it has no other chip to send to" in run_topology("show", "1x1x1").output
 
 
 def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
-    found = as_json("suggest", "--chips", "128", "--traffic", "all-to-all")
-    assert found["measure"] == "all_to_all_throughput"
-    shapes = found["shapes"]
+    report = as_json("suggest", "--chips", "128", "--traffic", "all-to-all")
+    assert report["measure"] == "all_to_all_throughput"
+    shapes = report["shapes"]
     assert isinstance(shapes, list)
-    assert [(one["rank"], one["shape"], one["twisted"]) for one in shapes] == [
+    assert [(row["rank"], row["shape"], row["twisted"]) for row in shapes] == [
         (1, "4x4x8", True),
         (2, "4x4x8", False),
     ]
-    table = called("suggest", "--chips", "512", "--traffic", "ring:x").output.splitlines()
+    table = run_topology("suggest", "--chips", "512", "--traffic", "ring:x").output.splitlines()
     assert table[0].split() == ["RANK", "SHAPE", "TWISTED", "CUBES", "RING-ALL-REDUCE-BANDWIDTH"]
     assert table[1].split() == ["1", "4x8x16", "no", "8", "1.333"]
 
@@ -111,7 +111,7 @@ def test_suggest_ranks_shapes_and_names_the_figure_that_does() -> None:
     ids=" ".join,
 )
 def test_a_mistake_is_an_error_in_one_sentence(words: list[str], sentence: str) -> None:
-    done = called(*words)
+    done = run_topology(*words)
     error = done.exception
     error_text = str(error) if isinstance(error, LightwaveError) else done.output
     assert sentence in error_text
@@ -143,20 +143,20 @@ def test_an_unwritable_file_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_file_in_no_folder_is_refused_before_the_slice_is_looked_at(tmp_path: Path) -> None:
+def test_a_file_in_a_missing_folder_is_refused_before_the_slice_is_checked(tmp_path: Path) -> None:
     out = str(tmp_path / "none" / "slice.html")
-    done = called("draw", "no-shape", "--out", out)
+    done = run_topology("draw", "no-shape", "--out", out)
     assert done.exit_code == 2
     assert "there is no folder" in done.output
 
 
 def test_throughput_shows_that_it_counts_a_chips_own_share() -> None:
-    """1x1x2: two chips with one link, which carries half of what each is said to send."""
-    found = as_json("show", "1x1x2")
-    assert found["all_to_all_throughput"] == 2.0
+    """1x1x2: two chips with one link, which carries half of what each chip sends."""
+    report = as_json("show", "1x1x2")
+    assert report["all_to_all_throughput"] == 2.0
     sentence = "all_to_all_throughput: with each chip's share to itself; 1/2 of it leave the chip"
-    assert sentence in str(found["notes"])
+    assert sentence in str(report["notes"])
     for words in (("show", "1x1x2"), ("route", "1x1x2")):
-        assert "links one way, a chip, its own share included" in called(*words).output
-    assert "(N-1)/N of it leaves the chip" in called("suggest", "--chips", "2").output
+        assert "links one way, a chip, its own share included" in run_topology(*words).output
+    assert "(N-1)/N of it leaves the chip" in run_topology("suggest", "--chips", "2").output
     assert "share to itself" not in str(as_json("show", "8x8x8")["notes"])

@@ -1,4 +1,4 @@
-"""`lightwave topology route` as people and programs meet it."""
+"""`lightwave topology route` at the command line."""
 
 import json
 
@@ -24,14 +24,14 @@ def route(*words: str) -> Result:
 
 
 def test_route_gives_every_figure_in_three_forms() -> None:
-    found = json.loads(route("4x4x8", "--twisted", "-o", "json").output)
-    assert list(found) == KEYS
-    assert found["pairs"] == found["reached"] == 128 * 127
-    assert found["deadlock_free"] is True
-    assert found["cycle"] == []
-    assert (found["virtual_channels"], found["missing_links"], found["order"]) == (2, 0, "xyz")
-    assert found["all_to_all_kept"] == 1
-    assert yaml.safe_load(route("4x4x8", "--twisted", "-o", "yaml").output) == found
+    report = json.loads(route("4x4x8", "--twisted", "-o", "json").output)
+    assert list(report) == KEYS
+    assert report["pairs"] == report["reached"] == 128 * 127
+    assert report["deadlock_free"] is True
+    assert report["cycle"] == []
+    assert (report["virtual_channels"], report["missing_links"], report["order"]) == (2, 0, "xyz")
+    assert report["all_to_all_kept"] == 1
+    assert yaml.safe_load(route("4x4x8", "--twisted", "-o", "yaml").output) == report
     table = route("4x4x8", "--twisted").output.splitlines()
     assert [line.split()[0] for line in table] == ["FIGURE", *KEYS]
 
@@ -45,12 +45,12 @@ def test_route_gives_every_figure_in_three_forms() -> None:
     ],
 )
 def test_failures_can_be_given_in_several_forms(words: list[str]) -> None:
-    found = json.loads(route("4x4x4", *words, "-o", "json").output)
-    assert found["missing_links"] == 2 + words.count("--without-link")
-    assert found["order"] == "xyz"
-    assert found["reached"] == found["pairs"]
-    assert found["detours"] > 0
-    assert found["virtual_channels"] == 3
+    report = json.loads(route("4x4x4", *words, "-o", "json").output)
+    assert report["missing_links"] == 2 + words.count("--without-link")
+    assert report["order"] == "xyz"
+    assert report["reached"] == report["pairs"]
+    assert report["detours"] > 0
+    assert report["virtual_channels"] == 3
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_each_mistake_is_an_error_in_one_sentence(words: list[str], sentence: st
         assert sentence in done.output
 
 
-def test_a_mistake_leaves_by_the_front_door() -> None:
+def test_a_mistake_is_reported_by_the_program() -> None:
     done = lightwave("topology", "route", "4x4x8", "--without", *map(str, range(32, 48)))
     assert done.returncode == 2
     assert done.stdout == ""

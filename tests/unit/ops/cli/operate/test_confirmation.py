@@ -1,4 +1,4 @@
-"""What cannot be undone is asked about on a terminal, and nowhere else."""
+"""Commands that cannot be undone ask for confirmation on a terminal, and nowhere else."""
 
 import os
 import pty
@@ -22,7 +22,7 @@ QUESTION = "pod-0 is the only fabric of this twin, with 1 slices that have not e
 
 
 def on_terminal(url: str, typed: str, *words: str) -> tuple[int, str]:
-    """(exit code, all output) of a command on a terminal."""
+    """Run a command on a terminal; return (exit code, all output)."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "ops.cli", *words],
@@ -33,23 +33,23 @@ def on_terminal(url: str, typed: str, *words: str) -> tuple[int, str]:
     )
     os.close(follower)
     os.write(leader, typed.encode())
-    told = b""
+    output = b""
     try:
         while part := os.read(leader, 4096):
-            told += part
+            output += part
     except OSError:
         pass  # the other side has closed
     os.close(leader)
-    return process.wait(), told.decode()
+    return process.wait(), output.decode()
 
 
 @pytest.mark.parametrize(("typed", "words", "code"), [("n\n", [], 1), ("y\n", [], 0), ("", ["--yes"], 0)])
 def test_retiring_is_confirmed_on_a_terminal(typed: str, words: list[str], code: int) -> None:
     with answering({**ANSWERS}) as twin:
-        found = on_terminal(twin.url, typed, "retire", "pod-0", *words)
-        assert found[0] == code, found
-        assert (QUESTION in found[1]) == (not words)
-        assert [one.path for one in twin.requests if one.method == "POST"] == (
+        result = on_terminal(twin.url, typed, "retire", "pod-0", *words)
+        assert result[0] == code, result
+        assert (QUESTION in result[1]) == (not words)
+        assert [request.path for request in twin.requests if request.method == "POST"] == (
             [] if code else ["/v1/fabrics/pod-0/retire"]
         )
 
@@ -58,4 +58,4 @@ def test_scripts_are_not_asked() -> None:
     with answering({**ANSWERS}) as twin:
         done = lightwave("retire", "pod-0", url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
-        assert [one.method for one in twin.requests] == ["POST"]
+        assert [request.method for request in twin.requests] == ["POST"]

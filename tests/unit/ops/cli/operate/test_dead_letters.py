@@ -1,4 +1,4 @@
-"""`lightwave dead-letters`: what is shown of letters, and what is asked of the twin."""
+"""`lightwave dead-letters`: its output, and its requests to the twin."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def letter(origin: str, **more: Any) -> dict[str, Any]:
     return plain | {"line_sha256": None, "service": None, "state": "waiting", "replays_as": None} | more
 
 
-def test_letters_are_listed_one_a_line_and_shown_whole() -> None:
+def test_letters_are_listed_one_per_line_and_shown_in_full() -> None:
     long = letter("0:41", line="x" * 300, line_bytes=9_000, service="cubes", replays_as="DrainCube")
     with answering({URL: [as_json([letter("0:7"), long])], f"{URL}/0:41": [as_json(long)]}) as twin:
         listed = lightwave("dead-letters", "list", url=twin.url)
@@ -47,11 +47,11 @@ def test_an_empty_list_is_reported_in_one_sentence(words: str, sentence: str) ->
 def test_a_replay_shows_its_outcome() -> None:
     path = f"{URL}/0:41/replay"
     done = {"id": "operator@pod-0/9", "status": "accepted", "repeated": True}
-    said_no = as_json(
+    refusal = as_json(
         done | {"status": "refused", "reason": "drained already", "error": "drained already"}, 409
     )
     refused = as_json({"error": "dead letter 0:41: cannot be replayed: not JSON"}, 422)
-    with answering({path: [as_json(done), refused, said_no]}) as twin:
+    with answering({path: [as_json(done), refused, refusal]}) as twin:
         first = lightwave("dead-letters", "replay", "0:41", "--comment", "lost", url=twin.url)
         second = lightwave("dead-letters", "replay", "0:41", url=twin.url)
         third = lightwave("dead-letters", "replay", "0:41", url=twin.url)
@@ -72,7 +72,7 @@ def test_one_letter_is_dropped_or_all() -> None:
             wrong = lightwave("dead-letters", "drop", *words, url=twin.url)
             assert wrong.returncode == USAGE
             assert "give either ORIGIN or --all" in wrong.stderr
-    assert [(asked.method, asked.path) for asked in twin.requests] == [
+    assert [(request.method, request.path) for request in twin.requests] == [
         ("DELETE", f"{URL}/0:41"),
         ("DELETE", URL),
     ]

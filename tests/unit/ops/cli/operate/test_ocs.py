@@ -1,4 +1,4 @@
-"""`lightwave ocs matrix` at the command line: forms, technologies, mistakes."""
+"""`lightwave ocs matrix` at the command line: output formats, technologies, mistakes."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ def content() -> dict[str, Any]:
     return dict(json.loads(run(*CALL, "-o", "json").stdout))
 
 
-def test_it_is_the_ocs_that_a_twin_of_this_seed_has(content: dict[str, Any]) -> None:
+def test_the_matrix_is_that_of_a_twin_with_this_seed(content: dict[str, Any]) -> None:
     north, south = np.divmod(np.arange(136 * 136), 136)
     ocs = np.full_like(north, 17)
     loss_db = insertion_loss_db(SEED, "pod-0", ocs, north, south).reshape(136, 136)
@@ -40,8 +40,8 @@ def test_it_is_the_ocs_that_a_twin_of_this_seed_has(content: dict[str, Any]) -> 
     ports = np.arange(136)
     for side, rows in (("N", content["ports"][:136]), ("S", content["ports"][136:])):
         assert [row["port"] for row in rows] == [f"{side}{port}" for port in ports]
-        found = return_loss_db(SEED, "pod-0", np.full_like(ports, 17), side, ports)
-        assert [row["return_loss_db"] for row in rows] == found.tolist()
+        loss = return_loss_db(SEED, "pod-0", np.full_like(ports, 17), side, ports)
+        assert [row["return_loss_db"] for row in rows] == loss.tolist()
 
 
 def test_every_mirror_of_a_die_serves_or_is_a_spare(content: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ def test_every_mirror_of_a_die_serves_or_is_a_spare(content: dict[str, Any]) -> 
         assert sorted([*serving, *spare]) == list(range(176))
 
 
-def test_it_repeats_itself(content: dict[str, Any]) -> None:
+def test_the_result_can_be_repeated(content: dict[str, Any]) -> None:
     assert json.loads(run(*content["repeat"].split()[1:]).stdout) == content
     assert yaml.safe_load(run(*CALL, "-o", "yaml").stdout) == content
 
@@ -68,8 +68,8 @@ def test_csv_and_parquet_have_a_row_for_each_pair(content: dict[str, Any], tmp_p
     assert int(row["south_mirror"]) == content["ports"][136 + 5]["mirror"]
     out = tmp_path / "matrix.parquet"
     assert run(*CALL, "-o", "parquet", "--out", str(out)).exit_code == 0
-    found = pq.read_table(out).to_pylist()
-    assert [{name: str(value) for name, value in one.items()} for one in found] == rows
+    rows_read = pq.read_table(out).to_pylist()
+    assert [{name: str(value) for name, value in row_read.items()} for row_read in rows_read] == rows
 
 
 def test_the_table_shows_how_losses_are_spread() -> None:
@@ -81,10 +81,10 @@ def test_the_table_shows_how_losses_are_spread() -> None:
 
 def test_an_ocs_without_mirrors_shows_no_mirror_readings() -> None:
     call = (*CALL, "--technology", "robotic")
-    found = json.loads(run(*call, "-o", "json").stdout)
-    assert found["mirrors_a_die"] is None
-    assert {row["mirror"] for row in found["ports"]} == {None}
-    assert np.max(found["insertion_loss_db"]) < 1.0
+    report = json.loads(run(*call, "-o", "json").stdout)
+    assert report["mirrors_a_die"] is None
+    assert {row["mirror"] for row in report["ports"]} == {None}
+    assert np.max(report["insertion_loss_db"]) < 1.0
     assert "no mirrors" in run(*call).stdout
     first = next(csv.DictReader(io.StringIO(run(*call, "-o", "csv").stdout)))
     assert first["north_mirror"] == ""
@@ -98,15 +98,15 @@ def test_a_switch_has_its_own_ports_and_no_more_than_a_pod_uses(
     technology: str, cubes: int, ports: int
 ) -> None:
     """[LF] Table C.1; a twin of the pod has the same, port by port."""
-    found = json.loads(
+    report = json.loads(
         run(*CALL, "--technology", technology, "--cubes", str(cubes), "-o", "json").stdout,
     )
-    assert found["ports_a_side"] == ports
-    assert np.array(found["insertion_loss_db"]).shape == (ports, ports)
-    assert [row["port"] for row in found["ports"]][::ports] == ["N0", "S0"]
-    assert len(found["ports"]) == 2 * ports
+    assert report["ports_a_side"] == ports
+    assert np.array(report["insertion_loss_db"]).shape == (ports, ports)
+    assert [row["port"] for row in report["ports"]][::ports] == ["N0", "S0"]
+    assert len(report["ports"]) == 2 * ports
     twins = manufactured_ocses(SEED, "pod-0", 136, 48, technology).insertion_loss_db()[17]
-    assert found["insertion_loss_db"] == np.round(twins[:ports, :ports], 4).tolist()
+    assert report["insertion_loss_db"] == np.round(twins[:ports, :ports], 4).tolist()
 
 
 @pytest.mark.parametrize(
@@ -118,15 +118,15 @@ def test_a_switch_has_its_own_ports_and_no_more_than_a_pod_uses(
     ],
 )
 def test_each_mistake_is_an_error_in_one_sentence(words: tuple[str, ...], sentence: str) -> None:
-    found = run("ocs", "matrix", *words)
-    assert isinstance(found.exception, InvalidInput | NotFound)
-    assert sentence in str(found.exception)
+    done = run("ocs", "matrix", *words)
+    assert isinstance(done.exception, InvalidInput | NotFound)
+    assert sentence in str(done.exception)
 
 
-def test_parquet_goes_into_a_file() -> None:
-    found = run(*CALL, "-o", "parquet")
-    assert found.exit_code == 2
-    assert "-o parquet: is binary; name a file with --out" in found.output
+def test_parquet_is_written_only_to_a_file() -> None:
+    done = run(*CALL, "-o", "parquet")
+    assert done.exit_code == 2
+    assert "-o parquet: is binary; name a file with --out" in done.output
 
 
 def test_the_technologies_are_those_of_a_pod() -> None:

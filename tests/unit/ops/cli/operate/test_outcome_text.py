@@ -1,4 +1,4 @@
-"""What became of a request, in one sentence; and only its own refusal makes it fail."""
+"""The outcome of a request in one sentence. Only its own refusal makes the command fail."""
 
 import inspect
 from typing import Any
@@ -18,7 +18,7 @@ def answer(
     complete: bool = True,
     **fields: object,
 ) -> Any:
-    """Every message followed from the one before."""
+    """Return an answer in which every message is caused by the one before."""
     messages = [
         {
             "id": f"someone/{number}",
@@ -42,7 +42,7 @@ def answer(
 
 
 def about(body: dict[str, Any]) -> list[str]:
-    """The names of the slice and the cubes, as the twin adds them."""
+    """Return the names of the slice and the cubes, as the twin adds them."""
     cubes = [body[field] for field in ("cube", "left", "spare") if field in body] + body.get("cubes", [])
     slices = [body["slice"]] if "slice" in body else []
     return slices + [f"pod-0/cube-{cube}" for cube in cubes]
@@ -143,8 +143,8 @@ def refused(reason: str) -> Any:
 
 
 def test_refused_requests() -> None:
-    said = refused("pod-0/slice-42: queue full")
-    assert refusal_of(said) == "pod-0/slice-42: queue full (operator@pod-0/17)"
+    refusal = refused("pod-0/slice-42: queue full")
+    assert refusal_of(refusal) == "pod-0/slice-42: queue full (operator@pod-0/17)"
 
 
 def test_received_and_repeated_requests() -> None:
@@ -163,7 +163,7 @@ def test_every_verb_can_be_granted_by_messages_that_exist() -> None:
 
 @pytest.mark.parametrize("sentences", [*SENTENCES.values(), EFFECTS])
 def test_a_sentence_reads_the_body_of_its_own_type(sentences: dict[str, Sentence]) -> None:
-    """The type checker checks the fields of the body that a sentence is declared with, not the table."""
+    """The type checker checks the fields that a sentence uses, but not the table."""
     for kind, sentence in sentences.items():
         declared = next(iter(inspect.signature(sentence).parameters.values())).annotation
         assert declared == kind

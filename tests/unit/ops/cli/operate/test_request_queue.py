@@ -1,4 +1,5 @@
-"""What an operator is told who breaks, mends, drains and waits: all that he would have to look up next."""
+"""The output of commands that inject, clear, drain and wait: it includes what an operator would otherwise
+look up next."""
 
 import json
 from typing import Any
@@ -41,7 +42,7 @@ BEGAN = ("FaultBegan", {"fault": FAULT, "kind": "ocs", "target": OCS, "expires_u
 ENDED = ("FaultEnded", {"fault": FAULT, "kind": "ocs", "target": OCS, "how": "cleared"})
 DRAINED = ("CubeDrained", {"cube": 59})
 HERE = fault("pod-0/fault-9")
-BESIDE = fault("pod-0/fault-8", "pod-0/ocs-1")
+ELSEWHERE = fault("pod-0/fault-8", "pod-0/ocs-1")
 
 
 def cube(*slices: str) -> Answer:
@@ -51,8 +52,8 @@ def cube(*slices: str) -> Answer:
 @pytest.mark.parametrize(
     ("active", "sentence"),
     [
-        ([HERE, BESIDE, fault(FAULT)], f"{OCS} is faulty already by pod-0/fault-9\n"),
-        ([BESIDE, fault(FAULT)], ""),
+        ([HERE, ELSEWHERE, fault(FAULT)], f"{OCS} is faulty already by pod-0/fault-9\n"),
+        ([ELSEWHERE, fault(FAULT)], ""),
     ],
 )
 def test_a_fault_upon_a_fault_is_reported_where_it_is_injected(active: list[Any], sentence: str) -> None:
@@ -63,8 +64,8 @@ def test_a_fault_upon_a_fault_is_reported_where_it_is_injected(active: list[Any]
         assert twin.requests[-1].query == "fabric=pod-0&state=active"
 
 
-def test_what_stays_faulty_is_reported_where_a_fault_is_cleared() -> None:
-    answers = {f"/v1/faults/{FAULT}/clear": [receipt(ENDED)], "/v1/faults": [as_json([HERE, BESIDE])]}
+def test_parts_that_stay_faulty_are_reported_when_a_fault_is_cleared() -> None:
+    answers = {f"/v1/faults/{FAULT}/clear": [receipt(ENDED)], "/v1/faults": [as_json([HERE, ELSEWHERE])]}
     with answering(answers) as twin:
         done = lightwave("clear", FAULT, url=twin.url)
         assert done.stdout.endswith(f"\n{OCS} stays faulty because of pod-0/fault-9\n")
@@ -83,14 +84,16 @@ def test_what_stays_faulty_is_reported_where_a_fault_is_cleared() -> None:
 )
 def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], cleared: list[str]) -> None:
     board = fault("pod-0/fault-11", f"{OCS}/driver-1")
-    active = [HERE, BESIDE, board, fault("pod-1/fault-2", "pod-1/ocs-18")]
+    active = [HERE, ELSEWHERE, board, fault("pod-1/fault-2", "pod-1/ocs-18")]
     clears = {f"/v1/faults/{row['name']}/clear": [receipt(ENDED)] for row in active}
     answers = {"/v1/faults": [as_json(active)], "/v1/events": [as_json([])], **clears}
     with answering(answers) as twin:
         done = lightwave("clear", "--all", *words, url=twin.url)
         assert done.returncode == 0
-        asked = [one.path.removeprefix("/v1/faults/") for one in twin.requests if one.method == "POST"]
-        assert asked == [f"{name}/clear" for name in cleared]
+        cleared_names = [
+            request.path.removeprefix("/v1/faults/") for request in twin.requests if request.method == "POST"
+        ]
+        assert cleared_names == [f"{name}/clear" for name in cleared]
         assert len(done.stdout.splitlines()) == max(1, len(cleared))
 
 
@@ -112,16 +115,16 @@ DRILL = fault("pod-0/fault-2", "pod-0/ocs-1", comment="drill of May")
         (["--comment", "another"], [], False),
     ],
 )
-def test_only_injected_faults_are_cleared_unless_natural_ones_are_asked_for(
+def test_only_injected_faults_are_cleared_unless_natural_ones_are_requested(
     words: list[str], cleared: list[str], note: bool
 ) -> None:
     active = [HERE, NATURAL, DRILL]
     clears = {f"/v1/faults/{row['name']}/clear": [receipt(ENDED)] for row in active}
     with answering({"/v1/faults": [as_json(active)], "/v1/events": [as_json([])], **clears}) as twin:
         done = lightwave("clear", *words, url=twin.url)
-        asked = [one.path.split("/")[-2] for one in twin.requests if one.method == "POST"]
+        cleared_names = [request.path.split("/")[-2] for request in twin.requests if request.method == "POST"]
     left = "lightwave: 1 natural fault is left; `--all --natural` ends natural faults, too\n"
-    assert (done.returncode, asked, done.stderr) == (0, cleared, left if note else "")
+    assert (done.returncode, cleared_names, done.stderr) == (0, cleared, left if note else "")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_options_that_choose_faults_are_checked(words: list[str]) -> None:
         ("nonsense", "nonsense"),
     ],
 )
-def test_faults_of_what_is_not_there_are_not_cleared_as_if_all_were_well(name: str, requested: str) -> None:
+def test_clearing_faults_of_a_missing_part_is_an_error(name: str, requested: str) -> None:
     answers = {"/v1/faults": [as_json([])], "/v1/fabrics": [as_json([{"name": "pod-0"}])]}
     with answering(answers, default=as_json({"error": f"{name}: no such part"}, 404)) as twin:
         done = lightwave("clear", "--all", name, url=twin.url)
@@ -159,7 +162,7 @@ def test_a_drain_shows_the_slices_that_still_run_there() -> None:
 
 DRAIN = f"{CUBE}/drain"
 CONDITIONS, CLOCK = "/v1/conditions", "/v1/clock"
-STANDS = "lightwave: time stands still at 0d00:00:00: `lightwave clock resume` lets it run\n"
+PAUSED_NOTE = "lightwave: time stands still at 0d00:00:00: `lightwave clock resume` lets it run\n"
 
 
 def test_a_drain_waits_until_nothing_runs_there() -> None:
@@ -169,7 +172,7 @@ def test_a_drain_waits_until_nothing_runs_there() -> None:
         done = lightwave("drain", "pod-0/cube-59", "--wait", url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.endswith(f"({ID})\npod-0/cube-59 is drained, nothing runs there\n")
-        assert [asked.path for asked in twin.requests if asked.path != CLOCK] == [
+        assert [request.path for request in twin.requests if request.path != CLOCK] == [
             DRAIN,
             CUBE,
             *3 * [CONDITIONS],
@@ -182,7 +185,7 @@ def test_a_drain_timeout_names_the_remaining_slices() -> None:
         done = lightwave("drain", "pod-0/cube-59", "--wait", "--timeout", "1s", url=twin.url)
         assert done.returncode == REFUSED
         sentence = f"pod-0/cube-59: {SLICE} still runs there after 1 s; it accepts no new slices"
-        assert done.stderr == f"{STANDS}lightwave: {sentence}\n"
+        assert done.stderr == f"{PAUSED_NOTE}lightwave: {sentence}\n"
 
 
 @pytest.mark.parametrize(
@@ -220,7 +223,7 @@ def test_a_drain_that_cannot_end_fails_at_once(report: Answer, sentence: str) ->
         ((), "is drained already, nothing runs there"),
     ],
 )
-def test_a_second_drain_says_what_is_still_there(slices: tuple[str, ...], state: str) -> None:
+def test_a_second_drain_reports_the_remaining_slices(slices: tuple[str, ...], state: str) -> None:
     with answering({DRAIN: [receipt()], CUBE: [cube(*slices)]}) as twin:
         done = lightwave("drain", "pod-0/cube-59", url=twin.url)
         assert (done.returncode, done.stdout) == (0, f"pod-0/cube-59 {state} ({ID})\n")
@@ -268,10 +271,12 @@ def wait_for(twin: FakeTwin, state: str, *words: str) -> tuple[int, str]:
 
 
 def conditions_of(twin: FakeTwin) -> list[str]:
-    return [parse_qs(one.query)["condition"][0] for one in twin.requests if one.path == CONDITIONS]
+    return [
+        parse_qs(request.query)["condition"][0] for request in twin.requests if request.path == CONDITIONS
+    ]
 
 
-def test_a_thing_is_waited_for() -> None:
+def test_a_wait_ends_when_the_object_has_the_state() -> None:
     queued = condition_report("queued")
     with answering(waiting(queued, queued, condition_report("running", holds=True))) as twin:
         assert wait_for(twin, "running") == (0, "pod-0/slice-3: state is running\n")
@@ -289,19 +294,19 @@ def test_a_thing_is_waited_for() -> None:
         ("reason='no room'", "reason == 'no room'"),
     ],
 )
-def test_every_test_of_a_field_is_a_condition_as_of_bisect(wanted: str, condition: str) -> None:
+def test_every_test_of_a_field_is_a_condition_as_of_bisect(test: str, condition: str) -> None:
     with answering(waiting(condition_report("1", holds=True))) as twin:
-        assert wait_for(twin, wanted)[0] == 0
+        assert wait_for(twin, test)[0] == 0
         assert conditions_of(twin) == [f"slices.pod-0/slice-3.{condition}"]
 
 
 def test_a_wait_fails_at_its_timeout() -> None:
     with answering(waiting(condition_report("queued"), clock=CLOCK_PAUSED)) as twin:
         late = "lightwave: pod-0/slice-3: state is still queued, not running after 1 s\n"
-        assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, STANDS + late)
+        assert wait_for(twin, "running", "--timeout", "1s") == (REFUSED, PAUSED_NOTE + late)
 
 
-def test_a_timeout_of_nothing_looks_once() -> None:
+def test_a_timeout_of_zero_checks_once() -> None:
     with answering(waiting(condition_report("queued"), clock=CLOCK_PAUSED)) as twin:
         now = "lightwave: pod-0/slice-3: state is queued, not running\n"
         assert wait_for(twin, "running", "--timeout", "0s") == (REFUSED, now)
@@ -330,7 +335,7 @@ def test_a_wait_for_a_missing_object_or_unknown_state_fails_at_once() -> None:
     assert lightwave("wait", "slice-3").returncode == USAGE
 
 
-def test_a_missing_object_is_waited_for_where_that_is_allowed() -> None:
+def test_a_wait_for_a_missing_object_must_be_allowed() -> None:
     absent, running = condition_report("absent"), condition_report("running", holds=True)
     answers = {CONDITIONS: [absent, absent, running], CLOCK: [CLOCK_RUNS]}
     with answering(answers) as twin:
@@ -362,8 +367,8 @@ def test_one_fabric_need_not_be_named(fabrics: list[str], words: str, name: str,
     with answering({"/v1/fabrics": [as_json([{"name": name} for name in fabrics])]}) as twin:
         lightwave(*words.split(), url=twin.url)
         last = twin.requests[-1]
-        found = f"{last.path}?{unquote(last.query)}".removesuffix("?")
-        assert found == requested.replace("NAME", whole)
+        url = f"{last.path}?{unquote(last.query)}".removesuffix("?")
+        assert url == requested.replace("NAME", whole)
 
 
 def test_completion_proposes_only_faults_that_can_be_cleared() -> None:

@@ -1,5 +1,5 @@
-"""`lightwave dcn plan --live|approve|abort`, `impact` and completions of a living network, against a twin
-that answers as the test wants."""
+"""`lightwave dcn plan --live|approve|abort`, `impact` and completions for a running network, against a fake
+twin."""
 
 import json
 from pathlib import Path
@@ -64,8 +64,8 @@ def test_a_plan_shows_its_changes_or_why_there_are_none(
     with answering({"/v1/rewirings": [receipt(outcome)]}) as twin:
         done = lightwave("dcn", "plan", "--live", "--key", "spring", url=twin.url)
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{sentence} ({ID})\n", "")
-        (asked,) = twin.requests
-        assert (json.loads(asked.body), asked.headers["idempotency-key"]) == ({"dcn": None}, "spring")
+        (request,) = twin.requests
+        assert (json.loads(request.body), request.headers["idempotency-key"]) == ({"dcn": None}, "spring")
 
 
 def test_a_plan_waits_until_it_is_carried_out() -> None:
@@ -212,8 +212,10 @@ LOSS: dict[str, Any] = {
 
 
 def impacted(**more: Any) -> str:
-    told = LossReport.model_validate_json(json.dumps(LOSS | more))  # what the twin may answer
-    with answering({"/v1/impact/dcn-0/rack-5": [as_json(told.model_dump(mode="json"))]}) as twin:
+    report = LossReport.model_validate_json(
+        json.dumps(LOSS | more)
+    )  # checks that the twin could give this answer
+    with answering({"/v1/impact/dcn-0/rack-5": [as_json(report.model_dump(mode="json"))]}) as twin:
         done = lightwave("impact", "dcn-0/rack-5", url=twin.url)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
@@ -236,10 +238,10 @@ def test_a_loss_is_reported_in_sentences_and_by_block() -> None:
 
 
 def test_pods_that_are_cut_off_are_named_and_what_is_unknown_is_left_out() -> None:
-    told = impacted(pods_cut_off=["pod-0"], before=None, rewiring=None)
-    assert "\ncut off: pod-0\n" in told
-    assert "weights" not in told
-    assert "rewiring" not in told
+    output = impacted(pods_cut_off=["pod-0"], before=None, rewiring=None)
+    assert "\ncut off: pod-0\n" in output
+    assert "weights" not in output
+    assert "rewiring" not in output
 
 
 def complete(line: str, url: str) -> list[str]:
@@ -273,8 +275,8 @@ def test_parts_of_a_network_are_completed(line: str, names: list[str]) -> None:
         "domains": [f"{word}-{n}" for word in ("control", "power") for n in range(4)],
     }
     answers = {
-        f"/v1/{kind}": [as_json([{"name": f"dcn-0/{name}"} for name in found])]
-        for kind, found in listed.items()
+        f"/v1/{kind}": [as_json([{"name": f"dcn-0/{name}"} for name in listed_names])]
+        for kind, listed_names in listed.items()
     }
     with answering(answers, default=as_json([])) as twin:
         assert complete(line, twin.url) == [f"dcn-0/{name}" for name in names]

@@ -1,4 +1,4 @@
-"""`lightwave set`: what it asks the twin for, what it says of that, and what it lists."""
+"""`lightwave set`: its request to the twin, its output, and its lists."""
 
 import json
 from typing import Any
@@ -39,8 +39,8 @@ def test_all_pairs_are_one_request_of_typed_values() -> None:
             f"{RATE} is 0.002, was 0.0008; workload.filler is false, was true; "
             f"workload.slices_per_day is 40.0, was none ({ID})\n"
         )
-        (asked,) = [one for one in twin.requests if one.method == "POST"]
-        assert json.loads(asked.body) == {
+        (request,) = [sent for sent in twin.requests if sent.method == "POST"]
+        assert json.loads(request.body) == {
             "parameters": {
                 RATE: 0.002,
                 "workload.filler": False,
@@ -48,7 +48,7 @@ def test_all_pairs_are_one_request_of_typed_values() -> None:
                 "jobs.error_s": 5,
             }
         }
-        assert (asked.headers["idempotency-key"], "comment=drill" in asked.query) == ("k", True)
+        assert (request.headers["idempotency-key"], "comment=drill" in request.query) == ("k", True)
 
 
 @pytest.mark.parametrize(
@@ -82,16 +82,14 @@ def test_the_outcome_is_reported(answer: Answer, code: int, words: str) -> None:
         (("pod-0", f"{RATE}=1", "--list"), "--list changes nothing"),
     ],
 )
-def test_what_cannot_be_read_is_wrong_usage_and_requests_nothing(
-    words: tuple[str, ...], sentence: str
-) -> None:
+def test_unreadable_pairs_are_wrong_usage_and_send_no_request(words: tuple[str, ...], sentence: str) -> None:
     with answering({POD: [KIND], PATH: [receipt([])]}) as twin:
         done = lightwave("set", *words, url=twin.url)
         assert (done.returncode, sentence in done.stderr) == (USAGE, True), done.stderr
-        assert not [one for one in twin.requests if one.method == "POST"]
+        assert not [request for request in twin.requests if request.method == "POST"]
 
 
-def test_a_fabric_that_there_is_not_is_not_found() -> None:
+def test_a_missing_fabric_is_not_found() -> None:
     with answering({POD: [as_json({"error": "no such fabric"}, 404)]}) as twin:
         assert lightwave("set", "pod-0", f"{RATE}=1", url=twin.url).returncode == NOT_FOUND
 

@@ -1,6 +1,8 @@
-"""Every command that waits, with the same troubles: somebody else changes what it waits for, its object
-disappears, time stands still, the twin stops. It ends at once with exit code 1 and a sentence that names the
-cause."""
+"""Every command that waits, with the same problems: another client changes the awaited state, the object
+disappears, time stands still, the twin stops.
+
+The command exits at once with exit code 1 and a sentence that names the cause.
+"""
 
 import json
 import re
@@ -106,9 +108,9 @@ COMMAND_ANSWERS: dict[str, tuple[list[str], Answers, str, Callable[[], Answer]]]
         lambda: forecast("running"),
     ),
 }
-"""Command → (its words, answers, the path at which it looks, the answer while it has to wait)."""
+"""Command → (its words, answers, the path that it polls, the answer while it waits)."""
 
-TROUBLES: list[tuple[str, Answers, str]] = [
+PROBLEMS: list[tuple[str, Answers, str]] = [
     (
         "clock advance",
         {
@@ -200,7 +202,7 @@ TROUBLES: list[tuple[str, Answers, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("command", "answers", "sentence"), TROUBLES)
+@pytest.mark.parametrize(("command", "answers", "sentence"), PROBLEMS)
 def test_a_wait_ends_at_once_if_it_has_become_impossible(
     command: str, answers: Answers, sentence: str
 ) -> None:
@@ -222,8 +224,8 @@ def test_a_wait_ends_if_the_twin_stops(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMAND_ANSWERS)
-def test_a_lost_connection_is_tried_again(command: str) -> None:
-    """Then the wait goes on, up to the next trouble."""
+def test_a_lost_connection_is_retried(command: str) -> None:
+    """The wait then continues until the next problem."""
     words, usual, path, pending = COMMAND_ANSWERS[command]
     gone = as_json({"error": "gone"}, 404)
     with answering({**usual, path: [pending(), DROP, pending(), gone]}) as twin:
@@ -232,17 +234,17 @@ def test_a_lost_connection_is_tried_again(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["drain", "dcn plan", "wait"])
-def test_time_that_stands_still_is_reported_once(command: str) -> None:
+def test_paused_time_is_reported_once(command: str) -> None:
     words, usual, path, pending = COMMAND_ANSWERS[command]
     with answering({**usual, path: 4 * [pending()] + [DROP], "/v1/clock": [CLOCK_PAUSED]}) as twin:
         done = lightwave(*words, url=twin.url)
     assert done.stderr.count("time stands still at 0d00:00:00: `lightwave clock resume` lets it run") == 1
 
 
-def test_a_clock_is_waited_for_until_it_stands_exactly_at_the_time() -> None:
+def test_a_wait_for_a_clock_ends_when_it_stops_exactly_at_the_time() -> None:
     near = clock(now_us=UNTIL_US - 1)
-    there = clock(now_us=UNTIL_US, paused=True, until_us=None)
-    with answering({**RUN, "/v1/clock": [clock(), near, there]}) as twin:
+    at_end = clock(now_us=UNTIL_US, paused=True, until_us=None)
+    with answering({**RUN, "/v1/clock": [clock(), near, at_end]}) as twin:
         done = lightwave("clock", "advance", "1h", "-o", "json", url=twin.url)
         assert (done.returncode, json.loads(done.stdout)["now_us"]) == (0, UNTIL_US)
         assert len(twin.requests) == 4
@@ -253,20 +255,20 @@ def test_a_clock_is_waited_for_until_it_stands_exactly_at_the_time() -> None:
 WAIT_FOR_SERVERS = {
     *(f"live {name}" for name in ("init", "worker", "sequencer", "historian", "gateway")),
 }
-"""Commands whose --wait is for Kafka and Redis at their start, up to a minute or so."""
+"""Commands whose --wait is for Kafka and Redis at their start, up to about a minute."""
 
 
 def commands() -> dict[str, click.Command]:
-    """Every command by its words."""
-    found: dict[str, click.Command] = {}
+    """Return every command by its words."""
+    by_words: dict[str, click.Command] = {}
     for name in COMMANDS:
         command = root.get_command(click.Context(root), name)
         assert command is not None
         if isinstance(command, click.Group):
-            found |= {f"{name} {word}": one for word, one in command.commands.items()}
+            by_words |= {f"{name} {word}": subcommand for word, subcommand in command.commands.items()}
         else:
-            found[name] = command
-    return found
+            by_words[name] = command
+    return by_words
 
 
 def test_every_command_with_wait_or_timeout_is_tested_here() -> None:
@@ -280,8 +282,7 @@ def test_every_command_with_wait_or_timeout_is_tested_here() -> None:
 
 
 def test_commands_wait_in_one_way_only() -> None:
-    """Nothing else in a client sleeps, except what repeats an output, and what retries while others are
-    served."""
+    """No other client code sleeps, except to refresh an output and to retry while the twin serves others."""
     sleeping = {
         str(path)
         for folder in ("ops/cli", "ops/client", "lightwave")

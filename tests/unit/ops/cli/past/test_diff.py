@@ -1,4 +1,4 @@
-"""What is otherwise at one moment than at another, as people read it."""
+"""`lightwave diff`: the fields that differ between two points in time."""
 
 import json
 
@@ -20,7 +20,7 @@ AFTER = {
 }
 
 
-def test_every_field_that_changed_is_named_and_time_is_none() -> None:
+def test_every_changed_field_is_named_except_time() -> None:
     assert [*differences("cubes", [BEFORE], [AFTER])] == [
         FieldDifference("cubes", "pod-0/cube-1", "health", "healthy", "unhealthy"),
         FieldDifference("cubes", "pod-0/cube-1", "changed_us", 0, 7_200_000_000),
@@ -38,15 +38,15 @@ def test_removed_and_added_objects_are_named() -> None:
 
 
 def twin_of(before: object, after: object) -> FakeTwin:
-    """Asked of `cubes` at one moment and then at another."""
+    """Return a twin that answers two queries for `cubes`, at one time and at another."""
     return FakeTwin({"/v1/cubes": [as_json([before]), as_json([after])]})
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_it_is_reported_with_the_exit_code_of_diff(form: str) -> None:
+def test_differences_are_reported_with_the_exit_code_of_diff(form: str) -> None:
     with answering(answers=twin_of(BEFORE, AFTER).answers) as twin:
         done = lightwave("diff", "-2h", "now", "cubes", "-o", form, url=twin.url)
-        assert [asked.query for asked in twin.requests] == ["at=-2h", "at=now"]
+        assert [request.query for request in twin.requests] == ["at=-2h", "at=now"]
     assert (done.returncode, done.stderr) == (1, "")
     if form == "json":
         assert [row["field"] for row in json.loads(done.stdout)] == ["health", "changed_us", "links.up"]
@@ -76,7 +76,7 @@ def test_an_unknown_kind_is_an_error_in_one_sentence() -> None:
 def test_now_is_one_time_for_both_sides() -> None:
     with answering({"/v1/cubes": [as_json([BEFORE])]}, headers={"Lightwave-At-Us": "7"}) as twin:
         done = lightwave("diff", "now", "now", "cubes", url=twin.url)
-        assert [asked.query for asked in twin.requests] == ["at=now", "at=7us"]
+        assert [request.query for request in twin.requests] == ["at=now", "at=7us"]
     assert (done.returncode, done.stdout) == (0, "nothing differs\n")
 
 
@@ -117,12 +117,12 @@ def test_cells_are_words_and_not_objects_of_a_program(
     before: dict[str, object], after: dict[str, object], rows: list[list[str]]
 ) -> None:
     name = {"name": "pod-0/slice-1"}
-    found = [*differences("slices", [name | before], [name | after])]
-    lines = _table(found).splitlines()[1:]
+    rows_found = [*differences("slices", [name | before], [name | after])]
+    lines = _table(rows_found).splitlines()[1:]
     shown = [[cell.strip() for cell in line.split("   ") if cell.strip()][2:] for line in lines]
     assert shown == rows
 
 
 def test_an_object_that_is_new_exists_now() -> None:
-    found = [*differences("slices", [], [{"name": "pod-0/slice-1"}])]
-    assert _table(found).splitlines()[1].split() == ["slices", "pod-0/slice-1", "exists", "no", "yes"]
+    rows = [*differences("slices", [], [{"name": "pod-0/slice-1"}])]
+    assert _table(rows).splitlines()[1].split() == ["slices", "pod-0/slice-1", "exists", "no", "yes"]

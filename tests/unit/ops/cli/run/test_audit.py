@@ -27,7 +27,7 @@ def test_a_named_twin_that_does_not_answer_is_not_taken_for_another(monkeypatch:
     assert isinstance(CliRunner().invoke(root, ["audit"]).exception, TwinUnreachable)
 
 
-def test_the_folder_of_the_named_twin_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_the_named_twin_is_audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = {"runtime": "embedded", "version": "1.0", "place": str(tmp_path)}
     with answering({"/v1/twin": [as_json(about)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
@@ -38,10 +38,10 @@ def test_the_folder_of_the_named_twin_is_looked_at(tmp_path: Path, monkeypatch: 
 
 def test_a_live_twin_is_audited_by_its_name_and_without_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     about = {"runtime": "live", "version": "1.0", "place": "a" * 32}
-    asked: list[str] = []
+    audited: list[str] = []
 
     def audit_live(_: object, twin: str) -> dict[str, Any]:
-        asked.append(twin)
+        audited.append(twin)
         return CLEAN
 
     monkeypatch.setattr("ops.cli.run.audit._audit_live", audit_live)
@@ -49,5 +49,5 @@ def test_a_live_twin_is_audited_by_its_name_and_without_jobs(monkeypatch: pytest
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
         assert CliRunner().invoke(root, ["audit"]).exit_code == 0
         refused = CliRunner().invoke(root, ["audit", "--jobs", "2"])
-    assert asked == ["a" * 32]
+    assert audited == ["a" * 32]
     assert "--jobs: requires an embedded twin, and the twin at" in refused.output

@@ -1,4 +1,4 @@
-"""Imports of long-lived processes: their makings are not looked through for garbage, then or later."""
+"""Imports of long-lived processes: the garbage collector skips the created objects, then and later."""
 
 import gc
 

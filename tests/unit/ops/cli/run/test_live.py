@@ -1,4 +1,4 @@
-"""The live commands know the fleet, and what they need."""
+"""The live commands know all services and their required libraries."""
 
 import subprocess
 import sys

@@ -40,7 +40,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
 def ran(answers: Answers, path: str, *words: str) -> Result:
     answer = answers[path]
     with answering({"/v1/clock": [as_json(answers["clock"].json())]}) as twin:
-        twin.otherwise = as_json(answer.json(), answer.status_code)
+        twin.default = as_json(answer.json(), answer.status_code)
         return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, [*words])
 
 
@@ -147,7 +147,7 @@ def test_a_job_over_pods_is_reported_from_what_to_what() -> None:
         (("impact", target), lost, []),
     ):
         with answering({}) as twin:
-            twin.otherwise = as_json(answer)
+            twin.default = as_json(answer)
             result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, [*words])
         lines = result.output.splitlines()
         assert "largest use 78.1% to 103.2%, served 100.0% to 75.3%" in result.output
@@ -190,7 +190,7 @@ def test_a_loss_without_links_shows_what_it_is(more: dict[str, Any], sentence: s
         "rewiring": None,
     }
     with answering({}) as twin:
-        twin.otherwise = as_json(lost | more)
+        twin.default = as_json(lost | more)
         result = CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, ["impact", "dcn-0/control-1"])
     lines = result.output.splitlines()
     assert sentence in lines
