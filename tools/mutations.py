@@ -115,7 +115,7 @@ MUTATIONS: dict[str, Mutation] = {
         "a cube that is kept for a claim is listed as idle when its slice leaves, and is given to another",
         r"if (self\.allowed\[cube\]) and not self\.kept\[cube\]\]\)\n",
         r"if \1])\n",
-        f"{SCHEDULER}test_occupancy.py::test_a_cube_that_is_kept_is_not_idle_when_its_slice_leaves",
+        f"{SCHEDULER}test_occupancy.py::test_a_reserved_cube_is_not_idle_when_its_slice_leaves",
     ),
     "scheduler-victims": Mutation(
         "scheduler",
@@ -129,14 +129,14 @@ MUTATIONS: dict[str, Mutation] = {
         "a slice past its estimate counts as gone: the first in line is promised cubes that are in use",
         r"return FOREVER if ends_us is None else max\(ends_us, state\.now_us \+ 1\)\n",
         r"return FOREVER if ends_us is None else ends_us\n",
-        f"{SCHEDULER}test_backfill.py::test_cubes_that_are_in_use_are_never_promised_for_now",
+        f"{SCHEDULER}test_backfill.py::test_cubes_in_use_are_never_promised_for_now",
     ),
     "scheduler-order": Mutation(
         "scheduler",
         "of those who may pass the first in line, the last by rank passes, not the first",
         rf"if ({W}) is None or ({W}) < \1\[0\]:\n( +\1 = \2, {W}\(row, \*)",
         r"if \1 is None or \2 > \1[0]:\n\3",
-        f"{SCHEDULER}test_backfill.py::test_of_those_that_fit_the_first_in_order_passes",
+        f"{SCHEDULER}test_backfill.py::test_the_first_fitting_slice_in_order_passes",
     ),
     "scheduler-last-cubes": Mutation(
         "scheduler",

@@ -1,4 +1,4 @@
-"""Who is let in: this machine's own names, no foreign page, whose role allows it, and nobody too often."""
+"""Access to the gateway: host names, foreign pages, roles, tokens and rate limits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -51,8 +51,8 @@ def client(twin: DrivenTwin) -> Client:
 
 @pytest.fixture
 def guarded(twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """A gateway that knows one of each role. What may be done at once comes back so slowly that a test may
-    take as long as it likes."""
+    """A gateway with one token of each role. Rate limits recover so slowly that a slow test does not
+    matter."""
     monkeypatch.setattr(guard, "WRITES_PER_S", 0.01)
     monkeypatch.setattr(guard, "WRONG_TOKENS_PER_S", 0.01)
     known = Tokens((token, Caller(f"the-{role}", role)) for role, token in TOKENS.items())
@@ -64,9 +64,9 @@ def bearer(role: Role) -> dict[str, str]:
 
 
 def sentence(answer: Any) -> str:
-    said: str = answer.json()["error"]
-    assert "\n" not in said
-    return said
+    text: str = answer.json()["error"]
+    assert "\n" not in text
+    return text
 
 
 # --- pages of others ----------------------------------------------------------------------------------------
@@ -86,20 +86,22 @@ def sentence(answer: Any) -> str:
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/clock", "/healthz", "/docs", "/openapi.json"])
-def test_without_tokens_only_this_machines_names_are_served(client: Client, host: str, path: str) -> None:
+def test_without_tokens_only_the_names_of_this_machine_are_served(
+    client: Client, host: str, path: str
+) -> None:
     answer = client.get(path, headers={"host": host})
     assert answer.status_code == 421
     assert "127.0.0.1" in sentence(answer)
 
 
 @pytest.mark.parametrize("path", ["/v1/clock%0a", "/v1/clock%0d", "/v1/ocs/pod-0%1b", "/healthz%0a"])
-def test_what_cannot_be_printed_names_nothing(client: Client, path: str) -> None:
+def test_a_path_with_unprintable_characters_is_not_found(client: Client, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 404
     assert "no such path" in sentence(answer)
 
 
-def test_a_body_has_one_end(client: Client) -> None:
+def test_a_body_has_exactly_one_length(client: Client) -> None:
     headers = {"content-length": "5", "transfer-encoding": "chunked"}
     answer = client.post("/v1/clock/pause", headers=headers)
     assert answer.status_code == 400
@@ -109,7 +111,7 @@ def test_a_body_has_one_end(client: Client) -> None:
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:9", "127.0.0.1:8080", "127.9.9.9", "[::1]:8080", "[::1]"]
 )
-def test_this_machines_names_are_served(client: Client, host: str) -> None:
+def test_the_names_of_this_machine_are_served(client: Client, host: str) -> None:
     assert client.get("/v1/clock", headers={"host": host}).status_code == 200
     assert client.get("/v1/clock", headers={"host": host, "origin": f"http://{host}"}).status_code == 200
 
@@ -135,7 +137,7 @@ def test_a_foreign_page_changes_nothing(
     assert len(twin.messages()) == before
 
 
-def test_a_page_of_its_own_and_the_command_line_change_something(client: Client) -> None:
+def test_the_gateways_own_page_and_the_command_line_may_change_the_twin(client: Client) -> None:
     for headers in ({}, {"origin": SAME, "sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}):
         assert client.post("/v1/clock/resume", headers=headers).status_code == 200
     followed = {"sec-fetch-site": "cross-site"}  # a link on a foreign page
@@ -151,7 +153,7 @@ NAVIGATES = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 def test_a_foreign_page_makes_a_gateway_without_tokens_compute_nothing(
     client: Client, path: str, site: str
 ) -> None:
-    """An image of a foreign page sends no Origin, so that Sec-Fetch-Site is the only sign of it."""
+    """An image on a foreign page sends no Origin, so Sec-Fetch-Site is its only sign."""
     image = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
     frame = {"sec-fetch-site": site, "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}
     for headers in (image, frame, {"sec-fetch-site": site}):
@@ -167,13 +169,15 @@ def test_a_link_on_a_foreign_page_can_be_followed(client: Client) -> None:
 
 
 def test_with_tokens_no_foreign_page_can_read(guarded: Client) -> None:
-    """It has no token, and a page of the same company may have one."""
+    """The page has no token, but another page of the same organisation may have one."""
     image = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
     assert guarded.get("/v1/links", headers=image).status_code == 401
     assert guarded.get("/v1/links", headers=image | bearer(Role.READER)).status_code == 200
 
 
-def test_with_tokens_any_name_serves_and_a_foreign_page_still_changes_nothing(guarded: Client) -> None:
+def test_with_tokens_any_host_name_is_served_and_a_foreign_page_still_changes_nothing(
+    guarded: Client,
+) -> None:
     headers = bearer(Role.OPERATOR) | {"host": "twin.example", "origin": "https://twin.example"}
     assert guarded.get("/v1/clock", headers=headers).status_code == 200
     assert guarded.post("/v1/slices", headers=headers | {"sec-fetch-site": "cross-site"}).status_code == 403
@@ -183,7 +187,7 @@ def test_with_tokens_any_name_serves_and_a_foreign_page_still_changes_nothing(gu
 
 
 @pytest.mark.parametrize("role", Role)
-def test_a_role_may_do_what_its_rights_say(guarded: Client, role: Role) -> None:
+def test_each_role_may_use_exactly_its_rights(guarded: Client, role: Role) -> None:
     for method, path in [("GET", "/v1/cubes"), ("GET", "/metrics"), *WRITES]:
         answer = guarded.request(method, path, headers=bearer(role))
         allowed = right_needed(method, path) in RIGHTS[role]
@@ -193,7 +197,7 @@ def test_a_role_may_do_what_its_rights_say(guarded: Client, role: Role) -> None:
             assert "administrator" in sentence(answer)
 
 
-def test_who_may_do_what() -> None:
+def test_rights_of_each_role() -> None:
     assert [role for role in Role if Right.READ in RIGHTS[role]] == [*Role]
     assert [role for role in Role if Right.OPERATE in RIGHTS[role]] == [*Role][1:]
     assert [role for role in Role if Right.STRIKE in RIGHTS[role]] == [Role.OPERATOR, Role.ADMINISTRATOR]
@@ -201,7 +205,7 @@ def test_who_may_do_what() -> None:
     assert right_needed("POST", "/v1/slicesque") is right_needed("DELETE", "/") is Right.ADMINISTER
 
 
-def test_what_is_wrong_is_reported_to_those_who_may_read(twin: DrivenTwin) -> None:
+def test_problems_are_shown_only_to_callers_who_may_read(twin: DrivenTwin) -> None:
     known = Tokens([(TOKENS[Role.READER], Caller("mia", Role.READER))])
     twin.problems.append("Redis at unix:///secret/place does not answer")
     ports = replace(twin.ports, notes=lambda: ["snapshots /secret/place: Permission denied"])
@@ -218,7 +222,7 @@ def test_what_is_wrong_is_reported_to_those_who_may_read(twin: DrivenTwin) -> No
 @pytest.mark.parametrize(
     "token", ["short", "x" * 15, "x" * 513, "with a blank in the middle", "ümlaut-of-some-length"]
 )
-def test_a_token_that_can_be_guessed_or_sent_by_none_is_refused(token: str) -> None:
+def test_a_guessable_or_unsendable_token_is_refused(token: str) -> None:
     with pytest.raises(
         InvalidInput, match=r"token of mia: .*must (have 16 to 512|consist of visible ASCII characters)"
     ) as caught:
@@ -226,7 +230,7 @@ def test_a_token_that_can_be_guessed_or_sent_by_none_is_refused(token: str) -> N
     assert token not in str(caught.value)
 
 
-def test_two_may_not_have_one_token() -> None:
+def test_two_names_may_not_share_a_token() -> None:
     with pytest.raises(InvalidInput, match="token of max: must differ from the token of mia"):
         Tokens([("x" * 16, Caller("mia", Role.READER)), ("x" * 16, Caller("max", Role.READER))])
 
@@ -234,7 +238,7 @@ def test_two_may_not_have_one_token() -> None:
 # --- not too often, and not too much ------------------------------------------------------------------------
 
 
-def test_a_rate_lets_a_burst_pass_and_then_this_many_a_second() -> None:
+def test_a_rate_limit_allows_a_burst_and_then_its_rate() -> None:
     now_s = 100.0
     rate = RateLimit(per_s=2, burst=3, monotonic_s=lambda: now_s)
     assert [rate.wait_s("a") for _ in range(5)] == [0, 0, 0, 1, 1]
@@ -245,7 +249,7 @@ def test_a_rate_lets_a_burst_pass_and_then_this_many_a_second() -> None:
     assert [rate.wait_s("a") for _ in range(4)] == [0, 0, 0, 1]
 
 
-def test_who_writes_too_often_is_reported_when_to_ask_again(guarded: Client) -> None:
+def test_a_client_over_its_write_limit_is_refused_with_a_time_to_retry(guarded: Client) -> None:
     headers = bearer(Role.ADMINISTRATOR)
     answers = [guarded.post("/v1/none", headers=headers) for _ in range(guard.WRITES_BURST + 100)]
     late = next(answer for answer in answers if answer.status_code == 429)
@@ -256,10 +260,11 @@ def test_who_writes_too_often_is_reported_when_to_ask_again(guarded: Client) -> 
     assert guarded.post("/v1/slices", headers=bearer(Role.OPERATOR)).status_code == 422
 
 
-def test_wrong_tokens_are_slowed_and_right_ones_are_not(guarded: Client) -> None:
-    wrong = {"authorization": "Bearer wrong"}
+def test_wrong_tokens_are_slowed_down_and_valid_ones_are_not(guarded: Client) -> None:
+    wrong_token = {"authorization": "Bearer wrong"}
     statuses = [
-        guarded.get("/v1/clock", headers=wrong).status_code for _ in range(guard.WRONG_TOKENS_BURST + 20)
+        guarded.get("/v1/clock", headers=wrong_token).status_code
+        for _ in range(guard.WRONG_TOKENS_BURST + 20)
     ]
     assert set(statuses[: guard.WRONG_TOKENS_BURST]) == {401}
     assert 429 in statuses
@@ -281,7 +286,7 @@ def test_wrong_tokens_are_slowed_and_right_ones_are_not(guarded: Client) -> None
         ),
     ],
 )
-def test_who_sends_a_wrong_token_is_not_reported_that_it_is_missing(
+def test_a_wrong_token_is_not_reported_as_missing(
     guarded: Client, headers: dict[str, str], expected: str
 ) -> None:
     answer = guarded.get("/v1/clock", headers=headers)
@@ -289,7 +294,7 @@ def test_who_sends_a_wrong_token_is_not_reported_that_it_is_missing(
     assert sentence(answer).startswith(expected)
 
 
-def test_a_body_is_as_large_as_a_request_can_be(client: Client) -> None:
+def test_the_body_limit_is_the_largest_valid_request(client: Client) -> None:
     async def parts(size: int) -> AsyncIterator[bytes]:
         for _ in range(0, size, 1024):
             yield b" " * 1024
@@ -305,7 +310,7 @@ def test_a_body_is_as_large_as_a_request_can_be(client: Client) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
-def test_only_who_commissions_a_fabric_may_send_a_trace(guarded: Client, method: str) -> None:
+def test_only_a_commissioning_may_send_a_trace(guarded: Client, method: str) -> None:
     trace = b" " * (BODY_MAX + 1)
     for role in Role:
         answer = guarded.request(method, "/v1/fabrics", content=trace, headers=bearer(role))
@@ -317,15 +322,15 @@ def test_only_who_commissions_a_fabric_may_send_a_trace(guarded: Client, method:
 
 
 def test_a_body_of_millions_of_values_is_refused_before_it_is_parsed(client: Client) -> None:
-    """One of 8 MB took 840 MB and seven seconds."""
+    """A body of 8 MB took 840 MB of memory and seven seconds."""
     empties = b'{"settings": {"x": [' + b"[]," * 1_000_000 + b"[]]}}"
     answer = client.post("/v1/fabrics", content=empties, headers={"content-type": "application/json"})
     assert answer.status_code == 413
     assert sentence(answer) == f"body: has 1,000,001 values; must have at most {TRACE_VALUES_MAX:,}"
 
 
-def test_probes_need_no_thread_that_other_requests_use(client: Client) -> None:
-    """All threads of reads and writes wait; probes are answered."""
+def test_probes_need_no_thread_of_other_requests(client: Client) -> None:
+    """All threads of reads and writes wait, and probes are still answered."""
 
     async def ask_while_all_threads_wait() -> list[int]:
         threads = to_thread.current_default_thread_limiter()
@@ -338,25 +343,25 @@ def test_probes_need_no_thread_that_other_requests_use(client: Client) -> None:
     assert asyncio.run(ask_while_all_threads_wait()) == [200, 200, 200]
 
 
-def test_the_length_alone_is_enough_to_refuse_a_body(client: Client) -> None:
+def test_the_declared_length_alone_refuses_a_body(client: Client) -> None:
     headers = {"content-type": "application/json", "content-length": "99999999999999999999"}
     assert client.post("/v1/slices", content=b"{}", headers=headers).status_code == 413
 
 
-# --- what browsers are told ---------------------------------------------------------------------------------
+# --- security headers for browsers --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "path", ["/v1/clock", "/v1/nothing", "/metrics", "/healthz", "/docs", "/docs/begin.js"]
 )
-def test_browsers_are_reported_to_be_careful(client: Client, path: str) -> None:
+def test_security_headers_are_sent(client: Client, path: str) -> None:
     headers = client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in headers["content-security-policy"]
     assert headers["cache-control"] == ("max-age=3600" if path.endswith(".js") else "no-store")
 
 
-def test_the_apis_page_needs_no_foreign_host(client: Client) -> None:
+def test_the_api_page_loads_nothing_from_another_host(client: Client) -> None:
     page = client.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
     assert "://" not in page.text
@@ -372,12 +377,12 @@ def test_the_apis_page_needs_no_foreign_host(client: Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/openapi.json", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/docs/favicon.png"]
 )
-def test_what_is_open_is_made_once(client: Client, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+def test_the_api_document_is_built_once(client: Client, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     plain, _ = (client.get(path, headers={"accept-encoding": how}) for how in ("identity", "gzip"))
     assert "content-encoding" not in plain.headers
 
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("nothing is to be opened, compressed or written anew")
+        raise AssertionError("nothing may be opened, compressed or written again")
 
     for name in ("builtins.open", "os.open", "gzip.compress", "gzip.GzipFile.write", "json.dumps"):
         monkeypatch.setattr(name, refuse)
@@ -388,13 +393,13 @@ def test_what_is_open_is_made_once(client: Client, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("path", ["/docs/", "/openapi.json/", "/healthz/", "/v1/clock/"])
-def test_no_host_of_the_callers_choice_is_led_to(guarded: Client, path: str) -> None:
+def test_no_redirect_goes_to_a_host_chosen_by_the_caller(guarded: Client, path: str) -> None:
     answer = guarded.get(path, headers={"host": "evil.example"} | bearer(Role.READER))
     assert answer.status_code == 404
     assert "location" not in answer.headers
 
 
-def test_who_waits_when_the_gateway_ends_gets_one_sentence() -> None:
+def test_a_waiting_caller_gets_one_sentence_when_the_gateway_stops() -> None:
     async def end() -> list[dict[str, Any]]:
         sent: list[dict[str, Any]] = []
 

@@ -1,4 +1,4 @@
-"""The API's page tells the truth: every route says which fields it answers with, and answers with them."""
+"""The API page is correct: every route names the fields of its answers and answers with exactly those."""
 
 import gc
 import weakref
@@ -24,7 +24,7 @@ NO_JSON = {
     "/v1/telemetry/{fabric}": "application/vnd.apache.arrow.stream",
     "/v1/telemetry/{fabric}/ocs": "application/vnd.apache.arrow.stream",
 }
-"""Path → media type of what is no JSON."""
+"""Path → media type, for answers that are not JSON."""
 METHODS = ("get", "post", "put", "patch", "delete")
 Page = dict[str, Any]
 
@@ -49,8 +49,8 @@ def client(twin: DrivenTwin) -> Client:
 
 @pytest.fixture(scope="module")
 def page(client: Client) -> Page:
-    found: Page = client.get("/openapi.json").json()
-    return found
+    document: Page = client.get("/openapi.json").json()
+    return document
 
 
 def untyped(page: Page) -> list[str]:
@@ -67,8 +67,8 @@ def untyped(page: Page) -> list[str]:
 
 
 def is_typed(page: Page, schema: Page, outer: tuple[str, ...] = (), *, inside: bool = False) -> bool:
-    """Whether a schema is an object with named fields, or with keys that are named or have all one form, or a
-    list or choice of such; within a field also a plain value."""
+    """Whether a schema is fully typed. It must be an object with named fields, a map with known keys or equal
+    values, or a list or union of these. Within a field, plain values also count."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return name in outer or is_typed(page, page["components"]["schemas"][name], (*outer, name))
@@ -100,7 +100,7 @@ def test_every_route_names_the_fields_of_its_answers(page: Page) -> None:
     assert untyped(page) == []
 
 
-def test_an_untyped_route_would_be_seen(twin: DrivenTwin) -> None:
+def test_an_untyped_route_is_found(twin: DrivenTwin) -> None:
     app = create_app(twin.ports, tokens=Tokens())
 
     @app.get("/v1/anything")
@@ -124,11 +124,11 @@ def test_an_untyped_route_would_be_seen(twin: DrivenTwin) -> None:
 
 def test_every_route_is_built_once(twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[object] = []
-    made = fastapi.routing.get_request_handler
+    original = fastapi.routing.get_request_handler
 
     def counted(**arguments: Any) -> Any:
         built.append(arguments)
-        return made(**arguments)
+        return original(**arguments)
 
     monkeypatch.setattr(fastapi.routing, "get_request_handler", counted)
     app = create_app(twin.ports, tokens=Tokens())
@@ -136,13 +136,13 @@ def test_every_route_is_built_once(twin: DrivenTwin, monkeypatch: pytest.MonkeyP
     assert len(built) == len(app.routes)
 
 
-def test_an_app_that_none_holds_is_gone(twin: DrivenTwin) -> None:
+def test_an_unreferenced_app_is_freed(twin: DrivenTwin) -> None:
     app = create_app(twin.ports, tokens=Tokens())
     Client(app).get("/v1/clock")
-    held = weakref.ref(app)
+    reference = weakref.ref(app)
     del app
     gc.collect()
-    assert held() is None
+    assert reference() is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -154,7 +154,7 @@ def test_every_kind_has_its_three_routes(page: Page, kind: str) -> None:
 
 
 def check_answer(page: Page, client: Client, method: str, route: str, path: str, body: object = None) -> None:
-    """The answer is what the page says of this route and status."""
+    """The answer matches the page's schema of this route and status."""
     response = client.request(method.upper(), path, json=body)
     answer = page["paths"][route][method]["responses"][str(response.status_code)]
     schema = answer["content"]["application/json"]["schema"]
@@ -163,7 +163,7 @@ def check_answer(page: Page, client: Client, method: str, route: str, path: str,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_and_descriptions_are_as_the_page_shows(client: Client, page: Page, kind: str) -> None:
+def test_rows_and_descriptions_match_the_page(client: Client, page: Page, kind: str) -> None:
     check_answer(page, client, "get", f"/v1/{kind}", f"/v1/{kind}")
     for row in client.get(f"/v1/{kind}").json()[:60:6]:
         name = row["name"]
@@ -203,14 +203,14 @@ def test_rows_and_descriptions_are_as_the_page_shows(client: Client, page: Page,
         ("get", "/healthz", "/healthz", None),
     ],
 )
-def test_every_answer_is_as_the_page_shows(
+def test_every_answer_matches_the_page(
     client: Client, page: Page, method: str, route: str, path: str, body: object
 ) -> None:
     check_answer(page, client, method, route, path, body)
 
 
 @pytest.mark.parametrize("path", ["/v1/telemetry/pod-0", "/metrics"])
-def test_what_is_no_json_has_the_type_that_the_page_shows(client: Client, page: Page, path: str) -> None:
+def test_a_non_json_answer_has_the_media_type_of_the_page(client: Client, page: Page, path: str) -> None:
     answer = client.get(path)
     route = path.replace("pod-0", "{fabric}")
     assert answer.status_code == 200
@@ -219,7 +219,7 @@ def test_what_is_no_json_has_the_type_that_the_page_shows(client: Client, page: 
 
 
 def test_every_error_is_json(page: Page) -> None:
-    """Whatever the route answers with when all goes well."""
+    """Whatever the route returns on success."""
     types = {
         media_type
         for routes in page["paths"].values()
@@ -231,7 +231,7 @@ def test_every_error_is_json(page: Page) -> None:
     assert types == {"application/json"}
 
 
-def test_a_method_that_a_path_does_not_have_is_answered_as_the_page_shows(client: Client, page: Page) -> None:
+def test_an_unsupported_method_is_answered_as_the_page_shows(client: Client, page: Page) -> None:
     for path, routes in page["paths"].items():
         schema = next(iter(routes.values()))["responses"]["405"]["content"]["application/json"]["schema"]
         validator = Draft202012Validator({"components": page["components"], **schema})
@@ -241,7 +241,7 @@ def test_a_method_that_a_path_does_not_have_is_answered_as_the_page_shows(client
         assert list(validator.iter_errors(answer.json())) == []
 
 
-def test_with_a_token_the_page_shows_who_needs_it(twin: DrivenTwin, page: Page) -> None:
+def test_with_a_token_the_page_shows_which_routes_need_it(twin: DrivenTwin, page: Page) -> None:
     client = twin.client("a-secret-of-ours-alone")
     guarded = client.get("/openapi.json").json()
     scheme = guarded["components"]["securitySchemes"]["token"]
@@ -258,7 +258,7 @@ def test_with_a_token_the_page_shows_who_needs_it(twin: DrivenTwin, page: Page) 
     assert "401" not in page["paths"]["/v1/clock"]["get"]["responses"]
 
 
-def test_the_page_has_the_bounds_of_what_is_requested(client: Client, page: Page) -> None:
+def test_the_page_shows_the_limits_of_requests(client: Client, page: Page) -> None:
     (wait,) = [p for p in page["paths"]["/v1/slices"]["post"]["parameters"] if p["name"] == "wait"]
     assert (wait["schema"]["minimum"], wait["schema"]["maximum"]) == (0, 30)
     for seconds, is_allowed in (("0", True), ("30", True), ("-0.1", False), ("30.1", False), ("nan", False)):
@@ -271,7 +271,7 @@ def test_the_page_names_the_kinds_of_fabrics(page: Page, model: str) -> None:
     assert page["components"]["schemas"][model]["properties"]["kind"]["enum"] == [*CONFIGS]
 
 
-def test_a_twin_that_is_not_well_reports_it_as_the_page_shows(twin: DrivenTwin, page: Page) -> None:
+def test_an_unhealthy_twin_answers_as_the_page_shows(twin: DrivenTwin, page: Page) -> None:
     client = twin.client(health=lambda: ["disk full"])
     assert client.get("/healthz").status_code == 503
     check_answer(page, client, "get", "/healthz", "/healthz")

@@ -1,4 +1,4 @@
-"""Questions about the past: `?at=` is answered as the twin answered then."""
+"""Reads of the past: `?at=` returns what the twin answered at that time."""
 
 import json
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ PLANS = [
 ]
 NAMED = ("fabrics", "cubes", "links", "ocs", "slices", "faults")
 OF_NOW = {"speed", "achieved_speed", "paused", "lag_us", "until_us"}
-"""What the clock has that no moment of the past has."""
+"""Fields of the clock that exist only for the present."""
 
 
-def asked(names: dict[str, str]) -> list[str]:
-    """What one may ask of the twin that is as long as the twin is."""
+def paths_of(names: dict[str, str]) -> list[str]:
+    """Read paths whose answers have constant size however old the twin is."""
     paths = [f"/v1/{kind}" for kind in KINDS]
     paths += [f"/v1/{kind}/{name}" for kind, name in names.items()]
     paths += [f"/v1/describe/{kind}/{name}" for kind, name in names.items()]
@@ -42,18 +42,18 @@ def asked(names: dict[str, str]) -> list[str]:
     return [*paths, "/v1/events?limit=20", "/v1/trace/pod-0/cube-0/+x/3", "/v1/clock"]
 
 
-def told(client: Client, path: str, at: str | None = None) -> Any:
-    """What is answered, or the refusal."""
-    given = path if at is None else f"{path}{'&' if '?' in path else '?'}at={at.replace('+', '%2B')}"
-    answer = client.get(given)
+def answer_of(client: Client, path: str, at: str | None = None) -> Any:
+    """The body of the answer, or the refusal."""
+    path_at = path if at is None else f"{path}{'&' if '?' in path else '?'}at={at.replace('+', '%2B')}"
+    answer = client.get(path_at)
     content = json.loads(answer.text)
     if path == "/v1/clock":
         content = {name: value for name, value in content.items() if name not in OF_NOW}
     return answer.status_code, content, answer.headers.get("link")
 
 
-class Lived:
-    """Two sites that have lived for a day, as long as frames are kept, and what they answered on the way."""
+class History:
+    """Two sites that ran for a day, as long as frames are kept, and their answers at several times."""
 
     def __init__(self, folder: Path) -> None:
         self.twin = DrivenTwin(folder, [], plans=PLANS)
@@ -61,10 +61,10 @@ class Lived:
         self.answers: dict[int, dict[str, Any]] = {}
         for hours in (5.0, 6.0, 6.5, 5.5):
             self.twin.advance(hours)
-            found = ((kind, self._one(kind)) for kind in NAMED)
-            paths = asked({kind: name for kind, name in found if name})
+            parts = ((kind, self._one(kind)) for kind in NAMED)
+            paths = paths_of({kind: name for kind, name in parts if name})
             now_us = self.client.get("/v1/clock").json()["now_us"]
-            self.answers[now_us] = {path: told(self.client, path) for path in paths}
+            self.answers[now_us] = {path: answer_of(self.client, path) for path in paths}
         assert self.twin.history("campus").take_due_snapshots(every=80) > 3
 
     def _one(self, kind: str) -> str:
@@ -73,19 +73,19 @@ class Lived:
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
-    found = Lived(tmp_path_factory.mktemp("twin"))
-    yield found
-    found.twin.close()
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    history = History(tmp_path_factory.mktemp("twin"))
+    yield history
+    history.twin.close()
 
 
 @pytest.mark.slow("asks every route of many moments of the past")
-def test_what_was_answered_then_is_answered_of_then(lived: Lived) -> None:
-    """All that can be asked, at every moment, word for word."""
+def test_a_past_read_returns_the_answer_of_that_time(history: History) -> None:
+    """All paths, at every recorded time, byte for byte."""
     compared = 0
-    for now_us, answers in lived.answers.items():
+    for now_us, answers in history.answers.items():
         for path, answer in answers.items():
-            status, content, link = told(lived.client, path, f"{now_us}us")
+            status, content, link = answer_of(history.client, path, f"{now_us}us")
             assert (status, content) == answer[:2], (path, now_us)
             assert (link is None) == (answer[2] is None)
             compared += status == 200
@@ -93,23 +93,23 @@ def test_what_was_answered_then_is_answered_of_then(lived: Lived) -> None:
 
 
 @pytest.mark.slow("folds a log up to many of its messages")
-def test_after_a_message_is_after_all_that_followed_from_it(lived: Lived) -> None:
-    """The first cube that fails is unhealthy after the message that says so, and after the Tick with which
-    that came; before, when the fault had begun and no heartbeat had shown it, it was healthy."""
-    rows = events(lived)
+def test_after_a_message_means_after_its_whole_cascade(history: History) -> None:
+    """The first cube that fails is unhealthy after the message that reports it, and after the Tick that
+    caused the report. It was healthy before: the fault had begun, but no heartbeat had shown it."""
+    rows = events(history)
     place = next(n for n, row in enumerate(rows) if row["type"] == "CubeUnhealthy")
     cube = f"pod-0/cube-{rows[place]['body']['cube']}"
     tick = next(row for row in reversed(rows[:place]) if row["type"] == "Tick")
     fault = next(row for row in reversed(rows[:place]) if row["type"] == "FaultBegan")
     for message, health in ((rows[place], "unhealthy"), (tick, "unhealthy"), (fault, "healthy")):
-        found = lived.client.get(f"/v1/cubes/{cube}", params={"at": message["id"]}).json()
-        assert found["health"] == health
+        cube_row = history.client.get(f"/v1/cubes/{cube}", params={"at": message["id"]}).json()
+        assert cube_row["health"] == health
 
 
-def events(lived: Lived, **asked: Any) -> list[dict[str, Any]]:
-    found = lived.client.get("/v1/events", params={"fabric": "pod-0", "since_us": 0} | asked).json()
-    assert isinstance(found, list)
-    return found
+def events(history: History, **paths_of: Any) -> list[dict[str, Any]]:
+    page = history.client.get("/v1/events", params={"fabric": "pod-0", "since_us": 0} | paths_of).json()
+    assert isinstance(page, list)
+    return page
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def events(lived: Lived, **asked: Any) -> list[dict[str, Any]]:
         ("-23h", 0),
     ],
 )
-def test_a_time_is_written_as_people_write_it(lived: Lived, at: str, now_us: int) -> None:
-    answer = lived.client.get("/v1/clock", params={"at": at})
+def test_a_time_can_be_written_in_every_common_form(history: History, at: str, now_us: int) -> None:
+    answer = history.client.get("/v1/clock", params={"at": at})
     assert answer.json() == {
-        **lived.client.get("/v1/clock").json(),
+        **history.client.get("/v1/clock").json(),
         "now_us": now_us,
         "paused": True,
         "achieved_speed": 0.0,
@@ -187,66 +187,66 @@ def test_a_time_is_written_as_people_write_it(lived: Lived, at: str, now_us: int
         ("fabrics?colour=red", "-1h", 422, "query 'colour': no such parameter"),
     ],
 )
-def test_what_is_no_time_is_one_sentence(
-    lived: Lived, path: str, at: str, status: int, sentence: str
+def test_an_invalid_time_is_refused_with_one_sentence(
+    history: History, path: str, at: str, status: int, sentence: str
 ) -> None:
-    answer = told(lived.client, f"/v1/{path}", at)
+    answer = answer_of(history.client, f"/v1/{path}", at)
     assert answer[0] == status
     assert sentence in answer[1]["error"]
 
 
-def test_the_past_does_not_change_and_the_present_does_not_by_requesting(lived: Lived) -> None:
-    end, now = lived.twin.logs.end("campus"), told(lived.client, "/v1/slices")
+def test_reads_change_neither_the_past_nor_the_present(history: History) -> None:
+    end, now = history.twin.logs.end("campus"), answer_of(history.client, "/v1/slices")
     for method, path in (
         ("POST", "/v1/slices"),
         ("PUT", "/v1/clock"),
         ("DELETE", "/v1/faults/pod-0/fault-0"),
     ):
-        answer = lived.client.request(method, path, params={"at": "-1h"}, json={})
+        answer = history.client.request(method, path, params={"at": "-1h"}, json={})
         assert answer.status_code == 422
         assert (
             answer.json()["error"]
             == "at: must not be used with writes; only GET and HEAD requests can use ?at="
         )
-    twice = lived.client.get("/v1/fabrics?at=-1h&at=-2h")
+    twice = history.client.get("/v1/fabrics?at=-1h&at=-2h")
     assert twice.json()["error"] == "query 'at': given 2 times; must be given once"
-    assert lived.client.get("/v1/slices", params={"at": "-20h"}).status_code == 200
-    assert (lived.twin.logs.end("campus"), told(lived.client, "/v1/slices")) == (end, now)
+    assert history.client.get("/v1/slices", params={"at": "-20h"}).status_code == 200
+    assert (history.twin.logs.end("campus"), answer_of(history.client, "/v1/slices")) == (end, now)
 
 
-def test_time_alone_makes_no_difference_and_what_happened_does(lived: Lived) -> None:
-    """`lightwave diff` of all kinds: none within a gap of the log, and some over a day."""
+def test_only_messages_make_a_difference_between_two_times(history: History) -> None:
+    """`lightwave diff` of all kinds: no difference within a gap of the log, and some over a day."""
 
     def rows(kind: str, at_us: int) -> list[dict[str, Any]]:
-        answer = lived.client.get(f"/v1/{kind}", params={"at": f"{at_us}us"})
+        answer = history.client.get(f"/v1/{kind}", params={"at": f"{at_us}us"})
         return list(answer.json())
 
-    times = [row["at_us"] for row in [*events(lived), *events(lived, fabric="pod-1")]]
-    begin, end = max(pairwise(sorted(times)), key=lambda pair: pair[1] - pair[0])
+    times = [row["at_us"] for row in [*events(history), *events(history, fabric="pod-1")]]
+    gap_start, end = max(pairwise(sorted(times)), key=lambda pair: pair[1] - pair[0])
     for kind in KINDS:
-        assert [*differences(kind, rows(kind, begin), rows(kind, end - 1))] == []
-    found = [*differences("cubes", rows("cubes", 0), rows("cubes", times[-1]))]
-    (failed, *_) = [row for row in events(lived) if row["type"] == "CubeUnhealthy"]
-    assert f"pod-0/cube-{failed['body']['cube']}" in {one.name for one in found}
+        assert [*differences(kind, rows(kind, gap_start), rows(kind, end - 1))] == []
+    changes = [*differences("cubes", rows("cubes", 0), rows("cubes", times[-1]))]
+    (failed, *_) = [row for row in events(history) if row["type"] == "CubeUnhealthy"]
+    assert f"pod-0/cube-{failed['body']['cube']}" in {change.name for change in changes}
 
 
-def test_the_next_page_is_of_the_same_time(lived: Lived) -> None:
-    first = lived.client.get("/v1/slices", params={"at": "20h", "limit": 2})
+def test_the_next_page_is_of_the_same_time(history: History) -> None:
+    first = history.client.get("/v1/slices", params={"at": "20h", "limit": 2})
     address = first.headers["link"].partition(">")[0].removeprefix("<")
-    second = lived.client.get(address)
+    second = history.client.get(address)
     assert second.headers["Lightwave-At-Us"] == first.headers["Lightwave-At-Us"]
-    whole = lived.client.get("/v1/slices", params={"at": "20h"}).json()
+    whole = history.client.get("/v1/slices", params={"at": "20h"}).json()
     assert [*first.json(), *second.json()] == whole[:4]
 
 
-def test_a_twin_that_keeps_no_past_reports_it(lived: Lived) -> None:
-    answer = lived.twin.client(past=None).get("/v1/fabrics", params={"at": "-1h"})
+def test_a_twin_without_a_history_refuses_past_reads(history: History) -> None:
+    answer = history.twin.client(past=None).get("/v1/fabrics", params={"at": "-1h"})
     assert answer.status_code == 422
     assert answer.json()["error"] == "at: must not be used; this twin keeps no snapshots of the past"
 
 
-def test_now_has_all_that_was_requested_while_the_clock_stood_still(tmp_path: Path) -> None:
-    """Requests come a microsecond behind one another, and so after the clock's now."""
+def test_now_includes_all_requests_made_while_the_clock_is_paused(tmp_path: Path) -> None:
+    """Requests are one microsecond apart, so they lie after the clock's now."""
     twin = DrivenTwin(tmp_path, ["pod.cubes=8"])
     client = twin.client()
     twin.advance(2.0)
@@ -265,8 +265,8 @@ def test_now_has_all_that_was_requested_while_the_clock_stood_still(tmp_path: Pa
     twin.close()
 
 
-def test_a_span_that_ends_before_it_begins_is_refused(lived: Lived) -> None:
-    answer = lived.client.get("/v1/events?since=-1h&until=-2h")
-    told = "since '-1h': must not be after until '-2h'"
-    assert (answer.status_code, answer.json()["error"]) == (422, told)
-    assert lived.client.get("/v1/events?since=-2h&until=-1h").status_code == 200
+def test_a_span_that_ends_before_it_starts_is_refused(history: History) -> None:
+    answer = history.client.get("/v1/events?since=-1h&until=-2h")
+    sentence = "since '-1h': must not be after until '-2h'"
+    assert (answer.status_code, answer.json()["error"]) == (422, sentence)
+    assert history.client.get("/v1/events?since=-2h&until=-1h").status_code == 200

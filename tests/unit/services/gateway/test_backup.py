@@ -1,4 +1,4 @@
-"""Where a backup is cut, as the gateway tells it."""
+"""The point of the log at which a backup is cut, as the gateway reports it."""
 
 import pytest
 
@@ -25,20 +25,20 @@ POINT = BackupPoint(
 )
 
 
-def test_the_point_comes_whole_and_is_of_the_running_twin(twin: DrivenTwin) -> None:
+def test_the_backup_point_covers_the_whole_running_twin(twin: DrivenTwin) -> None:
     client = twin.client(backup_point=lambda: POINT)
     assert BackupPoint.model_validate_json(client.get("/v1/backup").content) == POINT
     past = client.get("/v1/backup?at=0us")
     assert (past.status_code, "about the running twin" in past.text) == (422, True)
 
 
-def test_a_twin_without_a_folder_shows_what_keeps_it(client: Client) -> None:
+def test_a_twin_without_a_folder_names_its_storage(client: Client) -> None:
     answer = client.get("/v1/backup")
     assert answer.status_code == 404
     assert "backup: this twin has no data folder; back up its Kafka and Redis instead" in answer.text
 
 
-def test_only_administrators_read_all_of_a_twin(twin: DrivenTwin) -> None:
+def test_only_administrators_may_back_up_a_twin(twin: DrivenTwin) -> None:
     tokens = {role: f"the-token-of-a-{role}-here" for role in Role}
     known = Tokens((token, Caller(f"the-{role}", role)) for role, token in tokens.items())
     guarded = Client(create_app(twin.ports, tokens=known))

@@ -1,4 +1,4 @@
-"""Who asks: what the guard finds out, as the routes behind it read it."""
+"""The caller of a request, as the guard identifies it for the routes."""
 
 import httpx
 import pytest
@@ -20,8 +20,8 @@ from tests.support.single_token import single_token
 TOKEN = "a-token-of-ours-for-all"  # noqa: S105 -- of this test alone
 
 
-def told(token: str | None, **request: object) -> httpx.Response:
-    """What a route behind the guard learns of who asks."""
+def answer_to(token: str | None, **request: object) -> httpx.Response:
+    """The caller as a route behind the guard sees it."""
     app = FastAPI()
     app.add_middleware(AccessGuard, tokens=single_token(token))
 
@@ -32,14 +32,14 @@ def told(token: str | None, **request: object) -> httpx.Response:
     return Client(app).get("/who", **request)
 
 
-def test_without_tokens_all_here_is_a_nameless_administrator() -> None:
-    assert told(None).json() == {"name": None, "role": "administrator"}
+def test_without_tokens_every_local_caller_is_an_unnamed_administrator() -> None:
+    assert answer_to(None).json() == {"name": None, "role": "administrator"}
 
 
-def test_the_one_token_is_an_administrator_with_a_name() -> None:
+def test_the_single_token_is_a_named_administrator() -> None:
     bearer = {"authorization": f"Bearer {TOKEN}"}
-    assert told(TOKEN, headers=bearer).json() == {"name": "token", "role": "administrator"}
-    assert told(TOKEN).status_code == 401
+    assert answer_to(TOKEN, headers=bearer).json() == {"name": "token", "role": "administrator"}
+    assert answer_to(TOKEN).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_request_needs_the_right_of_its_path(method: str, path: str, right: Ri
     assert right_needed(method, path) is right
 
 
-def test_a_caller_without_the_right_learns_which_roles_have_it() -> None:
+def test_a_caller_without_the_right_is_refused_with_the_roles_that_have_it() -> None:
     reader, operator = Caller("mia", Role.READER), Caller("ada", Role.OPERATOR)
     assert denial(reader, "GET", "/v1/slices") is None
     assert denial(reader, "POST", "/v1/slices") == (

@@ -1,4 +1,4 @@
-"""The clock over HTTP: time that runs to a moment."""
+"""The clock over HTTP: time that runs up to a target."""
 
 import time
 from pathlib import Path
@@ -11,8 +11,8 @@ from tests.support.gateway_twin import DrivenTwin
 pytestmark = pytest.mark.integration
 
 
-def test_time_runs_to_a_time_and_stands_still_there(tmp_path: Path) -> None:
-    """Though the wall clock stands still: as fast as it can, and to the microsecond."""
+def test_time_runs_to_its_target_and_stops_there(tmp_path: Path) -> None:
+    """The wall clock does not advance. Time runs as fast as it can and stops at the exact microsecond."""
     twin = DrivenTwin(tmp_path, ["pod.cubes=8"])
     client = twin.client()
     run = client.request("PUT", "/v1/clock/run", json={"for_s": 7_200}).json()
@@ -39,8 +39,8 @@ def test_time_runs_to_a_time_and_stands_still_there(tmp_path: Path) -> None:
     twin.close()
 
 
-def test_the_clock_shows_whether_its_last_run_was_ended(tmp_path: Path) -> None:
-    """Every other change of pause or target ends a run; a change of the speed does not."""
+def test_the_clock_shows_whether_its_last_run_was_interrupted(tmp_path: Path) -> None:
+    """Every other change of pause or target interrupts a run; a change of the speed does not."""
     twin = DrivenTwin(tmp_path, ["pod.cubes=4"])
     client = twin.client()
     changes: list[tuple[str, str, dict[str, object] | None, bool]] = [

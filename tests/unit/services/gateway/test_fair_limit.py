@@ -1,5 +1,5 @@
-"""The fair limit: shares are never exceeded, no slot stays free while a request that may have it waits, and a
-client that asks for everything delays the others by no more than the requests that run."""
+"""The fair limit: shares are never exceeded, and no slot stays free while an eligible request waits. A client
+that requests everything delays the others by no more than the running requests."""
 
 import asyncio
 from collections import Counter
@@ -18,13 +18,13 @@ LANES: list[Lane] = [(name, group) for name in ("ann", "ben", None) for group in
 
 
 async def settle() -> None:
-    """Let everything that can run, run."""
+    """Run the event loop until nothing more can run."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
 class Clients:
-    """Requests in the order in which they came, each of which runs until it is ended."""
+    """Requests in order of arrival, each of which runs until it is ended."""
 
     def __init__(self, shares: Shares = SHARES) -> None:
         self.limit = FairLimit(shares)
@@ -83,7 +83,7 @@ def check_shares(clients: Clients, shares: Shares) -> None:
     st.integers(1, 3),
     st.integers(1, 2),
 )
-def test_shares_hold_and_no_slot_stays_free(
+def test_shares_are_kept_and_no_slot_stays_free(
     steps: list[tuple[str, int]], total: int, per_name: int, per_lane: int
 ) -> None:
     shares = Shares("questions", total, per_name, per_lane, waiting=4, wait_s=60.0)
@@ -112,7 +112,7 @@ def run(steps: Coroutine[Any, Any, None]) -> None:
     asyncio.run(steps)
 
 
-def test_a_client_that_asks_for_everything_delays_others_by_one_request() -> None:
+def test_a_client_that_requests_everything_delays_others_by_one_request() -> None:
     async def drive() -> None:
         clients = Clients()
         for group in ("a", "b", "c", "d", "e", "f"):
@@ -128,7 +128,7 @@ def test_a_client_that_asks_for_everything_delays_others_by_one_request() -> Non
     run(drive())
 
 
-def test_requests_of_one_lane_run_in_the_order_in_which_they_came() -> None:
+def test_requests_of_one_lane_run_in_order_of_arrival() -> None:
     async def drive() -> None:
         limit, order = FairLimit(SHARES), list[int]()
         await limit.enter(("ann", "links"))
@@ -147,7 +147,7 @@ def test_requests_of_one_lane_run_in_the_order_in_which_they_came() -> None:
     run(drive())
 
 
-def test_too_many_waiting_requests_are_refused_at_once() -> None:
+def test_requests_beyond_the_waiting_limit_are_refused_at_once() -> None:
     async def drive() -> None:
         clients = Clients()
         for _ in range(6):

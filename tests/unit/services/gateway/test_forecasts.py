@@ -46,17 +46,17 @@ def finished(client: Client, body: dict[str, Any], path: str = "/v1/forecasts") 
     raise AssertionError(f"not finished: {answer.text}")
 
 
-def test_a_forecast_has_the_measures_of_its_futures(twin: DrivenTwin) -> None:
+def test_a_forecast_reports_the_measures_of_its_futures(twin: DrivenTwin) -> None:
     client = twin.client()
     before = len(twin.messages())
     report = finished(client, SHORT | {"changes": [DRAIN]})
     assert (report.status, report.futures_done, report.site) == ("done", 2, "pod-0")
     assert report.result is not None
     snapshot = from_bytes(client.get("/v1/snapshots/pod-0?at=now").content)
-    for one in report.result.each:
-        future = run_future(snapshot, report.at_us, round(1.2 * US_PER_HOUR), salt=one.future)
-        assert future.figures == one.without
-        assert one.requested is not None
+    for each in report.result.each:
+        future = run_future(snapshot, report.at_us, round(1.2 * US_PER_HOUR), salt=each.future)
+        assert future.figures == each.without
+        assert each.requested is not None
     rows = {row.name: row for row in report.result.rows}
     assert rows["goodput"].difference is not None
     assert rows["goodput"].difference.runs == 2
@@ -64,13 +64,13 @@ def test_a_forecast_has_the_measures_of_its_futures(twin: DrivenTwin) -> None:
     assert report.id in [row["id"] for row in client.get("/v1/forecasts").json()]
 
 
-def test_one_future_has_its_events(twin: DrivenTwin) -> None:
+def test_one_future_reports_its_events(twin: DrivenTwin) -> None:
     report = finished(twin.client(), {"days": 0.05, "future": 3, "changes": [DRAIN]})
     assert report.result is None
     assert report.single is not None
     assert report.single.requested is not None
-    assert [one.type for one in report.single.requested.notable][:1] == ["RekeyDraws"]
-    assert "CubeDrained" in {one.type for one in report.single.requested.notable}
+    assert [event.type for event in report.single.requested.notable][:1] == ["RekeyDraws"]
+    assert "CubeDrained" in {event.type for event in report.single.requested.notable}
 
 
 def test_a_change_that_every_future_refuses_is_refused(twin: DrivenTwin) -> None:
@@ -122,11 +122,11 @@ def test_few_forecasts_wait_and_each_can_be_cancelled(twin: DrivenTwin) -> None:
     for answer in starts[:-1]:
         path = answer.headers["location"]
         assert client.request("DELETE", path).json()["status"] == "cancelled"
-        assert client.get(path).json()["status"] == "cancelled", "whoever waits for its end learns why"
+        assert client.get(path).json()["status"] == "cancelled", "the reason is reported to a waiting client"
         assert client.request("DELETE", path).json()["status"] == "cancelled"
-    done = finished(client, SHORT)
-    assert done.status == "done"
-    path = f"/v1/forecasts/{done.id}"
+    completed = finished(client, SHORT)
+    assert completed.status == "done"
+    path = f"/v1/forecasts/{completed.id}"
     assert client.request("DELETE", path).json()["status"] == "done"
     assert [client.request(method, path).status_code for method in ("GET", "DELETE")] == [404, 404]
 
@@ -150,8 +150,8 @@ def test_a_repeated_request_with_the_same_key_starts_once(twin: DrivenTwin) -> N
     client, headers = twin.client(), {"Idempotency-Key": "once"}
     first, second = (client.post("/v1/forecasts", json=LONG, headers=headers).json() for _ in range(2))
     assert first["id"] == second["id"]
-    other = client.post("/v1/forecasts", json=SHORT, headers=headers)
-    assert (other.status_code, other.json()["error"]) == (
+    conflicting = client.post("/v1/forecasts", json=SHORT, headers=headers)
+    assert (conflicting.status_code, conflicting.json()["error"]) == (
         422,
         "Idempotency-Key 'once': was used for another forecast; must be new",
     )
@@ -170,13 +170,19 @@ def test_the_time_from_which_an_event_was_likely(twin: DrivenTwin) -> None:
     report = finished(client, body, "/v1/forecasts/inevitable")
     assert (report.status, report.futures, report.futures_done, report.changes) == ("done", 6, 6, ())
     assert report.id.startswith("inevitable-")
-    found = report.inevitability
-    assert found is not None
+    inevitability = report.inevitability
+    assert inevitability is not None
     (event, *_) = client.get("/v1/why/pod-0/cube-5").json()
-    assert (found.id, found.type, found.at_us) == (event["id"], event["type"], event["at_us"])
-    assert [row.before_us for row in found.moments] == [US_PER_HOUR, US_PER_MIN]
-    assert [(row.same, row.futures) for row in found.moments] == [(3, 3), (3, 3)], "the request is repeated"
-    assert found.since_us is None, "three futures cannot tell"
+    assert (inevitability.id, inevitability.type, inevitability.at_us) == (
+        event["id"],
+        event["type"],
+        event["at_us"],
+    )
+    assert [row.before_us for row in inevitability.moments] == [US_PER_HOUR, US_PER_MIN]
+    assert [(row.same, row.futures) for row in inevitability.moments] == [(3, 3), (3, 3)], (
+        "the request is repeated"
+    )
+    assert inevitability.since_us is None, "three futures are too few for an answer"
     assert (report.at_us, report.result, report.single) == (event["at_us"] - US_PER_HOUR, None, None)
     assert len(twin.messages()) == before, "the twin does not change"
 
@@ -219,7 +225,7 @@ def test_a_gateway_that_shuts_down_starts_no_forecast() -> None:
         jobs.start(order)
 
 
-def test_a_reader_may_forecast_and_cancel_its_own() -> None:
+def test_a_reader_may_start_forecasts_and_cancel_its_own() -> None:
     reader, operator = Caller("rita", Role.READER), Caller("olaf", Role.OPERATOR)
     for method in ("GET", "POST", "DELETE"):
         assert right_needed(method, "/v1/forecasts/forecast-1") in RIGHTS[reader.role]

@@ -1,4 +1,4 @@
-"""What people read of a site whose pods meet over a network: histories reach over both."""
+"""Reads of a site whose pods are connected by a network: histories cover both."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +21,7 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     twin.close()
 
 
-def asked(twin: DrivenTwin, path: str) -> Any:
+def get(twin: DrivenTwin, path: str) -> Any:
     answer = twin.client().get(f"/v1/{path}")
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -42,31 +42,31 @@ def mended(twin: DrivenTwin, fault: str) -> None:
 
 
 @pytest.mark.parametrize("name", SLICES)
-def test_a_slice_has_in_its_history_what_the_network_gives_its_job(campus: DrivenTwin, name: str) -> None:
-    """And `why` leads from there to what broke."""
+def test_the_history_of_a_slice_includes_the_bandwidth_of_its_job(campus: DrivenTwin, name: str) -> None:
+    """`why` leads from there to the part that broke."""
     fault = broken(campus, "block", "block-1")
-    told = [m for m in asked(campus, f"events?for={name}&limit=1000") if m["type"] == "JobBandwidthSet"]
-    assert (told[-1]["fabric"], told[-1]["body"]["mbps"]) == (NETWORK, 0)
-    chain = [m["type"] for m in asked(campus, f"why/{name}")]
+    events = [m for m in get(campus, f"events?for={name}&limit=1000") if m["type"] == "JobBandwidthSet"]
+    assert (events[-1]["fabric"], events[-1]["body"]["mbps"]) == (NETWORK, 0)
+    chain = [m["type"] for m in get(campus, f"why/{name}")]
     assert chain == ["JobBandwidthSet", "TrunksChanged", "FaultBegan", "InjectFault"]
-    past = [row["type"] for row in asked(campus, f"explain/slices/{name}")["history"]]
-    assert past.count("JobBandwidthSet") == len(told)
+    past = [row["type"] for row in get(campus, f"explain/slices/{name}")["history"]]
+    assert past.count("JobBandwidthSet") == len(events)
     assert "PodsJoined" in past
-    described = asked(campus, f"describe/slices/{name}")
-    assert described["events_in_all"] == len(asked(campus, f"events?for={name}&ticks=false&limit=1000"))
+    described = get(campus, f"describe/slices/{name}")
+    assert described["events_in_all"] == len(get(campus, f"events?for={name}&ticks=false&limit=1000"))
     mended(campus, fault)
 
 
-def test_lists_of_slices_tell_of_which_job_over_several_pods_each_is(campus: DrivenTwin) -> None:
-    """A row of one that is alone has no such field, and a table of such no column."""
-    alone = {"fabric": "pod-1", "shape": "4x4x4"}
-    receipt = campus.client().post("/v1/slices", json=alone, params=WAIT).json()
+def test_slice_rows_name_their_multislice_job(campus: DrivenTwin) -> None:
+    """The row of a single slice has no such field, and a table of such rows no such column."""
+    single_slice = {"fabric": "pod-1", "shape": "4x4x4"}
+    receipt = campus.client().post("/v1/slices", json=single_slice, params=WAIT).json()
     name = next(m["body"]["slice"] for m in receipt["outcome"] if m["type"] == "SliceRequested")
-    rows = asked(campus, "slices")
+    rows = get(campus, "slices")
     assert {row["name"]: row.get("job") for row in rows} == dict.fromkeys(SLICES, JOB) | {name: None}
     assert all(("job" in row) == ("multislice" in row) == (row["name"] in SLICES) for row in rows)
-    assert [row["name"] for row in asked(campus, f"slices?job={JOB}")] == list(SLICES)
-    assert [row["name"] for row in asked(campus, "slices?job=null")] == [name]
+    assert [row["name"] for row in get(campus, f"slices?job={JOB}")] == list(SLICES)
+    assert [row["name"] for row in get(campus, "slices?job=null")] == [name]
     headers, cells = table_of(SLICE_KIND, as_record(rows), 0)
     assert [cell[headers.index("JOB")] for cell in cells] == [JOB, JOB, None]
     headers, cells = table_of(SLICE_KIND, as_record([row for row in rows if row["name"] == name]), 0)
@@ -76,35 +76,35 @@ def test_lists_of_slices_tell_of_which_job_over_several_pods_each_is(campus: Dri
 
 
 @pytest.mark.parametrize("holder", ["rack-2", "control-2", "power-2"])
-def test_a_rack_or_domain_has_in_its_history_what_befell_its_ocses(campus: DrivenTwin, holder: str) -> None:
-    """Four racks of four OCSes: rack 2 is domain 2, and ocs-9 is in it."""
+def test_the_history_of_a_rack_or_domain_includes_its_ocses(campus: DrivenTwin, holder: str) -> None:
+    """Four racks of four OCSes: rack 2 is domain 2 and contains ocs-9."""
     fault = broken(campus, "ocs", "ocs-9")
     mended(campus, fault)
-    answer = asked(campus, f"events?for={NETWORK}/{holder}&limit=1000")
+    answer = get(campus, f"events?for={NETWORK}/{holder}&limit=1000")
     assert [m["type"] for m in answer if m["type"] in ("OcsDown", "OcsUp")][-2:] == ["OcsDown", "OcsUp"]
     assert {m["body"]["ocs"] for m in answer if m["type"] == "OcsDown"} == {9}
     assert "CircuitsRewired" in {m["type"] for m in answer}
-    other = asked(campus, f"events?for={NETWORK}/{holder[:-1]}1&limit=1000")
-    assert "OcsDown" not in {m["type"] for m in other}
+    elsewhere = get(campus, f"events?for={NETWORK}/{holder[:-1]}1&limit=1000")
+    assert "OcsDown" not in {m["type"] for m in elsewhere}
 
 
 @pytest.mark.parametrize(
     ("kind", "part", "other"),
     [("rack", "rack-3", "rack-2"), ("ocs", "ocs-6", "ocs-7"), ("power", "power-1", "power-0")],
 )
-def test_what_loses_circuits_has_in_its_history_what_became_of_the_trunks(
+def test_the_history_of_a_part_that_loses_circuits_includes_its_trunks(
     campus: DrivenTwin, kind: str, part: str, other: str
 ) -> None:
-    """When they are lost and when they are back; not what other parts did to them, nor what was planned."""
+    """When they are lost and when they return; not the effects of other parts, nor planned changes."""
 
     def trunks(name: str) -> list[str]:
-        answer = asked(campus, f"events?for={NETWORK}/{name}&limit=1000")
+        answer = get(campus, f"events?for={NETWORK}/{name}&limit=1000")
         return [m["id"] for m in answer if m["type"] == "TrunksChanged"]
 
-    here, there = trunks(part), trunks(other)
+    trunks_of_part, trunks_of_other = trunks(part), trunks(other)
     fault = broken(campus, kind, part)
-    (lost,) = [name for name in trunks(part) if name not in here]
-    chain = [m["type"] for m in asked(campus, f"why/{lost}")]
+    (lost,) = [name for name in trunks(part) if name not in trunks_of_part]
+    chain = [m["type"] for m in get(campus, f"why/{lost}")]
     assert chain == [
         "TrunksChanged",
         "OcsDown" if kind == "ocs" else "OcsesDown",
@@ -112,46 +112,47 @@ def test_what_loses_circuits_has_in_its_history_what_became_of_the_trunks(
         "InjectFault",
     ]
     mended(campus, fault)
-    assert len(trunks(part)) > len(here) + 1
-    assert trunks(other) == there
-    word = {"rack": "racks", "ocs": "ocs", "power": "domains"}[kind]
-    described = asked(campus, f"describe/{word}/{NETWORK}/{part}")
+    assert len(trunks(part)) > len(trunks_of_part) + 1
+    assert trunks(other) == trunks_of_other
+    kind_word = {"rack": "racks", "ocs": "ocs", "power": "domains"}[kind]
+    described = get(campus, f"describe/{kind_word}/{NETWORK}/{part}")
     assert described["events_in_all"] == len(
-        asked(campus, f"events?for={NETWORK}/{part}&ticks=false&limit=1000")
+        get(campus, f"events?for={NETWORK}/{part}&ticks=false&limit=1000")
     )
 
 
-def test_why_of_a_rack_is_of_the_rack(campus: DrivenTwin) -> None:
+def test_why_of_a_rack_is_about_the_rack(campus: DrivenTwin) -> None:
     mended(campus, broken(campus, "rack", "rack-1"))
     mended(campus, broken(campus, "ocs", "ocs-5"))
-    chain = asked(campus, f"why/{NETWORK}/rack-1")
+    chain = get(campus, f"why/{NETWORK}/rack-1")
     assert chain[0]["type"] == "OcsesUp"
 
 
-def nothing_of(described: Any) -> bool:
-    """Whether an OCS is told to have no fault and no repair; what it reads of itself is beside that."""
+def has_no_fault(described: Any) -> bool:
+    """Whether an OCS is reported without fault and repair. The OCS's own readings do not count."""
     return {name: rows for name, rows in described["related"].items() if name != "readings"} == {
         "faults": [],
         "repairs": [],
     }
 
 
-def test_what_has_no_light_reports_it(campus: DrivenTwin) -> None:
-    """A bundle at a dark rack is lost with it; an OCS there names the fault and the repair of its rack."""
+def test_a_part_without_light_names_its_cause(campus: DrivenTwin) -> None:
+    """A bundle at a dark rack is lost with the rack. An OCS there names the fault and the repair of its
+    rack."""
     bundle, ocs = f"{NETWORK}/block-3/bundle-1", f"{NETWORK}/ocs-5"
-    whole = asked(campus, f"bundles/{bundle}")
+    whole = get(campus, f"bundles/{bundle}")
     assert (whole["state"], whole["reason"], whole["circuits_made"]) == ("up", None, whole["circuits"])
-    assert nothing_of(asked(campus, f"describe/ocs/{ocs}"))
+    assert has_no_fault(get(campus, f"describe/ocs/{ocs}"))
     fault = broken(campus, "rack", "rack-1")
-    for found in (asked(campus, f"bundles/{bundle}"), asked(campus, f"describe/bundles/{bundle}")["object"]):
-        assert (found["state"], found["reason"]) == ("down", f"{NETWORK}/rack-1 is down")
-        assert (found["circuits"], found["circuits_made"]) == (whole["circuits"], 0)
-    assert asked(campus, f"bundles/{NETWORK}/block-3/bundle-2")["state"] == "up"
+    for bundle_row in (get(campus, f"bundles/{bundle}"), get(campus, f"describe/bundles/{bundle}")["object"]):
+        assert (bundle_row["state"], bundle_row["reason"]) == ("down", f"{NETWORK}/rack-1 is down")
+        assert (bundle_row["circuits"], bundle_row["circuits_made"]) == (whole["circuits"], 0)
+    assert get(campus, f"bundles/{NETWORK}/block-3/bundle-2")["state"] == "up"
     for path in (f"ocs/{ocs}", f"bundles/{bundle}"):
-        related = asked(campus, f"describe/{path}")["related"]
+        related = get(campus, f"describe/{path}")["related"]
         assert [row["name"] for row in related["faults"]] == [fault]
         assert [row["target"] for row in related["repairs"]] == [f"{NETWORK}/rack-1"]
-    assert nothing_of(asked(campus, f"describe/ocs/{NETWORK}/ocs-8"))
+    assert has_no_fault(get(campus, f"describe/ocs/{NETWORK}/ocs-8"))
     mended(campus, fault)
 
 
@@ -166,42 +167,42 @@ def test_what_has_no_light_reports_it(campus: DrivenTwin) -> None:
         ("bundle", "block-2/bundle-1", "up", None),
     ],
 )
-def test_a_bundle_shows_what_is_the_matter(
+def test_a_bundle_names_its_fault(
     campus: DrivenTwin, kind: str, part: str, state: str, reason: str | None
 ) -> None:
-    """Of its faults those that take its light, of another bundle or of control none."""
+    """Only faults that take its light count, not those of another bundle or of control."""
     fault = broken(campus, kind, part)
-    answer = asked(campus, f"describe/bundles/{NETWORK}/block-3/bundle-1")
+    answer = get(campus, f"describe/bundles/{NETWORK}/block-3/bundle-1")
     assert (answer["object"]["state"], answer["object"]["reason"]) == (state, reason)
     assert [row["name"] for row in answer["related"]["faults"]] == ([fault] if reason else [])
-    listed = {row["name"]: row for row in asked(campus, f"bundles?fabric={NETWORK}")}
+    listed = {row["name"]: row for row in get(campus, f"bundles?fabric={NETWORK}")}
     assert listed[answer["object"]["name"]] == answer["object"]
     mended(campus, fault)
 
 
-def test_a_circuit_of_a_network_shows_which_blocks_it_joins(campus: DrivenTwin) -> None:
-    trunk = asked(campus, f"trace/{NETWORK}/block-2/trunk-5")
+def test_a_circuit_of_a_network_names_the_blocks_it_joins(campus: DrivenTwin) -> None:
+    trunk = get(campus, f"trace/{NETWORK}/block-2/trunk-5")
     assert trunk["circuits"]
-    for one in trunk["circuits"]:
-        circuits = asked(campus, f"ocs/{one['ocs']}")["circuits"]
-        (found,) = [row for row in circuits if row["north"] == one["north"]]
-        assert found["north_block"] == one["north_block"]
-        assert {found["north_block"], found["south_block"]} == set(trunk["trunk"]["blocks"])
-    of_a_pod = asked(campus, "ocs/pod-0/ocs-5")["circuits"]
+    for circuit in trunk["circuits"]:
+        circuits = get(campus, f"ocs/{circuit['ocs']}")["circuits"]
+        (ocs_circuit,) = [row for row in circuits if row["north"] == circuit["north"]]
+        assert ocs_circuit["north_block"] == circuit["north_block"]
+        assert {ocs_circuit["north_block"], ocs_circuit["south_block"]} == set(trunk["trunk"]["blocks"])
+    of_a_pod = get(campus, "ocs/pod-0/ocs-5")["circuits"]
     assert of_a_pod
     assert {(row["north_block"], row["south_block"]) for row in of_a_pod} == {(None, None)}
 
 
 @pytest.mark.parametrize("name", SLICES)
-def test_what_is_in_the_way_of_a_job_in_the_network_is_reported(campus: DrivenTwin, name: str) -> None:
-    """The trunk that gives it least; what is broken; and that there is no path."""
+def test_the_network_obstacles_of_a_job_are_reported(campus: DrivenTwin, name: str) -> None:
+    """The slowest trunk of the job, the broken parts, and the absence of a path."""
 
     def obstacles() -> list[dict[str, str]]:
-        found: list[dict[str, str]] = asked(campus, f"explain/slices/{name}")["obstacles"]
-        return found
+        rows: list[dict[str, str]] = get(campus, f"explain/slices/{name}")["obstacles"]
+        return rows
 
     (trunk,) = obstacles()
-    row = asked(campus, f"trunks/{trunk['name']}")
+    row = get(campus, f"trunks/{trunk['name']}")
     assert trunk["kind"] == "trunk"
     assert trunk["why"].startswith((f"{row['use_out']:.0%} full", f"{row['use_back']:.0%} full"))
 
@@ -223,8 +224,8 @@ def test_what_is_in_the_way_of_a_job_in_the_network_is_reported(campus: DrivenTw
 
 
 @pytest.mark.parametrize(("kind", "part"), [("bundle", "block-5/bundle-1"), ("control", "control-2")])
-def test_what_takes_no_links_of_a_job_is_not_in_its_way(campus: DrivenTwin, kind: str, part: str) -> None:
+def test_a_part_without_links_of_a_job_is_no_obstacle(campus: DrivenTwin, kind: str, part: str) -> None:
     fault = broken(campus, kind, part)
-    kinds = [row["kind"] for row in asked(campus, f"explain/slices/{SLICES[0]}")["obstacles"]]
+    kinds = [row["kind"] for row in get(campus, f"explain/slices/{SLICES[0]}")["obstacles"]]
     assert kinds == ["trunk"]
     mended(campus, fault)

@@ -1,4 +1,4 @@
-"""Bodies say every thing once, and are read in one pass."""
+"""Bodies contain every key once and are read in one pass."""
 
 import pytest
 
@@ -9,7 +9,7 @@ KEYS = 2_000
 
 
 class Key(str):
-    """A key that counts how often it is compared."""
+    """A key that counts its comparisons."""
 
     __slots__ = ()
     compared = 0
@@ -21,7 +21,7 @@ class Key(str):
     __hash__ = str.__hash__
 
 
-def test_a_key_that_stands_twice_is_found_without_comparing_all_with_all(
+def test_a_duplicate_key_is_found_in_linear_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Key, "compared", 0)

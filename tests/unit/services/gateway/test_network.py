@@ -1,5 +1,5 @@
-"""The gateway shows a datacenter network beside a pod: a fabric without cubes and slices, its blocks, trunks,
-demands, rewirings, racks, bundles and domains, and trunks down to their circuits."""
+"""The gateway shows a datacenter network next to a pod. The network has no cubes and slices. It has blocks,
+trunks down to their circuits, demands, rewirings, racks, bundles and domains."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ BROKEN = {"block": DOWN, "bundle": CUT, "control": UNCONTROLLED, "ocs": DARK}
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """A block and an OCS of the network are out of use, a bundle is cut, a domain is without control."""
+    """A block and an OCS of the network are down, a bundle is cut, and a domain has no control."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[pod_and_network()])
     client = twin.client()
     twin.advance(0.5)
@@ -78,7 +78,7 @@ def by_name(client: Client, kind: str) -> dict[str, dict[str, Any]]:
 # --- the whole network --------------------------------------------------------------------------------------
 
 
-def test_a_network_stands_next_to_pods_without_what_only_they_have(client: Client) -> None:
+def test_a_network_is_listed_next_to_pods_without_the_fields_of_pods(client: Client) -> None:
     rows = {row["name"]: row for row in get(client, "fabrics")}
     assert {field: rows["dcn-0"][field] for field in OF_PODS_ALONE} == dict.fromkeys(OF_PODS_ALONE)
     assert rows["pod-0"]["network"] is None
@@ -93,12 +93,12 @@ def test_a_network_stands_next_to_pods_without_what_only_they_have(client: Clien
     uses = [row["use"] for row in get(client, "trunks") if row["use"] is not None]
     assert figures["use"] == pytest.approx(max(uses), abs=1e-5)
     assert figures["demanded_gbps"] == pytest.approx(sum(row["sends_gbps"] for row in blocks.values()))
-    begun = rows["dcn-0"]["faults_begun"]
-    assert {kind for kind, count in begun.items() if count} == {*BROKEN}
+    faults = rows["dcn-0"]["faults_begun"]
+    assert {kind for kind, count in faults.items() if count} == {*BROKEN}
     assert "stray" in rows["pod-0"]["faults_begun"]
 
 
-def test_what_is_wrong_with_a_network_is_reported(client: Client) -> None:
+def test_problems_of_a_network_are_reported(client: Client) -> None:
     related = get(client, "describe/fabrics/dcn-0")["related"]
     assert related["cubes"] is related["slices"] is None
     assert [row["name"] for row in related["ocs"]] == [DARK]
@@ -110,10 +110,10 @@ def test_what_is_wrong_with_a_network_is_reported(client: Client) -> None:
     assert of_a_pod["blocks"] is of_a_pod["trunks"] is of_a_pod["rewirings"] is None
 
 
-def test_a_network_has_metrics_of_its_own_and_none_of_a_pod(client: Client) -> None:
+def test_a_network_has_its_own_metrics_and_none_of_a_pod(client: Client) -> None:
     families = {family.name: family for family in text_string_to_metric_families(client.get("/metrics").text)}
 
-    def of(name: str, fabric: str) -> list[tuple[dict[str, str], float]]:
+    def samples_of(name: str, fabric: str) -> list[tuple[dict[str, str], float]]:
         return [
             (sample.labels, sample.value)
             for sample in families[f"lightwave_{name}"].samples
@@ -125,20 +125,20 @@ def test_a_network_has_metrics_of_its_own_and_none_of_a_pod(client: Client) -> N
         *(("dcn_served_ratio", "served"), ("dcn_largest_use_ratio", "use"), ("dcn_transit_ratio", "transit")),
         *(("dcn_blocks_down", "blocks_down"), ("dcn_bundles_down", "bundles_down")),
     ):
-        assert of(metric, "dcn-0") == [({"fabric": "dcn-0"}, figures[field])]
-        assert of(metric, "pod-0") == []
+        assert samples_of(metric, "dcn-0") == [({"fabric": "dcn-0"}, figures[field])]
+        assert samples_of(metric, "pod-0") == []
         assert families[f"lightwave_{metric}"].documentation
-    ended = {labels["outcome"]: value for labels, value in of("dcn_rewirings", "dcn-0")}
+    ended = {labels["outcome"]: value for labels, value in samples_of("dcn_rewirings", "dcn-0")}
     assert ended["completed"] == figures["rewirings"]["completed"] >= 1
-    assert {labels["state"] for labels, _ in of("dcn_circuits", "dcn-0")} == {
+    assert {labels["state"] for labels, _ in samples_of("dcn_circuits", "dcn-0")} == {
         *("carrying", "drained", "dark", "unfit")
     }
     for metric in ("cubes", "slices", "slices_requested", "link_ends", "slice_wait_seconds", "chips"):
-        assert of(metric, "dcn-0") == []
-        assert of(metric, "pod-0")
+        assert samples_of(metric, "dcn-0") == []
+        assert samples_of(metric, "pod-0")
 
 
-def test_the_time_of_a_network_is_nobodys(client: Client) -> None:
+def test_chip_time_of_a_network_is_not_counted(client: Client) -> None:
     assert [row["name"] for row in get(client, "goodput")["rows"]] == ["pod-0"]
     answer = client.get("/v1/goodput", params={"fabric": "dcn-0"})
     assert (answer.status_code, answer.json()["error"]) == (
@@ -147,22 +147,22 @@ def test_the_time_of_a_network_is_nobodys(client: Client) -> None:
     )
 
 
-def test_a_frame_of_telemetry_has_the_loads_of_the_trunks(client: Client) -> None:
+def test_a_telemetry_frame_has_the_loads_of_the_trunks(client: Client) -> None:
     answer = client.get("/v1/telemetry/dcn-0")
     assert answer.status_code == 200
     frame = pa.ipc.open_stream(BytesIO(answer.content)).read_all().to_pylist()
     carried = {(row["tail"], row["head"]): row for row in frame}
     for trunk in get(client, "trunks"):
         if trunk["links"]:
-            one, other = (int(name.rpartition("-")[2]) for name in trunk["blocks"])
-            assert carried[one, other]["links"] == trunk["links"]
+            low, high = (int(name.rpartition("-")[2]) for name in trunk["blocks"])
+            assert carried[low, high]["links"] == trunk["links"]
 
 
 # --- its parts ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", OF_NETWORKS)
-def test_a_listing_is_its_things_one_by_one_each_described(client: Client, kind: str) -> None:
+def test_a_list_contains_every_resource_and_each_can_be_described(client: Client, kind: str) -> None:
     page = client.get("/openapi.json").json()
     rows = get(client, f"{kind}?fabric=dcn-0")
     assert rows
@@ -180,15 +180,15 @@ def test_every_row_has_a_cell_under_every_header(client: Client, kind: str) -> N
     for fabric in ("", "?fabric=dcn-0", "?fabric=pod-0"):
         headers, cells = table_of(resource_kinds.KINDS[kind], as_record(get(client, f"{kind}{fabric}")), 0)
         assert {len(row) for row in cells} <= {len(headers)}
-    alone = set(table_of(resource_kinds.FABRICS, as_record(get(client, "fabrics?fabric=pod-0")), 0)[0])
+    pod_headers = set(table_of(resource_kinds.FABRICS, as_record(get(client, "fabrics?fabric=pod-0")), 0)[0])
     both = set(table_of(resource_kinds.FABRICS, as_record(get(client, "fabrics")), 0)[0])
     network = set(table_of(resource_kinds.FABRICS, as_record(get(client, "fabrics?fabric=dcn-0")), 0)[0])
-    assert both == alone | network == {column.heading for column in resource_kinds.FABRICS.columns}
-    assert {"CUBES", "QUEUED"} <= alone - network
-    assert {"BLOCKS", "SERVED", "USE"} <= network - alone
+    assert both == pod_headers | network == {column.heading for column in resource_kinds.FABRICS.columns}
+    assert {"CUBES", "QUEUED"} <= pod_headers - network
+    assert {"BLOCKS", "SERVED", "USE"} <= network - pod_headers
 
 
-def test_a_rewiring_shows_what_it_changed_and_the_first_one_that_nothing_was_before(client: Client) -> None:
+def test_a_rewiring_shows_its_changes_and_the_first_one_had_nothing_before(client: Client) -> None:
     rows = get(client, "rewirings")
     headers, cells = table_of(resource_kinds.REWIRINGS, as_record(rows), 0)
     shown = {
@@ -206,7 +206,7 @@ def test_a_rewiring_shows_what_it_changed_and_the_first_one_that_nothing_was_bef
         assert shown[row["name"]]["USE"] == f"{before} → {then}"
 
 
-def test_blocks_are_what_the_configuration_shows_and_know_what_is_broken(client: Client) -> None:
+def test_blocks_show_their_configuration_and_their_faults(client: Client) -> None:
     blocks = by_name(client, "blocks")
     assert [row["generation_gbps"] for row in blocks.values()] == [400, 400, 200, 200, 100, 100]
     assert {name for name, row in blocks.items() if row["state"] == "down"} == {DOWN}
@@ -224,15 +224,15 @@ def test_blocks_are_what_the_configuration_shows_and_know_what_is_broken(client:
 
 
 def test_a_trunk_is_the_circuits_between_its_blocks(client: Client) -> None:
-    """What trunks are told to have is what the OCSes say that they hold."""
+    """The links of a trunk match the circuits that its OCSes report."""
     trunks, circuits = get(client, "trunks"), 0
     for trunk in trunks:
         path = get(client, f"trace/{trunk['name']}")
         assert path["trunk"] == trunk
         assert len(path["circuits"]) == trunk["wired"]
-        assert sum(one["lit"] for one in path["circuits"]) == path["lit"] == trunk["links"]
-        assert sum(one["made"] for one in path["circuits"]) == path["made"]
-        assert {one["north_block"] for one in path["circuits"]} <= set(trunk["blocks"])
+        assert sum(circuit["lit"] for circuit in path["circuits"]) == path["lit"] == trunk["links"]
+        assert sum(circuit["made"] for circuit in path["circuits"]) == path["made"]
+        assert {circuit["north_block"] for circuit in path["circuits"]} <= set(trunk["blocks"])
         lower, higher = trunk["blocks"]
         turned = f"{higher}/trunk-{lower.rpartition('-')[2]}"
         assert get(client, f"trunks/{turned}") == get(client, f"describe/trunks/{turned}")["object"] == trunk
@@ -240,27 +240,28 @@ def test_a_trunk_is_the_circuits_between_its_blocks(client: Client) -> None:
         assert trunk["state"] == {trunk["wired"]: "up", 0: "down"}.get(trunk["links"], "degraded")
         assert trunk["carries_gbps"] == trunk["links"] * trunk["rate_gbps"]
     assert circuits == sum(row["circuits_wanted"] for row in by_name(client, "ocs").values())
-    assert {row["state"] for row in trunks} == {"degraded", "down"}  # an OCS is dark, of which all have some
+    # one OCS is dark, and all blocks have circuits on it
+    assert {row["state"] for row in trunks} == {"degraded", "down"}
 
 
-def test_a_traced_circuit_is_one_of_its_ocs(client: Client) -> None:
+def test_a_traced_circuit_is_a_circuit_of_its_ocs(client: Client) -> None:
     path = get(client, "trace/dcn-0/block-0/trunk-1")
-    for one in path["circuits"]:
-        ocs = get(client, f"ocs/{one['ocs']}")
-        (found,) = (circuit for circuit in ocs["circuits"] if circuit["north"] == one["north"])
-        assert found["slice"] is None
-        assert (found["south"], found["made"], found["loss_db"]) == (
-            one["south"],
-            one["made"],
-            one["loss_db"],
+    for step in path["circuits"]:
+        ocs = get(client, f"ocs/{step['ocs']}")
+        (row,) = (circuit for circuit in ocs["circuits"] if circuit["north"] == step["north"])
+        assert row["slice"] is None
+        assert (row["south"], row["made"], row["loss_db"]) == (
+            step["south"],
+            step["made"],
+            step["loss_db"],
         )
-        number = int(one["ocs"].rpartition("-")[2])
-        assert one["rack"] == f"dcn-0/rack-{number // PLANT.switches}"
-        assert one["control"] == f"dcn-0/control-{PLANT.domains[number]}"
-    dark = [one for one in path["circuits"] if one["rack"] == "dcn-0/rack-2" or one["ocs"] == DARK]
+        number = int(step["ocs"].rpartition("-")[2])
+        assert step["rack"] == f"dcn-0/rack-{number // PLANT.switches}"
+        assert step["control"] == f"dcn-0/control-{PLANT.domains[number]}"
+    dark = [step for step in path["circuits"] if step["rack"] == "dcn-0/rack-2" or step["ocs"] == DARK]
     assert dark
-    assert not any(one["lit"] for one in dark)
-    losses = [one["loss_db"] for one in path["circuits"] if one["lit"]]
+    assert not any(step["lit"] for step in dark)
+    losses = [step["loss_db"] for step in path["circuits"] if step["lit"]]
     assert path["loss_db_max"] == max(losses)
     assert path["loss_db_mean"] == pytest.approx(sum(losses) / len(losses))
     assert set(path) == set(TRUNK_FIELDS)
@@ -269,7 +270,7 @@ def test_a_traced_circuit_is_one_of_its_ocs(client: Client) -> None:
     assert f"{path['made']} made, {path['lit']} lit" in lines[-1]
 
 
-def test_demands_come_with_the_largest_first_and_by_column(client: Client) -> None:
+def test_demands_are_sorted_by_size_and_by_column(client: Client) -> None:
     rows = get(client, "demands")
     assert [row["mbps"] for row in rows] == sorted((row["mbps"] for row in rows), reverse=True)
     of_one = get(client, "demands?source=dcn-0/block-2&sort=mbps")
@@ -279,13 +280,13 @@ def test_demands_come_with_the_largest_first_and_by_column(client: Client) -> No
     assert len(of_one) == len(PLANT.blocks) - 1
 
 
-def test_racks_domains_and_bundles_each_hold_all_circuits(client: Client) -> None:
+def test_racks_domains_and_bundles_each_contain_all_circuits(client: Client) -> None:
     racks, domains, bundles = (by_name(client, kind) for kind in ("racks", "domains", "bundles"))
-    wanted = sum(row["circuits_wanted"] for row in by_name(client, "ocs").values())
-    assert sum(row["circuits_wanted"] for row in racks.values()) == wanted
+    expected = sum(row["circuits_wanted"] for row in by_name(client, "ocs").values())
+    assert sum(row["circuits_wanted"] for row in racks.values()) == expected
     for kind in ("control", "power"):
-        assert sum(row["circuits_wanted"] for row in domains.values() if row["kind"] == kind) == wanted
-    assert sum(row["circuits"] for row in bundles.values()) == 2 * wanted
+        assert sum(row["circuits_wanted"] for row in domains.values() if row["kind"] == kind) == expected
+    assert sum(row["circuits"] for row in bundles.values()) == 2 * expected
     assert {name: row["state"] for name, row in racks.items() if row["state"] != "up"} == {
         "dcn-0/rack-3": "degraded"
     }
@@ -311,22 +312,22 @@ def test_racks_domains_and_bundles_each_hold_all_circuits(client: Client) -> Non
         ("demands/dcn-0/block-1/demand-0", set()),
     ],
 )
-def test_events_stand_with_what_they_are_about(client: Client, path: str, types: set[str]) -> None:
-    told = {event["type"] for event in get(client, f"describe/{path}")["events"]}
-    assert types <= told
-    assert bool(told) == bool(types)
+def test_events_are_listed_with_their_resources(client: Client, path: str, types: set[str]) -> None:
+    event_types = {event["type"] for event in get(client, f"describe/{path}")["events"]}
+    assert types <= event_types
+    assert bool(event_types) == bool(types)
 
 
-def test_a_bundle_is_not_blamed_for_what_happens_to_its_block(client: Client) -> None:
-    told = {event["type"] for event in get(client, f"describe/bundles/{CUT}")["events"]}
-    assert "TrunksChanged" not in told
+def test_a_bundle_does_not_show_the_faults_of_its_block(client: Client) -> None:
+    event_types = {event["type"] for event in get(client, f"describe/bundles/{CUT}")["events"]}
+    assert "TrunksChanged" not in event_types
 
 
 @pytest.mark.parametrize(
     ("name", "root"),
     [("dcn-0/block-5/trunk-2", None), ("dcn-0/block-2/trunk-5", "InjectFault"), (CUT, "InjectFault")],
 )
-def test_why_goes_from_a_state_to_its_root(client: Client, name: str, root: str | None) -> None:
+def test_why_leads_from_a_state_to_its_root(client: Client, name: str, root: str | None) -> None:
     answer = client.get(f"/v1/why/{name}")
     if root is None:  # messages are found under the name with the lower number first
         assert answer.status_code == 404
@@ -362,7 +363,7 @@ def test_why_goes_from_a_state_to_its_root(client: Client, name: str, root: str 
         ("cubes/dcn-0/cube-1", "no such cube; dcn-0 has none"),
     ],
 )
-def test_what_is_not_there_is_refused_in_one_sentence(client: Client, path: str, why: str) -> None:
+def test_a_missing_resource_is_refused_in_one_sentence(client: Client, path: str, why: str) -> None:
     answer = client.get(f"/v1/{path}")
     assert answer.status_code == 404
     assert why in answer.json()["error"]

@@ -1,5 +1,5 @@
-"""`running` and `productive` mean the same in rows, counts, metrics, conditions, the lab's totals, goodput
-and its chart, of one twin."""
+"""`running` and `productive` have one meaning in rows, counts, metrics, conditions, lab totals, goodput and
+its chart."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -40,20 +40,20 @@ def client(twin: DrivenTwin) -> Client:
     return twin.client()
 
 
-def test_running_slices_are_counted_once_and_alike_everywhere(twin: DrivenTwin, client: Client) -> None:
+def test_running_slices_have_the_same_count_everywhere(twin: DrivenTwin, client: Client) -> None:
     states = Counter(row["state"] for row in get(client, "slices"))
     counts = get(client, "fabrics/pod-0")["slices"]
     assert states["degraded"] > 0, "or the test compares nothing"
     current = ("queued", "programming", "preflight", "running", "degraded", "recovering")
     assert {state: counts[state] for state in current} == {state: states[state] for state in current}
     assert counts["active"] == sum(states[state] for state in current[1:])
-    told = {
+    metric_counts = {
         sample.labels["state"]: sample.value
         for family in text_string_to_metric_families(client.get("/metrics").text)
         if family.name == "lightwave_slices"
         for sample in family.samples
     }
-    assert told == {state: states[state] for state in current}
+    assert metric_counts == {state: states[state] for state in current}
     site = twin.twin.sites[0].site
     totals = pod_totals(site, "pod-0", site.now_us, links=False)
     assert (totals.running, totals.active, totals.queued) == (
@@ -66,11 +66,11 @@ def test_running_slices_are_counted_once_and_alike_everywhere(twin: DrivenTwin, 
     assert (span.slices["running"], span.slices["active"]) == (states["running"], counts["active"])
     for state in ("running", "degraded"):
         condition = f"count(slices, state == {state}) == {states[state]}"
-        found = client.get("/v1/bisect", params={"condition": condition, "all": "true"})
-        assert found.status_code == 200, found.text
+        bisection = client.get("/v1/bisect", params={"condition": condition, "all": "true"})
+        assert bisection.status_code == 200, bisection.text
 
 
-def test_productive_is_the_same_share_everywhere(twin: DrivenTwin, client: Client) -> None:
+def test_productive_has_the_same_share_everywhere(twin: DrivenTwin, client: Client) -> None:
     whole = get(client, "goodput?by=tier&since=0d00:00:00")
     spans = get(client, "goodput?by=tier&spans=4")["spans"]
     rows = {row["name"]: row for row in whole["rows"]}
@@ -79,7 +79,7 @@ def test_productive_is_the_same_share_everywhere(twin: DrivenTwin, client: Clien
     assert whole["runtime_goodput"] * whole["scheduling_goodput"] == pytest.approx(
         productive / whole["total_chip_us"]
     )
-    told = sum(
+    productive_chip_us = sum(
         sample.value
         for family in text_string_to_metric_families(client.get("/metrics").text)
         if family.name == "lightwave_goodput_chip_seconds"
@@ -91,15 +91,17 @@ def test_productive_is_the_same_share_everywhere(twin: DrivenTwin, client: Clien
     share = span.chip_us["productive"] / span.total_chip_us
     assert MEASURES["goodput"].compute([span]) == pytest.approx(share)
     assert FORECAST_MEASURES["goodput"].compute([span]) == pytest.approx(100 * share)
-    assert told == pytest.approx(span.chip_us["productive"] / 1e6, rel=0.02), "metrics are as of a moment ago"
-    one = {
+    assert productive_chip_us == pytest.approx(span.chip_us["productive"] / 1e6, rel=0.02), (
+        "metrics are as of a moment ago"
+    )
+    single = {
         "total_chip_us": whole["total_chip_us"],
         "chip_us": whole["chip_us"],
         "filler_chip_us": rows["filler"]["chip_us"],
     }
-    drawn = {band.words: band.shares[0] for band in category_bands([one])}
-    words = CATEGORY_STYLES["productive"][0]
-    assert words not in drawn, "the chart shows it without filler, so it must not have the same name"
+    drawn = {band.words: band.shares[0] for band in category_bands([single])}
+    label = CATEGORY_STYLES["productive"][0]
+    assert label not in drawn, "the chart shows a value without filler, so its name must differ"
     of_filler = rows["filler"]["chip_us"].get("productive", 0)
-    assert drawn[words + NOT_FILLER] == pytest.approx((productive - of_filler) / whole["total_chip_us"])
+    assert drawn[label + NOT_FILLER] == pytest.approx((productive - of_filler) / whole["total_chip_us"])
     assert all(span["chip_us"]["productive"] >= 0 for span in spans)

@@ -1,4 +1,4 @@
-"""The operations log over HTTP: pages that lead to those around them."""
+"""The operations log over HTTP: pages with links to their neighbours."""
 
 import re
 from types import SimpleNamespace
@@ -19,17 +19,17 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def client() -> Client:
-    """Of a twin with five operations."""
-    found = MemoryOperations()
+    """A client of a twin with five operations."""
+    operations = MemoryOperations()
     for number in range(5):
-        found.append(new_operation(VersionStarted(process="up", software=str(number)), "mia"))
+        operations.append(new_operation(VersionStarted(process="up", software=str(number)), "mia"))
     app = FastAPI()
-    app.include_router(routes(cast("TwinPorts", SimpleNamespace(operations=found))))
+    app.include_router(routes(cast("TwinPorts", SimpleNamespace(operations=operations))))
     return Client(app)
 
 
 def page(client: Client, path: str) -> tuple[list[int], dict[str, str]]:
-    """(numbers, way → where it leads)."""
+    """(numbers, direction → link)."""
     answer = client.get(path)
     rows: list[dict[str, Any]] = answer.json()
     links = re.findall(r'<([^>]*)>; rel="([a-z]*)"', answer.headers.get("link", ""))
@@ -47,17 +47,17 @@ def page(client: Client, path: str) -> tuple[list[int], dict[str, str]]:
         ("?start=9", [], []),
     ],
 )
-def test_a_page_leads_to_those_around_it(
+def test_a_page_links_to_its_neighbours(
     client: Client, query: str, numbers: list[int], ways: list[str]
 ) -> None:
-    found, links = page(client, f"/v1/operations{query}")
-    assert (found, [*links]) == (numbers, ways)
+    listed, links = page(client, f"/v1/operations{query}")
+    assert (listed, [*links]) == (numbers, ways)
 
 
-@pytest.mark.parametrize(("begin", "way"), [("?limit=2", "prev"), ("?start=0&limit=2", "next")])
-def test_pages_make_up_the_whole_log(client: Client, begin: str, way: str) -> None:
-    seen, links = page(client, f"/v1/operations{begin}")
+@pytest.mark.parametrize(("first_query", "way"), [("?limit=2", "prev"), ("?start=0&limit=2", "next")])
+def test_pages_make_up_the_whole_log(client: Client, first_query: str, way: str) -> None:
+    collected, links = page(client, f"/v1/operations{first_query}")
     while way in links:
         numbers, links = page(client, links[way])
-        seen = seen + numbers if way == "next" else numbers + seen
-    assert seen == [0, 1, 2, 3, 4]
+        collected = collected + numbers if way == "next" else numbers + collected
+    assert collected == [0, 1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""Where what follows from a request comes bit by bit, the answer waits until all of it is on the log."""
+"""If the consequences of a request arrive one by one, the answer waits until all of them are on the log."""
 
 import asyncio
 from collections.abc import Iterator
@@ -31,22 +31,22 @@ def message(body: Body, source: str, seq: int, cause: str | None) -> Envelope:
 
 
 class GrowingLog:
-    """A log that holds one message more at every second look."""
+    """A log with one more message at every second read."""
 
     def __init__(self) -> None:
         self.messages: list[Envelope] = []
         self._looks = 0
 
     @property
-    def seen(self) -> int:
+    def visible(self) -> int:
         self._looks += 1
         return min(len(self.messages), self._looks // 2)
 
     def end(self, fabric: str) -> int:
-        return self.seen
+        return self.visible
 
     def position_at(self, fabric: str, at_us: int) -> int:
-        raise AssertionError("nobody asks by time")
+        raise AssertionError("no caller looks up a time")
 
     def position_of(self, fabric: str, message_id: str) -> int | None:
         return None
@@ -54,20 +54,20 @@ class GrowingLog:
     def read(
         self, fabric: str, start: int, most: int | None = None, line_filter: LineFilter | None = None
     ) -> Iterator[tuple[int, Envelope]]:
-        assert (most, line_filter) == (None, None), "the whole rest is asked for"
-        yield from list(enumerate(self.messages[: self.seen]))[start:]
+        assert (most, line_filter) == (None, None), "the complete rest is requested"
+        yield from list(enumerate(self.messages[: self.visible]))[start:]
 
     def find(
         self, site: str, query: LogQuery, most: int, *, newest: bool = False
     ) -> list[tuple[int, Envelope]]:
-        raise AssertionError("nobody searches")
+        raise AssertionError("no caller searches")
 
     def count(self, site: str, query: LogQuery) -> int:
-        raise AssertionError("nobody counts")
+        raise AssertionError("no caller counts")
 
 
 class Store(MemoryStore):
-    """Puts what will follow onto the log as soon as somebody asks."""
+    """Appends the consequences to the log at the first request."""
 
     def __init__(self, log: GrowingLog, *, tick: bool) -> None:
         super().__init__(number=iter(range(7, 99)).__next__)
@@ -77,17 +77,17 @@ class Store(MemoryStore):
 
     def put(self, partition: int, fabric: str, body: Body) -> InboxReceipt:
         received = super().put(partition, fabric, body)
-        ask = message(BODY, OPERATOR, received.number, None)
-        first = message(CubeDrained(cube=1), "cubes@pod-0", 1, ask.id)
+        request = message(BODY, OPERATOR, received.number, None)
+        first = message(CubeDrained(cube=1), "cubes@pod-0", 1, request.id)
         last = message(CubeUnhealthy(cube=1, reasons=("drained",)), "cubes@pod-0", 2, first.id)
-        self._log.messages = [ask, first, last]
+        self._log.messages = [request, first, last]
         if self._tick:
             self._log.messages.append(message(BODY, OPERATOR, received.number + 1, None))
         return received
 
 
 @pytest.mark.parametrize("tick", [True, False], ids=["until the next root message", "until it is quiet"])
-def test_the_answer_holds_all_that_followed(tick: bool) -> None:
+def test_the_answer_contains_all_consequences(tick: bool) -> None:
     log = GrowingLog()
     store = Store(log, tick=tick)
     twin = TwinPorts(
@@ -105,7 +105,7 @@ def test_the_answer_holds_all_that_followed(tick: bool) -> None:
         telemetry=lambda _: None,
         dead_letters=list,
         claim=lambda _fabric, site: site,
-        is_quiet=lambda _: not tick and log.seen == 3,
+        is_quiet=lambda _: not tick and log.visible == 3,
         queries=WhatIfQueries(StateCopies(store, services_of)),
         views=fabric_views(),
     )

@@ -1,4 +1,4 @@
-"""The plus of link ends in query strings, where it otherwise means a blank."""
+"""The plus sign of link ends in query strings, where it otherwise means a space."""
 
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, quote
@@ -36,7 +36,7 @@ def test_a_name_in_a_query_keeps_its_plus(query: str, written: str) -> None:
 @pytest.mark.parametrize(
     "raw", [b"since=2d+ago", b"comment=worn+out", b"comment=a/+y/b", b"condition=a+==+b"]
 )
-def test_other_blanks_stay(raw: bytes) -> None:
+def test_other_pluses_still_mean_spaces(raw: bytes) -> None:
     assert with_plus_of_faces(raw) == raw
 
 

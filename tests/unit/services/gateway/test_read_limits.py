@@ -1,4 +1,4 @@
-"""Limits of reads: which requests share a limit, and that a slot is held until the response starts."""
+"""Limits of reads: which requests share a limit, and that a slot is occupied until the response starts."""
 
 import asyncio
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
 
 @pytest.mark.integration
 def test_every_read_has_a_limit(twin: DrivenTwin) -> None:
-    """All paths of the API but probes, documentation and streams: a new route cannot be forgotten."""
+    """All paths of the API except probes, documentation and streams, so that no new route is forgotten."""
     app: Any = twin.client().app
     for route in app.routes:
         if isinstance(route, APIRoute) and "GET" in (route.methods or ()) and "stream" not in route.path:
@@ -86,16 +86,16 @@ def test_every_read_has_a_limit(twin: DrivenTwin) -> None:
 
 
 def requests_at_once(count: int, path: str, query: str = "") -> tuple[int, list[int]]:
-    """(how many of so many equal requests ran at once, the statuses of all), with an application that answers
-    in the next round of the event loop."""
+    """(maximum number of equal requests that ran at once, statuses of all). The application answers in the
+    next round of the event loop."""
 
     async def drive() -> tuple[int, list[int]]:
-        running, most, statuses = 0, 0, list[int]()
+        running, maximum, statuses = 0, 0, list[int]()
 
         async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
-            nonlocal running, most
+            nonlocal running, maximum
             running += 1
-            most = max(most, running)
+            maximum = max(maximum, running)
             for _ in range(3):
                 await asyncio.sleep(0)
             running -= 1
@@ -111,7 +111,7 @@ def requests_at_once(count: int, path: str, query: str = "") -> tuple[int, list[
 
         limited = ReadLimits(app)
         await asyncio.gather(*(limited(scope(path, query), receive, send) for _ in range(count)))
-        return most, sorted(statuses)
+        return maximum, sorted(statuses)
 
     return asyncio.run(drive())
 
@@ -121,10 +121,10 @@ def test_requests_of_one_client_wait_for_their_share() -> None:
     assert requests_at_once(8, "/v1/links", "at=2d") == (PAST.per_name, [200] * 8)
 
 
-def test_requests_beyond_those_that_may_wait_are_refused() -> None:
-    most, statuses = requests_at_once(20, "/v1/links", "at=2d")
+def test_requests_beyond_the_waiting_limit_are_refused() -> None:
+    maximum, statuses = requests_at_once(20, "/v1/links", "at=2d")
     passed = PAST.per_name + PAST.waiting
-    assert (most, statuses) == (PAST.per_name, [200] * passed + [429] * (20 - passed))
+    assert (maximum, statuses) == (PAST.per_name, [200] * passed + [429] * (20 - passed))
 
 
 def test_a_slow_reader_of_responses_keeps_no_slot() -> None:

@@ -1,4 +1,4 @@
-"""The gateway shows every thing as it is: listings, single things, light paths, descriptions."""
+"""Every resource as the gateway shows it: lists, single resources, light paths, descriptions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,13 +28,13 @@ OF_PODS = tuple(
         *(resource_kinds.FAULTS, resource_kinds.REPAIRS),
     )
 )
-"""Kinds of things that pods have."""
+"""Kinds of resources that pods have."""
 
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """Two pods. In the first: a torus of two cubes, a loop of one, two meshes in one cube, a slice that was
-    released, a cube drained, an OCS down, a host down."""
+    """Two pods. The first has a torus of two cubes, a loop of one, two meshes in one cube, a released slice,
+    a drained cube, an OCS that is down, and a host that is down."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [f"pod.cubes={CUBES}", *QUIET], pods=2)
     client = twin.client()
 
@@ -63,7 +63,7 @@ def client(twin: DrivenTwin) -> Client:
 
 
 @pytest.mark.parametrize("kind", OF_PODS)
-def test_a_listing_is_its_things_one_by_one(client: Client, kind: str) -> None:
+def test_a_list_contains_every_resource(client: Client, kind: str) -> None:
     rows = get(client, kind)
     assert rows
     assert [get(client, f"{kind}/{row['name']}") for row in rows] == rows
@@ -75,18 +75,18 @@ def test_a_listing_is_its_things_one_by_one(client: Client, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "count"), [("fabrics", 1), ("ocs", 48), ("cubes", 8), ("hosts", 128), ("links", 768)]
 )
-def test_every_piece_of_hardware_is_there_once(client: Client, kind: str, count: int) -> None:
+def test_every_piece_of_hardware_is_listed_once(client: Client, kind: str, count: int) -> None:
     names = [row["name"] for row in get(client, kind)]
     assert len(names) == len(set(names)) == 2 * count
     assert sum(name.split("/")[0] == "pod-1" for name in names) == count
 
 
-def test_names_stand_in_natural_order(client: Client) -> None:
+def test_names_are_in_natural_order(client: Client) -> None:
     names = [row["name"] for row in get(client, "ocs?fabric=pod-1")]
     assert names == [f"pod-1/ocs-{n}" for n in range(48)]
 
 
-def test_a_fabric_at_a_glance(client: Client) -> None:
+def test_a_fabric_summary(client: Client) -> None:
     row = get(client, "fabrics/pod-0")
     slices = row["slices"]
     assert slices["requested"] == 5
@@ -104,19 +104,19 @@ def test_a_fabric_at_a_glance(client: Client) -> None:
 
 
 def test_utilisation_is_chip_time_over_chip_time(twin: DrivenTwin, client: Client) -> None:
-    """By hand from the log: chips of each slice from its admission to its end, of those in use."""
+    """Computed from the log: the chips of each slice from its admission to its end, over the usable chips."""
     chips = {"pod-0/slice-0": 128, "pod-0/slice-1": 64, "pod-0/slice-2": 8, "pod-0/slice-3": 4}
     chips["pod-0/slice-4"] = 64
     row = get(client, "fabrics/pod-0")
-    held, usable = 0, CUBES * 64 * row["now_us"]
+    used, usable = 0, CUBES * 64 * row["now_us"]
     for message in twin.messages():
         if message["type"] == "SliceAdmitted":
-            held += chips[message["body"]["slice"]] * (row["now_us"] - message["at_us"])
+            used += chips[message["body"]["slice"]] * (row["now_us"] - message["at_us"])
         if message["type"] == "SliceCompleted":
-            held -= chips[message["body"]["slice"]] * (row["now_us"] - message["at_us"])
+            used -= chips[message["body"]["slice"]] * (row["now_us"] - message["at_us"])
         if message["type"] in ("CubeUnhealthy", "CubeDrained"):
             usable -= 64 * (row["now_us"] - message["at_us"])
-    assert row["utilisation"] == pytest.approx(held / usable)
+    assert row["utilisation"] == pytest.approx(used / usable)
 
 
 def test_links_name_the_slice_they_carry(client: Client) -> None:
@@ -126,7 +126,7 @@ def test_links_name_the_slice_they_carry(client: Client) -> None:
     for row in get(client, "links"):
         cube = row["name"].rsplit("/", 2)[0]
         assert row["slice"] in (None, *holders[cube])
-        lit = row["slice"] is not None or cube == left  # a cube that is left keeps its loops
+        lit = row["slice"] is not None or cube == left  # a cube keeps its loops when its slice leaves
         assert lit == (row["state"] != "dark")
         carried.add(row["slice"])
     assert carried == {None, "pod-0/slice-0", "pod-0/slice-1"}
@@ -140,12 +140,12 @@ def test_meshes_share_a_cube_and_light_no_link(client: Client) -> None:
     assert {(row["state"], row["slice"], row["far_end"]) for row in ends} == {("dark", None, None)}
 
 
-def test_circuits_of_an_ocs_are_those_of_the_log(twin: DrivenTwin, client: Client) -> None:
-    made = circuits(twin.messages())
+def test_circuits_of_an_ocs_match_the_log(twin: DrivenTwin, client: Client) -> None:
+    expected_circuits = circuits(twin.messages())
     for row in get(client, "ocs?fabric=pod-0"):
         number = int(row["name"].rpartition("-")[2])
         shown = {(number, c["north"]): c["south"] for c in row["circuits"] if c["made"]}
-        assert shown == {place: south for place, south in made.items() if place[0] == number}
+        assert shown == {place: south for place, south in expected_circuits.items() if place[0] == number}
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,14 @@ def test_circuits_of_an_ocs_are_those_of_the_log(twin: DrivenTwin, client: Clien
         *("why/", "why/nobody/1", "why/operator@pod-0/9", "events?cause=nobody/1", "cubes/" + "x" * 3000),
     ],
 )
-def test_what_does_not_exist_is_named(client: Client, path: str) -> None:
+def test_a_missing_resource_is_named(client: Client, path: str) -> None:
     answer = client.get(f"/v1/{path}")
     assert answer.status_code == 404
     assert list(answer.json()) == ["error"]
     assert 5 < len(answer.json()["error"]) < 400
 
 
-def test_any_name_that_exists_can_be_requested_by_any_spelling_of_its_path(client: Client) -> None:
+def test_a_name_can_be_requested_with_every_spelling_of_its_path(client: Client) -> None:
     plain, escaped = get(client, "trace/pod-0/cube-1/+y/7"), get(client, "trace/pod-0%2Fcube-1%2F%2By%2F7")
     assert plain == escaped
 
@@ -177,16 +177,16 @@ def test_any_name_that_exists_can_be_requested_by_any_spelling_of_its_path(clien
 # --- light paths --------------------------------------------------------------------------------------------
 
 
-def test_every_trace_is_the_path_by_hand(twin: DrivenTwin, client: Client) -> None:
-    made = circuits(twin.messages())
+def test_every_trace_matches_the_path_computed_by_hand(twin: DrivenTwin, client: Client) -> None:
+    log_circuits = circuits(twin.messages())
     for row in get(client, "links?fabric=pod-0"):
-        shown, by_hand = get(client, f"trace/{row['name']}"), light_path(made, row["name"])
+        shown, by_hand = get(client, f"trace/{row['name']}"), light_path(log_circuits, row["name"])
         assert {key: shown[key] for key in by_hand} == by_hand
         assert shown["far_end"] == row["far_end"]
         assert shown["state"] == row["state"]
 
 
-def test_a_trace_seen_from_the_far_end_is_the_same_fibre(client: Client) -> None:
+def test_a_trace_from_the_far_end_is_the_same_fibre(client: Client) -> None:
     cube = get(client, "slices/pod-0/slice-0")["cubes"][0]
     near = get(client, f"trace/{cube}/+z/5")
     far = get(client, f"trace/{near['far_end']}")
@@ -201,7 +201,7 @@ def test_a_trace_seen_from_the_far_end_is_the_same_fibre(client: Client) -> None
     }
 
 
-def test_a_slice_of_one_cube_loops_to_its_own_other_face(client: Client) -> None:
+def test_a_slice_of_one_cube_loops_to_its_own_opposite_face(client: Client) -> None:
     cube = get(client, "slices/pod-0/slice-1")["cubes"][0]
     port = 2 * int(cube.rpartition("-")[2])
     assert get(client, f"trace/{cube}/+x/3")["far_end"] == f"{cube}/-x/3"
@@ -212,7 +212,7 @@ def test_a_slice_of_one_cube_loops_to_its_own_other_face(client: Client) -> None
 
 
 @pytest.mark.parametrize("face", ["+y", "-y"])
-def test_no_circuit_is_null(client: Client, face: str) -> None:
+def test_a_missing_circuit_is_null(client: Client, face: str) -> None:
     """Through an OCS that is down (17 is y, index 1), and where no circuit is wanted."""
     cube = get(client, "slices/pod-0/slice-0")["cubes"][0]
     for end, state in ((f"{cube}/{face}/1", "down"), (f"pod-0/cube-7/{face}/1", "dark")):
@@ -228,7 +228,7 @@ def test_no_circuit_is_null(client: Client, face: str) -> None:
 
 
 @pytest.mark.parametrize("kind", OF_PODS)
-def test_everything_can_be_described(client: Client, kind: str) -> None:
+def test_every_resource_can_be_described(client: Client, kind: str) -> None:
     rows = get(client, f"{kind}?fabric=pod-0")
     for row in rows[:: max(1, len(rows) // 20)]:
         shown = get(client, f"describe/{kind}/{row['name']}")
@@ -236,7 +236,7 @@ def test_everything_can_be_described(client: Client, kind: str) -> None:
         assert len(shown["events"]) <= 20
 
 
-def test_a_fabric_is_described_by_what_is_wrong(client: Client) -> None:
+def test_a_fabric_is_described_with_its_problems(client: Client) -> None:
     shown = get(client, "describe/fabrics/pod-0")
     related = {
         section: [row["name"] for row in rows]
@@ -264,19 +264,19 @@ def test_a_fabric_is_described_by_what_is_wrong(client: Client) -> None:
         ("links/pod-0/cube-0/+y/1", {"LinksChanged"}),
     ],
 )
-def test_events_that_name_a_thing_stand_with_it(client: Client, path: str, types: set[str]) -> None:
+def test_events_are_listed_with_the_resources_they_name(client: Client, path: str, types: set[str]) -> None:
     shown = get(client, f"describe/{path}")
     assert types <= {event["type"] for event in shown["events"]}
 
 
-def test_a_degraded_slice_is_described_with_the_ocs_to_blame(client: Client) -> None:
+def test_a_degraded_slice_is_described_with_the_ocs_at_fault(client: Client) -> None:
     related = get(client, "describe/slices/pod-0/slice-0")["related"]
     assert related["ocs"] == [{"name": "pod-0/ocs-17", "links": 4}]
     assert {link["state"] for link in related["links"]} == {"down"}
     assert len(related["cubes"]) == 2
 
 
-def test_a_slice_that_has_ended_is_kept_and_holds_nothing(client: Client) -> None:
+def test_an_ended_slice_is_kept_and_occupies_nothing(client: Client) -> None:
     shown = get(client, "describe/slices/pod-0/slice-4")
     assert shown["object"]["state"] == "completed"
     assert shown["related"]["links"] == []
@@ -284,7 +284,7 @@ def test_a_slice_that_has_ended_is_kept_and_holds_nothing(client: Client) -> Non
 
 
 class Moving:
-    """Documents of which one kind has just gone, as if it had moved between two reads."""
+    """Documents of which one kind has just vanished, as if a resource had moved between two reads."""
 
     def __init__(self, ports: TwinPorts, gone: str) -> None:
         self._documents = ports.documents
@@ -301,7 +301,7 @@ class Moving:
 
 
 @pytest.mark.parametrize("gone", ["ocs", "cubes", "cube-uses", "links", "slices", "faults", "summaries"])
-def test_what_vanishes_between_two_reads_is_no_failure_of_the_gateway(
+def test_a_resource_that_vanishes_between_two_reads_is_no_gateway_error(
     twin: DrivenTwin, client: Client, gone: str
 ) -> None:
     whole, client = client, twin.client(documents=Moving(twin.ports, gone))
@@ -320,9 +320,9 @@ def test_configuration_and_telemetry(twin: DrivenTwin, client: Client) -> None:
     config = get(client, "config/pod-1")
     assert config["pod"]["cubes"] == CUBES
     assert config["workload"]["enabled"] is False
-    some = twin.client(telemetry=lambda _fabric: b"ARROW").get("/v1/telemetry/pod-1")
-    assert some.content == b"ARROW"
-    assert some.headers["content-type"] == "application/vnd.apache.arrow.stream"
+    telemetry = twin.client(telemetry=lambda _fabric: b"ARROW").get("/v1/telemetry/pod-1")
+    assert telemetry.content == b"ARROW"
+    assert telemetry.headers["content-type"] == "application/vnd.apache.arrow.stream"
     none = twin.client(telemetry=lambda _fabric: None).get("/v1/telemetry/pod-1")
     assert none.status_code == 404
 

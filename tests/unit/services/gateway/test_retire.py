@@ -1,4 +1,4 @@
-"""A fabric that retires: what is answered then, what stays readable, and what a restart makes of it."""
+"""Retiring a fabric: its answers, its readable past, and its state after a restart."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,25 +41,25 @@ def retire(client: Client, name: str = "pod-1", key: str | None = None) -> Any:
 
 
 def assert_all_agree(twin: DrivenTwin, site: str = "campus", partition: int = 0) -> None:
-    """Log, states, a process that starts again and one that makes all of it anew."""
+    """The log, the states, a restarted process and a full replay agree."""
     audit = twin.audited(site)
     assert (audit["log_clean"], audit["states_clean"]) == (True, True), audit
     twin.twin.stop()
     runner = twin.twin.sites[partition]
     places = twin.store.fabrics()
-    again, anew = twin.runner(partition, site), twin.runner(partition, site)
-    assert again.recover() == 0
-    assert anew.rebuild() == len(twin.messages(site))
-    assert runner.digest() == again.digest() == anew.digest()
-    assert runner.due_us() == again.due_us() == anew.due_us()
+    restarted, replayed = twin.runner(partition, site), twin.runner(partition, site)
+    assert restarted.recover() == 0
+    assert replayed.rebuild() == len(twin.messages(site))
+    assert runner.digest() == restarted.digest() == replayed.digest()
+    assert runner.due_us() == restarted.due_us() == replayed.due_us()
     assert twin.store.fabrics() == places
 
 
-def test_it_shows_nothing_more_and_its_site_lives_on(twin: DrivenTwin) -> None:
+def test_a_retired_fabric_is_hidden_and_its_site_continues(twin: DrivenTwin) -> None:
     client = twin.client()
-    said = retire(client)
-    assert said.status_code == 200
-    receipt = said.json()
+    answer = retire(client)
+    assert answer.status_code == 200
+    receipt = answer.json()
     assert (receipt["status"], receipt["id"], receipt["outcome"]) == ("accepted", "sequencer@pod-1/2", [])
     before = client.get("/v1/fabrics/pod-1").json()
     twin.advance(48.0)
@@ -76,7 +76,7 @@ def test_it_shows_nothing_more_and_its_site_lives_on(twin: DrivenTwin) -> None:
     assert_all_agree(twin)
 
 
-def test_what_is_requested_of_it_is_refused_with_one_sentence(twin: DrivenTwin) -> None:
+def test_requests_to_a_retired_fabric_are_refused_with_one_sentence(twin: DrivenTwin) -> None:
     client = twin.client()
     drain = {"params": {"wait": 20}, "headers": {"Idempotency-Key": "before"}}
     drained = client.post("/v1/cubes/pod-1/cube-1/drain", **drain)
@@ -92,11 +92,11 @@ def test_what_is_requested_of_it_is_refused_with_one_sentence(twin: DrivenTwin) 
     ):
         answer = client.post(path, json=body, params={"wait": 20})
         assert (answer.status_code, answer.json()["error"]) == (422, sentence), path
-    # What was asked before is answered as before.
+    # Earlier requests get the same answer as before.
     assert retire(client, key="mine").json() == first | {"repeated": True}
     assert client.post("/v1/cubes/pod-1/cube-1/drain", **drain).json() == drained.json() | {"repeated": True}
-    again = client.post("/v1/fabrics", json={"name": "pod-1", "site": "campus"})
-    assert (again.status_code, again.json()["error"]) == (
+    reused_name = client.post("/v1/fabrics", json={"name": "pod-1", "site": "campus"})
+    assert (reused_name.status_code, reused_name.json()["error"]) == (
         422,
         "name pod-1: is a retired fabric of site campus; fabric names are never reused",
     )
@@ -105,21 +105,21 @@ def test_what_is_requested_of_it_is_refused_with_one_sentence(twin: DrivenTwin) 
     assert twin.store.size(0) == 0
 
 
-def test_what_waits_behind_the_end_is_dropped_and_its_asker_is_reported(twin: DrivenTwin) -> None:
-    """Both were put into the inbox before the gateways could know of the end."""
+def test_requests_behind_the_retirement_are_dropped_and_reported(twin: DrivenTwin) -> None:
+    """Both were in the inbox before the gateways could know of the retirement."""
     twin.store.wake = None
     twin.store.put(0, "pod-1", FabricRetired())
     twin.store.put(0, "pod-1", FabricRetired())
-    said = twin.client().post("/v1/cubes/pod-1/cube-2/drain", params={"wait": 5})
-    assert said.status_code == 422
-    assert said.json()["error"].startswith("fabric pod-1: retired at 0d12:00:00; it accepts no requests")
+    answer = twin.client().post("/v1/cubes/pod-1/cube-2/drain", params={"wait": 5})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("fabric pod-1: retired at 0d12:00:00; it accepts no requests")
     assert twin.store.size(0) == 0
     kinds = [m["type"] for m in twin.messages("campus") if m["source"] != "tick.transceivers@pod-0"]
     assert kinds[-1] == "FabricRetired"
     assert kinds.count("FabricRetired") == 1
 
 
-def test_a_request_that_waited_before_it_has_its_place(twin: DrivenTwin) -> None:
+def test_a_request_before_the_retirement_is_carried_out(twin: DrivenTwin) -> None:
     twin.twin.stop()
     twin._loop.join()
     twin.store.put(0, "pod-1", DrainCube(cube="pod-1/cube-0"))
@@ -134,13 +134,13 @@ def test_a_request_that_waited_before_it_has_its_place(twin: DrivenTwin) -> None
     assert twin.store.size(0) == 0
 
 
-def test_lists_are_of_what_lives_and_what_stood_there_is_reported_to_who_names_it(twin: DrivenTwin) -> None:
+def test_lists_show_only_running_fabrics_and_named_resources_of_retired_ones(twin: DrivenTwin) -> None:
     client = twin.client()
-    lived = client.get("/v1/slices?fabric=pod-1&fields=name,state,changed_us").json()
-    assert lived
+    rows = client.get("/v1/slices?fabric=pod-1&fields=name,state,changed_us").json()
+    assert rows
     retire(client)
     stood = client.get("/v1/slices?fabric=pod-1").json()
-    assert [{field: row[field] for field in lived[0]} for row in stood] == lived
+    assert [{field: row[field] for field in rows[0]} for row in stood] == rows
     twin.advance(5.0)
     assert client.get("/v1/slices?fabric=pod-1").json() == stood
     assert client.get("/v1/slices").json() == []
@@ -153,14 +153,14 @@ def test_lists_are_of_what_lives_and_what_stood_there_is_reported_to_who_names_i
     assert 'fabric="pod-0"' in client.get("/metrics").text
 
 
-def test_who_names_no_fabric_means_one_that_lives(twin: DrivenTwin) -> None:
+def test_the_default_fabric_is_one_that_is_not_retired(twin: DrivenTwin) -> None:
     client = twin.client()
     retire(client, "pod-0")
     answer = client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20}).json()
     assert {message["fabric"] for message in answer["outcome"]} == {"pod-1"}
 
 
-def test_a_site_whose_last_fabric_retired_stands_still_until_another_joins(twin: DrivenTwin) -> None:
+def test_a_site_without_fabrics_stops_until_another_fabric_joins(twin: DrivenTwin) -> None:
     client = twin.client()
     assert retire(client, "pod-7").status_code == 200
     log = twin.messages("annex")

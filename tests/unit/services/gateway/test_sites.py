@@ -1,4 +1,4 @@
-"""A site of two kinds of pods on one log, as people see it: each fabric its own messages and parts."""
+"""A site with two kinds of pods on one log, over HTTP: each fabric has its own messages and parts."""
 
 import asyncio
 import json
@@ -41,17 +41,17 @@ PLANS = (
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """There is no pod-0. In every pod a torus, in the static one also a mesh; a host of each is broken."""
+    """There is no pod-0. Every pod has a torus, the static one also a mesh; one host of each is broken."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=PLANS)
     client = twin.client()
-    asked: list[tuple[str, Any]] = [
+    requests: list[tuple[str, Any]] = [
         ("slices", {"fabric": fabric, "shape": "4x4x8"}) for fabric in (SWITCHED, FIXED, APART)
     ]
-    asked.append(("slices", {"fabric": FIXED, "shape": "1x1x2"}))
-    asked += [
+    requests.append(("slices", {"fabric": FIXED, "shape": "1x1x2"}))
+    requests += [
         ("faults", {"kind": "host", "target": f"{fabric}/cube-3/host-0"}) for fabric in (SWITCHED, FIXED)
     ]
-    for path, body in asked:
+    for path, body in requests:
         answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
         assert answer.status_code == 200, answer.text
         twin.advance(0.1)
@@ -85,18 +85,18 @@ def test_every_fabric_is_shown_with_its_kind_and_site(client: Client, twin: Driv
 
 
 @pytest.mark.parametrize("fabric", [SWITCHED, FIXED, APART])
-def test_events_of_a_fabric_are_its_own(client: Client, twin: DrivenTwin, fabric: str) -> None:
+def test_a_fabric_lists_only_its_own_events(client: Client, twin: DrivenTwin, fabric: str) -> None:
     site = "annex" if fabric == APART else "campus"
     own = [message["id"] for message in twin.messages(site) if message["fabric"] == fabric]
     assert len(own) < len(twin.messages("campus"))
     assert [m["id"] for m in get(client, f"events?fabric={fabric}&since_us=0")] == own
     assert [m["id"] for m in get(client, f"events?fabric={fabric}&limit=5")] == own[-5:]
     slices = [m for m in twin.messages(site) if (m["fabric"], m["type"]) == (fabric, "SliceAdmitted")]
-    found = get(client, f"events?fabric={fabric}&type=SliceAdmitted")
-    assert [as_logged(message) for message in found] == slices
+    events = get(client, f"events?fabric={fabric}&type=SliceAdmitted")
+    assert [as_logged(message) for message in events] == slices
 
 
-def test_without_a_fabric_the_first_is_meant_where_there_is_no_pod_0(client: Client) -> None:
+def test_the_default_fabric_is_the_first_if_there_is_no_pod_0(client: Client) -> None:
     assert get(client, "events?since_us=0") == get(client, f"events?fabric={SWITCHED}&since_us=0")
     answer = client.post("/v1/slices", json={"shape": "1x1x1"}, params={"wait": 20}).json()
     assert {message["fabric"] for message in answer["outcome"]} == {SWITCHED}
@@ -108,18 +108,18 @@ async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[
 
 def test_a_stream_of_a_fabric_continues_where_its_reader_stopped(twin: DrivenTwin) -> None:
     own = [m["id"] for m in twin.messages("campus") if m["fabric"] == FIXED]
-    seen: list[str] = []
+    ids: list[str] = []
     site, query = history.log_query(twin.ports, LogFilter(FIXED))
-    while len(seen) < len(own):
+    while len(ids) < len(own):
         took = asyncio.run(_take(event_stream.events(LogTail(twin.ports), FIXED, site, query), 2))
-        seen.append(json.loads(took[1]["data"])["id"])
+        ids.append(json.loads(took[1]["data"])["id"])
         query = replace(query, start=event_stream.parse_place(twin.ports, "cursor", took[1]["id"], site) + 1)
-    assert seen == own
+    assert ids == own
     with pytest.raises(InvalidInput, match="not on the log of campus, which the query reads"):
         event_stream.parse_place(twin.ports, "cursor", f"{APART}:3", "campus")
 
 
-def test_causes_and_consequences_are_found_on_the_sites_log(client: Client, twin: DrivenTwin) -> None:
+def test_causes_and_consequences_are_found_on_the_log_of_the_site(client: Client, twin: DrivenTwin) -> None:
     log = {message["id"]: message for message in twin.messages("campus")}
     down = next(m for m in log.values() if (m["fabric"], m["type"]) == (FIXED, "CubeUnhealthy"))
     chain = get(client, f"why/{down['id']}")
@@ -128,7 +128,7 @@ def test_causes_and_consequences_are_found_on_the_sites_log(client: Client, twin
     assert chain[0] in get(client, f"events?cause={chain[-1]['id']}")
 
 
-def test_a_description_names_no_message_of_another_fabric(client: Client) -> None:
+def test_a_description_contains_no_message_of_another_fabric(client: Client) -> None:
     for name in (f"cubes/{SWITCHED}/cube-3", f"cubes/{FIXED}/cube-3", f"fabrics/{FIXED}"):
         events = get(client, f"describe/{name}")["events"]
         assert {message["fabric"] for message in events} == {name.split("/")[1]}
@@ -157,12 +157,12 @@ def test_its_light_takes_the_fixed_path(client: Client) -> None:
         assert get(client, f"describe/links/{row['name']}")["related"]["partner"][0]["name"] == far
 
 
-def test_a_fixed_link_is_a_slices_if_both_its_cubes_are(client: Client) -> None:
-    held = set(get(client, f"slices/{FIXED}/slice-0")["cubes"])
-    assert len(held) == 2
+def test_a_fixed_link_belongs_to_a_slice_if_both_its_cubes_do(client: Client) -> None:
+    cubes = set(get(client, f"slices/{FIXED}/slice-0")["cubes"])
+    assert len(cubes) == 2
     carried = [row for row in get(client, f"links?fabric={FIXED}") if row["slice"] is not None]
     assert {row["slice"] for row in carried} == {f"{FIXED}/slice-0"}
-    assert {cube_of(row[end]) for row in carried for end in ("name", "far_end")} == held
+    assert {cube_of(row[end]) for row in carried for end in ("name", "far_end")} == cubes
     assert len(carried) == 2 * 16
     assert get(client, f"links/{carried[0]['name']}") == carried[0]
 
@@ -199,7 +199,7 @@ def cube_of(end: str) -> str:
         ("cubes/pod-3/cube-4", None, "fabric 'pod-3': no such fabric; must be one of pod-1, pod-2, pod-7"),
     ],
 )
-def test_what_cannot_be_is_reported_by_the_kinds_own_rules(
+def test_an_impossible_request_is_refused_by_the_rules_of_its_kind(
     client: Client, path: str, body: object, sentence: str
 ) -> None:
     assert sentence in refusal(client, path, body)
@@ -208,31 +208,31 @@ def test_what_cannot_be_is_reported_by_the_kinds_own_rules(
 # --- while store or log are made again ----------------------------------------------------------------------
 
 
-def test_a_change_without_a_fabric_is_of_the_named_site(twin: DrivenTwin) -> None:
+def test_a_change_without_a_fabric_applies_to_the_named_site(twin: DrivenTwin) -> None:
     changes = (
         SetChange(change="set", parameters={"repairs.technicians": 4}),
         RequestChange(change="request", shape="4x4x4"),
     )
     for site, fabric in ((None, SWITCHED), ("campus", SWITCHED), ("annex", APART)):
-        assert [one.fabric for one in timed_changes(twin.ports, changes, site)] == [fabric] * 2
+        assert [change.fabric for change in timed_changes(twin.ports, changes, site)] == [fabric] * 2
     several = RequestChange(change="request", shape="4x4x4", pods="2")
     with pytest.raises(InvalidInput, match="pods 2: must be at most 1; site annex has 1 pod, pod-7"):
         timed_changes(twin.ports, [several], "annex")
 
 
-def test_a_forecast_is_of_the_site_of_its_changes(client: Client) -> None:
+def test_a_forecast_uses_the_site_of_its_changes(client: Client) -> None:
     default = {"change": "set", "parameters": {"repairs.technicians": 4}}
-    other = {"change": "drain", "target": f"{APART}/cube-1"}
-    assert refusal(client, "forecasts", {"site": "campus", "changes": [other]}) == (
+    other_site = {"change": "drain", "target": f"{APART}/cube-1"}
+    assert refusal(client, "forecasts", {"site": "campus", "changes": [other_site]}) == (
         "site 'campus': the changes are of annex; must be the same site"
     )
-    assert refusal(client, "forecasts", {"changes": [default, other]}) == (
+    assert refusal(client, "forecasts", {"changes": [default, other_site]}) == (
         "changes: are of campus, annex; must be of one site; use one forecast for each"
     )
 
 
-def test_a_fabric_whose_beginning_is_not_read_again_yet_is_not_denied(twin: DrivenTwin) -> None:
-    """A gateway that has lost its copy of the log knows of the fabric from the store alone."""
+def test_a_fabric_that_is_not_replayed_yet_is_not_denied(twin: DrivenTwin) -> None:
+    """A gateway that has lost its copy of the log knows the fabric only from the store."""
 
     def config(fabric: str) -> FabricConfig:
         if fabric == APART:
@@ -240,27 +240,29 @@ def test_a_fabric_whose_beginning_is_not_read_again_yet_is_not_denied(twin: Driv
         return twin.ports.config(fabric)
 
     behind = twin.client(config=config)
-    said = behind.post("/v1/slices", json={"fabric": APART, "shape": "4x4x8"})
-    assert said.status_code == 503
+    answer = behind.post("/v1/slices", json={"fabric": APART, "shape": "4x4x8"})
+    assert answer.status_code == 503
     assert (
-        said.json()["error"]
+        answer.json()["error"]
         == "fabric pod-7: its commissioning has not been read from the log yet; try again"
     )
     assert behind.get(f"/v1/cubes/{SWITCHED}/cube-1").status_code == 200
 
 
-def test_no_fabric_is_denied_by_a_store_that_was_emptied(twin: DrivenTwin) -> None:
+def test_no_fabric_is_denied_by_an_emptied_store(twin: DrivenTwin) -> None:
     emptied = twin.client(unready=lambda: ["Redis at r no longer has a twin"])
-    said = emptied.get("/v1/cubes/pod-3/cube-4")
-    assert said.status_code == 503
-    assert said.json()["error"] == "fabric 'pod-3': cannot be looked up now: Redis at r no longer has a twin"
+    answer = emptied.get("/v1/cubes/pod-3/cube-4")
+    assert answer.status_code == 503
+    assert (
+        answer.json()["error"] == "fabric 'pod-3': cannot be looked up now: Redis at r no longer has a twin"
+    )
 
 
 @pytest.mark.parametrize(("behind_us", "status"), [(10**15, 503), (0, 404)])
-def test_what_the_log_shows_of_is_denied_only_by_a_store_that_has_come_as_far(
+def test_a_logged_resource_is_denied_only_by_a_store_that_has_caught_up(
     twin: DrivenTwin, behind_us: int, status: int
 ) -> None:
-    """A Redis that lost its last while knows nothing of a fault of then, until the services have read on."""
+    """A Redis that lost its newest writes does not know a recent fault until the services have caught up."""
 
     class Forgetful:
         def __getattr__(self, name: str) -> Any:
@@ -276,7 +278,7 @@ def test_what_the_log_shows_of_is_denied_only_by_a_store_that_has_come_as_far(
 
     name = f"{SWITCHED}/fault-0"
     client = twin.client(documents=Forgetful(), clock=Behind())
-    for said in (client.post(f"/v1/faults/{name}/clear"), client.get(f"/v1/faults/{name}")):
-        assert said.status_code == status
-        assert ("is being read from the log again" in said.json()["error"]) == (status == 503)
+    for answer in (client.post(f"/v1/faults/{name}/clear"), client.get(f"/v1/faults/{name}")):
+        assert answer.status_code == status
+        assert ("is being read from the log again" in answer.json()["error"]) == (status == 503)
     assert client.post(f"/v1/faults/{SWITCHED}/fault-77/clear").status_code == 404

@@ -1,4 +1,4 @@
-"""All states of a site, to be driven on elsewhere."""
+"""Snapshots of all states of a site, from which a future can be run elsewhere."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,15 +24,15 @@ def twin(tmp_path: Path) -> Iterator[DrivenTwin]:
     driven.close()
 
 
-def test_it_is_what_the_twin_holds(twin: DrivenTwin) -> None:
+def test_a_snapshot_equals_the_state_of_the_twin(twin: DrivenTwin) -> None:
     answer = twin.client().get("/v1/snapshots/pod-0")
     assert answer.status_code == 200
-    held = from_bytes(answer.content)
-    assert (held.site, held.software) == ("pod-0", software_version())
-    assert held.digest == twin.twin.sites[0].digest()
+    snapshot = from_bytes(answer.content)
+    assert (snapshot.site, snapshot.software) == ("pod-0", software_version())
+    assert snapshot.digest == twin.twin.sites[0].digest()
 
 
-def test_of_then_it_is_what_it_held_then(twin: DrivenTwin) -> None:
+def test_a_past_snapshot_equals_the_state_of_that_time(twin: DrivenTwin) -> None:
     client = twin.client()
     before = from_bytes(client.get("/v1/snapshots/pod-0").content)
     at = f"{twin.clock.show().now_us}us"
@@ -41,17 +41,17 @@ def test_of_then_it_is_what_it_held_then(twin: DrivenTwin) -> None:
     assert from_bytes(client.get("/v1/snapshots/pod-0").content).digest != before.digest
 
 
-def test_it_lives_on_as_the_twin_does(twin: DrivenTwin) -> None:
-    held = from_bytes(twin.client().get("/v1/snapshots/pod-0").content)
+def test_a_future_from_a_snapshot_matches_the_twin(twin: DrivenTwin) -> None:
+    snapshot = from_bytes(twin.client().get("/v1/snapshots/pod-0").content)
     start = twin.logs.open("pod-0").end
-    found = run_future(held, held.at_us, 4 * US_PER_HOUR)
-    until_us = held.at_us + 4 * US_PER_HOUR
+    future = run_future(snapshot, snapshot.at_us, 4 * US_PER_HOUR)
+    until_us = snapshot.at_us + 4 * US_PER_HOUR
     twin.advance(5.0)
     later = [m for _, m in twin.logs.read("pod-0", start) if m.at_us <= until_us]
-    assert found.messages == len(later)
+    assert future.messages == len(later)
 
 
-def test_there_is_none_of_a_site_that_is_not_there(twin: DrivenTwin) -> None:
+def test_an_unknown_site_has_no_snapshot(twin: DrivenTwin) -> None:
     client: Client = twin.client()
     answer = client.get("/v1/snapshots/campus")
     assert answer.status_code == 404

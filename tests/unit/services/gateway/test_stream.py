@@ -1,4 +1,4 @@
-"""The gateway on a real server: streams of events, clients that go away, an end while streams are open."""
+"""The gateway on a real server: event streams, disconnecting clients, and shutdown with open streams."""
 
 import asyncio
 import http.client
@@ -31,7 +31,7 @@ END_S_MAX = 10.0
 
 
 class Served:
-    """A gateway on a port of its own, in a thread."""
+    """A gateway on its own port, in a thread."""
 
     def __init__(self, twin: DrivenTwin) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -76,15 +76,15 @@ def wait_for(reached: Callable[[], bool]) -> None:
 
 def events(answer: http.client.HTTPResponse, count: int) -> list[tuple[str, dict[str, Any]]]:
     """The next events as (id, message)."""
-    found: list[tuple[str, dict[str, Any]]] = []
+    received: list[tuple[str, dict[str, Any]]] = []
     last = ""
-    while len(found) < count:
+    while len(received) < count:
         field, _, text = answer.readline().decode().rstrip("\r\n").partition(": ")
         if field == "id":
             last = text
         if field == "data":
-            found.append((last, as_logged(json.loads(text))))
-    return found
+            received.append((last, as_logged(json.loads(text))))
+    return received
 
 
 @pytest.fixture(scope="module")
@@ -104,30 +104,30 @@ def served(twin: DrivenTwin) -> Iterator[Served]:
 
 
 def drain(twin: DrivenTwin, cube: str, *, back: bool = False) -> None:
-    """Drain a cube, or take it into use again."""
+    """Drain a cube, or undrain it."""
     path = f"/v1/cubes/{cube}/{'undrain' if back else 'drain'}"
     answer = twin.client().post(path, params={"wait": 20})
     assert answer.status_code == 200
 
 
-def test_a_stream_begins_at_the_end_and_gives_what_comes(twin: DrivenTwin, served: Served) -> None:
+def test_a_stream_starts_at_the_end_of_the_log(twin: DrivenTwin, served: Served) -> None:
     with served.stream() as answer:
         start = len(twin.messages())
         drain(twin, "pod-0/cube-1")
         messages = twin.messages()[start:]
         assert [message["type"] for message in messages] == ["DrainCube", "CubeDrained"]
-        found = events(answer, 2)
-        assert found == [(f"pod-0:{start + n}", message) for n, message in enumerate(messages)]
+        received = events(answer, 2)
+        assert received == [(f"pod-0:{start + n}", message) for n, message in enumerate(messages)]
 
 
-def test_a_stream_continues_after_the_last_event_that_was_seen(twin: DrivenTwin, served: Served) -> None:
+def test_a_stream_continues_after_the_last_event_id(twin: DrivenTwin, served: Served) -> None:
     messages = twin.messages()
     with served.stream("?since=-1000d") as answer:
-        seen = events(answer, 3)
-    with served.stream("?since=-1000d", **{"Last-Event-ID": seen[-1][0]}) as answer:
-        rest = events(answer, len(messages) - 3)
-    assert [message for _, message in seen + rest] == messages
-    assert [place for place, _ in seen + rest] == [f"pod-0:{n}" for n in range(len(messages))]
+        received = events(answer, 3)
+    with served.stream("?since=-1000d", **{"Last-Event-ID": received[-1][0]}) as answer:
+        remaining = events(answer, len(messages) - 3)
+    assert [message for _, message in received + remaining] == messages
+    assert [place for place, _ in received + remaining] == [f"pod-0:{n}" for n in range(len(messages))]
 
 
 def test_a_stream_of_one_type_of_another_fabric(twin: DrivenTwin, served: Served) -> None:
@@ -135,15 +135,15 @@ def test_a_stream_of_one_type_of_another_fabric(twin: DrivenTwin, served: Served
         drain(twin, "pod-1/cube-3")
         drain(twin, "pod-1/cube-3", back=True)
         drain(twin, "pod-1/cube-5")
-        found = [message for _, message in events(answer, 2)]
-    assert [(m["fabric"], m["type"], m["body"]["cube"]) for m in found] == [
+        received = [message for _, message in events(answer, 2)]
+    assert [(m["fabric"], m["type"], m["body"]["cube"]) for m in received] == [
         ("pod-1", "CubeDrained", 3),
         ("pod-1", "CubeDrained", 5),
     ]
 
 
 @pytest.mark.parametrize("last", ["pod-0:99999999999", "pod-0:3000000"])
-def test_an_id_of_another_life_does_not_make_a_stream_wait_for_ever(
+def test_an_event_id_of_another_log_does_not_block_a_stream(
     twin: DrivenTwin, served: Served, last: str
 ) -> None:
     with served.stream(**{"Last-Event-ID": last}) as answer:
@@ -153,7 +153,7 @@ def test_an_id_of_another_life_does_not_make_a_stream_wait_for_ever(
 
 
 @pytest.mark.parametrize("last", ["pod-1:0", "nonsense", ":", "pod-0:-7", "pod-0:" + "9" * 5_000])
-def test_an_id_that_is_none_is_refused(twin: DrivenTwin, last: str) -> None:
+def test_an_invalid_event_id_is_refused(twin: DrivenTwin, last: str) -> None:
     answer = twin.client().get("/v1/events/stream", headers={"Last-Event-ID": last})
     assert answer.status_code == 422
     response = answer.json()["error"]
@@ -162,40 +162,38 @@ def test_an_id_that_is_none_is_refused(twin: DrivenTwin, last: str) -> None:
     assert len(response) < 300
 
 
-def test_a_stream_of_what_is_about_a_thing_and_follows_from_a_message(
-    twin: DrivenTwin, served: Served
-) -> None:
+def test_a_stream_filters_by_resource_and_by_cause(twin: DrivenTwin, served: Served) -> None:
     with served.stream("?for=pod-0/cube-6&since=-1000d&ticks=false") as answer:
         drain(twin, "pod-0/cube-5")
         drain(twin, "pod-0/cube-6")
-        found = [message for _, message in events(answer, 2)]
-        assert [message["type"] for message in found] == ["DrainCube", "CubeDrained"]
-    with served.stream(f"?cause={found[0]['id']}&since=-1000d") as answer:
-        assert events(answer, 1)[0][1] == found[1]
+        received = [message for _, message in events(answer, 2)]
+        assert [message["type"] for message in received] == ["DrainCube", "CubeDrained"]
+    with served.stream(f"?cause={received[0]['id']}&since=-1000d") as answer:
+        assert events(answer, 1)[0][1] == received[1]
     drain(twin, "pod-0/cube-5", back=True)
     drain(twin, "pod-0/cube-6", back=True)
 
 
-def test_pages_lead_through_messages_of_one_microsecond(twin: DrivenTwin) -> None:
-    """Forth from a moment and back from now, each message once."""
+def test_pages_contain_messages_of_one_microsecond_once(twin: DrivenTwin) -> None:
+    """Forwards from a time and backwards from now, each message once."""
     client, whole = twin.client(), [message["id"] for message in twin.messages()]
     for query, rel in (("since_us=0&limit=3", "next"), ("limit=3", "prev")):
-        seen: list[str] = []
+        ids: list[str] = []
         address: str | None = f"/v1/events?{query}"
         while address is not None:
             answer = client.get(address)
             page = [message["id"] for message in answer.json()]
-            seen = seen + page if rel == "next" else page + seen
+            ids = ids + page if rel == "next" else page + ids
             link = answer.headers.get("link")
             assert link is None or link.endswith(f'; rel="{rel}"')
             address = None if link is None else link[1 : link.index(">")]
-        assert seen == whole
+        assert ids == whole
     until = client.get("/v1/events", params={"since": "0d00:00:00", "until": "0d00:00:00"}).json()
     assert [m["id"] for m in until] == [m["id"] for m in twin.messages() if m["at_us"] < 1_000_000]
     assert client.get("/v1/events?cursor=xx").status_code == 422
 
 
-def test_a_long_past_is_read_in_parts(
+def test_a_long_log_is_read_in_parts(
     twin: DrivenTwin, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tail, "BATCH_MAX", 7)
@@ -204,30 +202,30 @@ def test_a_long_past_is_read_in_parts(
         assert [message for _, message in events(answer, len(messages))] == messages
 
 
-def test_the_log_is_not_read_any_more_for_a_client_that_went_away(
+def test_the_log_is_no_longer_read_for_a_disconnected_client(
     twin: DrivenTwin, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[str] = []
+    reads: list[str] = []
     end = twin.logs.end
 
     def counted(fabric: str) -> int:
-        looks.append(fabric)
+        reads.append(fabric)
         return end(fabric)
 
     monkeypatch.setattr(twin.logs, "end", counted)
     with served.stream("?fabric=pod-1"):
-        wait_for(lambda: len(looks) > 3)
+        wait_for(lambda: len(reads) > 3)
     quiet_s = 3 * tail.POLL_S
 
     def has_ended() -> bool:
-        before = len(looks)
+        before = len(reads)
         time.sleep(quiet_s)
-        return len(looks) == before
+        return len(reads) == before
 
     wait_for(has_ended)
 
 
-def test_a_name_has_this_many_streams_and_no_more(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_has_a_limited_number_of_streams(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "STREAMS_MAX", 3)
 
     def refusal() -> str | None:
@@ -242,12 +240,12 @@ def test_a_name_has_this_many_streams_and_no_more(served: Served, monkeypatch: p
 
     with ExitStack() as stack:
         for _ in range(3):
-            stack.enter_context(served.stream()).readline()  # it has begun
+            stack.enter_context(served.stream()).readline()  # it has started
         assert refusal() == "3 streams are already open; close one first"
     wait_for(lambda: refusal() is None)
 
 
-def test_streams_that_open_at_once_are_counted_one_by_one(
+def test_streams_opened_at_once_are_counted_one_by_one(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_stream, "STREAMS_MAX", 5)
@@ -263,13 +261,11 @@ def test_streams_that_open_at_once_are_counted_one_by_one(
         return stack.enter_context(closing(connection.getresponse())).status
 
     with ExitStack() as stack, ThreadPoolExecutor(20) as threads:
-        found = [*threads.map(opened, [stack] * 20)]
-    assert sorted(found) == [200] * 5 + [429] * 15
+        outcomes = [*threads.map(opened, [stack] * 20)]
+    assert sorted(outcomes) == [200] * 5 + [429] * 15
 
 
-def test_streams_share_their_looks_and_what_they_read(
-    twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_streams_share_their_polls_and_reads(twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_s: list[float] = []
     read: list[LogQuery] = []
     end, find = twin.logs.end, twin.logs.find
@@ -296,23 +292,23 @@ def test_streams_share_their_looks_and_what_they_read(
         await asyncio.to_thread(drain, twin, "pod-0/cube-4")
         return await asyncio.gather(*tasks)
 
-    found = asyncio.run(all_at_once())
+    received = asyncio.run(all_at_once())
     drain(twin, "pod-0/cube-4", back=True)
-    assert [message["type"] for message in found[0]] == ["DrainCube", "CubeDrained"]
-    assert found == [found[0]] * 50
+    assert [message["type"] for message in received[0]] == ["DrainCube", "CubeDrained"]
+    assert received == [received[0]] * 50
     assert len(read) == len(set(read))
     assert len(looked_s) < 50
 
 
-def test_the_server_ends_with_a_stream_open(twin: DrivenTwin) -> None:
+def test_the_server_stops_with_a_stream_open(twin: DrivenTwin) -> None:
     served = Served(twin)
     with served.stream("?since=-1000d") as answer:
         events(answer, 1)
         served.end()
 
 
-def test_paths_are_taken_as_they_are_sent(served: Served) -> None:
-    """Bytes that a client library would not send: nothing is reached beside the names of things."""
+def test_paths_are_read_as_they_are_sent(served: Served) -> None:
+    """Bytes that a client library would not send. They reach nothing but names of resources."""
     for path in (
         b"/v1/cubes/../../etc/passwd",
         b"/v1/cubes/pod-0/cube-1/../cube-2",
@@ -326,10 +322,10 @@ def test_paths_are_taken_as_they_are_sent(served: Served) -> None:
 
 
 @pytest.mark.slow("makes a long log first")
-def test_since_and_type_find_their_place_without_reading_the_whole_log(
+def test_since_and_type_find_their_position_without_reading_the_whole_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a log of four busy days: an answer decodes what it gives, and little more."""
+    """On a log of four busy days, an answer decodes little more than its own messages."""
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", "workload.slices_per_day=240"])
     twin.advance(24 * 4)
     client, whole = twin.client(), twin.messages()
@@ -356,6 +352,6 @@ def test_since_and_type_find_their_place_without_reading_the_whole_log(
     assert chain[-1]["cause"] is None
     assert decoded < 1_100 * len(chain)
     middle = whole[len(whole) // 2]["at_us"]
-    found = client.get(f"/v1/events?since_us={middle}&limit=9").json()
-    assert [*map(as_logged, found)] == [m for m in whole if m["at_us"] >= middle][:9]
+    page = client.get(f"/v1/events?since_us={middle}&limit=9").json()
+    assert [*map(as_logged, page)] == [m for m in whole if m["at_us"] >= middle][:9]
     twin.close()

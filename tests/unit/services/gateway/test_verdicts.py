@@ -1,4 +1,4 @@
-"""What is held for the matter with a link, wherever people look for it."""
+"""Verdicts about a link in every view that shows them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,15 +12,15 @@ from tests.support.gateway_twin import QUIET, Client, DrivenTwin, get
 pytestmark = pytest.mark.integration
 
 END, OTHER = "pod-0/cube-0/+x/3", "pod-0/cube-0/-x/3"
-"""Of a loop of one cube."""
+"""The ends of a loop of one cube."""
 VERDICT, REPAIR = "pod-0/verdict-0", "pod-0/repair-0"
 LONG = "repairs.clean_h=100"
-"""The technician is still at it."""
+"""The technician is still working on it."""
 
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """A dirty connector is found by what both ends of its link read."""
+    """The readings of both ends of a link lead to a dirty connector."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", LONG, *QUIET])
     client = twin.client()
     for path, body in (
@@ -39,11 +39,11 @@ def client(twin: DrivenTwin) -> Client:
     return twin.client()
 
 
-def test_a_verdict_is_listed_as_its_document_is(client: Client) -> None:
+def test_a_verdict_is_listed_as_in_its_document(client: Client) -> None:
     (row,) = get(client, "verdicts")
     assert row == get(client, f"verdicts/{VERDICT}")
-    told = {name: row[name] for name in ("name", "kind", "target", "work", "state", "ended_us")}
-    assert told == {
+    fields = {name: row[name] for name in ("name", "kind", "target", "work", "state", "ended_us")}
+    assert fields == {
         "name": VERDICT,
         "kind": "connector",
         "target": END,
@@ -52,12 +52,12 @@ def test_a_verdict_is_listed_as_its_document_is(client: Client) -> None:
         "ended_us": None,
     }
     assert set(row["ends"]) == {END, OTHER}
-    assert (row["batch"], row["batch_verdicts"]) == (None, 0), "a connector is of no batch"
+    assert (row["batch"], row["batch_verdicts"]) == (None, 0), "a connector belongs to no batch"
     assert get(client, "verdicts?state=open&kind=connector&sort=-confidence") == [row]
     assert get(client, "verdicts?state=withdrawn") == []
 
 
-def test_a_repair_shows_on_which_verdict_it_acts(client: Client) -> None:
+def test_a_repair_names_the_verdict_it_acts_on(client: Client) -> None:
     (row,) = get(client, f"repairs?verdict={VERDICT}")
     assert (row["name"], row["work"], row["ineffective"]) == (REPAIR, "clean", False)
 
@@ -69,18 +69,18 @@ def test_a_repair_shows_on_which_verdict_it_acts(client: Client) -> None:
         *("faults/pod-0/fault-0", f"repairs/{REPAIR}"),
     ],
 )
-def test_a_thing_is_described_with_the_verdicts_that_name_it(client: Client, path: str) -> None:
+def test_a_resource_is_described_with_the_verdicts_that_name_it(client: Client, path: str) -> None:
     assert get(client, f"describe/{path}")["related"]["verdicts"] == get(client, "verdicts")
 
 
 @pytest.mark.parametrize(
     "path", ["links/pod-0/cube-0/+x/4", "cubes/pod-0/cube-1", "ocs/pod-0/ocs-3", "hosts/pod-0/cube-1/host-3"]
 )
-def test_a_thing_of_no_verdict_has_none(client: Client, path: str) -> None:
+def test_a_resource_without_verdicts_lists_none(client: Client, path: str) -> None:
     assert get(client, f"describe/{path}")["related"]["verdicts"] == []
 
 
-def test_a_verdict_is_described_with_its_ends_and_what_was_done(client: Client) -> None:
+def test_a_verdict_is_described_with_its_ends_and_its_repairs(client: Client) -> None:
     described = get(client, f"describe/verdicts/{VERDICT}")
     assert described["object"] == get(client, f"verdicts/{VERDICT}")
     related = described["related"]
@@ -104,7 +104,7 @@ def test_a_fabric_counts_its_verdicts_and_repairs(client: Client) -> None:
     }
 
 
-def test_a_verdict_that_is_none_is_named(client: Client) -> None:
+def test_an_unknown_verdict_is_named(client: Client) -> None:
     answer = client.get("/v1/verdicts/pod-0/verdict-9")
     assert answer.status_code == 404
     assert answer.json()["error"].startswith("verdict 'pod-0/verdict-9': no such verdict in pod-0")
@@ -116,21 +116,21 @@ def test_why_a_verdict_was_given(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", [END, OTHER])
-def test_what_the_diagnosis_reported_is_found_under_the_ends(client: Client, name: str) -> None:
+def test_messages_of_the_diagnosis_are_found_under_the_ends(client: Client, name: str) -> None:
     types = [message["type"] for message in get(client, f"events?for={quote(name)}&ticks=false")]
     assert [kind for kind in types if kind in ("EndsStoodOut", "VerdictGiven")] == [
         "EndsStoodOut",
         "VerdictGiven",
     ]
-    (said,) = [
+    (text,) = [
         row["text"]
         for row in get(client, f"describe/links/{name}")["events"]
         if row["type"] == "EndsStoodOut"
     ]
-    assert said.startswith(f"ends=(2 of them) {name} (received -1.")
+    assert text.startswith(f"ends=(2 of them) {name} (received -1.")
 
 
-def test_what_the_diagnosis_reported_is_not_found_under_other_ends(client: Client) -> None:
+def test_messages_of_the_diagnosis_are_not_found_under_other_ends(client: Client) -> None:
     types = {message["type"] for message in get(client, "events?for=pod-0/cube-0/%2Bx/4&ticks=false")}
     assert "EndsStoodOut" not in types
 
@@ -142,8 +142,8 @@ def test_verdicts_are_counted_for_prometheus(client: Client) -> None:
     assert 'lightwave_repairs_ineffective_total{fabric="pod-0"} 0.0' in text
 
 
-def test_modules_of_one_batch_that_are_outliers_alike_are_reported_together(tmp_path: Path) -> None:
-    """By what their inventory says: a fault is looked for nowhere."""
+def test_outliers_of_one_batch_are_reported_together(tmp_path: Path) -> None:
+    """From their inventory alone; no fault is looked up."""
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", "repairs.link_repair_h=5000", LONG, *QUIET])
     client = twin.client()
     for path, body in (
@@ -164,7 +164,9 @@ def test_modules_of_one_batch_that_are_outliers_alike_are_reported_together(tmp_
     }
     last = batch_verdicts[-1]
     (shown,) = [row for row in get(client, f"why/{last['name']}") if row["type"] == "EndsStoodOut"]
-    assert f"{last['target']} (" in shown["text"], "of the many that stood out with it the suspect is told"
+    assert f"{last['target']} (" in shown["text"], (
+        "the suspect is shown, though many ends are outliers with it"
+    )
     related = get(client, "describe/faults/pod-0/fault-0")["related"]
     assert [row["name"] for row in related["faults"]] == ["pod-0/fault-0"]
     assert {row["name"] for row in related["verdicts"]} == {row["name"] for row in batch_verdicts}

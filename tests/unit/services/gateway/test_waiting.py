@@ -1,4 +1,5 @@
-"""Why a slice waits is the truth of the moment: its place, what is idle, and for whom that is kept."""
+"""The reason why a slice waits is current: its place in the queue, the idle cubes, and the slices they are
+kept for."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,8 +18,8 @@ PREFLIGHT_US = SchedulerConfig().preflight_s * US_PER_S
 
 @pytest.fixture
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """Of eight cubes one is in use for an hour and one for ever, so that the first in the queue, which wants
-    all eight, never fits."""
+    """Of eight cubes, one is in use for an hour and one for ever. The first slice in the queue needs all
+    eight and never fits."""
     pairs = ["pod.cubes=8", *QUIET]
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), pairs)
     client = twin.client()
@@ -37,24 +38,24 @@ def slices(twin: DrivenTwin) -> dict[str, Any]:
     return {row["name"].partition("/")[2]: row for row in twin.client().get("/v1/slices").json()}
 
 
-def test_the_first_in_line_is_reported_what_has_become_of_all_cubes(twin: DrivenTwin) -> None:
+def test_the_first_in_line_is_shown_the_use_of_all_cubes(twin: DrivenTwin) -> None:
     twin.advance(0.5)
     head = slices(twin)["slice-2"]
     assert head["reason"] == "first in line; needs 8 healthy idle cubes: of 8 cubes, 6 idle and 2 used"
     assert (head["queue_position"], head["promised_us"]) == (1, None)
 
 
-def test_who_waits_behind_the_first_has_the_next_places(twin: DrivenTwin) -> None:
+def test_slices_behind_the_first_have_the_next_places(twin: DrivenTwin) -> None:
     client = twin.client()
     ask(client, {"shape": "4x4x28", "duration_s": 7_200})
     ask(client, {"shape": "4x8x16", "priority": 1})
-    found = slices(twin)
-    assert [found[f"slice-{number}"]["queue_position"] for number in (4, 2, 3)] == [1, 2, 3]
-    assert found["slice-3"]["reason"] == "needs 7 healthy idle cubes: of 8 cubes, 6 idle and 2 used"
-    assert client.get("/v1/slices/pod-0/slice-3").json()["reason"] == found["slice-3"]["reason"]
+    waiting = slices(twin)
+    assert [waiting[f"slice-{number}"]["queue_position"] for number in (4, 2, 3)] == [1, 2, 3]
+    assert waiting["slice-3"]["reason"] == "needs 7 healthy idle cubes: of 8 cubes, 6 idle and 2 used"
+    assert client.get("/v1/slices/pod-0/slice-3").json()["reason"] == waiting["slice-3"]["reason"]
 
 
-def test_times_of_a_slice_are_those_of_now(twin: DrivenTwin) -> None:
+def test_times_of_a_slice_are_current(twin: DrivenTwin) -> None:
     twin.advance(0.5)
     timed = slices(twin)["slice-0"]
     assert timed["ran_us"] + timed["left_us"] == timed["duration_us"] == HOUR_US
@@ -74,10 +75,10 @@ def test_times_of_a_slice_are_those_of_now(twin: DrivenTwin) -> None:
     assert (ended["ran_us"], ended["left_us"]) == (ended["ended_us"] - ended["started_us"], None)
 
 
-def test_a_slice_shows_when_it_came_into_each_of_its_states(twin: DrivenTwin) -> None:
+def test_a_slice_shows_when_it_entered_each_of_its_states(twin: DrivenTwin) -> None:
     twin.advance(2)
-    found = slices(twin)
-    waits, ended = found["slice-2"], found["slice-0"]
+    rows = slices(twin)
+    waits, ended = rows["slice-2"], rows["slice-0"]
     assert waits["conditions"] == [{"state": "queued", "since_us": waits["requested_us"]}]
     states = [condition["state"] for condition in ended["conditions"]]
     assert states == ["queued", "programming", "preflight", "running", "completed"]
@@ -86,7 +87,7 @@ def test_a_slice_shows_when_it_came_into_each_of_its_states(twin: DrivenTwin) ->
     assert (since_us["queued"], since_us["completed"]) == (ended["requested_us"], ended["ended_us"])
 
 
-def test_a_fabric_shows_the_values_of_now_next_to_the_means(twin: DrivenTwin) -> None:
+def test_a_fabric_shows_current_values_next_to_the_means(twin: DrivenTwin) -> None:
     twin.advance(1.5)
     row = twin.client().get("/v1/fabrics/pod-0").json()
     assert (row["chips"], row["chips_used"], row["utilisation_now"]) == (512, 64, 0.125)
@@ -101,7 +102,7 @@ def test_a_fabric_shows_the_values_of_now_next_to_the_means(twin: DrivenTwin) ->
     assert row["repairs"]["queued"] + row["repairs"]["begun"] == 1
 
 
-def test_a_drained_cube_with_a_slice_is_draining_until_it_has_gone(twin: DrivenTwin) -> None:
+def test_a_drained_cube_with_a_slice_is_draining_until_the_slice_has_left(twin: DrivenTwin) -> None:
     client = twin.client()
     for cube in (*range(2, 8), 0):
         client.post(f"/v1/cubes/pod-0/cube-{cube}/drain", params={"wait": 20})

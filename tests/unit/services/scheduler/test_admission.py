@@ -1,4 +1,4 @@
-"""Requests, placement, queue order, backfill, releases, refusals and the accounts."""
+"""Requests, placement, queue order, backfill, releases, refusals and the accounting."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_a_torus_is_admitted_connected_trained_and_started() -> None:
     world.check()
 
 
-def test_one_cube_is_a_torus_with_loops_of_its_own() -> None:
+def test_one_cube_is_a_torus_with_its_own_loops() -> None:
     name, emitted = World().request((4, 4, 4))
     assert emitted[1] == ConnectCircuits(slice=name, joins=((0, 0, 0), (1, 0, 0), (2, 0, 0)))
 
@@ -47,9 +47,9 @@ def test_one_cube_is_a_torus_with_loops_of_its_own() -> None:
 def test_a_mesh_has_no_circuits_and_starts_at_once() -> None:
     world = World()
     first, emitted = world.request((2, 4, 4))
-    second, more = world.request((1, 1, 1))
+    second, second_emitted = world.request((1, 1, 1))
     assert [type(body) for body in emitted] == [SliceAdmitted, SliceStarted]
-    assert more[0] == SliceAdmitted(
+    assert second_emitted[0] == SliceAdmitted(
         slice=second, shape=(1, 1, 1), twisted=False, cubes=(0,), corner=(2, 0, 0), waited_us=0
     )
     use = world.cube_use("pod-0/cube-0")
@@ -58,11 +58,11 @@ def test_a_mesh_has_no_circuits_and_starts_at_once() -> None:
     assert world.cube_use("pod-0/cube-0").chips_used == 1
 
 
-def test_release_disconnects_completes_and_admits_the_next_in_one_answer() -> None:
+def test_a_release_disconnects_completes_and_admits_the_next_in_one_answer() -> None:
     world = World(cubes=4)
     first = world.start((4, 8, 8))
-    second, nothing = world.request((4, 8, 8))
-    assert nothing == []
+    second, not_admitted = world.request((4, 8, 8))
+    assert not_admitted == []
     assert world.status(second).reason == (
         "first in line; needs 4 healthy idle cubes: of 4 cubes, 0 idle and 4 used"
     )
@@ -96,7 +96,7 @@ def test_an_admission_from_the_queue_is_caused_by_its_own_request() -> None:
     }
 
 
-def test_a_waiting_slice_that_is_released_is_withdrawn() -> None:
+def test_a_released_waiting_slice_is_withdrawn() -> None:
     world = World(cubes=4)
     world.start((4, 8, 8))
     waiting, _ = world.request((4, 4, 4))
@@ -105,7 +105,7 @@ def test_a_waiting_slice_that_is_released_is_withdrawn() -> None:
     world.check()
 
 
-def test_one_that_ran_and_waits_again_is_done_when_it_is_released() -> None:
+def test_a_released_slice_that_ran_and_waits_again_is_completed() -> None:
     world = World(cubes=4)
     filler = world.start((4, 8, 8), tier="filler")
     world.request((4, 8, 8), tier="production")
@@ -116,7 +116,7 @@ def test_one_that_ran_and_waits_again_is_done_when_it_is_released() -> None:
     world.check()
 
 
-def test_a_programming_slice_can_be_released_and_its_late_circuits_change_nothing() -> None:
+def test_a_released_programming_slice_ignores_its_late_circuits() -> None:
     world = World()
     name, _ = world.request((4, 4, 8))
     late = list(world.commands)
@@ -127,7 +127,7 @@ def test_a_programming_slice_can_be_released_and_its_late_circuits_change_nothin
     world.check()
 
 
-def test_the_queue_goes_by_priority_then_number() -> None:
+def test_the_queue_is_ordered_by_priority_then_number() -> None:
     world = World(cubes=4)
     first = world.start((4, 8, 8))
     names = [world.request((4, 8, 8), priority=p)[0] for p in (0, 5, 0, 5, -1)]
@@ -139,7 +139,7 @@ def test_the_queue_goes_by_priority_then_number() -> None:
     assert order == [names[i] for i in (1, 3, 0, 2, 4)]
 
 
-def test_none_crowds_out_another_owner() -> None:
+def test_no_owner_crowds_out_another() -> None:
     world = World(cubes=4, policy=SchedulerConfig(queue_max=2))
     running = world.start((4, 8, 8))
     world.request((4, 8, 8))
@@ -149,14 +149,14 @@ def test_none_crowds_out_another_owner() -> None:
     assert emitted == [SliceRefused(slice=name, reason=reason)]
     assert world.status(name).reason == reason
     world.check()
-    other, emitted = world.request((4, 4, 4), owner="operator")
+    other_slice, emitted = world.request((4, 4, 4), owner="operator")
     assert emitted == []
-    assert world.status(other).state == "queued"
+    assert world.status(other_slice).state == "queued"
     world.release(running)
     assert world.state.refused == 1
 
 
-def test_who_may_let_nothing_wait_still_gets_what_fits() -> None:
+def test_an_owner_without_queue_space_still_gets_a_slice_that_fits() -> None:
     world = World(cubes=4, policy=SchedulerConfig(queue_max=0))
     assert admitted(world.request((4, 4, 4))[1]) == ["pod-0/slice-0"]
     name, emitted = world.request((4, 8, 8))
@@ -164,7 +164,7 @@ def test_who_may_let_nothing_wait_still_gets_what_fits() -> None:
     assert emitted == [SliceRefused(slice=name, reason=reason)]
 
 
-def test_a_recorded_trace_may_wait_as_a_whole() -> None:
+def test_a_recorded_trace_may_queue_completely() -> None:
     world = World(cubes=4, policy=SchedulerConfig(queue_max=0))
     world.start((4, 8, 8))
     name = "pod-0/slice-1"
@@ -175,14 +175,14 @@ def test_a_recorded_trace_may_wait_as_a_whole() -> None:
     assert world.status(name).state == "queued"
 
 
-def test_a_request_that_is_known_already_changes_nothing() -> None:
+def test_a_known_request_changes_nothing() -> None:
     world = World(cubes=4)
     name, _ = world.request((4, 4, 4))
-    again = slice_requested(name, requested_by="operator")
-    assert world.feed(again) == []
+    repeated = slice_requested(name, requested_by="operator")
+    assert world.feed(repeated) == []
     world.check()
     world.release(name)
-    assert world.feed(again) == []
+    assert world.feed(repeated) == []
     world.check()
 
 
@@ -220,7 +220,7 @@ def test_only_the_last_ended_slices_are_kept() -> None:
     assert world.state.refused == ENDED_MAX + 30
 
 
-def test_the_accounts_integrate_allocated_chips() -> None:
+def test_the_accounting_integrates_allocated_chips() -> None:
     world = World(cubes=8)
     torus, _ = world.request((4, 4, 8))
     mesh, _ = world.request((2, 2, 4), after_us=100)

@@ -1,4 +1,4 @@
-"""Who passes the first in line: everybody who does not delay it, and nobody who does."""
+"""Backfill: every slice that does not delay the first in line may pass it, and no other."""
 
 from typing import Literal
 
@@ -24,7 +24,7 @@ def admitted(emitted: list[Said]) -> list[str]:
     return [body.slice for body in emitted if isinstance(body, SliceAdmitted)]
 
 
-def test_the_first_in_line_is_promised_its_start_and_only_who_ends_before_that_passes() -> None:
+def test_the_first_in_line_gets_a_promise_and_only_slices_that_end_before_it_pass() -> None:
     world = World(cubes=4)
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     head, _ = world.request(WHOLE)
@@ -39,7 +39,7 @@ def test_the_first_in_line_is_promised_its_start_and_only_who_ends_before_that_p
     world.check()
 
 
-def test_who_needs_no_cube_that_is_promised_passes_for_as_long_as_it_likes() -> None:
+def test_a_slice_that_needs_no_promised_cube_passes_whatever_its_run_time() -> None:
     world = World(cubes=4)
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     head, _ = world.request(TRIPLE)
@@ -50,7 +50,7 @@ def test_who_needs_no_cube_that_is_promised_passes_for_as_long_as_it_likes() -> 
     assert world.status(late).reason == f"would delay {head}, the first in line (scheduler.backfill easy)"
 
 
-def test_a_mesh_passes_into_a_cube_that_is_not_free_by_then_anyway() -> None:
+def test_a_mesh_passes_into_a_cube_that_is_not_free_by_the_promise_anyway() -> None:
     world = World(cubes=4)
     world.start(HALF, estimate_us=9 * US_PER_HOUR)
     world.start(TRIPLE, estimate_us=US_PER_HOUR)
@@ -61,8 +61,9 @@ def test_a_mesh_passes_into_a_cube_that_is_not_free_by_then_anyway() -> None:
     assert world.status(head).promised_us == promised_us
 
 
-def test_of_those_that_fit_the_first_in_order_passes() -> None:
-    """Team a's first slice is too long to pass. So team b's comes before the second one of team a."""
+def test_the_first_fitting_slice_in_order_passes() -> None:
+    """The first slice of team a is too long to pass. So the slice of team b comes before the second one of
+    team a."""
     world = World(cubes=4)
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     leaves, _ = world.start(CUBE, estimate_us=US_PER_HOUR), world.start(CUBE, estimate_us=US_PER_HOUR)
@@ -76,9 +77,9 @@ def test_of_those_that_fit_the_first_in_order_passes() -> None:
     world.check()
 
 
-def test_none_holds_up_a_pod_for_ever_even_where_none_passes() -> None:
+def test_no_slice_blocks_a_pod_for_ever_even_if_none_passes() -> None:
     world = World(cubes=4, policy=SchedulerConfig(backfill="none"))
-    world.start(PAIR)  # without an estimate: nobody knows when it ends
+    world.start(PAIR)  # without an estimate: its end is unknown
     world.request(WHOLE)
     _, emitted = world.request(CUBE)
     assert [type(body) for body in emitted[:1]] == [SliceAdmitted]
@@ -96,8 +97,8 @@ def test_without_backfilling_none_passes() -> None:
 
 
 def test_conservative_backfilling_delays_no_promise() -> None:
-    """A pair runs for two hours and one cube for five; the first in line starts after two hours on the pair
-    and the idle cube, the next one on what is left then."""
+    """A pair runs for two hours and one cube for five. The first in line starts after two hours on the pair
+    and the idle cube; the next one starts on the remaining cubes."""
     world = World(cubes=4, policy=SchedulerConfig(backfill="conservative"))
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     world.start(CUBE, estimate_us=5 * US_PER_HOUR)
@@ -119,7 +120,7 @@ def test_an_overrun_doubles_the_estimate_and_moves_the_promise() -> None:
     head, _ = world.request(WHOLE)
     ends_us = world.status(head).promised_us
     assert ends_us is not None
-    assert ends_us + 1 == world.held.due_us  # one that ends just then has not overrun
+    assert ends_us + 1 == world.held.due_us  # a slice that ends exactly then has not overrun
     (emitted,) = world.tick()
     assert emitted == SliceOverran(slice=runs, estimate_us=2 * US_PER_HOUR, ends_us=ends_us + US_PER_HOUR)
     assert world.status(head).promised_us == ends_us + US_PER_HOUR
@@ -128,7 +129,7 @@ def test_an_overrun_doubles_the_estimate_and_moves_the_promise() -> None:
 
 
 @pytest.mark.parametrize("backfill", ["easy", "conservative"])
-def test_cubes_that_are_in_use_are_never_promised_for_now(
+def test_cubes_in_use_are_never_promised_for_now(
     backfill: Literal["easy", "conservative"],
 ) -> None:
     """At the very microsecond at which a slice should end, it has not ended yet."""
@@ -159,18 +160,18 @@ def us(hours: int | None) -> int | None:
 @example([(HALF, hours) for hours in (1, 2, 1, 1, 1)], TRIPLE, [], "easy")
 @example([(HALF, 2), (HALF, 5), (TRIPLE, 1), (HALF, 2)], WHOLE, [], "conservative")
 @given(ROWS, st.sampled_from([PAIR, TRIPLE, WHOLE]), ROWS, st.sampled_from(["easy", "conservative", "none"]))
-def test_the_promise_of_the_first_in_line_is_kept_if_the_estimates_are_true(
+def test_the_promise_of_the_first_in_line_is_kept_if_estimates_are_exact(
     before: list[tuple[Shape, int | None]],
-    wanted: Shape,
+    promised_request: Shape,
     after: list[tuple[Shape, int | None]],
     policy: str,
 ) -> None:
-    """Everything runs for exactly as long as it was thought; who comes later may not move the first. Meshes
-    that are told to move do so at the last moment."""
+    """Every slice runs for exactly its estimate, and no later request may move the first in line. Meshes that
+    are noticed move at the last possible time."""
     world = World(cubes=5, policy=SchedulerConfig.model_validate({"backfill": policy, **PATIENT}))
     for shape, hours in before:
         world.request(shape, estimate_us=us(hours))
-    head, emitted = world.request(wanted, priority=9, estimate_us=US_PER_HOUR)
+    head, emitted = world.request(promised_request, priority=9, estimate_us=US_PER_HOUR)
     if admitted(emitted):
         return
     promised_us = world.status(head).promised_us
@@ -196,10 +197,11 @@ def test_the_promise_of_the_first_in_line_is_kept_if_the_estimates_are_true(
 
 @settings(deadline=None, max_examples=100)
 @given(WHOLE_CUBES, WHOLE_CUBES)
-def test_conservative_promises_are_all_kept_if_the_estimates_are_true(
+def test_all_conservative_promises_are_kept_if_estimates_are_exact(
     before: list[tuple[Shape, int | None]], after: list[tuple[Shape, int | None]]
 ) -> None:
-    """No two end at the same moment, for between the two whoever waits for both waits a moment more."""
+    """No two slices end at the same time. Otherwise, a slice that waits for both would wait a little
+    longer."""
     world = World(
         cubes=5, policy=SchedulerConfig.model_validate({"backfill": "conservative", **PATIENT, "grace_s": 1})
     )

@@ -1,4 +1,4 @@
-"""Meshes that make room for whole cubes: as few as can be, and whenever it helps."""
+"""Compaction: as few meshes as possible move to free whole cubes, and they move whenever it helps."""
 
 from itertools import combinations, permutations
 
@@ -22,11 +22,11 @@ def noticed(emitted: list[Said]) -> list[str]:
 
 
 def scattered() -> tuple[World, list[str]]:
-    """Four cubes, each half used by a mesh."""
+    """Four cubes, each with one half used by a mesh."""
     world = World(cubes=4)
     meshes = [world.start(HALF) for _ in range(8)]
-    for gone in meshes[1::2]:
-        world.release(gone)
+    for released in meshes[1::2]:
+        world.release(released)
     return world, meshes[::2]
 
 
@@ -47,7 +47,7 @@ def test_a_slice_blocked_only_by_scattered_meshes_gets_one_moved_per_cube() -> N
     world.check()
 
 
-def test_if_its_slice_is_withdrawn_the_mesh_moves_and_nothing_is_left_behind() -> None:
+def test_if_the_slice_is_withdrawn_the_mesh_still_moves_and_no_claim_remains() -> None:
     world, meshes = scattered()
     preemptor, _ = world.request((4, 4, 8))
     world.release(preemptor)
@@ -70,7 +70,7 @@ def test_a_mesh_whose_new_place_fails_stays_and_the_slice_waits_again() -> None:
     assert world.status(preemptor).state in ("queued", "programming")
 
 
-def test_none_moves_where_no_other_cube_has_room() -> None:
+def test_no_mesh_moves_if_no_other_cube_has_room() -> None:
     world = World(cubes=4)
     for _ in range(4):
         world.start(HALF)
@@ -81,7 +81,7 @@ def test_none_moves_where_no_other_cube_has_room() -> None:
 
 
 def fits_elsewhere(meshes: list[Shape], used: list[int]) -> bool:
-    """Whether there is room for all of them in these cubes, by trying every order and every place."""
+    """Whether these cubes have room for all meshes, by trying every order and every position."""
     return any(_place(list(order), used) for order in set(permutations(meshes)))
 
 
@@ -101,16 +101,16 @@ ROWS = st.lists(st.tuples(st.sampled_from([HALF, HALF, QUARTER]), st.booleans())
 
 @settings(deadline=None, max_examples=100)
 @given(ROWS, st.integers(1, 2))
-def test_no_fewer_meshes_would_have_done_and_none_move_without_effect(
-    rows: list[tuple[Shape, bool]], wanted: int
+def test_the_fewest_meshes_move_and_none_moves_without_effect(
+    rows: list[tuple[Shape, bool]], requested_cubes: int
 ) -> None:
-    """Against every choice of cubes to be emptied, and every way to lay their meshes elsewhere."""
+    """Against every choice of cubes to empty, and every way to place their meshes elsewhere."""
     world = World(cubes=4, policy=SchedulerConfig(research_waits_h=10_000.0))
     started = [(world.request(shape)[0], stays) for shape, stays in rows]
     for name, stays in started:
         if not stays:
             world.release(name)
-    if world.state.queued or len(world.idle) >= wanted:
+    if world.state.queued or len(world.idle) >= requested_cubes:
         return
     used = list(world.state.occupancy.used) if world.state.occupancy else []
     on: dict[int, list[str]] = {cube: [] for cube in range(4)}
@@ -119,13 +119,13 @@ def test_no_fewer_meshes_would_have_done_and_none_move_without_effect(
     busy = [cube for cube in range(4) if on[cube]]
     counts = [
         len(moved)
-        for emptied in combinations(busy, wanted - len(world.idle))
+        for emptied in combinations(busy, requested_cubes - len(world.idle))
         if (moved := [name for cube in emptied for name in on[cube]])
         and fits_elsewhere(
             [world.shapes[name][0] for name in moved], [used[cube] for cube in busy if cube not in emptied]
         )
     ]
-    _, emitted = world.request((4, 4, 4 * wanted))
+    _, emitted = world.request((4, 4, 4 * requested_cubes))
     assert len(noticed(emitted)) == min(counts, default=0)
     world.check()
     while world.notices:

@@ -1,4 +1,4 @@
-"""Planned drains and the slices that are placed before them, from the log alone."""
+"""Planned drains and the slices placed before them, from the log alone."""
 
 import random
 from typing import Literal
@@ -30,7 +30,7 @@ def requests(seed: int, *, plans: bool = True) -> list[LabRequest]:
     """Slices with and without a run time, and planned drains, some of which are cancelled."""
     number = random.Random(seed)
     times = sorted(number.randrange(HOURS * US_PER_HOUR) for _ in range(120))
-    found = []
+    drawn = []
     for n, at_us in enumerate(times, 1):
         cube = f"pod-0/cube-{number.randrange(CUBES)}"
         kind = number.random()
@@ -49,11 +49,11 @@ def requests(seed: int, *, plans: bool = True) -> list[LabRequest]:
                 tier=number.choice(("production", "research", "filler")),
             )
         if plans or not isinstance(body, DrainCube | UndrainCube):
-            found.append(LabRequest(at_us, "pod-0", body, n))
-    return found
+            drawn.append(LabRequest(at_us, "pod-0", body, n))
+    return drawn
 
 
-def lived(seed: int, *, plans: bool = True) -> list[Envelope]:
+def log_of(seed: int, *, plans: bool = True) -> list[Envelope]:
     config = SuperpodConfig(
         seed=seed,
         pod=PodConfig(cubes=CUBES),
@@ -65,12 +65,12 @@ def lived(seed: int, *, plans: bool = True) -> list[Envelope]:
 
 
 def crossings(log: list[Envelope]) -> tuple[list[str], int]:
-    """(slices that were placed across a planned drain or without a known end before one, number of slices
-    that were placed before one and end in time)."""
+    """(slices placed across a planned drain or without a known end before one, number of slices that were
+    placed before one and end in time)."""
     windows: dict[int, int] = {}
     duration_us: dict[str, int | None] = {}
-    seen: set[str] = set()
-    wrong, in_time = [], 0
+    placed: set[str] = set()
+    crossing, in_time = [], 0
     for message in log:
         match message.body:
             case DrainPlanned(cube=cube, from_us=from_us):
@@ -81,38 +81,38 @@ def crossings(log: list[Envelope]) -> tuple[list[str], int]:
                 duration_us[body.slice] = body.duration_us
             case CubeSwapped() as swapped:
                 if swapped.spare in windows:
-                    wrong.append(swapped.slice)
+                    crossing.append(swapped.slice)
             case SliceAdmitted() as admitted:
                 starts = [windows[cube] for cube in admitted.cubes if cube in windows]
                 length_us = duration_us[admitted.slice]
-                again = admitted.slice in seen  # it may have less left to do
-                seen.add(admitted.slice)
-                if starts and not again:
+                was_placed = admitted.slice in placed  # it may have less work left
+                placed.add(admitted.slice)
+                if starts and not was_placed:
                     if length_us is None or message.at_us + length_us > min(starts):
-                        wrong.append(admitted.slice)
+                        crossing.append(admitted.slice)
                     else:
                         in_time += 1
-    return wrong, in_time
+    return crossing, in_time
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_no_slice_is_placed_across_a_planned_drain(seed: int) -> None:
-    wrong, _ = crossings(lived(seed))
-    assert wrong == []
+    crossing, _ = crossings(log_of(seed))
+    assert crossing == []
 
 
 def test_cubes_are_used_until_their_planned_drain() -> None:
-    """Else the property above would hold because nothing is placed at all."""
-    assert sum(crossings(lived(seed))[1] for seed in range(3)) > 5
+    """Otherwise, the property above would be true because nothing is placed at all."""
+    assert sum(crossings(log_of(seed))[1] for seed in range(3)) > 5
 
 
 def test_a_log_without_planned_drains_has_no_trace_of_them() -> None:
-    text = [message.type for message in lived(1, plans=False)]
+    text = [message.type for message in log_of(1, plans=False)]
     assert not {"DrainPlanned", "PlannedDrainCancelled"} & set(text)
 
 
 def test_the_end_of_a_planned_drain_is_a_promised_start() -> None:
-    """Four cubes of four, of which one is drained for two hours: the whole pod starts after that."""
+    """One of four cubes is drained for two hours. The slice of the whole pod starts after that."""
     config = SuperpodConfig(
         pod=PodConfig(cubes=4),
         workload=WorkloadConfig(enabled=False),
@@ -120,8 +120,10 @@ def test_the_end_of_a_planned_drain_is_a_promised_start() -> None:
     )
     body = DrainCube(cube="pod-0/cube-1", from_us=US_PER_HOUR, duration_us=2 * US_PER_HOUR)
     slices = [RequestSlice(shape=(4, 8, 8), duration_us=length * US_PER_HOUR // 2) for length in (1, 4)]
-    wanted = [LabRequest(n, "pod-0", one, n) for n, one in enumerate((body, *slices), 1)]
-    log = lab_log(config, 6 * US_PER_HOUR, wanted)
+    lab_requests = [
+        LabRequest(n, "pod-0", request_body, n) for n, request_body in enumerate((body, *slices), 1)
+    ]
+    log = lab_log(config, 6 * US_PER_HOUR, lab_requests)
     admitted = {m.body.slice: m.at_us for m in log if isinstance(m.body, SliceAdmitted)}
     assert admitted["pod-0/slice-0"] < 100
     assert admitted["pod-0/slice-1"] == 3 * US_PER_HOUR

@@ -1,4 +1,4 @@
-"""The scheduler of a static pod: boxes of adjacent cubes, no circuits, no swaps of one cube."""
+"""The scheduler of a static pod: boxes of adjacent cubes, no circuits, no swaps of single cubes."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -60,14 +60,14 @@ def grid_bench() -> Bench:
 
 
 def running(shape: Shape) -> Bench:
-    """With one slice, from cube 0 on."""
+    """A bench with one slice, placed from cube 0 on."""
     bench = grid_bench()
     bench.say(requested(0, shape), 5)
     return bench
 
 
 def face(cube: int, number: int) -> tuple[int, ...]:
-    """The 16 link ends of a face of a cube: +x −x +y −y +z −z."""
+    """The 16 link ends of a face of a cube; the faces are +x −x +y −y +z −z."""
     first = ENDS_PER_CUBE * cube + 16 * number
     return tuple(range(first, first + 16))
 
@@ -78,7 +78,7 @@ def changed(
     return LinksChanged(up=up, degraded=degraded, down=down)
 
 
-def test_a_slice_of_whole_cubes_takes_a_box_and_starts_at_once() -> None:
+def test_a_slice_of_whole_cubes_gets_a_box_and_starts_at_once() -> None:
     bench = grid_bench()
     shape: Shape = (4, 8, 8)
     assert bodies(bench.say(requested(0, shape), 5)) == [
@@ -89,7 +89,7 @@ def test_a_slice_of_whole_cubes_takes_a_box_and_starts_at_once() -> None:
     assert (document.state, document.started_us, document.links_down) == ("running", 5, 0)
 
 
-def test_a_box_is_taken_only_where_all_its_cubes_are_idle() -> None:
+def test_a_box_needs_all_its_cubes_idle() -> None:
     bench = grid_bench()
     for number in range(CUBES):
         bench.say(requested(number, (4, 4, 4)), 5)
@@ -113,12 +113,12 @@ def test_a_slice_that_never_fits_is_refused_with_the_rule() -> None:
 
 
 def fill(bench: Bench, first: int) -> None:
-    """Slices of one cube on all cubes that are left."""
+    """Fill all remaining cubes with slices of one cube."""
     for number in range(first, first + CUBES):
         bench.say(requested(number, (4, 4, 4)), 6)
 
 
-def test_a_slice_of_several_cubes_stays_on_its_failed_cube_if_nothing_else_is_free() -> None:
+def test_a_slice_of_several_cubes_stays_on_its_failed_cube_if_no_box_is_free() -> None:
     bench = running((4, 4, 8))
     fill(bench, 1)
     (emitted,) = bodies(bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10))
@@ -133,7 +133,7 @@ def test_a_slice_of_several_cubes_stays_on_its_failed_cube_if_nothing_else_is_fr
     assert bench.documents["slices", NAME].cubes == ("pod-0/cube-0", "pod-0/cube-1")
 
 
-def test_it_goes_to_another_box_where_one_is_idle() -> None:
+def test_it_moves_to_another_box_if_one_is_idle() -> None:
     bench = running((4, 4, 8))
     hit, requeued, placed, started = bodies(bench.say(CubeUnhealthy(cube=1, reasons=("host-3",)), 10))
     assert isinstance(hit, SliceRecovering)
@@ -144,8 +144,8 @@ def test_it_goes_to_another_box_where_one_is_idle() -> None:
     assert bench.documents["slices", NAME].restarts == 1
 
 
-def test_it_makes_way_for_others_until_another_box_comes_free_if_that_is_cheaper_than_the_repair() -> None:
-    """Three quarters of a pod: whichever cube fails, there are boxes without it."""
+def test_it_goes_back_to_the_queue_if_another_box_is_cheaper_than_the_repair() -> None:
+    """The slice uses three quarters of the pod. Whichever cube fails, there are boxes without it."""
     bench = running((12, 16, 16))
     for number in range(1, 17):
         bench.say(requested(number, (4, 4, 4), estimate_us=US_PER_HOUR), 6)
@@ -167,13 +167,13 @@ def test_a_slice_inside_one_cube_moves_to_any_other() -> None:
         emitted = bodies(bench.say(CubeUnhealthy(cube=0, reasons=("host-3",)), 10))
         swapped = CubeSwapped(slice=NAME, left=0, spare=1, corner=corner, reason="failed")
         assert emitted[1:] == [swapped, SliceRestored(slice=NAME)]
-        (told,) = bodies(bench.say(CubeDrained(cube=1), 20))
-        assert isinstance(told, SliceNoticed)
-        emitted = bodies(bench.run(told.until_us))
+        (notice,) = bodies(bench.say(CubeDrained(cube=1), 20))
+        assert isinstance(notice, SliceNoticed)
+        emitted = bodies(bench.run(notice.until_us))
         assert emitted[1] == CubeSwapped(slice=NAME, left=1, spare=2, corner=corner, reason="drained")
 
 
-def test_a_slice_of_several_cubes_runs_on_on_a_drained_one() -> None:
+def test_a_slice_of_several_cubes_keeps_running_on_a_drained_one() -> None:
     bench = running((4, 4, 8))
     assert bench.say(CubeDrained(cube=1), 10) == []
     bench.say(SliceReleased(slice=NAME, reason="finished"), 20)
@@ -182,7 +182,7 @@ def test_a_slice_of_several_cubes_runs_on_on_a_drained_one() -> None:
     assert bodies(bench.say(requested(2, (4, 4, 8)), 50), SliceAdmitted)[0].cubes == (1, 2)
 
 
-def test_only_links_between_a_slices_own_cubes_are_its_links() -> None:
+def test_only_links_between_the_cubes_of_a_slice_are_its_links() -> None:
     bench = running((4, 4, 8))  # cubes 0 and 1, joined by +z of 0 and −z of 1
     between, outside = face(0, 4), face(1, 4) + face(0, 5) + face(0, 0)
     assert bench.say(changed(down=outside), 10) == []
@@ -202,7 +202,7 @@ def test_links_wrap_around_only_a_slice_that_spans_the_grid() -> None:
         assert bodies(running(shape).say(changed(down=wrap), 10), SliceDegraded) == degraded
 
 
-def test_bad_links_are_remembered_while_none_uses_them() -> None:
+def test_bad_links_are_remembered_while_no_slice_uses_them() -> None:
     bench = grid_bench()
     bench.say(changed(down=face(0, 4)[:1], degraded=face(1, 5)[:2]), 10)
     emitted = bodies(bench.say(requested(0, (4, 4, 8)), 20))
@@ -246,10 +246,10 @@ def test_a_slice_fits_a_static_pod_only_if_it_would_fit_a_superpod(shape: Shape,
     )
 )
 @settings(max_examples=60)
-def test_every_slice_is_counted_the_bad_links_between_its_cubes(
+def test_every_slice_counts_the_bad_links_between_its_cubes(
     steps: list[Shape | tuple[str, int]],
 ) -> None:
-    """Random lives on a pod of which every fifth link end is bad. The oracle goes by the documents alone."""
+    """Random lives on a pod where every fifth link end is bad. The oracle uses only the documents."""
     bench = grid_bench()
     bad = tuple(range(0, CUBES * ENDS_PER_CUBE, 5))
     bench.say(changed(down=bad), 1)
@@ -260,7 +260,7 @@ def test_every_slice_is_counted_the_bad_links_between_its_cubes(
             bench.say(requested(number, step), bench.now_us + 1)
             number += 1
             continue
-        what, at = step
+        action, at = step
         bench.say(
             {
                 "fail": CubeUnhealthy(cube=at, reasons=("host-0",)),
@@ -268,7 +268,7 @@ def test_every_slice_is_counted_the_bad_links_between_its_cubes(
                 "drain": CubeDrained(cube=at),
                 "undrain": CubeUndrained(cube=at),
                 "release": SliceReleased(slice=name(at), reason="finished"),
-            }[what],
+            }[action],
             bench.now_us + 1,
         )
     bench.assert_documents_hold()

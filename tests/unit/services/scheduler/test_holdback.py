@@ -1,4 +1,4 @@
-"""Cubes that are held back: left over by production and research, used by filler and by recovery."""
+"""Held-back cubes: production and research leave them idle; filler and recovery use them."""
 
 from typing import get_args
 
@@ -22,7 +22,7 @@ def admitted(emitted: list[Said]) -> list[str]:
     return [body.slice for body in emitted if isinstance(body, SliceAdmitted)]
 
 
-def test_firm_slices_leave_this_many_cubes_and_filler_may_stand_on_them() -> None:
+def test_firm_slices_leave_the_held_back_cubes_idle_and_filler_uses_them() -> None:
     world = World(cubes=4, policy=TWO)
     world.start(PAIR)
     waits, emitted = world.request(CUBE, tier="production")
@@ -38,7 +38,7 @@ def test_firm_slices_leave_this_many_cubes_and_filler_may_stand_on_them() -> Non
     world.check()
 
 
-def test_a_slice_that_would_wait_forever_for_the_reserve_is_refused() -> None:
+def test_a_slice_that_would_always_wait_for_the_reserve_is_refused() -> None:
     world = World(cubes=4, policy=SchedulerConfig(hold_back="fixed", hold_back_cubes=1, hot_spares=1))
     _, (emitted,) = world.request((4, 4, 12))
     assert isinstance(emitted, SliceRefused)
@@ -54,7 +54,7 @@ def test_a_slice_that_would_wait_forever_for_the_reserve_is_refused() -> None:
     world.check()
 
 
-def test_a_failed_cube_is_swapped_for_one_that_is_held_back() -> None:
+def test_a_failed_cube_is_swapped_for_a_held_back_one() -> None:
     world = World(cubes=4, policy=TWO)
     world.start(PAIR)
     emitted = [*world.fail(0), *world.tick()]
@@ -63,7 +63,7 @@ def test_a_failed_cube_is_swapped_for_one_that_is_held_back() -> None:
 
 
 @pytest.mark.parametrize("slice_cubes", [1, 4])
-def test_what_is_promised_leaves_what_the_closed_form_shows_less_what_is_missing(slice_cubes: int) -> None:
+def test_the_hold_back_is_the_closed_form_minus_the_missing_cubes(slice_cubes: int) -> None:
     policy = SchedulerConfig(hold_back="availability", hold_back_slice_cubes=slice_cubes)
     world = World(cubes=64, policy=policy)
     promised = promised_goodput(0.999, 64 * slice_cubes, "reconfigurable", target=0.97, cubes=64)
@@ -79,7 +79,7 @@ ROWS = st.lists(st.tuples(SHAPES, TIERS, st.integers(0, 9)), max_size=14)
 
 @settings(deadline=None, max_examples=150)
 @given(ROWS, st.integers(0, 4))
-def test_no_firm_slice_takes_what_is_held_back_and_none_waits_that_could_be_had(
+def test_no_firm_slice_takes_a_held_back_cube_and_none_waits_without_need(
     rows: list[tuple[Shape, Tier, int]], cubes: int
 ) -> None:
     policy = SchedulerConfig(hold_back="fixed", hold_back_cubes=cubes, backfill="none")
@@ -89,7 +89,7 @@ def test_no_firm_slice_takes_what_is_held_back_and_none_waits_that_could_be_had(
         for victim in sorted(world.noticed):
             world.checkpoint(victim)
         world.check()
-        firm = {c for held, on in world.held_cubes.items() if world.tiers[held] != "filler" for c in on}
+        firm = {c for holder, on in world.held_cubes.items() if world.tiers[holder] != "filler" for c in on}
         assert len(firm) <= 6 - cubes
         if shape != (2, 4, 4) and tier == "production" and world.status(name).queue_position == 1:
             assert len(firm) + shape[2] // 4 > 6 - cubes

@@ -1,4 +1,4 @@
-"""What the scheduler makes of circuits and links: starts, degradation, restoration, refusals."""
+"""Effects of circuits and links on slices: starts, degradation, restoration, refusals."""
 
 from schemas.config.scheduler import SchedulerConfig
 from schemas.messages.ocs import CircuitsRefused, OcsDown, OcsFreed, OcsHeld, OcsUp, PortsDown, PortsUp
@@ -34,7 +34,7 @@ ONE_GONE_PPM = 10**12 // (10**6 + 300_000 * 62_500 // 937_500)
 
 
 def full(*shapes: Shape) -> tuple[World, list[str]]:
-    """A pod without an idle cube, so that no other takes the place of one with a bad link."""
+    """A pod without an idle cube, so that no other cube can replace one with a bad link."""
     world = World(cubes=sum(cubes_of(shape) for shape in shapes))
     return world, [world.start(shape) for shape in shapes]
 
@@ -43,7 +43,7 @@ def without_plan(emitted: list[Said]) -> list[Said]:
     return [body for body in emitted if not isinstance(body, SliceRecovering)]
 
 
-def test_a_slice_whose_links_fail_the_check_goes_around_them_if_no_other_cube_is_idle() -> None:
+def test_a_slice_with_bad_links_routes_around_them_if_no_other_cube_is_idle() -> None:
     world, _ = full((4, 4, 4), (4, 4, 12))
     world.release("pod-0/slice-0")
     name, _ = world.request((4, 4, 4))
@@ -59,7 +59,7 @@ def test_a_slice_whose_links_fail_the_check_goes_around_them_if_no_other_cube_is
     world.check()
 
 
-def test_a_cube_whose_link_fails_the_check_is_replaced_where_that_is_cheaper() -> None:
+def test_a_cube_with_a_bad_link_is_replaced_if_that_is_cheaper() -> None:
     world = World()
     name, _ = world.request((4, 4, 4))
     hit, swapped, *_ = world.train(down=(0, 16))
@@ -71,7 +71,7 @@ def test_a_cube_whose_link_fails_the_check_is_replaced_where_that_is_cheaper() -
     world.check()
 
 
-def test_a_cube_with_an_open_ticket_takes_the_place_of_another_last() -> None:
+def test_a_cube_with_an_open_ticket_is_the_last_replacement() -> None:
     world = World()
     name = world.start((4, 4, 4))
     world.feed(RepairOpened(repair="pod-0/repair-0", kind="link", target="pod-0/cube-1/+x/3"))
@@ -82,11 +82,11 @@ def test_a_cube_with_an_open_ticket_takes_the_place_of_another_last() -> None:
     world.check()
 
 
-def test_links_are_checked_for_the_time_of_the_preflight() -> None:
+def test_links_are_checked_for_the_duration_of_the_preflight() -> None:
     world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
     name, _ = world.request((4, 4, 4))
-    (told,) = world.train()
-    assert told == SlicePreflight(slice=name, until_us=world.now_us + 120_000_000)
+    (started,) = world.train()
+    assert started == SlicePreflight(slice=name, until_us=world.now_us + 120_000_000)
     assert world.status(name).state == "preflight"
     world.check()
     assert world.held.due_us == world.now_us + 120_000_000
@@ -102,7 +102,7 @@ def test_a_link_that_fails_during_the_preflight_is_found_at_its_end() -> None:
     hit, *emitted = world.tick()
     assert isinstance(hit, SliceRecovering)
     assert hit.choice == "route"
-    # Along x, the short side, there is as much to spare.
+    # Along x, the short side, the spare bandwidth is the same.
     assert emitted == [
         SliceStarted(slice=names[0]),
         SliceDegraded(slice=names[0], links_down=2, links_degraded=0),
@@ -111,18 +111,18 @@ def test_a_link_that_fails_during_the_preflight_is_found_at_its_end() -> None:
     world.check()
 
 
-def test_a_cube_that_fails_during_the_preflight_begins_it_again() -> None:
+def test_a_cube_that_fails_during_the_preflight_restarts_it() -> None:
     world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
     name, _ = world.request((4, 4, 4))
     world.train()
     world.fail(0)
-    (told,) = world.train()
-    assert isinstance(told, SlicePreflight)
+    (message,) = world.train()
+    assert isinstance(message, SlicePreflight)
     assert world.tick() == [SliceStarted(slice=name)]
     world.check()
 
 
-def test_a_slice_that_is_hit_during_its_preflight_repeats_it() -> None:
+def test_a_slice_hit_during_its_preflight_repeats_it() -> None:
     """Whether its cube is back before the circuits are made or during the preflight."""
     for trains_first in (False, True):
         world = World(cubes=4, policy=SchedulerConfig(decision_s=30, preflight_s=120))
@@ -139,17 +139,17 @@ def test_a_slice_that_is_hit_during_its_preflight_repeats_it() -> None:
         world.check()
 
 
-def test_a_slice_that_waited_for_a_repair_has_a_preflight_before_it_continues() -> None:
+def test_a_slice_has_a_preflight_after_it_waited_for_a_repair() -> None:
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=120))
     name = world.start((4, 8, 8))
     world.fail(3)
-    (told,) = world.heal(3)
-    assert isinstance(told, SlicePreflight)
+    (message,) = world.heal(3)
+    assert isinstance(message, SlicePreflight)
     assert world.tick() == [SliceRestored(slice=name)]
     world.check()
 
 
-def test_a_link_that_goes_down_ends_the_step_and_one_that_is_degraded_does_not() -> None:
+def test_a_link_that_is_down_ends_the_step_and_a_degraded_one_does_not() -> None:
     world, (name, _) = full((4, 4, 8), (4, 4, 8))
     assert world.change_links(degraded=(3, 99)) == [SliceDegraded(slice=name, links_down=0, links_degraded=2)]
     hit, slow = world.change_links(down=(67, 179))
@@ -178,7 +178,7 @@ def test_cubes_behind_a_broken_driver_board_are_chosen_last_until_it_is_swapped(
     world.check()
 
 
-def test_a_slice_that_a_driver_board_hits_reports_it_whichever_end_of_its_links_comes_first() -> None:
+def test_a_slice_hit_by_a_driver_board_reports_it_in_any_order_of_its_link_ends() -> None:
     world = World(cubes=4)
     name = world.start((4, 4, 8))
     world.feed(PortsDown(part="pod-0/ocs-39/driver-1", ocs=39, side="N", ports=(2,)))
@@ -188,7 +188,7 @@ def test_a_slice_that_a_driver_board_hits_reports_it_whichever_end_of_its_links_
     world.check()
 
 
-def test_an_ocs_that_is_held_keeps_who_would_need_new_circuits_waiting_and_none_who_has_them() -> None:
+def test_only_slices_that_need_new_circuits_wait_for_an_unreachable_ocs() -> None:
     world = World(cubes=8, policy=STAYS_OFF)
     running = world.start((4, 4, 8))
     world.feed(OcsHeld(ocs=7))
@@ -204,7 +204,7 @@ def test_an_ocs_that_is_held_keeps_who_would_need_new_circuits_waiting_and_none_
     world.check()
 
 
-def test_an_ocs_that_fails_takes_all_the_same_links_and_no_other_cube_helps() -> None:
+def test_a_failed_ocs_takes_the_same_links_of_all_cubes_so_no_swap_helps() -> None:
     world = World(cubes=8)
     names = [world.start((4, 4, 4)) for _ in range(3)]
     world.feed(OcsDown(ocs=7))
@@ -220,10 +220,10 @@ def test_an_ocs_that_fails_takes_all_the_same_links_and_no_other_cube_helps() ->
 
 
 STAYS_OFF = SchedulerConfig(decision_s=0, preflight_s=0, route_around_share=0.0)
-"""Nobody's traffic goes around what is down."""
+"""No slice routes its traffic around failed links."""
 
 
-def test_who_does_not_let_its_traffic_go_around_waits_for_the_ocs_without_cubes() -> None:
+def test_a_slice_that_does_not_reroute_waits_for_the_ocs_without_cubes() -> None:
     world = World(cubes=4, policy=STAYS_OFF)
     name = world.start((4, 4, 16))
     behind, emitted = world.request((2, 2, 2))
@@ -251,7 +251,7 @@ def test_who_does_not_let_its_traffic_go_around_waits_for_the_ocs_without_cubes(
     world.check()
 
 
-def test_whoever_requests_while_an_ocs_is_down_is_passed_by_those_who_can_use_cubes() -> None:
+def test_a_request_that_waits_for_an_ocs_is_passed_by_slices_that_can_run() -> None:
     world = World(cubes=4, policy=STAYS_OFF.model_copy(update={"queue_max": 1}))
     world.feed(OcsDown(ocs=7))
     name, emitted = world.request((4, 4, 4))
@@ -275,7 +275,7 @@ def test_whoever_requests_while_an_ocs_is_down_is_passed_by_those_who_can_use_cu
 
 
 def choices_on_bad_cubes(world: World, name: str) -> list[str | None]:
-    """What is chosen for a slice that has a bad link on every cube that it is given, until that may be it."""
+    """The choices for a slice that finds a bad link on every cube it gets, until this may end."""
     choices: list[str | None] = []
     while name not in world.ended:
         failures = world.state.slices[0].preflight_failures
@@ -295,7 +295,7 @@ def choices_on_bad_cubes(world: World, name: str) -> list[str | None]:
     return choices
 
 
-def test_who_finds_a_bad_link_on_every_cube_stays_leaves_backs_off_and_not_for_ever() -> None:
+def test_a_slice_with_a_bad_link_on_every_cube_stays_then_leaves_then_backs_off() -> None:
     world = World(policy=STAYS_OFF.model_copy(update={"preflight_s": 120, "retries_max": 1}))
     name, _ = world.request((4, 4, 4))
     assert choices_on_bad_cubes(world, name) == ["swap", "swap", "wait", "evict", "wait", "evict"]
@@ -330,7 +330,7 @@ def test_a_slice_reports_its_backoff_and_returns_after_it() -> None:
     )
     explained = explain_slice(world.state, name)
     assert explained is not None
-    assert [(found.kind, found.name) for found in explained.obstacles] == [
+    assert [(obstacle.kind, obstacle.name) for obstacle in explained.obstacles] == [
         ("ocs", "pod-0/ocs-0"),
         ("rule", "scheduler.preflight_backoff_s 300"),
     ]
@@ -345,8 +345,8 @@ def test_a_slice_reports_its_backoff_and_returns_after_it() -> None:
     world.check()
 
 
-def test_the_cubes_of_both_ends_of_a_bad_link_have_their_turns() -> None:
-    """Whichever is at fault is replaced before the whole slice gives up its cubes."""
+def test_the_cubes_of_both_ends_of_a_bad_link_are_tried_in_turn() -> None:
+    """The cube at fault is replaced, whichever it is, before the whole slice gives up its cubes."""
     world = World(cubes=4, policy=STAYS_OFF)
     before = world.start((4, 4, 4))
     name, _ = world.request((4, 4, 8))
@@ -363,7 +363,7 @@ def test_the_cubes_of_both_ends_of_a_bad_link_have_their_turns() -> None:
     world.check()
 
 
-def test_who_may_not_start_again_waits_where_its_link_fails_every_preflight() -> None:
+def test_a_slice_that_may_not_restart_waits_if_its_link_fails_every_preflight() -> None:
     world = World(policy=SchedulerConfig(decision_s=0, preflight_s=120))
     stays = RecoveryPolicy(choices=("swap", "wait"))
     name, _ = world.request((4, 4, 4), recovery=stays)
@@ -373,23 +373,23 @@ def test_who_may_not_start_again_waits_where_its_link_fails_every_preflight() ->
         "waits for the repair"
     )
     world.check()
-    (told,) = world.change_links(up=(0, 16))
-    assert isinstance(told, SlicePreflight)
+    (message,) = world.change_links(up=(0, 16))
+    assert isinstance(message, SlicePreflight)
     assert world.tick() == [SliceStarted(slice=name)]
     world.check()
 
 
-def test_circuits_of_a_slice_that_ended_stand_until_their_ports_are_wanted_differently() -> None:
+def test_circuits_of_an_ended_slice_remain_until_their_ports_are_needed() -> None:
     world = World(cubes=4)
     first = world.start((4, 4, 8))
     joins = ((0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 1), (2, 0, 1), (2, 1, 0))
     assert world.release(first)[0] == LeaveCircuits(slice=first, joins=joins)
     assert tuple(leftover_circuits(world.state)) == joins
-    again, emitted = world.request((4, 4, 8))
+    second_slice, emitted = world.request((4, 4, 8))
     assert [type(body) for body in emitted] == [SliceAdmitted, ConnectCircuits]
     assert leftover_circuits(world.state) == []
     world.train()
-    world.release(again)
+    world.release(second_slice)
     loops, emitted = world.request((4, 4, 4))
     assert emitted[1] == DisconnectCircuits(slice=loops, joins=((2, 0, 1), (2, 1, 0)))
     assert leftover_circuits(world.state) == [(0, 1, 1), (1, 1, 1)]
@@ -405,7 +405,7 @@ def test_a_mesh_has_no_circuit_to_another_cube_next_to_it() -> None:
     world.check()
 
 
-def test_three_ocses_at_once_are_one_plan() -> None:
+def test_three_ocs_failures_at_once_are_one_plan() -> None:
     world = World(cubes=4, policy=SchedulerConfig(decision_s=30, preflight_s=0))
     name = world.start((4, 4, 4))
     for ocs in (0, 17, 40):
@@ -419,14 +419,14 @@ def test_three_ocses_at_once_are_one_plan() -> None:
     world.check()
 
 
-def test_links_of_cubes_that_no_torus_holds_are_none_of_its_business() -> None:
+def test_links_of_cubes_outside_every_torus_are_ignored() -> None:
     world = World()
     world.request((2, 4, 4))
     assert world.feed(LinksChanged(up=(), degraded=(5,), down=(96 * 3,))) == []
     assert world.state.bad_ends == {}
 
 
-def test_links_that_change_while_it_connects_are_reported_once_it_starts() -> None:
+def test_links_that_change_while_it_connects_are_reported_at_its_start() -> None:
     world = World()
     name = world.start((4, 4, 12))
     world.fail(1)
@@ -438,7 +438,7 @@ def test_links_that_change_while_it_connects_are_reported_once_it_starts() -> No
     world.check()
 
 
-def test_a_recovering_slice_is_not_reported_to_be_degraded_until_it_continues() -> None:
+def test_a_recovering_slice_is_not_reported_as_degraded_until_it_continues() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(0)
@@ -450,7 +450,7 @@ def test_a_recovering_slice_is_not_reported_to_be_degraded_until_it_continues() 
     world.check()
 
 
-def test_training_that_was_already_reported_adds_to_what_is_known() -> None:
+def test_early_training_reports_are_added_to_the_known_links() -> None:
     world, (name, *_) = full((4, 4, 4), (4, 4, 12))
     late = LinksTrained(slice=name, up=95, degraded=(), down=(8, 24))
     assert without_plan(world.feed(late)) == [
@@ -459,7 +459,7 @@ def test_training_that_was_already_reported_adds_to_what_is_known() -> None:
     assert world.feed(late) == []
 
 
-def test_training_of_a_slice_that_ended_is_ignored() -> None:
+def test_training_of_an_ended_slice_is_ignored() -> None:
     world = World()
     name = world.start((4, 4, 4))
     world.release(name)
@@ -467,13 +467,13 @@ def test_training_of_a_slice_that_ended_is_ignored() -> None:
     assert world.state.bad_ends == {}
 
 
-def test_released_cubes_leave_no_memory_of_their_links() -> None:
+def test_released_cubes_leave_no_link_state() -> None:
     world, (name, *_) = full((4, 4, 4), (4, 4, 12))
     world.change_links(down=(1, 2, 3))
     world.release(name)
     world.bad.clear()
-    again = world.start((4, 4, 4))
-    assert world.status(again).links_down == 0
+    second_slice = world.start((4, 4, 4))
+    assert world.status(second_slice).links_down == 0
     world.check()
 
 
@@ -495,14 +495,14 @@ def test_a_slice_whose_circuits_are_refused_is_evicted_and_the_next_gets_its_cub
     world.check()
 
 
-def test_a_swap_that_is_refused_takes_back_the_circuits_that_are_made() -> None:
+def test_a_refused_swap_removes_the_circuits_already_made() -> None:
     world = World()
     name = world.start((4, 4, 8))
     world.fail(1)
-    made, pending_joins = ((0, 0, 0), (1, 0, 0)), ((0, 2, 2), (1, 2, 2), (2, 0, 2), (2, 2, 0))
+    made_joins, pending_joins = ((0, 0, 0), (1, 0, 0)), ((0, 2, 2), (1, 2, 2), (2, 0, 2), (2, 2, 0))
     emitted = refused(world, name)
     assert emitted == [
-        DisconnectCircuits(slice=name, joins=made),
+        DisconnectCircuits(slice=name, joins=made_joins),
         *(DisconnectCircuits(slice=name, joins=(join,)) for join in pending_joins),
         SliceEvicted(slice=name, reason="pod-0/ocs-17/N24: port is a spare"),
     ]
@@ -517,7 +517,7 @@ def test_a_waiting_slice_has_no_circuits_to_be_refused() -> None:
     world.check()
 
 
-def test_a_slice_that_leaves_a_drained_cube_in_its_preflight_is_checked_again_elsewhere() -> None:
+def test_a_slice_that_leaves_a_drained_cube_in_its_preflight_is_checked_again() -> None:
     world = World(cubes=4, policy=SchedulerConfig(preflight_s=120))
     name, _ = world.request((4, 4, 4))
     world.train()
@@ -526,7 +526,7 @@ def test_a_slice_that_leaves_a_drained_cube_in_its_preflight_is_checked_again_el
     assert any(isinstance(body, CubeSwapped) for body in emitted)
     world.now_us += 200_000_000  # the first check would be over
     assert world.held.due_us is None
-    (begun,) = world.train()
-    assert isinstance(begun, SlicePreflight)
+    (started,) = world.train()
+    assert isinstance(started, SlicePreflight)
     assert [type(body) for body in world.tick()] == [SliceStarted]
     world.check()

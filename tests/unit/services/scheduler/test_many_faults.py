@@ -1,5 +1,5 @@
-"""Many faults at once: several cubes, a row that has power in common, three OCSes, and all of these. One plan
-for all slices that were hit, the most urgent first, and nobody is forgotten."""
+"""Many faults at once: several cubes, a row of cubes with one power feed, three OCSes, and all of these. One
+plan covers all slices that were hit, the most urgent first, and forgets none."""
 
 from schemas.config.scheduler import SchedulerConfig
 from schemas.messages.ocs import OcsDown, OcsUp
@@ -13,13 +13,13 @@ AT_ONCE = SchedulerConfig(decision_s=30, preflight_s=120)
 
 
 def choices(emitted: list[Said]) -> list[tuple[str, str | None]]:
-    """(slice, choice) in the order of the plan, without those that are not decided yet."""
+    """(slice, choice) in the order of the plan, without undecided slices."""
     hits = [body for body in emitted if isinstance(body, SliceRecovering) and body.choice is not None]
     return [(body.slice, body.choice) for body in hits]
 
 
 def decide(world: World, began_us: int) -> list[Said]:
-    """Until everything that failed at `began_us` is decided on."""
+    """Run until every slice that failed at `began_us` has a decision."""
     emitted: list[Said] = []
     while world.held.due_us is not None and world.held.due_us <= began_us + 30 * US_PER_S:
         emitted += world.tick()
@@ -28,7 +28,7 @@ def decide(world: World, began_us: int) -> list[Said]:
 
 
 def go_on(world: World, until_us: int) -> None:
-    """Circuits are made, and whatever is due by then happens."""
+    """Circuits are made, and everything due by then happens."""
     world.train()
     while world.held.due_us is not None and world.held.due_us <= until_us:
         world.tick()
@@ -50,15 +50,15 @@ def lose_ocses(world: World, ocses: tuple[int, ...]) -> None:
     world.check()
 
 
-def test_five_cubes_of_three_slices() -> None:
-    """Two idle cubes for five that are lost: production has them, and who is left waits in order."""
+def test_five_failed_cubes_of_three_slices() -> None:
+    """Two idle cubes replace five lost ones. Production gets them, and the other slices wait in order."""
     world = World(cubes=16, policy=AT_ONCE)
     research = [world.start((4, 4, 8), estimate_us=US_PER_HOUR), world.start((4, 4, 16))]
     production = world.start((4, 4, 8), tier="production")
     spared = world.start((4, 4, 24), tier="production", estimate_us=US_PER_HOUR)
     began_us = world.now_us
-    few, many, all_of = [cubes_of(world, name) for name in (*research, production)]
-    for cube in (*few[1:], *many[:2], *all_of):
+    few_cubes, many_cubes, all_of = [cubes_of(world, name) for name in (*research, production)]
+    for cube in (*few_cubes[1:], *many_cubes[:2], *all_of):
         assert choices(world.fail(cube)) == []
     emitted = decide(world, began_us)
     assert choices(emitted) == [(production, "swap"), (research[1], "wait"), (research[0], "wait")]
@@ -68,8 +68,8 @@ def test_five_cubes_of_three_slices() -> None:
     assert sum(world.status(name).swaps for name in (*research, production)) == 5
 
 
-def test_a_row_of_cubes_loses_its_power_and_comes_back() -> None:
-    """All that it held stalls in one moment; with no other cube in order it goes on where it was."""
+def test_a_row_of_cubes_loses_its_power_and_recovers() -> None:
+    """All its slices stall at the same time. No other cube is healthy, so they continue in place."""
     world = World(cubes=2 * DOMAIN_CUBES, policy=AT_ONCE)
     names = [world.start((4, 4, 16), tier="production") for _ in range(4)]
     lost = range(DOMAIN_CUBES)
@@ -88,7 +88,7 @@ def test_a_row_of_cubes_loses_its_power_and_comes_back() -> None:
     assert {world.status(name).state for name in names} == {"running"}
 
 
-def test_three_ocses_take_links_of_all_and_each_slice_goes_its_own_way() -> None:
+def test_three_failed_ocses_hit_all_slices_and_each_recovers_by_its_own_policy() -> None:
     world = World(cubes=8, policy=AT_ONCE)
     around = world.start((4, 4, 8))
     strict = world.start(
@@ -114,8 +114,8 @@ def test_three_ocses_take_links_of_all_and_each_slice_goes_its_own_way() -> None
     assert {world.status(name).state for name in (around, strict, stays, mesh)} == {"running"}
 
 
-def test_cubes_and_ocses_at_once_and_cubes_that_come_back_one_by_one() -> None:
-    """However few cubes come free, each goes to somebody who waits: the last of them runs in the end."""
+def test_cubes_and_ocses_fail_at_once_and_cubes_return_one_by_one() -> None:
+    """However few cubes come free, each one goes to a waiting slice, and in the end the last slice runs."""
     world = World(cubes=12, policy=AT_ONCE)
     names = [
         world.start((4, 4, 12), tier="production"),

@@ -1,4 +1,4 @@
-"""What the words of a job's pods make of each other, and how long a slice backs off."""
+"""How the messages of a job's pods combine, and how long a slice backs off."""
 
 from dataclasses import replace
 
@@ -28,22 +28,22 @@ NEW = GangMember(
 NAMES = ("pod-0/slice-4", "pod-1/slice-9", "pod-2/slice-0")
 
 
-def test_a_word_is_kept_under_its_pod() -> None:
+def test_a_status_is_kept_under_its_pod() -> None:
     member = with_status(with_status(NEW, NAMES[2], "waits"), NAMES[1], "holds")
     assert member.slices == ("", NAMES[1], NAMES[2])
     assert member.status == ("nothing", "holds", "waits")
 
 
-def test_who_parts_takes_all_along_but_those_who_have_cubes_kept_again() -> None:
+def test_a_departure_clears_all_statuses_except_of_pods_that_hold_cubes_again() -> None:
     joined = with_status_of_all(NEW, NAMES, "joined")
     assert after_departure(with_status(joined, NAMES[2], "stopped"), NAMES[1]).status == (
         "waits",
         "waits",
         "waits",
     )
-    # The first has parted, too, and has cubes kept again, before the word of the second is read.
-    anew = with_status(after_departure(joined, NAMES[0]), NAMES[0], "holds")
-    assert after_departure(anew, NAMES[1]).status == ("holds", "waits", "waits")
+    # The first pod has also departed, and holds cubes again, before the message of the second is read.
+    holding_again = with_status(after_departure(joined, NAMES[0]), NAMES[0], "holds")
+    assert after_departure(holding_again, NAMES[1]).status == ("holds", "waits", "waits")
 
 
 def scheduler(mean_s: int, fabric: str = "pod-0", hold_s: int = 600) -> SchedulerState:
@@ -70,8 +70,8 @@ def row_of(number: int) -> Slice:
 @pytest.mark.parametrize(
     ("mean_s", "hold_s", "most_s"), [(300, 600, 9_600), (1, 3_600, 57_600), (3_600, 10, 3_600)]
 )
-def test_a_back_off_doubles_in_the_mean_up_to_sixteen_holds(mean_s: int, hold_s: int, most_s: int) -> None:
-    """A try that lasts for long needs others to stay away for longer."""
+def test_the_mean_back_off_doubles_up_to_sixteen_holds(mean_s: int, hold_s: int, most_s: int) -> None:
+    """A long attempt needs the other jobs to stay away for longer."""
     state, rows = scheduler(mean_s, hold_s=hold_s), [row_of(number) for number in range(400)]
     for tries in (*range(20), 1_000):
         mean_us = min(mean_s * 2**tries, most_s) * US_PER_S
@@ -81,7 +81,7 @@ def test_a_back_off_doubles_in_the_mean_up_to_sixteen_holds(mean_s: int, hold_s:
         assert len(set(drawn)) > 0.99 * len(drawn)
 
 
-def test_a_back_off_is_another_in_every_pod_at_every_try_and_after_every_restart() -> None:
+def test_back_off_differs_by_pod_by_attempt_and_after_a_restart() -> None:
     row = row_of(3)
     spans = [
         hold_backoff_us(scheduler(300), row, 6),

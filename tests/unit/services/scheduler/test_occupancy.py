@@ -1,4 +1,4 @@
-"""Where slices fit: aligned blocks in a cube, lowest idle cubes, first fit; against chip sets."""
+"""Where slices fit: aligned blocks in a cube, the lowest idle cubes, first fit; against sets of chips."""
 
 from itertools import product
 
@@ -47,7 +47,7 @@ def test_free_corner_is_the_first_aligned_block_without_a_used_chip(used: int, m
     assert free_corner(used, chips_of(mesh)) == expected
 
 
-def test_meshes_fill_partly_used_cubes_before_they_open_another() -> None:
+def test_meshes_fill_partly_used_cubes_before_an_idle_one() -> None:
     occupancy = Occupancy(4)
     occupancy.allow(0, False)
     placed = []
@@ -85,7 +85,7 @@ def test_a_torus_takes_the_lowest_idle_cubes_and_no_partly_used_one() -> None:
     assert occupancy.idle == [0, 3, 4, 5]
 
 
-def test_a_cube_that_is_kept_is_not_idle_when_its_slice_leaves() -> None:
+def test_a_reserved_cube_is_not_idle_when_its_slice_leaves() -> None:
     occupancy = Occupancy(3)
     occupancy.hold(0, (0, 1), (4, 4, 8), None)
     occupancy.keep((1,), (4, 4, 4), None)

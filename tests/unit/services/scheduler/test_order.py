@@ -1,4 +1,4 @@
-"""Who comes first: tier, fair share, priority, age."""
+"""The queue order: tier, fair share, priority, age."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ def admitted(emitted: list[Said]) -> list[str]:
 
 
 def served(world: World, running: str, count: int) -> list[str]:
-    """The next slices, each of which takes the whole pod when the one before it is released."""
+    """The next slices. Each one takes the whole pod when the previous one is released."""
     order = []
     for _ in range(count):
         (running,) = admitted(world.release(running))
@@ -30,7 +30,7 @@ def served(world: World, running: str, count: int) -> list[str]:
     return order
 
 
-def test_the_tier_comes_before_everything_else() -> None:
+def test_the_tier_precedes_all_other_criteria() -> None:
     world = World(cubes=4)
     running = world.start(WHOLE, tier="production")
     tiers: tuple[Tier, ...] = ("research", "filler", "production", "research")
@@ -62,19 +62,19 @@ def test_the_borrower_with_the_least_use_comes_first() -> None:
     assert [world.status(name).queue_position for name in (of_b, of_a)] == [1, 2]
 
 
-def test_without_quotas_all_owners_that_want_something_have_equal_shares() -> None:
+def test_without_quotas_all_requesting_owners_have_equal_shares() -> None:
     world = World(cubes=4)
     running = [world.start(CUBE, owner="busy") for _ in range(4)]
     busy, _ = world.request(CUBE, owner="busy")
-    other, _ = world.request(CUBE, owner="other")
-    assert admitted(world.release(running[0])) == [other]
+    other_slice, _ = world.request(CUBE, owner="other")
+    assert admitted(world.release(running[0])) == [other_slice]
     assert world.status(busy).queue_position == 1
 
 
 @given(st.integers(0, 4096), st.integers(0, 4096))
-def test_an_owner_below_its_quota_borrows_nothing(held: int, quota: int) -> None:
-    assert (borrowed_chips(held, quota) == 0) == (held < quota)
-    assert borrowed_chips(held + 1, quota) >= borrowed_chips(held, quota)
+def test_an_owner_below_its_quota_borrows_nothing(used_chips: int, quota: int) -> None:
+    assert (borrowed_chips(used_chips, quota) == 0) == (used_chips < quota)
+    assert borrowed_chips(used_chips + 1, quota) >= borrowed_chips(used_chips, quota)
 
 
 def test_quotas_are_chips_or_shares() -> None:
@@ -87,7 +87,7 @@ def test_quotas_are_chips_or_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "error"),
     [
         ("team-1", "'team-1' is not allowed; must be owner=chips or owner=share%, as team-1=25%"),
         ("Team=1", "'Team=1' is not allowed; must be owner=chips or owner=share%, as team-1=25%"),
@@ -98,7 +98,7 @@ def test_quotas_are_chips_or_shares() -> None:
         ("a=60%,b=50%", "4,505 chips in all are more than the pod has; must be at most 4,096"),
     ],
 )
-def test_an_invalid_quota_is_refused_in_one_sentence(text: str, wrong: str) -> None:
+def test_an_invalid_quota_is_refused_in_one_sentence(text: str, error: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         superpod_config([f"scheduler.quotas={text}"])
-    assert str(refusal.value) == f"--set scheduler.quotas: {wrong}"
+    assert str(refusal.value) == f"--set scheduler.quotas: {error}"

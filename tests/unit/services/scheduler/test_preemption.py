@@ -1,4 +1,5 @@
-"""Who makes room for whom, with what notice, and what becomes of the claim on their cubes."""
+"""Preemption: which slices leave for which others, with what notice, and the life of the claim on their
+cubes."""
 
 from itertools import chain, combinations
 
@@ -67,12 +68,12 @@ def test_preemption_order_of_tiers(preemptor: Tier, victim: Tier, leaves_after_h
     world.check()
 
 
-def test_research_that_has_waited_takes_the_cubes_of_younger_research() -> None:
+def test_waiting_research_takes_the_cubes_of_younger_research() -> None:
     world = World(cubes=4)
     world.start(PAIR, tier="production")
     older = world.start(CUBE)
     preemptor, _ = world.request(PAIR)
-    younger = world.start(CUBE)  # nobody knows when the first in line can start: all may pass
+    younger = world.start(CUBE)  # the start of the first in line is unknown, so all may pass
     world.release(older, after_us=US_PER_HOUR)
     assert world.status(preemptor).state == "queued"
     assert world.held.due_us == world.status(preemptor).requested_us + 6 * US_PER_HOUR
@@ -82,8 +83,8 @@ def test_research_that_has_waited_takes_the_cubes_of_younger_research() -> None:
     world.check()
 
 
-def test_one_that_had_to_leave_drives_out_none_of_its_kind() -> None:
-    """Or that one would drive out the next, and so on through the whole pod."""
+def test_a_preempted_slice_preempts_none_of_its_tier() -> None:
+    """Otherwise, it would preempt the next slice, and so on through the whole pod."""
     world = World(cubes=4)
     runs = [world.start(CUBE, estimate_us=100 * US_PER_HOUR) for _ in range(4)]
     world.now_us += 7 * US_PER_HOUR
@@ -98,7 +99,7 @@ def test_one_that_had_to_leave_drives_out_none_of_its_kind() -> None:
     world.check()
 
 
-def test_none_leaves_who_has_only_just_got_its_cubes() -> None:
+def test_a_slice_that_has_only_just_started_is_not_preempted() -> None:
     world = World(cubes=4)
     world.start((4, 4, 12), tier="production")
     blocker = world.start(CUBE)
@@ -106,7 +107,7 @@ def test_none_leaves_who_has_only_just_got_its_cubes() -> None:
     late, _ = world.request(CUBE)
     world.now_us += 7 * US_PER_HOUR
     assert admitted(world.release(blocker)) == [preemptor]
-    assert world.held.due_us is None  # the second in line is younger than who runs
+    assert world.held.due_us is None  # the second in line is younger than the running slice
     world.release(preemptor)
     world.train()
     assert world.status(late).state == "running"
@@ -137,7 +138,7 @@ def test_a_preempted_slice_checkpoints_first_and_returns_to_its_place_in_the_que
     world.check()
 
 
-def test_when_the_grace_is_over_the_cubes_are_taken() -> None:
+def test_the_cubes_are_taken_when_the_grace_period_expires() -> None:
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=SLOW_TO_WRITE)
     preemptor, emitted = world.request(WHOLE)
@@ -161,7 +162,7 @@ def test_a_returning_slice_reports_the_work_since_its_checkpoint_as_lost() -> No
         assert requeued.lost_chip_us == (0 if keeps else 256 * (world.now_us - begun_us))
 
 
-def test_a_claim_goes_with_its_slice_and_leaves_nothing_behind() -> None:
+def test_a_claim_ends_with_its_slice_and_leaves_no_state() -> None:
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=JOB)
     preemptor, _ = world.request(PAIR)
@@ -169,11 +170,11 @@ def test_a_claim_goes_with_its_slice_and_leaves_nothing_behind() -> None:
     world.check()
     assert world.claims == {}
     emitted = world.checkpoint(victim)
-    assert admitted(emitted) == [victim]  # whoever was told to leave does, and finds the pod empty
+    assert admitted(emitted) == [victim]  # the noticed slice leaves anyway, and finds the pod empty
     world.check()
 
 
-def test_no_other_gets_the_cubes_of_a_claim() -> None:
+def test_no_other_slice_gets_claimed_cubes() -> None:
     world = World(cubes=4)
     first = world.start(PAIR, tier="filler", job=JOB)
     second = world.start(PAIR, tier="filler", job=JOB)
@@ -187,7 +188,7 @@ def test_no_other_gets_the_cubes_of_a_claim() -> None:
     assert admitted(world.checkpoint(second)) == [preemptor]
 
 
-def test_a_claim_on_a_cube_that_fails_is_given_up_and_made_again() -> None:
+def test_a_claim_on_a_failed_cube_is_dropped_and_made_again() -> None:
     world = World(cubes=4)
     filler = [world.start(CUBE, tier="filler", job=JOB) for _ in range(4)]
     preemptor, emitted = world.request(PAIR)
@@ -202,7 +203,7 @@ def test_a_claim_on_a_cube_that_fails_is_given_up_and_made_again() -> None:
     world.check()
 
 
-def test_research_has_a_bounded_number_of_lives_and_filler_has_not() -> None:
+def test_research_has_limited_lives_and_filler_has_unlimited_ones() -> None:
     world = World(cubes=4, policy=SchedulerConfig(retries_max=1, production_waits_h=0.0))
     lives: dict[Tier, int] = {"research": 2, "filler": 5}
     for tier, count in lives.items():
@@ -234,14 +235,15 @@ ROWS = st.lists(
 
 @settings(deadline=None, max_examples=150)
 @given(ROWS, st.sampled_from([CUBE, PAIR, (4, 4, 12), WHOLE, (4, 4, 24)]), st.booleans())
-def test_no_fewer_would_have_done_and_none_is_refused_that_could_be_had(
-    rows: list[tuple[Shape, Tier]], wanted: Shape, production: bool
+def test_the_fewest_victims_leave_and_no_possible_preemption_is_missed(
+    rows: list[tuple[Shape, Tier]], requested_cubes: Shape, production: bool
 ) -> None:
-    """Production that need not wait may take research, research only filler; against every choice."""
+    """Production with zero hours of wait preempts research, and research only filler (all choices)."""
     world = World(cubes=6, policy=SchedulerConfig(production_waits_h=0.0))
     cubes: dict[str, int] = {}
     tiers: dict[str, Tier] = {}
-    for shape, tier in sorted(rows, key=lambda row: row[1] == "filler"):  # filler last: nobody is evicted yet
+    # filler last: nothing is evicted yet
+    for shape, tier in sorted(rows, key=lambda row: row[1] == "filler"):
         name, emitted = world.request(shape, tier=tier)
         assert noticed(emitted) == [] or tier == "production"
         if admitted(emitted) == [name]:
@@ -253,25 +255,28 @@ def test_no_fewer_would_have_done_and_none_is_refused_that_could_be_had(
     choices = [
         choice
         for choice in chain.from_iterable(combinations(may, size) for size in range(len(may) + 1))
-        if idle + sum(cubes[name] for name in choice) >= wanted[2] // 4 * (wanted[1] // 4)
+        if idle + sum(cubes[name] for name in choice) >= requested_cubes[2] // 4 * (requested_cubes[1] // 4)
     ]
-    _, emitted = world.request(wanted, tier="production" if production else "research")
-    told = noticed(emitted)
-    assert bool(told or admitted(emitted)) == bool(choices)
+    _, emitted = world.request(requested_cubes, tier="production" if production else "research")
+    victims = noticed(emitted)
+    assert bool(victims or admitted(emitted)) == bool(choices)
     if choices:
         research = min(sum(tiers[name] == "research" for name in choice) for choice in choices)
-        assert sum(tiers[name] == "research" for name in told) <= len(told)
-        assert idle + sum(cubes[name] for name in told) >= wanted[2] // 4 * (wanted[1] // 4)
-        for name in told:  # and each of them is needed
-            left = idle + sum(cubes[other] for other in told if other != name)
-            assert left < wanted[2] // 4 * (wanted[1] // 4)
+        assert sum(tiers[name] == "research" for name in victims) <= len(victims)
+        assert idle + sum(cubes[name] for name in victims) >= requested_cubes[2] // 4 * (
+            requested_cubes[1] // 4
+        )
+        for name in victims:  # and each victim is needed
+            left = idle + sum(cubes[victim] for victim in victims if victim != name)
+            assert left < requested_cubes[2] // 4 * (requested_cubes[1] // 4)
         if not research:
-            assert all(tiers[name] == "filler" for name in told)
+            assert all(tiers[name] == "filler" for name in victims)
     world.check()
 
 
-def test_what_a_victim_has_written_in_its_grace_counts_when_it_comes_back() -> None:
-    """Half an hour, of which five minutes are its start-up; then it writes for a second, and leaves."""
+def test_checkpoints_written_in_the_grace_period_count_on_return() -> None:
+    """Half an hour of run time includes five minutes of start-up. Then the slice writes for a second and
+    leaves."""
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=JOB, estimate_us=10 * US_PER_HOUR)
     started_us = world.now_us
@@ -286,7 +291,7 @@ def test_what_a_victim_has_written_in_its_grace_counts_when_it_comes_back() -> N
     assert row.ends_us == world.now_us + 10_000 + 10 * US_PER_HOUR - kept_us
 
 
-def test_one_that_has_written_nothing_by_the_end_of_its_grace_comes_back_as_it_was() -> None:
+def test_a_victim_without_a_checkpoint_in_its_grace_period_returns_as_it_was() -> None:
     world = World(cubes=4)
     victim = world.start(WHOLE, tier="filler", job=JOB, estimate_us=10 * US_PER_HOUR)
     world.request(PAIR, after_us=US_PER_HOUR // 2)

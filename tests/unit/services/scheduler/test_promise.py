@@ -1,4 +1,4 @@
-"""When a slice can start by a timeline, against looking at every moment."""
+"""The earliest start of a slice on a timeline, against a check at every time."""
 
 from itertools import combinations
 
@@ -20,7 +20,8 @@ SHAPES: list[Shape] = [(2, 2, 4), (2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 4, 12)]
 
 
 def fits_at(cubes: list[tuple[BusyInterval, ...]], shape: Shape, held_back: int, at_us: int) -> bool:
-    """By hand, from the chips in use: a mesh in a cube with others, or in one beyond those held back."""
+    """By brute force over the used chips: a mesh fits in a cube with others, or in one beyond the held-back
+    cubes."""
     used = [sum({bit for mask, until in cube if until > at_us for bit in bits(mask)}) for cube in cubes]
     free = used.count(0) - held_back
     if chips_of(shape) >= 64:
@@ -31,9 +32,9 @@ def fits_at(cubes: list[tuple[BusyInterval, ...]], shape: Shape, held_back: int,
 
 
 def timeline(cubes: list[tuple[BusyInterval, ...]]) -> Timeline:
-    """Cubes that one slice has as a whole are told by their ends alone."""
-    alone = {at: stays[0] for at, stays in enumerate(cubes) if len(stays) == 1}
-    whole = {at: until_us for at, (mask, until_us) in alone.items() if mask == WHOLE_CUBE}
+    """Cubes used completely by one slice are given by their end times alone."""
+    single_ends = {at: stays[0] for at, stays in enumerate(cubes) if len(stays) == 1}
+    whole = {at: until_us for at, (mask, until_us) in single_ends.items() if mask == WHOLE_CUBE}
     parts = {at: stays for at, stays in enumerate(cubes) if stays and at not in whole}
     return Timeline(NOW_US, [whole.get(at, NOW_US) for at in range(len(cubes))], parts)
 
@@ -46,13 +47,13 @@ def bits(mask: int) -> set[int]:
 def test_a_start_is_the_first_time_at_which_the_slice_fits(
     cubes: list[tuple[BusyInterval, ...]], shape: Shape, held_back: int
 ) -> None:
-    found = PLACEMENTS["superpod"].start_us(timeline(cubes), shape, held_back)
+    start_us = PLACEMENTS["superpod"].start_us(timeline(cubes), shape, held_back)
     fits = [at_us for at_us in (NOW_US, 11, 12, 15, 20) if fits_at(cubes, shape, held_back, at_us)]
-    assert found == (min(fits) if fits else FOREVER)
+    assert start_us == (min(fits) if fits else FOREVER)
 
 
 @given(CUBES, st.data(), MASKS, TIMES_US)
-def test_one_more_slice_is_one_more_stay(
+def test_adding_a_slice_to_a_timeline_adds_one_stay(
     cubes: list[tuple[BusyInterval, ...]], data: st.DataObject, mask: int, until_us: int
 ) -> None:
     chosen = data.draw(
@@ -60,8 +61,8 @@ def test_one_more_slice_is_one_more_stay(
     )
     before = timeline(cubes)
     after = before.with_slice(chosen, mask, until_us)
-    again = timeline([(*cube, (mask, until_us)) if at in chosen else cube for at, cube in enumerate(cubes)])
-    assert starts(after) == starts(again)
+    rebuilt = timeline([(*cube, (mask, until_us)) if at in chosen else cube for at, cube in enumerate(cubes)])
+    assert starts(after) == starts(rebuilt)
     assert starts(before) == starts(timeline(cubes)), "it is as it was"
 
 

@@ -1,4 +1,4 @@
-"""The queue in lines, against a plain sorted list."""
+"""The queue with its lines, against a plain sorted list."""
 
 from random import Random
 
@@ -17,17 +17,17 @@ LINES: list[Line] = [
 
 
 @given(st.lists(st.tuples(st.sampled_from(LINES), st.integers(-2, 2)), max_size=40), st.randoms())
-def test_every_line_is_in_order_whatever_is_taken(entries: list[tuple[Line, int]], random: Random) -> None:
+def test_every_line_stays_sorted_after_removals(entries: list[tuple[Line, int]], random: Random) -> None:
     queue = Queue()
     plain: list[tuple[Line, tuple[int, int]]] = []
     for number, (line, priority) in enumerate(entries):
         queue.add(line, (-priority, number))
         plain.append((line, (-priority, number)))
         if random.random() < 0.3:
-            taken = plain.pop(random.randrange(len(plain)))
-            queue.remove(*taken)
-        for other in LINES:
-            assert queue.lines.get(other, []) == sorted(place for line, place in plain if line == other)
+            removed = plain.pop(random.randrange(len(plain)))
+            queue.remove(*removed)
+        for key in LINES:
+            assert queue.lines.get(key, []) == sorted(place for line, place in plain if line == key)
         for owner in ("operator", "team-1", "team-2", "free"):
             assert queue.waiting(owner) == sum(line[1] == owner for line, _ in plain)
     assert queue.firm_owners() == {line[1] for line, _ in plain if line[0] != FILLER}

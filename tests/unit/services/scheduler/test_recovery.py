@@ -1,4 +1,4 @@
-"""Failed and drained cubes: one plan for all, swaps, waits, first claims, moves after a checkpoint."""
+"""Failed and drained cubes: one plan for all slices, swaps, waits, first claims, moves after a checkpoint."""
 
 from schemas.config.scheduler import SchedulerConfig
 from schemas.messages.cubes import CubeUnhealthy, HostDown
@@ -28,7 +28,7 @@ def choice_of(emitted: Said) -> tuple[str, str, str | None]:
     return emitted.slice, emitted.part, emitted.choice
 
 
-def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change() -> None:
+def test_a_failed_cube_is_swapped_and_only_its_circuits_change() -> None:
     world = World()
     name = world.start((4, 4, 12))
     hit, *emitted = world.fail(1)
@@ -46,7 +46,7 @@ def test_a_failed_cube_is_swapped_and_only_circuits_that_touch_it_change() -> No
     world.check()
 
 
-def test_a_job_that_fails_is_believed_before_its_cube_misses_a_heartbeat_and_once() -> None:
+def test_a_failing_job_is_handled_once_before_its_cube_misses_a_heartbeat() -> None:
     world = World()
     name = world.start((4, 4, 12))
     emitted = world.complain(name, 1)
@@ -60,7 +60,7 @@ def test_a_job_that_fails_is_believed_before_its_cube_misses_a_heartbeat_and_onc
     world.check()
 
 
-def test_a_cube_that_only_a_job_complained_of_is_used_again_after_a_heartbeat() -> None:
+def test_a_cube_reported_only_by_a_job_is_used_again_after_a_heartbeat() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     assert [choice_of(body) for body in world.complain(name, 3)] == [(name, "pod-0/cube-3", "wait")]
@@ -70,7 +70,7 @@ def test_a_cube_that_only_a_job_complained_of_is_used_again_after_a_heartbeat() 
     world.check()
 
 
-def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
+def test_without_a_spare_a_slice_stalls_and_has_first_claim_on_the_next() -> None:
     world = World(cubes=4)
     older, younger = world.start((4, 4, 8)), world.start((4, 4, 4))
     last = world.start((4, 4, 4))
@@ -92,7 +92,7 @@ def test_without_a_spare_it_stalls_and_has_first_claim_on_the_next() -> None:
     world.check()
 
 
-def test_a_recovering_slice_continues_where_it_is_if_its_cube_returns() -> None:
+def test_a_recovering_slice_continues_in_place_if_its_cube_returns() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(3)
@@ -107,12 +107,12 @@ def test_a_slice_that_stalls_while_it_connects_starts_when_both_are_done() -> No
     assert [choice_of(body) for body in world.fail(3)] == [(name, "pod-0/cube-3", "wait")]
     assert world.train() == []
     assert world.heal(3) == [SliceStarted(slice=name)]
-    other = World(cubes=4)
-    name, _ = other.request((4, 8, 8))
-    other.fail(3)
-    assert other.heal(3) == []
-    assert other.status(name).state == "programming"
-    assert other.train() == [SliceStarted(slice=name)]
+    restored_first = World(cubes=4)
+    name, _ = restored_first.request((4, 8, 8))
+    restored_first.fail(3)
+    assert restored_first.heal(3) == []
+    assert restored_first.status(name).state == "programming"
+    assert restored_first.train() == [SliceStarted(slice=name)]
 
 
 def test_two_failed_cubes_need_two_spares() -> None:
@@ -128,7 +128,7 @@ def test_two_failed_cubes_need_two_spares() -> None:
     world.check()
 
 
-def test_what_fails_together_is_planned_together_and_the_most_urgent_first() -> None:
+def test_simultaneous_failures_are_planned_together_and_the_most_urgent_first() -> None:
     world = World(cubes=8, policy=SchedulerConfig(decision_s=30, preflight_s=0))
     research = world.start((4, 4, 8))
     world.start((4, 4, 4))
@@ -169,9 +169,9 @@ def test_a_row_of_cubes_is_replaced_in_one_plan() -> None:
     world.check()
 
 
-def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_again() -> None:
-    """Three healthy cubes would stand still for an hour; in the queue it lends them, for half of that time
-    and but for the grace of who leaves them again. If nobody waited for them they would be lent to nobody."""
+def test_a_slice_requeues_if_waiting_costs_more_than_a_restart() -> None:
+    """Three healthy cubes would idle for an hour. In the queue, the slice lends them for half of that time,
+    minus the grace period of the borrowers. If no slice waited for them, lending would have no use."""
     world = World(cubes=8)
     name = world.start((4, 8, 8))
     world.start((4, 8, 8), estimate_us=3_600 * US_PER_S)
@@ -191,23 +191,23 @@ def test_it_goes_back_to_the_queue_where_waiting_costs_more_than_to_start_again(
     world.check()
 
 
-def test_filler_makes_room_for_one_that_lost_a_cube() -> None:
+def test_filler_leaves_for_a_slice_that_lost_a_cube() -> None:
     world = World(cubes=4)
     name = world.start((4, 4, 8))
     fillers = [world.start((4, 4, 4), tier="filler") for _ in range(2)]
-    hit, told = world.fail(0)
+    hit, notices = world.fail(0)
     assert choice_of(hit) == (name, "pod-0/cube-0", "wait")
-    assert isinstance(told, SliceNoticed)
-    assert (told.slice in fillers, told.why) == (True, "preempted")
+    assert isinstance(notices, SliceNoticed)
+    assert (notices.slice in fillers, notices.why) == (True, "preempted")
     world.check()
-    emitted = world.checkpoint(told.slice)
+    emitted = world.checkpoint(notices.slice)
     assert isinstance(emitted[1], SliceRequeued)
     assert choice_of(emitted[2]) == (name, "pod-0/cube-0", "swap")
     assert SliceRestored(slice=name) in world.train()
     world.check()
 
 
-def test_it_waits_for_the_repair_where_no_cube_ever_comes_free() -> None:
+def test_a_slice_waits_for_the_repair_if_no_cube_ever_comes_free() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     (hit,) = world.fail(3)
@@ -218,7 +218,7 @@ def test_it_waits_for_the_repair_where_no_cube_ever_comes_free() -> None:
     assert world.status(name).state == "recovering"
 
 
-def test_a_wait_is_looked_at_again_and_becomes_dearer() -> None:
+def test_a_wait_is_replanned_at_a_higher_cost() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(3)
@@ -241,9 +241,9 @@ def test_a_warm_spare_needs_no_preflight() -> None:
     world.check()
 
 
-def test_a_warm_spare_loses_a_job_that_replicates_no_work() -> None:
-    """Which the scheduler knows when it compares: 64 chips that have worked for ten minutes since the last
-    checkpoint, and it is what the job does (`services/jobs`)."""
+def test_a_warm_spare_costs_a_job_without_replication_its_work() -> None:
+    """The scheduler takes this into account in its comparison: 64 chips lose the ten minutes of work since
+    the last checkpoint. The job behaves in the same way (`services/jobs`)."""
     terms = JobTerms(
         work_us=7_200 * US_PER_S, checkpoint_every_us=3_600 * US_PER_S, write_us=0, startup_us=60 * US_PER_S
     )
@@ -262,9 +262,9 @@ def test_a_warm_spare_loses_a_job_that_replicates_no_work() -> None:
         assert progress.uncommitted_us == (600 * US_PER_S if replicates else 0)
         world.check()
     assert costs[True].swap == costs[False].swap
-    with_copy, without = costs[True].spare, costs[False].spare
+    with_copy, without_copy = costs[True].spare, costs[False].spare
     assert with_copy is not None
-    assert without == with_copy + 64 * 600 * US_PER_S
+    assert without_copy == with_copy + 64 * 600 * US_PER_S
 
 
 def test_a_warm_spare_is_not_given_to_waiting_slices() -> None:
@@ -276,7 +276,7 @@ def test_a_warm_spare_is_not_given_to_waiting_slices() -> None:
     world.check()
 
 
-def test_a_cube_of_which_but_a_module_failed_computes_on() -> None:
+def test_a_cube_with_only_a_failed_module_keeps_computing() -> None:
     world = World(cubes=4)
     mesh = world.request((2, 4, 4))[0]
     assert world.feed(CubeUnhealthy(cube=0, reasons=("pod-0/cube-0/+x/3",))) == []
@@ -287,7 +287,7 @@ def test_a_cube_of_which_but_a_module_failed_computes_on() -> None:
     assert world.status(mesh).cubes == ("pod-0/cube-1",)
 
 
-def test_a_recovering_slice_that_is_released_is_completed() -> None:
+def test_a_released_recovering_slice_is_completed() -> None:
     world = World(cubes=4)
     name = world.start((4, 8, 8))
     world.fail(0)
@@ -298,12 +298,12 @@ def test_a_recovering_slice_that_is_released_is_completed() -> None:
     world.check()
 
 
-def test_a_drained_cube_is_left_after_a_checkpoint_when_a_spare_is_idle() -> None:
+def test_a_slice_leaves_a_drained_cube_after_a_checkpoint_if_a_spare_is_idle() -> None:
     world = World(cubes=4)
-    name, other = world.start((4, 4, 8)), world.start((4, 4, 8))
+    name, neighbour = world.start((4, 4, 8)), world.start((4, 4, 8))
     assert world.drain(0) == []
     assert world.status(name).state == "running"
-    outputs = world.release(other)[2]
+    outputs = world.release(neighbour)[2]
     assert outputs == SliceNoticed(slice=name, why="drained", until_us=world.now_us + 120 * US_PER_S)
     assert world.status(name).state == "running"
     fits, _ = world.request((4, 4, 4))
@@ -317,7 +317,7 @@ def test_a_drained_cube_is_left_after_a_checkpoint_when_a_spare_is_idle() -> Non
     world.check()
 
 
-def test_who_does_not_write_a_checkpoint_leaves_a_drained_cube_all_the_same() -> None:
+def test_a_slice_without_checkpoints_still_leaves_a_drained_cube() -> None:
     world = World(cubes=4)
     name = world.start((4, 4, 8))
     world.drain(0)
@@ -326,7 +326,7 @@ def test_who_does_not_write_a_checkpoint_leaves_a_drained_cube_all_the_same() ->
     world.check()
 
 
-def test_who_is_reported_to_leave_a_cube_that_is_used_again_stays() -> None:
+def test_a_noticed_slice_stays_if_its_cube_is_undrained() -> None:
     world = World(cubes=4)
     name = world.start((4, 4, 8))
     world.drain(0)
@@ -336,7 +336,7 @@ def test_who_is_reported_to_leave_a_cube_that_is_used_again_stays() -> None:
     world.check()
 
 
-def test_a_cube_that_fails_while_it_is_left_is_replaced_at_once() -> None:
+def test_a_cube_that_fails_during_the_move_is_replaced_at_once() -> None:
     world = World(cubes=4)
     name = world.start((4, 4, 8))
     world.drain(0)
@@ -349,24 +349,24 @@ def test_a_cube_that_fails_while_it_is_left_is_replaced_at_once() -> None:
 
 def test_a_slice_that_loses_its_reserved_spare_stays() -> None:
     world = World(cubes=4)
-    name, other = world.start((4, 4, 8)), world.start((4, 4, 4))
+    name, neighbour = world.start((4, 4, 8)), world.start((4, 4, 4))
     world.drain(0)
     world.fail(3)
     assert world.checkpoint(name) == [SliceRestored(slice=name)]
-    world.release(other)
+    world.release(neighbour)
     world.check()
 
 
-def test_a_drained_cube_that_is_undrained_in_time_is_not_left() -> None:
+def test_a_slice_stays_on_a_drained_cube_that_is_undrained_in_time() -> None:
     world = World(cubes=4)
-    name, other = world.start((4, 4, 8)), world.start((4, 4, 8))
+    name, neighbour = world.start((4, 4, 8)), world.start((4, 4, 8))
     world.drain(0)
     world.undrain(0)
-    assert [type(body) for body in world.release(other)] == [LeaveCircuits, SliceCompleted]
+    assert [type(body) for body in world.release(neighbour)] == [LeaveCircuits, SliceCompleted]
     assert world.status(name).swaps == 0
 
 
-def test_meshes_of_a_failed_cube_move_each_to_where_it_fits() -> None:
+def test_each_mesh_of_a_failed_cube_moves_to_where_it_fits() -> None:
     world = World(cubes=4)
     half, small = world.request((2, 4, 4))[0], world.request((1, 1, 1))[0]
     filler = world.request((2, 4, 4))[0]
@@ -395,7 +395,7 @@ def test_repeated_health_messages_change_nothing() -> None:
     world.check()
 
 
-def test_a_cube_both_failed_and_drained_is_used_again_when_it_is_neither() -> None:
+def test_a_failed_and_drained_cube_is_used_again_when_it_is_neither() -> None:
     world = World(cubes=4)
     world.fail(0)
     world.drain(0)
@@ -405,15 +405,15 @@ def test_a_cube_both_failed_and_drained_is_used_again_when_it_is_neither() -> No
     assert world.idle == [0, 1, 2, 3]
 
 
-def test_a_swap_forgets_the_links_of_the_circuits_that_went() -> None:
+def test_a_swap_forgets_the_links_of_the_removed_circuits() -> None:
     world = World(cubes=4)
-    name, other = world.start((4, 4, 8)), world.start((4, 4, 8))
+    name, neighbour = world.start((4, 4, 8)), world.start((4, 4, 8))
     end_of_cube_0_to_1, end_of_cube_1 = 4 * 16, 96 + 5 * 16
     hit, slow = world.change_links(down=(end_of_cube_0_to_1, end_of_cube_1))
     assert choice_of(hit) == (name, "pod-0/cube-0/+z/0", "route")
     assert isinstance(slow, SliceDegraded)
     assert (slow.links_down, slow.links_degraded) == (2, 0)
-    world.release(other)
+    world.release(neighbour)
     world.fail(1)
     assert world.train() == [SliceRestored(slice=name)]
     world.check()

@@ -1,4 +1,4 @@
-"""What is decided for slices that were hit together, as a pure function of their numbers."""
+"""The recovery plan for slices that were hit together, as a pure function of its inputs."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -38,7 +38,7 @@ CUT = replace(DEAD, idle_chips=256, cubes=0, moves=False, route_ppm=980_000, cub
 COMMON = 256 * (1_000 + 300 + 30)
 
 
-def test_a_dead_cube_costs_the_work_since_the_checkpoint_a_restart_and_what_the_choice_takes() -> None:
+def test_a_dead_cube_costs_lost_work_a_restart_and_the_time_of_the_choice() -> None:
     assert expected_costs(DEAD, spares=1, warm_cubes=1, delays=DELAYS) == {
         "spare": COMMON + 256 * 10,
         "swap": COMMON + 256 * 130,
@@ -47,7 +47,7 @@ def test_a_dead_cube_costs_the_work_since_the_checkpoint_a_restart_and_what_the_
     }
 
 
-def test_without_a_spare_the_healthy_chips_stand_until_the_first_cube_is_free() -> None:
+def test_without_a_spare_the_healthy_chips_idle_until_the_first_cube_is_free() -> None:
     costs = expected_costs(DEAD, spares=0, warm_cubes=0, delays=DELAYS)
     assert costs == {
         "wait": COMMON + 192 * 600 + 256 * 130,
@@ -57,7 +57,7 @@ def test_without_a_spare_the_healthy_chips_stand_until_the_first_cube_is_free() 
     assert expected_costs(stuck, 0, 0, DELAYS)["evict"] == COMMON + 256 * (130 + 40) + 128 * 86_400
 
 
-def test_where_no_cube_takes_anothers_place_a_box_that_comes_free_is_held_against_the_repair() -> None:
+def test_without_cube_swaps_a_free_box_is_compared_with_the_repair() -> None:
     for spares in (0, 9):
         assert expected_costs(FIXED, spares, warm_cubes=1, delays=DELAYS) == {
             "wait": COMMON + 192 * 86_400 + 256 * 130,
@@ -80,19 +80,19 @@ def test_the_most_urgent_slice_gets_the_available_cubes() -> None:
     assert [(decision.slice, decision.choice) for decision in plan] == [(9, "swap"), (3, "wait")]
 
 
-def test_who_needs_more_than_there_are_has_first_claim_on_those() -> None:
-    """Or one that needs eight would wait behind every one that needs one."""
+def test_a_slice_that_needs_more_cubes_than_are_free_has_first_claim_on_them() -> None:
+    """Otherwise, a slice that needs eight cubes would wait behind every slice that needs one."""
     second = replace(DEAD, cubes_short=None)
     first = replace(second, slice=9, urgency=(0,), cubes=3, idle_chips=64)
     plan = recovery_plan([first, second], spares=2, warm_cubes=0, delays=DELAYS)
     assert [decision.choice for decision in plan] == ["wait", "wait"]
 
 
-def test_what_takes_too_long_is_expected_to_take_half_as_long_again() -> None:
+def test_an_overdue_repair_is_expected_to_take_half_as_long_again() -> None:
     assert [expected_left_us(100, elapsed_us) for elapsed_us in (0, 40, 100, 400)] == [100, 60, 50, 200]
 
 
-def test_cubes_come_free_as_others_leave() -> None:
+def test_cubes_come_free_as_other_slices_leave() -> None:
     ends = [(50, 1), (10, 2), (90, 4)]
     assert [free_after_us(ends, cubes) for cubes in (0, 2, 3, 7, 8)] == [0, 10, 50, 90, None]
 
@@ -117,26 +117,26 @@ hits = st.builds(
 
 
 @given(st.lists(hits, max_size=8, unique_by=lambda hit: hit.slice), st.integers(0, 6), st.integers(0, 3))
-def test_all_gets_the_cheapest_that_is_left_and_no_cube_is_given_twice(
+def test_every_slice_gets_the_cheapest_remaining_choice_and_no_cube_is_given_twice(
     hit: list[RecoveryInput], spares: int, warm_cubes: int
 ) -> None:
     plan = recovery_plan(hit, spares, warm_cubes, DELAYS)
-    by_slice = {one.slice: one for one in hit}
+    by_slice = {hit_slice.slice: hit_slice for hit_slice in hit}
     assert sorted(decision.slice for decision in plan) == sorted(by_slice)
     order = [(by_slice[decision.slice].urgency, decision.slice) for decision in plan]
     assert all(before < after for before, after in pairwise(order))
     for decision in plan:
-        one = by_slice[decision.slice]
-        costs = expected_costs(one, spares, warm_cubes, DELAYS)
+        hit_slice = by_slice[decision.slice]
+        costs = expected_costs(hit_slice, spares, warm_cubes, DELAYS)
         assert decision.costs == costs
         assert "wait" in costs
         cheapest = [choice for choice in CHOICES if costs.get(choice) == min(costs.values())]
         assert decision.choice == cheapest[0]
         if decision.choice == "spare":
-            warm_cubes -= one.cubes
+            warm_cubes -= hit_slice.cubes
         elif decision.choice == "swap":
-            spares -= one.cubes
-        elif decision.choice == "wait" and one.moves and "swap" not in costs:
+            spares -= hit_slice.cubes
+        elif decision.choice == "wait" and hit_slice.moves and "swap" not in costs:
             spares = 0
         assert spares >= 0
         assert warm_cubes >= 0

@@ -1,4 +1,4 @@
-"""What owners allow when hardware fails under their slices: choices, their order, and a tolerance."""
+"""Recovery policies of owners: allowed choices, their order, and the tolerated slowdown."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from shared.basics.units import US_PER_HOUR, US_PER_S
 from tests.support.scheduler_model import Said, World
 
 ONE_OCS_TAX = 0.02
-"""Of a slice one cube wide: 0.3 of a step × (16/15 − 1)."""
+"""For a slice one cube wide: 0.3 of a step × (16/15 − 1)."""
 
 
 def choice_of(emitted: list[Said]) -> str | None:
@@ -44,8 +44,8 @@ def lose_ocs(world: World) -> list[Said]:
         ("spare", "evict"),
     ],
 )
-def test_of_the_choices_that_an_owner_allows_the_cheapest_is_taken(recovery: str | None, choice: str) -> None:
-    """A dead cube beside idle ones: to start anew on those costs as much as a swap."""
+def test_the_cheapest_choice_that_the_owner_allows_is_taken(recovery: str | None, choice: str) -> None:
+    """A dead cube next to idle ones: a restart on those costs as much as a swap."""
     world = World(cubes=8)
     name = world.start((4, 4, 8), recovery=None if recovery is None else parse_recovery_policy(recovery))
     assert choice_of(world.fail(0)) == choice
@@ -54,7 +54,7 @@ def test_of_the_choices_that_an_owner_allows_the_cheapest_is_taken(recovery: str
 
 
 @pytest.mark.parametrize(("recovery", "goes_around"), [("wait,route:2%", True), ("wait,route:1.9%", False)])
-def test_a_slice_goes_around_as_far_as_its_owner_tolerates_that(recovery: str, goes_around: bool) -> None:
+def test_a_slice_reroutes_only_within_its_owners_tolerance(recovery: str, goes_around: bool) -> None:
     world = World(cubes=4)
     name = world.start((4, 4, 4), recovery=parse_recovery_policy(recovery))
     emitted = lose_ocs(world)
@@ -68,7 +68,7 @@ def test_a_slice_goes_around_as_far_as_its_owner_tolerates_that(recovery: str, g
         assert slow.speed_ppm == int(1_000_000 / (1 + ONE_OCS_TAX))
 
 
-def test_who_tolerates_less_than_the_tax_waits_in_the_queue_with_when_the_ocs_is_expected_back() -> None:
+def test_a_slice_with_a_lower_tolerance_waits_in_the_queue_for_the_ocs() -> None:
     world = World(cubes=4)
     world.feed(OcsDown(ocs=7), 3_600 * US_PER_S)
     name, emitted = world.request((4, 4, 4), recovery=parse_recovery_policy("route:1%,wait"))
@@ -82,7 +82,7 @@ def test_who_tolerates_less_than_the_tax_waits_in_the_queue_with_when_the_ocs_is
     world.check()
 
 
-def test_around_all_sixteen_ocses_of_a_dimension_no_way_leads_for_any() -> None:
+def test_no_slice_reroutes_around_all_sixteen_ocses_of_a_dimension() -> None:
     world = World(cubes=4)
     for ocs in range(16):
         world.feed(OcsDown(ocs=ocs))
@@ -99,9 +99,9 @@ OLD = SchedulerConfig(decision_s=0, preflight_s=0, production_waits_h=0.5, resea
 
 
 @pytest.mark.parametrize("tier", ["production", "research"])
-def test_who_lost_a_cube_makes_others_leave_as_the_first_in_line_would(tier: str) -> None:
-    """It does not stand idle for hours on the cubes that it has left: research that lost nothing leaves for
-    production after half an hour, and for older research after it has run for one."""
+def test_a_slice_that_lost_a_cube_preempts_as_if_it_were_first_in_line(tier: str) -> None:
+    """It does not idle for hours on its remaining cubes. Unaffected research leaves for production after half
+    an hour, and for older research after it has run for one hour."""
     world = World(cubes=4, policy=OLD)
     hit = world.start((4, 4, 12), tier="production" if tier == "production" else "research")
     victim = world.start((4, 4, 4))
@@ -115,8 +115,8 @@ def test_who_lost_a_cube_makes_others_leave_as_the_first_in_line_would(tier: str
     world.check()
 
 
-def test_who_leaves_for_a_slice_that_lost_a_cube_leaves_for_no_other() -> None:
-    """A request of the same moment, first in line, is not given what others are told to leave."""
+def test_cubes_freed_for_a_slice_that_lost_a_cube_go_to_no_other() -> None:
+    """A simultaneous request that is first in line does not get the cubes of the noticed slices."""
     world = World(cubes=4, policy=OLD)
     hit = world.start((4, 4, 12), tier="production")
     victim = world.start((4, 4, 4))
@@ -131,7 +131,7 @@ def test_who_leaves_for_a_slice_that_lost_a_cube_leaves_for_no_other() -> None:
     world.check()
 
 
-def test_who_was_reported_leaves_for_others_when_the_slice_that_waited_is_gone() -> None:
+def test_noticed_slices_leave_for_others_if_the_waiting_slice_is_gone() -> None:
     world = World(cubes=4, policy=OLD)
     hit = world.start((4, 4, 12), tier="production")
     victim = world.start((4, 4, 4))
@@ -145,7 +145,7 @@ def test_who_was_reported_leaves_for_others_when_the_slice_that_waited_is_gone()
     world.check()
 
 
-def test_none_leaves_for_filler_or_for_who_waits_for_the_repair_even_so() -> None:
+def test_no_slice_leaves_for_filler_or_for_a_slice_that_waits_for_the_repair_anyway() -> None:
     for tier, recovery in (("filler", None), ("production", RecoveryPolicy(choices=("wait",)))):
         world = World(cubes=4, policy=OLD)
         world.start((4, 4, 12), tier="filler" if tier == "filler" else "production", recovery=recovery)

@@ -1,4 +1,4 @@
-"""Which cubes are chosen of those that would do."""
+"""The ranking of suitable cubes."""
 
 from itertools import combinations
 
@@ -35,7 +35,7 @@ def test_cubes_with_open_tickets_are_taken_last() -> None:
 
 
 def test_a_port_that_waits_for_repair_counts_for_the_cube_behind_it() -> None:
-    """Or a slice whose links fail their preflight there would be given the same cubes again."""
+    """Otherwise, a slice whose links fail their preflight there would get the same cubes again."""
     world = World(cubes=4)
     for repair, port in enumerate(("N1", "S5", "N9")):  # of cubes 0 and 2, and a spare
         world.feed(RepairOpened(repair=f"pod-0/repair-{repair}", kind="port", target=f"pod-0/ocs-17/{port}"))
@@ -43,7 +43,7 @@ def test_a_port_that_waits_for_repair_counts_for_the_cube_behind_it() -> None:
     assert world.held_cubes[name] == (1, 3)
 
 
-def test_a_cube_whose_loops_stand_goes_to_a_slice_of_one_cube() -> None:
+def test_a_cube_with_existing_loops_goes_to_a_slice_of_one_cube() -> None:
     world = World(cubes=8)
     world.state.leftover_circuits.update({3 * 5 + dimension: 5 for dimension in range(3)})
     world.state.leftover_circuits.update({3 * 0 + dimension: 0 for dimension in range(3)})
@@ -53,7 +53,7 @@ def test_a_cube_whose_loops_stand_goes_to_a_slice_of_one_cube() -> None:
     assert world.held_cubes[single] == (0,)
 
 
-def test_a_slice_goes_where_one_of_its_shape_has_left_its_circuits() -> None:
+def test_a_slice_goes_where_an_equal_shape_has_left_its_circuits() -> None:
     world = World(cubes=8)
     first = world.start((4, 4, 4))
     pair = world.start((4, 4, 8))
@@ -61,15 +61,15 @@ def test_a_slice_goes_where_one_of_its_shape_has_left_its_circuits() -> None:
     world.release(pair)
     world.release(first)
     world.state.leftover_circuits.update({3 * north + dimension: south for dimension, north, south in joins})
-    again, _ = world.request((4, 4, 8))
-    assert world.held_cubes[again] == (1, 2)
+    second_slice, _ = world.request((4, 4, 8))
+    assert world.held_cubes[second_slice] == (1, 2)
 
 
 @given(st.sets(st.integers(0, 11)), st.sets(st.integers(0, 11)), st.sets(st.integers(0, 11), min_size=1))
-def test_no_cube_would_be_better_for_a_slice_of_one(
+def test_no_cube_ranks_better_for_a_slice_of_one(
     ticketed: set[int], looped: set[int], idle: set[int]
 ) -> None:
-    """Against every choice, cubes 0 to 7 and 8 to 11 being two domains."""
+    """Against every choice; cubes 0 to 7 and 8 to 11 are two domains."""
     world = World(cubes=12)
     for cube in set(range(12)) - idle:
         world.fail(cube)
@@ -77,7 +77,7 @@ def test_no_cube_would_be_better_for_a_slice_of_one(
     loops = {3 * cube + d: cube for cube in looped for d in range(3)}
     world.state.leftover_circuits.update(loops)
     name, _ = world.request((4, 4, 4))
-    world.state.leftover_circuits.update(loops)  # as they stood when it was decided
+    world.state.leftover_circuits.update(loops)  # as they were at the decision
     row: Slice = world.state.slices[0]
     scores = [rank_cubes(world.state, row, choice) for choice in combinations(sorted(idle), 1)]
     assert rank_cubes(world.state, row, world.held_cubes[name])[:3] == min(scores)[:3]

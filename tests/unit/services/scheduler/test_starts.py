@@ -1,4 +1,4 @@
-"""When a waiting slice is told to start, and what lets it wait until then."""
+"""The predicted start of a waiting slice, and the rule that delays it until then."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_HOUR
 from shared.models.superpod.shapes import chips_of, parse_shape
 from tests.support.scheduler_model import FABRIC, World
-from tests.unit.services.scheduler.test_answers import asked, wanted
+from tests.unit.services.scheduler.test_answers import request_for, state_now
 from tests.unit.services.scheduler.test_swarm import long_life, play
 
 CUBE: Shape = (4, 4, 4)
@@ -24,23 +24,23 @@ WHOLE: Shape = (4, 8, 8)
 
 
 def explained(world: World, name: str) -> SliceExplanation:
-    found = explain_slice(asked(world), name)
-    assert found is not None
-    return found
+    explanation = explain_slice(state_now(world), name)
+    assert explanation is not None
+    return explanation
 
 
-def reason(found: SliceExplanation) -> str:
-    assert found.start is not None
-    return found.start.reason
+def reason(explanation: SliceExplanation) -> str:
+    assert explanation.start is not None
+    return explanation.start.reason
 
 
-def rules(found: SliceExplanation) -> list[str]:
-    return [row.name for row in found.obstacles if row.kind == "rule"]
+def rules(explanation: SliceExplanation) -> list[str]:
+    return [row.name for row in explanation.obstacles if row.kind == "rule"]
 
 
-def test_the_largest_shape_is_what_that_very_slice_would_get() -> None:
-    """Whether traffic may go around an OCS is drawn by the number of a slice: the next one draws another lot
-    than the one that waits, which no whole cube would help."""
+def test_the_largest_shape_is_the_one_that_this_slice_would_get() -> None:
+    """Whether traffic may route around an OCS is drawn from the number of a slice. The next slice draws
+    differently from the waiting one, for which no whole cube would help."""
     policy = SchedulerConfig(decision_s=0, preflight_s=0, route_around_share=0.5)
     world = World(cubes=4, policy=policy)
     world.feed(OcsDown(ocs=7))
@@ -56,21 +56,21 @@ def test_the_largest_shape_is_what_that_very_slice_would_get() -> None:
     assert 0 < waiting < 16
 
 
-def test_the_first_in_line_without_a_promise_receives_from_when_on_research_leaves_for_it() -> None:
+def test_the_first_in_line_without_a_promise_shows_when_research_leaves_for_it() -> None:
     world = World(cubes=4)
     world.start(PAIR, tier="production")
     world.start(PAIR)
-    told = plan_request(asked(world), wanted(world, PAIR, tier="production"))
+    plan = plan_request(state_now(world), request_for(world, PAIR, tier="production"))
     name, _ = world.request(PAIR, tier="production")
-    found = explained(world, name)
-    assert told.start == found.start
-    assert reason(found) == (
+    explanation = explained(world, name)
+    assert plan.start == explanation.start
+    assert reason(explanation) == (
         "it is unknown when enough cubes come free: 2 slices without an estimate have cubes; from "
         f"{format_time(world.now_us + US_PER_HOUR // 2)} it may preempt research"
     )
 
 
-def test_one_with_a_promise_receives_it_too() -> None:
+def test_a_slice_with_a_promise_shows_it_too() -> None:
     world = World(cubes=4)
     world.start(PAIR, estimate_us=5 * US_PER_HOUR)
     name, _ = world.request(WHOLE, tier="production")
@@ -78,7 +78,7 @@ def test_one_with_a_promise_receives_it_too() -> None:
     assert reason(explained(world, name)).endswith(f"; from {format_time(at_us)} it may preempt research")
 
 
-def test_who_needs_cubes_of_filler_then_starts_within_its_grace_of_what_was_promised() -> None:
+def test_a_slice_that_needs_filler_cubes_starts_within_the_grace_period_of_its_promise() -> None:
     world = World(cubes=4)
     holder = world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     filler = world.start(PAIR, tier="filler")
@@ -87,8 +87,8 @@ def test_who_needs_cubes_of_filler_then_starts_within_its_grace_of_what_was_prom
     assert reason(explained(world, name)).endswith("; slices that it preempts then have 120 s to leave")
     assert promised_us is not None
     world.now_us = promised_us
-    (told,) = [body for body in world.release(holder) if isinstance(body, SliceNoticed)]
-    assert (told.slice, told.until_us) == (filler, promised_us + 120_000_000)
+    (notice,) = [body for body in world.release(holder) if isinstance(body, SliceNoticed)]
+    assert (notice.slice, notice.until_us) == (filler, promised_us + 120_000_000)
 
 
 @pytest.mark.parametrize(
@@ -99,22 +99,22 @@ def test_who_needs_cubes_of_filler_then_starts_within_its_grace_of_what_was_prom
         ("research", 9.0, "scheduler.research_runs_h 9"),
     ],
 )
-def test_the_rule_is_named_from_which_the_time_comes(tier: Tier, runs_h: float, rule: str) -> None:
-    """A younger slice of research has its cubes for as long as the older one waits."""
+def test_the_explanation_names_the_rule_of_the_start(tier: Tier, runs_h: float, rule: str) -> None:
+    """A younger slice of research occupies the cubes for as long as the older one waits."""
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, research_runs_h=runs_h))
     world.start(TRIPLE, tier="production")
     preemptor, _ = world.request(PAIR, tier=tier)
     world.start(CUBE)
-    found = explained(world, preemptor)
-    assert rules(found) == [rule]
-    (why,) = [row.why for row in found.obstacles if row.kind == "rule"]
+    explanation = explained(world, preemptor)
+    assert rules(explanation) == [rule]
+    (why,) = [row.why for row in explanation.obstacles if row.kind == "rule"]
     assert world.held.due_us is not None
     assert why == f"it may preempt more slices from {format_time(world.held.due_us)}"
 
 
-def test_who_is_behind_one_that_research_makes_room_for_is_not_reported_to_start_now() -> None:
-    """The first in line takes the cube of research when the others end; the plan of who starts when does not
-    know that."""
+def test_a_slice_behind_a_preempting_one_is_not_promised_a_start_now() -> None:
+    """The first in line takes the cube of research when the others end; the plan of starts does not know
+    that."""
     world = World(cubes=4)
     world.start(PAIR, tier="production", estimate_us=2 * US_PER_HOUR)
     world.start(CUBE)
@@ -130,7 +130,7 @@ def test_who_is_behind_one_that_research_makes_room_for_is_not_reported_to_start
     assert start.reason == f"cubes are free now, but it {rule}"
 
 
-def test_where_none_passes_none_is_reported_to_start_before_those_before_it() -> None:
+def test_without_backfill_no_slice_starts_before_those_in_front_of_it() -> None:
     world = World(cubes=4, policy=SchedulerConfig(decision_s=0, preflight_s=0, backfill="none"))
     world.start(PAIR, estimate_us=2 * US_PER_HOUR)
     head, _ = world.request(WHOLE, estimate_us=US_PER_HOUR)
@@ -143,7 +143,7 @@ def test_where_none_passes_none_is_reported_to_start_before_those_before_it() ->
     assert start.at_us >= promised_us
 
 
-def test_who_lacks_cubes_that_are_out_of_order_does_not_hear_of_slices() -> None:
+def test_a_slice_that_lacks_broken_cubes_is_not_explained_by_other_slices() -> None:
     world = World(cubes=4)
     world.fail(0)
     name, _ = world.request(WHOLE)
@@ -152,7 +152,7 @@ def test_who_lacks_cubes_that_are_out_of_order_does_not_hear_of_slices() -> None
     )
 
 
-def test_who_comes_after_one_without_an_estimate_receives_that_one() -> None:
+def test_a_slice_behind_one_without_an_estimate_names_that_one() -> None:
     world = World(cubes=4)
     world.start(WHOLE, estimate_us=2 * US_PER_HOUR)
     world.request(WHOLE)
@@ -164,21 +164,23 @@ def test_who_comes_after_one_without_an_estimate_receives_that_one() -> None:
     assert str(world.status(behind).reason).startswith("needs room for 1 chip in one healthy cube")
 
 
-def test_a_single_cube_is_held_back_in_the_singular() -> None:
-    held = {"hold_back": "fixed", "hold_back_cubes": 1}
-    world = World(cubes=4, policy=SchedulerConfig.model_validate({"decision_s": 0, "preflight_s": 0, **held}))
+def test_a_single_held_back_cube_is_in_the_singular() -> None:
+    settings = {"hold_back": "fixed", "hold_back_cubes": 1}
+    world = World(
+        cubes=4, policy=SchedulerConfig.model_validate({"decision_s": 0, "preflight_s": 0, **settings})
+    )
     world.start(TRIPLE, tier="production")
     name, _ = world.request(CUBE)
-    found = explained(world, name)
-    assert [row.why for row in found.obstacles if row.name == "scheduler.hold_back fixed"] == [
+    explanation = explained(world, name)
+    assert [row.why for row in explanation.obstacles if row.name == "scheduler.hold_back fixed"] == [
         "1 healthy cube is reserved for slices that lose one"
     ]
-    assert str(found.reason).endswith("; 1 is held back (scheduler.hold_back fixed)")
+    assert str(explanation.reason).endswith("; 1 is held back (scheduler.hold_back fixed)")
 
 
-def test_none_who_waits_is_reported_to_start_now() -> None:
-    """For if it could, it would have."""
-    told = 0
+def test_no_waiting_slice_is_promised_a_start_now() -> None:
+    """If it could start now, it would have started."""
+    explained_starts = 0
     for seed in range(12):
         life, policy = long_life(seed, 120)
         world = World(cubes=8, policy=policy)
@@ -190,5 +192,5 @@ def test_none_who_waits_is_reported_to_start_now() -> None:
                     start = explained(world, f"{FABRIC}/slice-{row.number}").start
                     assert start is not None
                     assert start.at_us is None or start.at_us > world.now_us
-                    told += 1
-    assert told > 100
+                    explained_starts += 1
+    assert explained_starts > 100

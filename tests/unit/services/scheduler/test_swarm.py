@@ -1,5 +1,5 @@
-"""Random requests, releases, failures, drains and delays: what must hold of every scheduler, held at every
-message by the books of the model around it."""
+"""Random requests, releases, failures, drains and delays. The invariants of every scheduler are checked at
+every message with the accounting of the model around it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -95,11 +95,12 @@ TABLES = (
     "module_failed_cubes ocs_down drained ocs_down_causes "
     "driver_boards_down bad_ends tickets queued chips_allocated next_preemption_us"
 )
-"""What a scheduler has of slices, and of what is out of order."""
+"""The scheduler's state of slices, and of faulty parts."""
 
 
 def play(world: World, steps: Iterable[Step]) -> Iterator[list[Said]]:
-    """Every step in turn, and the scheduler's own Ticks when their time comes first; yields what is said."""
+    """Apply every step in turn, with the scheduler's own Ticks when they are due first; yield the emitted
+    messages."""
     others: dict[str, Callable[[int], list[Said]]] = {
         "fail": world.fail,
         "heal": world.heal,
@@ -116,10 +117,10 @@ def play(world: World, steps: Iterable[Step]) -> Iterator[list[Said]]:
             yield world.tick()
         world.now_us = until_us
         if action == "request":
-            # Who asks, and for how long, follows from what is drawn already.
-            who = (number + 7 * priority + world.requested) % len(ASKERS)
-            tier, estimate_us = ASKERS[who]
-            owner = f"team-{who % 2}"
+            # The requester and the duration follow from the values already drawn.
+            requester = (number + 7 * priority + world.requested) % len(ASKERS)
+            tier, estimate_us = ASKERS[requester]
+            owner = f"team-{requester % 2}"
             yield world.request(
                 *SHAPES[number],
                 priority=priority,
@@ -140,13 +141,13 @@ def play(world: World, steps: Iterable[Step]) -> Iterator[list[Said]]:
             yield others[action](number)
 
 
-def check_no_wait_is_in_vain(world: World) -> None:
-    """The first in line, and filler, wait only for what is not there: counted chip by chip from what was
-    said, and from what is kept for others."""
+def check_no_needless_wait(world: World) -> None:
+    """The first in line, and filler, wait only for missing cubes. The missing cubes are counted chip by chip
+    from the messages, and from the cubes reserved for others."""
     state, in_use = world.state, world.chips_in_use()
-    kept = set(state.warm_cubes) | {cube for claim in world.claims.values() for cube in claim.cubes}
-    kept |= {move.spare for move in world.moves.values()}
-    fit = [cube for cube in range(state.cubes) if cube not in world.unhealthy | world.drained | kept]
+    reserved = set(state.warm_cubes) | {cube for claim in world.claims.values() for cube in claim.cubes}
+    reserved |= {move.spare for move in world.moves.values()}
+    fit = [cube for cube in range(state.cubes) if cube not in world.unhealthy | world.drained | reserved]
     chips = {cube: {chip for chip in in_use if chip[0] == cube} for cube in fit}
     for number, row in state.slices.items():
         is_first = row.tier != "filler" and world.status(f"pod-0/slice-{number}").queue_position == 1
@@ -167,25 +168,25 @@ def check_no_wait_is_in_vain(world: World) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS, POLICIES)
-def test_invariants_hold_after_every_message(steps: list[Step], policy: SchedulerConfig) -> None:
+def test_invariants_are_true_after_every_message(steps: list[Step], policy: SchedulerConfig) -> None:
     world = World(cubes=8, policy=policy)
     for _ in play(world, steps):
         world.check()
-        check_no_wait_is_in_vain(world)
+        check_no_needless_wait(world)
         assert world.cycle_again() == []
 
 
 @settings(max_examples=60, deadline=None)
 @given(STEPS, POLICIES)
 def test_a_decoded_state_behaves_as_the_original(steps: list[Step], policy: SchedulerConfig) -> None:
-    kept, decoded = World(cubes=8, policy=policy), World(cubes=8, policy=policy, stored=True)
-    for emitted, again in zip(play(kept, steps), play(decoded, steps), strict=True):
-        assert emitted == again
-    assert encode_state(kept.state) == encode_state(decoded.state)
+    original, decoded = World(cubes=8, policy=policy), World(cubes=8, policy=policy, stored=True)
+    for emitted, from_decoded in zip(play(original, steps), play(decoded, steps), strict=True):
+        assert emitted == from_decoded
+    assert encode_state(original.state) == encode_state(decoded.state)
 
 
 def long_life(seed: int, count: int) -> tuple[list[Step], SchedulerConfig]:
-    """A long random life of one pod, with its policy; busier than what hypothesis tends to draw."""
+    """A long random life of one pod with its policy; busier than the ones hypothesis tends to draw."""
     random = Random(seed)
     policy = SchedulerConfig(
         queue_max=random.choice([0, 3, 500]),
@@ -208,16 +209,16 @@ def long_life(seed: int, count: int) -> tuple[list[Step], SchedulerConfig]:
     steps: list[Step] = []
     for _ in range(count):
         action = random.choice(actions)
-        most = {"request": len(SHAPES) - 1, "release": 30, "train": 3, "change_some_links": 999}.get(
+        maximum = {"request": len(SHAPES) - 1, "release": 30, "train": 3, "change_some_links": 999}.get(
             action, 7
         )
         after_us = random.choice([0, 0, 1_000, 60_000_000, 1_900_000_000])
-        steps.append((action, random.randint(0, most), random.choice([0, 0, 0, -1, 5]), after_us))
+        steps.append((action, random.randint(0, maximum), random.choice([0, 0, 0, -1, 5]), after_us))
     return steps, policy
 
 
 @pytest.mark.slow("long lives of a scheduler")
-def test_invariants_hold_over_long_lives_in_which_everything_happens() -> None:
+def test_invariants_are_true_over_long_busy_lives() -> None:
     happened: Counter[str] = Counter()
     for seed in range(25):
         steps, policy = long_life(seed, 250)
@@ -246,9 +247,7 @@ def test_invariants_hold_over_long_lives_in_which_everything_happens() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(STEPS, POLICIES)
-def test_when_all_is_healthy_and_released_the_pod_is_empty_again(
-    steps: list[Step], policy: SchedulerConfig
-) -> None:
+def test_a_healthy_pod_without_slices_is_empty_again(steps: list[Step], policy: SchedulerConfig) -> None:
     world = World(cubes=8, policy=policy)
     for _ in play(world, steps):
         pass
@@ -265,7 +264,7 @@ def test_when_all_is_healthy_and_released_the_pod_is_empty_again(
     assert world.idle == [cube for cube in range(8) if cube not in world.state.warm_cubes]
     assert len(world.state.warm_cubes) <= policy.hot_spares
     assert chips_by_owner(world.state) == {}
-    if world.state.suspects:  # of a cube that a job complained of, and that was well when that was said
+    if world.state.suspects:  # of a cube that a job reported although it was healthy
         world.tick()
     assert {name: left for name in TABLES.split() if (left := getattr(world.state, name))} == {}
     assert world.held.due_us is None

@@ -1,4 +1,5 @@
-"""What a waiting slice is said to wait for is true, judged by the books of the model around the scheduler."""
+"""The reported reason of a waiting slice is correct, according to the accounting of the model around the
+scheduler."""
 
 import re
 from collections import Counter
@@ -23,8 +24,8 @@ CUBES = 8
 
 @dataclass
 class Cubes:
-    """What has become of every cube, by the model's own books: numbers of those that are idle, and of those
-    that only filler uses."""
+    """The use of every cube in the model's own accounting: numbers of the idle cubes, and of those that only
+    filler uses."""
 
     idle: list[int]
     filler: list[int]
@@ -32,9 +33,12 @@ class Cubes:
 
 
 def cubes_in(world: World) -> Cubes:
-    """Kept are those of claims and moves, and warm spares: these are the scheduler's own to say."""
+    """Reserved cubes are those of claims and moves, and warm spares; only the scheduler knows them."""
     state = world.state
-    users = {cube: {name for name, held in world.held_cubes.items() if cube in held} for cube in range(CUBES)}
+    users = {
+        cube: {name for name, slice_cubes in world.held_cubes.items() if cube in slice_cubes}
+        for cube in range(CUBES)
+    }
     closed = {
         *state.unhealthy,
         *state.drained,
@@ -51,13 +55,14 @@ def cubes_in(world: World) -> Cubes:
 
 
 def room_for_mesh(world: World, row: Slice, cubes: Cubes) -> bool:
-    """Whether a block of an open cube that others use still is free, filler aside for who is none."""
+    """Whether an open cube that others use still has a free block; filler does not count, except for
+    filler."""
     firm = {
-        name: held
-        for name, held in world.held_cubes.items()
+        name: slice_cubes
+        for name, slice_cubes in world.held_cubes.items()
         if row.tier == "filler" or world.tiers[name] != "filler"
     }
-    blocks = [(world.shapes[name][0], held, world.corners[name]) for name, held in firm.items()]
+    blocks = [(world.shapes[name][0], slice_cubes, world.corners[name]) for name, slice_cubes in firm.items()]
     state = world.state
     for number, claim in world.claims.items():
         blocks.append((state.slices[number].shape, claim.cubes, claim.corner))
@@ -74,19 +79,19 @@ def room_for_mesh(world: World, row: Slice, cubes: Cubes) -> bool:
 
 
 def _sides(corner: tuple[int, int, int], row: Slice) -> list[range]:
-    return [range(begin, begin + side) for begin, side in zip(corner, row.shape, strict=True)]
+    return [range(start, start + side) for start, side in zip(corner, row.shape, strict=True)]
 
 
 def head_start_us(world: World, head: Slice, taken: list[int]) -> int:
-    """When the first in line can start if these cubes are never free again: one cube after the other comes
-    free as its slices leave, but for those that it may make leave."""
+    """The start of the first in line if these cubes are never free again. One cube after the other comes free
+    as its slices leave; slices that it may preempt leave at once."""
     state, yielding = world.state, preemptable_by(world.state, head)
     free_us = []
     for cube in range(CUBES):
         holders = [
             state.slices[int(name.rpartition("-")[2])]
-            for name, held in world.held_cubes.items()
-            if cube in held
+            for name, slice_cubes in world.held_cubes.items()
+            if cube in slice_cubes
         ]
         ends = [row.ends_us or FOREVER for row in holders if row.number not in yielding]
         ends += [FOREVER] * (
@@ -102,7 +107,7 @@ def head_start_us(world: World, head: Slice, taken: list[int]) -> int:
 
 
 def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
-    """The reason of a waiting slice is true; returns which it is."""
+    """Check that the reason of a waiting slice is correct; return its kind."""
     state, reason = world.state, world.status(f"{FABRIC}/slice-{row.number}").reason
     assert reason is not None
     if row.number in world.claims:
@@ -119,7 +124,9 @@ def check_reason(world: World, row: Slice, cubes: Cubes) -> str:
     lacks = " healthy idle cube" in reason or "room for" in reason
     assert lacks != there_is_room, reason
     if lacks:
-        counts = {what: int(count) for count, what in re.findall(r"(\d+) (idle|used by filler)\b", reason)}
+        counts = {
+            category: int(count) for count, category in re.findall(r"(\d+) (idle|used by filler)\b", reason)
+        }
         assert counts.get("idle") == len(cubes.idle), reason
         assert counts.get("used by filler", 0) == len(cubes.filler), reason
         return "lacks"
@@ -131,8 +138,8 @@ def test_the_reported_obstacle_of_a_slice_is_correct() -> None:
     happened: Counter[str] = Counter()
     for seed in range(60):
         life, policy = long_life(seed, 160)
-        held = {"hold_back": "fixed", "hold_back_cubes": seed % 4} if seed % 3 == 0 else {}
-        world = World(cubes=CUBES, policy=policy.model_copy(update=held))
+        settings = {"hold_back": "fixed", "hold_back_cubes": seed % 4} if seed % 3 == 0 else {}
+        world = World(cubes=CUBES, policy=policy.model_copy(update=settings))
         for number, _ in enumerate(play(world, life)):
             if number % 5:
                 continue
@@ -143,8 +150,8 @@ def test_the_reported_obstacle_of_a_slice_is_correct() -> None:
     assert min(happened[reason] for reason in ("claim", "ocs", "lacks", "would delay")) > 20, happened
 
 
-def test_who_is_reported_to_delay_the_first_in_line_would() -> None:
-    """Whole cubes only: for those, any cubes that are free now are as good as others."""
+def test_a_slice_reported_to_delay_the_first_in_line_would_delay_it() -> None:
+    """Whole cubes only: for those, any free cubes are as good as others."""
     links_checked = 0
     for seed in range(120):
         life, policy = long_life(seed, 100)
@@ -163,25 +170,25 @@ def test_who_is_reported_to_delay_the_first_in_line_would() -> None:
                 if is_mesh(head.shape) or not str(reason).startswith("would delay"):
                     continue
                 cubes = cubes_in(world)
-                taken = [*cubes.idle, *cubes.filler][: cubes_of(row.shape)]
+                passing_cubes = [*cubes.idle, *cubes.filler][: cubes_of(row.shape)]
                 promised_us = head_start_us(world, head, [])
                 ends_us = world.now_us + (row.estimate_us or FOREVER)
                 assert ends_us > promised_us or cubes.filler
-                assert head_start_us(world, head, taken) > promised_us
+                assert head_start_us(world, head, passing_cubes) > promised_us
                 links_checked += 1
     assert links_checked > 100
 
 
 @pytest.mark.slow("drawn lives of a scheduler, all of it explained")
-def test_everything_can_be_explained() -> None:
+def test_every_slice_can_be_explained() -> None:
     for seed in range(12):
         life, policy = long_life(seed, 150)
         world = World(cubes=CUBES, policy=policy)
         for number, _ in enumerate(play(world, life)):
             if number % 15:
                 continue
-            for one in [*world.state.slices, *world.state.ended]:
-                explained = explain_slice(world.state, f"{FABRIC}/slice-{one}")
+            for row in [*world.state.slices, *world.state.ended]:
+                explained = explain_slice(world.state, f"{FABRIC}/slice-{row}")
                 assert explained is not None
                 document = world.status(explained.name)
                 assert (explained.state, explained.reason) == (document.state, document.reason)

@@ -1,4 +1,4 @@
-"""A fabric joins a living site: once, at the clock's time, and for good."""
+"""Commissioning a fabric into a running site: it joins once, at the clock's time, for good."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ ASKED: dict[str, Any] = {
 }
 ROW = {"submit_us": 0, "duration_us": 10**9, "shape": [4, 4, 4], "twisted": False, "priority": 0}
 THREE_DAYS_H = 72.1
-"""And a moment at which nothing else happens."""
+"""And a time at which nothing else happens."""
 
 
 @pytest.fixture
@@ -35,15 +35,15 @@ def twin(tmp_path: Any) -> Iterator[DrivenTwin]:
 
 
 @pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """The same twin for all tests of what is refused: they leave it as it is."""
+def shared_twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
+    """The same twin for all tests of refused requests, because these leave it unchanged."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=PLANS)
     yield twin
     twin.close()
 
 
 def dcn(*blocks: dict[str, Any]) -> dict[str, Any]:
-    """What is asked for where a network is to join."""
+    """The body of a request that commissions a network."""
     return {"name": "dcn-1", "kind": "dcn", "settings": {"network": {"blocks": blocks}}}
 
 
@@ -58,26 +58,26 @@ def refusal(client: Client, body: dict[str, Any], key: str | None = None) -> str
     return str(answer.json()["error"])
 
 
-def test_settings_are_measured_before_they_are_validated(unchanged: DrivenTwin) -> None:
-    many: dict[str, Any] = {f"k{number}": [] for number in range(20_000)}
-    sentence = refusal(unchanged.client(), ASKED | {"settings": many})
+def test_number_of_settings_is_limited_before_they_are_validated(shared_twin: DrivenTwin) -> None:
+    settings: dict[str, Any] = {f"k{number}": [] for number in range(20_000)}
+    sentence = refusal(shared_twin.client(), ASKED | {"settings": settings})
     assert "bytes besides the trace; must have at most 65,536" in sentence
     rows = [ROW, ROW | {"priority": "high"}, *[{"colour": 1}] * 28_000]
-    assert refusal(unchanged.client(), ASKED | {"settings": {"trace": rows}}) == (
+    assert refusal(shared_twin.client(), ASKED | {"settings": {"trace": rows}}) == (
         "settings: trace.1.priority: 'high' is not allowed; must be a whole number"
     )
 
 
 @pytest.mark.slow("three days of a driven twin")
-def test_a_pod_that_joins_at_day_three_begins_then(twin: DrivenTwin) -> None:
+def test_a_pod_that_joins_on_day_three_starts_on_day_three(twin: DrivenTwin) -> None:
     client = twin.client()
     twin.advance(THREE_DAYS_H)
     before, now_us = len(twin.messages("campus")), twin.clock.show().now_us
     receipt = ask(client, ASKED).json()
     assert (receipt["id"], receipt["status"]) == ("sequencer@pod-1/1", "accepted")
     assert receipt["at_us"] == now_us
-    held = {"shape": "4x4x16", "fabric": "pod-1"}
-    assert client.post("/v1/slices", json=held, params={"wait": 20}).status_code == 200
+    request = {"shape": "4x4x16", "fabric": "pod-1"}
+    assert client.post("/v1/slices", json=request, params={"wait": 20}).status_code == 200
     twin.advance(6.0)
     since = twin.messages("campus")[before:]
     assert (since[0]["type"], since[0]["fabric"], since[0]["at_us"]) == (
@@ -85,20 +85,20 @@ def test_a_pod_that_joins_at_day_three_begins_then(twin: DrivenTwin) -> None:
         "pod-1",
         now_us,
     )
-    assert 1 < len(since) < 400, "what three days would have brought is not caught up"
+    assert 1 < len(since) < 400, "the three missed days are not caught up"
     row = client.get("/v1/fabrics/pod-1").json()
     assert (row["kind"], row["site"], row["cubes"]) == ("superpod", "campus", 8)
     assert row["commissioned_us"] == now_us
     assert client.get("/v1/config/pod-1").json()["workload"]["offered_load"] == 0.9
     assert row["slices"]["requested"] > 0
     assert now_us > 3 * US_PER_DAY
-    assert row["utilisation"] > 0.4, "the mean counts from the pod's own beginning"
+    assert row["utilisation"] > 0.4, "the mean starts when the pod joins"
     assert row["cube_availability"] == pytest.approx(1.0)
     assert [row["name"] for row in client.get("/v1/fabrics").json()] == ["pod-0", "pod-1", "pod-7"]
 
 
-def test_a_trace_of_thousands_at_one_instant_is_taken_in_slices(twin: DrivenTwin) -> None:
-    """As one cascade they would be more than a root message may lead to."""
+def test_a_trace_with_thousands_of_requests_at_one_time_is_read_in_slices(twin: DrivenTwin) -> None:
+    """In one cascade they would exceed the number of messages that a root message may cause."""
     rows = 1_700
     quiet = {"failures": {"enabled": False}, "transceivers": {"telemetry_interval_s": 0}}
     settings = {"pod": {"cubes": 4}, "trace": [ROW] * rows} | quiet
@@ -111,7 +111,7 @@ def test_a_trace_of_thousands_at_one_instant_is_taken_in_slices(twin: DrivenTwin
     assert twin.audited("campus")["log_clean"]
 
 
-def test_it_is_there_after_a_restart_and_after_a_rebuild(twin: DrivenTwin) -> None:
+def test_a_commissioned_fabric_survives_a_restart_and_a_replay(twin: DrivenTwin) -> None:
     ask(twin.client(), ASKED)
     twin.advance(24.0)
     audit = twin.audited("campus")
@@ -119,15 +119,15 @@ def test_it_is_there_after_a_restart_and_after_a_rebuild(twin: DrivenTwin) -> No
     assert audit["fabrics"] == ["pod-0", "pod-1"]
     twin.twin.stop()
     digest = twin.twin.sites[0].digest()
-    again = twin.runner(0, "campus")
-    assert again.recover() == 0
-    assert (again.site.fabrics, again.digest()) == (["pod-0", "pod-1"], digest)
-    anew = twin.runner(0, "campus")
-    assert anew.rebuild() == len(twin.messages("campus"))
-    assert (anew.site.fabrics, anew.digest()) == (["pod-0", "pod-1"], digest)
+    restarted = twin.runner(0, "campus")
+    assert restarted.recover() == 0
+    assert (restarted.site.fabrics, restarted.digest()) == (["pod-0", "pod-1"], digest)
+    replayed = twin.runner(0, "campus")
+    assert replayed.rebuild() == len(twin.messages("campus"))
+    assert (replayed.site.fabrics, replayed.digest()) == (["pod-0", "pod-1"], digest)
 
 
-def test_a_name_is_given_once(twin: DrivenTwin) -> None:
+def test_a_name_is_used_only_once(twin: DrivenTwin) -> None:
     client = twin.client()
     first = ask(client, ASKED, key="one").json()
     log = twin.messages("campus")
@@ -143,7 +143,7 @@ def test_a_name_is_given_once(twin: DrivenTwin) -> None:
     assert twin.store.size(0) == 0
 
 
-def test_while_time_stands_still_a_fabric_is_still_to_join(tmp_path: Any) -> None:
+def test_a_fabric_joins_while_the_clock_is_paused(tmp_path: Any) -> None:
     twin = DrivenTwin(tmp_path, [], plans=PLANS)
     client = twin.client()
     twin.twin.stop()
@@ -160,8 +160,8 @@ def test_while_time_stands_still_a_fabric_is_still_to_join(tmp_path: Any) -> Non
     twin.close()
 
 
-def test_a_name_that_was_taken_and_never_used_can_be_used_by_its_site(twin: DrivenTwin) -> None:
-    """A gateway died between the two."""
+def test_a_reserved_name_without_a_fabric_can_be_used_by_its_site(twin: DrivenTwin) -> None:
+    """A gateway died after it reserved the name and before it requested the fabric."""
     assert twin.ports.claim("pod-1", "campus") == "campus"
     client = twin.client()
     assert (
@@ -172,14 +172,14 @@ def test_a_name_that_was_taken_and_never_used_can_be_used_by_its_site(twin: Driv
 
 
 @pytest.mark.parametrize("terms", [{"params": {"wait": 99}}, {"headers": {"Idempotency-Key": "k" * 300}}])
-def test_what_is_refused_does_not_take_the_name(twin: DrivenTwin, terms: dict[str, Any]) -> None:
+def test_a_refused_request_does_not_reserve_the_name(twin: DrivenTwin, terms: dict[str, Any]) -> None:
     client = twin.client()
     assert client.post("/v1/fabrics", json=ASKED, **terms).status_code == 422
     elsewhere = ASKED | {"site": "annex"}
     assert ask(client, elsewhere).json()["status"] == "accepted"
 
 
-def test_a_key_of_another_request_does_not_take_the_name(twin: DrivenTwin) -> None:
+def test_a_key_of_another_request_does_not_reserve_the_name(twin: DrivenTwin) -> None:
     client = twin.client()
     drained = client.post("/v1/cubes/pod-0/cube-1/drain", headers={"Idempotency-Key": "k"})
     assert drained.status_code in (200, 202)
@@ -187,28 +187,26 @@ def test_a_key_of_another_request_does_not_take_the_name(twin: DrivenTwin) -> No
     assert ask(client, ASKED | {"site": "annex"}).json()["status"] == "accepted"
 
 
-def test_what_was_refused_is_refused_again_under_its_key(twin: DrivenTwin) -> None:
+def test_a_refused_request_is_refused_again_under_its_key(twin: DrivenTwin) -> None:
     client = twin.client()
-    taken = ASKED | {"name": "pod-0"}
-    assert "is already a fabric of campus" in refusal(client, taken, "again")
-    assert "is already a fabric of campus" in refusal(client, taken, "again")
+    used_name = ASKED | {"name": "pod-0"}
+    assert "is already a fabric of campus" in refusal(client, used_name, "again")
+    assert "is already a fabric of campus" in refusal(client, used_name, "again")
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "99999999999999999999", "9" * 400])
 @pytest.mark.parametrize("where", ['{"failures": {"until_days": %s}}', '{"trace": [{"submit_us": %s}]}'])
-def test_a_number_that_cannot_be_written_down_is_refused(
-    unchanged: DrivenTwin, number: str, where: str
-) -> None:
+def test_a_number_that_json_cannot_write_is_refused(shared_twin: DrivenTwin, number: str, where: str) -> None:
     content = f'{{"name": "pod-1", "site": "campus", "settings": {where % number}}}'
-    places = unchanged.store.fabrics()
-    said = unchanged.client().post(
+    places = shared_twin.store.fabrics()
+    answer = shared_twin.client().post(
         "/v1/fabrics", content=content, headers={"Content-Type": "application/json"}
     )
-    assert said.status_code == 422
+    assert answer.status_code == 422
     name = "failures.until_days" if "until" in where else "trace.0.submit_us"
-    assert said.json()["error"].startswith(f"settings: {name}: ")
-    assert "; must be " in said.json()["error"]
-    assert (unchanged.store.fabrics(), unchanged.store.size(0)) == (places, 0)
+    assert answer.json()["error"].startswith(f"settings: {name}: ")
+    assert "; must be " in answer.json()["error"]
+    assert (shared_twin.store.fabrics(), shared_twin.store.size(0)) == (places, 0)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +254,7 @@ def test_a_number_that_cannot_be_written_down_is_refused(
             {"settings": {"transceivers": {"down_above_ber": 1e-5}}},
             "settings: transceivers.degraded_above_ber: 2e-05 is not allowed; must be at most",
         ),
-        # What only a look at the plant tells: taken on the log, it would end every service that folds it.
+        # Only the plant can show this. On the log, it would stop every service that folds it.
         (
             dcn({"count": 1024}, {"count": 1024}),
             "settings: network: blocks 2048: must be between 2 and 1,024; the nearest is 1024",
@@ -274,15 +272,15 @@ def test_a_number_that_cannot_be_written_down_is_refused(
         ({"settings": 7}, "settings: 7 is not allowed; must be a JSON object"),
     ],
 )
-def test_what_may_not_join_changes_nothing(
-    unchanged: DrivenTwin, change: dict[str, Any], sentence: str
+def test_a_refused_fabric_changes_nothing(
+    shared_twin: DrivenTwin, change: dict[str, Any], sentence: str
 ) -> None:
-    places = unchanged.store.fabrics()
-    assert sentence in refusal(unchanged.client(), ASKED | change)
-    assert (unchanged.store.fabrics(), unchanged.store.size(0)) == (places, 0)
+    places = shared_twin.store.fabrics()
+    assert sentence in refusal(shared_twin.client(), ASKED | change)
+    assert (shared_twin.store.fabrics(), shared_twin.store.size(0)) == (places, 0)
 
 
-def test_a_store_that_was_emptied_does_not_say_that_there_is_no_such_site(twin: DrivenTwin) -> None:
+def test_an_emptied_store_does_not_deny_that_the_site_exists(twin: DrivenTwin) -> None:
     emptied = twin.client(unready=lambda: ["Redis at r no longer has a twin"])
     answer = ask(emptied, ASKED | {"site": "lost"})
     assert answer.status_code == 503

@@ -1,4 +1,5 @@
-"""Since when a condition holds, against a fold of the whole log that looks after every quiet moment."""
+"""Bisecting since when a condition is true, against a fold of the whole log that checks after every quiet
+point."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -48,8 +49,8 @@ HOURS = 12.0
 LOOKED_AT = ("slices", "cubes", "ocs", "faults")
 
 
-class Lived:
-    """Two sites that have lived for a day, and what their rows were after every quiet moment of one."""
+class History:
+    """Two sites after one day, and the rows of one of them after every quiet point."""
 
     def __init__(self, folder: Path) -> None:
         self.twin = DrivenTwin(folder / "twin", [], plans=PLANS)
@@ -63,44 +64,44 @@ class Lived:
         assert self.twin.history("campus").take_due_snapshots(every=150) > 3
 
     def _note(self, moment: ReplayedSite) -> None:
-        """By all documents made anew, and not by what was touched."""
+        """Recompute all documents, not only the changed ones."""
         self.quiet.append(moment.position)
         self.rows.append(rows_of(moment))
 
 
 def rows_of(moment: ReplayedSite) -> dict[tuple[str, str], dict[str, Any]]:
-    """(kind, name) → plain documents, of a moment by itself."""
-    found = {}
+    """(kind, name) → plain documents at one quiet point."""
+    documents = {}
     for instance in moment.site.instances:
         state, service = instance.state, instance.service
         if state is not None and instance.fabric == "pod-0":
             for kind, name in service.document_keys(state):
                 document = service.document(state, (kind, name)) if kind in LOOKED_AT else None
                 if document is not None:
-                    found[kind, name] = document.model_dump()
-    return found
+                    documents[kind, name] = document.model_dump()
+    return documents
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
-    found = Lived(tmp_path_factory.mktemp("twin"))
-    yield found
-    found.twin.close()
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
+    history = History(tmp_path_factory.mktemp("twin"))
+    yield history
+    history.twin.close()
 
 
-def asked(client: Client, condition: str, **query: Any) -> dict[str, Any]:
+def bisected(client: Client, condition: str, **query: Any) -> dict[str, Any]:
     answer = client.get("/v1/bisect", params={"condition": condition, **query})
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    result: dict[str, Any] = answer.json()
+    return result
 
 
-def all_turns(client: Client, condition: str, **query: Any) -> tuple[bool, list[tuple[bool, str]]]:
-    """(held at the beginning, [(holds, message id)]), over all parts."""
-    part = asked(client, condition, all="true", **query)
+def all_transitions(client: Client, condition: str, **query: Any) -> tuple[bool, list[tuple[bool, str]]]:
+    """(true at the start, [(holds, message id)]), over all pages of the answer."""
+    part = bisected(client, condition, all="true", **query)
     held_at_start, transitions = part["held_at_start"], part["transitions"]
     while part["cursor"] is not None:
-        part = asked(client, condition, all="true", cursor=part["cursor"])
+        part = bisected(client, condition, all="true", cursor=part["cursor"])
         transitions += part["transitions"]
     return held_at_start, [(turn["holds"], turn["message"]["id"]) for turn in transitions]
 
@@ -112,23 +113,28 @@ def field(kind: str, name: str, field: str) -> Callable[[Rows], Any]:
     return lambda rows: rows.get((kind, name), {}).get(field)
 
 
-def most(lived: Lived, kind: str, field: str, fabric: str) -> str:
-    """The thing of a kind whose field changed most often."""
+def most_changed(history: History, kind: str, field: str, fabric: str) -> str:
+    """The resource of a kind whose field changed most often."""
     changes: dict[str, int] = {}
-    for before, after in pairwise(lived.rows):
-        for (word, name), row in after.items():
-            if word == kind and name.startswith(f"{fabric}/"):
-                was = before.get((word, name), {}).get(field)
+    for before, after in pairwise(history.rows):
+        for (kind_, name), row in after.items():
+            if kind_ == kind and name.startswith(f"{fabric}/"):
+                was = before.get((kind_, name), {}).get(field)
                 changes[name] = changes.get(name, 0) + (was != row.get(field))
     return max(changes, key=lambda name: (changes[name], name))
 
 
-def conditions(lived: Lived) -> list[tuple[str, Callable[[Rows], bool]]]:
-    """Each as text, and by hand over plain documents."""
-    ocs, cube = (most(lived, kind, what, "pod-0") for kind, what in (("ocs", "state"), ("cubes", "health")))
-    some = [name for (kind, name), row in lived.rows[-1].items() if kind == "slices" and row["started_us"]]
-    one, other = some[0], some[-1]
-    state, made = field("slices", one, "state"), field("ocs", ocs, "circuits_made")
+def conditions(history: History) -> list[tuple[str, Callable[[Rows], bool]]]:
+    """Each condition as text, with a function that computes it from plain documents."""
+    ocs, cube = (
+        most_changed(history, kind, field_name, "pod-0")
+        for kind, field_name in (("ocs", "state"), ("cubes", "health"))
+    )
+    started_slices = [
+        name for (kind, name), row in history.rows[-1].items() if kind == "slices" and row["started_us"]
+    ]
+    first, last = started_slices[0], started_slices[-1]
+    state, circuits_made = field("slices", first, "state"), field("ocs", ocs, "circuits_made")
     health = field("cubes", cube, "health")
 
     def sick(rows: Rows) -> int:
@@ -141,15 +147,18 @@ def conditions(lived: Lived) -> list[tuple[str, Callable[[Rows], bool]]]:
         return sum(kind == "slices" and row["state"] == "running" for (kind, _), row in rows.items())
 
     return [
-        (f"slices.{one}.state == running", lambda rows: state(rows) == "running"),
-        (f"slice.{one}.state in [degraded, 'recovering']", lambda r: state(r) in ("degraded", "recovering")),
-        (f"slices.{other} exists", lambda rows: ("slices", other) in rows),
-        (f"not slices.{other} absent", lambda rows: ("slices", other) in rows),
+        (f"slices.{first}.state == running", lambda rows: state(rows) == "running"),
+        (
+            f"slice.{first}.state in [degraded, 'recovering']",
+            lambda r: state(r) in ("degraded", "recovering"),
+        ),
+        (f"slices.{last} exists", lambda rows: ("slices", last) in rows),
+        (f"not slices.{last} absent", lambda rows: ("slices", last) in rows),
         (
             f"ocs.{ocs}.state != up",
-            lambda rows: made(rows) is not None and field("ocs", ocs, "state")(rows) != "up",
+            lambda rows: circuits_made(rows) is not None and field("ocs", ocs, "state")(rows) != "up",
         ),
-        (f"ocs.{ocs}.circuits_made >= 3", lambda rows: (made(rows) or 0) >= 3),
+        (f"ocs.{ocs}.circuits_made >= 3", lambda rows: (circuits_made(rows) or 0) >= 3),
         (f"cubes.{cube.partition('/')[2]}.health == unhealthy", lambda rows: health(rows) == "unhealthy"),
         (
             f"cubes.{cube}.health == unhealthy or ocs.{ocs}.state == down",
@@ -157,7 +166,7 @@ def conditions(lived: Lived) -> list[tuple[str, Callable[[Rows], bool]]]:
         ),
         (
             f"cubes.{cube}.health == healthy and not (ocs.{ocs}.circuits_made < 3)",
-            lambda rows: health(rows) == "healthy" and not (made(rows) or 0) < 3,
+            lambda rows: health(rows) == "healthy" and not (circuits_made(rows) or 0) < 3,
         ),
         ("count(cubes, health == unhealthy) > 0", lambda rows: sick(rows) > 0),
         ("count(cubes, health == unhealthy) >= 2", lambda rows: sick(rows) >= 2),
@@ -180,98 +189,100 @@ def conditions(lived: Lived) -> list[tuple[str, Callable[[Rows], bool]]]:
 
 
 def by_hand(
-    lived: Lived, holds: Callable[[Rows], bool], start: int, end: int
+    history: History, holds: Callable[[Rows], bool], start: int, end: int
 ) -> tuple[bool, list[tuple[bool, int, int]]]:
-    """(held at the beginning, [(holds, positions of the cascade from, up to)])."""
-    moments = [n for n, position in enumerate(lived.quiet) if position >= start]
-    held_at_start = is_held = holds(lived.rows[moments[0]])
-    found = []
-    for n in moments[1:]:
-        if lived.quiet[n - 1] >= end:
+    """(true at the start, [(holds, positions of the cascade from, up to)])."""
+    points = [n for n, position in enumerate(history.quiet) if position >= start]
+    held_at_start = is_held = holds(history.rows[points[0]])
+    turns = []
+    for n in points[1:]:
+        if history.quiet[n - 1] >= end:
             break
-        if holds(lived.rows[n]) != is_held:
+        if holds(history.rows[n]) != is_held:
             is_held = not is_held
-            found.append((is_held, lived.quiet[n - 1], lived.quiet[n]))
-    return held_at_start, found
+            turns.append((is_held, history.quiet[n - 1], history.quiet[n]))
+    return held_at_start, turns
 
 
 @pytest.mark.slow("folds a log at every message")
-def test_every_turn_is_that_of_a_fold_that_looks_everywhere(lived: Lived) -> None:
-    log, turned = lived.twin.logs, 0
+def test_every_transition_matches_a_fold_that_checks_every_quiet_point(history: History) -> None:
+    log, turned = history.twin.logs, 0
     end = log.end("campus")
-    for text, holds in conditions(lived):
+    for text, holds in conditions(history):
         for since, until in ((None, None), ("6h", None), ("4h", "11h")):
             span = {name: value for name, value in (("from", since), ("to", until)) if value}
             start, last = (
-                fall if one is None else log.position_at("campus", int(one[:-1]) * US_PER_HOUR + 1)
-                for one, fall in ((since, 0), (until, end))
+                default if bound is None else log.position_at("campus", int(bound[:-1]) * US_PER_HOUR + 1)
+                for bound, default in ((since, 0), (until, end))
             )
-            held_at_start, transitions = all_turns(lived.client, text, **span)
-            was_held, wanted = by_hand(lived, holds, start, last)
+            held_at_start, transitions = all_transitions(history.client, text, **span)
+            was_held, expected = by_hand(history, holds, start, last)
             assert held_at_start == was_held, text
-            assert [is_held for is_held, _ in transitions] == [is_held for is_held, *_ in wanted], text
-            for (_, message), (_, begin, over) in zip(transitions, wanted, strict=True):
-                assert begin <= (log.position_of("campus", message) or 0) < over, text
+            assert [is_held for is_held, _ in transitions] == [is_held for is_held, *_ in expected], text
+            for (_, message), (_, cascade_start, over) in zip(transitions, expected, strict=True):
+                assert cascade_start <= (log.position_of("campus", message) or 0) < over, text
             turned += len(transitions)
-            first = asked(lived.client, text, **span)
-            came = [one for one in transitions if one[0]][:1] if not held_at_start else []
+            first = bisected(history.client, text, **span)
+            expected_first = (
+                [transition for transition in transitions if transition[0]][:1] if not held_at_start else []
+            )
             assert first["held_at_start"] == held_at_start
-            assert [(one["holds"], one["message"]["id"]) for one in first["transitions"]] == came
+            assert [(turn["holds"], turn["message"]["id"]) for turn in first["transitions"]] == expected_first
     assert turned > 20
 
 
 @pytest.mark.slow("folds a log once for every part of the answer")
-def test_parts_come_to_the_same(lived: Lived, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever one ends, and whoever else asked meanwhile."""
-    texts = [text for text, _ in conditions(lived)[2:6]]
-    whole = [all_turns(lived.client, text) for text in texts]
+def test_paging_does_not_change_the_transitions(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a page ends, and whatever other clients query in between."""
+    texts = [text for text, _ in conditions(history)[2:6]]
+    whole = [all_transitions(history.client, text) for text in texts]
     for folded, transitions in ((37, 1_000), (20_000, 1)):
         monkeypatch.setattr(bisect, "FOLDED_MESSAGES_MAX", folded)
         monkeypatch.setattr(bisect, "TURNS_MAX", transitions)
-        assert [all_turns(lived.client, text) for text in texts] == whole
+        assert [all_transitions(history.client, text) for text in texts] == whole
 
 
-def test_where_another_build_folded_otherwise_it_is_as_without_its_snapshot(
-    lived: Lived, caplog: pytest.LogCaptureFixture
+def test_a_snapshot_of_another_build_with_other_states_is_not_used(
+    history: History, caplog: pytest.LogCaptureFixture
 ) -> None:
-    texts = [text for text, _ in conditions(lived)]
-    without = [all_turns(lived.client, text, **{"from": "6h"}) for text in texts]
-    kept = SnapshotFolder(lived.twin.snapshots / "campus", "campus", software_version())
-    found = kept.newest(lived.twin.logs.position_at("campus", 6 * US_PER_HOUR))
-    assert found is not None
+    texts = [text for text, _ in conditions(history)]
+    without_snapshot = [all_transitions(history.client, text, **{"from": "6h"}) for text in texts]
+    folder = SnapshotFolder(history.twin.snapshots / "campus", "campus", software_version())
+    snapshot = folder.newest(history.twin.logs.position_at("campus", 6 * US_PER_HOUR))
+    assert snapshot is not None
     key = ("scheduler", "pod-0")
-    book = orjson.loads(found.states[key]["_counters"])
-    book["emitted"] += 1
-    states = {**found.states, key: {**found.states[key], "_counters": orjson.dumps(book)}}
-    kept.put(replace(found, software="1.0+other", states=states))
+    counters = orjson.loads(snapshot.states[key]["_counters"])
+    counters["emitted"] += 1
+    states = {**snapshot.states, key: {**snapshot.states[key], "_counters": orjson.dumps(counters)}}
+    folder.put(replace(snapshot, software="1.0+other", states=states))
     try:
-        assert [all_turns(lived.client, text, **{"from": "6h"}) for text in texts] == without
+        assert [all_transitions(history.client, text, **{"from": "6h"}) for text in texts] == without_snapshot
     finally:
-        kept.put(found)
+        folder.put(snapshot)
     assert "folding again without snapshots of other builds" in caplog.text
 
 
-def test_the_message_is_the_one_by_which_people_know_of_it(lived: Lived) -> None:
-    degraded = next(row for row in lived.twin.messages("campus") if row["type"] == "CubeUnhealthy")
+def test_the_transition_names_the_message_that_reported_it(history: History) -> None:
+    degraded = next(row for row in history.twin.messages("campus") if row["type"] == "CubeUnhealthy")
     cube = f"pod-0/cube-{degraded['body']['cube']}"
-    (turn,) = asked(lived.client, f"cubes.{cube}.health == unhealthy")["transitions"]
+    (turn,) = bisected(history.client, f"cubes.{cube}.health == unhealthy")["transitions"]
     assert (turn["message"]["type"], turn["message"]["id"]) == ("CubeUnhealthy", degraded["id"])
-    chain = lived.client.get(f"/v1/why/{degraded['id']}").json()
+    chain = history.client.get(f"/v1/why/{degraded['id']}").json()
     assert chain[0] == turn["message"]
 
 
-def test_fields_that_are_allowed_stand_still_while_nothing_happens(lived: Lived) -> None:
-    """What time alone changes is refused: no message could be named for it."""
-    documents = {kind: lived.client.get(f"/v1/{kind}").json() for kind in KINDS}
-    later = lived.twin.client(clock=_Later(lived.twin.clock))
+def test_allowed_fields_do_not_change_while_nothing_happens(history: History) -> None:
+    """Fields that change with time alone are refused, because no message could be named for their change."""
+    documents = {kind: history.client.get(f"/v1/{kind}").json() for kind in KINDS}
+    later = history.twin.client(clock=_Later(history.twin.clock))
     for kind, rows in documents.items():
         after = later.get(f"/v1/{kind}").json()
-        found = {row.field.rpartition(".")[2] for row in differences(kind, rows, after)}
-        assert found <= MEAN_FIELDS, (kind, found)
+        changed_fields = {row.field.rpartition(".")[2] for row in differences(kind, rows, after)}
+        assert changed_fields <= MEAN_FIELDS, (kind, changed_fields)
 
 
 class _Later(Clock):
-    """Ten hours ahead of what the twin has done, or so many."""
+    """A clock ahead of the twin's by ten hours, or by `by_us`."""
 
     def __init__(self, clock: Clock, by_us: int = 10 * US_PER_HOUR) -> None:
         self._clock = clock
@@ -285,32 +296,32 @@ class _Later(Clock):
         raise AssertionError((request, who))
 
 
-def test_a_site_that_is_ahead_of_the_clock_is_searched_to_its_end(lived: Lived) -> None:
-    """As those of a live twin are, for a moment."""
-    client = lived.twin.client(clock=_Later(lived.twin.clock, -US_PER_HOUR))
-    *_, before, _ = lived.twin.messages("campus")
-    found = asked(client, "cubes.pod-0/cube-1 exists", **{"from": before["id"]})
-    assert (found["held_at_start"], found["from_us"], found["to_us"]) == (
+def test_a_site_ahead_of_the_clock_is_searched_to_the_end_of_its_log(history: History) -> None:
+    """The sites of a live twin are ahead of its clock for short times."""
+    client = history.twin.client(clock=_Later(history.twin.clock, -US_PER_HOUR))
+    *_, before, _ = history.twin.messages("campus")
+    result = bisected(client, "cubes.pod-0/cube-1 exists", **{"from": before["id"]})
+    assert (result["held_at_start"], result["from_us"], result["to_us"]) == (
         True,
         before["at_us"],
         before["at_us"],
     )
-    text, _ = conditions(lived)[4]
-    assert all_turns(client, text) == all_turns(lived.client, text)
+    text, _ = conditions(history)[4]
+    assert all_transitions(client, text) == all_transitions(history.client, text)
 
 
-def test_a_fabric_whose_services_have_not_read_its_beginning_yet_is_not_there(lived: Lived) -> None:
-    """As in a live twin, whose log is ahead of its workers."""
-    documents = MagicMock(wraps=lived.twin.store)
-    places = lived.twin.store.fabrics()
+def test_a_fabric_that_the_services_have_not_read_yet_is_not_found(history: History) -> None:
+    """As in a live twin whose log is ahead of its workers."""
+    documents = MagicMock(wraps=history.twin.store)
+    places = history.twin.store.fabrics()
     documents.fabrics = lambda: {name: place for name, place in places.items() if name != "pod-1"}
-    client = lived.twin.client(documents=documents)
+    client = history.twin.client(documents=documents)
     for text in ("slices.pod-0/slice-0 exists", "fabrics.pod-0.links.up > 5"):
-        assert asked(client, text)["held_at_start"] == asked(lived.client, text)["held_at_start"]
+        assert bisected(client, text)["held_at_start"] == bisected(history.client, text)["held_at_start"]
 
 
 @pytest.mark.parametrize(
-    ("condition", "query", "emitted"),
+    ("condition", "query", "sentence"),
     [
         (
             "dragons.pod-0/cube-1.health == healthy",
@@ -394,15 +405,15 @@ def test_a_fabric_whose_services_have_not_read_its_beginning_yet_is_not_there(li
         ("x" * 2_001, {}, "must have at most 2000"),
     ],
 )
-def test_an_impossible_value_is_an_error_in_one_sentence(
-    lived: Lived, condition: str, query: dict[str, str], emitted: str
+def test_an_invalid_value_is_refused_with_one_sentence(
+    history: History, condition: str, query: dict[str, str], sentence: str
 ) -> None:
-    answer = lived.client.get("/v1/bisect", params={"condition": condition, **query})
+    answer = history.client.get("/v1/bisect", params={"condition": condition, **query})
     assert answer.status_code == 422, answer.text
-    assert emitted in answer.json()["error"]
+    assert sentence in answer.json()["error"]
 
 
-def test_nested_fields_counts_and_lists(lived: Lived) -> None:
+def test_nested_fields_counts_and_lists(history: History) -> None:
     for condition in (
         "fabrics.pod-0.links.down > 0",
         "fabrics.pod-0.faults_begun.host >= 1",
@@ -412,35 +423,35 @@ def test_nested_fields_counts_and_lists(lived: Lived) -> None:
         "links.cube-1/+x/3.state == up",
         "not cubes.pod-0/cube-1.slices == null",
     ):
-        found = asked(lived.client, condition)
+        result = bisected(history.client, condition)
         assert (
-            found["held_at_start"] or found["transitions"] or condition.startswith("fabrics.pod-0.retired")
+            result["held_at_start"] or result["transitions"] or condition.startswith("fabrics.pod-0.retired")
         ), condition
 
 
-def test_one_at_a_time(lived: Lived, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second one is told to come again; `lightwave bisect` does."""
-    past = lived.twin.ports.past
+def test_only_one_bisection_runs_at_a_time(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second one is refused with a time to retry; `lightwave bisect` retries."""
+    past = history.twin.ports.past
     assert past is not None
-    walk, began, on = past.walk, threading.Event(), threading.Event()
+    walk, started, resume = past.walk, threading.Event(), threading.Event()
 
     class Slow:
         def __getattr__(self, name: str) -> Any:
             return getattr(past, name)
 
         def walk(self, name: str, position: int) -> Any:
-            began.set()
-            on.wait(20)
+            started.set()
+            resume.wait(20)
             return walk(name, position)
 
     no_wait = replace(read_limits.BISECTIONS, waiting=0)
     monkeypatch.setitem(read_limits.KINDS, "bisect", no_wait)
-    client = lived.twin.client(past=Slow())
-    first = threading.Thread(target=asked, args=(client, "cubes.pod-0/cube-1 exists"))
+    client = history.twin.client(past=Slow())
+    first = threading.Thread(target=bisected, args=(client, "cubes.pod-0/cube-1 exists"))
     first.start()
-    assert began.wait(20)
+    assert started.wait(20)
     answer = client.get("/v1/bisect", params={"condition": "cubes.pod-0/cube-1 exists"})
-    on.set()
+    resume.set()
     first.join()
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "2")
     assert "must be at most 1, and 2 of all clients; try again later" in answer.json()["error"]

@@ -1,4 +1,4 @@
-"""What hangs on a part, as people see it: links, cubes and slices of now, by any part's name."""
+"""The impact of any part by its name: the links, cubes and slices that it affects now."""
 
 import json
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ PLAN = SitePlan(
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """In the superpod a torus of two cubes, one of one, and a torus that is over; in the static pod a torus
+    """In the superpod: a torus of two cubes, one of one cube, and an ended torus. In the static pod: a torus
     of two cubes."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[PLAN])
     client = twin.client()
@@ -47,44 +47,44 @@ def impact(client: Client, target: str) -> Any:
 
 
 def links_through(client: Client, ocs: str) -> set[tuple[str, str]]:
-    """The links in use of an OCS, by the rows of its link ends."""
+    """The links in use of an OCS, from the rows of its link ends."""
     rows = [row for row in client.get("/v1/links").json() if row["ocs"] == ocs and row["far_end"]]
     return {(min(pair), max(pair)) for pair in ((row["name"], row["far_end"]) for row in rows)}
 
 
 @pytest.mark.parametrize(("ocs", "links"), [("pod-0/ocs-17", 3), ("pod-0/ocs-47", 3)])
-def test_an_ocs_takes_its_links_and_their_slices(client: Client, ocs: str, links: int) -> None:
-    found = impact(client, ocs)
-    assert found["domain"] == ocs
-    assert {(link["end"], link["far_end"]) for link in found["links"]} == links_through(client, ocs)
-    assert len(found["links"]) == links
-    assert [row["name"] for row in found["slices"]] == ["pod-0/slice-0", "pod-0/slice-1"]
-    held = [client.get(f"/v1/slices/pod-0/slice-{n}").json()["cubes"] for n in (0, 1)]
-    assert sorted(found["cubes"]) == sorted([*held[0], *held[1]])
-    assert len(found["link_ends"]) == 8
+def test_an_ocs_affects_its_links_and_their_slices(client: Client, ocs: str, links: int) -> None:
+    affected = impact(client, ocs)
+    assert affected["domain"] == ocs
+    assert {(link["end"], link["far_end"]) for link in affected["links"]} == links_through(client, ocs)
+    assert len(affected["links"]) == links
+    assert [row["name"] for row in affected["slices"]] == ["pod-0/slice-0", "pod-0/slice-1"]
+    cubes_of_slices = [client.get(f"/v1/slices/pod-0/slice-{n}").json()["cubes"] for n in (0, 1)]
+    assert sorted(affected["cubes"]) == sorted([*cubes_of_slices[0], *cubes_of_slices[1]])
+    assert len(affected["link_ends"]) == 8
 
 
-def test_a_host_takes_its_cube_and_the_slice_there(client: Client) -> None:
+def test_a_host_affects_its_cube_and_the_slice_there(client: Client) -> None:
     cube = client.get("/v1/slices/pod-0/slice-1").json()["cubes"][0]
-    found = impact(client, f"{cube}/host-3")
-    assert found["domain"] == cube
-    assert [row["name"] for row in found["slices"]] == ["pod-0/slice-1"]
-    assert {f"{cube}/host-3/chip-{n}" for n in range(4)} <= {*found["chips"]}
+    affected = impact(client, f"{cube}/host-3")
+    assert affected["domain"] == cube
+    assert [row["name"] for row in affected["slices"]] == ["pod-0/slice-1"]
+    assert {f"{cube}/host-3/chip-{n}" for n in range(4)} <= {*affected["chips"]}
 
 
-def test_what_none_uses_takes_no_slice(client: Client) -> None:
+def test_an_unused_part_affects_no_slice(client: Client) -> None:
     free = client.get("/v1/slices/pod-0/slice-2").json()["cubes"] or ["pod-0/cube-3"]
-    found = impact(client, free[0])
-    assert (found["links"], found["slices"]) == ([], [])
+    affected = impact(client, free[0])
+    assert (affected["links"], affected["slices"]) == ([], [])
 
 
 def test_a_link_of_a_static_pod_is_lost_with_either_end(client: Client) -> None:
     used = next(row for row in client.get("/v1/links?fabric=pod-1").json() if row["slice"])
-    found = impact(client, used["name"])
+    affected = impact(client, used["name"])
     pair = sorted([used["name"], used["far_end"]])
-    assert [sorted(link.values()) for link in found["links"]] == [pair]
-    assert sorted(found["link_ends"]) == pair
-    assert [row["name"] for row in found["slices"]] == ["pod-1/slice-0"]
+    assert [sorted(link.values()) for link in affected["links"]] == [pair]
+    assert sorted(affected["link_ends"]) == pair
+    assert [row["name"] for row in affected["slices"]] == ["pod-1/slice-0"]
 
 
 @pytest.mark.parametrize(
@@ -98,39 +98,41 @@ def test_a_link_of_a_static_pod_is_lost_with_either_end(client: Client) -> None:
         ("", "no such fabric"),
     ],
 )
-def test_a_name_that_no_part_has_is_not_found(client: Client, target: str, sentence: str) -> None:
+def test_a_name_of_no_part_is_not_found(client: Client, target: str, sentence: str) -> None:
     answer = client.get(f"/v1/impact/{target}")
     assert answer.status_code == 404
     assert sentence in answer.json()["error"]
 
 
-def test_the_command_shows_it_in_words_and_as_data(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, clock = impact(client, "pod-0/ocs-17"), client.get("/v1/clock").json()
-    with answering({"/v1/impact/pod-0/ocs-17": [as_json(found)], "/v1/clock": [as_json(clock)]}) as twin:
+def test_the_command_shows_the_impact_as_text_and_as_json(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    affected, clock = impact(client, "pod-0/ocs-17"), client.get("/v1/clock").json()
+    with answering({"/v1/impact/pod-0/ocs-17": [as_json(affected)], "/v1/clock": [as_json(clock)]}) as twin:
         monkeypatch.setenv("LIGHTWAVE_URL", twin.url)
-        done = CliRunner().invoke(root, ["impact", "pod-0/ocs-17"])
+        result = CliRunner().invoke(root, ["impact", "pod-0/ocs-17"])
         data = CliRunner().invoke(root, ["impact", "pod-0/ocs-17", "-o", "json"])
-    assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[:2] == [
+    assert result.exit_code == 0, result.output
+    assert result.output.splitlines()[:2] == [
         "pod-0/ocs-17 goes out of service",
         "affected: 3 links, 3 cubes, 6 hosts, 6 chips, 2 slices",
     ]
-    assert "pod-0/slice-1" in done.output
-    assert json.loads(data.output) == found
+    assert "pod-0/slice-1" in result.output
+    assert json.loads(data.output) == affected
 
 
-def test_a_batch_takes_its_modules_which_are_dealt_over_the_pod(client: Client) -> None:
-    found = impact(client, "pod-0/batch-1")
+def test_a_batch_affects_its_modules_all_over_the_pod(client: Client) -> None:
+    affected = impact(client, "pod-0/batch-1")
     rows = [row["name"] for row in client.get("/v1/links?fabric=pod-0").json()]
-    assert {*rows[1::4]} <= {*found["link_ends"]}
+    assert {*rows[1::4]} <= {*affected["link_ends"]}
     assert len(rows[1::4]) == 96
-    assert found["note"] == "pod-0/batch-1 is 96 modules of one production batch"
-    assert found["links"]
-    assert {"pod-0/slice-0", "pod-0/slice-1"} == {row["name"] for row in found["slices"]}
-    assert found["domain"] == "pod-0/batch-1"
+    assert affected["note"] == "pod-0/batch-1 is 96 modules of one production batch"
+    assert affected["links"]
+    assert {"pod-0/slice-0", "pod-0/slice-1"} == {row["name"] for row in affected["slices"]}
+    assert affected["domain"] == "pod-0/batch-1"
 
 
-def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> None:
+def test_a_patched_port_moves_its_links_to_the_spare(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", "repairs.ocs_repair_h=0.1", *QUIET])
     try:
         client, port = twin.client(), "pod-0/ocs-17/N2"
@@ -157,9 +159,9 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
             == f"{port} is permanently dead; its fibre is at {spare}: nothing depends on it any more"
         )
         assert (left["links"], left["link_ends"], left["slices"]) == ([], [], [])
-        again = client.post("/v1/faults", **request)
-        assert again.status_code == 422
-        assert again.json()["error"] == (
+        repeated = client.post("/v1/faults", **request)
+        assert repeated.status_code == 422
+        assert repeated.json()["error"] == (
             f"target '{port}': is permanently dead; its fibre is at {spare}; must be a working port"
         )
         assert client.post("/v1/faults", **request, headers=key).json()["repeated"] is True
@@ -167,19 +169,19 @@ def test_a_patched_port_leaves_what_hung_on_it_to_the_spare(tmp_path: Path) -> N
         twin.close()
 
 
-def test_a_part_of_an_ocs_is_requested_by_a_fault_of_it(client: Client) -> None:
+def test_a_part_of_an_ocs_is_named_by_the_target_of_its_fault(client: Client) -> None:
     answer = client.get("/v1/impact/pod-0/ocs-5/camera-N")
     assert answer.status_code == 422
     assert answer.json()["error"].endswith("`lightwave what-if inject camera pod-0/ocs-5/camera-N`")
 
 
-def test_an_ocs_that_latches_takes_nothing_with_it(tmp_path: Path) -> None:
+def test_a_latching_ocs_affects_nothing(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", "ocs.technology=robotic", *QUIET])
     try:
-        found = impact(twin.client(), "pod-0/ocs-17")
+        affected = impact(twin.client(), "pod-0/ocs-17")
     finally:
         twin.close()
     sentence = (
         "pod-0/ocs-17 keeps its circuits without power (robotic), but takes no commands until it is back"
     )
-    assert (found["note"], found["links"], found["link_ends"]) == (sentence, [], [])
+    assert (affected["note"], affected["links"], affected["link_ends"]) == (sentence, [], [])

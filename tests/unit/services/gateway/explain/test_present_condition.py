@@ -1,4 +1,4 @@
-"""Conditions now, over HTTP: whether they are true, and whether they still can become true."""
+"""Conditions now, over HTTP: whether they are true, and whether they can still become true."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,22 +17,22 @@ SLICE = "slices.pod-0/slice-0"
 
 @pytest.fixture
 def twin(tmp_path: Path) -> Iterator[DrivenTwin]:
-    """Of three slices one is released, one runs, one waits."""
-    found = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
-    client = found.client()
+    """One of three slices is released, one runs, one waits."""
+    driven = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
+    client = driven.client()
     for _ in range(3):
         assert client.post("/v1/slices?wait=10", json={"shape": "4x8x8"}).status_code == 200
     assert client.post("/v1/slices/pod-0/slice-0/release?wait=10").status_code == 200
-    found.advance(0.5)
-    yield found
-    found.close()
+    driven.advance(0.5)
+    yield driven
+    driven.close()
 
 
 def report(client: Client, condition: str, **query: Any) -> dict[str, Any]:
     answer = client.get("/v1/conditions", params={"condition": condition, **query})
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 CASES = [
@@ -57,12 +57,12 @@ CASES = [
 ]
 
 
-def test_conditions_have_a_value_and_a_future(twin: DrivenTwin) -> None:
+def test_conditions_report_their_value_and_whether_they_can_become_true(twin: DrivenTwin) -> None:
     client = twin.client()
     for condition, holds, can_hold in CASES:
-        found = report(client, condition)
-        assert (condition, found["holds"], found["can_hold"]) == (condition, holds, can_hold)
-        assert bool(found["reasons"]) == (not can_hold)
+        document = report(client, condition)
+        assert (condition, document["holds"], document["can_hold"]) == (condition, holds, can_hold)
+        assert bool(document["reasons"]) == (not can_hold)
     (ended,) = report(client, f"{SLICE}.state == running")["reasons"]
     assert ended.startswith("pod-0/slice-0 ended as completed at 0d00:")
     term = report(client, "count(slices) > 7")["terms"]
@@ -73,14 +73,14 @@ def test_nothing_changes_in_a_retired_fabric(twin: DrivenTwin) -> None:
     client = twin.client()
     assert client.post("/v1/fabrics/pod-0/retire?wait=10").status_code == 200
     for condition in ("slices.slice-2.state == running", "count(slices) == 9", "cubes.cube-0.drained == yes"):
-        found = report(client, condition)
-        assert (found["holds"], found["can_hold"]) == (False, False)
-        assert found["reasons"][0].startswith("pod-0 retired at 0d")
+        document = report(client, condition)
+        assert (document["holds"], document["can_hold"]) == (False, False)
+        assert document["reasons"][0].startswith("pod-0 retired at 0d")
 
 
-def test_what_is_gone_does_not_come_back(twin: DrivenTwin) -> None:
-    """Numbers rise and are never reused: below the highest number, what is not there never will be."""
-    gone = "pod-0/slice-1"
+def test_an_ended_slice_never_comes_back(twin: DrivenTwin) -> None:
+    """Numbers rise and are never reused. A missing slice below the highest number never appears again."""
+    ended = "pod-0/slice-1"
 
     class Forgetful:
         """The documents without one slice, as if it had ended long ago."""
@@ -90,16 +90,16 @@ def test_what_is_gone_does_not_come_back(twin: DrivenTwin) -> None:
 
         def all(self, fabric: str, kind: str) -> dict[str, bytes]:
             rows = twin.ports.documents.all(fabric, kind)
-            return {name: text for name, text in rows.items() if name != gone}
+            return {name: text for name, text in rows.items() if name != ended}
 
         def one(self, fabric: str, kind: str, name: str) -> bytes | None:
-            return None if name == gone else twin.ports.documents.one(fabric, kind, name)
+            return None if name == ended else twin.ports.documents.one(fabric, kind, name)
 
     ports: Any = replace(twin.ports, documents=cast("Any", Forgetful()))
-    found = report_condition(ports, f"slices.{gone}.state == running", None)
-    assert (found.can_hold, found.reasons) == (False, (f"slice {gone} no longer exists",))
+    document = report_condition(ports, f"slices.{ended}.state == running", None)
+    assert (document.can_hold, document.reasons) == (False, (f"slice {ended} no longer exists",))
     assert report_condition(ports, "slices.pod-0/slice-3.state == running", None).can_hold
-    assert report_condition(ports, f"slices.{gone} absent", None).holds
+    assert report_condition(ports, f"slices.{ended} absent", None).holds
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_what_is_gone_does_not_come_back(twin: DrivenTwin) -> None:
         ("slices.pod-0/slice-0.state", "is expected"),
     ],
 )
-def test_a_wrong_condition_is_refused(twin: DrivenTwin, condition: str, sentence: str) -> None:
+def test_an_invalid_condition_is_refused(twin: DrivenTwin, condition: str, sentence: str) -> None:
     answer = twin.client().get("/v1/conditions", params={"condition": condition})
     assert answer.status_code == 422
     assert sentence in answer.json()["error"]
 
 
-def test_a_network_has_conditions_too(tmp_path: Path) -> None:
+def test_conditions_can_use_the_resources_of_a_network(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, [], plans=[pod_and_network()])
     client = twin.client()
     try:
@@ -127,7 +127,7 @@ def test_a_network_has_conditions_too(tmp_path: Path) -> None:
             "holds"
         ]
         assert client.post("/v1/fabrics/dcn-0/retire?wait=10").status_code == 200
-        found = report(client, "count(blocks, state == up) == 9", fabric="dcn-0")
-        assert (found["can_hold"], found["reasons"][0][:13]) == (False, "dcn-0 retired")
+        document = report(client, "count(blocks, state == up) == 9", fabric="dcn-0")
+        assert (document["can_hold"], document["reasons"][0][:13]) == (False, "dcn-0 retired")
     finally:
         twin.close()

@@ -1,4 +1,4 @@
-"""Why slices are as they are and what would become of requests, as the gateway tells it."""
+"""The gateway's explanations of slices and its plans for requests."""
 
 from pathlib import Path
 from random import Random
@@ -15,29 +15,29 @@ pytestmark = pytest.mark.integration
 WAIT = {"wait": 20}
 
 
-def ask_for(client: Client, shape: str, **more: Any) -> str:
-    """Ask for a slice; returns its name."""
+def request_slice(client: Client, shape: str, **more: Any) -> str:
+    """Request a slice; return its name."""
     receipt = client.post("/v1/slices", json={"shape": shape, **more}, params=WAIT).json()
     body: dict[str, Any] = receipt["outcome"][0]["body"]
     return str(body["slice"])
 
 
-def test_a_plan_is_what_happens_then(client: Client) -> None:
+def test_a_plan_comes_true(client: Client) -> None:
     answer = client.get("/v1/plan/slices?shape=4x4x8&owner=team-1&tier=research").json()
     assert (answer["decision"], answer["circuits_made"], answer["circuits_kept"]) == ("placed", 192, 0)
-    name = ask_for(client, "4x4x8", owner="team-1", tier="research")
+    name = request_slice(client, "4x4x8", owner="team-1", tier="research")
     assert client.get(f"/v1/slices/{name}").json()["cubes"] == answer["cubes"]
 
 
-def test_nothing_happens_by_requesting(client: Client, twin: DrivenTwin) -> None:
+def test_a_plan_changes_nothing(client: Client, twin: DrivenTwin) -> None:
     before = twin.messages()
     assert client.get("/v1/plan/slices?shape=4x8x8").status_code == 200
     assert twin.messages() == before
     assert client.get("/v1/slices").json() == []
 
 
-def test_victims_are_named_with_what_they_lose(client: Client, twin: DrivenTwin) -> None:
-    victim = ask_for(client, "4x8x8", tier="filler")
+def test_victims_are_named_with_their_lost_work(client: Client, twin: DrivenTwin) -> None:
+    victim = request_slice(client, "4x8x8", tier="filler")
     twin.advance(1)
     answer = client.get("/v1/plan/slices?shape=4x4x4").json()
     assert answer["decision"] == "claims"
@@ -45,10 +45,10 @@ def test_victims_are_named_with_what_they_lose(client: Client, twin: DrivenTwin)
     assert answer["start"]["basis"] == "claim"
 
 
-def test_a_slice_on_a_hot_cube_is_reported_it_and_the_cube_explains_why(
+def test_a_slice_on_a_hot_cube_names_it_and_the_cube_explains_the_cause(
     client: Client, twin: DrivenTwin
 ) -> None:
-    name = ask_for(client, "4x4x8")
+    name = request_slice(client, "4x4x8")
     twin.advance(1)
     cube = client.get(f"/v1/slices/{name}").json()["cubes"][0]
     assert client.get(f"/v1/explain/slices/{name}").json()["obstacles"] == []
@@ -61,10 +61,10 @@ def test_a_slice_on_a_hot_cube_is_reported_it_and_the_cube_explains_why(
     assert chain == ["CubeOverheated", "FaultBegan", "InjectFault"]
 
 
-def test_who_waits_is_reported_what_is_in_its_way_and_when_it_starts(client: Client) -> None:
-    holder = ask_for(client, "4x4x16", duration_s=7_200)
-    first = ask_for(client, "4x4x16", duration_s=3_600)
-    second = ask_for(client, "4x4x12", duration_s=60)
+def test_a_waiting_slice_shows_its_obstacle_and_its_start(client: Client) -> None:
+    holder = request_slice(client, "4x4x16", duration_s=7_200)
+    first = request_slice(client, "4x4x16", duration_s=3_600)
+    second = request_slice(client, "4x4x12", duration_s=60)
     answer = client.get(f"/v1/explain/slices/{first}").json()
     assert (answer["state"], answer["queue_position"], answer["queue_length"]) == ("queued", 1, 2)
     assert answer["reason"] == "first in line; needs 4 healthy idle cubes: of 4 cubes, 0 idle and 4 used"
@@ -79,8 +79,8 @@ def test_who_waits_is_reported_what_is_in_its_way_and_when_it_starts(client: Cli
     assert "only the first in line has a promise" in after["start"]["reason"]
 
 
-def test_the_history_has_choices_with_what_others_would_have_cost(client: Client, twin: DrivenTwin) -> None:
-    name = ask_for(client, "4x4x8")
+def test_the_history_shows_each_choice_with_the_cost_of_the_others(client: Client, twin: DrivenTwin) -> None:
+    name = request_slice(client, "4x4x8")
     twin.advance(1)
     client.post("/v1/faults", json={"kind": "host", "target": "pod-0/cube-0/host-1"}, params=WAIT)
     twin.advance(1)
@@ -92,35 +92,35 @@ def test_the_history_has_choices_with_what_others_would_have_cost(client: Client
     assert {"swap", "wait"} <= costs.keys()
 
 
-def test_who_comes_back_has_in_its_history_what_it_lost(client: Client, twin: DrivenTwin) -> None:
-    victim = ask_for(client, "4x4x16", tier="filler")
+def test_the_history_of_a_preempted_slice_shows_its_lost_work(client: Client, twin: DrivenTwin) -> None:
+    victim = request_slice(client, "4x4x16", tier="filler")
     twin.advance(1)
-    ask_for(client, "4x4x4")
+    request_slice(client, "4x4x4")
     twin.advance(1)
     answer = client.get(f"/v1/explain/slices/{victim}").json()
     assert [row["lost_chip_us"] for row in answer["history"] if row["type"] == "SliceRequeued"] == [0]
 
 
-def test_a_promise_comes_with_how_estimates_fared_lately(client: Client, twin: DrivenTwin) -> None:
-    name = ask_for(client, "4x4x4", duration_s=60)
+def test_a_promise_shows_the_recent_accuracy_of_estimates(client: Client, twin: DrivenTwin) -> None:
+    name = request_slice(client, "4x4x4", duration_s=60)
     twin.advance(1)
     assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
-    ask_for(client, "4x4x16", duration_s=7_200)
+    request_slice(client, "4x4x16", duration_s=7_200)
     answer = client.get("/v1/plan/slices?shape=4x4x16").json()["start"]
     assert answer["basis"] == "promise"
     assert answer["recent_estimates"] == ("of 1 slice that ended in the last 7 days, 0 overran the estimate")
 
 
-def test_a_request_leads_to_its_slice_by_key_and_by_id(client: Client) -> None:
+def test_a_request_key_and_a_message_id_find_their_slice(client: Client) -> None:
     receipt = client.post(
         "/v1/slices", json={"shape": "4x4x4"}, params=WAIT, headers={"Idempotency-Key": "mine"}
     ).json()
-    name, said = receipt["outcome"][0]["body"]["slice"], receipt["outcome"][0]["id"]
-    for way in ("mine", receipt["id"], said, name):
+    name, message_id = receipt["outcome"][0]["body"]["slice"], receipt["outcome"][0]["id"]
+    for way in ("mine", receipt["id"], message_id, name):
         assert client.get(f"/v1/explain/requests/{way}").json()["name"] == name, way
 
 
-def test_what_cannot_be_explained_is_reported_in_a_sentence(client: Client) -> None:
+def test_an_unknown_slice_or_request_is_refused_with_a_sentence(client: Client) -> None:
     drained = client.post("/v1/cubes/pod-0/cube-1/drain", params=WAIT).json()["id"]
     for path, status, begins in (
         ("explain/slices/pod-0/slice-7", 404, "slice 'pod-0/slice-7': no such slice in pod-0"),
@@ -146,7 +146,7 @@ def test_what_cannot_be_explained_is_reported_in_a_sentence(client: Client) -> N
 
 @pytest.mark.slow("days of a pod, with a plan before every request")
 @pytest.mark.parametrize("kind", ["superpod", "static-pod"])
-def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> None:
+def test_plans_come_true_on_pods_in_use(tmp_path: Path, kind: str) -> None:
     settings = config_from_pairs(kind, ["failures.enabled=false", "workload.offered_load=0.5"], seed=3)
     driven = DrivenTwin(tmp_path, [], plans=[SitePlan(site="pod-0", fabrics={"pod-0": settings})])
     for _ in range(4):
@@ -156,12 +156,12 @@ def test_plans_come_true_on_pods_that_people_use(tmp_path: Path, kind: str) -> N
         shape = random.choice(["4x4x4", "1x1x1", "2x4x4", "4x4x8", "8x8x8", "16x16x16"])
         tier, duration_s = random.choice(["production", "research", "filler"]), random.choice([600, 36_000])
         answer = client.get(f"/v1/plan/slices?shape={shape}&tier={tier}&duration_s={duration_s}").json()
-        name = ask_for(client, shape, tier=tier, duration_s=duration_s)
+        name = request_slice(client, shape, tier=tier, duration_s=duration_s)
         row = client.get(f"/v1/slices/{name}").json()
         decisions.add(answer["decision"])
         if answer["decision"] == "waits":
             assert (row["reason"], row["queue_position"]) == (answer["reason"], answer["queue_position"])
-        elif row["state"] == "queued":  # until those in its way have left
+        elif row["state"] == "queued":  # until its victims have left
             cubes = ", ".join(cube.removeprefix("pod-0/") for cube in answer["cubes"])
             assert row["reason"].startswith(f"gets {cubes} when ")
             assert answer["decision"] == "claims"

@@ -1,4 +1,4 @@
-"""What is foreseen of two kinds of pods on one log."""
+"""What-if answers for two kinds of pods on one log."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ PLAN = SitePlan(
 
 @pytest.fixture
 def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """In each pod a slice of two cubes."""
+    """Each pod runs a slice of two cubes."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[PLAN])
     for fabric in (SWITCHED, FIXED):
         body = {"fabric": fabric, "shape": "4x4x8"}
@@ -34,41 +34,45 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     twin.close()
 
 
-def foreseen(client: Client, question: str) -> dict[str, Any]:
+def what_if(client: Client, question: str) -> dict[str, Any]:
     answer = client.get(f"/v1/what-if/{question}")
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 @pytest.mark.parametrize(
     ("fabric", "choices"), [(SWITCHED, {"swap", "wait", "evict"}), (FIXED, {"wait", "evict"})]
 )
-def test_each_kind_of_pod_recovers_in_its_own_way(campus: DrivenTwin, fabric: str, choices: set[str]) -> None:
+def test_each_kind_of_pod_predicts_its_own_recovery(
+    campus: DrivenTwin, fabric: str, choices: set[str]
+) -> None:
     client, target = campus.client(), f"{fabric}/cube-0/host-2"
-    told = foreseen(client, f"inject?kind=host&target={target}")
-    (row,) = told["slices"]
+    document = what_if(client, f"inject?kind=host&target={target}")
+    (row,) = document["slices"]
     assert (row["slice"], row["reason"]) == (f"{fabric}/slice-0", "hit")
     assert {choice for choice, cost in row["costs_chip_us"].items() if cost is not None} == choices
     receipt = client.post("/v1/faults", json={"kind": "host", "target": target}, params=WAIT).json()
-    assert receipt["at_us"] == told["at_us"]
+    assert receipt["at_us"] == document["at_us"]
     campus.advance(1)
     assert client.get(f"/v1/slices/{row['slice']}").json()["state"] == row["ends_as"]
 
 
-def test_a_repair_is_foreseen_once_something_is_broken(campus: DrivenTwin) -> None:
+def test_a_repair_is_predicted_only_for_a_broken_part(campus: DrivenTwin) -> None:
     client, target = campus.client(), f"{SWITCHED}/ocs-5"
-    nothing = client.get(f"/v1/what-if/repair?target={target}")
-    assert nothing.status_code == 422
-    assert nothing.json()["error"].startswith(f"target '{target}': has no active faults")
+    before_fault = client.get(f"/v1/what-if/repair?target={target}")
+    assert before_fault.status_code == 422
+    assert before_fault.json()["error"].startswith(f"target '{target}': has no active faults")
     client.post("/v1/faults", json={"kind": "ocs", "target": target}, params=WAIT)
     campus.advance(0.2)
-    told = foreseen(client, f"repair?target={target}")
-    assert {"name": target, "message_type": "OcsUp"} in told["parts"]
-    assert [(row["slice"], row["ends_as"]) for row in told["slices"]] == [(f"{SWITCHED}/slice-0", "running")]
+    document = what_if(client, f"repair?target={target}")
+    assert {"name": target, "message_type": "OcsUp"} in document["parts"]
+    assert [(row["slice"], row["ends_as"]) for row in document["slices"]] == [
+        (f"{SWITCHED}/slice-0", "running")
+    ]
 
 
-def test_a_whole_site_is_looked_ahead_for_as_one_pod_is(campus: DrivenTwin) -> None:
+def test_a_what_if_of_one_pod_folds_its_whole_site(campus: DrivenTwin) -> None:
     client = campus.client()
     question = f"/v1/what-if/drain?target={SWITCHED}/cube-1"
     assert client.get(f"{question}&within_s=43200").status_code == 200
@@ -81,7 +85,7 @@ def test_a_whole_site_is_looked_ahead_for_as_one_pod_is(campus: DrivenTwin) -> N
     assert client.get(f"{question}&within_s=86400").status_code == 200, "one fabric is left"
 
 
-def test_what_cannot_be_foreseen_is_reported_in_a_sentence(campus: DrivenTwin) -> None:
+def test_an_unanswerable_what_if_is_refused_with_a_sentence(campus: DrivenTwin) -> None:
     client = campus.client()
     client.post(f"/v1/fabrics/{FIXED}/retire", params=WAIT)
     for question, status, begins in (

@@ -40,8 +40,8 @@ FABRIC = "pod-0"
 COUNT = 3_000
 
 
-class StandingClock(Clock):
-    """A clock that shows one moment for ever."""
+class StoppedClock(Clock):
+    """A clock that always shows the same time."""
 
     def __init__(self, now_us: int) -> None:
         self.now_us = now_us
@@ -53,8 +53,8 @@ class StandingClock(Clock):
         raise AssertionError((request, who))
 
 
-def drawn(seed: int) -> list[Envelope]:
-    """A log in which every message but the roots has some earlier one as its cause."""
+def drawn_log(seed: int) -> list[Envelope]:
+    """A log in which every message except the roots has an earlier message as its cause."""
     draw = random.Random(seed)
     messages: list[Envelope] = []
     seqs: dict[str, int] = {}
@@ -83,7 +83,7 @@ def drawn(seed: int) -> list[Envelope]:
 
 @pytest.fixture(scope="module")
 def messages() -> list[Envelope]:
-    return drawn(seed=1)
+    return drawn_log(seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def twin(logs: IndexedLogs, messages: list[Envelope]) -> TwinPorts:
         documents=store,
         inbox=store,
         log=logs,
-        clock=StandingClock(messages[-1].at_us),
+        clock=StoppedClock(messages[-1].at_us),
         config={FABRIC: SuperpodConfig()}.__getitem__,
         site={FABRIC: FABRIC}.__getitem__,
         operations=MemoryOperations(),
@@ -129,44 +129,44 @@ def of_types(messages: list[Envelope], types: tuple[str, ...]) -> list[tuple[int
 
 @pytest.mark.parametrize("types", TYPES)
 @pytest.mark.parametrize("limit", [1, 7, 700, 10_000])
-def test_without_a_place_the_last_ones(
+def test_without_a_position_the_newest_messages_are_read(
     twin: TwinPorts, messages: list[Envelope], types: tuple[str, ...], limit: int
 ) -> None:
-    wanted = of_types(messages, types)
+    expected = of_types(messages, types)
     site, query = history.log_query(twin, LogFilter(FABRIC, types))
-    assert history.last_page(twin, site, query, limit) == LogPage(wanted[-limit:], len(wanted) > limit)
-    assert twin.log.count(site, query) == len(wanted)
+    assert history.last_page(twin, site, query, limit) == LogPage(expected[-limit:], len(expected) > limit)
+    assert twin.log.count(site, query) == len(expected)
 
 
 @pytest.mark.parametrize("types", TYPES)
 @pytest.mark.parametrize(
     ("start", "end"), [(0, COUNT), (1, 400), (511, 2_900), (2_000, COUNT), (COUNT, COUNT)]
 )
-def test_from_a_place_the_first_ones(
+def test_from_a_position_the_oldest_messages_are_read(
     twin: TwinPorts, messages: list[Envelope], types: tuple[str, ...], start: int, end: int
 ) -> None:
-    wanted = [(n, m) for n, m in of_types(messages, types) if start <= n < end]
+    expected = [(n, m) for n, m in of_types(messages, types) if start <= n < end]
     site, query = history.log_query(twin, LogFilter(FABRIC, types))
     page = history.first_page(twin, site, replace(query, start=start, end=end), 25)
-    assert page == LogPage(wanted[:25], len(wanted) > 25)
+    assert page == LogPage(expected[:25], len(expected) > 25)
 
 
 @pytest.mark.parametrize(
     ("name", "types"),
     [("pod-0/slice-1", {"SliceRestored"}), ("pod-0/ocs-1", {"OcsDown", "OcsUp"}), ("pod-0/ocs-2", set())],
 )
-def test_all_that_is_about_a_thing_however_old(
+def test_a_name_finds_all_its_messages_however_old(
     twin: TwinPorts, messages: list[Envelope], name: str, types: set[str]
 ) -> None:
-    wanted = [
+    expected = [
         (n, m) for n, m in enumerate(messages) if m.type in types and name in str(m.body) + "pod-0/ocs-1"
     ]
     site, query = history.log_query(twin, LogFilter(FABRIC, name=name))
-    assert history.first_page(twin, site, query, COUNT).found == wanted
+    assert history.first_page(twin, site, query, COUNT).found == expected
     assert history.log_query(twin, LogFilter(FABRIC, name=FABRIC))[1].about == ()
 
 
-def test_without_ticks(twin: TwinPorts, messages: list[Envelope]) -> None:
+def test_ticks_can_be_left_out(twin: TwinPorts, messages: list[Envelope]) -> None:
     site, query = history.log_query(twin, LogFilter(FABRIC, ticks=False))
     assert twin.log.count(site, query) == sum(m.type != "Tick" for m in messages)
 
@@ -179,7 +179,7 @@ def test_without_ticks(twin: TwinPorts, messages: list[Envelope]) -> None:
         ("pod-7/ocs-1", "no such fabric"),
     ],
 )
-def test_a_name_that_nothing_has(twin: TwinPorts, name: str, sentence: str) -> None:
+def test_an_unknown_name_is_refused(twin: TwinPorts, name: str, sentence: str) -> None:
     with pytest.raises(NotFound, match=sentence):
         history.log_query(twin, LogFilter(FABRIC, name=name))
     with pytest.raises(NotFound, match=sentence):
@@ -187,7 +187,7 @@ def test_a_name_that_nothing_has(twin: TwinPorts, name: str, sentence: str) -> N
 
 
 def followers(messages: list[Envelope], first: str) -> list[Envelope]:
-    """Everything whose chain of causes holds `first`, by walking every chain."""
+    """Every message whose chain of causes contains `first`, found by walking every chain."""
     causes = {m.id: m.cause for m in messages}
 
     def follows(cause: str | None) -> bool:
@@ -203,7 +203,7 @@ def consequences(twin: TwinPorts, message_id: str, *types: str) -> list[Envelope
     return [message for _, message in history.first_page(twin, site, query, COUNT).found]
 
 
-def test_what_followed_from_a_message(twin: TwinPorts, messages: list[Envelope]) -> None:
+def test_the_consequences_of_a_message_are_complete(twin: TwinPorts, messages: list[Envelope]) -> None:
     for message in random.Random(2).sample(messages, 40):
         expected = followers(messages, message.id)
         assert consequences(twin, message.id) == expected
@@ -213,20 +213,20 @@ def test_what_followed_from_a_message(twin: TwinPorts, messages: list[Envelope])
         assert twin.log.count(site, query) == len(about)
 
 
-def test_why_of_a_thing_begins_with_what_last_reported_its_state(
+def test_why_of_a_resource_starts_at_its_last_reported_state(
     twin: TwinPorts, messages: list[Envelope]
 ) -> None:
     for name, types in (("pod-0/ocs-1", ("OcsDown", "OcsUp")), ("pod-0/slice-2", ("SliceRestored",))):
-        told = [m for m in messages if m.type in types and getattr(m.body, "slice", name) == name]
-        assert history.cause_chain(twin, name) == history.cause_chain(twin, told[-1].id)
+        reports = [m for m in messages if m.type in types and getattr(m.body, "slice", name) == name]
+        assert history.cause_chain(twin, name) == history.cause_chain(twin, reports[-1].id)
 
 
-def test_every_kind_of_part_has_messages_that_tell_its_state() -> None:
+def test_every_kind_of_part_has_messages_that_report_its_state() -> None:
     assert {kind.word for kind in superpod_plant(64).kinds} < STATE_MESSAGES.keys()
     assert {kind for types in STATE_MESSAGES.values() for kind in types} <= TYPES_OF_MESSAGES.keys()
 
 
-def test_why_leads_back_to_the_root(twin: TwinPorts, messages: list[Envelope]) -> None:
+def test_why_leads_to_the_root(twin: TwinPorts, messages: list[Envelope]) -> None:
     by_id = {m.id: m for m in messages}
     for message in random.Random(3).sample(messages, 40):
         chain = history.cause_chain(twin, message.id)
@@ -244,7 +244,7 @@ def test_an_unknown_message_is_not_found(twin: TwinPorts, message_id: str) -> No
         history.log_query(twin, LogFilter(FABRIC, cause=message_id))
 
 
-def test_an_unknown_type_names_those_that_there_are(twin: TwinPorts) -> None:
+def test_an_unknown_type_is_refused_with_the_known_types(twin: TwinPorts) -> None:
     with pytest.raises(InvalidInput, match=r"type 'OcsDwon': no such message type; did you mean OcsDown"):
         history.log_query(twin, LogFilter(FABRIC, ("OcsUp", "OcsDwon")))
 
@@ -253,7 +253,7 @@ def test_an_unknown_type_names_those_that_there_are(twin: TwinPorts) -> None:
     ("text", "back_s"),
     [("-30s", 30), ("2m ago", 120), ("-0s", 0), ("now", 0), ("now-1m30s", 90), ("-999d", None)],
 )
-def test_since_counts_back_from_now_and_not_beyond_the_beginning(
+def test_since_counts_back_from_now_but_not_beyond_the_start(
     twin: TwinPorts, text: str, back_s: int | None
 ) -> None:
     now_us = twin.clock.show().now_us
@@ -271,26 +271,26 @@ async def _take(stream: AsyncIterator[dict[str, str]], count: int) -> list[dict[
     return [await anext(stream) for _ in range(count)]
 
 
-def test_a_stream_continues_where_a_reader_stopped(twin: TwinPorts, messages: list[Envelope]) -> None:
-    seen: list[str] = []
+def test_a_stream_continues_where_its_reader_stopped(twin: TwinPorts, messages: list[Envelope]) -> None:
+    ids: list[str] = []
     start = COUNT - 1_200
     expected = [m.id for m in messages[start:] if m.type == "SliceRestored"]
     site, query = history.log_query(twin, LogFilter(FABRIC, ("SliceRestored",)))
-    while len(seen) < len(expected):
+    while len(ids) < len(expected):
         reading = event_stream.events(LogTail(twin), FABRIC, site, replace(query, start=start))
-        took = asyncio.run(_take(reading, 1 + min(100, len(expected) - len(seen))))
+        took = asyncio.run(_take(reading, 1 + min(100, len(expected) - len(ids))))
         assert took[0] == {"id": f"{FABRIC}:{start - 1}"}
-        seen += [json.loads(event["data"])["id"] for event in took[1:]]
+        ids += [json.loads(event["data"])["id"] for event in took[1:]]
         start = event_stream.parse_place(twin, "Last-Event-ID", took[-1]["id"], FABRIC) + 1
-    assert seen == expected
+    assert ids == expected
 
 
 @pytest.mark.parametrize(("text", "place"), [("pod-0:-1", -1), ("pod-0:7", 7), ("pod-0:999999", 999_999)])
-def test_the_place_that_an_id_of_an_event_shows(twin: TwinPorts, text: str, place: int) -> None:
+def test_an_event_id_contains_its_position(twin: TwinPorts, text: str, place: int) -> None:
     assert event_stream.parse_place(twin, "cursor", text, FABRIC) == place
 
 
 @pytest.mark.parametrize("text", ["pod-0:-2", "pod-0:x", "", "xx", ":", ":7", "pod-0:" + "9" * 5_000])
-def test_what_shows_no_place_is_one_sentence(twin: TwinPorts, text: str) -> None:
+def test_an_event_id_without_a_position_is_refused(twin: TwinPorts, text: str) -> None:
     with pytest.raises(InvalidInput, match="must be a log position like pod-0:4207"):
         event_stream.parse_place(twin, "Last-Event-ID", text, FABRIC)

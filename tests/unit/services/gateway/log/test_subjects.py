@@ -1,4 +1,4 @@
-"""Under which names messages are found: what came to a cube and left it, and a link's partners."""
+"""The names that find a message: the slices that came to a cube and left it, and the partners of a link."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -38,8 +38,8 @@ def as_json(body: Body, fabric: str = "pod-0") -> dict[str, Any]:
     return {"type": type(body).__name__, "fabric": fabric, "body": body.model_dump(mode="json")}
 
 
-def subjects(before: Iterable[Body] = ()) -> SiteSubjects:
-    """Of a log that held these messages when the index was taken up."""
+def subjects_after(before: Iterable[Body] = ()) -> SiteSubjects:
+    """The subjects of a log that has these messages before the index was built."""
 
     def recall(name: str, types: tuple[str, ...]) -> list[Mapping[str, Any]]:
         assert name == SLICE
@@ -48,19 +48,19 @@ def subjects(before: Iterable[Body] = ()) -> SiteSubjects:
     return SiteSubjects(lambda name: DcnConfig() if name == "dcn-0" else SuperpodConfig(), recall)
 
 
-@pytest.mark.parametrize("seen", [0, 1, 2])
+@pytest.mark.parametrize("read_before", [0, 1, 2])
 @pytest.mark.parametrize("left", LEFT, ids=lambda body: type(body).__name__)
-def test_the_end_of_a_slice_is_found_under_the_cubes_that_it_leaves(left: Body, seen: int) -> None:
-    """Whether its beginning was read now or by a process before."""
-    names = subjects(PLACED[:seen])
-    for body in PLACED[seen:]:
+def test_the_end_of_a_slice_is_found_under_the_cubes_that_it_leaves(left: Body, read_before: int) -> None:
+    """Whether this process or an earlier one read the start of the slice."""
+    names = subjects_after(PLACED[:read_before])
+    for body in PLACED[read_before:]:
         assert "pod-0/cube-2" in names(as_json(body))
     assert names(as_json(left)) == {SLICE, "pod-0/cube-1", "pod-0/cube-5"}
 
 
-def test_circuits_are_found_under_the_faces_that_they_join_and_commands_under_none() -> None:
-    assert subjects()(as_json(CIRCUITS)) == {SLICE, "pod-0/cube-2/+y", "pod-0/cube-3/-y"}
-    assert subjects()(as_json(ConnectCircuits(slice=SLICE, joins=((1, 2, 3),)))) == {SLICE}
+def test_circuits_are_found_under_their_faces_and_commands_under_none() -> None:
+    assert subjects_after()(as_json(CIRCUITS)) == {SLICE, "pod-0/cube-2/+y", "pod-0/cube-3/-y"}
+    assert subjects_after()(as_json(ConnectCircuits(slice=SLICE, joins=((1, 2, 3),)))) == {SLICE}
 
 
 JOB, OTHER = "pod-0/slice-4", "pod-1/slice-2"
@@ -68,8 +68,8 @@ JOINED = PodsJoined(job=JOB, slices=(JOB, OTHER), chips=64, gradient_bytes=1, st
 
 
 @pytest.mark.parametrize("is_read_before", [True, False])
-def test_what_befalls_a_job_over_pods_is_found_under_all_its_slices(is_read_before: bool) -> None:
-    names = subjects([JOINED] if is_read_before else [])
+def test_messages_of_a_multislice_job_are_found_under_all_its_slices(is_read_before: bool) -> None:
+    names = subjects_after([JOINED] if is_read_before else [])
     if not is_read_before:
         assert names(as_json(JOINED)) == {JOB, OTHER}
     for body in (
@@ -79,8 +79,8 @@ def test_what_befalls_a_job_over_pods_is_found_under_all_its_slices(is_read_befo
         assert names(as_json(body, "dcn-0")) == {JOB, OTHER}
 
 
-def test_what_one_slice_of_a_job_does_is_found_under_that_one() -> None:
-    names = subjects([JOINED])
+def test_a_message_of_one_slice_of_a_job_is_found_under_that_slice_only() -> None:
+    names = subjects_after([JOINED])
     for body in (
         PodHeld(job=JOB, slice=OTHER, until_us=1),
         PodWaits(job=JOB, slice=OTHER, again_us=None, reason=None),
@@ -89,6 +89,6 @@ def test_what_one_slice_of_a_job_does_is_found_under_that_one() -> None:
         assert names(as_json(body, "pod-1")) == {OTHER}
 
 
-def test_what_a_job_sends_every_hour_is_no_part_of_its_history() -> None:
+def test_hourly_reports_of_a_job_are_not_part_of_its_history() -> None:
     moved = DemandMoved(hour=1, jobs=((0, 2, 7),), rings=((JOB, (0, 1), 3),), sent=(7, 0, 0))
-    assert subjects()(as_json(moved, "dcn-0")) == {"dcn-0/block-0", "dcn-0/block-1", "dcn-0/block-2"}
+    assert subjects_after()(as_json(moved, "dcn-0")) == {"dcn-0/block-0", "dcn-0/block-1", "dcn-0/block-2"}

@@ -1,4 +1,5 @@
-"""Goodput over HTTP and in Prometheus's words: of a twin that lives, every chip-microsecond in one place."""
+"""Goodput over HTTP and in Prometheus metrics of a running twin: every chip-microsecond is counted exactly
+once."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,10 +20,10 @@ HOURS = 72.25
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    found = DrivenTwin(tmp_path_factory.mktemp("goodput"), BUSY, pods=2)
-    found.advance(HOURS)
-    yield found
-    found.close()
+    driven = DrivenTwin(tmp_path_factory.mktemp("goodput"), BUSY, pods=2)
+    driven.advance(HOURS)
+    yield driven
+    driven.close()
 
 
 @pytest.fixture
@@ -33,63 +34,63 @@ def client(twin: DrivenTwin) -> Client:
 def get(client: Client, **query: Any) -> dict[str, Any]:
     answer = client.get("/v1/goodput", params=query)
     assert answer.status_code == 200, answer.text
-    found = answer.json()
-    assert isinstance(found, dict)
-    return found
+    report = answer.json()
+    assert isinstance(report, dict)
+    return report
 
 
-def assert_exact(found: dict[str, Any], chip_us: int) -> None:
-    """Rows sum to the whole by place, and places to chips × time; nothing is below nothing."""
-    assert found["total_chip_us"] == sum(found["chip_us"].values()) == chip_us
+def assert_exact(report: dict[str, Any], chip_us: int) -> None:
+    """Rows sum to the total of their place, and places to chips × time; no value is negative."""
+    assert report["total_chip_us"] == sum(report["chip_us"].values()) == chip_us
     places: dict[str, int] = {}
-    for row in found["rows"]:
+    for row in report["rows"]:
         assert row["total_chip_us"] == sum(row["chip_us"].values())
         assert min(row["chip_us"].values(), default=0) >= 0
         for place, us in row["chip_us"].items():
             places[place] = places.get(place, 0) + us
-    assert places == found["chip_us"]
+    assert places == report["chip_us"]
 
 
 @pytest.mark.parametrize("by", ["pod", "owner", "slice", "tier"])
 @pytest.mark.parametrize(
     ("since", "hours"), [(None, 0), ("-1d", 48), ("1d03:30:00", 27), ("now", 72), ("-9d", 0)]
 )
-def test_it_sums_by_whatever_and_since_whenever(
+def test_goodput_is_summed_by_any_key_since_any_time(
     client: Client, by: str, since: str | None, hours: int
 ) -> None:
-    """From the full hour before, by owner and slice from the full day before."""
+    """From the full hour before `since`; by owner and slice, from the full day before it."""
     hours = hours - hours % 24 if by in ("owner", "slice") else hours
-    found = get(client, by=by, fabric="pod-0", **({} if since is None else {"since": since}))
-    assert (found["since_us"], found["until_us"]) == (hours * US_PER_HOUR, HOURS * US_PER_HOUR)
-    assert_exact(found, round(CHIPS * (HOURS - hours) * US_PER_HOUR))
+    report = get(client, by=by, fabric="pod-0", **({} if since is None else {"since": since}))
+    assert (report["since_us"], report["until_us"]) == (hours * US_PER_HOUR, HOURS * US_PER_HOUR)
+    assert_exact(report, round(CHIPS * (HOURS - hours) * US_PER_HOUR))
 
 
 def test_several_pods_are_summed_up(client: Client) -> None:
-    found = get(client)
-    assert [row["name"] for row in found["rows"]] == ["pod-0", "pod-1"]
-    assert_exact(found, round(2 * CHIPS * HOURS * US_PER_HOUR))
+    report = get(client)
+    assert [row["name"] for row in report["rows"]] == ["pod-0", "pod-1"]
+    assert_exact(report, round(2 * CHIPS * HOURS * US_PER_HOUR))
 
 
-def test_shares_are_of_what_they_say(client: Client) -> None:
-    found = get(client, by="tier", fabric="pod-0")
-    chip_us, rows = found["chip_us"], {row["name"]: row for row in found["rows"]}
+def test_shares_refer_to_their_stated_totals(client: Client) -> None:
+    report = get(client, by="tier", fabric="pod-0")
+    chip_us, rows = report["chip_us"], {row["name"]: row for row in report["rows"]}
     free = rows.pop("(no slice)")
-    had = found["total_chip_us"] - free["total_chip_us"]
-    usable = found["total_chip_us"] - chip_us["unhealthy"] - chip_us["drained"]
+    used_chip_us = report["total_chip_us"] - free["total_chip_us"]
+    usable = report["total_chip_us"] - chip_us["unhealthy"] - chip_us["drained"]
     assert chip_us["unhealthy"] > 0
-    assert found["utilisation"] == pytest.approx(had / usable)
-    assert found["utilisation_by_tier"] == {
+    assert report["utilisation"] == pytest.approx(used_chip_us / usable)
+    assert report["utilisation_by_tier"] == {
         tier: pytest.approx(row["total_chip_us"] / usable) for tier, row in rows.items()
     }
-    assert found["scheduling_goodput"] == pytest.approx(had / found["total_chip_us"])
-    assert found["runtime_goodput"] == pytest.approx(chip_us["productive"] / had)
+    assert report["scheduling_goodput"] == pytest.approx(used_chip_us / report["total_chip_us"])
+    assert report["runtime_goodput"] == pytest.approx(chip_us["productive"] / used_chip_us)
 
 
-def test_spans_are_whole_hours_and_sum_to_the_whole(client: Client) -> None:
-    found = get(client, fabric="pod-0", since="-2d", spans=16)
-    spans = found["spans"]
+def test_spans_are_whole_hours_and_sum_to_the_total(client: Client) -> None:
+    report = get(client, fabric="pod-0", since="-2d", spans=16)
+    spans = report["spans"]
     assert [span["since_us"] for span in spans[1:]] == [span["until_us"] for span in spans[:-1]]
-    assert (spans[0]["since_us"], spans[-1]["until_us"]) == (found["since_us"], found["until_us"])
+    assert (spans[0]["since_us"], spans[-1]["until_us"]) == (report["since_us"], report["until_us"])
     assert all(span["since_us"] % US_PER_HOUR == 0 for span in spans)
     assert len(spans) == 16
     for span in spans:
@@ -97,10 +98,10 @@ def test_spans_are_whole_hours_and_sum_to_the_whole(client: Client) -> None:
         assert min(span["chip_us"].values()) >= 0
         for place, us in span["filler_chip_us"].items():
             assert 0 <= us <= span["chip_us"][place]
-    assert sum(span["total_chip_us"] for span in spans) == found["total_chip_us"]
+    assert sum(span["total_chip_us"] for span in spans) == report["total_chip_us"]
 
 
-def test_more_spans_than_hours_are_this_many_hours(client: Client) -> None:
+def test_more_spans_than_hours_give_one_span_per_hour(client: Client) -> None:
     assert len(get(client, fabric="pod-0", since="-5h", spans=200)["spans"]) == 6
 
 
@@ -118,7 +119,7 @@ def test_more_spans_than_hours_are_this_many_hours(client: Client) -> None:
         ({"owner": "me"}, "query 'owner': no such parameter; must be one of by, fabric, since, spans"),
     ],
 )
-def test_an_impossible_query_is_an_error_in_one_sentence(
+def test_an_invalid_query_is_refused_with_one_sentence(
     client: Client, query: dict[str, Any], sentence: str
 ) -> None:
     answer = client.get("/v1/goodput", params=query)
@@ -129,17 +130,17 @@ def test_an_impossible_query_is_an_error_in_one_sentence(
 def samples(client: Client, family: str) -> dict[tuple[str, ...], float]:
     """(fabric, tier, category) or (fabric, tier) → value."""
     text = client.get("/metrics").text
-    (found,) = [one for one in text_string_to_metric_families(text) if one.name == family]
+    (match,) = [candidate for candidate in text_string_to_metric_families(text) if candidate.name == family]
     labels = ("fabric", "tier", "category")
     return {
         tuple(sample.labels[label] for label in labels if label in sample.labels): sample.value
-        for sample in found.samples
+        for sample in match.samples
     }
 
 
 @pytest.mark.slow("reads the counters once for each of many simulated hours")
-def test_counters_hold_all_chip_time_and_never_fall(twin: DrivenTwin, client: Client) -> None:
-    """This goes on with the twin: it has to stand last."""
+def test_counters_cover_all_chip_time_and_never_fall(twin: DrivenTwin, client: Client) -> None:
+    """This test advances the twin, so it must be the last one."""
     before: dict[tuple[str, ...], float] = {}
     for _ in range(6):
         total = samples(client, "lightwave_goodput_chip_seconds")

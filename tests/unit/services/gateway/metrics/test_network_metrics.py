@@ -1,4 +1,4 @@
-"""Metrics of rewirings that are open, and of jobs over the pods of a network."""
+"""Metrics of open rewirings, and of jobs over the pods of a network."""
 
 from pathlib import Path
 
@@ -11,19 +11,19 @@ from tests.support.network_twin import PODS_ON_A_NETWORK, network_site
 pytestmark = pytest.mark.integration
 
 PATIENT = {"use_above": 100.0, "served_below": 0.0, "transit_above": 1.0, "approval": "operator"}
-"""Nothing is planned by itself."""
+"""With these values the topology never plans a rewiring by itself."""
 HOT = {"load": 0.2, "hot_pairs": 2, "hot_share": 0.5}
 WAIT = {"wait": 20}
 
 
 def value(client: Client, name: str, **labels: str) -> float | None:
-    """Of the only sample with these labels; None where there is none."""
+    """The value of the only sample with these labels; None if there is none."""
     families = text_string_to_metric_families(client.get("/metrics").text)
-    (family,) = [one for one in families if one.name == f"lightwave_dcn_{name}"]
-    wanted = {"fabric": "dcn-0", **labels}
-    found = [sample.value for sample in family.samples if sample.labels == wanted]
-    assert len(found) <= 1
-    return found[0] if found else None
+    (family,) = [candidate for candidate in families if candidate.name == f"lightwave_dcn_{name}"]
+    expected_labels = {"fabric": "dcn-0", **labels}
+    values = [sample.value for sample in family.samples if sample.labels == expected_labels]
+    assert len(values) <= 1
+    return values[0] if values else None
 
 
 def rewirings(client: Client) -> dict[str, float | None]:
@@ -42,7 +42,7 @@ def test_a_rewiring_is_measured_from_its_plan_to_its_end(tmp_path: Path) -> None
     twin.advance(2)
     client = twin.client()
     assert rewirings(client) == {}
-    assert [value(client, f"rewiring_{word}") for word in ("stages_done", "stages", "age_seconds")] == [
+    assert [value(client, f"rewiring_{measure}") for measure in ("stages_done", "stages", "age_seconds")] == [
         0,
         0,
         0,
@@ -63,11 +63,11 @@ def test_a_rewiring_is_measured_from_its_plan_to_its_end(tmp_path: Path) -> None
     twin.close()
 
 
-def test_a_job_over_pods_is_measured_by_what_the_network_gives_it(tmp_path: Path) -> None:
+def test_a_multislice_job_is_measured_by_its_network_bandwidth(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path / "twin", [], plans=[PODS_ON_A_NETWORK])
     twin.advance(0.5)
     client = twin.client()
-    assert client.get("/metrics").text.count("lightwave_dcn_job_") == 4, "names and kinds alone"
+    assert client.get("/metrics").text.count("lightwave_dcn_job_") == 4, "only names and kinds are shown"
     answer = client.post("/v1/slices", params=WAIT, json={"shape": "4x4x8", "pods": 2})
     (job,) = {
         message["body"]["multislice"]["job"]

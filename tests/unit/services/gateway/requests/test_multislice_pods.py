@@ -1,4 +1,4 @@
-"""Jobs over several pods as they are asked for: which pods they get, and why they are refused."""
+"""Requests of jobs over several pods: which pods they get, and why they are refused."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ NETWORK = config_from_sections(
     },
     "config",
 )
-"""Six of the seven pods hang on it, two of them on blocks of another customer."""
+"""Six of the seven pods are connected to it, two of them on blocks of another customer."""
 PLANS = (
     SitePlan(
         site="campus",
@@ -53,8 +53,8 @@ def twin(tmp_path_factory: Any) -> Iterator[DrivenTwin]:
     twin.close()
 
 
-def ask(client: Client, **said: Any) -> Any:
-    return client.post("/v1/slices", params={"wait": 20}, json={"shape": "4x4x8"} | said)
+def ask(client: Client, **settings: Any) -> Any:
+    return client.post("/v1/slices", params={"wait": 20}, json={"shape": "4x4x8"} | settings)
 
 
 def pods_of(answer: Any) -> list[str]:
@@ -150,7 +150,7 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
         ({"pods": True}, "pods: true is not allowed; must be a string"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(
+def test_an_impossible_job_is_refused_with_a_sentence(
     twin: DrivenTwin, expected: dict[str, Any], sentence: str
 ) -> None:
     answer = ask(twin.client(), **expected)
@@ -158,12 +158,12 @@ def test_what_cannot_be_is_refused_in_a_sentence(
     assert answer.json()["error"].startswith(sentence)
 
 
-def test_a_pod_that_is_not_there_is_not_found(twin: DrivenTwin) -> None:
+def test_an_unknown_pod_is_not_found(twin: DrivenTwin) -> None:
     answer = ask(twin.client(), pods="pod-0,pod-12")
     assert (answer.status_code, answer.json()["error"][:33]) == (404, "fabric 'pod-12': no such fabric; ")
 
 
-def test_a_pod_that_joins_may_want_such_jobs_only_where_they_is_available(twin: DrivenTwin) -> None:
+def test_a_joining_pod_may_request_multislice_jobs_only_if_its_site_allows_them(twin: DrivenTwin) -> None:
     wants = {"name": "pod-20", "site": "yard", "settings": {"workload": {"multipod_share": 0.1}}}
     answer = twin.client().post("/v1/fabrics", json=wants)
     assert answer.json()["error"] == (

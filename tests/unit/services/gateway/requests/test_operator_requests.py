@@ -1,4 +1,4 @@
-"""What people ask of the gateway: it happens once, or one sentence says what is wrong."""
+"""Requests of operators: each takes effect once, or one sentence reports the error."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,28 +35,28 @@ def client(twin: DrivenTwin) -> Client:
 
 
 def ask(client: Client, path: str, body: object = None, *, status: int = 200, **more: Any) -> Any:
-    """Ask and wait until the request is on the log."""
+    """Send a request and wait until it is on the log."""
     answer = client.post(f"/v1/{path}", json=body, params={"wait": 20}, **more)
     assert answer.status_code == status, answer.text
     return answer.json()
 
 
 def refusal(client: Client, path: str, body: object = None) -> tuple[str, str]:
-    """(type of the message that refuses a request on the log, the reason that is told)."""
+    """(type of the message that refuses a request on the log, its reason)."""
     answer = ask(client, path, body, status=409)
     assert (answer["status"], answer["complete"], answer["error"]) == ("refused", True, answer["reason"])
     (message,) = [m for m in answer["outcome"] if m["id"] == answer["refused_by"]]
     return message["type"], answer["reason"]
 
 
-def types(said: Any) -> list[str]:
-    return [message["type"] for message in said["outcome"]]
+def types(receipt: Any) -> list[str]:
+    return [message["type"] for message in receipt["outcome"]]
 
 
 # --- requests that happen -----------------------------------------------------------------------------------
 
 
-def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
+def test_a_slice_is_requested_and_released(twin: DrivenTwin, client: Client) -> None:
     answer = ask(client, "slices", {"shape": "4x4x8", "twisted": True, "priority": 5, "duration_s": 7200.5})
     assert answer["status"] == "accepted"
     assert types(answer) == ["SliceRequested", "SliceAdmitted", "ConnectCircuits"]
@@ -78,25 +78,25 @@ def test_a_slice_comes_and_goes(twin: DrivenTwin, client: Client) -> None:
     assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
 
 
-def test_a_slice_is_requested_in_the_name_of_its_owner(client: Client) -> None:
+def test_a_slice_is_requested_for_its_owner(client: Client) -> None:
     answer = ask(client, "slices", {"shape": "2x4x4", "owner": "team-7", "tier": "filler"})
     name = answer["outcome"][0]["body"]["slice"]
     row = client.get(f"/v1/slices/{name}").json()
     assert (row["owner"], row["tier"], row["restarts"]) == ("team-7", "filler", 0)
     for query in ("owner=team-7", "tier=filler&owner=team-7", "restarts=0&owner=team-7"):
-        assert [found["name"] for found in client.get(f"/v1/slices?{query}").json()] == [name]
+        assert [row["name"] for row in client.get(f"/v1/slices?{query}").json()] == [name]
     assert client.get("/v1/slices?owner=team-8").json() == []
     ask(client, f"slices/{name}/release")
 
 
-def test_a_slice_shows_what_may_be_done_when_hardware_fails(client: Client) -> None:
+def test_a_slice_shows_its_recovery_policy(client: Client) -> None:
     answer = ask(client, "slices", {"shape": "4x4x4", "recovery": "swap,route:2%,wait"})
     name = answer["outcome"][0]["body"]["slice"]
     assert client.get(f"/v1/slices/{name}").json()["recovery"] == "swap,route:2%,wait"
     ask(client, f"slices/{name}/release")
 
 
-def test_a_fault_begins_and_is_cleared(client: Client) -> None:
+def test_a_fault_is_injected_and_cleared(client: Client) -> None:
     answer = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-3/N5", "duration_s": 60})
     assert types(answer)[0] == "FaultBegan"
     fault = answer["outcome"][0]["body"]["fault"]
@@ -135,13 +135,13 @@ def test_a_fault_begins_and_is_cleared(client: Client) -> None:
         ),
     ],
 )
-def test_a_refusal_names_field_value_and_what_is_allowed(
+def test_a_refusal_names_the_field_the_value_and_the_allowed_values(
     client: Client, path: str, body: dict[str, Any], status: int, sentence: str
 ) -> None:
     assert ask(client, path, body, status=status)["error"].startswith(sentence)
 
 
-def test_a_cube_is_drained_and_used_again(client: Client) -> None:
+def test_a_cube_is_drained_and_undrained(client: Client) -> None:
     assert types(ask(client, "cubes/pod-1/cube-2/drain"))[0] == "CubeDrained"
     assert client.get("/v1/cubes/pod-1/cube-2").json()["drained"] is True
     assert types(ask(client, "cubes/pod-1/cube-2/drain")) == [], "nothing changes, and nothing is refused"
@@ -149,7 +149,7 @@ def test_a_cube_is_drained_and_used_again(client: Client) -> None:
 
 
 def test_a_drain_is_planned_and_cancelled_over_http(twin: DrivenTwin, client: Client) -> None:
-    """The plan is a field of the cube, and known to the plan of a slice and to the impact of a part."""
+    """The planned drain is a field of the cube. Slice plans and the impact of a part take it into account."""
     path, hour_us = "cubes/pod-1/cube-3", 3_600_000_000
     assert types(ask(client, f"{path}/drain", {"after_s": 7_200, "duration_s": 3_600}))[0] == "DrainPlanned"
     row = client.get(f"/v1/{path}").json()
@@ -164,7 +164,7 @@ def test_a_drain_is_planned_and_cancelled_over_http(twin: DrivenTwin, client: Cl
 
 
 @pytest.mark.parametrize("path", ["slices/pod-0/slice-999/release", "faults/pod-0/fault-999/clear"])
-def test_what_never_was_is_not_found_and_leaves_nothing_behind(
+def test_a_missing_target_is_not_found_and_leaves_no_trace(
     twin: DrivenTwin, client: Client, path: str
 ) -> None:
     before = twin.messages()
@@ -176,7 +176,9 @@ def test_what_never_was_is_not_found_and_leaves_nothing_behind(
     assert twin.messages() == before
 
 
-def test_a_repeat_gets_the_same_answer_when_the_thing_is_forgotten(twin: DrivenTwin, client: Client) -> None:
+def test_a_repeated_request_gets_the_same_answer_after_its_slice_is_forgotten(
+    twin: DrivenTwin, client: Client
+) -> None:
     class Forgetful:
         def one(self, fabric: str, kind: str, name: str) -> bytes | None:
             return None
@@ -196,14 +198,14 @@ def test_a_repeat_gets_the_same_answer_when_the_thing_is_forgotten(twin: DrivenT
 def test_a_refused_request_is_refused_again_under_its_key(client: Client) -> None:
     key = {"Idempotency-Key": "once more"}
     first = ask(client, "cubes/pod-0/cube-3/undrain", status=409, headers=key)
-    again = ask(client, "cubes/pod-0/cube-3/undrain", status=409, headers=key)
-    assert again == first | {"repeated": True}
+    repeated = ask(client, "cubes/pod-0/cube-3/undrain", status=409, headers=key)
+    assert repeated == first | {"repeated": True}
 
 
-def test_a_slice_that_is_refused_when_it_comes_is_listed_with_all_others(tmp_path: Path) -> None:
-    """It never was in the queue."""
-    held = ["scheduler.hold_back=fixed", "scheduler.hold_back_cubes=1"]
-    twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET, *held])
+def test_a_slice_refused_on_arrival_is_listed_with_all_others(tmp_path: Path) -> None:
+    """It was never in the queue."""
+    settings = ["scheduler.hold_back=fixed", "scheduler.hold_back_cubes=1"]
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET, *settings])
     client = twin.client()
     assert "scheduler.hold_back" in ask(client, "slices", {"shape": "4x4x16"}, status=409)["reason"]
     (row,) = client.get("/v1/slices").json()
@@ -211,7 +213,7 @@ def test_a_slice_that_is_refused_when_it_comes_is_listed_with_all_others(tmp_pat
     twin.close()
 
 
-def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_reports_it(tmp_path: Path) -> None:
+def test_a_slice_beyond_the_queue_limit_is_refused_with_the_reason(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", "scheduler.queue_max=1", *QUIET])
     client = twin.client()
     for _ in range(2):
@@ -226,8 +228,8 @@ def test_a_slice_that_the_queue_has_no_room_for_is_refused_and_reports_it(tmp_pa
     twin.close()
 
 
-def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin) -> None:
-    """With an inbox that wakes nobody, the request cannot have been taken by the time of the answer."""
+def test_without_waiting_a_request_is_received_and_read_later(twin: DrivenTwin) -> None:
+    """This inbox wakes no reader, so the request cannot have been read before the answer."""
     put: list[object] = []
 
     class Inbox:
@@ -260,7 +262,7 @@ def test_without_waiting_a_request_is_received_and_taken_later(twin: DrivenTwin)
     assert [m["type"] for m in report["outcome"]] == ["DrainRefused"]
 
 
-def test_what_is_on_the_log_but_not_yet_quiet_is_answered_with_where_to_look(twin: DrivenTwin) -> None:
+def test_a_request_before_its_quiet_point_is_answered_with_its_address(twin: DrivenTwin) -> None:
     client = twin.client(is_quiet=lambda _: False)
     answer = client.post("/v1/slices", json={"shape": "2x2x2"}, params={"wait": 1})
     response = answer.json()
@@ -269,7 +271,7 @@ def test_what_is_on_the_log_but_not_yet_quiet_is_answered_with_where_to_look(twi
     assert "location" in answer.headers
 
 
-def test_a_request_whose_time_does_not_come_is_received_after_the_wait(twin: DrivenTwin) -> None:
+def test_an_unread_request_is_reported_as_received_after_the_wait(twin: DrivenTwin) -> None:
     class Lost:
         def size(self, partition: int) -> int:
             return 0
@@ -299,16 +301,16 @@ def test_one_key_is_one_request(twin: DrivenTwin, client: Client) -> None:
         ("slices", {"shape": "1x1x2", "fabric": "pod-1"}),
         ("cubes/pod-1/cube-0/drain", None),
     ):
-        other = client.post(f"/v1/{path}", json=sent, headers=key)
-        assert other.status_code == 422
-        assert other.json()["error"].startswith("Idempotency-Key 'cutover ⟂ / 7': was used for another")
+        different = client.post(f"/v1/{path}", json=sent, headers=key)
+        assert different.status_code == 422
+        assert different.json()["error"].startswith("Idempotency-Key 'cutover ⟂ / 7': was used for another")
 
 
-def test_who_requests_and_why_stands_on_the_log(twin: DrivenTwin, client: Client) -> None:
+def test_the_requester_and_the_comment_are_on_the_log(twin: DrivenTwin, client: Client) -> None:
     headers, why = {"Idempotency-Key": "why-1"}, {"wait": 20, "comment": "spare for ⟂ & co"}
     first = client.post("/v1/cubes/pod-0/cube-5/drain", params=why, headers=headers).json()
-    again = client.post("/v1/cubes/pod-0/cube-5/drain", params={"wait": 20}, headers=headers).json()
-    assert again == {**first, "repeated": True}
+    repeated = client.post("/v1/cubes/pod-0/cube-5/drain", params={"wait": 20}, headers=headers).json()
+    assert repeated == {**first, "repeated": True}
     message = next(m for m in twin.messages() if m["id"] == first["id"])
     assert message["body"] == {"key": "why-1", "comment": "spare for ⟂ & co", "cube": "pod-0/cube-5"}
     unsaid = ask(client, "cubes/pod-0/cube-5/undrain")
@@ -317,7 +319,7 @@ def test_who_requests_and_why_stands_on_the_log(twin: DrivenTwin, client: Client
 
 
 @pytest.mark.parametrize("comment", ["", "x" * 501, "two\nlines", "\x1b[31m"])
-def test_a_comment_is_one_line_of_bounded_length(client: Client, comment: str) -> None:
+def test_a_comment_is_one_line_of_limited_length(client: Client, comment: str) -> None:
     answer = client.post("/v1/cubes/pod-0/cube-0/drain", params={"comment": comment})
     assert answer.status_code == 422
     check_sentence(answer.json(), "comment")
@@ -395,7 +397,7 @@ BAD_BODIES: list[tuple[str, object, str]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "sentence"), BAD_BODIES, ids=range(len(BAD_BODIES)))
-def test_a_bad_request_is_refused_and_never_reaches_the_log(
+def test_an_invalid_request_is_refused_and_never_reaches_the_log(
     twin: DrivenTwin, client: Client, path: str, body: object, sentence: str
 ) -> None:
     before = twin.messages()
@@ -406,11 +408,11 @@ def test_a_bad_request_is_refused_and_never_reaches_the_log(
     assert twin.store.size(0) == twin.store.size(1) == 0
 
 
-def check_sentence(said: Any, part: str) -> None:
-    assert list(said) == ["error"]
-    assert part in said["error"]
-    assert "\n" not in said["error"]
-    assert len(said["error"]) < 10_400
+def check_sentence(text: Any, part: str) -> None:
+    assert list(text) == ["error"]
+    assert part in text["error"]
+    assert "\n" not in text["error"]
+    assert len(text["error"]) < 10_400
 
 
 @pytest.mark.parametrize(
@@ -430,7 +432,7 @@ def check_sentence(said: Any, part: str) -> None:
     ],
     ids=range(12),
 )
-def test_what_is_no_json_of_a_request_is_refused(client: Client, content: bytes) -> None:
+def test_a_body_that_is_no_valid_request_is_refused(client: Client, content: bytes) -> None:
     answer = client.post("/v1/slices", content=content, headers=JSON)
     assert answer.status_code == 422
     check_sentence(answer.json(), "")
@@ -447,9 +449,7 @@ def test_what_is_no_json_of_a_request_is_refused(client: Client, content: bytes)
         ("PUT", "clock/speed", b'{"speed": 1, "speed": 2}', "speed"),
     ],
 )
-def test_a_key_that_stands_twice_is_refused(
-    client: Client, method: str, path: str, content: bytes, key: str
-) -> None:
+def test_a_duplicate_key_is_refused(client: Client, method: str, path: str, content: bytes, key: str) -> None:
     answer = client.request(method, f"/v1/{path}", content=content, headers=JSON)
     assert answer.status_code == 422
     assert answer.json() == {"error": f"body: '{key}': duplicate key; must be given once in a JSON object"}
@@ -477,7 +477,7 @@ def test_a_key_that_stands_twice_is_refused(
         ("clock/pause", 405, "GET /v1/clock/pause"),
     ],
 )
-def test_a_bad_question_is_refused(client: Client, path: str, status: int, sentence: str) -> None:
+def test_an_invalid_query_is_refused(client: Client, path: str, status: int, sentence: str) -> None:
     answer = client.get(f"/v1/{path}")
     assert answer.status_code == status
     check_sentence(answer.json(), sentence)
@@ -487,7 +487,7 @@ def test_a_bad_question_is_refused(client: Client, path: str, status: int, sente
     ("wait", "key"),
     [("-1", "a"), ("31", "a"), ("nan", "a"), ("inf", "a"), ("soon", "a"), ("0", ""), ("0", "k" * 201)],
 )
-def test_waiting_and_keys_have_bounds(client: Client, wait: str, key: str) -> None:
+def test_wait_and_key_have_limits(client: Client, wait: str, key: str) -> None:
     answer = client.post(
         "/v1/cubes/pod-0/cube-0/drain", params={"wait": wait}, headers={"Idempotency-Key": key}
     )
@@ -508,7 +508,7 @@ def test_waiting_and_keys_have_bounds(client: Client, wait: str, key: str) -> No
         ("cubes/%2e%2e/cube-1/drain", None),
     ],
 )
-def test_a_request_to_no_fabric_finds_none(client: Client, path: str, body: object) -> None:
+def test_a_request_to_an_unknown_fabric_is_not_found(client: Client, path: str, body: object) -> None:
     answer = client.post(f"/v1/{path}", json=body)
     assert answer.status_code == 404
     check_sentence(answer.json(), "")
@@ -526,7 +526,7 @@ def test_a_request_to_no_fabric_finds_none(client: Client, path: str, body: obje
     ],
     ids=range(6),
 )
-def test_a_part_that_does_not_exist_is_not_found_and_never_reaches_the_log(
+def test_an_unknown_part_is_not_found_and_never_reaches_the_log(
     twin: DrivenTwin, client: Client, path: str, body: object, sentence: str
 ) -> None:
     before = twin.messages()
@@ -537,7 +537,7 @@ def test_a_part_that_does_not_exist_is_not_found_and_never_reaches_the_log(
     assert twin.store.size(0) == twin.store.size(1) == 0
 
 
-def test_a_full_inbox_turns_requests_away(twin: DrivenTwin) -> None:
+def test_a_full_inbox_refuses_requests(twin: DrivenTwin) -> None:
     class Full:
         def size(self, partition: int) -> int:
             return operator_requests.INBOX_MAX
@@ -547,7 +547,7 @@ def test_a_full_inbox_turns_requests_away(twin: DrivenTwin) -> None:
     check_sentence(answer.json(), "try again later")
 
 
-def test_who_has_taken_its_allowance_is_reported_when_to_ask_again(twin: DrivenTwin) -> None:
+def test_a_client_over_its_allowance_is_refused_with_a_time_to_retry(twin: DrivenTwin) -> None:
     class Used:
         def size(self, partition: int) -> int:
             return 0
@@ -581,7 +581,7 @@ def test_the_clock_is_shown_and_set(twin: DrivenTwin, client: Client) -> None:
 
 
 @pytest.mark.parametrize("speed", [b"0", b"-1", b"NaN", b"Infinity", b"1e400", b"1e10", b'"fast"', b"null"])
-def test_a_bad_speed_is_refused(client: Client, speed: bytes) -> None:
+def test_an_invalid_speed_is_refused(client: Client, speed: bytes) -> None:
     answer = client.request("PUT", "/v1/clock/speed", content=b'{"speed": ' + speed + b"}", headers=JSON)
     assert answer.status_code == 422
     check_sentence(answer.json(), "speed")
@@ -590,7 +590,7 @@ def test_a_bad_speed_is_refused(client: Client, speed: bytes) -> None:
 # --- the gateway itself -------------------------------------------------------------------------------------
 
 
-def test_a_store_that_does_not_answer_is_reported_so(twin: DrivenTwin) -> None:
+def test_an_unreachable_store_is_reported(twin: DrivenTwin) -> None:
     sentence = "Redis at nowhere does not answer: gone"
 
     class Gone:
@@ -610,7 +610,7 @@ def test_a_store_that_does_not_answer_is_reported_so(twin: DrivenTwin) -> None:
     assert client.get("/v1/events").status_code == 200
 
 
-def test_what_the_gateway_did_not_foresee_is_still_one_sentence(twin: DrivenTwin) -> None:
+def test_an_unexpected_error_is_reported_in_one_sentence(twin: DrivenTwin) -> None:
     client = twin.client(documents=None)
     answer = client.get("/v1/cubes")
     assert answer.status_code == 500
@@ -626,7 +626,7 @@ def test_health_names_the_problem(twin: DrivenTwin, client: Client) -> None:
     assert answer.json() == {"healthy": False, "problems": ["Redis does not answer"], "notes": []}
 
 
-def test_what_only_helps_and_fails_is_noted_and_the_twin_is_well(twin: DrivenTwin) -> None:
+def test_a_failed_optional_component_is_logged_and_the_twin_stays_healthy(twin: DrivenTwin) -> None:
     client = twin.client(notes=lambda: ["snapshots /s: No space left on device"])
     answer = client.get("/healthz")
     assert answer.status_code == 200
@@ -642,7 +642,7 @@ def test_what_only_helps_and_fails_is_noted_and_the_twin_is_well(twin: DrivenTwi
 @pytest.mark.parametrize(
     ("path", "statuses"), [("/livez", [200, 200]), ("/readyz", [503, 200]), ("/healthz", [200, 503])]
 )
-def test_each_probe_shows_what_it_is_for(twin: DrivenTwin, path: str, statuses: list[int]) -> None:
+def test_each_probe_reports_its_own_condition(twin: DrivenTwin, path: str, statuses: list[int]) -> None:
     unready = twin.client(unready=lambda: ["the copy of the log still lacks 7 records"]).get(path)
     unwell = twin.client(health=lambda: ["no worker of ocs holds pod-0"]).get(path)
     assert [unready.status_code, unwell.status_code] == statuses
@@ -650,7 +650,7 @@ def test_each_probe_shows_what_it_is_for(twin: DrivenTwin, path: str, statuses: 
         assert answer.json()["healthy"] is (answer.status_code == 200) is (answer.json()["problems"] == [])
 
 
-def test_metrics_are_what_prometheus_reads(twin: DrivenTwin, client: Client) -> None:
+def test_metrics_can_be_read_by_prometheus(twin: DrivenTwin, client: Client) -> None:
     client.request("BREW", "/v1/cubes")
     answer = client.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -664,9 +664,9 @@ def test_metrics_are_what_prometheus_reads(twin: DrivenTwin, client: Client) -> 
     assert values("log_messages") == {(name,): row["position"] for name, row in rows.items()}
     assert families["lightwave_log_messages"].type == "counter"
     slices = {(n, s): c for n, row in rows.items() for s, c in row["slices"].items() if s in NOW}
-    told = values("slices")
-    assert {key: told[key] for key in slices} == slices
-    on_cubes = {name: sum(told[name, state] for state in (*NOW[1:], "running")) for name in rows}
+    slices_by_state = values("slices")
+    assert {key: slices_by_state[key] for key in slices} == slices
+    on_cubes = {name: sum(slices_by_state[name, state] for state in (*NOW[1:], "running")) for name in rows}
     assert on_cubes == {name: row["slices"]["active"] for name, row in rows.items()}
     assert values("utilisation_ratio") == {(n,): row["utilisation_now"] for n, row in rows.items()}
     assert values("slice_wait_seconds")["pod-1", "0.5"] == 0
@@ -748,7 +748,7 @@ ASKED: list[tuple[str, str]] = [
         {"host": "twin/open"},
     ],
 )
-def test_without_the_token_nothing_is_reported(twin: DrivenTwin, headers: dict[str, Any]) -> None:
+def test_without_the_token_every_request_is_refused(twin: DrivenTwin, headers: dict[str, Any]) -> None:
     client = twin.client(TOKEN)
     for method, path in ASKED:
         answer = client.request(method, path, headers=headers)
@@ -758,7 +758,7 @@ def test_without_the_token_nothing_is_reported(twin: DrivenTwin, headers: dict[s
 
 
 @pytest.mark.parametrize("given", [BEARER, b"bearer " + TOKEN.encode()])
-def test_with_the_token_all_is_reported(twin: DrivenTwin, given: bytes) -> None:
+def test_with_the_token_every_request_is_answered(twin: DrivenTwin, given: bytes) -> None:
     client = twin.client(TOKEN)
     for path in ("/v1/cubes", "/v1/clock", "/metrics"):
         assert client.get(path, headers={"authorization": given}).status_code == 200
@@ -778,7 +778,7 @@ def test_any_other_address_needs_a_token(host: str) -> None:
     check_bind(host, tokens=True)
 
 
-def test_a_link_end_is_tested_where_it_is_dark_and_refused_with_the_slice_where_not(
+def test_a_dark_link_end_is_tested_and_a_used_one_is_refused_with_its_slice(
     twin: DrivenTwin, client: Client
 ) -> None:
     answer = ask(client, "links/pod-1/cube-7/+x/0/test")

@@ -1,4 +1,4 @@
-"""Which refusal on the log is that of the request itself."""
+"""Which refusal on the log refuses the request itself."""
 
 import pytest
 
@@ -41,7 +41,7 @@ OF_ANOTHER = refused("pod-0/slice-2", 3, CREATED.id)
 
 
 @pytest.mark.parametrize(
-    ("outcome", "found"),
+    ("outcome", "refusal"),
     [
         ([], None),
         ([CREATED], None),
@@ -53,9 +53,9 @@ OF_ANOTHER = refused("pod-0/slice-2", 3, CREATED.id)
     ids=["nothing yet", "not refused", "its slice", "another slice", "another slice first", "directly"],
 )
 def test_only_the_refusal_of_the_request_or_of_its_slice_counts(
-    outcome: list[Envelope], found: Envelope | None
+    outcome: list[Envelope], refusal: Envelope | None
 ) -> None:
-    assert find_refusal(REQUEST, outcome) == found
+    assert find_refusal(REQUEST, outcome) == refusal
 
 
 def test_a_refusal_of_another_type_does_not_refuse_the_request() -> None:

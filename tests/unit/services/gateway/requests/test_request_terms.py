@@ -1,4 +1,4 @@
-"""The terms of a request: what a key, a comment and a wait may be, and how a body carries them."""
+"""The terms of a request: which keys, comments and waits are valid, and how a body carries them."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_terms_out_of_their_bounds_are_refused(terms: RequestTerms, sentence: st
         terms.of(BODY)
 
 
-def test_a_body_without_terms_stays_as_it_is() -> None:
+def test_a_body_without_terms_is_unchanged() -> None:
     assert RequestTerms().of(BODY) == BODY
     assert RequestTerms(asked_by="mia", comment="as planned").of(BODY) == DrainCube(
         cube="pod-0/cube-1", asked_by="mia", comment="as planned"

@@ -1,4 +1,5 @@
-"""What operators ask of the topology of a living network, over HTTP: plans, approvals, ends, and mistakes."""
+"""Requests of operators to the topology of a running network, over HTTP: plans, approvals, aborts and
+errors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.integration
 URL = "/v1/rewirings"
 WAIT = {"wait": 20}
 PATIENT = {"use_above": 100.0, "served_below": 0.0, "transit_above": 1.0, "approval": "operator"}
-"""Nothing is planned by itself."""
+"""With these values the topology never plans a rewiring by itself."""
 HOT = {"load": 0.2, "hot_pairs": 2, "hot_share": 0.5}
 
 
@@ -30,34 +31,36 @@ def net(tmp_path: Path) -> Iterator[DrivenTwin]:
     twin.close()
 
 
-def planned(client: Client, **headers: str) -> dict[str, Any]:
-    found: dict[str, Any] = client.post(URL, json={}, params=WAIT, headers=headers).json()
-    assert found["status"] == "accepted", found
-    return found
+def plan_rewiring(client: Client, **headers: str) -> dict[str, Any]:
+    receipt: dict[str, Any] = client.post(URL, json={}, params=WAIT, headers=headers).json()
+    assert receipt["status"] == "accepted", receipt
+    return receipt
 
 
-def asked(client: Client, name: str, verb: str) -> tuple[int, dict[str, Any]]:
-    found = client.post(f"{URL}/{name}/{verb}", params=WAIT)
-    return found.status_code, found.json()
+def request_verb(client: Client, name: str, verb: str) -> tuple[int, dict[str, Any]]:
+    response = client.post(f"{URL}/{name}/{verb}", params=WAIT)
+    return response.status_code, response.json()
 
 
 def types(receipt: dict[str, Any]) -> list[str]:
     return [message["type"] for message in receipt["outcome"]]
 
 
-def test_a_plan_is_made_approved_and_carried_out(net: DrivenTwin) -> None:
+def test_a_rewiring_is_planned_approved_and_carried_out(net: DrivenTwin) -> None:
     client = net.client()
-    receipt = planned(client)
+    receipt = plan_rewiring(client)
     (message,) = receipt["outcome"]
     assert (message["type"], message["body"]["reason"]) == ("RewiringPlanned", "operator")
     assert message["body"]["transit_then_ppm"] < message["body"]["transit_ppm"]
     name = message["body"]["rewiring"]
     net.advance(1)
-    assert not [m for m in net.messages("campus") if m["type"] == "RewireCircuits"][1:], "nobody approved it"
-    status, approved = asked(client, name, "approve")
+    assert not [m for m in net.messages("campus") if m["type"] == "RewireCircuits"][1:], (
+        "the plan is not approved"
+    )
+    status, approved = request_verb(client, name, "approve")
     assert (status, types(approved)[:2]) == (200, ["RewiringApproved", "StageBegun"])
-    status, again = asked(client, name, "approve")
-    assert (status, again["error"]) == (409, f"{name}: it is already under way")
+    status, repeated = request_verb(client, name, "approve")
+    assert (status, repeated["error"]) == (409, f"{name}: it is already under way")
     net.advance(1)
     ended = [m["body"] for m in net.messages("campus") if m["type"] == "RewiringEnded"]
     assert ended[-1] == {
@@ -67,30 +70,32 @@ def test_a_plan_is_made_approved_and_carried_out(net: DrivenTwin) -> None:
     }
 
 
-def test_a_plan_is_dropped_and_one_under_way_ends_after_its_stage(net: DrivenTwin) -> None:
+def test_an_abort_drops_a_plan_and_ends_a_running_rewiring_after_its_stage(net: DrivenTwin) -> None:
     client = net.client()
-    (first,) = planned(client)["outcome"]
+    (first,) = plan_rewiring(client)["outcome"]
     name = first["body"]["rewiring"]
-    status, dropped = asked(client, name, "abort")
+    status, dropped = request_verb(client, name, "abort")
     assert (status, types(dropped)) == (200, ["RewiringEnded"])
-    status, again = asked(client, name, "abort")
-    assert (status, again["error"]) == (409, f"{name}: it has ended: aborted")
-    (second,) = planned(client)["outcome"]
+    status, repeated = request_verb(client, name, "abort")
+    assert (status, repeated["error"]) == (409, f"{name}: it has ended: aborted")
+    (second,) = plan_rewiring(client)["outcome"]
     name = second["body"]["rewiring"]
     assert second["body"]["stages"] > 1
-    assert asked(client, name, "approve")[0] == 200
-    status, told = asked(client, name, "abort")
-    assert (status, told["complete"], told["outcome"]) == (200, True, [])
+    assert request_verb(client, name, "approve")[0] == 200
+    status, refusal = request_verb(client, name, "abort")
+    assert (status, refusal["complete"], refusal["outcome"]) == (200, True, [])
     net.advance(1)
-    begun = [m for m in net.messages("campus") if m["type"] == "StageBegun" and m["body"]["rewiring"] == name]
+    begun_stages = [
+        m for m in net.messages("campus") if m["type"] == "StageBegun" and m["body"]["rewiring"] == name
+    ]
     ended = [m["body"] for m in net.messages("campus") if m["type"] == "RewiringEnded"]
-    assert (len(begun), ended[-1]["outcome"]) == (1, "aborted")
+    assert (len(begun_stages), ended[-1]["outcome"]) == (1, "aborted")
 
 
-def test_one_at_a_time_and_the_same_key_is_the_same_request(net: DrivenTwin) -> None:
+def test_one_rewiring_at_a_time_and_one_request_per_key(net: DrivenTwin) -> None:
     client = net.client()
-    first, again = (planned(client, **{"Idempotency-Key": "spring"}) for _ in range(2))
-    assert (again["id"], again["repeated"], first["repeated"]) == (first["id"], True, False)
+    first, repeated = (plan_rewiring(client, **{"Idempotency-Key": "spring"}) for _ in range(2))
+    assert (repeated["id"], repeated["repeated"], first["repeated"]) == (first["id"], True, False)
     name = first["outcome"][0]["body"]["rewiring"]
     refused = client.post(URL, json={"dcn": "dcn-0"}, params=WAIT)
     assert refused.status_code == 409
@@ -115,38 +120,41 @@ def test_one_at_a_time_and_the_same_key_is_the_same_request(net: DrivenTwin) -> 
         (f"{URL}/pod-0/rewiring-1/abort", None, 404, "pod-0 is not a datacenter network"),
     ],
 )
-def test_what_is_not_there_is_reported_in_a_sentence(
+def test_an_unknown_rewiring_is_refused_with_a_sentence(
     net: DrivenTwin, path: str, body: dict[str, str] | None, status: int, sentence: str
 ) -> None:
-    found = net.client().post(path, json=body)
-    assert (found.status_code, sentence in found.json()["error"]) == (status, True), found.text
+    response = net.client().post(path, json=body)
+    assert (response.status_code, sentence in response.json()["error"]) == (status, True), response.text
 
 
-def test_a_twin_of_pods_has_nothing_to_plan(client: Client) -> None:
-    found = client.post(URL, json={})
-    assert (found.status_code, found.json()["error"]) == (404, "dcn: this twin has no datacenter network")
+def test_a_twin_of_pods_cannot_plan_a_rewiring(client: Client) -> None:
+    response = client.post(URL, json={})
+    assert (response.status_code, response.json()["error"]) == (
+        404,
+        "dcn: this twin has no datacenter network",
+    )
 
 
-def test_a_network_takes_no_slices_and_drains_nothing(net: DrivenTwin) -> None:
+def test_a_network_refuses_slices_and_drains(net: DrivenTwin) -> None:
     client = net.client()
-    found = client.post("/v1/slices", json={"fabric": "dcn-0", "shape": "4x4x4"})
-    assert (found.status_code, found.json()["error"]) == (
+    response = client.post("/v1/slices", json={"fabric": "dcn-0", "shape": "4x4x4"})
+    assert (response.status_code, response.json()["error"]) == (
         422,
         "fabric dcn-0: is a dcn, which has no slices; must be a pod",
     )
-    found = client.post("/v1/cubes/dcn-0/block-3/drain")
-    assert found.status_code == 422
-    assert found.json()["error"].endswith("must be a cube; dcn-0 has none")
+    response = client.post("/v1/cubes/dcn-0/block-3/drain")
+    assert response.status_code == 422
+    assert response.json()["error"].endswith("must be a cube; dcn-0 has none")
 
 
 @pytest.mark.parametrize("verb", ["", "/dcn-0/rewiring-1/approve", "/dcn-0/rewiring-1/abort"])
-def test_operators_rewire_and_trainees_do_not(verb: str) -> None:
+def test_only_operators_may_rewire(verb: str) -> None:
     needed = right_needed("POST", f"{URL}{verb}")
     able = {role for role in Role if needed in RIGHTS[role]}
     assert able == {Role.OPERATOR, Role.ADMINISTRATOR}
 
 
-def test_a_lost_request_to_the_topology_is_requested_again(net: DrivenTwin) -> None:
+def test_a_lost_request_to_the_topology_is_replayed(net: DrivenTwin) -> None:
     client = net.client()
 
     def lost(number: int, body: PlanTopology | AbortRewiring, fabric: str) -> Any:

@@ -1,4 +1,4 @@
-"""One table says which kinds of things there are: the gateway, its routes and the command line go by it."""
+"""The table of resource kinds, which the gateway, its routes and the command line use."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ SLOW = ("pydantic", "numpy", "orjson", "fastapi")
 
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """A pod and a network with one thing of each kind."""
+    """A pod and a network with one resource of each kind."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[pod_and_network()])
     client = twin.client()
     client.post("/v1/slices", json={"shape": "4x4x4"}, params={"wait": 20})
@@ -40,7 +40,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
 
 
 class Watched:
-    """Documents, and which kinds of them have been read."""
+    """Documents that record which kinds have been read."""
 
     def __init__(self, ports: TwinPorts) -> None:
         self._documents = ports.documents
@@ -63,12 +63,12 @@ class Watched:
 
 def test_the_table_is_fast_to_import() -> None:
     code = f"import sys, schemas.resource_kinds; print([m for m in {SLOW!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_row_agrees_with_itself(kind: ResourceKind[Any]) -> None:
+def test_a_row_of_the_table_is_consistent(kind: ResourceKind[Any]) -> None:
     assert kind.word in kind.spellings
     assert kind.title.lower() in kind.spellings
     assert set(kind.documents) <= {*POD_DOCUMENTS, *NETWORK_DOCUMENTS}
@@ -80,11 +80,11 @@ def test_a_row_agrees_with_itself(kind: ResourceKind[Any]) -> None:
         assert plant.kind(part).noun.endswith(kind.title)
 
 
-def test_a_word_means_one_kind_in_any_case() -> None:
-    spellings = [word for kind in KINDS.values() for word in kind.spellings]
+def test_a_spelling_means_one_kind_in_any_case() -> None:
+    spellings = [spelling for kind in KINDS.values() for spelling in kind.spellings]
     assert len(set(spellings)) == len(spellings)
     for kind in KINDS.values():
-        assert {find_kind(word.upper()) for word in kind.spellings} == {kind}
+        assert {find_kind(spelling.upper()) for spelling in kind.spellings} == {kind}
     assert find_kind("dragons") is None
 
 
@@ -95,13 +95,13 @@ def test_the_gateway_reads_every_kind_and_no_other(twin: DrivenTwin) -> None:
     assert [view.kind for view in views_of(twin.ports).values()] == list(KINDS.values())
 
 
-def test_every_format_of_a_column_is_written_and_used() -> None:
+def test_every_column_format_is_defined_and_used() -> None:
     used = {column.format for kind in KINDS.values() for column in kind.columns}
     assert used == set(FORMATS) == set(get_args(CellFormat))
 
 
 @pytest.mark.parametrize("word", KINDS)
-def test_a_kind_is_read_from_its_documents_and_no_others(twin: DrivenTwin, word: str) -> None:
+def test_a_kind_reads_only_its_own_documents(twin: DrivenTwin, word: str) -> None:
     watched = Watched(twin.ports)
     client = twin.client(documents=watched)
     (first, *_) = client.get(f"/v1/{word}").json()
@@ -112,7 +112,7 @@ def test_a_kind_is_read_from_its_documents_and_no_others(twin: DrivenTwin, word:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kind: ResourceKind[Any]) -> None:
+def test_parts_have_the_names_of_the_plant(twin: DrivenTwin, kind: ResourceKind[Any]) -> None:
     names = [row["name"] for row in twin.client().get(f"/v1/{kind.word}").json()]
     assert names
     if kind.parts:
@@ -126,11 +126,11 @@ def test_things_that_are_parts_have_the_names_of_the_plant(twin: DrivenTwin, kin
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_name_shows_of_which_kind_its_thing_is(twin: DrivenTwin, kind: ResourceKind[Any]) -> None:
+def test_a_name_identifies_the_kind_of_its_resource(twin: DrivenTwin, kind: ResourceKind[Any]) -> None:
     rows = twin.client().get(f"/v1/{kind.word}").json()
     assert {kind_by_name_form(row["name"]) for row in rows} == {kind}
 
 
 @pytest.mark.parametrize("word", ["dragons", "dcn-0/ocs-17/N24", "pod-0/dragon-3", "", "pod-0/cube-1/+x"])
-def test_what_is_called_otherwise_is_of_no_kind(word: str) -> None:
+def test_any_other_name_is_of_no_kind(word: str) -> None:
     assert kind_by_name_form(word) is None

@@ -1,4 +1,4 @@
-"""An OCS as a device: ports and cross-connects in the words of SAI."""
+"""Management of an OCS: ports and cross-connects in the terms of SAI."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ def managed(client: Client) -> Any:
 
 
 def taken(twin: DrivenTwin, client: Client) -> Any:
-    """A cross-connect of a slice, which is asked for where there is none yet."""
+    """A cross-connect of a slice; requests a slice if there is none yet."""
     if not managed(client)["cross_connects"]:
         client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
         twin.advance(1)
@@ -47,7 +47,7 @@ def test_ports_count_from_one(label: str, key: str) -> None:
     assert port_key(label) == key
 
 
-def test_cross_connects_are_the_circuits_that_are_wanted(twin: DrivenTwin, client: Client) -> None:
+def test_cross_connects_are_the_wanted_circuits(twin: DrivenTwin, client: Client) -> None:
     before = managed(client)
     assert before["cross_connects"] == []
     assert [port["key"] for port in before["ports"]][::136] == ["1A", "1B"]
@@ -59,14 +59,14 @@ def test_cross_connects_are_the_circuits_that_are_wanted(twin: DrivenTwin, clien
     rows = managed(client)["cross_connects"]
     plain = client.get(f"/v1/ocs/{OCS}").json()["circuits"]
     assert [(row["key"], row["factory_insertion_loss_db"]) for row in rows] == [
-        (f"{one['north'] + 1}A-{one['south'] + 1}B", one["loss_db"]) for one in plain
+        (f"{circuit['north'] + 1}A-{circuit['south'] + 1}B", circuit["loss_db"]) for circuit in plain
     ]
     assert {row["oper_status"] for row in rows} == {"tuned"}
     assert {row["slice"] for row in rows} == {name}
     assert {row["accuracy_db"] for row in rows} == {assumed("ocs_matrix_accuracy_db")}
 
 
-def test_what_hinders_a_cross_connect_is_reported(twin: DrivenTwin, client: Client) -> None:
+def test_the_obstacle_of_a_cross_connect_is_reported(twin: DrivenTwin, client: Client) -> None:
     first = taken(twin, client)
     target = f"{OCS}/N{int(first['a_side'][:-1]) - 1}"
     client.post("/v1/faults", json={"kind": "port", "target": target}, params={"wait": 20})
@@ -77,7 +77,7 @@ def test_what_hinders_a_cross_connect_is_reported(twin: DrivenTwin, client: Clie
     assert (port["oper_status"], port["label"]) == ("down", target.rpartition("/")[2])
 
 
-def test_no_such_ocs_is_not_found(client: Client) -> None:
+def test_an_unknown_ocs_is_not_found(client: Client) -> None:
     assert client.get("/v1/ocs/pod-0/ocs-99/management").status_code == 404
 
 
@@ -88,20 +88,20 @@ def by_hand(client: Client, keys: list[str], way: str = "", **more: str) -> Any:
 
 def test_cross_connects_are_made_and_removed_over_the_api(twin: DrivenTwin, client: Client) -> None:
     first = taken(twin, client)
-    said = by_hand(client, ["17A-18B", first["key"], "18A-17B"], error_mode="ignore-error")
-    assert said.status_code == 200, said.text
-    body = said.json()["outcome"][0]["body"]
+    receipt = by_hand(client, ["17A-18B", first["key"], "18A-17B"], error_mode="ignore-error")
+    assert receipt.status_code == 200, receipt.text
+    body = receipt.json()["outcome"][0]["body"]
     holder = f"{first['a_side']} is taken by a circuit of {first['slice']}"
     assert (body["circuits"], body["refused"]) == ([[16, 17], [17, 16]], [[first["key"], holder]])
     twin.advance(1)
     rows = {row["key"]: row for row in managed(client)["cross_connects"]}
     row = rows["17A-18B"]
-    assert (row["oper_status"], row["slice"], row["made_by"]) == ("tuned", None, said.json()["id"])
+    assert (row["oper_status"], row["slice"], row["made_by"]) == ("tuned", None, receipt.json()["id"])
     assert rows[first["key"]]["made_by"] is None
-    again = by_hand(client, ["17A-18B"])
+    repeated = by_hand(client, ["17A-18B"])
     refusal = f"{OCS}: 17A-18B: 17A is taken by manual cross-connect 17A-18B"
-    assert (again.status_code, again.json()["error"]) == (409, refusal)
-    report = client.get(f"/v1/requests/{again.json()['id']}").json()
+    assert (repeated.status_code, repeated.json()["error"]) == (409, refusal)
+    report = client.get(f"/v1/requests/{repeated.json()['id']}").json()
     assert (report["type"], report["status"]) == ("CreateCrossConnects", "refused")
     assert by_hand(client, ["17A-18B"], "/remove").status_code == 200
     assert "17A-18B" not in {row["key"] for row in managed(client)["cross_connects"]}
@@ -117,29 +117,29 @@ def test_cross_connects_are_made_and_removed_over_the_api(twin: DrivenTwin, clie
         (["1A-1B"], {"error_mode": "perhaps"}, "must be stop-on-error or ignore-error"),
     ],
 )
-def test_what_is_no_cross_connect_is_invalid(
+def test_an_invalid_cross_connect_is_refused(
     client: Client, keys: list[str], more: Any, sentence: str
 ) -> None:
-    said = by_hand(client, keys, **more)
-    assert said.status_code == 422
-    assert sentence in said.json()["error"]
+    answer = by_hand(client, keys, **more)
+    assert answer.status_code == 422
+    assert sentence in answer.json()["error"]
 
 
-def test_only_ocses_of_pods_are_connected_by_hand(client: Client) -> None:
+def test_only_ocses_of_pods_take_manual_cross_connects(client: Client) -> None:
     body = {"cross_connects": ["1A-5B"]}
     assert client.post("/v1/ocs/pod-0/cube-1/cross-connects", json=body).status_code == 422
     assert client.post("/v1/ocs/pod-0/ocs-99/cross-connects", json=body).status_code == 404
 
 
-def test_its_software_is_restarted_over_the_api(client: Client) -> None:
+def test_ocs_software_is_restarted_over_the_api(client: Client) -> None:
     answer = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
     assert answer.status_code == 200, answer.text
     assert [message["type"] for message in answer.json()["outcome"]] == ["OcsRestarting", "OcsHeld"]
     assert managed(client)["oper_status"] == "held"
-    again = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
-    assert (again.status_code, again.json()["error"]) == (
+    repeated = client.post(f"/v1/ocs/{OCS}/restart", params={"wait": 20})
+    assert (repeated.status_code, repeated.json()["error"]) == (
         409,
         f"{OCS}: its software is already restarting",
     )
-    wrong = client.post("/v1/ocs/pod-0/cube-1/restart", params={"wait": 20})
-    assert wrong.status_code == 422
+    no_ocs = client.post("/v1/ocs/pod-0/cube-1/restart", params={"wait": 20})
+    assert no_ocs.status_code == 422

@@ -1,4 +1,4 @@
-"""Parameters that people change while a fabric lives, over HTTP: asked for, told, looked back at, undone."""
+"""Runtime parameters of a fabric over HTTP: set, shown, read in the past, and undone."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def twin(tmp_path: Path) -> Iterator[DrivenTwin]:
 
 
 def change(client: Client, fabric: str, *, key: str | None = None, **values: object) -> tuple[int, Any]:
-    """(status, answer) where these are asked for, with __ for the point."""
+    """(status, answer) of a change of these parameters, with __ in place of the dot."""
     request = {name.replace("__", "."): value for name, value in values.items()}
     headers = {} if key is None else {"Idempotency-Key": key}
     path = f"/v1/fabrics/{fabric}/parameters"
@@ -43,28 +43,29 @@ def assert_clean(twin: DrivenTwin, site: str) -> None:
     assert (audit["log_clean"], audit["states_clean"]) == (True, True), audit
 
 
-def test_what_is_set_is_reported_wherever_the_configuration_is(twin: DrivenTwin) -> None:
+def test_a_change_is_shown_wherever_the_configuration_is(twin: DrivenTwin) -> None:
     client = twin.client()
-    status, said = change(client, "pod-0", failures__host_per_day=0.002, scheduler__hot_spares=1)
-    assert (status, said["status"], said["complete"]) == (200, "accepted", True)
-    (message,) = [m for m in said["outcome"] if m["type"] == "ParametersChanged"]
+    status, receipt = change(client, "pod-0", failures__host_per_day=0.002, scheduler__hot_spares=1)
+    assert (status, receipt["status"], receipt["complete"]) == (200, "accepted", True)
+    (message,) = [m for m in receipt["outcome"] if m["type"] == "ParametersChanged"]
     assert message["text"] == f"{RATE}=0.002 (was 0.0008), scheduler.hot_spares=1 (was 0)"
     config = get(client, "config/pod-0")
     assert (config["failures"]["host_per_day"], config["scheduler"]["hot_spares"]) == (0.002, 1)
     assert config["failures"]["link_per_day"] == POD.model_dump()["failures"]["link_per_day"]
-    assert get(client, "config/pod-1")["failures"]["host_per_day"] == 0.0008  # another fabric's are its own
+    # another fabric keeps its own value
+    assert get(client, "config/pod-1")["failures"]["host_per_day"] == 0.0008
     rows = get(client, "describe/fabrics/pod-0")["related"]["parameters"]
     assert [(row["name"], row["value"], row["commissioned"], row["changed_by"]) for row in rows] == [
-        (RATE, 0.002, 0.0008, said["id"]),
-        ("scheduler.hot_spares", 1, 0, said["id"]),
+        (RATE, 0.002, 0.0008, receipt["id"]),
+        ("scheduler.hot_spares", 1, 0, receipt["id"]),
     ]
-    (asked,) = get(client, "events?type=SetParameters&fabric=pod-0")
-    assert asked["text"] == f"{RATE}=0.002, scheduler.hot_spares=1"
-    assert get(client, f"requests/{said['id']}")["status"] == "accepted"
+    (event,) = get(client, "events?type=SetParameters&fabric=pod-0")
+    assert event["text"] == f"{RATE}=0.002, scheduler.hot_spares=1"
+    assert get(client, f"requests/{receipt['id']}")["status"] == "accepted"
     assert "parameters" not in get(client, "describe/fabrics/pod-1")["related"]
 
 
-def test_another_one_undoes_it(twin: DrivenTwin) -> None:
+def test_another_change_undoes_a_change(twin: DrivenTwin) -> None:
     client = twin.client()
     change(client, "pod-0", failures__host_per_day=0.002)
     change(client, "pod-0", failures__host_per_day=0.0008)
@@ -72,13 +73,13 @@ def test_another_one_undoes_it(twin: DrivenTwin) -> None:
     assert "parameters" not in get(client, "describe/fabrics/pod-0")["related"]
 
 
-def test_the_same_key_is_the_same_request_whatever_came_since(twin: DrivenTwin) -> None:
+def test_the_same_key_is_the_same_request_despite_later_changes(twin: DrivenTwin) -> None:
     client = twin.client()
     _, first = change(client, "pod-0", key="a", scheduler__hot_spares=3)
     change(client, "pod-0", scheduler__hot_spares=0)
     change(client, "pod-0", scheduler__hold_back="fixed", scheduler__hold_back_cubes=3)
-    status, again = change(client, "pod-0", key="a", scheduler__hot_spares=3)
-    assert (status, again["id"], again["repeated"]) == (200, first["id"], True)
+    status, repeated = change(client, "pod-0", key="a", scheduler__hot_spares=3)
+    assert (status, repeated["id"], repeated["repeated"]) == (200, first["id"], True)
     assert get(client, "config/pod-0")["scheduler"]["hot_spares"] == 0
     assert change(client, "pod-0", key="a", scheduler__hot_spares=1)[0] == 422
 
@@ -100,24 +101,24 @@ def test_the_same_key_is_the_same_request_whatever_came_since(twin: DrivenTwin) 
         ("pod-0", {"failures__host_per_day": [1]}, "parameters.failures.host_per_day"),
     ],
 )
-def test_what_may_not_be_leaves_nothing_behind(
+def test_a_refused_change_leaves_no_trace(
     twin: DrivenTwin, fabric: str, values: dict[str, object], words: str
 ) -> None:
     client = twin.client()
     also = {"jobs.error_s": 9} if values else {}
-    asked = also | {name.replace("__", "."): value for name, value in values.items()}
-    answer = client.post(f"/v1/fabrics/{fabric}/parameters", json={"parameters": asked}, params=WAIT)
-    status, said = answer.status_code, answer.json()
-    assert (status, words in said["error"]) == (422, True), said
+    request = also | {name.replace("__", "."): value for name, value in values.items()}
+    answer = client.post(f"/v1/fabrics/{fabric}/parameters", json={"parameters": request}, params=WAIT)
+    status, answer_body = answer.status_code, answer.json()
+    assert (status, words in answer_body["error"]) == (422, True), answer_body
     assert not get(client, "events?type=SetParameters")
     assert get(client, "config/pod-0")["jobs"]["error_s"] == 5
 
 
-def test_a_fabric_that_there_is_not_is_not_found(twin: DrivenTwin) -> None:
+def test_an_unknown_fabric_is_not_found(twin: DrivenTwin) -> None:
     assert change(twin.client(), "pod-7", jobs__error_s=9)[0] == 404
 
 
-def test_a_network_has_its_own(twin: DrivenTwin) -> None:
+def test_a_network_has_its_own_parameters(twin: DrivenTwin) -> None:
     client = twin.client()
     assert change(client, "dcn-0", failures__rack_per_day=0.01, traffic__react_s=60)[0] == 200
     assert get(client, "config/dcn-0")["traffic"]["react_s"] == 60
@@ -125,8 +126,8 @@ def test_a_network_has_its_own(twin: DrivenTwin) -> None:
     assert_clean(twin, "campus")
 
 
-def test_two_that_do_not_go_together_are_refused_on_the_log(twin: DrivenTwin) -> None:
-    """Somebody else was first: the service says so, and what it says no to changes nothing."""
+def test_conflicting_changes_are_refused_on_the_log(twin: DrivenTwin) -> None:
+    """Another client was first. The service refuses the second change, and the refusal changes nothing."""
     client = twin.client()
     both = SetParameters(settings=(ParameterSetting(name="scheduler.hot_spares", value=9),))
     received = twin.store.put(twin.store.fabrics()["pod-0"].partition, "pod-0", both)
@@ -136,21 +137,21 @@ def test_two_that_do_not_go_together_are_refused_on_the_log(twin: DrivenTwin) ->
     assert get(client, "config/pod-0")["scheduler"]["hot_spares"] == 0
 
 
-def test_the_past_has_what_was_so_then(twin: DrivenTwin) -> None:
+def test_a_read_of_the_past_shows_the_parameters_of_that_time(twin: DrivenTwin) -> None:
     client = twin.client()
     twin.advance(5)
     before = get(client, "clock")["now_us"]
     change(client, "pod-0", failures__host_per_day=0.02)
     twin.advance(5)
     assert twin.history("campus").take_due_snapshots(every=5) > 0
-    _, said = change(client, "pod-0", failures__host_per_day=0.03)
+    _, receipt = change(client, "pod-0", failures__host_per_day=0.03)
     twin.advance(5)
-    for at, rate in ((f"{before}us", 0.0008), ("-1h", 0.03), (f"{said['at_us'] - 1}us", 0.02)):
+    for at, rate in ((f"{before}us", 0.0008), ("-1h", 0.03), (f"{receipt['at_us'] - 1}us", 0.02)):
         assert get(client, f"config/pod-0?at={at}")["failures"]["host_per_day"] == rate
     assert "parameters" not in get(client, f"describe/fabrics/pod-0?at={before}us")["related"]
 
 
-def test_the_log_shows_what_the_services_do(twin: DrivenTwin) -> None:
+def test_the_log_shows_how_the_services_react(twin: DrivenTwin) -> None:
     client = twin.client()
     change(client, "pod-1", failures__enabled=True, failures__host_per_day=5.0, workload__offered_load=0.5)
     twin.advance(6)
@@ -161,7 +162,7 @@ def test_the_log_shows_what_the_services_do(twin: DrivenTwin) -> None:
     assert_clean(twin, "pod-1")
 
 
-def test_one_that_was_written_past_the_gateway_is_requested_again(twin: DrivenTwin) -> None:
+def test_a_change_written_past_the_gateway_is_replayed(twin: DrivenTwin) -> None:
     client = twin.client()
     for number, value in ((1, 0.002), (2, 200.0)):
         body = SetParameters(settings=(ParameterSetting(name=RATE, value=value),))
@@ -169,6 +170,6 @@ def test_one_that_was_written_past_the_gateway_is_requested_again(twin: DrivenTw
             body, fabric="pod-0", at_us=0, cause=None, source="operator@campus", seq=900 + number
         )
         twin.dead_letters.put(f"campus:{number}", "no place on the log", encode(envelope))
-    done, refused = (client.post(f"/v1/dead-letters/campus:{n}/replay", params=WAIT) for n in (1, 2))
-    assert (done.status_code, refused.status_code) == (200, 422)
+    accepted, refused = (client.post(f"/v1/dead-letters/campus:{n}/replay", params=WAIT) for n in (1, 2))
+    assert (accepted.status_code, refused.status_code) == (200, 422)
     assert get(client, "config/pod-0")["failures"]["host_per_day"] == 0.002

@@ -1,4 +1,4 @@
-"""Every heading of every table can be tested and sorted by, with the values that the table shows."""
+"""Every heading of every table can be filtered and sorted by, with the values that the table shows."""
 
 import random
 from collections.abc import Sequence
@@ -30,12 +30,12 @@ TEXTS = ("pod-0/cube-3", "pod-0/cube-12", "pod-1/ocs-7", "dcn-0/block-3/trunk-7"
 COLUMNS = [(word, column) for word, kind in KINDS.items() for column in kind.columns]
 
 
-def made(annotation: Any, draw: random.Random, name: str = "") -> Any:
-    """A value of a type."""
+def drawn_value(annotation: Any, draw: random.Random, name: str = "") -> Any:
+    """A random value of a type."""
     kinds = get_args(annotation)
     if NoneType in kinds:
         others = [kind for kind in kinds if kind is not NoneType]
-        return None if draw.random() < 0.3 else made(others[0], draw, name)
+        return None if draw.random() < 0.3 else drawn_value(others[0], draw, name)
     if annotation is bool:
         return draw.random() < 0.5
     if annotation is int:
@@ -49,38 +49,40 @@ def made(annotation: Any, draw: random.Random, name: str = "") -> Any:
         return draw.choice(kinds)
     if get_origin(annotation) is tuple:
         count = draw.randrange(3) if kinds[-1] is Ellipsis else len(kinds)
-        return tuple(made(kinds[0], draw, name) for _ in range(count))
+        return tuple(drawn_value(kinds[0], draw, name) for _ in range(count))
     if get_origin(annotation) is dict:
         return {}
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return row(annotation, draw)
     if kinds:  # an annotated type
-        return made(kinds[0], draw, name)
+        return drawn_value(kinds[0], draw, name)
     return "4x4x8" if name == "shape" else draw.choice(TEXTS)
 
 
 def row(model: type[BaseModel], draw: random.Random) -> Any:
-    fields = {name: made(info.annotation, draw, name) for name, info in model.model_fields.items()}
+    fields = {name: drawn_value(info.annotation, draw, name) for name, info in model.model_fields.items()}
     return model.model_construct(**fields)
 
 
 def rows(word: str) -> list[Any]:
-    """Random rows of a kind, which have different names."""
+    """Random rows of a kind with distinct names."""
     draw = random.Random(word)
-    found = [row(VIEWS[word].row, draw) for _ in range(ROWS)]
+    drawn_rows = [row(VIEWS[word].row, draw) for _ in range(ROWS)]
     changes: list[dict[str, Any]] = [{"name": f"pod-{n % 2}/cube-{n}"} for n in range(ROWS)]
-    for change, one in zip(changes, found, strict=True):
-        if getattr(one, "expires_us", None) is not None:
-            change["expires_us"] = NOW_US + one.expires_us
-        if word == "fabrics" and one.cubes is not None:
-            change["healthy"] = one.cubes // 2
-        if word == "slices" and one.reason is not None:
+    for change, drawn_row in zip(changes, drawn_rows, strict=True):
+        if getattr(drawn_row, "expires_us", None) is not None:
+            change["expires_us"] = NOW_US + drawn_row.expires_us
+        if word == "fabrics" and drawn_row.cubes is not None:
+            change["healthy"] = drawn_row.cubes // 2
+        if word == "slices" and drawn_row.reason is not None:
             change.update(queue_position=None, promised_us=None)
-    return [one.model_copy(update=change) for one, change in zip(found, changes, strict=True)]
+    return [
+        drawn_row.model_copy(update=change) for drawn_row, change in zip(drawn_rows, changes, strict=True)
+    ]
 
 
 def cells(kind: ResourceKind[Any], listed: Sequence[Any], heading: str) -> list[str]:
-    """What the table shows of each row below a heading."""
+    """The cells that the table shows under a heading, one per row."""
     headings, table = table_of(kind, listed, NOW_US)
     if heading not in headings:
         return []  # no row has this column
@@ -91,14 +93,14 @@ def cells(kind: ResourceKind[Any], listed: Sequence[Any], heading: str) -> list[
 
 def selected(word: str, listed: Sequence[Any], *tests: str, sort: str | None = None) -> list[Any]:
     view = VIEWS[word]
-    found = select(
+    page = select(
         view.row,
         listed,
         Selection([split_test(text) for text in tests], sort),
         kind=view.kind,
         now_us=NOW_US,
     )
-    return found.rows
+    return page.rows
 
 
 @pytest.mark.parametrize(
@@ -109,35 +111,35 @@ def test_a_cell_selects_the_rows_that_show_it(word: str, column: Column[Any]) ->
     shown = cells(kind, listed, column.heading)
     for text in dict.fromkeys(shown):
         if text in ("", "-") and (word, column.heading) == ("verdicts", "BATCH"):
-            continue  # a batch with a single verdict is not shown, and can be named
+            continue  # a batch with a single verdict is not shown, but can be named
         if column.format == "list":
-            some = {item for item in text.split(",") if item}
-            expected = [one for one, cell in zip(listed, shown, strict=True) if some & set(cell.split(","))]
-            tests = [f"{column.heading}={item}" for item in some or ["null"]]
+            items = {item for item in text.split(",") if item}
+            expected = [row for row, cell in zip(listed, shown, strict=True) if items & set(cell.split(","))]
+            tests = [f"{column.heading}={item}" for item in items or ["null"]]
         else:
-            expected = [one for one, cell in zip(listed, shown, strict=True) if cell == text]
+            expected = [row for row, cell in zip(listed, shown, strict=True) if cell == text]
             tests = [f"{column.heading}={text}"]
         if column.format == "share-change":
             continue  # below
-        found = selected(word, listed, *tests)
-        if column.format == "list" and not some:
-            expected = [one for one, cell in zip(listed, shown, strict=True) if not cell]
-        assert {*map(id, expected)} <= {*map(id, found)}, text
+        selection = selected(word, listed, *tests)
+        if column.format == "list" and not items:
+            expected = [row for row, cell in zip(listed, shown, strict=True) if not cell]
+        assert {*map(id, expected)} <= {*map(id, selection)}, text
         if column.format not in ("list", "queue-reason") and column.heading != "SHAPE":
-            assert len(found) == len(expected), text
+            assert len(selection) == len(expected), text
 
 
-def test_a_change_is_tested_by_the_value_after_it() -> None:
+def test_a_change_is_filtered_by_its_new_value() -> None:
     listed = rows("rewirings")
     shown = cells(KINDS["rewirings"], listed, "USE")
     assert any(" → " in cell for cell in shown)
     for cell in shown:
         after = cell.rpartition(" → ")[2]
         expected = [
-            one.name for one, other in zip(listed, shown, strict=True) if other.endswith(f"→ {after}")
+            row.name for row, change in zip(listed, shown, strict=True) if change.endswith(f"→ {after}")
         ]
         if after != "-":
-            assert [one.name for one in selected("rewirings", listed, f"USE={after}")] == expected
+            assert [row.name for row in selected("rewirings", listed, f"USE={after}")] == expected
 
 
 @pytest.mark.parametrize(
@@ -150,18 +152,18 @@ def test_every_heading_sorts_and_pages(word: str, column: Column[Any]) -> None:
         assert fields.find(written), written
         for sort in (written, f"-{written}"):
             whole = selected(word, listed, sort=sort)
-            found: list[Any] = []
+            paged: list[Any] = []
             cursor = None
-            while len(found) < ROWS:
+            while len(paged) < ROWS:
                 page = select(view.row, listed, Selection((), sort, 7, cursor), kind=view.kind, now_us=NOW_US)
-                found += page.rows
+                paged += page.rows
                 cursor = page.cursor
-            assert [one.name for one in found] == [one.name for one in whole]
+            assert [row.name for row in paged] == [row.name for row in whole]
 
 
 @pytest.mark.parametrize("word", KINDS)
-def test_numbers_of_columns_can_be_compared(word: str) -> None:
-    """An order divides the rows that have a value into two parts."""
+def test_numeric_columns_can_be_compared(word: str) -> None:
+    """A comparison divides the rows that have a value into two parts."""
     listed, view = rows(word), VIEWS[word]
     for name in RowFields(view.row, view.kind).names:
         (first, *_) = RowFields(view.row, view.kind).find(name)
@@ -171,14 +173,14 @@ def test_numbers_of_columns_can_be_compared(word: str) -> None:
             continue
         for limit in ("0", "0.5", "64"):
             parts = [selected(word, listed, f"{name}{sign}{limit}") for sign in ("<", ">=")]
-            has_list = any(isinstance(first.value(one, NOW_US), tuple) for one in listed)
+            has_list = any(isinstance(first.value(row, NOW_US), tuple) for row in listed)
             if not has_list:
                 assert len({*map(id, parts[0])} & {*map(id, parts[1])}) == 0
                 with_value = selected(word, listed, f"{name}!=null") if first.nullable else listed
                 assert len(parts[0]) + len(parts[1]) == len(with_value)
 
 
-def test_computed_columns_are_those_that_are_no_fields() -> None:
+def test_computed_columns_are_exactly_those_that_are_not_fields() -> None:
     for word, kind in KINDS.items():
         fields = RowFields(VIEWS[word].row)
         for column in kind.columns:
@@ -189,18 +191,18 @@ def test_computed_columns_are_those_that_are_no_fields() -> None:
     assert COMPUTED.keys() <= headings
 
 
-def test_lengths_of_time_are_fields() -> None:
+def test_durations_are_fields() -> None:
     names = {name for view in VIEWS.values() for name in _all_fields(view.row)}
     assert {"waited_us", "left_us", "median_us"} <= SPAN_FIELDS & names
 
 
 def _all_fields(model: type[BaseModel]) -> set[str]:
-    found = set(model.model_fields)
+    names = set(model.model_fields)
     for info in model.model_fields.values():
         for kind in (info.annotation, *get_args(info.annotation)):
             if isinstance(kind, type) and issubclass(kind, BaseModel):
-                found |= _all_fields(kind)
-    return found
+                names |= _all_fields(kind)
+    return names
 
 
 class Sample(Model):
@@ -268,7 +270,7 @@ NEVER = {
 
 
 def passes(text: str) -> bool:
-    """Whether the sample passes a test at 40 h."""
+    """Whether the sample passes a filter at 40 h."""
     tests: list[FieldTest] = [split_test(text)]
     return all(test(ONE) for test in RowFields(Sample).tests(tests, 40 * 3_600 * US_PER_S))
 
@@ -290,7 +292,7 @@ def test_a_value_that_the_field_can_never_have_is_refused(text: str) -> None:
     assert NEVER[text] in str(refused.value)
 
 
-def test_equal_values_of_one_field_are_alternatives() -> None:
+def test_several_values_of_one_field_are_alternatives() -> None:
     tests = [split_test(text) for text in ("chips=1", "chips=64", "state=up")]
     assert all(test(ONE) for test in RowFields(Sample).tests(tests, 0))
     assert format_time(ONE.changed_us) == "0d02:00:00"

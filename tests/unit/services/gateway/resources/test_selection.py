@@ -1,4 +1,4 @@
-"""Lists are filtered, sorted, cut to fields and paged; what no list has is refused with what it has."""
+"""Lists are filtered, sorted, reduced to fields and paged; unknown fields are refused with the known ones."""
 
 import base64
 import json
@@ -79,9 +79,7 @@ def names(client: Client, path: str) -> list[str]:
         ("ocs?where=CIRCUITS>0&name=pod-0/ocs-9", ["pod-0/ocs-9"]),
     ],
 )
-def test_rows_are_those_requested_in_the_order_requested(
-    client: Client, path: str, expected: list[str]
-) -> None:
+def test_rows_are_filtered_and_sorted_as_requested(client: Client, path: str, expected: list[str]) -> None:
     assert names(client, path) == expected
 
 
@@ -120,7 +118,7 @@ def test_rows_are_those_requested_in_the_order_requested(
         ("fabric=pod-9", "pod-9"),
     ],
 )
-def test_what_a_list_does_not_have_is_refused(client: Client, query: str, sentence: str) -> None:
+def test_an_unknown_field_is_refused(client: Client, query: str, sentence: str) -> None:
     answer = client.get(f"/v1/ocs?{query}")
     assert answer.status_code == (404 if "pod-9" in query else 422)
     assert sentence in answer.json()["error"]
@@ -153,7 +151,7 @@ def test_a_value_that_no_row_can_have_is_refused(client: Client, path: str, sent
     assert answer.json()["error"].startswith(sentence)
 
 
-def test_only_the_fields_requested_are_reported(client: Client) -> None:
+def test_only_the_requested_fields_are_returned(client: Client) -> None:
     answer = client.get("/v1/ocs?fields=name,state&state=down")
     assert answer.json() == [{"name": f"pod-0/ocs-{n}", "state": "down"} for n in (3, 17)]
 
@@ -162,14 +160,14 @@ def test_only_the_fields_requested_are_reported(client: Client) -> None:
 def test_pages_make_up_the_whole_list(client: Client, query: str) -> None:
     whole = client.get(f"/v1/ocs?fields=name{query}")
     assert "link" not in whole.headers
-    found: list[Any] = []
+    rows: list[Any] = []
     path: str | None = f"/v1/ocs?fields=name&limit=7{query}"
     while path is not None:
         answer = client.get(path)
         assert answer.headers["x-total-count"] == str(len(whole.json()))
-        found += answer.json()
+        rows += answer.json()
         path = next_page(answer.headers.get("link"))
-    assert found == whole.json()
+    assert rows == whole.json()
 
 
 def next_page(link: str | None) -> str | None:
@@ -181,10 +179,10 @@ def next_page(link: str | None) -> str | None:
     return url[1:]
 
 
-def test_a_cursor_goes_with_its_order(client: Client) -> None:
+def test_a_cursor_is_valid_only_for_its_order(client: Client) -> None:
     link = client.get("/v1/ocs?limit=7&sort=state").headers["link"]
-    other = link[1:].partition(">")[0].replace("sort=state", "sort=-state")
-    assert client.get(other).status_code == 422
+    other_order = link[1:].partition(">")[0].replace("sort=state", "sort=-state")
+    assert client.get(other_order).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -200,21 +198,21 @@ def test_a_cursor_goes_with_its_order(client: Client) -> None:
         ("name", "[" * 5_000),
     ],
 )
-def test_a_cursor_that_someone_made_up_is_refused(client: Client, sort: str, mark: str) -> None:
+def test_an_invalid_cursor_is_refused(client: Client, sort: str, mark: str) -> None:
     answer = client.get("/v1/ocs", params={"sort": sort, "cursor": cursor_of(mark)})
     assert answer.status_code == 422
     assert "must be a cursor returned for this list and sort order" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("value", ["NaN", "inf", "-Infinity", "1e999"])
-def test_what_no_number_is_is_no_value(client: Client, value: str) -> None:
+def test_a_value_that_is_not_a_number_is_refused(client: Client, value: str) -> None:
     answer = client.get("/v1/links", params={"ber": value})
     assert answer.status_code == 422
     assert answer.json()["error"] == f"ber: '{value}' is not allowed; must be a finite number"
 
 
 @pytest.mark.parametrize("path", ["cubes/NAME", "cubes/pod-0/NAME", "events?for=pod-0/NAME", "why/NAME"])
-def test_a_long_name_is_cut_where_it_is_reported(client: Client, path: str) -> None:
+def test_a_long_name_is_shortened_in_errors(client: Client, path: str) -> None:
     answer = client.get(f"/v1/{path.replace('NAME', 'x' * 3_000)}")
     assert answer.status_code == 404
     assert "xxx…: " in answer.json()["error"]
@@ -222,7 +220,7 @@ def test_a_long_name_is_cut_where_it_is_reported(client: Client, path: str) -> N
 
 
 @pytest.mark.parametrize("shape", ["7" * 3_000, f"4x4x{'7' * 3_000}", f"4x4x{'7' * 5_000}"])
-def test_a_long_shape_is_cut_where_it_is_reported(client: Client, shape: str) -> None:
+def test_a_long_shape_is_shortened_in_errors(client: Client, shape: str) -> None:
     answer = client.get("/v1/plan/slices", params={"shape": shape})
     assert answer.status_code == 422
     assert f"shape: '{shape[:119]}… is not three sides in chips" in answer.json()["error"]
@@ -230,7 +228,7 @@ def test_a_long_shape_is_cut_where_it_is_reported(client: Client, shape: str) ->
 
 
 @pytest.mark.parametrize("name", [f"pod-0/ocs-{'9' * 5_000}", "pod-0/ocs-²", "pod-0/ocs-٣"])
-def test_a_cursor_may_name_what_has_gone(client: Client, name: str) -> None:
+def test_a_cursor_may_name_a_vanished_row(client: Client, name: str) -> None:
     mark = json.dumps([None, [], name], ensure_ascii=False)
     assert client.get("/v1/ocs", params={"cursor": cursor_of(mark)}).status_code == 200
 
@@ -254,11 +252,11 @@ def test_names_are_read_once_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(read) <= 3 * len(rows) + 2
 
 
-def test_fields_requested_often_are_reported_once() -> None:
+def test_a_field_requested_twice_is_returned_once() -> None:
     assert chosen_fields(HostRow, "state,name,state,state") == ("state", "name")
 
 
-def test_an_address_is_as_long_as_a_proxy_lets_pass(client: Client) -> None:
+def test_an_address_may_be_as_long_as_proxies_allow(client: Client) -> None:
     query = "/v1/ocs?name="
     assert client.get(query + "a" * (URL_BYTES_MAX - len(query) + 1)).status_code == 200
     answer = client.get(query + "a" * (URL_BYTES_MAX - len(query) + 2))
@@ -273,7 +271,7 @@ def host(number: int, state: Any = "up") -> HostRow:
 
 
 @pytest.mark.parametrize("gone", [3, 4, 5])
-def test_what_comes_and_goes_between_two_pages_shifts_nothing(gone: int) -> None:
+def test_rows_that_appear_or_vanish_between_pages_shift_nothing(gone: int) -> None:
     rows = [host(n) for n in (1, 2, 3, 4, 5, 10)]
     first = select(HostRow, rows, Selection((), limit=4))
     assert (first.total, first.rows) == (6, rows[:4])
@@ -282,7 +280,7 @@ def test_what_comes_and_goes_between_two_pages_shifts_nothing(gone: int) -> None
     assert second.rows == [host(n) for n in (5, 10, 11) if n != gone]
 
 
-def test_no_value_comes_last_both_ways() -> None:
+def test_missing_values_come_last_in_both_directions() -> None:
     def link(name: str, ber: float | None) -> LinkRow:
         return LinkRow(
             name=name,
@@ -309,7 +307,7 @@ def test_a_column_of_another_list_is_refused() -> None:
         select(HostRow, [], Selection((), sort="ber"))
 
 
-def test_long_answers_are_compressed_for_who_accepts_it(client: Client) -> None:
+def test_long_answers_are_compressed_for_clients_that_accept_it(client: Client) -> None:
     plain = client.get("/v1/links?fabric=pod-0", headers={"Accept-Encoding": "identity"})
     packed = client.get("/v1/links?fabric=pod-0", headers={"Accept-Encoding": "gzip"})
     assert "content-encoding" not in plain.headers

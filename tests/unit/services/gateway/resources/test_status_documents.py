@@ -1,4 +1,4 @@
-"""A document that another release wrote otherwise is told of in one sentence."""
+"""A document that another release wrote in another format is reported in one sentence."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
 
 
 class Older:
-    """Documents of a kind as a release before this one might have written them: without a field."""
+    """Documents of a kind as an earlier release might have written them: without a field."""
 
     def __init__(self, twin: DrivenTwin, kind: str, field: str) -> None:
         self._documents = twin.store
@@ -53,7 +53,7 @@ class Older:
         ("summaries", "ocs_down", "fabrics/pod-0", "pod-0/ocs"),
     ],
 )
-def test_a_document_without_a_field_is_named_with_it(
+def test_a_document_without_a_field_is_reported_with_its_name(
     twin: DrivenTwin, kind: str, field: str, path: str, name: str
 ) -> None:
     answer = twin.client(documents=Older(twin, kind, field)).get(f"/v1/{path}")
@@ -62,7 +62,7 @@ def test_a_document_without_a_field_is_named_with_it(
     assert answer.json() == {"error": unreadable}
 
 
-def test_names_are_ordered_as_people_count() -> None:
+def test_names_are_in_natural_order() -> None:
     assert (
         natural_sort_key("a1")
         < natural_sort_key("a02")

@@ -1,4 +1,4 @@
-"""A message of the log in one short line, with names."""
+"""A message of the log as one short line, with names."""
 
 from typing import Any
 
@@ -28,8 +28,8 @@ HOUR_US = 3_600_000_000
 ENDED = "pod-0/fault-2 has already ended (cleared at 82828613960 us)"
 
 
-def text(body: Body, thing: str | None = None) -> str:
-    return message_line(body.__dict__, mentions_by_field(type(body), body.__dict__, PLANT, "pod-0"), thing)
+def text(body: Body, resource: str | None = None) -> str:
+    return message_line(body.__dict__, mentions_by_field(type(body), body.__dict__, PLANT, "pod-0"), resource)
 
 
 @pytest.mark.parametrize(
@@ -106,64 +106,68 @@ def test_a_line_shows_names_shapes_spans_and_times(body: Body, sentence: str) ->
     assert text(body) == sentence
 
 
-def test_of_a_long_list_only_what_concerns_the_thing() -> None:
+def test_a_long_list_is_reduced_to_the_entries_of_the_resource() -> None:
     joins = tuple((1, cube, cube + 1) for cube in range(10))
-    said = CircuitsConnected(slice=SLICE, joins=joins, missing_ocs=(), missing_ports=())
-    assert text(said) == "slice=pod-0/slice-1 joins=(10 of them)"
+    message = CircuitsConnected(slice=SLICE, joins=joins, missing_ocs=(), missing_ports=())
+    assert text(message) == "slice=pod-0/slice-1 joins=(10 of them)"
     join = "pod-0/cube-9/+y–pod-0/cube-10/-y"
-    assert text(said, "pod-0/cube-10/-y/3") == f"slice=pod-0/slice-1 joins={join} (of 10)"
-    assert text(said, "pod-0/cube-12/-y/3") == "slice=pod-0/slice-1 joins=(10 of them)"
+    assert text(message, "pod-0/cube-10/-y/3") == f"slice=pod-0/slice-1 joins={join} (of 10)"
+    assert text(message, "pod-0/cube-12/-y/3") == "slice=pod-0/slice-1 joins=(10 of them)"
     down = LinksChanged(up=(), degraded=(), down=tuple(range(9)))
     assert text(down, "pod-0/cube-0/+x/8") == "down=pod-0/cube-0/+x/8 (of 9)"
 
 
-def look(end: int, **found: Any) -> LinkEndInspection:
-    """At an end where all is as it should be, but for what was found."""
+def inspection_of(end: int, **findings: Any) -> LinkEndInspection:
+    """The inspection of an end where everything is normal except the given findings."""
     even = dict.fromkeys(("rx_db", "tx_db", "snr_db", "mpi_db"), (0.05, -0.1))
     none = dict.fromkeys(("bias", "warmer_k", "spread_db", "age_min"), 0.0)
-    rest = {"far": 16, "silent": False, "unchanged": False, "outages": 0}
-    return LinkEndInspection(**{"end": end, **even, **none, **rest, **found})
+    defaults = {"far": 16, "silent": False, "unchanged": False, "outages": 0}
+    return LinkEndInspection(**{"end": end, **even, **none, **defaults, **findings})
 
 
-DIRTY = look(0, rx_db=(-1.41, -1.38), mpi_db=(12.35, 11.8))
+DIRTY = inspection_of(0, rx_db=(-1.41, -1.38), mpi_db=(12.35, 11.8))
 
 
 @pytest.mark.parametrize(
-    ("looks", "thing", "sentence"),
+    ("inspections", "resource", "sentence"),
     [
         ((DIRTY,), None, "pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB)"),
-        ((DIRTY, look(16)), None, "pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB); pod-0/cube-0/-x/0"),
         (
-            (*map(look, range(20, 56)), DIRTY),
+            (DIRTY, inspection_of(16)),
+            None,
+            "pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB); pod-0/cube-0/-x/0",
+        ),
+        (
+            (*map(inspection_of, range(20, 56)), DIRTY),
             None,
             "(37 of them) pod-0/cube-0/-x/4,pod-0/cube-0/-x/5,pod-0/cube-0/-x/6…",
         ),
         (
-            (*map(look, range(20, 56)), DIRTY),
+            (*map(inspection_of, range(20, 56)), DIRTY),
             "pod-0/cube-0/+x/0",
             "(37 of them) pod-0/cube-0/+x/0 (received -1.4 dB, MPI +12.3 dB)",
         ),
-        ((look(3, tx_db=(None, 0.0)),), None, "pod-0/cube-0/+x/3 (launches no light)"),
-        ((look(3, silent=True, tx_db=(None, None)),), None, "pod-0/cube-0/+x/3 (silent)"),
+        ((inspection_of(3, tx_db=(None, 0.0)),), None, "pod-0/cube-0/+x/3 (launches no light)"),
+        ((inspection_of(3, silent=True, tx_db=(None, None)),), None, "pod-0/cube-0/+x/3 (silent)"),
         (
-            (look(3, bias=0.12, warmer_k=6.0, outages=4, unchanged=True),),
+            (inspection_of(3, bias=0.12, warmer_k=6.0, outages=4, unchanged=True),),
             None,
             "pod-0/cube-0/+x/3 (bias +12%, +6.0 K, 4 outages in a day, readings do not change)",
         ),
-        ((look(3, mpi_db=(-9.0, -9.0), rx_db=(None, None)),), None, "pod-0/cube-0/+x/3"),
+        ((inspection_of(3, mpi_db=(-9.0, -9.0), rx_db=(None, None)),), None, "pod-0/cube-0/+x/3"),
     ],
 )
-def test_of_ends_that_are_outliers_a_line_shows_by_what(
-    looks: tuple[LinkEndInspection, ...], thing: str | None, sentence: str
+def test_a_line_names_the_quantities_by_which_ends_are_outliers(
+    inspections: tuple[LinkEndInspection, ...], resource: str | None, sentence: str
 ) -> None:
     assert (
-        text(EndsStoodOut(ends=looks, usual=(), unseen=(5,)), thing)
+        text(EndsStoodOut(ends=inspections, usual=(), unseen=(5,)), resource)
         == f"ends={sentence} unseen=pod-0/cube-0/+x/5"
     )
 
 
-def test_a_verdict_explains_why_before_it_lists_the_ends() -> None:
-    given = VerdictGiven(
+def test_a_verdict_gives_its_reason_before_its_ends() -> None:
+    verdict = VerdictGiven(
         verdict="pod-0/verdict-5",
         kind="laser",
         target="pod-0/cube-0/+x/0",
@@ -173,18 +177,18 @@ def test_a_verdict_explains_why_before_it_lists_the_ends() -> None:
         evidence="bias is 12% up",
         after=None,
     )
-    told = text(given)
-    assert told.startswith(
+    line = text(verdict)
+    assert line.startswith(
         "verdict=pod-0/verdict-5 kind=laser target=pod-0/cube-0/+x/0 work=replace confidence=0.98 "
     )
-    assert told.index("evidence=") < told.index("ends=") if "ends=" in told else told.endswith("…")
+    assert line.index("evidence=") < line.index("ends=") if "ends=" in line else line.endswith("…")
 
 
 def test_a_line_is_short() -> None:
     assert len(text(FaultRefused(subject="pod-0/fault-2", reason="x" * 500))) == LINE_MAX
 
 
-def test_what_is_an_outlier_is_reported_by_the_bounds_of_those_who_look() -> None:
-    assert {name: one.beyond for name, one in THRESHOLDS.items()} == BOUNDS
-    assert {name for name, one in THRESHOLDS.items() if not one.upwards} == TWO_SIDED
+def test_an_outlier_is_reported_with_the_bounds_of_the_inspection() -> None:
+    assert {name: threshold.beyond for name, threshold in THRESHOLDS.items()} == BOUNDS
+    assert {name for name, threshold in THRESHOLDS.items() if not threshold.upwards} == TWO_SIDED
     assert FIELD_TEXTS.keys() == BOUNDS.keys()
