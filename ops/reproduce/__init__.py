@@ -1,1 +1,1 @@
-"""The claims of the papers, computed again and compared: `lightwave reproduce`."""
+"""Recomputes the papers' claims and compares them with the stated values: `lightwave reproduce`."""

@@ -1,4 +1,4 @@
-"""The figures of the page: each drawn from the functions that its claims are computed with."""
+"""The charts of the claims page. Each uses the functions that compute the claims."""
 
 from typing import Any
 
@@ -26,8 +26,7 @@ from shared.models.optics.module_kinds import lane_rate
 from shared.models.optics.receiver import BER_THRESHOLD, Receiver
 from shared.models.superpod.shapes import is_twistable, legal_shapes, shape_text
 
-# The figures of links on the page: [LF] Figures 11 to 13, from the models that the claims are computed
-# with.
+# Charts of links: [LF] Figures 11 to 13, from the models that compute the claims.
 
 AIDS = (
     ("neither", False, False),
@@ -43,7 +42,8 @@ THRESHOLD_LOG10 = float(np.log10(BER_THRESHOLD))
 
 
 def ber_chart() -> Any:
-    """Bit error rate against received power, with what the paper says each aid gains at the threshold."""
+    """Plot bit error rate against received power, with the gains that the paper states for each aid at the
+    threshold."""
     figure = graph_objects.Figure()
     for (name, mitigation, soft_fec), colour in zip(AIDS, COLOURS, strict=False):
         receiver = Receiver(lane_rate(RATE), mitigation, soft_fec)
@@ -71,7 +71,7 @@ def ber_chart() -> Any:
 
 
 def pairings_chart() -> Any:
-    """All pairings of a pod by bit error rate, with and without the aids."""
+    """Plot all pairings of a pod by bit error rate, with and without the aids."""
     figure = graph_objects.Figure()
     for name, aided in (("with mitigation and soft FEC", True), ("with neither", False)):
         log10_ber = np.maximum(qualified(mitigation=aided, soft_fec=aided).log10_ber.ravel(), -20.0)
@@ -97,7 +97,7 @@ def _threshold(figure: Any, way: str) -> None:
 
 
 def charts() -> list[Any]:
-    """All figures, in the order of the papers' sections."""
+    """Return all charts, in the order of the papers' sections."""
     return [
         fabric_chart(),
         goodput_chart(
@@ -119,7 +119,7 @@ def charts() -> list[Any]:
 
 
 def twist_chart() -> Any:
-    """All-to-all gain of twisted tori: the ideal bound, and what [T4] Figure 6 measured."""
+    """Plot the all-to-all gain of twisted tori: ideal routing, and the measurements of [T4] Figure 6."""
     shapes = [shape for shape in legal_shapes(CUBES) if is_twistable(shape)]
     labels = [shape_text(shape) for shape in shapes]
     figure = graph_objects.Figure()

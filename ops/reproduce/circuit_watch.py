@@ -1,4 +1,5 @@
-"""Watches the circuits of slices at the OCSes of a lab run: what the mirrors make, not what is reported."""
+"""Watches the circuits of slices at the OCSes of a lab run. It reads the mirrors, not the emitted
+messages."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ class CircuitWatch:
     """Counts circuits of slices that go dark although their slice did not give them up and nothing at their
     ports failed.
 
-    It compares the state of the OCSes before and after each cascade: a root message and all that follows.
+    It compares the state of the OCSes before and after each cascade: a root message and all its effects.
     """
 
     def __init__(self, fabric: str) -> None:
@@ -32,7 +33,7 @@ class CircuitWatch:
         self._owner = np.zeros((0, 0), dtype=np.int32)
         self._cut: Counter[int] = Counter()
         self.made = 0
-        """Circuits of slices that began to carry light."""
+        """Number of circuits of slices that started to carry light."""
 
     @property
     def cut(self) -> Mapping[str, int]:
@@ -40,7 +41,7 @@ class CircuitWatch:
         return {f"{self._fabric}/slice-{number}": count for number, count in sorted(self._cut.items())}
 
     def attach(self, site: Site) -> None:
-        """Watch the OCSes of this site from now on; nothing is watched if they do not run."""
+        """Watch the OCSes of this site from now on. Watches nothing if they do not run."""
         if not any(one.fabric == self._fabric and one.name == "ocs" for one in site.instances):
             return
         state = site.instance(self._fabric, "ocs").state
@@ -70,8 +71,8 @@ class CircuitWatch:
         self._made, self._wanted, self._owner = state.made.copy(), state.wanted.copy(), state.owner.copy()
 
     def _explained(self, cascade: Sequence[Envelope]) -> Ports:
-        """(OCSes, radix) by North port: circuits that their own slice gives up in this cascade, or that lose
-        their OCS or a port of theirs."""
+        """Return (OCSes, radix) by North port: circuits that their own slice gives up in this cascade, or
+        that lose their OCS or one of their ports."""
         found = np.zeros_like(self._made)
         for message in cascade:
             match message.body:

@@ -12,18 +12,18 @@ from scipy.special import bdtr, stdtrit
 from ops.reproduce.lab_runs import ClaimRunPlan
 
 Bound = Literal["at least", "at most", "above", "below"]
-"""Claims that go one way: the measured value is to be at least (…) the paper's."""
+"""One-sided tolerances: the measured value must be at least (at most, above, below) the paper's."""
 Computation = Literal["closed form", "model", "lab run"]
 ROUNDING = 1e-9
-"""Relative: what arithmetic may lose in a claim that is exact."""
+"""Relative rounding error that an exact claim allows."""
 SIGMAS = 3.0
 """Tolerance of a count, in standard deviations."""
 ON_MACHINES = 0.1
-"""Of a figure measured on machines: how far off a computed or a simulated one may be."""
+"""Relative tolerance of a figure that a paper measured on machines."""
 CONFIDENCE = 0.95
-"""Of intervals over several seeds."""
+"""Confidence of intervals over several seeds."""
 NSDI_SOURCE = "NSDI 2024 (digitised)"
-"""The source of values that were read from that paper's figures."""
+"""The source of values that were digitised from that paper's figures."""
 JUPITER_SOURCE = "Jupiter Evolving"
 """The source of values of that paper (SIGCOMM 2022) that other sources quote."""
 UNEXPLAINED = "unexpected: the code has changed since this claim was last reviewed"
@@ -59,8 +59,8 @@ EVIDENCE_MEANING: dict[EvidenceKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The kind of evidence and the reason for it: what was fitted, or whose figure it is. For a
-    prediction, which of its inputs were fitted or assumed."""
+    """The kind of evidence and the reason for it: what was fitted, or whose figure it is. For a prediction,
+    its fitted or assumed inputs."""
 
     kind: EvidenceKind
     basis: str
@@ -83,14 +83,15 @@ def derived(reason: str) -> Evidence:
 
 
 def second_hand(basis: str) -> Evidence:
-    """`basis` is the kind that the row would have if the paper were available: computed or fitted."""
+    """Return the evidence of a row whose paper is not available. `basis` is its kind if the paper were
+    available: computed or fitted."""
     return Evidence(EvidenceKind.SECOND_HAND, basis)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A computed value; optionally with its own tolerance, such as that of a random sample, the interval of a
-    mean over seeds, a note, and the numbers in the note by name."""
+    """A computed value. Optional: its own tolerance, such as that of a random sample; the interval of a mean
+    over seeds; a note; and the note's numbers by name."""
 
     value: float
     tolerance: float | None = None
@@ -118,8 +119,8 @@ def on_machines(value: float, unit: str) -> Stated:
 class ClaimRow:
     """A claim as `lightwave reproduce` prints it: the stated value, the measured one, and whether it holds.
 
-    `kind` is one of `EvidenceKind`, `basis` what makes it this kind. `interval` is that of a mean over seeds.
-    `figures` are numbers of the note by name, for programs.
+    `kind` is one of `EvidenceKind`; `basis` is the reason for it. `interval` is the interval of a mean over
+    seeds. `figures` are the note's numbers by name, for programs.
     """
 
     name: str
@@ -140,8 +141,11 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True)
 class PaperClaim:
-    """One statement of a paper. `measure` computes the same figure, in the same unit, each time; `note`
-    says what limits the comparison, and why the claim may not hold. `runs` are the lab runs it reads."""
+    """One statement of a paper.
+
+    `measure` computes the same figure, in the same unit, on each call. `note` states what limits the
+    comparison, and why the claim may not hold. `runs` are the lab runs that it reads.
+    """
 
     name: str
     claim: str
@@ -154,7 +158,7 @@ class PaperClaim:
     runs: tuple[ClaimRunPlan, ...] = ()
 
     def row(self) -> ClaimRow:
-        """The claim with its measured value, and whether it holds."""
+        """Return the claim with its measured value, and whether it holds."""
         found = self.measure()
         measured = found if isinstance(found, Measured) else Measured(found)
         tolerance = self.stated.tolerance if measured.tolerance is None else measured.tolerance
@@ -195,36 +199,41 @@ def holds(measured: float, paper_value: float, tolerance: float | Bound) -> bool
 
 
 def over_seeds(values: Sequence[float], note: str = "") -> Measured:
-    """The mean over runs that differ in their seed, and the interval that it is known to. The mean is held
-    against the tolerance of the claim, which runs that scatter more do not widen."""
+    """Return the mean over runs with different seeds, and its interval.
+
+    The mean must be within the claim's tolerance. Runs that scatter more do not widen the tolerance.
+    """
     mean, deviation, count = fmean(values), stdev(values), len(values)
     reach = float(stdtrit(count - 1, (1.0 + CONFIDENCE) / 2.0)) * deviation
     known = reach / math.sqrt(count)
     each = ", ".join(f"{value:.4g}" for value in values)
-    said = f"mean of {count} seeds ({each})"
+    summary = f"mean of {count} seeds ({each})"
     return Measured(
         mean,
-        note="; ".join(filter(None, (said, note))),
+        note="; ".join(filter(None, (summary, note))),
         interval=(mean - known, mean + known),
     )
 
 
 def over_matrices(values: Sequence[float], note: str = "", drawn: str = "matrices") -> Measured:
-    """The median over draws of demand, its interval, which assumes no distribution, and the whole range in
-    the note, which calls the draws `drawn`. Draws of which nothing can be said (not a number) are left out
-    and counted."""
+    """Return the median over draws of demand, with a distribution-free interval.
+
+    The note has the whole range and calls the draws `drawn`. Draws without a result (not a number) are left
+    out and counted.
+    """
     known = sorted(value for value in values if not math.isnan(value))
     if not known:
-        return Measured(math.nan, note=f"none of {len(values)} {drawn} has a figure")
+        return Measured(math.nan, note=f"none of the {len(values)} {drawn} has a figure")
     count = len(known)
-    # Of 2·m ranks cut off at both ends the median lies outside with 2·P(Binomial(n, ½) < m) at most.
+    # The median lies outside the ranks that remain after m are cut at both ends with a probability of at most
+    # 2·P(Binomial(n, ½) < m).
     cut = max(
         (m for m in range(1, count // 2) if 2.0 * bdtr(m - 1, count, 0.5) <= 1.0 - CONFIDENCE), default=0
     )
-    said = f"median of {count} {drawn}, which go from {known[0]:.4g} to {known[-1]:.4g}"
+    summary = f"median of {count} {drawn}, {known[0]:.4g} to {known[-1]:.4g}"
     lost = f"{len(values) - count} more have no figure" if count < len(values) else ""
     return Measured(
         median(known),
-        note="; ".join(filter(None, (said, lost, note))),
+        note="; ".join(filter(None, (summary, lost, note))),
         interval=(known[cut - 1], known[-cut]) if cut else None,
     )

@@ -1,5 +1,5 @@
-"""The rows of `lightwave reproduce` for people: a table of each kind of evidence, and beneath it why what
-does not hold does not."""
+"""The rows of `lightwave reproduce` for people: a table per kind of evidence, followed by the reasons why
+claims do not hold."""
 
 from ops.report.tables import table_line
 from ops.reproduce.claim import EVIDENCE_MEANING, ClaimRow, EvidenceKind
@@ -8,7 +8,8 @@ HEADERS = ("CLAIM", "PAPER", "MEASURED", "UNIT", "TOLERANCE", "HOLDS", "KIND", "
 
 
 def claim_table(rows: list[ClaimRow]) -> str:
-    """All rows under the heading of their kind, the counts, and the notes of those that do not hold."""
+    """Return all rows under the heading of their kind, the counts, and the notes of those that do not
+    hold."""
     shown = [[*HEADERS], *(claim_cells(row) for row in rows)]
     widths = [max(len(row[n]) for row in shown) for n in range(len(HEADERS))]
     lines: list[str] = []
@@ -19,24 +20,24 @@ def claim_table(rows: list[ClaimRow]) -> str:
     lines.append(claim_summary(rows))
     failing = [row for row in rows if not row.holds]
     if failing:
-        lines += ["", "What does not hold:"]
+        lines += ["", "Claims that do not hold:"]
         lines += [f"  {row.name} ({row.kind}): {row.note}" for row in failing]
     return "\n".join(lines)
 
 
 def by_kind(rows: list[ClaimRow]) -> list[tuple[EvidenceKind, list[ClaimRow]]]:
-    """The rows of each kind that there are, predictions first."""
+    """Return the rows of each kind that has any, predictions first."""
     groups = ((kind, [row for row in rows if row.kind == kind]) for kind in EvidenceKind)
     return [(kind, of_kind) for kind, of_kind in groups if of_kind]
 
 
 def heading(kind: EvidenceKind, rows: list[ClaimRow]) -> str:
-    """`CALIBRATED, 14 of 14 hold: …`."""
+    """Return a heading such as `CALIBRATED, 14 of 14 hold: …`."""
     return f"{kind.upper()}, {_count(rows)} hold: {EVIDENCE_MEANING[kind]}"
 
 
 def claim_summary(rows: list[ClaimRow]) -> str:
-    """The predictions that hold; then every other kind by itself."""
+    """Count the predictions that hold, then the rows of every other kind."""
     predicted = [row for row in rows if row.kind == EvidenceKind.PREDICTED]
     apart = [(kind, of_kind) for kind, of_kind in by_kind(rows) if kind != EvidenceKind.PREDICTED]
     lines = [f"{_count(predicted)} predictions hold" if predicted else "no predictions among these"]
@@ -46,7 +47,7 @@ def claim_summary(rows: list[ClaimRow]) -> str:
 
 
 def claim_cells(row: ClaimRow) -> list[str]:
-    """What a row shows, in the order of HEADERS."""
+    """Return the cells of a row, in the order of HEADERS."""
     return [
         row.name,
         figure(row.paper_value),
@@ -61,14 +62,14 @@ def claim_cells(row: ClaimRow) -> list[str]:
 
 
 def tolerance(allowed: float | str) -> str:
-    """`± 0.02`, `exact`, or the side to be on."""
+    """Format a tolerance: `± 0.02`, `exact`, or the required side."""
     if isinstance(allowed, str):
         return allowed
     return "exact" if allowed == 0 else f"± {figure(float(f'{allowed:.2g}'))}"
 
 
 def figure(value: float) -> str:
-    """Whole numbers whole, with thousands apart; others to four digits."""
+    """Format a number: whole numbers with thousands separators, others to four digits."""
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"

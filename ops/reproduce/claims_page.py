@@ -1,5 +1,5 @@
-"""`lightwave reproduce -o html`: the figures of the papers with their points, and every claim; one file that
-needs no network."""
+"""`lightwave reproduce -o html`: the papers' charts with their stated points, and every claim, in one file
+that works offline."""
 
 from html import escape
 from typing import Any
@@ -11,16 +11,16 @@ from ops.reproduce.claim import ClaimRow, EvidenceKind
 from ops.reproduce.claim_tables import HEADERS, by_kind, claim_cells, claim_summary, heading
 
 PAPER_VALUE, MEASURED = 1, 2
-"""Columns of numbers."""
+"""Columns that contain numbers."""
 
 
 def claims_page(rows: list[ClaimRow], charts: list[Any]) -> str:
-    """A whole HTML page: charts above, the claims below, each kind of evidence in a table of its own."""
+    """Return the whole HTML page: charts first, then a table of claims per kind of evidence."""
     note = (
         f"{claim_summary(rows)}. [LF] is Lightwave Fabrics, [T4] TPU v4, NSDI 2024 Resiliency at Scale, "
-        "Jupiter Evolving a paper of SIGCOMM 2022. "
-        f"Computed by lightwave {VERSION} when this page was made; circles in the figures are what the "
-        "papers state; those of NSDI 2024 are read off its figure, to 2 points."
+        f"Jupiter Evolving a paper at SIGCOMM 2022. Computed by lightwave {VERSION} when this page was made. "
+        "Circles in the charts are the values that the papers state; those of NSDI 2024 are digitised from "
+        "its figure, to 2 points."
     )
     tables = [_table(kind, of_kind) for kind, of_kind in by_kind(rows)]
     return plots_page(

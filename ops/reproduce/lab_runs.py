@@ -1,4 +1,4 @@
-"""Lab runs that claims share: each runs once in a process, when it is first needed, or in advance in several
+"""Lab runs that claims share. Each runs once in a process, when first needed, or in advance in several
 processes."""
 
 import warnings
@@ -28,11 +28,11 @@ from shared.runtimes.process_pool import worker_death_reported
 
 POD = "pod-0"
 SEEDS = (0, 1, 2, 3, 4)
-"""Every configuration runs with each: no claim rests on one draw."""
+"""Seeds of every configuration. No claim depends on a single draw."""
 WORKLOAD_DAYS = 60.0
-"""As long as the production pod was watched (NSDI 2024)."""
+"""As long as NSDI 2024 observed its production pod."""
 HARDWARE_DAYS = 700.0
-"""A hundred weeks, as long as the failures of the fleet were (NSDI 2024)."""
+"""A hundred weeks: as long as NSDI 2024 observed the failures of its fleet."""
 DRILL_DAYS = 2.0
 NO_TELEMETRY = "transceivers.telemetry_interval_s=0"
 """No claim needs telemetry."""
@@ -50,8 +50,8 @@ RECORDED_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ClaimRunPlan:
-    """One superpod for so many days with these settings over the defaults, or over a calibration, and with
-    these requests; of its services only some, if that is said."""
+    """The plan of a run: one superpod for a number of days, with settings over the defaults or over a
+    calibration, and with requests. `services` restricts the services that run."""
 
     days: float
     seed: int
@@ -64,8 +64,11 @@ class ClaimRunPlan:
 @dataclass(frozen=True, slots=True)
 class ClaimRun:
     """The result of a run: what the pod did (`span`, None if only some services ran), how long its cubes were
-    available, and the messages of RECORDED_TYPES. `cut` are circuits that a slice lost without giving them up
-    and without a fault, by slice; `circuits_made` is how many slices got (`CircuitWatch`)."""
+    available, and the messages of RECORDED_TYPES.
+
+    `cut` counts, by slice, circuits that a slice lost without giving them up and without a fault.
+    `circuits_made` counts the circuits that slices got (`CircuitWatch`).
+    """
 
     days: float
     span: PodSpan | None
@@ -76,7 +79,7 @@ class ClaimRun:
 
     @property
     def pod(self) -> PodSpan:
-        """What the pod did; ValueError if only some services ran."""
+        """Return what the pod did. Raises ValueError if only some services ran."""
         if self.span is None:
             raise ValueError("a run of only some services has no totals")
         return self.span
@@ -99,7 +102,7 @@ SLOW_REPAIR_RUNS = tuple(
     )
     for seed in SEEDS
 )
-"""The same with 3 days to repair anything, and people enough to begin at once."""
+"""The same with 3 days for every repair, and enough technicians to start at once."""
 FIELD_DAYS, FIELD_SEEDS = 400.0, range(20)
 FIELD_RUNS = tuple(
     ClaimRunPlan(
@@ -111,7 +114,7 @@ FIELD_RUNS = tuple(
     )
     for seed in FIELD_SEEDS
 )
-"""Faults, repairs and plans as in the field, without jobs."""
+"""Faults, repairs and planned work with the calibration `field`, without jobs."""
 FIELD_WORKLOAD_DAYS = 30.0
 FIELD_WORKLOAD_RUNS = tuple(
     ClaimRunPlan(
@@ -134,21 +137,21 @@ OCS_PART_RUNS = tuple(
     )
     for seed in SEEDS
 )
-"""Nothing but the parts of OCSes fails, for 500 years: 120,000 years of an OCS in all. Without the services
-that would say every hour of all those years that nothing runs."""
+"""Only the parts of OCSes fail, for 500 years: 120,000 OCS-years in total. Services that would only emit
+hourly messages about an idle pod do not run."""
 
 _finished_runs: dict[ClaimRunPlan, ClaimRun] = {}
 
 
 def drill(requests: tuple[LabRequest, ...], offered_load: float, seed: int) -> ClaimRunPlan:
-    """A pod without filler and without faults, except for injected ones."""
+    """Return the plan of a pod without filler and without faults, except for injected ones."""
     load = (f"workload.offered_load={offered_load}", "workload.filler=false")
     pairs = (NO_TELEMETRY, "failures.enabled=false", *load)
     return ClaimRunPlan(DRILL_DAYS, seed, pairs, requests)
 
 
 def lab_run(plan: ClaimRunPlan) -> ClaimRun:
-    """The run of this plan; each plan runs once."""
+    """Return the run of this plan. Each plan runs once."""
     if plan not in _finished_runs:
         _finished_runs[plan] = _run(plan)
     return _finished_runs[plan]
@@ -193,17 +196,17 @@ def _run(plan: ClaimRunPlan) -> ClaimRun:
 
 
 class _MessageRecorder:
-    """Keeps the messages of RECORDED_TYPES; most are Ticks."""
+    """Keeps the messages of RECORDED_TYPES; most of the others are Ticks."""
 
     def __init__(self) -> None:
         self.kept: list[Envelope] = []
 
     def see(self, cascade: Sequence[Envelope]) -> None:
-        """Take the messages of a cascade."""
+        """Record the messages of a cascade."""
         self.kept += [message for message in cascade if message.type in RECORDED_TYPES]
 
 
-# Who ran when in a lab run, as its log tells.
+# When slices ran in a lab run, according to its log.
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +222,7 @@ class SliceInterval:
 
 
 def slice_intervals(run: ClaimRun) -> list[SliceInterval]:
-    """Every stay of every slice, in order of their ends; those that last beyond the run come last."""
+    """Return every stay of every slice, in order of their ends. Stays that last beyond the run come last."""
     tiers: dict[str, Tier] = {}
     placed: dict[str, SliceAdmitted] = {}
     since_us: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""All claims in the order of the page, and selection by name."""
+"""All claims in the order of the page, and their selection by name."""
 
 from fnmatch import fnmatchcase
 
@@ -45,10 +45,10 @@ CLAIMS: tuple[PaperClaim, ...] = (
 
 
 def select_claims(names: tuple[str, ...]) -> list[PaperClaim]:
-    """The claims with these names, prefixes (`goodput`) or patterns (`goodput/*-static`), each once; all if
-    none given.
+    """Return the claims with these names, prefixes (`goodput`) or patterns (`goodput/*-static`), each once;
+    all if none are given.
 
-    InvalidInput suggests the nearest names if a pattern matches nothing.
+    Raises InvalidInput with the closest names if a pattern matches nothing.
     """
     found: dict[str, PaperClaim] = {}
     for name in names:

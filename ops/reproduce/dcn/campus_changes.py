@@ -1,16 +1,16 @@
-"""Claims on a campus whose services, and whose clusters, are turned up and down. [LF] 1 names the use, says
-that gains are *substantial*, and has no number.
+"""Claims about a campus that turns services and clusters up and down. [LF] 1 names the use, states that gains
+are *substantial*, and gives no number.
 
 FROZEN before any of the rows was run, with ASSUMPTIONS of `shared.models.dcn.demand.campus_services`:
 
-- **Network**: that of `ops.reproduce.dcn.study`, its blocks the clusters. **Measures**: its throughput of
-endless
-  flows, slowdown and largest use; weights are the best for the hour everywhere.
-- **Demand**: 24 campuses, number n of seed n, over half a year; measured in one hour in the middle of three
-  weeks of it, hour n of the day.
-- **Links** are fixed once for the mean of the first week; or follow, made anew every week for the mean of the
-  week before; or are a mesh that knows nothing. A campus counts once: its weeks are not independent.
-- **Substantial** is a tenth or more: what is below is in the noise (docs/results/papers.md).
+- **Network**: that of `ops.reproduce.dcn.study`; its blocks are the clusters. **Measures**: its throughput of
+  endless flows, slowdown and largest use. Weights are the best for the hour in all cases.
+- **Demand**: 24 campuses, number n with seed n, over half a year. Each is measured in one hour in the middle
+  of three of its weeks: hour n of the day.
+- **Links** come in three kinds. Fixed links are engineered once, for the mean of the first week. Following
+  links are engineered again every week, for the mean of the week before. The mesh ignores demand. A campus
+  counts once, because its weeks are not independent.
+- **Substantial** is a tenth or more: smaller gains are in the noise (docs/results/papers.md).
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,24 +46,24 @@ from shared.models.superpod.wiring import IntArray
 SOURCE = "[LF] 1 (derived)"
 CAMPUSES = 24
 WEEKS = (8, 16, 24)
-"""Weeks that are measured; the first week is 0."""
+"""Measured weeks; the first week is 0."""
 MIDDLE_H = 3 * DAY_H
 """Time from the start of a week to its measured day."""
 SUBSTANTIAL = 1.1
-"""Factor of the traffic carried without: our reading."""
+"""Factor over the traffic carried without following links: our reading."""
 FEW = 4
-"""Number of campuses for figures in notes, measured in the middle one of WEEKS."""
+"""Number of campuses for the figures in notes, measured in the middle one of WEEKS."""
 COULD_BE_EITHER = 2.0
 """Factor by which each assumption is varied in a sensitivity study."""
 STRICT = 0.9
-"""Another capacity floor, of a note."""
+"""Another capacity floor, for a note."""
 FIXED, MESH, FOLLOWING = "fixed", "mesh", "following"
-"""Fields of Week."""
+"""Field names of Week."""
 
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """What an hour of one week comes to on links fixed, on the mesh, and on links that follow."""
+    """The outcomes of an hour of one week: on fixed links, on the mesh, and on following links."""
 
     fixed: StudyOutcome
     mesh: StudyOutcome
@@ -73,7 +73,7 @@ class Week:
 def _links_for(
     plant: NetworkLayout, campus: Campus, services: Sequence[CampusService], week: int
 ) -> IntArray:
-    """(B, B) for the mean of a week."""
+    """Return the links (B, B) engineered for the mean of a week."""
     known = mean_demand(plant, campus, services, week * WEEK_H, (week + 1) * WEEK_H)
     return engineer(plant, known).links
 
@@ -85,7 +85,7 @@ def _mesh() -> IntArray:
 
 @lru_cache(maxsize=128)
 def weeks_of(campus: Campus, weeks: tuple[int, ...] = WEEKS) -> tuple[Week, ...]:
-    """Each of these weeks on all three kinds of links."""
+    """Return the outcomes of these weeks on all three kinds of links."""
     plant = VERDICT.plant
     services = services_of(plant, campus, (weeks[-1] + 1) * WEEK_H)
     fixed, mesh = _links_for(plant, campus, services, 0), _mesh()
@@ -98,14 +98,14 @@ def weeks_of(campus: Campus, weeks: tuple[int, ...] = WEEKS) -> tuple[Week, ...]
 
 
 def _gain(weeks: Sequence[Week], other: str) -> float:
-    """What links that follow carry over what others do, in the mean of a campus's weeks."""
+    """Return the throughput of following links over that of the others, as the mean of a campus's weeks."""
     return fmean(week.following.throughput for week in weeks) / fmean(
         getattr(week, other).throughput for week in weeks
     )
 
 
 def _varied(other: str) -> str:
-    """What any one assumption half or twice as large would give, on few campuses."""
+    """Describe the gain if any one assumption is halved or doubled, on a few campuses."""
     plain, middle = Campus(), WEEKS[len(WEEKS) // 2]
 
     def gain(**changed: float) -> float:
@@ -122,14 +122,14 @@ def _varied(other: str) -> str:
     }
     least, most = min(found, key=lambda name: min(found[name])), max(found, key=lambda name: max(found[name]))
     return (
-        f"of {FEW} campuses in week {middle} {gain():.3f} ×; with any one assumption half or twice as large "
+        f"of {FEW} campuses in week {middle} {gain():.3f} ×; with any one assumption halved or doubled "
         f"{min(found[least]):.3f} ({least}) to {max(found[most]):.3f} ({most})"
     )
 
 
 @lru_cache(maxsize=1)
 def _changed() -> str:
-    """The changes of a week's re-engineering, in words."""
+    """Describe the changes of a week's re-engineering."""
     plant, week = VERDICT.plant, WEEKS[len(WEEKS) // 2]
     counts, all_circuits = [], 0
     for seed in range(FEW):
@@ -140,13 +140,12 @@ def _changed() -> str:
         counts.append(circuits_made(now, then))
         all_circuits = int(now.sum())
     return (
-        f"a week's re-engineering makes {median(counts):.0f} of {all_circuits} circuits again "
-        f"(median of {FEW})"
+        f"a week's re-engineering remakes {median(counts):.0f} of {all_circuits} circuits (median of {FEW})"
     )
 
 
 def _following(other: str) -> Measured:
-    """How much more is carried where links follow; the note has the other measures."""
+    """Return how much more traffic following links carry; the note has the other measures."""
     campuses = [weeks_of(Campus(seed)) for seed in range(CAMPUSES)]
     all_weeks = [week for weeks in campuses for week in weeks]
     use, path, slow = (
@@ -159,19 +158,21 @@ def _following(other: str) -> Measured:
     )
     return over_matrices(
         [_gain(weeks, other) for weeks in campuses],
-        f"in weeks {', '.join(map(str, WEEKS))} {by_week}; largest use {use[0]:.2f}, following {use[1]:.2f}; "
-        f"{path[0]:.2f} and {path[1]:.2f} trunks a bit, flows take {slow[0]:.2f} and {slow[1]:.2f} × as long "
-        f"as on empty trunks (medians); one is full in {full[0]} and {full[1]} of {len(all_weeks)} hours; "
-        f"{_varied(other)}; {_changed()}",
+        f"in weeks {', '.join(map(str, WEEKS))} {by_week}; largest use {use[0]:.2f}, following "
+        f"{use[1]:.2f}; {path[0]:.2f} and {path[1]:.2f} trunks per bit, flows take {slow[0]:.2f} and "
+        f"{slow[1]:.2f} × as long as on empty trunks (medians); one is full in {full[0]} and {full[1]} of "
+        f"{len(all_weeks)} hours; {_varied(other)}; {_changed()}",
         "campuses",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class CampusChange:
-    """Of what the other clusters carried before: the least share of each, and of all together, that is left
-    at any moment, and the least of each in the end. Circuits between the others that gave way; stages,
-    minutes."""
+    """The effects of a change on the other clusters, as shares of what they carried before.
+
+    The minimum share of each cluster, and of all together, at any time; and the minimum of each at the end.
+    Also the number of circuits between other clusters that were moved, the stages and the minutes.
+    """
 
     each: float
     together: float
@@ -182,7 +183,8 @@ class CampusChange:
 
 
 def watched(plant: NetworkLayout, circuits: IntArray, stages: Sequence[Stage], turned: int) -> CampusChange:
-    """Circuits (K, B, B) through stages that turn one block up or down, looked at from the others."""
+    """Follow circuits (K, B, B) through the stages that turn one block up or down, from the point of view of
+    the others."""
     now = circuits.copy()
     others = np.arange(len(plant.blocks)) != turned
     before = block_capacity(plant, now)[others]
@@ -200,7 +202,8 @@ def watched(plant: NetworkLayout, circuits: IntArray, stages: Sequence[Stage], t
 
 
 def turn_up_and_down(seed: int, capacity_floor: float = CAPACITY_FLOOR) -> tuple[CampusChange, CampusChange]:
-    """The last cluster of a campus (turned up, turned down) by what services send in the middle week."""
+    """Return the effects of turning the last cluster of a campus (up, down), for the services' traffic in the
+    middle week."""
     plant, week = VERDICT.plant, WEEKS[len(WEEKS) // 2]
     few = layout_of(plant.blocks[:-1])
     last = len(few.blocks)
@@ -220,8 +223,8 @@ def turn_up_and_down(seed: int, capacity_floor: float = CAPACITY_FLOOR) -> tuple
 
 
 def _campus_changes() -> Measured:
-    """Percent of any other cluster's capacity that is left at the worst moment; of several campuses the
-    worst."""
+    """Return the percentage of any other cluster's capacity that is left at the worst time, in the worst of
+    several campuses."""
     found, strict = (
         [turn_up_and_down(seed, capacity_floor) for seed in range(FEW)]
         for capacity_floor in (CAPACITY_FLOOR, STRICT)
@@ -230,18 +233,18 @@ def _campus_changes() -> Measured:
     def least(of: str, rows: Iterable[CampusChange]) -> float:
         return 100.0 * min(float(getattr(row, of)) for row in rows)
 
-    def said(way: str, rows: Sequence[CampusChange]) -> str:
+    def summary(way: str, rows: Sequence[CampusChange]) -> str:
         return (
             f"{way}: {least('each', rows):.1f} % of each, {least('together', rows):.1f} % of all together, "
-            f"{least('end', rows):.1f} % of each in the end; {median(row.disturbed for row in rows):.0f} "
-            f"circuits of others give way in {median(row.stages for row in rows):.0f} stages, "
+            f"{least('end', rows):.1f} % of each at the end; {median(row.disturbed for row in rows):.0f} "
+            f"circuits of others move in {median(row.stages for row in rows):.0f} stages, "
             f"{median(row.minutes for row in rows):.0f} min"
         )
 
     ups, downs = zip(*found, strict=True)
     return Measured(
         least("each", (*ups, *downs)),
-        note=f"{said('up', ups)}; {said('down', downs)} ({FEW} campuses); with a floor of "
+        note=f"{summary('up', ups)}; {summary('down', downs)} ({FEW} campuses); with a floor of "
         f"{100.0 * STRICT:.0f} %, of the lesser of before and after, "
         f"{least('each', chain(*strict)):.1f} % of before",
     )
@@ -252,7 +255,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         PaperClaim(
             f"clusters/over-{other}",
             "Links that follow services turned up and down across clusters carry substantially more than "
-            f"{said}",
+            f"{baseline}",
             SOURCE,
             Stated(SUBSTANTIAL, "× the throughput", "at least"),
             derived(
@@ -261,11 +264,10 @@ CLAIMS: tuple[PaperClaim, ...] = (
             ),
             "model",
             partial(_following, other),
-            "of flows that take all available capacity, in proportion to the demand, by the best "
-            "weights for the "
-            "hour on either",
+            "of flows that take all available capacity, in proportion to the demand, with the best "
+            "weights for the hour on both",
         )
-        for other, said in ((FIXED, "links fixed for the first week"), (MESH, "a uniform mesh"))
+        for other, baseline in ((FIXED, "links fixed for the first week"), (MESH, "a uniform mesh"))
     ),
     PaperClaim(
         "clusters/turned",
@@ -273,12 +275,13 @@ CLAIMS: tuple[PaperClaim, ...] = (
         SOURCE,
         Stated(75, "%", "at least"),
         derived(
-            "the paper states that patterns shift as services are turned up and down; clusters, and three "
-            "quarters, are ours: plans keep that of the lesser of before and after, the row requires it of "
-            "before"
+            "the paper states that patterns shift as services are turned up and down; clusters and three "
+            "quarters are ours: plans keep three quarters of the lesser of before and after, the row "
+            "requires it of before"
         ),
         "model",
         _campus_changes,
-        "one of sixteen clusters comes and goes; that growing by blocks keeps the floor is a unit test",
+        "one of sixteen clusters is added and removed; a unit test checks that growth by blocks keeps the "
+        "floor",
     ),
 )

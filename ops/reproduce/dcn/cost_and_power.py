@@ -1,6 +1,8 @@
-"""Claims on what networks cost and draw: without a spine against Clos, and [LF] Table 1. Unit prices are
-assumptions with a range (`shared.models.dcn.cost`), so the median over draws of all of them is held against
-the paper's figure, and the notes say what each answer hangs on."""
+"""Claims about the cost and power of networks: spine-free against Clos, and [LF] Table 1.
+
+Unit prices are assumptions with a range (`shared.models.dcn.cost`). The median over draws of all prices is
+compared with the paper's figure, and notes name the price on which each answer depends.
+"""
 
 from functools import lru_cache
 
@@ -30,20 +32,20 @@ from shared.models.superpod.wiring import OCS_COUNT
 HALF_A_PERCENT = 0.5
 POD_CHIPS, POD_MODULES = 4_096, 6_144
 CHIP_POWER_W = 170
-"""Mean in production, chip and memory only ([T4] Table 4)."""
+"""Mean in production, chip and memory only, in watts ([T4] Table 4)."""
 OCS_POWER_W = 108
-"""At most, of a whole chassis ([LF] 4.1.1)."""
+"""Maximum of a whole chassis, in watts ([LF] 4.1.1)."""
 FABRIC_SHARE = 0.03
-"""Of the power of a pod ([T4] 2.10)."""
+"""Share of the power of a pod ([T4] 2.10)."""
 DRAWS, SEED = 400, 0
-"""Of all prices at a time."""
+"""Draws of all prices at once, and their seed."""
 ASSUMED = predicted(
-    "nothing fitted; assumed: every price, a number with a range and a reason (docs/reference/dcn.md), by who"
-    " knew the paper's figure"
+    "nothing fitted; assumed: every price, with a range and a reason (docs/reference/dcn.md), chosen "
+    "with knowledge of the paper's figure"
 )
 CHIP_COST = calibrated(
-    "chip_system_cost was taken higher than at first, knowing the paper, to bring a pod's fabric near the "
-    "share stated; all other prices are assumed"
+    "chip_system_cost was raised, with knowledge of the paper, to bring a pod's fabric near the stated "
+    "share; all other prices are assumed"
 )
 
 
@@ -55,22 +57,26 @@ def plant() -> NetworkLayout:
 
 @lru_cache(maxsize=1)
 def _draws() -> list[dict[str, float]]:
-    """All prices, drawn from their ranges."""
+    """Return draws of all prices from their ranges."""
     return drawn_prices(SEED, DRAWS)
 
 
 @lru_cache(maxsize=1)
 def _answers() -> tuple[dict[str, float], ...]:
-    """What every draw answers."""
+    """Return the answers for every draw."""
     return tuple(answers(plant(), prices) for prices in _draws())
 
 
 def _percent(answer: str, base: float = 0.0) -> Measured:
-    """The median of an answer over all draws in percent, less `base`. The note names the price that it
-    depends on most."""
+    """Return the median of an answer over all draws in percent, less `base`. The note names the price on
+    which it depends most."""
     most = next(one for one in sensitivities(plant(), standard_prices()) if one.answer == answer)
     ends = sorted(100.0 * (value - base) for value in (most.low, most.high))
-    fit = f"; {most.price} of {most.fit:.3g} alone would give the paper's" if most.fit is not None else ""
+    fit = (
+        f"; {most.price} of {most.fit:.3g} alone would give the paper's figure"
+        if most.fit is not None
+        else ""
+    )
     return _over_draws(
         [100.0 * (row[answer] - base) for row in _answers()],
         100.0 * (answers(plant(), standard_prices())[answer] - base),
@@ -79,18 +85,18 @@ def _percent(answer: str, base: float = 0.0) -> Measured:
 
 
 def _over_draws(values: list[float], standing: float, hangs: str = "") -> Measured:
-    """The value is the median over draws and not that of the standard prices: if these are all at an end of
-    their range, their result is extreme."""
+    """Return the median over draws instead of the result of the standard prices, because standard prices at
+    the ends of their ranges give an extreme result."""
     low, middle, high = percentiles(values)
     return Measured(
         middle,
-        note=f"median of {len(values)} draws of all prices from their ranges, 90 % of them give "
+        note=f"median of {len(values)} draws of all prices from their ranges; 90 % of them give "
         f"{low:.3g} to {high:.3g}; the standard prices give {standing:.3g}{hangs}",
     )
 
 
 def _fabric_power() -> Measured:
-    """Percent of a pod's power that is its fabric's: the median over all draws."""
+    """Return the fabric's share of a pod's power in percent: the median over all draws."""
     return _over_draws([_fabric_part(prices) for prices in _draws()], _fabric_part(standard_prices()))
 
 
@@ -100,7 +106,7 @@ def _fabric_part(prices: Prices) -> float:
 
 
 def _study(percent: float) -> Stated:
-    """A figure of another study: within a tenth, or half of the last digit printed."""
+    """Return a figure of another study, with a tolerance of a tenth, or half of the last printed digit."""
     return Stated(percent, "%", max(ON_MACHINES * percent, HALF_A_PERCENT))
 
 
@@ -116,14 +122,14 @@ TABLE = "[LF] 4.2, Table 1"
 
 
 def _added_power() -> Measured:
-    """Percent that the OCSes at their most add to the chips alone at their mean: an upper bound of what they
-    add to a pod. Its note says what [T4] 2.10 then leaves for each module."""
+    """Return the percentage that the OCSes at their maximum add to the chips alone at their mean: an upper
+    bound of what they add to a pod. The note states what [T4] 2.10 then leaves for each module."""
     switches_w, chips_w = OCS_COUNT * OCS_POWER_W, POD_CHIPS * CHIP_POWER_W
     module_w = (chips_w * FABRIC_SHARE / (1.0 - FABRIC_SHARE) - switches_w) / POD_MODULES
     return Measured(
         100.0 * switches_w / chips_w,
-        note="an upper bound: 48 OCSes at their most, 108 W, and 4,096 chips alone at a mean of 170 W; "
-        "hosts, whose power neither paper states, make it less, and the static fabric has modules as well. "
+        note="an upper bound: 48 OCSes at their maximum, 108 W, and 4,096 chips alone at a mean of 170 W. "
+        "Hosts, whose power neither paper states, lower it, and the static fabric has modules as well. "
         f"Of the 3 % that [T4] 2.10 allows with modules and fibre, {module_w:.1f} W are left for each of "
         "6,144 modules, more with the hosts",
     )
@@ -202,7 +208,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ASSUMED,
         "closed form",
         _fabric_power,
-        "modules of all link ends count, whose power no paper states",
+        "modules of all link ends count; no paper states their power",
     ),
 )
 POD_POWER_CLAIMS: tuple[PaperClaim, ...] = (
@@ -211,7 +217,7 @@ POD_POWER_CLAIMS: tuple[PaperClaim, ...] = (
         "The OCSes alone add no more than the 1 % by which a lightwave fabric exceeds a static optical one",
         "[LF] Table 1, 4.1.1; [T4] Table 4 (derived)",
         Stated(1.5, "%", "below"),
-        derived("that the OCSes stay below the whole difference, 1 % rounded, is our conclusion"),
+        derived("it is our conclusion that the OCSes stay below the whole difference, 1 % rounded"),
         "closed form",
         _added_power,
     ),

@@ -1,5 +1,5 @@
-"""Claims on pods that meet over the datacenter network: how much more they have inside than across, and what
-jobs over several of them gain where pods and links are chosen."""
+"""Claims about pods joined by the datacenter network: their bandwidth inside and across, and what multislice
+jobs gain if pods and links are chosen."""
 
 import math
 from functools import lru_cache
@@ -17,18 +17,18 @@ from shared.models.network.blocks import Block
 from shared.models.topology import slice_topology
 
 JOB_PODS = 4
-"""Of the eight: over which the job of the hybrid runs."""
+"""Number of the eight pods on which the hybrid's job runs."""
 POD = (16, 16, 16)
 LINK_GB_S = 50
-"""Of an ICI link, one way ([T4] Table 4)."""
+"""Bandwidth of an ICI link, one way, in GB/s ([T4] Table 4)."""
 POD_BLOCK = Block("block-0", 400, 512)
-"""What a pod of `ops/sites/campus.yaml` hangs on."""
+"""The block of a pod in `ops/sites/campus.yaml`."""
 
 
 @lru_cache(maxsize=1)
 def _ring_rates() -> list[tuple[float, float, float, float]]:
-    """Of each matrix the ring rate (on the mesh with the pods given, with those chosen; on links made for the
-    rings with those given, with those chosen)."""
+    """Return four ring rates per matrix: on the mesh with given pods and with chosen ones; on links
+    engineered for the rings with given pods and with chosen ones."""
     plant = VERDICT.plant
     mesh, given = uniform_mesh(plant), PODS[:JOB_PODS]
     found = []
@@ -51,29 +51,30 @@ def _hybrid() -> Measured:
     pods, links = (over_matrices([_over(row[place], row[0]) for row in rates]).value for place in (1, 2))
     return over_matrices(
         [_over(row[3], row[0]) for row in rates],
-        f"by the choice of pods alone {pods:.2f} ×, by links alone {links:.2f} × (medians); "
-        f"{median(row[0] for row in rates) / 1e6:.0f} Tb/s a pod on the mesh, "
-        f"{median(row[3] for row in rates) / 1e6:.0f} in the hybrid. So much shorter gets what a step "
-        "exchanges",
+        f"with chosen pods alone {pods:.2f} ×, with engineered links alone {links:.2f} × (medians); "
+        f"{median(row[0] for row in rates) / 1e6:.0f} Tb/s per pod on the mesh, "
+        f"{median(row[3] for row in rates) / 1e6:.0f} in the hybrid. A step's exchange gets shorter by "
+        "the same factor",
     )
 
 
 def _over(rate: float, fixed: float) -> float:
-    """No figure where neither carries a ring."""
+    """Return the ratio of two rates; not a number if neither carries a ring."""
     if fixed > 0.0:
         return rate / fixed
     return math.inf if rate > 0.0 else math.nan
 
 
 def _inside_over_across() -> Measured:
-    """Gb/s of all ICI links of a pod's chips over those of all uplinks of its block, one way either."""
+    """Return the bandwidth of all ICI links of a pod's chips over that of all uplinks of its block, in one
+    direction."""
     pod = slice_topology(POD)
     inside = pod.chips * pod.neighbours.shape[1] * LINK_GB_S * 8.0
     across = POD_BLOCK.gbps
     return Measured(
         inside / across,
-        note=f"{inside / 1e6:.2f} Pb/s over {across / 1e3:.1f} Tb/s; an uplink has the rate of a module, of "
-        f"which it is one strand of two; with half {2.0 * inside / across:.0f} × "
+        note=f"{inside / 1e6:.2f} Pb/s over {across / 1e3:.1f} Tb/s; an uplink counts with the rate of a "
+        f"module, although it is one of its two strands; with half the rate {2.0 * inside / across:.0f} × "
         "(docs/explanation/dcn.md, The plant)",
     )
 
@@ -90,14 +91,15 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "dcn/hybrid",
-        "Pods chosen and links made for a job's rings give it more bandwidth across pods than a fixed mesh",
+        "Chosen pods and links engineered for a job's rings give it more bandwidth across pods than a "
+        "fixed mesh",
         "[LF] 2.2, Fig. 2 (derived)",
         Stated(1, "×", "above"),
         derived("the paper states substantial performance benefits without a number"),
         "model",
         _hybrid,
-        f"a job on {JOB_PODS} of {len(PODS)} pods in addition to the hour's demand; where not chosen, "
-        "its pods are "
-        "the first; links know the hour, and the fixed side neither: the direction could hardly be another",
+        f"a job on {JOB_PODS} of {len(PODS)} pods in addition to the hour's demand; pods that are not "
+        "chosen are the first ones; engineered links know the hour and the fixed side does not, so the "
+        "direction could hardly differ",
     ),
 )

@@ -1,15 +1,15 @@
-"""What the claims on the datacenter network are computed on: networks, demand and measures, FROZEN before any
-of the rows was run.
+"""The setup of the claims about the datacenter network: networks, demand and measures. FROZEN before any of
+the rows was run.
 
 - **Network**: 16 blocks of 400 Gb/s with 512 uplinks, on 128 OCSes: as many blocks as the example network.
-- **Demand**: the defaults of `DemandModel`, nothing else; 24 matrices, number n of seed n in hour n of its
+- **Demand**: the defaults of `DemandModel`, nothing else; 24 matrices, number n with seed n in hour n of its
   second day, so every hour of a day counts once.
-- **Links** that are engineered know the mean of the 24 hours before, not the hour that is measured: topology
-  follows demand that lasts. The mesh knows nothing. **Weights** are solved for the hour on either.
-- **Flow completion time**: `slowdown` at the demand as it is. **Throughput**: of flows that take whatever
-  there is, in proportion to the demand, as TCP's do (`fair_share` without an end): no load is to be chosen.
+- **Links** that are engineered know the mean of the 24 hours before, not the measured hour: topology follows
+  lasting demand. The mesh ignores demand. **Weights** are solved for the hour on both.
+- **Flow completion time**: `slowdown` at the given demand. **Throughput**: of flows that take all available
+  capacity, in proportion to the demand, as TCP's do (`fair_share` without an end). No load has to be chosen.
 
-Variants change one thing each and are told apart: they are no verdict.
+Variants change one thing each. They are reported as sensitivities, not as verdicts.
 """
 
 import math
@@ -32,17 +32,20 @@ from shared.models.superpod.wiring import IntArray
 BLOCKS, UPLINKS, GENERATION = 16, 512, 400
 MATRICES = 24
 MIXED = (100, 200, 400)
-"""Generations of blocks in turn, of the variant where they mix."""
+"""Generations of blocks in turn, in the variant with mixed generations."""
 UNEVEN = 2.0
-"""Times the unevenness of the demand model's defaults, of the variant where demand is uneven."""
+"""Factor on the default unevenness of the demand model, in the variant with uneven demand."""
 PODS = tuple(f"pod-{n}" for n in range(8))
-"""On every other block."""
+"""One pod on every other block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What is compared. `mesh_hedge`: the share of every demand that the mesh spreads by capacity; 1 is
-    traffic that knows no demand either. `engineered_hedge`: the same on engineered links."""
+    """A comparison of the mesh with engineered links.
+
+    `mesh_hedge` is the share of every demand that the mesh spreads by capacity; 1 means that its traffic
+    ignores demand too. `engineered_hedge` is the same on engineered links.
+    """
 
     generations: tuple[int, ...] = (GENERATION,)
     unevenness: float = 1.0
@@ -81,8 +84,8 @@ VARIANTS = {
 
 @dataclass(frozen=True, slots=True)
 class StudyOutcome:
-    """One hour on one topology: mean slowdown of flows, what endless flows get over what is demanded, trunks
-    that a bit passes, and the largest use."""
+    """The outcome of one hour on one topology: mean slowdown of flows, throughput of endless flows over the
+    demand, mean trunks per bit, and the largest use."""
 
     slowdown: float
     throughput: float
@@ -91,21 +94,22 @@ class StudyOutcome:
 
 
 def hour_and_before(study: Study, plant: NetworkLayout, number: int) -> tuple[IntArray, IntArray]:
-    """(B, B) Mb/s of the hour that is measured, and in the mean of the 24 hours before it."""
+    """Return two matrices (B, B) in Mb/s: the demand of the measured hour, and the mean of the 24 hours
+    before it."""
     model, hour = study.model(number), DAY_H + number % DAY_H
     before = sum(demand_at(plant, model, one).astype(np.float64) for one in range(hour - DAY_H, hour))
     return demand_at(plant, model, hour), np.rint(before / DAY_H).astype(np.int64)
 
 
 def outcome(plant: NetworkLayout, links: IntArray, demand: IntArray, hedge: float = 0.0) -> StudyOutcome:
-    """Of links (B, B) under a demand (B, B), by the best weights for it, with so much of it spread by
-    capacity."""
+    """Return the outcome of links (B, B) under a demand (B, B), with the best weights for it and `hedge` of
+    it spread by capacity."""
     carries = trunk_capacity(plant, links)
     return outcome_of(split_demand(carries, demand, hedge).shares(carries), demand, carries)
 
 
 def outcome_of(share: FloatArray, demand: IntArray, carries: FloatArray) -> StudyOutcome:
-    """Of shares (B, B, B) of a demand (B, B) on trunks (B, B) in Mb/s."""
+    """Return the outcome of shares (B, B, B) of a demand (B, B) on trunks (B, B) in Mb/s."""
     load = trunk_loads(share, demand)
     return StudyOutcome(
         slowdown(share, demand, carries),
@@ -116,12 +120,12 @@ def outcome_of(share: FloatArray, demand: IntArray, carries: FloatArray) -> Stud
 
 
 Gain = Callable[[StudyOutcome, StudyOutcome], float]
-"""Of (on the mesh, on engineered links)."""
+"""A function of the outcomes (on the mesh, on engineered links)."""
 
 
 @lru_cache(maxsize=32)
 def compared(study: Study) -> tuple[tuple[StudyOutcome, StudyOutcome], ...]:
-    """(on the mesh, on engineered links) for each of the matrices."""
+    """Return the outcomes (on the mesh, on engineered links) for each matrix."""
     plant = study.plant
     mesh = uniform_mesh(plant)
     engineered = _engineered(replace(study, mesh_hedge=0.0))
@@ -130,7 +134,8 @@ def compared(study: Study) -> tuple[tuple[StudyOutcome, StudyOutcome], ...]:
 
 @lru_cache(maxsize=8)
 def _engineered(study: Study) -> tuple[tuple[IntArray, StudyOutcome], ...]:
-    """(the hour that is measured, what comes of it on links for the day before)."""
+    """Return, for each matrix, the demand of the measured hour and its outcome on links engineered for the
+    day before."""
     plant = study.plant
     return tuple(
         (hour, outcome(plant, links, hour, study.engineered_hedge))
@@ -140,33 +145,33 @@ def _engineered(study: Study) -> tuple[tuple[IntArray, StudyOutcome], ...]:
 
 @lru_cache(maxsize=8)
 def hours_and_links(study: Study) -> tuple[tuple[IntArray, IntArray], ...]:
-    """(demand (B, B) in Mb/s of the hour that is measured, links (B, B) for the day before it) of each of the
-    matrices."""
+    """Return, for each matrix, the demand (B, B) of the measured hour in Mb/s and the links (B, B) engineered
+    for the day before."""
     plant = study.plant
     both = (hour_and_before(study, plant, number) for number in range(MATRICES))
     return tuple((hour, engineer(plant, before).links) for hour, before in both)
 
 
 def time_saved(mesh: StudyOutcome, engineered: StudyOutcome) -> float:
-    """Percent of the mesh's flow completion time; all of it where flows on the mesh never end, no figure
-    where they do on neither."""
+    """Return the saved percentage of the mesh's flow completion time: 100 if flows never end on the mesh, not
+    a number if they never end on both."""
     if math.isinf(mesh.slowdown) and math.isinf(engineered.slowdown):
         return math.nan
     return 100.0 * (1.0 - engineered.slowdown / mesh.slowdown) if math.isfinite(mesh.slowdown) else 100.0
 
 
 def more_throughput(mesh: StudyOutcome, engineered: StudyOutcome) -> float:
-    """Percent of the mesh's throughput."""
+    """Return the gain as a percentage of the mesh's throughput."""
     return 100.0 * (engineered.throughput / mesh.throughput - 1.0)
 
 
 def medians(pairs: Sequence[tuple[StudyOutcome, StudyOutcome]]) -> str:
-    """The use and the path of (on the mesh, on engineered links), in words."""
+    """Describe the median largest use and path length on the mesh and on engineered links."""
     use, path = (
         [median(getattr(pair[place], field) for pair in pairs) for place in (0, 1)]
         for field in ("use", "path")
     )
     return (
         f"largest use {use[0]:.2f} on the mesh, {use[1]:.2f} on engineered links; {path[0]:.2f} and "
-        f"{path[1]:.2f} trunks a bit (medians)"
+        f"{path[1]:.2f} trunks per bit (medians)"
     )

@@ -1,5 +1,5 @@
-"""Claims on the datacenter network: engineered links against a uniform mesh, paths, losses and growth.
-What they are computed on is frozen in `ops.reproduce.dcn.study`."""
+"""Claims about the datacenter network: engineered links against a uniform mesh, paths, losses and growth.
+Their setup is frozen in `ops.reproduce.dcn.study`."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -47,49 +47,49 @@ FROZEN = (
 VARIED = {
     "mixed": f"of blocks of {', '.join(map(str, VARIANTS['mixed'].generations))} Gb/s in turn, by our choice",
     "uneven": f"of demand {UNEVEN:g} × as uneven as by default, by our choice",
-    "blind": "against a mesh whose traffic knows no demand either, spread by capacity: our reading",
+    "blind": "against a mesh whose traffic ignores demand too, spread by capacity: our reading",
 }
 HALVINGS = 6
-"""Of the hedge that is looked for: to two per cent of all demand."""
+"""Bisection steps for the hedge: to two per cent of all demand."""
 CLOSE, STEPS_MAX = 5e-4, 4_000
-"""Required accuracy of weights where 1/32 matters."""
+"""Required accuracy of weights for claims where 1/32 matters, and the maximum number of steps."""
 RACKS = 32
 GROWN_BLOCKS = (8, 12)
-"""Of the network that grows: 8 on an eighth of the racks, then 4 more."""
+"""Blocks of the network that grows: 8 on an eighth of the racks, then 4 more."""
 
 
 TIME_NOTE = (
-    "flows share trunks: what a transit adds to the round trip of a short flow is not counted; no figure "
-    "where a trunk is full on both, all of the time where on the mesh alone"
+    "flows share trunks; the round trip that a transit adds to a short flow does not count; no figure if a "
+    "trunk is full on both, 100 % if one is full on the mesh alone"
 )
 THROUGHPUT_NOTE = "of flows that take all available capacity, in proportion to the demand"
 
 
 def _gain(study: Study, of: Gain, percent: float) -> Measured:
-    """The median gain in percent; the note of the verdict has what the mesh would have to be for the
-    paper's."""
+    """Return the median gain in percent. The note of the verdict states the mesh that would give the paper's
+    figure."""
     pairs = compared(study)
     fitted = _fitted(of, percent) if study == VERDICT else ""
     return over_matrices([of(*pair) for pair in pairs], medians(pairs) + fitted)
 
 
 def _fitted(of: Gain, percent: float) -> str:
-    """The hedge of the mesh alone that would give the paper's figure, and what is gained where engineered
-    links hedge as much."""
+    """Describe the mesh's hedge that would give the paper's figure, and the gain if engineered links hedge as
+    much."""
     fit = _fitting_hedge(of, percent)
     if fit is None:
         return ""
     both = over_matrices([of(*pair) for pair in compared(_hedged(fit, fit))]).value
     return (
         f"; fitted: a mesh that spreads {100.0 * fit:.0f} % of every demand by capacity would give the "
-        f"paper's, against engineered links that spread none; where both spread as much {both:.1f} %"
+        f"paper's figure, against engineered links that spread none; if both spread as much {both:.1f} %"
     )
 
 
 @lru_cache(maxsize=4)
 def _fitting_hedge(of: Gain, percent: float) -> float | None:
-    """The hedge of the mesh that would give the paper's figure: what it gains rises with it. None where none
-    does."""
+    """Return the hedge of the mesh that would give the paper's figure; None if none does. The gain rises with
+    the hedge."""
     low, high = 0.0, 1.0
     if not _median_gain(low, of) < percent < _median_gain(high, of):
         return None
@@ -152,19 +152,21 @@ def _gain_claim(
 
 
 def _mean_path() -> Measured:
-    """Trunks a bit passes on engineered links; the note has the mesh's, and what a hedge makes of them."""
+    """Return the trunks per bit on engineered links. The note has the mesh's, and the hedge that would give
+    the paper's."""
     pairs = compared(VERDICT)
     hedged = _hedge_for(1.4)
     mesh = median(mesh.path for mesh, _ in pairs)
     return over_matrices(
         [engineered.path for _, engineered in pairs],
-        f"on the mesh {mesh:.2f}, some of either needless (dcn/needless-transit); with {100 * hedged:.0f} % "
-        "of every demand spread by capacity it would be 1.4: how much Jupiter spreads is not known to us",
+        f"on the mesh {mesh:.2f}, some transit on both needless (dcn/needless-transit); with "
+        f"{100 * hedged:.0f} % of every demand spread by capacity it would be 1.4; we do not know how much "
+        "Jupiter spreads",
     )
 
 
 def _hedge_for(path: float) -> float:
-    """The share of every demand to spread by capacity that gives a mean path, on the first matrix."""
+    """Return the share of every demand to spread by capacity for a given mean path, on the first matrix."""
     plant = VERDICT.plant
     hour, before = hour_and_before(VERDICT, plant, 0)
     carries = trunk_capacity(plant, engineer(plant, before).links)
@@ -175,14 +177,15 @@ def _hedge_for(path: float) -> float:
 
 @lru_cache(maxsize=1)
 def _planned() -> tuple[NetworkLayout, IntArray, IntArray]:
-    """(plant, the hour's demand, circuits) of the first matrix."""
+    """Return (plant, the hour's demand, circuits) of the first matrix."""
     plant = VERDICT.plant
     hour, before = hour_and_before(VERDICT, plant, 0)
     return plant, hour, matched_circuits(plant, engineer(plant, before).links)
 
 
 def _use_without_rack() -> Measured:
-    """The largest use with weights solved again, over that with all racks: for the worst rack."""
+    """Return the largest use without the worst rack, with weights solved again, over the use with all
+    racks."""
     plant, hour, circuits = _planned()
 
     def use(left: IntArray) -> float:
@@ -200,7 +203,7 @@ def _growing(blocks: int) -> list[Block]:
 
 @lru_cache(maxsize=1)
 def _growth() -> tuple[IntArray, list[GrowthStep]]:
-    """(links at first, steps): racks from an eighth to all, then blocks one at a time."""
+    """Return (initial links, steps): racks from an eighth to all, then blocks one at a time."""
     few, many = GROWN_BLOCKS
     now, later = (
         layout_of(_growing(few), racks=RACKS // RACK_STEPS[0]),
@@ -222,7 +225,7 @@ def _trunks_changed() -> Measured:
     kept = min(step.kept for step in racks)
     return Measured(
         changed,
-        note=f"{len(racks)} racks, for each of which {min(by_hand)} to {max(by_hand)} strands move by hand; "
+        note=f"{len(racks)} racks; for each, {min(by_hand)} to {max(by_hand)} strands move by hand; "
         f"meanwhile every block keeps {100.0 * kept:.1f} % of its capacity or more",
     )
 
@@ -231,30 +234,30 @@ CLAIMS: tuple[PaperClaim, ...] = (
     *_against_mesh(),
     PaperClaim(
         "dcn/mean-path",
-        "60 % of traffic is direct and the rest takes one transit block: 1.4 blocks in the mean",
+        "60 % of traffic is direct and the rest takes one transit block: 1.4 blocks on average",
         f"{JUPITER_SOURCE} (second-hand)",
         on_machines(1.4, "trunks"),
-        second_hand("computed: weights for the least largest use, which spread little beyond that"),
+        second_hand("computed: weights for the minimum largest use, which spread little beyond that"),
         "model",
         _mean_path,
     ),
     PaperClaim(
         "dcn/rack-lost-use",
-        "Without any one rack the fullest trunk is used a 31st more, weights solved again",
+        "Without any one rack, the fullest trunk's use rises by a 31st, with weights solved again",
         f"{JUPITER_SOURCE} (derived)",
         Stated(RACKS / (RACKS - 1), "×", 2.0 * CLOSE),
-        derived("that an even loss has an even effect is our conclusion: no paper states it for trunks"),
+        derived("it is our conclusion that an even loss has an even effect: no paper states it for trunks"),
         "model",
         _use_without_rack,
-        "the worst rack, to what both weights are proved to; a trunk of some 34 links has one or two on a "
-        "rack, so it loses more or less than a 32nd, and others take it over",
+        "the worst rack, within the proved accuracy of both weights; a trunk of about 34 links has one or "
+        "two on a rack, so it loses more or less than a 32nd, and others take over its traffic",
     ),
     PaperClaim(
         "dcn/growth-racks",
         "Racks are added, from an eighth to all, without changing any trunk",
         "[LF] 2.1 (derived)",
         Stated(0, "racks that change a trunk"),
-        derived("the paper states that a fabric grows as needed, but not what is disturbed"),
+        derived("the paper states that a fabric grows as needed, but not what growth disturbs"),
         "model",
         _trunks_changed,
     ),

@@ -1,5 +1,5 @@
-"""Claims that turn on how traffic is split: a hedge that caps every path, on a mesh and on engineered links
-alike, and transit that need not be. Network, demand and links are those of `ops.reproduce.dcn.study`."""
+"""Claims that depend on how traffic is split: a hedge that caps every path, on a mesh and on engineered
+links, and needless transit. Network, demand and links are those of `ops.reproduce.dcn.study`."""
 
 from functools import lru_cache
 from statistics import median
@@ -30,17 +30,17 @@ from shared.models.dcn.routing.weights import TRANSIT_PRIOR, split_demand
 from shared.models.superpod.wiring import IntArray
 
 SPREAD = 1 / 9
-"""S of the cap D·C_p ÷ (S·ΣC) on every path: assumed. With it a bit passes 1.4 trunks on a mesh, what Jupiter
-is said to have."""
+"""S of the cap D·C_p ÷ (S·ΣC) on every path: assumed. With this S, a bit passes 1.4 trunks on a mesh, the
+second-hand figure for Jupiter."""
 SPREADS = (1 / 50, 1 / 6)
-"""What else S could be: hardly a hedge, and one by which a bit passes 1.6 trunks."""
+"""Other values of S: almost no hedge, and one with which a bit passes 1.6 trunks."""
 PROVED = 1.0
-"""Percent: what the largest use is proved to."""
+"""Proved accuracy of the largest use, in percent."""
 
 
 @lru_cache(maxsize=8)
 def capped(spread: float, method: SolverMethod = "highs-ds") -> tuple[tuple[StudyOutcome, StudyOutcome], ...]:
-    """(on the mesh, on engineered links) for each of the matrices, both with capped paths."""
+    """Return the outcomes (on the mesh, on engineered links) for each matrix, both with capped paths."""
     plant = VERDICT.plant
     mesh = uniform_mesh(plant)
 
@@ -52,7 +52,7 @@ def capped(spread: float, method: SolverMethod = "highs-ds") -> tuple[tuple[Stud
 
 
 def _capped_gain(of: Gain) -> Measured:
-    """The median gain in percent; the note has what another solver finds, and what other caps would do."""
+    """Return the median gain in percent. The note has the results of another solver and of other caps."""
 
     def gain(pairs: tuple[tuple[StudyOutcome, StudyOutcome], ...]) -> float:
         return over_matrices([of(*pair) for pair in pairs]).value
@@ -64,14 +64,14 @@ def _capped_gain(of: Gain) -> Measured:
     )
     return over_matrices(
         [of(*pair) for pair in pairs],
-        f"{medians(pairs)}; of the splits that do both, interior points find others, of "
+        f"{medians(pairs)}; interior points find another optimal split, with "
         f"{gain(capped(SPREAD, 'highs-ipm')):.1f} %{others}",
     )
 
 
 def _needless_transit() -> Measured:
-    """Percent of the demand that takes a transit block on engineered links, over the least at the same
-    largest use."""
+    """Return the percentage of the demand that takes a transit block on engineered links, above the minimum
+    at the same largest use."""
     plant = VERDICT.plant
     mesh = uniform_mesh(plant)
     paths = []
@@ -85,8 +85,8 @@ def _needless_transit() -> Measured:
     ours, least, mesh_ours, mesh_least = (median(column) for column in zip(*paths, strict=True))
     return over_matrices(
         [100.0 * (row[0] - row[1]) for row in paths],
-        f"{ours:.3f} trunks a bit for {least:.3f} by linear program, on the mesh {mesh_ours:.3f} for "
-        f"{mesh_least:.3f} (medians)",
+        f"{ours:.3f} trunks per bit against {least:.3f} by linear program, on the mesh {mesh_ours:.3f} "
+        f"against {mesh_least:.3f} (medians)",
     )
 
 
@@ -99,13 +99,13 @@ CLAIMS: tuple[PaperClaim, ...] = (
             "[LF] 4.2 (derived)",
             on_machines(percent, "%"),
             derived(
-                "a path of capacity C_p takes D·C_p ÷ (S·ΣC) of a demand D at most, S = 1/9 by our choice; "
-                "then least largest use, then least transit, by linear program; a sensitivity of "
+                "a path of capacity C_p takes at most D·C_p ÷ (S·ΣC) of a demand D, S = 1/9 by our choice; "
+                "then minimum largest use, then minimum transit, by linear program; a sensitivity of "
                 f"dcn/{name}, and no verdict"
             ),
             "model",
             measure,
-            "the hedge is that of Jupiter Evolving as it is known to us, second-hand",
+            "the hedge is that of Jupiter Evolving, second-hand",
         )
         for name, said, percent, measure in (
             ("flow-time", "shortens flow completion by 10 %", 10, lambda: _capped_gain(time_saved)),
@@ -118,13 +118,12 @@ CLAIMS: tuple[PaperClaim, ...] = (
         f"{JUPITER_SOURCE} (derived)",
         Stated(0, "% of the demand", PROVED),
         derived(
-            "no paper states this; by linear program, for what dcn/mean-path and the transit of living "
-            "networks "
-            "are measured from"
+            "no paper states this; by linear program, for the links from which dcn/mean-path and the transit "
+            "of live networks are measured"
         ),
         "model",
         _needless_transit,
         f"where trunks have no price, all transit paths together weigh {TRANSIT_PRIOR:g} of the direct one: "
-        f"{100.0 * TRANSIT_PRIOR / (1.0 + TRANSIT_PRIOR):.1f} % take one, however idle the network",
+        f"{100.0 * TRANSIT_PRIOR / (1.0 + TRANSIT_PRIOR):.1f} % take one, even in an idle network",
     ),
 )

@@ -1,4 +1,4 @@
-"""Claims on links: what mitigation and the inner code gain, and how a whole pod's ports fare."""
+"""Claims about links: the gains of mitigation and the inner code, and the margins of a whole pod's ports."""
 
 import math
 from functools import lru_cache
@@ -17,13 +17,13 @@ SEED = 0
 RATE, FAST_RATE = "50G-PAM4", "100G-PAM4"
 SEEDS = (0, 1, 2, 3)
 RETURN_LOSSES_DB = (-44, -28)
-"""Between which what every port may reflect is looked for."""
+"""Bounds of the search for the port reflection that still works, in dB."""
 MPI_DB = -32.0
-"""Interference over signal in [LF] Figures 11 and 12."""
+"""Interference over signal in [LF] Figures 11 and 12, in dB."""
 
 
 def needed_dbm(mpi_db: float = MPI_DB, *, mitigation: bool = False, soft_fec: bool = False) -> float:
-    """Received power at which one lane just meets the threshold."""
+    """Return the received power at which one lane just meets the threshold, in dBm."""
     return sensitivity_dbm(RATE, mpi_db, BER_THRESHOLD, mitigation=mitigation, soft_fec=soft_fec)
 
 
@@ -39,7 +39,8 @@ def qualified(
     rate: str = RATE,
     circulator: CirculatorName = "integrated",
 ) -> Qualification:
-    """Every link end of a pod with each of its 64 possible partners, as manufactured from a seed."""
+    """Qualify every link end of a pod with each of its 64 possible partners, with parts manufactured from a
+    seed."""
     design = LinkDesign(lane_rate(rate), mitigation=mitigation, soft_fec=soft_fec, circulator=circulator)
     return qualify_pod(Conditions(seed=SEED, design=design))
 
@@ -49,13 +50,13 @@ def _worst_of(found: Qualification) -> float:
 
 
 def _mitigation_in_the_pod() -> Measured:
-    """By how many orders of magnitude mitigation betters the worst pairing."""
+    """Return by how many orders of magnitude mitigation improves the worst pairing."""
     with_it, without = qualified(), qualified(mitigation=False)
     no_code = qualified(soft_fec=False)
     return Measured(
         _worst_of(with_it) - _worst_of(without),
         note=f"{without.ends_above} ports fail without it, {no_code.ends_above} without the inner code; "
-        f"of a pairing's worst lanes interference is {float(with_it.interference_db.max()):.1f} dB at most",
+        f"interference on a pairing's worst lane is at most {float(with_it.interference_db.max()):.1f} dB",
     )
 
 
@@ -67,24 +68,25 @@ def _external() -> Measured:
 
 
 def _worst_margin() -> Measured:
-    """Orders of magnitude between the worst pairing and the threshold, and how many have less than meant."""
+    """Return the orders of magnitude between the worst pairing and the threshold. The note counts pairings
+    with less margin than intended."""
     found = qualified()
     margins = found.threshold_log10 - found.log10_ber
     return Measured(
         float(margins.min()),
-        note=f"{int((margins < 1.5).sum())} of {margins.size:,} pairings have less than 1.5; what scatter of "
-        f"bursts leaves is {_bursts_leave():.2f} at most",
+        note=f"{int((margins < 1.5).sum())} of {margins.size:,} pairings have less than 1.5; the scatter of "
+        f"bursts leaves at most {_bursts_leave():.2f}",
     )
 
 
 def _bursts_leave() -> float:
-    """Orders of magnitude below the threshold of a receiver with as many bursts as are shipped."""
+    """Return the orders of magnitude below the threshold of a receiver with the most bursts that ships."""
     most = math.log10(assumed("burst_error_ber")) + SHIPPED_SIGMAS * assumed("burst_error_sigma_orders")
     return math.log10(BER_THRESHOLD) - most
 
 
 def _modulated_directly() -> Measured:
-    """Pairings that exceed the threshold with directly modulated lasers."""
+    """Return the number of pairings that exceed the threshold with directly modulated lasers."""
     found = qualify_pod(Conditions(SEED, design=LinkDesign(laser="DML")))
     return Measured(
         found.pairings_above,
@@ -93,8 +95,8 @@ def _modulated_directly() -> Measured:
 
 
 def _most_reflecting_db() -> Measured:
-    """The whole decibels that every port may reflect for all pairings to stay within the threshold: the mean
-    over some pods as made, and each of them."""
+    """Return the maximum reflection of all ports in whole decibels at which all pairings stay within the
+    threshold: the mean over several manufactured pods. The note has each of them."""
     found = [_most_reflecting(seed) for seed in SEEDS]
     each = ", ".join(f"{most}" for most in found)
     return Measured(sum(found) / len(found), note=f"pods of the seeds 0 to {SEEDS[-1]}: {each} dB")
@@ -121,7 +123,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
         "model",
         lambda: needed_dbm() - needed_dbm(mitigation=True),
-        "the notch takes off the whole tone of both carriers of one reflection; above the usual value for "
+        "the notch removes the whole tone of both carriers of one reflection; at more usual values of "
         "polarisation and extinction it gains 0.5 to 1.1 dB",
     ),
     PaperClaim(
@@ -135,13 +137,13 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "light/soft-fec-percent",
-        "That is a receiver 45 % more sensitive",
+        "The inner code makes the receiver 45 % more sensitive",
         "[LF] 4.1.2, Fig. 12",
         Stated(45, "%", 0.5),
         calibrated("inner_decoder_loss_db to the same gain in decibels"),
         "model",
         lambda: 100.0 * math.expm1(_soft_fec_gain_db() * math.log(10.0) / 10.0),
-        "the gain before as a ratio of powers",
+        "the gain of light/soft-fec as a ratio of powers",
     ),
     PaperClaim(
         "light/ports-within",
@@ -151,11 +153,11 @@ CLAIMS: tuple[PaperClaim, ...] = (
         calibrated("laser_launch_dbm to two orders of margin of the worst pairing"),
         "model",
         lambda: len(qualified().log10_ber) - qualified().ends_above,
-        "with mitigation and inner code, and modules that differ as made",
+        "with mitigation and inner code, and modules with manufacturing variation",
     ),
     PaperClaim(
         "light/ports-within-fast",
-        "The newest modules, of 100 Gb/s a lane, do so as well",
+        "With the newest modules, of 100 Gb/s per lane, all ports meet 2×10⁻⁴ as well",
         "[LF] 3.3.1 (derived)",
         Stated(6144, "ports"),
         derived(
@@ -164,22 +166,23 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
         "model",
         lambda: len(qualified(rate=FAST_RATE).log10_ber) - qualified(rate=FAST_RATE).ends_above,
-        "a receiver of twice the bandwidth and less noise in each hertz of it, which is kind",
+        "the receiver has twice the bandwidth and less noise per hertz, which is optimistic",
     ),
     PaperClaim(
         "light/mitigation-in-the-pod",
-        "Mitigation, one of two blocks made for the modules, betters a pod's worst pairing",
+        "Mitigation, one of two blocks made for the modules, improves a pod's worst pairing",
         "[LF] 3.3.2, 4.1.2 (derived)",
         Stated(0, "orders of magnitude", "above"),
         derived("the paper measures it on a receiver (Fig. 11), and has no pod without it"),
         "model",
         _mitigation_in_the_pod,
-        "few lanes have two lasers near enough to beat, and so little is sent back that light or bursts "
-        "decide: in this pod the inner code does all; mitigation serves where more is sent back",
+        "few lanes have two lasers near enough to beat, and reflections are so weak that light or bursts "
+        "decide: in this pod the inner code has all of the effect; mitigation helps if reflections are "
+        "stronger",
     ),
     PaperClaim(
         "light/circulators-external",
-        "With external circulators, as the first ones were, all ports do so as well",
+        "With external circulators, like the first ones, all ports meet 2×10⁻⁴ as well",
         "[LF] App. B (derived)",
         Stated(6144, "ports"),
         derived("the first ones were external; the paper has no figure for a pod with them at this rate"),
@@ -189,43 +192,44 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "light/margin-worst",
-        "All of them do so with about two orders of magnitude of margin: the worst has them",
+        "All pairings have about two orders of magnitude of margin, even the worst",
         "[LF] 4.1.2, Fig. 13",
         Stated(2, "orders of magnitude", 0.5),
         calibrated(
-            "laser_launch_dbm, from below: with half a decibel less the worst pairing has too little, with "
-            "any more it has what burst_error_ber leaves, which is fitted to the figure as well"
+            "laser_launch_dbm, from below: with half a decibel less, the worst pairing has too little "
+            "margin; with more, burst_error_ber limits it, which is fitted to the figure as well"
         ),
         "model",
         _worst_margin,
     ),
     PaperClaim(
         "light/margin-median",
-        "The median of them has about two orders of magnitude as well",
+        "The median pairing has about two orders of magnitude of margin as well",
         "[LF] 4.1.2, Fig. 13 (derived)",
         Stated(2, "orders of magnitude", 0.5),
         derived(
-            "no paper states a median: two orders of all are read as of each, and burst_error_ber is fitted "
-            "to them; without bursts the median would have twelve"
+            "no paper states a median: we read two orders of all pairings as two orders of each, and fit "
+            "burst_error_ber to them; without bursts the median would have twelve"
         ),
         "model",
         lambda: qualified().median_margin_orders,
-        "read as of the worst alone, the figure needs no bursts: then good ports have many orders more",
+        "read as the margin of the worst alone, the figure needs no bursts: good ports then have many "
+        "orders more",
     ),
     PaperClaim(
         "light/return-loss-specification",
-        "Ports may reflect −38 dB: were all to reflect more, not every pairing would be within",
+        "Ports may reflect −38 dB: if all reflected more, some pairings would exceed the threshold",
         "[LF] 4.1.1 (derived)",
         Stated(-38, "dB", 1),
         derived(
-            "the paper specifies the ports, and does not say what fails beyond; the launched power, which "
-            "the margins bound from below only, moves this: a decibel more makes it 2 dB"
+            "the paper specifies the ports, but not what fails beyond; the launched power, which the "
+            "margins bound from below only, moves this: one decibel more moves it by 2 dB"
         ),
         "model",
         _most_reflecting_db,
-        "whole decibels. What fails first are lanes whose two lasers stand near each other, which the "
-        "temperature decides; all light is in the signal's polarisation. With the reflections of an end "
-        "added up as fields a draft had -40 dB (-38 to -42), for which the row would not hold",
+        "whole decibels. The first lanes to fail have two lasers near each other, which depends on the "
+        "temperature; all light is in the signal's polarisation. A draft that added the reflections of an "
+        "end as fields had -40 dB (-38 to -42), for which the row would not hold",
     ),
     PaperClaim(
         "light/eml-critical",
@@ -233,10 +237,10 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "(DMLs), not every pairing is within 2×10⁻⁴",
         "[LF] Appendix C.1 (derived)",
         Stated(0, "pairings", "above"),
-        derived("the paper has a word and no figure: critical is read as pairings of a pod that fail"),
+        derived("the paper has a word and no figure: we read critical as failing pairings of a pod"),
         "model",
         _modulated_directly,
-        "directly_modulated_* are assumed: 1.5 dB more light outweigh the lost notch. Of DMLs that launch no "
-        "more than EMLs some fail, but most of them by their lower extinction ratio and not by interference",
+        "directly_modulated_* are assumed: 1.5 dB more light outweighs the lost notch. If DMLs launch no "
+        "more than EMLs, some fail, most of them by their lower extinction ratio and not by interference",
     ),
 )

@@ -1,4 +1,4 @@
-"""Claims on Palomar OCSes as manufactured."""
+"""Claims about Palomar OCSes as manufactured."""
 
 import numpy as np
 
@@ -7,16 +7,17 @@ from shared.models.optics.palomar import INSERTION_LOSS_TYPICAL_DB, FloatArray, 
 
 SEED, POD = 0, "pod-0"
 TYPICAL = 0.95
-"""Share of all pairs for which a typical loss is to hold."""
+"""Share of all pairs for which a typical loss must hold."""
 
 
 def _insertion_loss_db() -> FloatArray:
-    """Every pair of ports of the 48 OCSes of a pod."""
+    """Return the loss of every pair of ports of a pod's 48 OCSes, in dB."""
     return manufactured_ocses(SEED, POD).insertion_loss_db()
 
 
 def _typical_worst_db() -> Measured:
-    """The worst pair of ports of the median OCS, and how many OCSes have no pair of 2 dB or more."""
+    """Return the worst pair of ports of the median OCS. The note counts the OCSes without a pair of 2 dB or
+    more."""
     worst = _insertion_loss_db().max(axis=(1, 2))
     below = int((worst < INSERTION_LOSS_TYPICAL_DB).sum())
     return Measured(float(np.median(worst)), note=f"{below} of {len(worst)} OCSes have all pairs below 2 dB")
@@ -34,11 +35,11 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
         "model",
         lambda: float(np.quantile(_insertion_loss_db(), TYPICAL)),
-        "19 of 20 pairs of the 48 OCSes of a pod as manufactured from a seed lose less",
+        "19 of 20 pairs of a pod's 48 OCSes, as manufactured from a seed, lose less",
     ),
     PaperClaim(
         "ocs/insertion-loss-tail",
-        "Losses are ideally below 3 dB: no pair reaches it, for all the tail of splices and connectors",
+        "Losses are ideally below 3 dB: no pair reaches it, despite the tail of splices and connectors",
         "[LF] 3.2.1, 4.1.1, Fig. 10a",
         Stated(3, "dB", "below"),
         calibrated(
@@ -46,8 +47,8 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
         "model",
         lambda: float(_insertion_loss_db().max()),
-        "the worst of 48 × 136 × 136 pairs; 3 dB is a goal of the paper's, which does not say that all meet "
-        "it",
+        "the worst of 48 × 136 × 136 pairs; 3 dB is the paper's goal; it does not state that all pairs "
+        "meet it",
     ),
     PaperClaim(
         "ocs/insertion-loss-all-pairs",
@@ -60,8 +61,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
         "model",
         _typical_worst_db,
-        "the paper's sentence read of whole switches and not of most pairs: the worst pair of the median "
-        "OCS; "
-        "the twin's tail of splices is too heavy for it",
+        "the paper's sentence, read for whole switches and not for most pairs: the worst pair of the median "
+        "OCS; the twin's tail of splice losses is too heavy for it",
     ),
 )

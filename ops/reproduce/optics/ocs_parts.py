@@ -1,4 +1,4 @@
-"""Claims on a Palomar OCS as a device: what its parts draw, how often they leave circuits dark, how
+"""Claims about a Palomar OCS as a device: the power of its parts, how often they darken circuits, and how
 fast they switch."""
 
 import math
@@ -21,13 +21,13 @@ FAULTS_PER_DAY = FailuresConfig().ocs_per_day
 REPAIR_DAYS = RepairsConfig().ocs_repair_h / 24.0
 SHARES = (
     "the parts' shares in the faults of an OCS, to it: six faults in seven leave the circuits lit. With 12 h "
-    "to repair any fault it would be so without any shares; but 3 days are fitted to the placement curve"
+    "to repair any fault this would be true for any shares; but 3 days are fitted to the placement curve"
 )
 
 CIRCUITS_PER_OCS = STRANDS * 4_096 // CHIPS_PER_CUBE
-"""When every face of a pod is joined; each circuit has a port of its own."""
+"""Circuits per OCS when every face of a pod is joined. Each circuit has its own port."""
 MILLISECONDS = (50.5, "ms", 49.5)
-"""Our reading of the paper's word: 1 to 100."""
+"""Our reading of the paper's word: 1 to 100 ms."""
 
 
 def _lost() -> dict[str, float]:
@@ -35,23 +35,23 @@ def _lost() -> dict[str, float]:
 
 
 def _largest() -> Measured:
-    """By what factor the drivers cost more light than the next part."""
+    """Return the factor by which the drivers cost more light than the next part."""
     lost = _lost()
     others = max(amount for word, amount in lost.items() if word != "driver")
     each = ", ".join(f"{word} {100.0 * amount:.2g} %" for word, amount in lost.items())
-    return Measured(lost["driver"] / others, note=f"of the time circuits are dark by {each}")
+    return Measured(lost["driver"] / others, note=f"share of the time that circuits are dark: {each}")
 
 
 def _placed_by_parts() -> Measured:
-    """Of all 48 OCSes: that none has a dark circuit."""
+    """Return the probability that none of the 48 OCSes has a dark circuit."""
     dark = light_availability(FAULTS_PER_DAY, REPAIR_DAYS) ** OCS_COUNT
     any_fault = serviceable_share(FAULTS_PER_DAY, REPAIR_DAYS) ** OCS_COUNT
-    return Measured(dark, note=f"if any fault counts it is {any_fault:.3f}")
+    return Measured(dark, note=f"{any_fault:.3f} if any fault counts")
 
 
 @dataclass
 class OutageSpans:
-    """Time that each of some parts was out, in microseconds."""
+    """The time that each of a set of parts was out, in microseconds."""
 
     since_us: dict[str, int] = field(default_factory=dict)
     out_us: int = 0
@@ -66,8 +66,11 @@ class OutageSpans:
 
 
 def _dark_and_broken_share(run: ClaimRun) -> tuple[tuple[float, int], tuple[float, int]]:
-    """(share of OCS-time with circuits dark, in how many spans), and the same with something to repair, read
-    off the messages of one run: an OCS is dark from the first to the last that takes light from it."""
+    """Return (share of OCS-time with circuits dark, number of spans), and the same for OCSes with something
+    to repair, from the messages of one run.
+
+    An OCS is dark from the first to the last reason that takes light from it.
+    """
     dark, broken = OutageSpans(), OutageSpans()
     reasons: dict[str, set[str]] = {}
     repairs: dict[str, set[str]] = {}
@@ -97,7 +100,7 @@ def _dark_and_broken_share(run: ClaimRun) -> tuple[tuple[float, int], tuple[floa
 def _record_reason(
     spans: OutageSpans, reasons: dict[str, set[str]], ocs: str, why: str, is_out: bool, at_us: int
 ) -> None:
-    """One reason more or less why an OCS is out; it is while there is any."""
+    """Add or remove a reason why an OCS is out. The OCS is out while there is any."""
     found = reasons.setdefault(ocs, set())
     if is_out:
         if not found:
@@ -110,8 +113,8 @@ def _record_reason(
 
 
 def _in_the_lab(which: int) -> Callable[[], Measured]:
-    """Percent of OCS-time: light (0) or serviceable (1), over the runs. Time lost is a sum of log-normal
-    repairs, each of mean square e^σ² over its mean's."""
+    """Return the percentage of OCS-time that is light (0) or serviceable (1), over the runs. Lost time is a
+    sum of log-normal repairs; the mean square of each is e^σ² times its squared mean."""
 
     def measure() -> Measured:
         found = [_dark_and_broken_share(run) for run in lab_runs(OCS_PART_RUNS)]
@@ -119,7 +122,7 @@ def _in_the_lab(which: int) -> Callable[[], Measured]:
         spans = sum(row[which][1] for row in found)
         measured = over_seeds(
             [100.0 * (1.0 - row[which][0]) for row in found],
-            f"{years:,.0f} years of an OCS; tolerance: three deviations of what {spans:,} repairs take",
+            f"{years:,.0f} OCS-years; tolerance: three standard deviations of the time of {spans:,} repairs",
         )
         deviation = math.sqrt(math.exp(RepairsConfig().repair_sigma ** 2) / spans)
         return replace(measured, tolerance=SIGMAS * (100.0 - measured.value) * deviation)
@@ -128,7 +131,7 @@ def _in_the_lab(which: int) -> Callable[[], Measured]:
 
 
 def _switching_ms() -> Measured:
-    """Until every circuit of a pod is made, on average; the note has one connection."""
+    """Return the mean time until every circuit of a pod is made. The note has one connection."""
     speed = switching_speed(ocs_technology("palomar"))
     whole_s, one_s = (
         speed.expected_us(circuits, on_one) / US_PER_S
@@ -142,7 +145,7 @@ def _switching_ms() -> Measured:
 CLAIMS: tuple[PaperClaim, ...] = (
     PaperClaim(
         "ocs/power",
-        "A chassis draws 108 W at most",
+        "A chassis draws at most 108 W",
         "[LF] 4.1.1",
         Stated(108, "W", "at most"),
         calibrated("the watts of the parts, to it"),
@@ -158,15 +161,15 @@ CLAIMS: tuple[PaperClaim, ...] = (
         calibrated(SHARES),
         "closed form",
         lambda: 100.0 * light_availability(FAULTS_PER_DAY, REPAIR_DAYS),
-        "0.04 % of OCSes fail in a day (NSDI 2024) and take 3 days to repair: were each such fault dark, it "
+        "0.04 % of OCSes fail per day (NSDI 2024) and take 3 days to repair: if every fault were dark, it "
         "would be 99.88 %",
     ),
     PaperClaim(
         "ocs/availability-serviceable",
-        "0.04 % a day with 3 days to repair leave 99.88 % of the time without anything to repair",
+        "With 0.04 % faults per day and 3 days to repair, an OCS needs no repair 99.88 % of the time",
         "NSDI 2024 (derived)",
         Stated(99.88, "% of the time", 0.005),
-        derived("no paper states it; it covers what the 99.98 % of light cannot include"),
+        derived("no paper states it; it covers faults that the 99.98 % of light cannot include"),
         "closed form",
         lambda: 100.0 * serviceable_share(FAULTS_PER_DAY, REPAIR_DAYS),
     ),
@@ -175,17 +178,17 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "A pod whose parts fail and are repaired for centuries has as much light as in the closed form",
         "[LF] 4.1.1 (derived)",
         Stated(100.0 * light_availability(FAULTS_PER_DAY, REPAIR_DAYS), "% of the time"),
-        derived("the closed form is ours: the row holds the twin to it"),
+        derived("the closed form is ours: the row compares the twin with it"),
         "lab run",
         _in_the_lab(0),
         runs=OCS_PART_RUNS,
     ),
     PaperClaim(
         "ocs/serviceable-in-the-lab",
-        "And is as long without anything to repair",
+        "Such a pod needs no repair for as much of the time as in the closed form",
         "NSDI 2024 (derived)",
         Stated(100.0 * serviceable_share(FAULTS_PER_DAY, REPAIR_DAYS), "% of the time"),
-        derived("the closed form is ours: the row holds the twin to it"),
+        derived("the closed form is ours: the row compares the twin with it"),
         "lab run",
         _in_the_lab(1),
         runs=OCS_PART_RUNS,
@@ -196,23 +199,23 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "[LF] 3.2.2",
         Stated(1.0, "× the next part", "above"),
         calibrated(
-            "the parts' shares in the faults of an OCS, to it: of those that darken six in seven are theirs"
+            "the parts' shares in the faults of an OCS, to it: six in seven faults that darken are theirs"
         ),
         "closed form",
         _largest,
-        "by number of faults supplies, fans and CPU boards are before them: supplies and fans are redundant, "
-        "and a CPU takes no light. The next part is the chassis' power, of a share that is assumed as well",
+        "supplies, fans and CPU boards have more faults: supplies and fans are redundant, and a CPU takes no "
+        "light. The next part is the chassis' power, whose share is assumed as well",
     ),
     PaperClaim(
         "ocs/placement-by-parts",
         "A slice that needs every OCS has all of them 94 % of the time",
         "NSDI 2024 (derived)",
         Stated(0.94, "probability", 0.02),
-        derived("the plateau is the paper's; that only faults which darken stop a placement is our reading"),
+        derived("the plateau is the paper's; our reading is that only faults that darken stop a placement"),
         "closed form",
         _placed_by_parts,
-        "3 days of repair are fitted to the plateau with any fault in the way, though a spare fan that fails "
-        "stops no placement: of these two figures the twin can have one",
+        "3 days of repair are fitted to the plateau if any fault stops a placement, although a failed spare "
+        "fan stops none: the twin can match only one of these two figures",
     ),
     PaperClaim(
         "ocs/switching",

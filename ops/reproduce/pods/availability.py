@@ -1,4 +1,4 @@
-"""Claims on availability: fabrics, goodput of equal slices, slices that can be placed."""
+"""Claims about availability: fabrics, goodput of equal slices, and slices that can be placed."""
 
 import math
 from dataclasses import replace
@@ -39,30 +39,30 @@ from shared.models.availability.promised_goodput import (
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, ENDS_PER_CUBE, HOSTS_PER_CUBE
 
 OCS_AVAILABILITY = 0.999
-"""Assumed by [LF] 4.2.2 for its study."""
+"""Assumption of [LF] 4.2.2 for its study."""
 OCS_PER_DAY, HOST_PER_DAY, LINK_PER_DAY = 0.0004, 0.0008, 0.00005
 REPAIR_DAYS = 3.0
 """Derived from the plateau of the published placement curve."""
 FITTED_CUBE_AVAILABILITY = 0.882
 """The cube availability that the published placement curve fits (derived)."""
 ROUNDED = 0.5
-"""Of whole percents."""
+"""Tolerance of whole percents."""
 OCS_COUNT_MAX = 200
-"""More than any count of OCSes that a stated availability of the fabric could come from."""
+"""More OCSes than any stated availability of the fabric could imply."""
 DIGITISED = 0.02
-"""Of a probability read off a figure."""
+"""Tolerance of a probability that is digitised from a figure."""
 OLD_POD = ((256, 0.55), (512, 0.25), (1024, 0.0))
-"""(chips, P(can be placed)) in the static pod of the generation before; 64 chips have 0.83. Digitised."""
+"""(chips, P(can be placed)) in the static pod of the previous generation; 64 chips have 0.83. Digitised."""
 OLD_CUBE = 0.83
-OWN_ARITHMETIC = "94.9 % is what the published rates and 3 days to repair come to: no paper states it"
+OWN_ARITHMETIC = "the published rates and 3 days to repair give 94.9 %: no paper states it"
 LF = "[LF] 4.2.2, Fig. 15b"
 FITTED_OCSES = calibrated(
-    "24 OCSes instead of the 48 deployed, to the 50 % of hosts of 99.0 %: with 48 of 99.9 % the fabric "
-    "misses the 97 % by itself. Any target from 98.94 % to beyond 99.99 % of the cubes alone does the same"
+    "24 OCSes instead of the 48 deployed, to the 50 % of hosts of 99.0 %: with 48 of 99.9 %, the fabric "
+    "alone misses the 97 %. Any target from 98.94 % to beyond 99.99 % for the cubes alone does the same"
 )
 FITTED_NO_OCSES = calibrated(
-    "no OCSes instead of those deployed, to this figure, where [LF] has 50 % of the same slices. Any 0 to 19 "
-    "OCSes of 99.9 % do the same, 20 give 50 % and none of 3,072 chips"
+    "no OCSes instead of those deployed, to this figure; [LF] has 50 % for the same slices. Any number from "
+    "0 to 19 OCSes of 99.9 % does the same; 20 give 50 %, and no slice of 3,072 chips"
 )
 
 
@@ -83,14 +83,14 @@ def _fabric(kind: str, percent: int) -> PaperClaim:
         ),
         "closed form",
         lambda: 100.0 * fabric_availability(OCS_AVAILABILITY, fabric_ocs(kind)),
-        "whole percents; the paper rounds 95.3 and 97.6 to the nearest and 90.8 down",
+        "whole percents; the paper rounds 95.3 and 97.6 to the nearest, and 90.8 down",
     )
 
 
 def _promised(
     host: float, chips: int, fabric: str, *, ocs: float | None = None, kind: str = OCS_KIND
 ) -> Measured:
-    """Goodput in percent; the note has the probability of the promised slices, and of one more."""
+    """Return goodput in percent. The note has the probability of the promised slices, and of one more."""
     found = promised_goodput(host, chips, fabric, ocs_availability=ocs, kind=kind)
     size = chips // CHIPS_PER_CUBE
     working = host**HOSTS_PER_CUBE
@@ -123,8 +123,8 @@ def _lf_goodput(host: float, chips: int, part: float) -> PaperClaim:
 
 
 def _times_static() -> Measured:
-    """The most that reconfiguring gains of all sizes of slices and the host availabilities of the figure
-    where a static pod promises anything; its note says the most of the sizes that the figure draws."""
+    """Return the largest gain of reconfiguration over all slice sizes and the figure's host availabilities at
+    which a static pod promises anything. The note has the largest gain of the sizes in the figure."""
     gains = {
         (host, chips): promised_goodput(host, chips, "reconfigurable").goodput / static
         for host in FIGURE_HOST_AVAILABILITY
@@ -135,13 +135,14 @@ def _times_static() -> Measured:
     drawn = max(gain for (_, size), gain in gains.items() if size in figure_slices(CUBES))
     return Measured(
         most,
-        note=f"at {chips:,} chips, hosts of {100 * host:g} %; {drawn:g} × over powers of two and 48 cubes, "
-        "which we draw",
+        note=f"at {chips:,} chips, hosts of {100 * host:g} %; {drawn:g} × for the sizes that we draw: "
+        "powers of two and 48 cubes",
     )
 
 
 def _one_cube() -> Measured:
-    """Cubes held back from slices of one cube by a reconfigurable pod, less those by a static one."""
+    """Return the cubes that a reconfigurable pod holds back from slices of one cube, less those that a static
+    pod holds back."""
     held = promised_goodput(
         0.99, CHIPS_PER_CUBE, "reconfigurable", ocs_availability=OCS_AVAILABILITY
     ).held_back_cubes
@@ -149,7 +150,7 @@ def _one_cube() -> Measured:
 
 
 def fitted_ocs_availability() -> float:
-    """Availability of an OCS that fails at the published rate and takes three days to repair."""
+    """Return the availability of an OCS that fails at the published rate and takes three days to repair."""
     return AlternatingRenewal(1.0 / OCS_PER_DAY, REPAIR_DAYS).availability
 
 
@@ -179,26 +180,28 @@ def _placement(cubes: int, stated: float, *, routed: bool) -> PaperClaim:
 def _old_placement(chips: int, stated: float) -> PaperClaim:
     return PaperClaim(
         f"placement/previous-generation-{chips}",
-        f"In the static pods before, {chips:,} chips could be placed with probability {stated:g}",
+        f"In the previous static pods, {chips:,} chips could be placed with probability {stated:g}",
         NSDI_SOURCE,
         Stated(stated, "probability", DIGITISED),
         second_hand("computed"),
         "closed form",
         lambda: OLD_CUBE ** (chips // 64),
-        "all of one fixed group have to work, each 64 chips with the 0.83 stated for them: the published "
-        "curve falls more slowly at first, and faster at last, than such independent failures",
+        "all 64-chip units of one fixed group must work, each with its stated probability of 0.83: the "
+        "published curve falls more slowly at first, and faster at the end, than with independent failures",
     )
 
 
 def _cube_from_failures() -> float:
-    """Percent of time that all 16 hosts and 96 link ends of a cube work, at the published rates."""
+    """Return the percentage of time that all 16 hosts and 96 link ends of a cube work, at the published
+    rates."""
     host = AlternatingRenewal(1.0 / HOST_PER_DAY, REPAIR_DAYS).availability
     link = AlternatingRenewal(1.0 / LINK_PER_DAY, REPAIR_DAYS).availability
     return 100.0 * host**HOSTS_PER_CUBE * link**ENDS_PER_CUBE
 
 
 def _cube_in_the_lab() -> Measured:
-    """Time lost is a sum over faults of log-normal repairs, each of mean square e^σ² over its mean's."""
+    """Return a cube's availability in the lab in percent. Lost time is a sum of log-normal repairs; the mean
+    square of each is e^σ² times its squared mean."""
     runs = lab_runs(SLOW_REPAIR_RUNS)
     by_seed = [100.0 * cube_availability(run.pod) for run in runs]
     faults = sum(run.pod.faults[kind] for run in runs for kind in ("host", "link"))
@@ -207,8 +210,8 @@ def _cube_in_the_lab() -> Measured:
     return replace(
         found,
         tolerance=SIGMAS * deviation,
-        note=f"{found.note} of {HARDWARE_DAYS:,.0f} days with log-normal repairs of 3 days in the mean; "
-        f"tolerance: three deviations of what {faults:,} such repairs lose",
+        note=f"{found.note} of {HARDWARE_DAYS:,.0f} days with log-normal repairs of 3 days on average; "
+        f"tolerance: three standard deviations of the time lost to {faults:,} such repairs",
     )
 
 
@@ -224,9 +227,9 @@ CLAIMS: tuple[PaperClaim, ...] = (
         FITTED_NO_OCSES,
         "closed form",
         lambda: _promised(0.99, 1024, "reconfigurable"),
-        "[T4] states no target: 97 % is [LF]'s. Its 75 % of one slice of 3,072 chips, for which it names no "
-        "hosts, is the same event: 48 cubes; better hosts follow, and of 2,048 chips two slices would need "
-        "all 64",
+        "[T4] states no target: 97 % is [LF]'s. Its 75 % for one slice of 3,072 chips, for which it names no "
+        "hosts, is the same event: 48 cubes. Better hosts give 75 % as well; two slices of 2,048 chips would "
+        "need all 64 cubes",
     ),
     PaperClaim(
         "goodput/lf-1024-99.9-static",
@@ -245,11 +248,11 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "Hosts of 99.9 %: slices of 1,024 chips get 75 % of a pod with the 48 OCSes deployed",
         f"{LF} (derived)",
         Stated(75, "%"),
-        derived("the paper has 75 %, and 48 OCSes deployed, and does not say that the one is of the other"),
+        derived("the paper states 75 %, and 48 deployed OCSes, but not that the 75 % is for 48 OCSes"),
         "closed form",
         lambda: _promised(0.999, 1024, "reconfigurable", ocs=OCS_AVAILABILITY, kind="cwdm4-bidi"),
         "48 OCSes of 99.9 % are all up 95.3 % of the time, as the paper itself states: less than the 97 % "
-        "that it holds constant, so that nothing could be promised",
+        "that it keeps constant, so nothing could be promised",
     ),
     *(_lf_goodput(host, chips, part) for host, fabric, chips, part in LF_15B if fabric == "reconfigurable"),
     PaperClaim(
@@ -257,7 +260,10 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "Slices of any size get up to 3 × the goodput of a static fabric",
         "[LF] abstract (derived)",
         Stated(3, "×"),
-        derived("the abstract states 3 × for system availability, which is constant where goodput is stated"),
+        derived(
+            "the abstract states 3 × for system availability, which is constant where the paper states "
+            "goodput"
+        ),
         "closed form",
         _times_static,
     ),
@@ -269,7 +275,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         predicted("fitted: 24 OCSes, to goodput of slices of 1,024 chips"),
         "closed form",
         _one_cube,
-        "true only if a slice of one cube does without the OCSes; but its wrap-around links pass them ([LF] "
+        "true only if a slice of one cube needs no OCSes; but its wrap-around links pass through them ([LF] "
         "A, [T4] 2.2), and [T4] Table 2 lists it among the tori. Hosts of 99 %, 24 OCSes",
     ),
     PaperClaim(
@@ -297,12 +303,12 @@ CLAIMS: tuple[PaperClaim, ...] = (
         Stated(99.98, "%", "above"),
         between_papers(
             "0.04 % of OCSes fail a day (NSDI 2024), and 3 days to repair one, which its placement curve "
-            "needs; both are second-hand, and nothing of the twin is in the figure"
+            "needs; both are second-hand, and the figure does not use the twin"
         ),
         "closed form",
         lambda: 100.0 * fitted_ocs_availability(),
-        "the two papers agree only if a chassis is back within 12 hours, or if one counts light and the "
-        "other service: ocs/availability-light is the figure from the parts",
+        "the two papers agree only if a chassis is back within 12 hours, or if one paper counts light and "
+        "the other service: ocs/availability-light is the figure from the parts",
     ),
     PaperClaim(
         "availability/cube-from-failures",
@@ -312,7 +318,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         derived(OWN_ARITHMETIC),
         "closed form",
         _cube_from_failures,
-        "the same arithmetic a second time",
+        "the arithmetic of the figure, repeated",
     ),
     PaperClaim(
         "availability/cube-in-the-lab",

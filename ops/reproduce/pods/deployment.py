@@ -1,4 +1,4 @@
-"""Claims on how soon chips are of use as racks arrive. The papers have words, and no number."""
+"""Claims about how soon chips can be used as racks arrive. The papers have words, and no number."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -17,9 +17,9 @@ from shared.models.availability.deployment import (
 
 SOURCE = "[LF] 4.2.3, [T4] 2.4 (derived)"
 GREATLY = 0.5
-"""Of what it takes otherwise: our reading of *greatly* and *significantly*."""
+"""Factor over the wait for a block: our reading of *greatly* and *significantly*."""
 COULD_BE_EITHER = 2.0
-"""Times and part of every assumption, for what a row hangs on."""
+"""Factor by which each assumption is halved and doubled, to find what a row depends on."""
 
 
 def _wait_ratio(found: Deployed) -> float:
@@ -27,7 +27,7 @@ def _wait_ratio(found: Deployed) -> float:
 
 
 def _first_days(useful: tuple[float, ...]) -> float:
-    """Until a block's worth of chips is of use, in whichever racks."""
+    """Return the days until the first block's worth of chips can be used, in any racks."""
     return sorted(useful)[BLOCK_CHIPS // RACK_CHIPS - 1]
 
 
@@ -37,7 +37,8 @@ def _rollouts(rollout: Rollout) -> tuple[Deployed, ...]:
 
 
 def _wait() -> Measured:
-    """The wait of a chip by itself over that in a block; the note has what other assumptions would give."""
+    """Return the wait of a chip in its own rack over that in a block. The note has the results of other
+    assumptions."""
     plain = Rollout()
     found = _rollouts(plain)
     by_rack, by_block = (
@@ -59,8 +60,8 @@ def _wait() -> Measured:
     least = min(min(one) for one in other.values())
     return over_seeds(
         [_wait_ratio(one) for one in found],
-        f"{by_rack:.1f} days a chip by itself, {by_block:.1f} in blocks of 1,024; with any one assumption "
-        f"half or twice as large {least:.2f} to {max(ends):.2f}, the most by {name}; the first 1,024 chips "
+        f"{by_rack:.1f} days per chip by rack, {by_block:.1f} in blocks of 1,024; with any one assumption "
+        f"halved or doubled {least:.2f} to {max(ends):.2f}, most by {name}; the first 1,024 chips "
         f"work after {first:.0f} days, {at_once:.0f} as a block",
     )
 
@@ -68,14 +69,15 @@ def _wait() -> Measured:
 CLAIMS: tuple[PaperClaim, ...] = (
     PaperClaim(
         "deployment/wait",
-        "Racks of use by themselves greatly shorten the time to production against 1,024 chips at once",
+        "Racks that can be used on arrival greatly shorten the time to production against 1,024 chips at "
+        "once",
         SOURCE,
         Stated(GREATLY, "× the wait", "at most"),
         derived("the papers say greatly and significantly; at most half of the wait is our reading"),
         "model",
         _wait,
-        "from a rack's coming to its use, in a pod of 64 racks; a rack never waits longer by itself than in "
-        "a block, so only the amount is compared; pace, delays, crews, tests and repairs are assumed "
+        "from a rack's arrival to its use, in a pod of 64 racks; a rack never waits longer alone than in a "
+        "block, so only the amount is compared; pace, delays, crews, tests and repairs are assumed "
         "(docs/reference/availability.md)",
     ),
 )

@@ -1,5 +1,5 @@
-"""Claims on what the field's hazards decide: how failures vary from week to week, how many cubes can be had,
-and how many jobs failures meet (NSDI 2024), by the calibration `field`."""
+"""Claims that depend on the hazards in the field (NSDI 2024), with the calibration `field`: how failures vary
+between weeks, how many cubes are available, and how many jobs failures hit."""
 
 from collections.abc import Callable
 from functools import cache
@@ -31,7 +31,7 @@ from shared.models.ocs.parts import PARTS
 from shared.models.superpod.superpod_plant import superpod_plant
 
 PODS, WEEKS, FLEETS = 200, 100, 4
-"""A fleet, watched for as long as the published one was; and how many such are drawn."""
+"""Pods of a fleet and weeks observed, as published; and the number of fleets drawn."""
 WEEK_US = 7 * US_PER_DAY
 CLASSES: dict[str, tuple[FaultKind, ...]] = {
     "machines": ("host",),
@@ -39,9 +39,9 @@ CLASSES: dict[str, tuple[FaultKind, ...]] = {
     "ocs": tuple(part.word for part in PARTS),
 }
 DIGITISED = 0.02
-"""Of a probability read off a figure."""
+"""Tolerance of a probability that is digitised from a figure."""
 HALF_A_DIGIT = 0.005
-"""Of a weekly figure, which is printed with two."""
+"""Tolerance of a weekly figure, which is printed with two digits."""
 Weekly = npt.NDArray[np.float64]
 PUBLISHED: dict[str, tuple[float, float, float]] = {
     "machines": (0.30, 0.63, 0.02),
@@ -53,7 +53,7 @@ PUBLISHED: dict[str, tuple[float, float, float]] = {
 
 @cache
 def _fleet(of: str, seed: int) -> Weekly:
-    """Faults of a kind of part in each week, in all pods of a fleet, as the twin draws them."""
+    """Return the faults of a kind of part in each week, in all pods of a fleet, as the twin draws them."""
     config = config_from_pairs("superpod", [], seed=seed, calibrated=calibration_values("field", "superpod"))
     assert isinstance(config, SuperpodConfig)  # noqa: S101 -- the model of that kind
     counts = np.zeros(WEEKS)
@@ -85,12 +85,13 @@ def _memory(weeks: int) -> Callable[[Weekly], float]:
 
 
 def _weekly(value: float, unit: str) -> Stated:
-    """A figure of the published weeks: within a tenth, or half of the last digit."""
+    """Return a figure of the published weeks, with a tolerance of a tenth, or half of the last digit."""
     return Stated(value, unit, max(ON_MACHINES * value, HALF_A_DIGIT))
 
 
 def _over_fleets(of: str, figure: Callable[[Weekly], float]) -> Measured:
-    """The mean over fleets; the note has how much one of them scatters, as the published one may have."""
+    """Return the mean over fleets. The note states how much a single fleet scatters, as the published one
+    may."""
     values = [figure(_fleet(of, seed)) for seed in range(FLEETS)]
     return over_seeds(
         values,
@@ -101,7 +102,7 @@ def _over_fleets(of: str, figure: Callable[[Weekly], float]) -> Measured:
 
 def _weekly_claims(of: str) -> tuple[PaperClaim, ...]:
     variation, one, four = PUBLISHED[of]
-    fitted = second_hand("fitted: variation and memory of the hazard, to this very figure of such a fleet")
+    fitted = second_hand("fitted: variation and memory of the hazard, to this figure of such a fleet")
     return (
         PaperClaim(
             f"field/{of}-variation",
@@ -111,11 +112,11 @@ def _weekly_claims(of: str) -> tuple[PaperClaim, ...]:
             fitted,
             "model",
             lambda: _over_fleets(of, _variation),
-            "a constant hazard gives the square root of 1 over the faults of a week",
+            "a constant hazard gives 1 over the square root of the faults per week",
         ),
         PaperClaim(
             f"field/{of}-memory-1",
-            f"From one week to the next the rate of {of} keeps a correlation of {one:g}",
+            f"From one week to the next, the rate of {of} keeps a correlation of {one:g}",
             NSDI_SOURCE,
             _weekly(one, "correlation"),
             fitted,
@@ -124,7 +125,7 @@ def _weekly_claims(of: str) -> tuple[PaperClaim, ...]:
         ),
         PaperClaim(
             f"field/{of}-memory-4",
-            f"Over four weeks the rate of {of} keeps a correlation of {four:g}",
+            f"Over four weeks, the rate of {of} keeps a correlation of {four:g}",
             NSDI_SOURCE,
             _weekly(four, "correlation"),
             second_hand("computed: it follows from the form of the process, fitted at one week"),
@@ -147,33 +148,33 @@ def _placement(cubes: int, stated: float, *, routed: bool) -> PaperClaim:
     how = "routing around OCS faults" if routed else "any OCS fault being fatal"
     return PaperClaim(
         f"field/placement-{'routed' if routed else 'fatal'}-{cubes}",
-        f"In the field a slice of {cubes} cubes can be placed with probability {stated:g}, {how}",
+        f"In the field, a slice of {cubes} cubes can be placed with probability {stated:g}, {how}",
         NSDI_SOURCE,
         Stated(stated, "probability", DIGITISED),
         second_hand(
-            "computed: all but the middle, for planned work is fitted to cubes that are available 88.2 % of "
-            "the time, and work times to the 3 days and 94.8 % that rates leave"
+            "computed: all but the middle; planned work is fitted to cubes that are available 88.2 % of the "
+            "time, and work times to the 3 days and 94.8 % that the rates imply"
             if routed
-            else "fitted: work times to the 3 days that this plateau needs; how weeks vary is fitted to "
-            "other figures"
+            else "fitted: work times to the 3 days that this plateau needs; the weekly variation is fitted "
+            "to other figures"
         ),
         "lab run",
         lambda: _placed(cubes, if_all_ocs=not routed),
-        "share of time in which that number of cubes was healthy and not drained; of one "
-        "*given* block of as many it is far less",
+        "share of time in which that number of cubes was healthy and not drained; the share for one "
+        "*given* block of that size is far lower",
         runs=FIELD_RUNS,
     )
 
 
 def _cube() -> Measured:
-    """Percent of time that a cube is healthy and not drained."""
+    """Return the percentage of time that a cube is healthy and not drained."""
     return over_seeds(
         [100.0 * run.availability_time.blocks[1] / (run.days * US_PER_DAY) for run in lab_runs(FIELD_RUNS)]
     )
 
 
 def _disruptions_per_job() -> Measured:
-    """Percent of jobs that something failed under."""
+    """Return the percentage of jobs during which one of their parts failed."""
     runs = lab_runs(FIELD_WORKLOAD_RUNS)
     disrupted, ended = (sum(run.pod.log.jobs[word] for run in runs) for word in ("disrupted", "ended"))
     return over_seeds(
@@ -183,7 +184,7 @@ def _disruptions_per_job() -> Measured:
 
 
 def _outage() -> Measured:
-    """Percent of the chip-time that slices had in which they were not out of work by a failure."""
+    """Return the percentage of slices' chip-time that was not lost to failures."""
     values = []
     for run in lab_runs(FIELD_WORKLOAD_RUNS):
         pod, chip_us = run.pod, run.pod.chip_us
@@ -208,14 +209,14 @@ CLAIMS: tuple[PaperClaim, ...] = (
     *(_placement(cubes, stated, routed=False) for cubes, stated in NSDI_PLACEMENT_FATAL if cubes > 1),
     PaperClaim(
         "field/jobs-met",
-        "Outages meet about 1 % of training jobs",
+        "Outages hit about 1 % of training jobs",
         "NSDI 2024",
         Stated(1.0, "% of jobs", 0.5),
-        second_hand("computed: with assumed run times, and what counts as an outage"),
+        second_hand("computed: with assumed run times, and an assumed definition of an outage"),
         "lab run",
         _disruptions_per_job,
-        "here every job under which a host, link or OCS failed, with any outcome; the published share "
-        "states neither how long jobs ran nor whether a moved job counts",
+        "here every job with a failed host, link or OCS, with any outcome; the source states "
+        "neither how long jobs ran nor whether a moved job counts",
         runs=FIELD_WORKLOAD_RUNS,
     ),
     PaperClaim(
@@ -223,10 +224,10 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "The system is available 99.98 % of the time",
         "NSDI 2024",
         Stated(99.98, "%", "at least"),
-        second_hand("computed: with assumed what counts as an outage"),
+        second_hand("computed: with an assumed definition of an outage"),
         "lab run",
         _outage,
-        "here the chip-time of slices in which they had not to recover from a failure, until they ran again; "
+        "here the chip-time of slices, without the time from a failure until they ran again; "
         "the source does not state what the published figure counts",
         runs=FIELD_WORKLOAD_RUNS,
     ),

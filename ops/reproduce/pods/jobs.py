@@ -1,6 +1,6 @@
-"""Claims on jobs, from 60 days of pods with the defaults: how many start a day, what becomes of them.
+"""Claims about jobs, from 60 days of pods with the defaults: how many start per day, and how they end.
 
-What NSDI 2024 read off one pod in 60 days is held against the mean over seeds, within a tenth.
+The mean over seeds is compared with what NSDI 2024 states for one pod in 60 days, within a tenth.
 """
 
 from collections import Counter
@@ -30,30 +30,30 @@ from shared.models.jobs.goodput_accounting import TIERS, UNUSABLE
 from shared.models.superpod.wiring import FACE_LINKS
 
 STATED_JOBS, STATED_CONNECTS = 139, 24_200
-"""A day on one production pod."""
+"""Jobs and connects per day on one production pod."""
 POD_LINKS = 64 * 3 * FACE_LINKS
-"""Links of a pod with every cube in a slice of cubes."""
+"""Links of a pod if every cube is in a slice of cubes."""
 LARGE = 32
-"""Cubes, of 64: while a slice of this size runs, few others can start."""
+"""Cubes, of 64. While a slice of this size runs, few others can start."""
 EXTREME_DAYS = 6
 FROM_DEMAND = second_hand(
     "fitted: run times and their growth to this figure and to the links a day, sizes of filler and "
     "campaigns to its spread"
 )
 MOST_LINKS = (
-    f"; 70,400 are {70_400 / POD_LINKS:.0f} full pods wired again in a day, as by a large job that dies and "
-    "starts again in a loop, which is not modelled"
+    f"; 70,400 are {70_400 / POD_LINKS:.0f} full pods rewired in a day, for example by a large job that "
+    "fails and restarts in a loop, which is not modelled"
 )
 
 
-def _by_day(run: ClaimRun, said: type[SliceRequested | SliceStarted]) -> list[int]:
-    """Number of these messages on each whole day."""
-    days = Counter(m.at_us // US_PER_DAY for m in run.messages if isinstance(m.body, said))
+def _by_day(run: ClaimRun, kind: type[SliceRequested | SliceStarted]) -> list[int]:
+    """Count these messages on each whole day."""
+    days = Counter(m.at_us // US_PER_DAY for m in run.messages if isinstance(m.body, kind))
     return [days[day] for day in range(int(run.days))]
 
 
 def _mean_jobs() -> Measured:
-    """Jobs a day, and what became of the others."""
+    """Return the jobs that start per day. The note states how many requests did not start."""
     runs = lab_runs(WORKLOAD_RUNS)
     total: Counter[str] = Counter()
     for run in runs:
@@ -65,15 +65,15 @@ def _mean_jobs() -> Measured:
     found = over_seeds(
         started,
         f"starts, restarts included; {requested:.1f} a day are requested, filler included, "
-        f"at a load of {100 * WorkloadConfig().offered_load:.0f} % without it, and {used:.0f} % of what is "
-        f"healthy is used; {total['balked']:,} requests were not made because the queue was too long, and "
-        f"{total['queued']:,} wait at the end",
+        f"at a load of {100 * WorkloadConfig().offered_load:.0f} % without it, and {used:.0f} % of the "
+        f"healthy chips are used; {total['balked']:,} requests were not made because the queue was too long, "
+        f"and {total['queued']:,} wait at the end",
     )
     return replace(found, figures={"requested_per_day": requested})
 
 
 def _chip_time_of_large(run: ClaimRun) -> npt.NDArray[np.float64]:
-    """Cubes that slices of LARGE cubes or more hold, in the mean of each whole day."""
+    """Return the mean number of cubes of slices with at least LARGE cubes, for each whole day."""
     days = int(run.days)
     held = np.zeros(days)
     for interval in slice_intervals(run):
@@ -87,7 +87,8 @@ def _chip_time_of_large(run: ClaimRun) -> npt.NDArray[np.float64]:
 
 
 def _extreme(of: Callable[[list[int]], int]) -> Measured:
-    """The jobs of the quietest or the busiest day, with what the pods were full of on such days."""
+    """Return the number of jobs on the quietest or the busiest day. The note states what occupied the pods on
+    such days."""
     jobs, few, many = [], [], []
     for run in lab_runs(WORKLOAD_RUNS):
         started = _by_day(run, SliceStarted)
@@ -98,9 +99,9 @@ def _extreme(of: Callable[[list[int]], int]) -> Measured:
     quiet, busy = fmean(few), fmean(many)
     found = over_seeds(
         jobs,
-        "campaigns come together, and filler starts where they leave holes; slices of "
-        f"{LARGE} cubes or more hold {quiet:.0f} of 64 cubes on the {EXTREME_DAYS} days of fewest "
-        f"starts, {busy:.0f} on those of most",
+        "campaigns coincide, and filler starts in the holes that they leave; slices of "
+        f"{LARGE} cubes or more have {quiet:.0f} of 64 cubes on the {EXTREME_DAYS} days with the fewest "
+        f"starts, {busy:.0f} on those with the most",
     )
     return replace(
         found, figures={"cubes_of_large_on_quiet_days": quiet, "cubes_of_large_on_busy_days": busy}
@@ -108,8 +109,8 @@ def _extreme(of: Callable[[list[int]], int]) -> Measured:
 
 
 def _links_by_day(run: ClaimRun) -> list[int]:
-    """The links that slices were connected by on each whole day, including circuits that were already
-    made."""
+    """Return the number of links that slices were connected by on each whole day, including circuits that
+    were already made."""
     days: Counter[int] = Counter()
     for message in run.messages:
         if isinstance(message.body, ConnectCircuits):
@@ -118,20 +119,21 @@ def _links_by_day(run: ClaimRun) -> list[int]:
 
 
 def _links(of: Callable[[list[int]], float], note: str) -> Measured:
-    """Links commanded on a day, and the cross-connects that were made for them."""
+    """Return the links commanded per day. The note has the cross-connects that were made for them."""
     runs = lab_runs(WORKLOAD_RUNS)
     made = fmean([(run.pod.cross_connects or 0) / run.days for run in runs])
     found = over_seeds(
         [float(of(_links_by_day(run))) for run in runs],
-        "links commanded, 48 a cube, including circuits that were already made; a link is two strands, so as "
-        f"cross-connects, of one North and one South port each, they are twice as many, of which {made:,.0f} "
-        f"a day did not stand and are made{note}",
+        "links commanded, 48 per cube, including circuits that were already made; a link has two strands, so "
+        f"it is two cross-connects of one North and one South port each; {made:,.0f} cross-connects a day "
+        f"did not exist before and are made{note}",
     )
     return replace(found, figures={"cross_connects_made_per_day": made})
 
 
 def _jobs_disrupted() -> Measured:
-    """Percent of the jobs started that a failure in one of their cubes stopped, or of a link of those."""
+    """Return the percentage of started jobs that a failure of their cubes, or of these cubes' links,
+    interrupted."""
     shares, met, by_ocs, all_started = [], 0, 0, 0
     for run in lab_runs(WORKLOAD_RUNS):
         started = {interval.slice for interval in slice_intervals(run)}
@@ -152,14 +154,14 @@ def _jobs_disrupted() -> Measured:
         all_started += len(started)
     return over_seeds(
         shares,
-        f"{met} of {all_started:,} jobs started, by failures in their own cubes and at their ends of links. "
-        f"{by_ocs:,} others met one of an OCS, which 95 % go around, and are not counted: with them it is "
+        f"{met} of {all_started:,} started jobs, by failures in their own cubes and at their link ends. "
+        f"{by_ocs:,} others had an OCS failure, which 95 % route around, and do not count: with them it is "
         f"{100.0 * (met + by_ocs) / all_started:.1f} %",
     )
 
 
 def _of_all_chips(run: ClaimRun) -> float:
-    """The share of all chip-time that slices had, of chips out of order too."""
+    """Return the share of all chip-time that slices had, including chips that are down."""
     pod = run.pod
     unusable = sum(pod.chip_us[category] for category in UNUSABLE)
     return float(pod.utilisation * (1.0 - unusable / pod.total_chip_us))
@@ -173,8 +175,8 @@ def _utilisation() -> Measured:
     productive = fmean(100.0 * run.pod.chip_us["productive"] / run.pod.usable_chip_us for run in runs)
     found = over_seeds(
         [100.0 * float(run.pod.utilisation) for run in runs],
-        "of the chips that were healthy and not drained, all in slices, start-up, checkpoints and recovery "
-        f"included: it is as high where slices hardly get to work, here {productive:.1f} % are productive; "
+        "of the chips that were healthy and not drained, all in slices, including start-up, checkpoints and "
+        f"recovery: it is as high if slices do little work; here {productive:.1f} % are productive; "
         + ", ".join([f"{tier} {share:.1f} %" for tier, share in by_tier.items()])
         + f"; of all chips {100.0 * fmean(map(_of_all_chips, runs)):.1f} %",
     )
@@ -184,7 +186,7 @@ def _utilisation() -> Measured:
 CLAIMS: tuple[PaperClaim, ...] = (
     PaperClaim(
         "jobs/mean",
-        "139 jobs start on a pod on a mean day",
+        "139 jobs start on a pod on an average day",
         NSDI_SOURCE,
         on_machines(STATED_JOBS, "jobs/day"),
         FROM_DEMAND,
@@ -194,7 +196,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "jobs/least",
-        "On the quietest of 60 days 58 jobs start",
+        "On the quietest of 60 days, 58 jobs start",
         NSDI_SOURCE,
         on_machines(58, "jobs/day"),
         FROM_DEMAND,
@@ -204,7 +206,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "jobs/most",
-        "On the busiest of 60 days 248 jobs start",
+        "On the busiest of 60 days, 248 jobs start",
         NSDI_SOURCE,
         on_machines(248, "jobs/day"),
         FROM_DEMAND,
@@ -214,7 +216,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "jobs/struck",
-        "About 1 % of jobs meet an outage",
+        "An outage hits about 1 % of jobs",
         "NSDI 2024",
         Stated(1, "%", 0.5),
         second_hand("computed"),
@@ -224,7 +226,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "jobs/cross-connects",
-        "A pod makes 24,200 cross-connects on a mean day",
+        "A pod makes 24,200 cross-connects on an average day",
         NSDI_SOURCE,
         on_machines(STATED_CONNECTS, "links/day"),
         FROM_DEMAND,
@@ -234,33 +236,33 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "jobs/cross-connects-least",
-        "On the quietest of 60 days it makes 9,400",
+        "On the quietest of 60 days, it makes 9,400",
         NSDI_SOURCE,
         on_machines(9_400, "links/day"),
-        second_hand("computed: the spread of starts is fitted, that of links is not"),
+        second_hand("computed: the spread of starts is fitted, the spread of links is not"),
         "lab run",
         lambda: _links(min, ""),
         runs=WORKLOAD_RUNS,
     ),
     PaperClaim(
         "jobs/cross-connects-most",
-        "On the busiest of 60 days it makes 70,400",
+        "On the busiest of 60 days, it makes 70,400",
         NSDI_SOURCE,
         on_machines(70_400, "links/day"),
-        second_hand("computed: the spread of starts is fitted, that of links is not"),
+        second_hand("computed: the spread of starts is fitted, the spread of links is not"),
         "lab run",
         lambda: _links(max, MOST_LINKS),
         runs=WORKLOAD_RUNS,
     ),
     PaperClaim(
         "jobs/utilisation",
-        "The fleet is used to more than 98 %",
+        "The fleet's utilisation is more than 98 %",
         "[LF] 4.2.4",
         Stated(98, "%", "above"),
         calibrated(
-            "sizes of filler to this figure; the demand is assumed: 0.8 of the pod, and filler without an "
-            "end. It is of the chips that are healthy and not drained, and counts those in slices that do "
-            "not work yet; the paper states neither the base nor what counts"
+            "sizes of filler to this figure; the demand is assumed: 0.8 of the pod, and endless filler. "
+            "The base is the chips that are healthy and not drained, and chips in slices that do not work "
+            "yet count; the paper states neither the base nor what counts"
         ),
         "lab run",
         _utilisation,

@@ -1,4 +1,4 @@
-"""Claims that only a living pod can answer: lab runs of the twin, read off their logs."""
+"""Claims that need a running pod: lab runs of the twin, evaluated from their logs."""
 
 from collections.abc import Callable, Iterator
 
@@ -53,34 +53,35 @@ CUBES = 64
 CIRCUITS_PER_JOIN = STRANDS * FACE_LINKS
 WEEK_US = 7 * US_PER_DAY
 DRILLED = 24
-"""Hosts struck in the drill, an hour apart on its second day, each in a cube of its own."""
+"""Hosts that fail in the drill, an hour apart on its second day, each in a different cube."""
 IN_THE_NOISE = 10
-"""Percent: what individual failures of modules might at most be, of all that take a cube."""
-SCHEDULING = predicted("nothing fitted; assumed: run times, which decide how many slices stand at a time")
+"""Percent: our upper bound for individual module failures among all failures that take a cube."""
+SCHEDULING = predicted("nothing fitted; assumed: run times, which decide how many slices run at a time")
 DRILLS = predicted(
     "nothing fitted; set: the hosts that fail; assumed: run times and a load that leaves idle cubes"
 )
 SLACK = 0.2
-"""Offered load of a pod with idle cubes at any time."""
+"""Offered load of a pod that always has idle cubes."""
 
 
 def _faults(kind: FaultKind) -> int:
-    """How many began of a kind; of OCSes those of their parts."""
+    """Count the faults of a kind; for OCSes, the faults of their parts."""
     kinds = [part.word for part in PARTS] if kind == "ocs" else [kind]
     return sum(int(run.pod.faults[one]) for run in lab_runs(HARDWARE_RUNS) for one in kinds)
 
 
 def _modules_share() -> Measured:
-    """Percent of the faults that take a cube out of use which are those of a module or its fibre."""
+    """Return the percentage of the faults that take a cube out of use that are faults of a module or its
+    fibre."""
     hosts, links = _faults("host"), _faults("link")
     return Measured(
         100.0 * links / (hosts + links),
-        note=f"{links:,} link ends and {hosts:,} hosts failed for a cube each",
+        note=f"{links:,} link ends and {hosts:,} hosts failed and took a cube each",
     )
 
 
 def _weekly_machine_faults(run: ClaimRun) -> npt.NDArray[np.float64]:
-    """Faults of hosts in each whole week."""
+    """Return the host faults in each whole week."""
     began = [m.at_us for m in run.messages if isinstance(m.body, FaultBegan) and m.body.kind == "host"]
     weeks = int(run.days // 7)
     return np.bincount(np.array(began) // WEEK_US, minlength=weeks)[:weeks].astype(np.float64)
@@ -101,11 +102,11 @@ def _weekly(of: Callable[[npt.NDArray[np.float64]], float]) -> Measured:
 
 
 def _disturbed() -> Measured:
-    """Circuits of slices that the OCSes cut for another, and those of link bundles that a command for one
-    slice took or cut although another slice held them.
+    """Return the circuits of slices that the OCSes cut for another slice, plus the link bundles of one slice
+    that a command for another took or cut.
 
-    A join of dimension d puts cube a's + face against cube b's − face: it holds both, from the command that
-    makes it to the one that takes it away, or leaves it for nobody.
+    A join of dimension d connects cube a's + face to cube b's − face. It owns both faces from the command
+    that makes it to the one that removes it, or leaves it without an owner.
     """
     touched = joins = cut = made = 0
     for run in lab_runs(WORKLOAD_RUNS):
@@ -128,7 +129,7 @@ def _disturbed() -> Measured:
     return Measured(
         CIRCUITS_PER_JOIN * touched + cut,
         note=f"{touched} joins of others in {joins:,} commands for joins, and {cut:,} of {made:,} circuits "
-        "cut at the OCSes themselves, but for those that their slice gave up or a fault darkened; "
+        "cut at the OCSes themselves, except those that their slice gave up or a fault darkened; "
         f"{len(SEEDS)} times {WORKLOAD_DAYS:.0f} days, faults included",
     )
 
@@ -152,11 +153,12 @@ HOST_DRILLS = tuple(
     )
     for seed in SEEDS
 )
-"""One host of each of some cubes fails for good, an hour apart; there are idle cubes."""
+"""One host fails permanently in each of several cubes, an hour apart; there are idle cubes."""
 
 
 def _swapped() -> Measured:
-    """Percent of the slices that lost a cube while healthy ones were idle which got one of these."""
+    """Return the percentage of the slices that lost a cube while healthy ones were idle and that got one of
+    these."""
     moved = planned = 0
     for run in lab_runs(HOST_DRILLS):
         for choice, idle in _choices(run):
@@ -164,13 +166,13 @@ def _swapped() -> Measured:
             moved += bool(idle) and choice in ("swap", "spare")
     return Measured(
         100.0 * moved / planned,
-        note=f"{len(SEEDS)} times {DRILLED} hosts failed; {planned} slices were on their cubes while others "
-        "were idle",
+        note=f"{len(SEEDS)} times {DRILLED} hosts failed; {planned} slices used their cubes while other "
+        "cubes were idle",
     )
 
 
 def _with_cubes(run: ClaimRun) -> Iterator[tuple[Envelope, dict[str, set[int]], set[int]]]:
-    """(message, cubes by slice, broken cubes) for each message, as they are before it."""
+    """Yield (message, cubes by slice, broken cubes) for each message, with the state before it."""
     held: dict[str, set[int]] = {}
     broken: set[int] = set()
     for message in run.messages:
@@ -191,15 +193,16 @@ def _with_cubes(run: ClaimRun) -> Iterator[tuple[Envelope, dict[str, set[int]], 
 
 
 def _choices(run: ClaimRun) -> Iterator[tuple[str, int]]:
-    """(the choice, healthy idle cubes) for each time that a slice lost a cube."""
+    """Yield (the choice, healthy idle cubes) for each time that a slice lost a cube."""
     for message, held, broken in _with_cubes(run):
         if isinstance(message.body, SliceRecovering) and message.body.choice is not None:
             yield message.body.choice, CUBES - len(broken.union(*held.values()))
 
 
 def _bystanders() -> Measured:
-    """Slices on healthy cubes that were degraded, recovering, requeued or evicted all the same, or whose
-    circuits were cut. Those that make way for a slice that starts are left out: that is no swap."""
+    """Return the number of slices on healthy cubes that were degraded, recovering, requeued or evicted
+    nevertheless, or whose circuits were cut. Slices that make way for a slice that starts are left out: that
+    is not a swap."""
     count = seen = made_way = 0
     for run in lab_runs(HOST_DRILLS):
         swap_times = {m.at_us for m in run.messages if isinstance(m.body, CubeSwapped)}
@@ -230,12 +233,11 @@ FAILURE_CLAIMS: tuple[PaperClaim, ...] = (
         "Failures of individual modules are within the noise of other failures",
         "[LF] 4.1.2 (derived)",
         Stated(IN_THE_NOISE, "% of outages of cubes", "below"),
-        derived("the paper has a word and no number: a tenth is our reading, and generous"),
+        derived("the paper has a word and no number: a tenth is our reading, and a generous one"),
         "lab run",
         _modules_share,
-        "the twin lets a module fail as often "
-        "as NSDI "
-        "2024 states for an ICI cable, and every fault of a module takes its cube out of use",
+        "in the twin, a module fails as often as "
+        "NSDI 2024 states for an ICI cable, and every fault of a module takes its cube out of use",
         runs=HARDWARE_RUNS,
     ),
     PaperClaim(
@@ -246,12 +248,13 @@ FAILURE_CLAIMS: tuple[PaperClaim, ...] = (
         second_hand("computed"),
         "lab run",
         lambda: _weekly(_variation),
-        "counts of one pod: at 5.7 a week Poisson alone varies by 0.42; those of a fleet would vary less",
+        "counts of one pod: at 5.7 a week, Poisson alone varies by 0.42; the counts of a fleet would vary "
+        "less",
         runs=HARDWARE_RUNS,
     ),
     PaperClaim(
         "failures/weekly-memory",
-        "From one week to the next the rate of machine failures keeps a correlation of 0.63",
+        "From one week to the next, the rate of machine failures keeps a correlation of 0.63",
         NSDI_SOURCE,
         on_machines(0.63, "correlation"),
         second_hand("computed"),
@@ -291,9 +294,9 @@ SLICE_CLAIMS: tuple[PaperClaim, ...] = (
         DRILLS,
         "lab run",
         _bystanders,
-        "if no cube is idle, a slice of a higher tier preempts another for its spare: a rule of the twin, of "
-        "which the papers have nothing. They state the isolation of the network; that no circuit of a slice "
-        "is cut is slices/undisturbed",
+        "if no cube is idle, a slice of a higher tier preempts another for its spare. This is a rule of the "
+        "twin and not of the papers, which state the isolation of the network; slices/undisturbed checks "
+        "that no circuit of a slice is cut",
         runs=HOST_DRILLS,
     ),
 )

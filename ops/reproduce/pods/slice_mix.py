@@ -1,7 +1,7 @@
-"""Claims on the slices of one production day, from the twin's own mix: [T4] Table 2 against what 2.9 says
-of it.
+"""Claims about the slices of one production day, from the twin's own mix: [T4] Table 2 against the text of
+2.9.
 
-That the two agree is no merit of the twin, but they need not: two sentences do not fit the table.
+Their agreement says nothing about the twin, but it can fail: two sentences do not fit the table.
 """
 
 import math
@@ -15,14 +15,15 @@ from shared.basics.units import US_PER_DAY
 from shared.models.superpod.shapes import is_mesh, is_twistable
 
 SliceFilter = Callable[[Shape, bool], bool]
-"""[T4] Table 2: (least chips, most chips, "Total %")."""
+"""(shape, is it twisted) → whether the slice counts."""
 ROUNDED = 0.5
 """The table's totals are whole percents."""
 TABLE_AND_TEXT = between_papers("its table as typed in, against its text")
 
 
 def _percent(kind: SliceFilter) -> float:
-    """Of all slices, as printed: the table leaves out shapes below 0.1 %, so the whole is 100."""
+    """Return the percentage among all slices, as printed: the table leaves out shapes below 0.1 %, so the
+    total is 100."""
     return sum(percent for shape, twisted, percent in PRODUCTION_MIX if kind(shape, twisted))
 
 
@@ -31,7 +32,8 @@ def _share(kind: SliceFilter, of_percent: float) -> float:
 
 
 def _tori_percent() -> float:
-    """All slices but the meshes below a cube: what the table leaves out counts as tori, as in [T4] 2.9."""
+    """Return the percentage of all slices but the meshes below a cube. The shapes that the table leaves out
+    count as tori, as in [T4] 2.9."""
     return 100.0 - _percent(lambda shape, _: is_mesh(shape))
 
 
@@ -48,8 +50,8 @@ def _small_sides(shape: Shape, _: bool) -> bool:
 
 
 def _running_twisted() -> Measured:
-    """Percent of twisted slices among those of production and research that run at a moment, in the mean of
-    lab runs, within three deviations of their number."""
+    """Return the percentage of twisted slices among the production and research slices that run at a time:
+    the mean of lab runs, with a tolerance of three standard deviations of their number."""
     firm = [
         interval
         for run in lab_runs(WORKLOAD_RUNS)
@@ -58,18 +60,19 @@ def _running_twisted() -> Measured:
     ]
     days = [(interval.end_us - interval.begin_us) / US_PER_DAY for interval in firm]
     share = sum([day for day, interval in zip(days, firm, strict=True) if interval.twisted]) / sum(days)
-    # Stays weigh as they last: so many equal ones would scatter alike (Kish, "Survey Sampling", 1965).
+    # Stays are weighted by their duration. The effective number of equal stays is Kish's ("Survey Sampling",
+    # 1965).
     alike = sum(days) ** 2 / sum([day**2 for day in days])
     deviation = math.sqrt(share * (1 - share) / alike)
     starts = sum([interval.twisted for interval in firm]) / len(firm)
-    # What the table leaves out is never asked for, but belongs to the whole.
+    # The shapes that the table leaves out are never requested, but belong to the total.
     listed = _percent(lambda *_: True)
     return Measured(
         listed * share,
         tolerance=listed * SIGMAS * deviation + ROUNDED,
-        note=f"of {len(firm):,} stays of slices, each counted for as long as it runs, filler left out; of "
-        f"their starts {listed * starts:.1f} % are twisted, for small slices run shorter; tolerance: three "
-        "deviations of such a sample, and rounding",
+        note=f"of {len(firm):,} stays of slices, weighted by their duration, without filler; "
+        f"{listed * starts:.1f} % of their starts are twisted, because small slices run shorter; tolerance: "
+        "three standard deviations of such a sample, and rounding",
     )
 
 
@@ -109,8 +112,8 @@ CLAIMS: tuple[PaperClaim, ...] = (
         TABLE_AND_TEXT,
         "closed form",
         lambda: _share(_twistable, _tori_percent()),
-        "the paper's own 33 % are 46.5 % of its 71 %; 48 comes out of the 68.3 % that its table lists, "
-        "but of those not 40 % would be twisted but 41.6 %",
+        "the paper's own 33 % are 46.5 % of its 71 %; 48 follows from the 68.3 % that its table lists, "
+        "but then 41.6 % would be twisted, not 40 %",
     ),
     PaperClaim(
         "mix/twisted-of-tori",
@@ -133,12 +136,12 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "mix/running-twisted",
-        "Of the slices that run in the twin as many are twisted",
+        "As many of the slices that run in the twin are twisted",
         "[T4] 2.9",
         Stated(28, "%"),
         calibrated(
-            "the shapes that the workload requests, to [T4] Table 2, read as slices that run: the table does "
-            "not say whether it counts those or starts"
+            "the shapes that the workload requests, to [T4] Table 2, read as running slices: the table does "
+            "not state whether it counts those or starts"
         ),
         "lab run",
         _running_twisted,

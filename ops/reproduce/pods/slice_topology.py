@@ -1,4 +1,4 @@
-"""Claims on the shape of slices: bisection, wrap-around, twists, and what a failed OCS leaves."""
+"""Claims about the shape of slices: bisection, wrap-around, twists, and the effect of a failed OCS."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -38,31 +38,31 @@ V3_SIDES = {
     (8, 8, 8): (16, 32),
     (8, 8, 16): (32, 32),
 }
-"""The most even shapes, and the sides of a 2D torus of as many chips of the generation before."""
+"""The most even shapes → the sides of the previous generation's 2D torus with as many chips."""
 V3_LINK_GB_S, V4_LINK_GB_S = 70, 50
-"""Bandwidth of one link, one way ([T4] Table 4)."""
+"""Bandwidth of one link, one way, in GB/s ([T4] Table 4)."""
 ROUTED: tuple[tuple[Shape, bool], ...] = (
     *(((4, 4, 4), False), ((4, 4, 8), True)),
     *(((4, 8, 8), True), ((8, 8, 8), False)),
 )
 LOST_OCSES = (5, 37)
-"""Of the x and of the z dimension, which routing treats unlike each other."""
+"""One OCS of the x and one of the z dimension, which routing treats differently."""
 MEASURED_GAIN = (((4, 4, 8), 1.63), ((4, 8, 8), 1.31))
 """All-to-all of the twisted over the regular torus, as measured in [T4] Figure 6."""
 WIRING = predicted("nothing fitted: from the wiring of the papers, cut by planes")
 TWIST = predicted("nothing fitted: from the twist that [T4] 2.8 describes; half of it gives the same")
-OVER_V3 = predicted("nothing fitted; assumed: slices of the generation before wrap around")
+OVER_V3 = predicted("nothing fitted; assumed: slices of the previous generation wrap around")
 
 
 def twisted_gain(shape: Shape) -> float:
-    """All-to-all throughput of the twisted torus over the regular one, both ideally routed."""
+    """Return the all-to-all throughput of the twisted torus over the regular one, both ideally routed."""
     gain = slice_figures(shape, twisted=True).all_to_all_gain
     return math.nan if gain is None else gain
 
 
 @lru_cache(maxsize=4)
 def _open(shape: Shape) -> SliceTopology:
-    """The mesh-like alternative: a torus without its wrap-around links."""
+    """Return the mesh-like alternative: the torus without its wrap-around links."""
     torus = slice_topology(shape)
     last = np.array(shape) - 1
     wrapped = [
@@ -79,13 +79,13 @@ def _wrapped_bisection() -> float:
 
 
 def _wrapped_trees() -> float:
-    """Spanning trees that fit at once, with over without wrap-around."""
+    """Return the spanning trees that fit at once, with wrap-around over without."""
     with_wrap, without = tree_packing(slice_topology((8, 8, 8))), tree_packing(_open((8, 8, 8)))
     return with_wrap.trees / without.trees if with_wrap and without else math.nan
 
 
 def _bisection_growth() -> float:
-    """Exponent of the chips, of the step between cubes that is farthest from 2/3."""
+    """Return the exponent of the chips for the step between cubes that is farthest from 2/3."""
     cut = {side: slice_figures((side,) * 3).bisection_links for side in (4, 8, 12, 16)}
     steps = [
         math.log(cut[large] / cut[small]) / (3.0 * math.log(large / small)) for small, large in pairwise(cut)
@@ -94,8 +94,9 @@ def _bisection_growth() -> float:
 
 
 def _over_v3(of: Callable[[Iterable[float]], float]) -> Measured:
-    """The bisection over that of the 2D torus of as many chips, whose best cut crosses its short side twice:
-    the least or the most of all sizes, each with the better of the regular and the twisted torus."""
+    """Return the bisection over that of the 2D torus with as many chips: the minimum or maximum over all
+    sizes, each with the better of the regular and the twisted torus. The best cut of a 2D torus crosses its
+    short side twice."""
     ratios = {}
     for shape, (short, long) in V3_SIDES.items():
         twists = (False, True) if is_twistable(shape) else (False,)
@@ -106,7 +107,7 @@ def _over_v3(of: Callable[[Iterable[float]], float]) -> Measured:
 
 
 def _wider_shapes() -> int:
-    """Shapes of the whole pod with at least as many links across their best cut as 16×16×16."""
+    """Count the shapes of the whole pod with at least as many links across their best cut as 16×16×16."""
     whole = [shape for shape in legal_shapes(CUBES) if chips_of(shape) == CUBES * 64]
     cuts = {shape: best_plane_cut(slice_topology(shape)) for shape in whole}
     return sum(cut >= cuts[16, 16, 16] for shape, cut in cuts.items() if shape != (16, 16, 16))
@@ -128,8 +129,8 @@ def _twisted_bisection() -> float:
 
 @lru_cache(maxsize=1)
 def _kept_of_slices() -> dict[str, float]:
-    """Slice and OCS → percent of the all-to-all that a fault-tolerant routing table keeps without that
-    OCS."""
+    """Return slice and OCS → percentage of the all-to-all that a fault-tolerant routing table keeps without
+    that OCS."""
     kept = {}
     for shape, twisted in ROUTED:
         for ocs in LOST_OCSES:
@@ -153,7 +154,7 @@ def _gain(shape: Shape, measured: float) -> PaperClaim:
         f"Twisting {text} speeds the all-to-all up {measured} ×",
         "[T4] 2.8, Fig. 6",
         on_machines(measured, "×"),
-        predicted("nothing fitted; assumed: ideal routing of both tori, where the paper measured machines"),
+        predicted("nothing fitted; assumed: ideal routing of both tori; the paper measured machines"),
         "model",
         lambda: twisted_gain(shape),
         "maximum concurrent flow; not a bound of the measured value: either torus may miss its own "
@@ -165,7 +166,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
     *(_gain(shape, measured) for shape, measured in MEASURED_GAIN),
     PaperClaim(
         "twist/diameter",
-        "Twisting reduces the worst latency: the longest way in 4×4×8 is shorter",
+        "Twisting reduces the worst latency: the longest path in 4×4×8 is shorter",
         "[T4] 2.8",
         Stated(1, "× regular", "below"),
         TWIST,
@@ -203,8 +204,8 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
         "model",
         _wrapped_trees,
-        "8×8×8: as many spanning trees fit at once into a mesh as into a torus but for one link in 8, so the "
-        "double is true of ring algorithms only",
+        "8×8×8: as many spanning trees fit at once into a mesh as into a torus, except for one link in 8, so "
+        "the factor of two holds for ring algorithms only",
     ),
     PaperClaim(
         "topology/bisection-growth",
@@ -214,31 +215,32 @@ CLAIMS: tuple[PaperClaim, ...] = (
         WIRING,
         "model",
         _bisection_growth,
-        "of the steps from 4×4×4 by 8×8×8 and 12×12×12 to 16×16×16 the one farthest off",
+        "the farthest of the steps from 4×4×4 over 8×8×8 and 12×12×12 to 16×16×16",
     ),
     PaperClaim(
         "topology/bisection-over-v3-least",
-        "At any count of chips the bisection is at least twice that of the generation before",
+        "At any number of chips, the bisection is at least twice that of the previous generation",
         "[T4] 3.6, Fig. 8",
         Stated(2, "×", "at least"),
         OVER_V3,
         "model",
         lambda: _over_v3(min),
-        "50 GB/s a link against 70 of a 2D torus that wraps around, the better of twisted and regular; 64 "
-        "chips cannot be twisted. Were slices of the generation before open, all ratios would double: this "
-        "row would hold, and topology/bisection-over-v3-most would not",
+        "50 GB/s per link against 70 of a 2D torus that wraps around, the better of twisted and regular; 64 "
+        "chips cannot be twisted. If slices of the previous generation did not wrap around, all ratios would "
+        "double: this row would hold, and topology/bisection-over-v3-most would not",
     ),
     PaperClaim(
         "topology/bisection-over-v3-most",
-        "At no count of chips is it more than four times as much",
+        "At no number of chips is it more than four times as much",
         "[T4] 3.6, Fig. 8",
         Stated(4, "×", "at most"),
         OVER_V3,
         "model",
         lambda: _over_v3(max),
-        "50 GB/s a link against 70 of a 2D torus that wraps around, the better of twisted and regular: "
-        "regular tori of 128, 256 and 1,024 chips have half as much. Were slices of the generation before "
-        "open, all ratios would double: this row would not hold, and topology/bisection-over-v3-least would",
+        "50 GB/s per link against 70 of a 2D torus that wraps around, the better of twisted and regular: "
+        "regular tori of 128, 256 and 1,024 chips have half as much. If slices of the previous generation "
+        "did not wrap around, all ratios would double: this row would not hold, and "
+        "topology/bisection-over-v3-least would",
     ),
     PaperClaim(
         "topology/most-symmetric",
@@ -268,7 +270,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         "model",
         lambda: _kept_by_table(min),
         "the twin's fault-tolerant tables, against dimension order in the healthy slice; a slice of one cube "
-        "is below, whose rings of 4 have one link in 16 gone and no other way than around",
+        "keeps less, because its rings of 4 lose one link in 16 and have no other way around",
     ),
     PaperClaim(
         "topology/one-ocs-lost-most",
@@ -278,6 +280,6 @@ CLAIMS: tuple[PaperClaim, ...] = (
         second_hand("computed"),
         "model",
         lambda: _kept_by_table(max),
-        "above 100 % where the table routes better than the dimension order of the healthy slice",
+        "above 100 % if the table routes better than the dimension order of the healthy slice",
     ),
 )

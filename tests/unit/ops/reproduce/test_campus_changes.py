@@ -71,7 +71,7 @@ def test_a_gain_is_of_a_campuss_weeks_together() -> None:
 
 
 def test_draws_have_descriptive_names() -> None:
-    assert over_matrices([1.0, 2.0, 3.0], drawn="campuses").note.startswith("median of 3 campuses, which")
+    assert over_matrices([1.0, 2.0, 3.0], drawn="campuses").note.startswith("median of 3 campuses, 1 to 3")
 
 
 def walked_by_hand(found: NetworkLayout, circuits: IntArray, stages: list[Stage], turned: int) -> float:

@@ -229,7 +229,7 @@ def test_the_gain_over_a_static_pod_is_of_all_sizes_of_slices() -> None:
     """Six cubes on hosts of 99 %: 48 against 6 of 64, which powers of two and 48 do not show."""
     found = row("goodput/times-static")
     assert (found.measured, found.holds, found.kind) == (8, False, "derived by us")
-    assert found.note.startswith("at 384 chips, hosts of 99 %; 3 × over powers of two")
+    assert found.note.startswith("at 384 chips, hosts of 99 %; 3 × for the sizes that we draw")
 
 
 def test_what_no_target_of_goodput_predicts_is_fitted() -> None:
@@ -325,7 +325,7 @@ def test_the_table_counts_predictions_and_every_other_kind_apart() -> None:
     assert lines[-5:] == [
         "1 of 2 predictions hold; others: between papers 1 of 1, second-hand 0 of 1",
         "",
-        "What does not hold:",
+        "Claims that do not hold:",
         "  topic/name (predicted): for a reason",
         "  topic/name (second-hand): too much",
     ]

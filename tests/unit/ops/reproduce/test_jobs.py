@@ -41,14 +41,14 @@ def test_the_extremes_show_what_large_slices_held(name: str) -> None:
     quiet, busy = (found.figures[f"cubes_of_large_on_{days}_days"] for days in ("quiet", "busy"))
     assert quiet == busy  # of one day each
     assert 0.0 <= quiet <= 64.0
-    assert f"hold {quiet:.0f} of 64 cubes" in found.note
+    assert f"have {quiet:.0f} of 64 cubes" in found.note
 
 
 def test_links_show_how_many_cross_connects_are_made() -> None:
     found = row("jobs/cross-connects")
     made = found.figures["cross_connects_made_per_day"]
     assert 0 < made < 2 * found.measured
-    assert f"of which {made:,.0f} a day did not stand" in found.note
+    assert f"{made:,.0f} cross-connects a day did not exist before" in found.note
 
 
 def test_utilisation_counts_slices_that_hardly_get_to_work(monkeypatch: pytest.MonkeyPatch) -> None:

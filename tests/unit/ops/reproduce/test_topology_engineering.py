@@ -107,7 +107,7 @@ def test_a_median_has_the_interval_of_the_binomial_distribution(count: int) -> N
     """The narrowest pair of order statistics that holds the median of any distribution in 95 of 100 draws."""
     found = over_matrices([float(n) for n in range(1, count + 1)][::-1], "more")
     assert found.value == (count + 1) / 2
-    assert found.note == f"median of {count} matrices, which go from 1 to {count}; more"
+    assert found.note == f"median of {count} matrices, 1 to {count}; more"
     assert found.interval is not None
     low, high = found.interval
     assert low + high == count + 1
@@ -121,10 +121,10 @@ def test_a_median_has_the_interval_of_the_binomial_distribution(count: int) -> N
 def test_matrices_without_a_figure_are_left_out_and_counted() -> None:
     found = over_matrices([math.nan, 1.0, 3.0, math.nan, 100.0])
     assert (found.value, found.interval) == (3.0, None)
-    assert found.note == "median of 3 matrices, which go from 1 to 100; 2 more have no figure"
+    assert found.note == "median of 3 matrices, 1 to 100; 2 more have no figure"
     nothing = over_matrices([math.nan, math.nan])
     assert math.isnan(nothing.value)
-    assert nothing.note == "none of 2 matrices has a figure"
+    assert nothing.note == "none of the 2 matrices has a figure"
 
 
 def test_the_verdict_is_the_plain_study_and_sensitivities_are_ours() -> None:
@@ -219,7 +219,10 @@ def test_parts_of_the_hybrid_leave_out_what_has_no_figure(monkeypatch: pytest.Mo
     monkeypatch.setattr(multipod_rings, "_ring_rates", lambda: rates)
     found = multipod_rings._hybrid()
     assert found.value == 3.0
-    assert "2 more have no figure; by the choice of pods alone 3.00 ×, by links alone 2.00 ×" in found.note
+    assert (
+        "2 more have no figure; with chosen pods alone 3.00 ×, with engineered links alone 2.00 ×"
+        in found.note
+    )
 
 
 def test_bills_are_those_of_the_command_and_every_answer_has_a_row() -> None:
