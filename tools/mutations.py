@@ -178,14 +178,14 @@ MUTATIONS: dict[str, Mutation] = {
         "a parameter that was changed twice forgets its value at commissioning: setting that back is no undo",
         rf"( = change\.was) if before is None else before\.{W}\n",
         r"\1\n",
-        f"{FAILURES}test_parameter_changes.py::test_the_document_has_what_is_not_as_it_was_commissioned",
+        f"{FAILURES}test_parameter_changes.py::test_the_document_lists_the_changed_parameters_only",
     ),
     "failures-leak": Mutation(
         "failures",
         "the modules that were replaced of a bad batch are remembered after the batch ended",
         rf"(    {W} = state\.active\.pop\(number\)\n)    state\.replaced\.pop\(number, None\)\n",
         r"\1",
-        f"{FAILURES}test_failures.py::test_a_batch_is_over_when_the_last_of_its_modules_was_replaced",
+        f"{FAILURES}test_failures.py::test_a_batch_fault_ends_when_the_last_of_its_modules_is_replaced",
     ),
     "optics-delay": Mutation(
         "optics",

@@ -1,4 +1,4 @@
-"""Cables, power and cooling of cubes, as their hosts' heartbeats show them."""
+"""Cables, power and cooling of cubes, as the heartbeats of their hosts show them."""
 
 import pytest
 
@@ -24,18 +24,18 @@ CUBE = "pod-0/cube-2"
 CABLE = f"{CUBE}/cable-77"
 
 
-def asked(bench: Bench) -> set[tuple[str, str]]:
-    """(kind, target) of the repairs that are asked for and not taken back."""
-    found: dict[str, str] = {}
+def open_requests(bench: Bench) -> set[tuple[str, str]]:
+    """(kind, target) of the repairs that are requested and not withdrawn."""
+    requests: dict[str, str] = {}
     for body in bodies(bench.log):
         if isinstance(body, RepairRequested):
-            found[body.target] = body.kind
+            requests[body.target] = body.kind
         elif isinstance(body, RepairWithdrawn):
-            del found[body.target]
-    return {(kind, target) for target, kind in found.items()}
+            del requests[body.target]
+    return {(kind, target) for target, kind in requests.items()}
 
 
-def test_a_cable_is_requested_when_the_hosts_at_both_its_ends_miss_it() -> None:
+def test_a_cable_is_requested_when_the_hosts_at_both_ends_miss_it() -> None:
     bench = monitored()
     bench.say(began(CABLE), 1)
     fault = bench.log[-1]
@@ -64,7 +64,7 @@ def test_a_cube_without_power_is_one_repair_and_not_sixteen() -> None:
     emitted = bodies(bench.log)
     assert sum(isinstance(body, HostDown) for body in emitted) == 16
     assert [body for body in emitted if isinstance(body, CubePowerLost)] == [CubePowerLost(cube=2)]
-    assert asked(bench) == {("cube-power", CUBE)}
+    assert open_requests(bench) == {("cube-power", CUBE)}
     of_hosts = [body for body in emitted if isinstance(body, RepairRequested) and body.kind == "host"]
     assert len(of_hosts) == 1, "of the first that fell silent, when nobody could know"
     document = bench.documents["cubes", CUBE]
@@ -77,30 +77,30 @@ def test_a_cube_without_power_is_one_repair_and_not_sixteen() -> None:
     assert emitted[1:] == [CubePowerRegained(cube=2), RepairWithdrawn(target=CUBE)]
     bench.run(7 * HEARTBEAT_US)
     assert bodies(bench.log, CubeHealthy) == [CubeHealthy(cube=2)]
-    assert asked(bench) == set()
+    assert open_requests(bench) == set()
     state = bench.state("cubes")
     assert (state.hosts, state.silences, state.cube_faults) == ({}, {}, {})
     assert bench.due_us() is None
     bench.assert_documents_hold()
 
 
-def test_a_host_that_stays_silent_when_the_power_is_back_is_requested() -> None:
+def test_a_host_that_stays_silent_after_the_outage_is_requested() -> None:
     bench = monitored()
     bench.say(began(CUBE, 0), 1)
     bench.say(began(HOST, 1), 2)
     bench.run(2 * HEARTBEAT_US)
-    assert asked(bench) == {("cube-power", CUBE)}
+    assert open_requests(bench) == {("cube-power", CUBE)}
     bench.say(ended(CUBE, 0), 3 * HEARTBEAT_US)
     bench.run(6 * HEARTBEAT_US)
-    assert asked(bench) == {("host", HOST)}
+    assert open_requests(bench) == {("host", HOST)}
     assert bench.documents["cubes", CUBE].reasons == (HOST,)
 
 
 def test_two_hosts_that_fall_silent_together_are_both_requested_within_two_heartbeats() -> None:
     bench = monitored()
-    other = f"{CUBE}/host-4"
+    second_host = f"{CUBE}/host-4"
     bench.say(began(HOST, 0), 1)
-    bench.say(began(other, 1), 2)
+    bench.say(began(second_host, 1), 2)
     causes = {m.body.target: m.id for m in bench.log if isinstance(m.body, FaultBegan)}
     bench.run(2 + 2 * HEARTBEAT_US)
     requests = {m.body.target: m.cause for m in bench.log if isinstance(m.body, RepairRequested)}
@@ -108,14 +108,14 @@ def test_two_hosts_that_fall_silent_together_are_both_requested_within_two_heart
     assert bodies(bench.log, CubePowerLost) == []
 
 
-def test_a_cube_that_is_too_hot_stays_in_use_and_is_requested_at_the_first_heartbeat() -> None:
+def test_an_overheated_cube_stays_in_use_and_is_requested_at_the_first_heartbeat() -> None:
     bench = monitored()
     bench.say(began(CUBE, kind="cooling"), 1)
     assert bodies(bench.step()) == [CubeOverheated(cube=2), RepairRequested(kind="cooling", target=CUBE)]
     bench.run(2 * HEARTBEAT_US)
     document = bench.documents["cubes", CUBE]
     assert (document.health, document.throttled) == ("healthy", True)
-    assert asked(bench) == {("cooling", CUBE)}
+    assert open_requests(bench) == {("cooling", CUBE)}
     bench.say(ended(CUBE, kind="cooling"), 3 * HEARTBEAT_US)
     emitted = bodies(bench.run(5 * HEARTBEAT_US))
     assert emitted[-2:] == [CubeCooled(cube=2), RepairWithdrawn(target=CUBE)]
@@ -123,21 +123,21 @@ def test_a_cube_that_is_too_hot_stays_in_use_and_is_requested_at_the_first_heart
     bench.assert_documents_hold()
 
 
-def test_cooling_that_fails_in_a_cube_without_power_is_seen_when_the_power_is_back() -> None:
+def test_failed_cooling_in_a_cube_without_power_shows_when_the_power_is_back() -> None:
     bench = monitored()
     bench.say(began(CUBE, 0), 1)
     bench.run(2 * HEARTBEAT_US)
     bench.say(began(CUBE, 1, "cooling"), 3 * HEARTBEAT_US)
     bench.run(5 * HEARTBEAT_US)
-    assert asked(bench) == {("cube-power", CUBE)}
+    assert open_requests(bench) == {("cube-power", CUBE)}
     bench.say(ended(CUBE, 0), 6 * HEARTBEAT_US)
     bench.run(8 * HEARTBEAT_US)
-    assert asked(bench) == {("cooling", CUBE)}
+    assert open_requests(bench) == {("cooling", CUBE)}
     bench.assert_documents_hold()
 
 
-def of_building(number: int, kind: FaultKind = "cooling") -> FaultBegan:
-    """A domain of the cube has failed: the building's, which brings it back by itself."""
+def domain_fault(number: int, kind: FaultKind = "cooling") -> FaultBegan:
+    """A domain of the cube has failed. The building restores it by itself."""
     began_alone = began(CUBE, number, kind)
     return began_alone.model_copy(update={"injected": False, "expires_us": 9 * HEARTBEAT_US})
 
@@ -145,11 +145,11 @@ def of_building(number: int, kind: FaultKind = "cooling") -> FaultBegan:
 @pytest.mark.parametrize("kind", ["cooling", "cube-power"])
 def test_no_repair_is_requested_for_power_that_the_building_restores(kind: FaultKind) -> None:
     bench = monitored()
-    bench.say(of_building(0, kind), 1)
+    bench.say(domain_fault(0, kind), 1)
     bench.run(3 * HEARTBEAT_US)
-    seen = bodies(bench.log)
-    assert CubePowerLost(cube=2) in seen or CubeOverheated(cube=2) in seen
-    assert asked(bench) == set()
+    emitted = bodies(bench.log)
+    assert CubePowerLost(cube=2) in emitted or CubeOverheated(cube=2) in emitted
+    assert open_requests(bench) == set()
     bench.say(ended(CUBE, 0, kind), 9 * HEARTBEAT_US)
     bench.run(12 * HEARTBEAT_US)
     state = bench.state("cubes")
@@ -157,23 +157,23 @@ def test_no_repair_is_requested_for_power_that_the_building_restores(kind: Fault
     bench.assert_documents_hold()
 
 
-def test_a_cube_that_breaks_by_itself_within_an_outage_is_mended_each_time() -> None:
-    """Once in the outage, once as it is over, and once more: whoever was there before does not count."""
+def test_a_cube_that_fails_during_an_outage_is_repaired_each_time() -> None:
+    """It fails once in the outage, once at its end, and once more. Earlier technicians do not count."""
     bench = monitored()
-    bench.say(of_building(0), 1)
+    bench.say(domain_fault(0), 1)
     bench.run(2 * HEARTBEAT_US)
     bench.say(began(CUBE, 1), 3 * HEARTBEAT_US)
     bench.run(5 * HEARTBEAT_US)
-    assert asked(bench) == {("cube-power", CUBE)}
+    assert open_requests(bench) == {("cube-power", CUBE)}
     bench.say(ended(CUBE, 1), 6 * HEARTBEAT_US)
     bench.run(8 * HEARTBEAT_US)
-    assert asked(bench) == set()
+    assert open_requests(bench) == set()
     bench.say(began(CUBE, 2), 8 * HEARTBEAT_US + 1)
     bench.say(ended(CUBE, 0, "cooling"), 9 * HEARTBEAT_US)
     bench.run(12 * HEARTBEAT_US)
-    assert asked(bench) == {("cube-power", CUBE)}
+    assert open_requests(bench) == {("cube-power", CUBE)}
     bench.say(ended(CUBE, 2), 13 * HEARTBEAT_US)
     bench.run(16 * HEARTBEAT_US)
-    assert asked(bench) == set()
+    assert open_requests(bench) == set()
     state = bench.state("cubes")
     assert (state.hosts, state.cube_faults, state.outages) == ({}, {}, {})

@@ -1,4 +1,5 @@
-"""The cubes' monitoring: what shows when, verdicts, drains and requests for repair, against brute force."""
+"""The monitoring of cubes: when faults show, verdicts, drains and requests for repair, against brute
+force."""
 
 from collections import Counter
 from typing import Literal
@@ -44,10 +45,10 @@ def monitored(seed: int = 0) -> Bench:
 
 
 def kind_of(target: str) -> FaultKind:
-    """The kind of fault that strikes it; of whole cubes, that of their power."""
-    word = target.rpartition("/")[2].partition("-")[0]
+    """The kind of fault that this part can have; for whole cubes, a power fault."""
+    part_kind = target.rpartition("/")[2].partition("-")[0]
     kinds: dict[str, FaultKind] = {"chip": "chip", "host": "host", "cable": "cable", "cube": "cube-power"}
-    return kinds[word]
+    return kinds[part_kind]
 
 
 def began(target: str, number: int = 0, kind: FaultKind | None = None) -> FaultBegan:
@@ -66,7 +67,7 @@ def ended(target: str, number: int = 0, kind: FaultKind | None = None) -> FaultE
     return FaultEnded(fault=fault, kind=kind or kind_of(target), target=target, how="cleared")
 
 
-def test_a_host_fault_is_seen_at_the_next_heartbeat_and_so_is_its_end() -> None:
+def test_a_host_fault_and_its_end_show_at_the_next_heartbeat() -> None:
     bench = monitored()
     assert bench.say(began(HOST), US_PER_S) == []
     fault = bench.log[-1]
@@ -96,7 +97,7 @@ def test_a_host_fault_is_seen_at_the_next_heartbeat_and_so_is_its_end() -> None:
     bench.assert_documents_hold()
 
 
-def test_a_fault_at_the_very_heartbeat_is_seen_at_the_one_after() -> None:
+def test_a_fault_at_the_time_of_a_heartbeat_shows_at_the_next_one() -> None:
     bench = monitored()
     first_us = next_heartbeat_us(bench.state("cubes"), NUMBER)
     bench.say(began(HOST), first_us)
@@ -111,7 +112,7 @@ def test_heartbeats_of_different_hosts_are_spread_over_the_interval() -> None:
     assert all(quarters[quarter] >= 5 for quarter in range(4))
 
 
-def test_a_fault_that_is_gone_before_the_heartbeat_is_never_seen() -> None:
+def test_a_fault_that_ends_before_the_heartbeat_never_shows() -> None:
     bench = monitored()
     bench.say(began(HOST), 1)
     bench.say(ended(HOST), 2)
@@ -120,7 +121,7 @@ def test_a_fault_that_is_gone_before_the_heartbeat_is_never_seen() -> None:
     assert bench.state("cubes").hosts == {}
 
 
-def test_a_host_works_again_when_its_last_fault_has_ended() -> None:
+def test_a_host_is_healthy_again_when_its_last_fault_has_ended() -> None:
     bench = monitored()
     bench.say(began(HOST, 0), 1)
     bench.say(began(HOST, 1), 2)
@@ -134,17 +135,17 @@ def test_a_host_works_again_when_its_last_fault_has_ended() -> None:
     assert len(bodies(bench.log, RepairRequested)) == 1
 
 
-def test_a_part_that_breaks_again_between_two_heartbeats_is_requested_again() -> None:
-    """Its repair may just have been completed: without a second request it would stay broken for ever."""
+def test_a_part_that_fails_again_between_two_heartbeats_is_requested_again() -> None:
+    """Its repair may just have completed. Without a second request, it would stay broken for ever."""
     bench = monitored()
     bench.say(began(HOST, 0), 1)
     bench.run(HEARTBEAT_US)
     bench.say(ended(HOST, 0), 2 * HEARTBEAT_US)
     bench.say(began(HOST, 1), 2 * HEARTBEAT_US + 1)
-    again = bench.log[-1]
-    (said,) = bench.step()
-    assert said.body == RepairRequested(kind="host", target=HOST)
-    assert said.cause == again.id
+    second_fault = bench.log[-1]
+    (emitted,) = bench.step()
+    assert emitted.body == RepairRequested(kind="host", target=HOST)
+    assert emitted.cause == second_fault.id
 
 
 def test_a_dead_chip_is_reported_by_its_host_and_repaired_by_its_own_name() -> None:
@@ -162,7 +163,7 @@ def test_a_dead_chip_is_reported_by_its_host_and_repaired_by_its_own_name() -> N
     bench.assert_documents_hold()
 
 
-def test_a_silent_host_shows_nothing_of_its_chips() -> None:
+def test_a_silent_host_reports_nothing_of_its_chips() -> None:
     bench = monitored()
     chip = f"{HOST}/chip-0"
     bench.say(began(HOST, 0), 1)
@@ -179,7 +180,7 @@ def test_a_silent_host_shows_nothing_of_its_chips() -> None:
     assert bodies(bench.step()) == [HostUp(cube=2, host=3), CubeHealthy(cube=2), RepairWithdrawn(target=chip)]
 
 
-def test_a_dead_module_is_received_at_once_and_makes_its_cube_unhealthy() -> None:
+def test_a_dead_module_is_reported_at_once_and_makes_its_cube_unhealthy() -> None:
     bench = monitored()
     end = link_end(1 * 96 + 2 * 16 + 7)
     name = end.name("pod-0")
@@ -203,7 +204,7 @@ def test_a_dead_module_is_received_at_once_and_makes_its_cube_unhealthy() -> Non
     bench.assert_documents_hold()
 
 
-def test_drain_and_undrain_leave_health_alone() -> None:
+def test_drain_and_undrain_do_not_change_the_health() -> None:
     bench = monitored()
     assert bodies(bench.say(DrainCube(cube="pod-0/cube-3"), 1)) == [CubeDrained(cube=3)]
     document = bench.documents["cubes", "pod-0/cube-3"]
@@ -233,8 +234,8 @@ def test_a_drain_that_changes_nothing_is_refused_with_its_reason(
     (refused,) = bodies(bench.say(body, 2))
     assert isinstance(refused, DrainRefused)
     assert refused.target == body.cube
-    for word in [body.cube, *words]:
-        assert word in refused.reason
+    for part in [body.cube, *words]:
+        assert part in refused.reason
 
 
 def test_healthy_cube_time_is_the_integral_of_healthy_cubes() -> None:
@@ -284,7 +285,7 @@ STEPS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS, st.integers(0, 99), st.integers(1, 90))
-def test_the_verdict_is_that_of_brute_force_once_all_heartbeats_have_passed(
+def test_verdicts_match_brute_force_after_all_heartbeats(
     steps: list[Step], seed: int, heartbeat_s: int
 ) -> None:
     config = SuperpodConfig(seed=seed, pod=PodConfig(cubes=CUBES), cubes=CubesConfig(heartbeat_s=heartbeat_s))
@@ -318,20 +319,20 @@ def test_the_verdict_is_that_of_brute_force_once_all_heartbeats_have_passed(
     dark = broken & {"pod-0/cube-0"}
     silent = {part for part in broken if "/host-" in part and "/chip-" not in part}
     dead = {part for part in broken if "/chip-" in part}
-    told = {chip for chip in dead if chip.rpartition("/")[0] not in silent}
+    visible = {chip for chip in dead if chip.rpartition("/")[0] not in silent}
     cut = {part for part in broken if "/cable-" in part}
-    told |= {cable for cable in cut if not all(host in silent for host in hosts_at(cable))}
+    visible |= {cable for cable in cut if not all(host in silent for host in hosts_at(cable))}
     if dark:
-        told = {part for part in told if not part.startswith("pod-0/cube-0/")}
+        visible = {part for part in visible if not part.startswith("pod-0/cube-0/")}
         silent -= {part for part in silent if part.startswith("pod-0/cube-0/")}
     failed = {link_end(end).name("pod-0") for end, condition in modules.items() if condition == "failed"}
     for cube in range(CUBES):
         document = bench.documents["cubes", f"pod-0/cube-{cube}"]
         name = f"pod-0/cube-{cube}"
-        at_fault = {p for p in dark | silent | told | failed if p == name or p.startswith(f"{name}/")}
+        at_fault = {p for p in dark | silent | visible | failed if p == name or p.startswith(f"{name}/")}
         assert set(document.reasons) == at_fault
         assert document.health == ("unhealthy" if at_fault else "healthy")
-    assert_asked_for_what_is_broken(bench, broken, dark, modules)
+    assert_broken_parts_are_requested(bench, broken, dark, modules)
     assert_verdicts_and_integral(bench)
     bench.assert_documents_hold()
 
@@ -342,27 +343,27 @@ def hosts_at(cable: str) -> list[str]:
     return [f"{cube}/host-{host}" for host in cable_hosts(int(number))]
 
 
-def assert_asked_for_what_is_broken(
+def assert_broken_parts_are_requested(
     bench: Bench, broken: set[str], dark: set[str], modules: dict[int, Condition]
 ) -> None:
-    """Parts asked for and not withdrawn are those that are seen to be broken. What a silent host could tell
-    of, and in a cube without power all, may be asked for from before, or not yet."""
-    asked: set[str] = set()
+    """The parts requested and not withdrawn are the visibly broken ones. Parts behind a silent host, and all
+    parts of a cube without power, may have been requested before, or not yet."""
+    requested: set[str] = set()
     for body in bodies(bench.log):
         if isinstance(body, RepairRequested):
-            asked.add(body.target)
+            requested.add(body.target)
         elif isinstance(body, RepairWithdrawn):
-            asked.remove(body.target)
+            requested.remove(body.target)
     silent = {part for part in broken if "/host-" in part and "/chip-" not in part}
     ends = {link_end(end).name("pod-0") for end, condition in modules.items() if condition != "ok"}
     unsure = {p for p in PARTS if "/chip-" in p and p.rpartition("/")[0] in silent}
     unsure |= {p for p in PARTS if "/cable-" in p and not silent.isdisjoint(hosts_at(p))}
     unsure |= {p for p in PARTS if dark and p.startswith("pod-0/cube-0/")}
-    assert asked - unsure == (broken | ends) - unsure
+    assert requested - unsure == (broken | ends) - unsure
 
 
 def assert_verdicts_and_integral(bench: Bench) -> None:
-    """Verdicts alternate, and the summary's integral is that of the verdicts on the log."""
+    """Verdicts alternate, and the integral of the summary is that of the verdicts on the log."""
     unhealthy: set[int] = set()
     healthy_cube_us = since_us = 0
     for message in bench.log:

@@ -1,4 +1,4 @@
-"""Drains that an operator plans: when they begin and end, what cancels them, what is refused."""
+"""Planned drains of operators: when they start and end, what cancels them, and what is refused."""
 
 import pytest
 
@@ -20,12 +20,12 @@ HOUR, NAME = US_PER_HOUR, "pod-0/cube-1"
 
 
 def pod(**config: float) -> Bench:
-    found = CubesConfig(**config)  # type: ignore[arg-type]  # numbers for fields of numbers
-    return Bench([SERVICE], SuperpodConfig(pod=PodConfig(cubes=4), cubes=found))
+    config_ = CubesConfig(**config)  # type: ignore[arg-type]  # numbers for fields of numbers
+    return Bench([SERVICE], SuperpodConfig(pod=PodConfig(cubes=4), cubes=config_))
 
 
 def changes(bench: Bench) -> list[tuple[int, str]]:
-    """(time, type) of every beginning and end of a drain."""
+    """(time, type) of every start and end of a drain."""
     return [(m.at_us, m.type) for m in bench.log if isinstance(m.body, CubeDrained | CubeUndrained)]
 
 
@@ -38,7 +38,7 @@ def changes(bench: Bench) -> list[tuple[int, str]]:
         (HOUR // 2, 1, [(HOUR, "CubeDrained"), (HOUR * 3 // 2, "CubeUndrained")]),
     ],
 )
-def test_a_planned_drain_begins_and_ends_at_its_times(
+def test_a_planned_drain_starts_and_ends_at_its_times(
     from_us: int | None, hours: int | None, expected: list[tuple[int, str]]
 ) -> None:
     bench = pod()
@@ -72,7 +72,7 @@ def test_an_undrain_ends_a_planned_drain_early() -> None:
     assert changes(bench) == [(3 * HOUR, "CubeDrained"), (5 * HOUR, "CubeUndrained")]
 
 
-def test_a_drain_at_once_replaces_the_planned_one() -> None:
+def test_an_immediate_drain_replaces_the_planned_one() -> None:
     bench = pod()
     bench.say(DrainCube(cube=NAME, from_us=3 * HOUR, duration_us=HOUR), 1)
     drained, cancelled = bodies(bench.say(DrainCube(cube=NAME), HOUR))
@@ -100,7 +100,7 @@ def test_a_second_plan_is_refused_with_its_reason(before: list[DrainCube], words
     assert all(word in refused.reason for word in [NAME, *words])
 
 
-def test_a_plan_that_is_over_is_refused() -> None:
+def test_a_plan_in_the_past_is_refused() -> None:
     (refused,) = bodies(
         pod().say(DrainCube(cube=NAME, from_us=HOUR, duration_us=HOUR), 5 * HOUR), DrainRefused
     )
@@ -109,8 +109,8 @@ def test_a_plan_that_is_over_is_refused() -> None:
     )
 
 
-def test_planned_work_gives_way_to_the_drain_of_an_operator() -> None:
-    """A roll-out that has the cube out hands it over, with the later end, and goes on."""
+def test_maintenance_yields_to_the_drain_of_an_operator() -> None:
+    """A roll-out that has drained the cube hands it over with the later end, and continues."""
     bench = pod(rollout_every_days=1.0, rollout_cubes=1, rollout_h=4.0)
     bench.say(DrainCube(cube="pod-0/cube-0", from_us=US_PER_DAY + HOUR, duration_us=HOUR), 1)
     bench.run(US_PER_DAY + 22 * HOUR)

@@ -1,4 +1,4 @@
-"""When the demand of a network moves, by itself and with the jobs over several pods, message by message."""
+"""When the demand of a network changes, by itself and with multislice jobs, message by message."""
 
 import numpy as np
 import pytest
@@ -16,11 +16,11 @@ from tests.support.rig import Bench, bodies
 JOB = "pod-1/slice-3"
 STEP_US, GRADIENTS = 8 * US_PER_S, 10**12
 MBPS = {2: 1_000_000, 3: 1_333_333}
-"""What each of so many pods sends in the mean: 2·(P − 1)/P of the gradients a step."""
+"""Mean traffic of each of N pods: 2·(P − 1)/P of the gradients per step."""
 
 
 def network(interval_s: int = 3_600, at_us: int = 0) -> Bench:
-    """Pods 1, 2 and 3 hang on blocks 0, 2 and 3."""
+    """Pods 1, 2 and 3 are connected to blocks 0, 2 and 3."""
     config = DcnConfig.model_validate(
         {
             "network": {
@@ -60,18 +60,18 @@ def moved(log: list[Envelope]) -> DemandMoved:
     [(3_600, [0, 1, 2, 3, 4]), (1_800, [0, 0, 1, 1, 2, 2, 3, 3, 4]), (7_200, [0, 2, 4])],
 )
 @pytest.mark.parametrize("at_us", [0, 5 * US_PER_HOUR + 7])
-def test_it_moves_every_interval_and_counts_hours_from_its_commissioning(
+def test_demand_moves_every_interval_and_counts_hours_from_its_commissioning(
     interval_s: int, hours: list[int], at_us: int
 ) -> None:
     bench = network(interval_s, at_us)
     log = bench.run(at_us + 4 * US_PER_HOUR)
-    said = [(m.at_us, m.body) for m in log if isinstance(m.body, DemandMoved)]
+    moves = [(m.at_us, m.body) for m in log if isinstance(m.body, DemandMoved)]
     times = [at_us + number * interval_s * US_PER_S for number in range(len(hours))]
-    assert [(when_us, body.hour) for when_us, body in said] == list(zip(times, hours, strict=True))
+    assert [(when_us, body.hour) for when_us, body in moves] == list(zip(times, hours, strict=True))
     bench.assert_documents_hold()
 
 
-def test_what_blocks_send_is_what_is_drawn_for_the_hour_and_what_jobs_send() -> None:
+def test_blocks_send_the_demand_drawn_for_the_hour_plus_the_traffic_of_jobs() -> None:
     bench = network()
     bench.run(0)
     hour_1 = moved(bench.run(US_PER_HOUR))
@@ -80,11 +80,11 @@ def test_what_blocks_send_is_what_is_drawn_for_the_hour_and_what_jobs_send() -> 
     drawn = demand_of(state.model, 1, ())
     assert hour_1.sent == tuple(drawn.sum(axis=1).tolist())
     body = moved(bench.say(joined("pod-2", "pod-1")))
-    more = np.array([MBPS[2], 0, MBPS[2], 0])
-    assert (body.hour, body.sent) == (1, tuple((drawn.sum(axis=1) + more).tolist()))
+    job_mbps = np.array([MBPS[2], 0, MBPS[2], 0])
+    assert (body.hour, body.sent) == (1, tuple((drawn.sum(axis=1) + job_mbps).tolist()))
 
 
-def test_a_job_sends_around_its_ring_to_either_side_until_it_parts() -> None:
+def test_a_job_sends_around_its_ring_in_both_directions_until_it_parts() -> None:
     bench = network()
     bench.run(0)
     body = moved(bench.say(joined("pod-3", "pod-1", "pod-2")))
@@ -97,7 +97,7 @@ def test_a_job_sends_around_its_ring_to_either_side_until_it_parts() -> None:
     assert bench.say(parted()) == [], "said twice, it has parted already"
 
 
-def test_of_several_jobs_each_parts_by_itself() -> None:
+def test_each_of_several_jobs_parts_on_its_own() -> None:
     bench = network()
     bench.run(0)
     bench.say(joined("pod-1", "pod-2"))
@@ -108,14 +108,14 @@ def test_of_several_jobs_each_parts_by_itself() -> None:
 
 
 @pytest.mark.parametrize("pods", [("pod-1", "pod-7"), ("pod-7", "pod-8")])
-def test_pods_that_hang_on_no_block_are_joined_by_another_network(pods: tuple[str, ...]) -> None:
+def test_pods_without_a_block_here_are_joined_by_another_network(pods: tuple[str, ...]) -> None:
     bench = network()
     bench.run(0)
     assert bench.say(joined(*pods)) == []
     assert bench.say(parted()) == []
 
 
-def test_a_job_that_joins_between_two_moves_is_a_demand_of_the_hour_that_was_reported() -> None:
+def test_a_job_that_joins_between_two_moves_is_added_to_the_demand_of_the_hour() -> None:
     bench = network(interval_s=4 * 3_600)
     bench.run(0)
     assert moved(bench.say(joined("pod-1", "pod-2"), 3 * US_PER_HOUR)).hour == 0
@@ -124,13 +124,13 @@ def test_a_job_that_joins_between_two_moves_is_a_demand_of_the_hour_that_was_rep
     assert (later.hour, len(later.rings)) == (4, 1)
 
 
-def test_a_job_that_is_there_before_the_first_hour_is_reported_with_it() -> None:
+def test_a_job_that_joins_before_the_first_hour_is_reported_with_it() -> None:
     bench = network()
     assert bench.say(joined("pod-1", "pod-2"), 0) == []
     assert moved(bench.run(0)).rings == ((JOB, (0, 2), MBPS[2]),)
 
 
-def test_a_job_that_ran_before_the_network_was_there_is_reported_with_the_first_hour() -> None:
+def test_a_job_older_than_the_network_is_reported_with_the_first_hour() -> None:
     bench = network()
     slices = ("pod-3/slice-3", "pod-1/slice-3")
     ran = PodsRunning(dcn="pod-0", job=JOB, slices=slices, gradient_bytes=GRADIENTS, step_us=STEP_US)
@@ -138,7 +138,7 @@ def test_a_job_that_ran_before_the_network_was_there_is_reported_with_the_first_
     assert moved(bench.run(0)).rings == ((JOB, (3, 0), MBPS[2]),)
 
 
-def test_what_is_reported_to_another_network_is_nothing_to_this_one() -> None:
+def test_messages_to_another_network_are_ignored() -> None:
     bench = network()
     slices = ("pod-3/slice-3", "pod-1/slice-3")
     ran = PodsRunning(dcn="dcn-7", job=JOB, slices=slices, gradient_bytes=GRADIENTS, step_us=STEP_US)

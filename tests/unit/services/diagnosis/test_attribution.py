@@ -1,4 +1,4 @@
-"""What stands out at ends, and what is held for the matter: plain values, and order does not count."""
+"""Outliers at ends and the suspected cause, on plain values; the order of the ends does not matter."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,8 +32,8 @@ AT_FAR = replace(SOUND, end=FAR, far=NEAR)
 
 
 def both(near: Mapping[str, object], far: Mapping[str, object] | None = None) -> list[Suspicion]:
-    looks = (replace(SOUND, **near), replace(AT_FAR, **(far or {})))  # type: ignore[arg-type]  # fields by name
-    return suspicions({look.end: look for look in looks})
+    inspections = (replace(SOUND, **near), replace(AT_FAR, **(far or {})))  # type: ignore[arg-type]  # fields by name
+    return suspicions({inspection.end: inspection for inspection in inspections})
 
 
 LOW = (-1.5, -1.5)
@@ -84,68 +84,73 @@ CASES: list[tuple[str, dict[str, object], dict[str, object], FaultKind]] = [
 @pytest.mark.parametrize(
     ("near", "far", "kind"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_a_sign_leads_to_the_kind_and_the_end_that_shows_it(
+def test_a_symptom_leads_to_its_cause_and_to_the_end_that_shows_it(
     near: dict[str, object], far: dict[str, object], kind: FaultKind
 ) -> None:
-    [found] = both(near, far)
-    assert (found.kind, found.end) == (kind, NEAR)
-    assert 0.5 <= found.confidence < 1.0
+    [suspicion] = both(near, far)
+    assert (suspicion.kind, suspicion.end) == (kind, NEAR)
+    assert 0.5 <= suspicion.confidence < 1.0
     [mirrored] = both(far, near)
     assert mirrored.kind == kind
-    if kind != "mirror":  # which is of both
+    if kind != "mirror":  # which concerns both
         assert mirrored.end == FAR, "whichever end it is"
 
 
-def test_what_one_end_misreads_was_not_lost_on_the_way() -> None:
-    """Its monitor lies by 3 dB; what is known of the circuit is off by 0.2 dB, and says less at both ends."""
+def test_a_misreading_of_one_end_is_not_a_loss_on_the_way() -> None:
+    """Its monitor is wrong by 3 dB. The known loss of the circuit is wrong by 0.2 dB, too little at both
+    ends."""
     near = {"rx_db": (-3.0, -3.3), "tx_db": (-0.1, 0.1)}
     far = {"rx_db": (0.1, -0.2), "tx_db": (0.0, -0.1)}
-    [found] = both(near, far)
-    assert (found.kind, found.end, found.other) == ("calibration", NEAR, None)
-    [found] = both(far, near)
-    assert (found.kind, found.end) == ("calibration", FAR)
+    [suspicion] = both(near, far)
+    assert (suspicion.kind, suspicion.end, suspicion.other) == ("calibration", NEAR, None)
+    [suspicion] = both(far, near)
+    assert (suspicion.kind, suspicion.end) == ("calibration", FAR)
 
 
-def test_what_is_lost_is_what_both_ends_say() -> None:
-    """One strand loses 1.5 dB, and one of its ends reads 2 dB too little on top of that."""
+def test_a_loss_is_the_part_that_both_ends_report() -> None:
+    """One strand loses 1.5 dB, and one of its ends also reads 2 dB too little."""
     lossy = {"rx_db": (-3.5, -2.0), "snr_db": (-2.4, 0.0)}
-    [found] = both(lossy, {"rx_db": (-1.5, 0.0), "snr_db": (-2.4, 0.0)})
-    assert (found.kind, found.strand, found.lost_db) == ("mirror", 0, 1.5)
+    [suspicion] = both(lossy, {"rx_db": (-1.5, 0.0), "snr_db": (-2.4, 0.0)})
+    assert (suspicion.kind, suspicion.strand, suspicion.lost_db) == ("mirror", 0, 1.5)
 
 
-def test_here_is_the_end_of_which_the_evidence_is_reported() -> None:
+def test_the_evidence_is_reported_for_the_suspected_end() -> None:
     dirty = {"rx_db": LOW, "mpi_db": (9.0, 9.4), "snr_db": (-2.4, -2.4)}
-    [found] = both(dirty, {"rx_db": LOW, "mpi_db": (6.5, 6.1), "snr_db": (-2.4, -2.4)})
+    [suspicion] = both(dirty, {"rx_db": LOW, "mpi_db": (6.5, 6.1), "snr_db": (-2.4, -2.4)})
     assert (
-        found.evidence_at(NEAR)
+        suspicion.evidence_at(NEAR)
         == "1.5 dB are lost in both directions, and 7.7 dB more light comes back here "
         "(4.8 dB at the other end)"
     )
     assert (
-        found.evidence_at(FAR) == "1.5 dB are lost in both directions, and 4.8 dB more light comes back here "
+        suspicion.evidence_at(FAR)
+        == "1.5 dB are lost in both directions, and 4.8 dB more light comes back here "
         "(7.7 dB at the other end)"
     )
 
 
-def test_what_is_sound_is_not_suspected() -> None:
+def test_a_healthy_link_is_not_suspected() -> None:
     assert both({}) == []
     assert both({"rx_db": (0.3, -0.3), "snr_db": (0.2, -0.2), "mpi_db": (1.0, -3.0)}) == []
 
 
-def test_light_that_was_not_launched_was_not_lost_on_the_way() -> None:
-    """Both lasers are worn: each is held for bad, and the way between them for sound."""
+def test_light_that_was_not_launched_is_not_a_loss_on_the_way() -> None:
+    """Both lasers are worn. Each is suspected, and the path between them is not."""
     worn = {"bias": 0.5, "tx_db": LOW, "rx_db": LOW, "snr_db": (-2.4, -2.4)}
-    assert [(one.kind, one.end) for one in both(worn, worn)] == [("laser", NEAR), ("laser", FAR)]
+    assert [(suspicion.kind, suspicion.end) for suspicion in both(worn, worn)] == [
+        ("laser", NEAR),
+        ("laser", FAR),
+    ]
 
 
-def test_a_silent_module_is_not_judged_nor_its_partner() -> None:
+def test_neither_a_silent_module_nor_its_partner_is_judged() -> None:
     silent = {"silent": True, "rx_db": (None, None), "tx_db": (None, None), "snr_db": (None, None)}
     assert both(silent, {"rx_db": (None, None), "snr_db": (None, None), "mpi_db": (None, None)}) == []
 
 
-def test_of_a_partner_that_is_another_ones_by_now_nothing_is_concluded() -> None:
-    looks = (replace(SOUND, rx_db=LOW), replace(AT_FAR, far=NEAR + 1, rx_db=LOW))
-    assert suspicions({look.end: look for look in looks}) == []
+def test_a_partner_that_has_changed_allows_no_conclusion() -> None:
+    inspections = (replace(SOUND, rx_db=LOW), replace(AT_FAR, far=NEAR + 1, rx_db=LOW))
+    assert suspicions({inspection.end: inspection for inspection in inspections}) == []
 
 
 AMOUNTS = st.one_of(st.none(), st.floats(-6.0, 6.0))
@@ -163,30 +168,30 @@ LOOKS = st.fixed_dictionaries(
 
 
 @given(LOOKS, LOOKS)
-def test_whatever_is_an_outlier_one_matter_is_held_of_an_end_at_most(
-    near: dict[str, object], far: dict[str, object]
-) -> None:
-    found = both(near, far)
-    assert len({one.end for one in found}) == len(found)
-    assert all(one.end in (NEAR, FAR) and 0.0 <= one.confidence <= 1.0 for one in found)
-    looks = {look.end: look for look in (replace(AT_FAR, **far), replace(SOUND, **near))}  # type: ignore[arg-type]  # fields by name
-    assert suspicions(looks) == found, "in whatever order they stand"
+def test_at_most_one_cause_is_suspected_at_each_end(near: dict[str, object], far: dict[str, object]) -> None:
+    suspected = both(near, far)
+    assert len({suspicion.end for suspicion in suspected}) == len(suspected)
+    assert all(suspicion.end in (NEAR, FAR) and 0.0 <= suspicion.confidence <= 1.0 for suspicion in suspected)
+    inspections = {
+        inspection.end: inspection for inspection in (replace(AT_FAR, **far), replace(SOUND, **near))
+    }  # type: ignore[arg-type]  # fields by name
+    assert suspicions(inspections) == suspected, "in whatever order they stand"
 
 
 @pytest.mark.parametrize(
-    ("own", "other", "least", "most"),
+    ("own", "other", "minimum", "maximum"),
     [
-        (None, None, 0.5, 0.5),  # no camera tells
+        (None, None, 0.5, 0.5),  # no camera reports an error
         (450.0, None, 0.98, 0.98),
         (None, 450.0, 0.02, 0.02),
-        (61.0, None, 0.55, 0.60),  # just beyond what is told of: 1 µrad in 5
+        (61.0, None, 0.55, 0.60),  # just above the reporting threshold: 1 µrad in 5
         (400.0, 400.0, 0.5, 0.5),
         (400.0, 420.0, 0.2, 0.3),  # 20 µrad in 34
     ],
 )
-def test_of_two_mirrors_the_one_that_is_farther_off_is_the_likelier(
-    own: float | None, other: float | None, least: float, most: float
+def test_the_mirror_with_the_larger_error_is_suspected(
+    own: float | None, other: float | None, minimum: float, maximum: float
 ) -> None:
     sure = farther_off(own, other, 60.0, 0.058)
-    assert least - 1e-9 <= sure <= most + 1e-9
+    assert minimum - 1e-9 <= sure <= maximum + 1e-9
     assert sure + farther_off(other, own, 60.0, 0.058) == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""Which mirror of a circuit drifted: the OCS tells what its cameras see, and the verdict names that one."""
+"""The drifted mirror of a circuit: the OCS reports its camera readings, and the verdict names the mirror."""
 
 import pytest
 
@@ -26,10 +26,10 @@ CONFIG = SuperpodConfig.model_validate({"failures": {"enabled": False}, "repairs
 
 def bench_of(**ocs: object) -> Bench:
     config = SuperpodConfig.model_validate(CONFIG.model_dump() | {"ocs": CONFIG.ocs.model_dump() | ocs})
-    found = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], config)
-    found.say(ConnectCircuits(slice="pod-0/slice-0", joins=JOINS), 100)
-    found.run(US_PER_HOUR)
-    return found
+    driven = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], config)
+    driven.say(ConnectCircuits(slice="pod-0/slice-0", joins=JOINS), 100)
+    driven.run(US_PER_HOUR)
+    return driven
 
 
 def inject(
@@ -39,7 +39,7 @@ def inject(
     bench.say(InjectFault(kind=kind, target=target, severity=severity, onset_us=onset_us), bench.now_us + 1)
 
 
-def told(bench: Bench) -> list[MirrorStoodOut | MirrorSteady]:
+def reports(bench: Bench) -> list[MirrorStoodOut | MirrorSteady]:
     return [body for body in bodies(bench.log) if isinstance(body, MirrorStoodOut | MirrorSteady)]
 
 
@@ -48,11 +48,11 @@ def verdicts(bench: Bench) -> list[VerdictGiven]:
 
 
 @pytest.mark.parametrize("target", [NORTH, SOUTH])
-def test_the_verdict_names_the_mirror_that_its_camera_sees_off_and_it_is_aligned(target: str) -> None:
+def test_the_verdict_names_the_mirror_with_the_camera_error_and_it_is_aligned(target: str) -> None:
     bench = bench_of()
     inject(bench, "mirror", target, 2.0)
     bench.run(40 * US_PER_DAY)
-    misaligned_mirrors, back = told(bench)
+    misaligned_mirrors, back = reports(bench)
     assert isinstance(misaligned_mirrors, MirrorStoodOut)
     assert isinstance(back, MirrorSteady)
     label = target.rpartition("/")[2]
@@ -71,7 +71,7 @@ def test_the_verdict_names_the_mirror_that_its_camera_sees_off_and_it_is_aligned
     bench.assert_documents_hold()
 
 
-def test_one_that_drifts_slowly_is_reported_once_at_the_step_that_takes_it_beyond() -> None:
+def test_a_slow_drift_is_reported_once_when_it_exceeds_the_threshold() -> None:
     bench = bench_of()
     inject(bench, "mirror", SOUTH, 0.2, onset_h=8)
     began_us = bench.now_us
@@ -81,41 +81,41 @@ def test_one_that_drifts_slowly_is_reported_once_at_the_step_that_takes_it_beyon
     ]
     hour = round((at_us - began_us) / US_PER_HOUR)
     assert at_us == began_us + hour * US_PER_HOUR
-    assert 1 <= hour <= 3  # 0.025 dB an hour are 50, 71, 87 µrad
+    assert 1 <= hour <= 3  # 0.025 dB an hour is 50, 71, 87 µrad
     assert isinstance(misaligned_mirrors, MirrorStoodOut)
     assert misaligned_mirrors.error_urad > 60.0
 
 
-def test_a_dead_camera_shows_of_none_and_leaves_either_mirror() -> None:
+def test_a_dead_camera_reports_no_mirror_so_either_is_suspected() -> None:
     bench = bench_of()
     inject(bench, "camera", "pod-0/ocs-7/camera-S")
-    inject(bench, "mirror", SOUTH, 12.0)  # far more than mirrors of a blind array drift
+    inject(bench, "mirror", SOUTH, 12.0)  # far more than mirrors of an array without a camera drift
     bench.run(bench.now_us + 3 * US_PER_HOUR)
-    assert not told(bench)
+    assert not reports(bench)
     assert {verdict.confidence for verdict in verdicts(bench) if verdict.kind == "mirror"} == {0.5}
 
 
-def test_mirrors_that_all_tremble_do_not_are_outliers_and_one_that_drifts_besides_does() -> None:
+def test_equally_shaking_mirrors_are_no_outliers_and_a_drifting_one_is() -> None:
     bench = bench_of()
     inject(bench, "shake", "pod-0/ocs-7", 1.0)
     bench.run(bench.now_us + US_PER_HOUR)
-    assert not told(bench)
+    assert not reports(bench)
     inject(bench, "mirror", NORTH, 6.0)
     bench.run(bench.now_us + 10)
-    assert [f"{body.side}{body.port}" for body in told(bench)] == ["N2"]
+    assert [f"{body.side}{body.port}" for body in reports(bench)] == ["N2"]
 
 
-def test_a_mirror_over_which_nothing_is_made_is_seen_when_something_is() -> None:
+def test_a_drifted_mirror_without_a_circuit_shows_with_its_next_circuit() -> None:
     bench = bench_of()
     inject(bench, "mirror", "pod-0/ocs-7/N14", 2.0)
     bench.run(bench.now_us + US_PER_HOUR)
-    assert not told(bench)
+    assert not reports(bench)
     bench.say(ConnectCircuits(slice="pod-0/slice-1", joins=((0, 7, 8),)))
     bench.run(bench.now_us + US_PER_HOUR)
-    assert [f"{body.side}{body.port}" for body in told(bench)] == ["N14"]
+    assert [f"{body.side}{body.port}" for body in reports(bench)] == ["N14"]
 
 
-def test_after_a_patch_the_verdict_names_the_spare_where_the_mirror_is() -> None:
+def test_after_a_patch_the_verdict_names_the_spare_of_the_mirror() -> None:
     bench = bench_of()
     bench.say(InjectFault(kind="port", target=NORTH), bench.now_us + 1)
     bench.say(PatchPort(repair="pod-0/repair-0", ocs=7, side="N", port=2))
@@ -123,7 +123,7 @@ def test_after_a_patch_the_verdict_names_the_spare_where_the_mirror_is() -> None
     assert not bench.state("ocs").misaligned_mirrors
     inject(bench, "mirror", "pod-0/ocs-7/N128", 2.0)
     bench.run(bench.now_us + 10)
-    [misaligned_mirrors] = told(bench)
+    [misaligned_mirrors] = reports(bench)
     assert isinstance(misaligned_mirrors, MirrorStoodOut)
     assert (misaligned_mirrors.port, misaligned_mirrors.spare) == (2, 128)
 
@@ -132,4 +132,4 @@ def test_without_cameras_nothing_is_reported() -> None:
     bench = bench_of(technology="robotic")
     inject(bench, "mirror", NORTH, 2.0)
     bench.run(bench.now_us + US_PER_DAY)
-    assert not told(bench)
+    assert not reports(bench)

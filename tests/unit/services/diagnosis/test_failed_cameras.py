@@ -1,4 +1,5 @@
-"""An OCS that says that a camera of it is broken explains what links over it lose: nobody is sent to them."""
+"""A broken camera that its OCS reports explains the losses of links over that OCS, so no technician is sent
+to them."""
 
 import pytest
 
@@ -29,9 +30,9 @@ LONG = 10 * US_PER_DAY
 
 @pytest.fixture
 def bench() -> Bench:
-    found = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], CONFIG)
-    found.say(ConnectCircuits(slice="pod-0/slice-0", joins=JOINS), 100)
-    return found
+    driven = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], CONFIG)
+    driven.say(ConnectCircuits(slice="pod-0/slice-0", joins=JOINS), 100)
+    return driven
 
 
 def inject(
@@ -45,7 +46,7 @@ def verdicts(bench: Bench) -> list[VerdictGiven]:
 
 
 def blind_for(bench: Bench, at_us: int, days: int = 10) -> None:
-    """Its repair takes as long as the fault at least: it ends by itself."""
+    """The repair takes at least as long as the fault, which ends by itself."""
     bench.state("repairs").config = bench.state("repairs").config.model_copy(update={"ocs_repair_h": 1e4})
     inject(bench, "camera", CAMERA, at_us, days=days)
 
@@ -55,8 +56,13 @@ def test_the_only_repair_is_that_of_the_camera(bench: Bench) -> None:
     blind_for(bench, US_PER_DAY)
     bench.run(US_PER_DAY + LONG - 1)
     assert [body for body in bodies(bench.log) if isinstance(body, OcsHeld)]
-    seen = {look.end for body in bodies(bench.log) if isinstance(body, EndsStoodOut) for look in body.ends}
-    assert len(seen) > len(JOINS)
+    inspected = {
+        inspection.end
+        for body in bodies(bench.log)
+        if isinstance(body, EndsStoodOut)
+        for inspection in body.ends
+    }
+    assert len(inspected) > len(JOINS)
     bench.run(20 * US_PER_DAY)
     assert not verdicts(bench)
     assert [body.target for body in bodies(bench.log) if isinstance(body, RepairOpened)] == [CAMERA]
@@ -68,7 +74,7 @@ def test_the_only_repair_is_that_of_the_camera(bench: Bench) -> None:
     bench.assert_documents_hold()
 
 
-def test_a_repair_of_the_camera_ends_it(bench: Bench) -> None:
+def test_a_repair_of_the_camera_ends_the_fault(bench: Bench) -> None:
     bench.say(InjectFault(kind="camera", target=CAMERA), US_PER_DAY)
     bench.run(30 * US_PER_DAY)
     [ended] = [body for body in bodies(bench.log) if isinstance(body, FaultEnded)]
@@ -77,7 +83,7 @@ def test_a_repair_of_the_camera_ends_it(bench: Bench) -> None:
     assert not bench.state("transceivers").impaired
 
 
-def test_what_no_mirror_can_have_drifted_is_seen_to_meanwhile(bench: Bench) -> None:
+def test_a_loss_beyond_mirror_drift_is_repaired_meanwhile(bench: Bench) -> None:
     blind_for(bench, US_PER_DAY)
     inject(bench, "fibre", "pod-0/cube-1/+x/7", 2 * US_PER_DAY, 6.0)
     bench.run(2 * US_PER_DAY + 2 * US_PER_HOUR)
@@ -85,7 +91,7 @@ def test_what_no_mirror_can_have_drifted_is_seen_to_meanwhile(bench: Bench) -> N
 
 
 @pytest.mark.parametrize("kind", ["connector", "laser", "circulator", "late"])
-def test_what_does_not_look_like_drift_is_seen_to_meanwhile(bench: Bench, kind: FaultKind) -> None:
+def test_a_symptom_unlike_drift_is_repaired_meanwhile(bench: Bench, kind: FaultKind) -> None:
     blind_for(bench, US_PER_DAY)
     inject(bench, kind, "pod-0/cube-1/+x/7", 2 * US_PER_DAY)
     bench.run(2 * US_PER_DAY + 8 * US_PER_HOUR)
@@ -93,7 +99,7 @@ def test_what_does_not_look_like_drift_is_seen_to_meanwhile(bench: Bench, kind: 
 
 
 @pytest.mark.slow("days of a pod with a blind camera")
-def test_what_looks_like_drift_is_seen_to_when_the_camera_is_back(bench: Bench) -> None:
+def test_a_symptom_like_drift_is_repaired_when_the_camera_is_back(bench: Bench) -> None:
     blind_for(bench, US_PER_DAY)
     inject(bench, "fibre", "pod-0/cube-1/+x/7", 9 * US_PER_DAY, 1.5)
     bench.run(US_PER_DAY + LONG)
@@ -102,7 +108,7 @@ def test_what_looks_like_drift_is_seen_to_when_the_camera_is_back(bench: Bench) 
     assert [verdict.kind for verdict in verdicts(bench)] == ["fibre"]
 
 
-def test_other_ocses_explain_nothing(bench: Bench) -> None:
+def test_a_failed_camera_of_another_ocs_explains_nothing(bench: Bench) -> None:
     blind_for(bench, US_PER_DAY)
     inject(bench, "fibre", "pod-0/cube-1/+x/8", 5 * US_PER_DAY, 1.5)
     bench.run(5 * US_PER_DAY + 2 * US_PER_HOUR)

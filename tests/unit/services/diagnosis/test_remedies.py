@@ -1,4 +1,4 @@
-"""Where somebody is sent next: to the likelier end, with the least that was not tried there."""
+"""The next repair: at the more likely end, with the smallest remedy not tried there."""
 
 import pytest
 
@@ -23,37 +23,37 @@ def done(work: RepairWork, end: int, number: int = 0, *, read_normal_since: bool
 
 
 def in_turn(one: Suspicion) -> list[Remedy]:
-    """All that is done while nothing helps."""
-    found: list[Remedy] = []
+    """All remedies in order, if none of them helps."""
+    remedies: list[Remedy] = []
     attempts: list[RepairAttempt] = []
     while (option := remedy("pod-0", one, attempts)) is not None:
-        found.append(option)
-        attempts.append(done(option.work, ENDS[option.target], len(found)))
-    return found
+        remedies.append(option)
+        attempts.append(done(option.work, ENDS[option.target], len(remedies)))
+    return remedies
 
 
 def turns(one: Suspicion) -> list[tuple[int, RepairWork]]:
     return [(ENDS[option.target], option.work) for option in in_turn(one)]
 
 
-def test_where_the_end_is_sure_more_is_done_there_before_any_goes_to_the_other() -> None:
+def test_at_a_certain_end_more_is_tried_before_the_other_end() -> None:
     assert turns(DIRT)[:3] == [(NEAR, "clean"), (NEAR, "reseat"), (NEAR, "replace")]
     assert turns(DIRT)[3:] == [(FAR, "clean"), (FAR, "reseat"), (FAR, "replace")]
 
 
-def test_where_either_may_be_it_they_take_turns() -> None:
+def test_uncertain_ends_take_turns() -> None:
     either = Suspicion("connector", NEAR, 0.5, "", FAR)
     assert turns(either) == [(end, work) for work in ("clean", "reseat", "replace") for end in (NEAR, FAR)]
 
 
 @pytest.mark.parametrize("sure", [0.5, 0.7, 0.9, CONFIDENCE_MAX])
-def test_none_is_sent_to_the_less_likely_end(sure: float) -> None:
-    found = in_turn(Suspicion("connector", NEAR, sure, "", FAR))
-    assert len(found) == 6
-    assert all(0.5 <= option.confidence <= CONFIDENCE_MAX for option in found)
+def test_no_technician_goes_to_the_less_likely_end(sure: float) -> None:
+    remedies = in_turn(Suspicion("connector", NEAR, sure, "", FAR))
+    assert len(remedies) == 6
+    assert all(0.5 <= option.confidence <= CONFIDENCE_MAX for option in remedies)
 
 
-def test_the_evidence_is_reported_the_end_that_is_suspected() -> None:
+def test_the_remedy_reports_the_evidence_of_the_suspected_end() -> None:
     assert [option.evidence for option in in_turn(DIRT)][:4] == [
         "more comes back here",
         "more comes back here; less work there did not help",
@@ -62,24 +62,24 @@ def test_the_evidence_is_reported_the_end_that_is_suspected() -> None:
     ]
 
 
-def test_what_helped_for_a_while_was_without_effect_if_it_is_the_same_end_again() -> None:
+def test_a_remedy_that_helped_only_briefly_counts_as_failed_at_the_same_end() -> None:
     flap = Suspicion("flap", NEAR, CONFIDENCE_MAX, "")
     lately = RepairAttempt("flap", NAMES[NEAR], "reseat", "pod-0/repair-3", 3, read_normal_since=True)
-    found = remedy("pod-0", flap, [lately])
-    assert found is not None
-    assert (found.work, found.after) == ("replace", "pod-0/repair-3")
+    next_remedy = remedy("pod-0", flap, [lately])
+    assert next_remedy is not None
+    assert (next_remedy.work, next_remedy.after) == ("replace", "pod-0/repair-3")
 
 
-def test_what_helped_at_one_end_is_not_without_effect_when_the_other_is_bad() -> None:
+def test_a_remedy_that_helped_at_one_end_does_not_count_as_failed_at_the_other() -> None:
     lately = done("clean", NEAR, read_normal_since=True)
-    found = remedy("pod-0", Suspicion("connector", FAR, CONFIDENCE_MAX, "", NEAR), [lately])
-    assert found is not None
-    assert (found.target, found.work, found.after) == (NAMES[FAR], "clean", None)
+    next_remedy = remedy("pod-0", Suspicion("connector", FAR, CONFIDENCE_MAX, "", NEAR), [lately])
+    assert next_remedy is not None
+    assert (next_remedy.target, next_remedy.work, next_remedy.after) == (NAMES[FAR], "clean", None)
 
 
-def test_what_helped_lately_for_another_matter_counts_for_nothing() -> None:
-    found = remedy(
+def test_a_remedy_for_another_cause_does_not_count() -> None:
+    next_remedy = remedy(
         "pod-0", Suspicion("flap", NEAR, CONFIDENCE_MAX, ""), [done("reseat", NEAR, read_normal_since=True)]
     )
-    assert found is not None
-    assert (found.work, found.after) == ("reseat", None)
+    assert next_remedy is not None
+    assert (next_remedy.work, next_remedy.after) == ("reseat", None)

@@ -1,4 +1,4 @@
-"""Each fault is injected, seen, held for the matter and mended, by the services that do so."""
+"""Each fault is injected, detected, diagnosed and repaired by the responsible services."""
 
 import pytest
 
@@ -30,9 +30,9 @@ SLICE = "pod-0/slice-0"
 
 @pytest.fixture
 def bench() -> Bench:
-    found = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], CONFIG)
-    found.say(ConnectCircuits(slice=SLICE, joins=JOINS), 100)
-    return found
+    driven = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], CONFIG)
+    driven.say(ConnectCircuits(slice=SLICE, joins=JOINS), 100)
+    return driven
 
 
 def inject(bench: Bench, kind: FaultKind, severity: float | None = None, target: str | None = None) -> None:
@@ -45,13 +45,13 @@ def verdicts(bench: Bench) -> list[VerdictGiven]:
 
 
 @pytest.mark.parametrize("kind", [*LINK_FAULTS, *PATH_FAULTS])
-def test_every_fault_is_seen_named_and_mended(bench: Bench, kind: FaultKind) -> None:
+def test_every_fault_is_detected_named_and_repaired(bench: Bench, kind: FaultKind) -> None:
     inject(bench, kind)
     bench.run(40 * US_PER_DAY)
-    found = verdicts(bench)
-    assert {verdict.kind for verdict in found} == {HELD_FOR.get(kind, kind)}
+    given = verdicts(bench)
+    assert {verdict.kind for verdict in given} == {HELD_FOR.get(kind, kind)}
     if kind != "batch":
-        assert {verdict.target for verdict in found} == {CATEGORIES.get(kind, TARGET)}
+        assert {verdict.target for verdict in given} == {CATEGORIES.get(kind, TARGET)}
     ended = [body for body in bodies(bench.log) if isinstance(body, FaultEnded)]
     lit = {"pod-0/batch-7"} if kind == "batch" else set()  # some of its modules carry no link
     assert {fault.target for fault in ended} | lit == {CATEGORIES.get(kind, TARGET)}
@@ -62,13 +62,15 @@ def test_every_fault_is_seen_named_and_mended(bench: Bench, kind: FaultKind) -> 
     bench.assert_documents_hold()
 
 
-def test_a_healthy_pod_has_no_verdicts_and_looks_at_nothing(bench: Bench) -> None:
+def test_a_healthy_pod_has_no_verdicts_and_no_inspections(bench: Bench) -> None:
     bench.run(30 * US_PER_DAY)
     assert not verdicts(bench)
     assert not [body for body in bodies(bench.log) if isinstance(body, EndsStoodOut)]
 
 
-def test_a_link_that_fails_is_seen_within_minutes_and_what_hides_at_the_next_look(bench: Bench) -> None:
+def test_a_failed_link_is_detected_within_minutes_and_a_hidden_fault_at_the_next_inspection(
+    bench: Bench,
+) -> None:
     inject(bench, "connector", 5.0)
     [_] = [body for body in bodies(bench.run(US_PER_DAY + 2 * US_PER_MIN)) if isinstance(body, VerdictGiven)]
     inject_us = 10 * US_PER_DAY + 1
@@ -79,24 +81,25 @@ def test_a_link_that_fails_is_seen_within_minutes_and_what_hides_at_the_next_loo
     assert len(verdicts(bench)) == 2
 
 
-def test_what_ends_by_itself_is_held_no_more_and_its_repair_is_called_off(bench: Bench) -> None:
+def test_a_fault_that_ends_by_itself_withdraws_its_verdict_and_its_repair(bench: Bench) -> None:
     inject(bench, "receiver", 3.0)
     bench.run(US_PER_DAY + 2 * US_PER_HOUR)
-    began = next(body for body in bodies(bench.log) if isinstance(body, FaultBegan))
-    said = bodies(bench.say(ClearFault(fault=began.fault)))
-    said += bodies(bench.run(bench.now_us + 2 * US_PER_HOUR))
-    withdrawn = [body for body in said if isinstance(body, VerdictWithdrawn)]
+    fault_began = next(body for body in bodies(bench.log) if isinstance(body, FaultBegan))
+    emitted = bodies(bench.say(ClearFault(fault=fault_began.fault)))
+    emitted += bodies(bench.run(bench.now_us + 2 * US_PER_HOUR))
+    withdrawn = [body for body in emitted if isinstance(body, VerdictWithdrawn)]
     assert [body.target for body in withdrawn] == [TARGET]
     assert bench.documents["summaries", "pod-0/repairs"].cancelled == 1
     assert bench.documents["verdicts", withdrawn[0].verdict].state == "withdrawn"
 
 
-def works(bench: Bench) -> list[str]:
+def repair_jobs(bench: Bench) -> list[str]:
     return [body.work for body in bodies(bench.log) if isinstance(body, RepairCompleted)]
 
 
-def test_work_that_does_not_help_is_without_effect_and_more_is_tried() -> None:
-    """By many faults: some cleanings fail, each is told of as such, and in the end all is mended."""
+def test_a_failed_remedy_is_recorded_and_the_next_one_is_tried() -> None:
+    """With many faults: some cleanings fail and are recorded as such, and in the end every fault is
+    repaired."""
     bench = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], CONFIG)
     joins = tuple((0, cube, (cube + 1) % 64) for cube in range(64))
     bench.say(ConnectCircuits(slice=SLICE, joins=joins), 100)
@@ -105,8 +108,8 @@ def test_work_that_does_not_help_is_without_effect_and_more_is_tried() -> None:
         bench.say(InjectFault(kind="connector", target=target, severity=3.0), US_PER_DAY)
     bench.run(60 * US_PER_DAY)
     summary = bench.documents["summaries", "pod-0/repairs"]
-    assert {"clean"} < {*works(bench)} <= {"clean", "reseat", "replace"}
-    assert summary.ineffective == len(works(bench)) - 32 > 0
+    assert {"clean"} < {*repair_jobs(bench)} <= {"clean", "reseat", "replace"}
+    assert summary.ineffective == len(repair_jobs(bench)) - 32 > 0
     assert bench.documents["summaries", "pod-0/failures"].active == 0
     ineffective = [
         document for key, document in bench.documents.items() if key[0] == "repairs" and document.ineffective
@@ -120,8 +123,8 @@ def test_work_that_does_not_help_is_without_effect_and_more_is_tried() -> None:
     assert (diagnosis.ineffective, diagnosis.repaired) == (len(ineffective), len(ended))
 
 
-def test_a_link_that_flaps_again_soon_was_mended_without_effect_and_more_is_done() -> None:
-    """Whoever was there has set the counters back: until it flaps again it reads as it should."""
+def test_a_link_that_soon_flaps_again_gets_the_next_remedy() -> None:
+    """The technician has reset the counters. Until the link flaps again, its readings are normal."""
     bench = Bench([DIAGNOSIS, FAILURES, OCS, REPAIRS, TRANSCEIVERS], CONFIG)
     joins = tuple((0, cube, (cube + 1) % 64) for cube in range(64))
     bench.say(ConnectCircuits(slice=SLICE, joins=joins), 100)
@@ -129,42 +132,45 @@ def test_a_link_that_flaps_again_soon_was_mended_without_effect_and_more_is_done
     for target in targets:
         bench.say(InjectFault(kind="flap", target=target, severity=30.0), US_PER_DAY)
     bench.run(20 * US_PER_DAY)
-    by_target = {target: [one.work for one in verdicts(bench) if one.target == target] for target in targets}
+    by_target = {
+        target: [verdict.work for verdict in verdicts(bench) if verdict.target == target]
+        for target in targets
+    }
     assert {*map(tuple, by_target.values())} == {("reseat",), ("reseat", "replace")}
-    again = sum(len(done) == 2 for done in by_target.values())
-    assert bench.documents["summaries", "pod-0/repairs"].ineffective == again
+    repeated = sum(len(remedies) == 2 for remedies in by_target.values())
+    assert bench.documents["summaries", "pod-0/repairs"].ineffective == repeated
     states = [document.state for key, document in bench.documents.items() if key[0] == "verdicts"]
-    assert states.count("ineffective") == again
+    assert states.count("ineffective") == repeated
     assert states.count("repaired") == len(targets)
     assert bench.documents["summaries", "pod-0/failures"].active == 0
     bench.assert_documents_hold()
 
 
-def test_what_comes_back_weeks_later_is_another_matter(bench: Bench) -> None:
+def test_a_fault_that_returns_weeks_later_is_a_new_case(bench: Bench) -> None:
     inject(bench, "flap", 30.0)
     bench.run(9 * US_PER_DAY)
     before = len(verdicts(bench))
     bench.say(InjectFault(kind="flap", target=TARGET, severity=30.0), 25 * US_PER_DAY)
     bench.run(26 * US_PER_DAY)
-    assert [(one.work, one.after) for one in verdicts(bench)[before:]] == [("reseat", None)]
+    assert [(verdict.work, verdict.after) for verdict in verdicts(bench)[before:]] == [("reseat", None)]
 
 
 def dark_end(bench: Bench) -> None:
-    """The suspect is joined to another end, over an OCS that holds what it has and makes nothing."""
+    """The suspect is joined to another end, over an OCS that keeps its circuits and makes no new ones."""
     bench.say(CircuitsDisconnected(slice=SLICE, joins=JOINS), US_PER_DAY + 2 * US_PER_HOUR)
-    again = tuple((0, cube, (cube + 2) % 8) for cube in range(6))
-    bench.say(CircuitsConnected(slice=SLICE, joins=again, missing_ocs=(7,), missing_ports=()))
+    rotated = tuple((0, cube, (cube + 2) % 8) for cube in range(6))
+    bench.say(CircuitsConnected(slice=SLICE, joins=rotated, missing_ocs=(7,), missing_ports=()))
 
 
 def lit_end(bench: Bench) -> None:
-    again = tuple((0, cube, (cube + 2) % 8) for cube in range(6))
-    bench.say(CircuitsDisconnected(slice=SLICE, joins=again))
-    bench.say(CircuitsConnected(slice=SLICE, joins=again, missing_ocs=(), missing_ports=()))
+    rotated = tuple((0, cube, (cube + 2) % 8) for cube in range(6))
+    bench.say(CircuitsDisconnected(slice=SLICE, joins=rotated))
+    bench.say(CircuitsConnected(slice=SLICE, joins=rotated, missing_ocs=(), missing_ports=()))
 
 
 @pytest.fixture
 def by_hand() -> Bench:
-    """Whoever makes circuits is played."""
+    """The test plays the OCSes."""
     slow = {"technicians": 100, "link_repair_h": 1_000.0}
     config = SuperpodConfig.model_validate({"failures": {"enabled": False}, "repairs": slow})
     found = Bench([DIAGNOSIS, FAILURES, REPAIRS, TRANSCEIVERS], config)
@@ -174,7 +180,7 @@ def by_hand() -> Bench:
     return found
 
 
-def test_what_cannot_be_read_is_not_withdrawn(by_hand: Bench) -> None:
+def test_a_verdict_on_an_unreadable_end_is_not_withdrawn(by_hand: Bench) -> None:
     dark_end(by_hand)
     by_hand.run(3 * US_PER_DAY)
     assert [body.unseen for body in bodies(by_hand.log, EndsStoodOut)][-1]
@@ -185,11 +191,11 @@ def test_what_cannot_be_read_is_not_withdrawn(by_hand: Bench) -> None:
     assert by_hand.documents["verdicts", "pod-0/verdict-0"].state == "open"
 
 
-def test_what_can_be_read_again_and_reads_as_it_should_is_withdrawn(by_hand: Bench) -> None:
+def test_a_verdict_is_withdrawn_when_its_end_reads_normally_again(by_hand: Bench) -> None:
     dark_end(by_hand)
     by_hand.run(2 * US_PER_DAY)
-    [began] = bodies(by_hand.log, FaultBegan)
-    by_hand.say(ClearFault(fault=began.fault))
+    [fault_began] = bodies(by_hand.log, FaultBegan)
+    by_hand.say(ClearFault(fault=fault_began.fault))
     by_hand.run(3 * US_PER_DAY)
     assert not bodies(by_hand.log, VerdictWithdrawn)
     lit_end(by_hand)
@@ -201,16 +207,18 @@ def test_what_can_be_read_again_and_reads_as_it_should_is_withdrawn(by_hand: Ben
     assert not state.unseen
 
 
-def test_what_a_link_test_found_is_not_withdrawn_for_what_is_reported_of_others() -> None:
+def test_a_link_test_verdict_is_not_withdrawn_for_other_inspections() -> None:
     bench = Bench([DIAGNOSIS, REPAIRS], CONFIG)
     lossy = LinkTested(end=20 * 96 + 3, verdict="lossy", loss_db=8.0, expected_db=4.0, log10_ber=-6.0)
     bench.say(lossy, US_PER_DAY)
-    assert [(one.kind, one.work) for one in verdicts(bench)] == [("connector", "clean")]
+    assert [(verdict.kind, verdict.work) for verdict in verdicts(bench)] == [("connector", "clean")]
     bench.say(EndsStoodOut(ends=(), usual=(7,), unseen=(8,)))
     assert not bodies(bench.log, VerdictWithdrawn)
     assert bodies(bench.run(3 * US_PER_DAY), TestWanted), "whether cleaning has helped a link test tells"
     bench.say(lossy)
-    assert [(one.work, one.after) for one in verdicts(bench)][1:] == [("reseat", "pod-0/repair-0")]
+    assert [(verdict.work, verdict.after) for verdict in verdicts(bench)][1:] == [
+        ("reseat", "pod-0/repair-0")
+    ]
 
 
 def test_a_verdict_outlives_the_link_and_a_test_shows_whether_the_repair_helped(bench: Bench) -> None:
@@ -224,8 +232,8 @@ def test_a_verdict_outlives_the_link_and_a_test_shows_whether_the_repair_helped(
     assert not bench.state("diagnosis").outliers
 
 
-def test_an_end_that_is_bad_with_every_partner_is_at_fault_not_they(bench: Bench) -> None:
-    """A slight bend, of which one look cannot tell the side for sure, among three partners."""
+def test_an_end_that_is_bad_with_every_partner_is_at_fault(bench: Bench) -> None:
+    """A slight bend among three partners; one inspection alone cannot tell on which side it is."""
     end = "pod-0/cube-1/+x/7"
     inject(bench, "fibre", 0.9, end)
     for partner in (2, 5, 3):

@@ -47,25 +47,25 @@ def repaired(target: str) -> RepairCompleted:
 @pytest.mark.parametrize(("kind", "target"), PARTS.items())
 def test_every_kind_can_be_injected_and_cleared(kind: FaultKind, target: str) -> None:
     bench = quiet_bench()
-    (began,) = bodies(bench.say(InjectFault(kind=kind, target=target), 5))
-    assert isinstance(began, FaultBegan)
-    assert (began.fault, began.kind, began.target) == ("pod-0/fault-0", kind, target)
-    assert began.injected
-    assert began.expires_us is None
-    assert (began.severity is not None) == (kind == "connector")
+    (fault_began,) = bodies(bench.say(InjectFault(kind=kind, target=target), 5))
+    assert isinstance(fault_began, FaultBegan)
+    assert (fault_began.fault, fault_began.kind, fault_began.target) == ("pod-0/fault-0", kind, target)
+    assert fault_began.injected
+    assert fault_began.expires_us is None
+    assert (fault_began.severity is not None) == (kind == "connector")
     assert bodies(bench.say(ClearFault(fault="pod-0/fault-0"), 9)) == [
         FaultEnded(fault="pod-0/fault-0", kind=kind, target=target, how="cleared")
     ]
     document = bench.documents["faults", "pod-0/fault-0"]
     assert (document.state, document.began_us, document.ended_us, document.how) == ("ended", 5, 9, "cleared")
-    assert (document.severity, document.onset_us) == (began.severity, 0)
+    assert (document.severity, document.onset_us) == (fault_began.severity, 0)
     assert document.unit == ("dB" if kind == "connector" else None)
     assert bench.documents["summaries", "pod-0/failures"].active == 0
     assert bench.documents["summaries", "pod-0/failures"].begun[kind] == 1
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_whatever_can_be_injected_is_counted(make: str) -> None:
+def test_every_injectable_fault_is_counted(make: str) -> None:
     config = config_from_sections(make, {"failures": {"enabled": False}}, "pod-0")
     kinds = kinds_of(plant_of(make, config.hardware))
     bench = Bench([SERVICE], config)
@@ -94,7 +94,7 @@ def test_whatever_can_be_injected_is_counted(make: str) -> None:
         ("host", "pod-0/block-2/trunk-1", ["not a part of a pod", "pod-0/cube-12/host-3"]),
     ],
 )
-def test_what_cannot_break_so_is_refused_with_target_and_what_is_allowed(
+def test_an_impossible_fault_is_refused_with_its_target_and_the_allowed_values(
     kind: FaultKind, target: str, words: list[str]
 ) -> None:
     bench = quiet_bench()
@@ -115,7 +115,7 @@ def test_what_cannot_break_so_is_refused_with_target_and_what_is_allowed(
         ("pod-1/fault-0", ["pod-1", "pod-0"]),
     ],
 )
-def test_undo_of_what_is_not_active_is_refused_and_changes_nothing(name: str, words: list[str]) -> None:
+def test_clearing_an_inactive_fault_is_refused_and_changes_nothing(name: str, words: list[str]) -> None:
     bench = quiet_bench()
     bench.say(InjectFault(kind="host", target=PARTS["host"]), 5)
     bench.say(ClearFault(fault="pod-0/fault-0"), 6)
@@ -129,9 +129,9 @@ def test_undo_of_what_is_not_active_is_refused_and_changes_nothing(name: str, wo
 def test_an_expired_fault_ends_at_its_time_because_of_its_injection() -> None:
     bench = quiet_bench()
     bench.say(InjectFault(kind="ocs", target="pod-0/ocs-3", duration_us=100), 5)
-    injection, began = bench.log[-2:]
-    assert isinstance(began.body, FaultBegan)
-    assert bench.due_us() == began.body.expires_us == 105
+    injection, fault_began = bench.log[-2:]
+    assert isinstance(fault_began.body, FaultBegan)
+    assert bench.due_us() == fault_began.body.expires_us == 105
     ended = bench.step()[-1]
     assert isinstance(ended.body, FaultEnded)
     assert (ended.body.how, ended.at_us, ended.cause) == ("expired", 105, injection.id)
@@ -152,14 +152,14 @@ def test_a_repair_ends_every_fault_of_its_part_and_no_other() -> None:
     assert bodies(bench.say(repaired(PARTS["link"]), 9)) == []
 
 
-def test_a_batch_is_over_when_the_last_of_its_modules_was_replaced() -> None:
+def test_a_batch_fault_ends_when_the_last_of_its_modules_is_replaced() -> None:
     bench = quiet_bench()
     bench.say(InjectFault(kind="batch", target="pod-0/batch-3"), 5)
-    *most, last = [link_end(end).name("pod-0") for end in range(3, 4 * 96, 4)]
-    for name in (*most, last):
+    *earlier, last = [link_end(end).name("pod-0") for end in range(3, 4 * 96, 4)]
+    for name in (*earlier, last):
         cleaned = repaired(name).model_copy(update={"work": "reseat"})
         assert bodies(bench.say(cleaned, 6)) == []
-    for name in (*most, "pod-0/cube-0/+x/4", most[0]):
+    for name in (*earlier, "pod-0/cube-0/+x/4", earlier[0]):
         assert bodies(bench.say(repaired(name), 7)) == []
     over = FaultEnded(fault="pod-0/fault-0", kind="batch", target="pod-0/batch-3", how="repaired")
     assert bodies(bench.say(repaired(last), 8)) == [over]
@@ -171,10 +171,10 @@ def test_connector_losses_are_drawn_within_their_bounds() -> None:
     bench = quiet_bench()
     losses: list[float] = []
     for at_us in range(1, 301):
-        (began,) = bodies(bench.say(InjectFault(kind="connector", target=PARTS["connector"]), at_us))
-        assert isinstance(began, FaultBegan)
-        assert began.severity is not None
-        losses.append(began.severity)
+        (fault_began,) = bodies(bench.say(InjectFault(kind="connector", target=PARTS["connector"]), at_us))
+        assert isinstance(fault_began, FaultBegan)
+        assert fault_began.severity is not None
+        losses.append(fault_began.severity)
     least_db, most_db = assumed("connector_excess_least_db"), assumed("connector_excess_most_db")
     assert least_db <= min(losses) < least_db + 0.1
     assert most_db - 0.1 < max(losses) <= most_db
@@ -231,10 +231,10 @@ GAPS = st.integers(0, 3 * US_PER_HOUR)
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(GAPS, ACTIONS.map(tuple)), max_size=6), st.integers(0, 99))
-def test_faults_neither_outlive_their_expiry_nor_end_twice(
+def test_faults_never_outlive_their_expiry_or_end_twice(
     bursts: list[tuple[int, tuple[Action, ...]]], seed: int
 ) -> None:
-    """With hazards on, far above life. The oracle keeps its own list of what must be active."""
+    """The hazards are on, at rates far above real ones. The oracle keeps its own list of active faults."""
     rates = FailuresConfig(host_per_day=0.5, link_per_day=0.05, ocs_per_day=0.5)
     bench = Bench([SERVICE], SuperpodConfig(seed=seed, pod=PodConfig(cubes=4), failures=rates))
     for gap, actions in bursts:
@@ -244,25 +244,25 @@ def test_faults_neither_outlive_their_expiry_nor_end_twice(
     bench.run(bench.now_us + US_PER_HOUR)
 
     active: dict[str, FaultBegan] = {}
-    begun: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for message in bench.log:
         body = message.body
         due = [f for f in active.values() if f.expires_us is not None and f.expires_us < message.at_us]
         assert due == []
         if isinstance(body, FaultBegan):
-            assert body.fault == f"pod-0/fault-{begun.total()}"
-            begun[body.kind] += 1
+            assert body.fault == f"pod-0/fault-{counts.total()}"
+            counts[body.kind] += 1
             if not body.injected:
                 assert (body.kind, body.target) not in {(f.kind, f.target) for f in active.values()}
             active[body.fault] = body
         elif isinstance(body, FaultEnded):
-            began = active.pop(body.fault)
-            assert (began.kind, began.target) == (body.kind, body.target)
+            ended_fault = active.pop(body.fault)
+            assert (ended_fault.kind, ended_fault.target) == (body.kind, body.target)
             if body.how == "expired":
-                assert began.expires_us == message.at_us
+                assert ended_fault.expires_us == message.at_us
     state = bench.state("failures")
     assert {state.fault_name(n) for n in state.active} == set(active)
-    assert +Counter(state.begun) == begun
+    assert +Counter(state.begun) == counts
     bench.assert_documents_hold()
 
 
@@ -278,8 +278,9 @@ def _act(bench: Bench, action: Action, at_us: int) -> None:
             bench.reload()
 
 
-def test_what_expires_at_a_time_is_over_before_what_breaks_at_that_time() -> None:
-    """A natural fault due in the very microsecond in which its target's injected one expires does begin."""
+def test_an_expiry_precedes_a_natural_fault_at_the_same_time() -> None:
+    """A natural fault begins if it is due in the very microsecond in which its target's injected fault
+    expires."""
     config = SuperpodConfig(pod=PodConfig(cubes=4))
     first = bodies(Bench([SERVICE], config).run(10**15)[:2], FaultBegan)[0]
     probe = Bench([SERVICE], config)
@@ -292,7 +293,7 @@ def test_what_expires_at_a_time_is_over_before_what_breaks_at_that_time() -> Non
     assert emitted == [FaultEnded, FaultBegan]
 
 
-def test_where_no_camera_aligns_none_misses_its_place() -> None:
+def test_without_camera_alignment_no_mirror_can_stray() -> None:
     rates = FailuresConfig(stray_per_day=0.02)
     config = SuperpodConfig.model_validate(
         {"pod": {"cubes": 4}, "ocs": {"technology": "piezo"}, "failures": rates.model_dump()}

@@ -1,4 +1,4 @@
-"""Faults by themselves: rates, targets and times, against the statistics of Poisson processes."""
+"""Natural faults: rates, targets and times, against the statistics of Poisson processes."""
 
 import math
 from collections import Counter
@@ -21,19 +21,19 @@ from shared.models.superpod.superpod_plant import superpod_plant
 from tests.support.rig import Bench, bodies
 
 DEVIATIONS = 4.5
-"""Standard deviations allowed: for one fixed seed, and a few comparisons, far from a chance failure."""
+"""Allowed standard deviations; with one fixed seed and few comparisons, a chance failure is very unlikely."""
 
 
 def run_with_instant_repairs(config: SuperpodConfig, days: float) -> Bench:
-    """Every fault is repaired in the microsecond of its beginning, so that all parts are always at risk."""
+    """Every fault is repaired in the microsecond of its start, so that all parts are always at risk."""
     bench = Bench([SERVICE], config)
     until_us = days * US_PER_DAY
     while (due_us := bench.due_us()) is not None and due_us <= until_us:
-        for began in bodies(bench.step(), FaultBegan):
-            done = RepairCompleted(
-                repair="pod-0/repair-0", target=began.target, technician=0, waited_us=0, took_us=0
+        for fault_began in bodies(bench.step(), FaultBegan):
+            repair = RepairCompleted(
+                repair="pod-0/repair-0", target=fault_began.target, technician=0, waited_us=0, took_us=0
             )
-            bench.say(done)
+            bench.say(repair)
     return bench
 
 
@@ -42,8 +42,8 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
     bench = run_with_instant_repairs(
         SuperpodConfig(seed=11, failures=FailuresConfig(ocs_per_day=0.004)), days
     )
-    began = [(m.at_us, m.body) for m in bench.log if isinstance(m.body, FaultBegan)]
-    counts = Counter(fault.kind for _, fault in began)
+    starts = [(m.at_us, m.body) for m in bench.log if isinstance(m.body, FaultBegan)]
+    counts = Counter(fault.kind for _, fault in starts)
     expected: dict[FaultKind, float] = {
         "host": 1024 * 0.0008 * days,
         "link": 6144 * 0.00005 * days,
@@ -54,7 +54,7 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
     for kind, mean in expected.items():
         assert abs(counts[kind] - mean) < DEVIATIONS * math.sqrt(mean), kind
 
-    times = [at_us / US_PER_DAY for at_us, fault in began if fault.kind == "host"]
+    times = [at_us / US_PER_DAY for at_us, fault in starts if fault.kind == "host"]
     gaps = [b - a for a, b in pairwise(times)]
     mean_days = 1 / (1024 * 0.0008)
     spread = mean_days / math.sqrt(len(gaps))
@@ -64,13 +64,13 @@ def test_rates_times_and_targets_are_those_of_poisson_processes() -> None:
     assert abs(longer - share) < DEVIATIONS * math.sqrt(share * (1 - share) / len(gaps))
 
     cubes = Counter(
-        superpod_plant(64).parse(fault.target)["cube"] for _, fault in began if fault.kind == "host"
+        superpod_plant(64).parse(fault.target)["cube"] for _, fault in starts if fault.kind == "host"
     )
     chi_squared = sum((cubes[c] - len(times) / 64) ** 2 / (len(times) / 64) for c in range(64))
     assert abs(chi_squared - 63) < DEVIATIONS * math.sqrt(2 * 63)
 
 
-def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
+def test_every_part_of_a_class_can_fail_and_exists() -> None:
     classes: list[tuple[FaultKind, str]] = [
         ("host", "host"),
         ("link", "end"),
@@ -92,7 +92,7 @@ def test_every_part_of_a_class_can_be_struck_and_exists() -> None:
         FailuresConfig(until_days=0),
     ],
 )
-def test_nothing_breaks_by_itself_when_hazards_are_off(failures: FailuresConfig) -> None:
+def test_without_hazards_no_fault_begins_by_itself(failures: FailuresConfig) -> None:
     assert Bench([SERVICE], SuperpodConfig(failures=failures)).due_us() is None
 
 
@@ -107,12 +107,13 @@ def test_no_fault_begins_by_itself_after_the_last_day() -> None:
 
 
 def test_a_broken_part_does_not_break_again_in_the_same_way() -> None:
-    """Nobody repairs: in the end everything that breaks often is broken, once, and time still goes on."""
+    """Nothing is repaired. In the end, every part that breaks often is broken once, and time still
+    advances."""
     rates = FailuresConfig(host_per_day=50, link_per_day=0, ocs_per_day=100)
     bench = Bench([SERVICE], SuperpodConfig(pod=PodConfig(cubes=4), failures=rates))
     bench.run(2 * US_PER_DAY)
-    began = [(b.kind, b.target) for b in bodies(bench.log, FaultBegan)]
-    assert len(began) == len(set(began))
-    counts = Counter(kind for kind, _ in began)
+    starts = [(b.kind, b.target) for b in bodies(bench.log, FaultBegan)]
+    assert len(starts) == len(set(starts))
+    counts = Counter(kind for kind, _ in starts)
     assert (counts["host"], counts["cpu"], counts["fan"]) == (64, 48, 4 * 48)
     assert bench.step() == []

@@ -1,4 +1,4 @@
-"""Hazards that vary and age, and domains that fail: a fleet of 200 pods against what was asked for."""
+"""Hazards that vary and age, and domains that fail: a fleet of 200 pods against the configured parameters."""
 
 import math
 from collections import Counter
@@ -31,17 +31,18 @@ FIELD = FailuresConfig(
     ocs_variation=0.451,
     ocs_memory_days=25.0,
 )
-"""As in the field, but for OCSes, of which so many fail that a week's chance is as small as that of hosts."""
+"""Field rates, except for OCSes: their rate is raised until a week's probability is as small as that of
+hosts."""
 
 
 def weekly_counts(kind: FaultKind, config: FailuresConfig, seed: int, pods: int = PODS) -> np.ndarray:
-    """Faults of a class in each week of a fleet, as the processes of so many pods draw them."""
+    """Faults of a class in each week of a fleet, as the processes of all its pods draw them."""
     counts = np.zeros(WEEKS)
     for pod in range(pods):
-        found = first_hazard(seeds_of(seed, config), f"pod-{pod}", kind, config, PLANT, 0)
-        while found.next_us is not None and found.next_us < 7 * WEEKS * US_PER_DAY:
-            counts[found.next_us // (7 * US_PER_DAY)] += 1
-            found = next_hazard(seeds_of(seed, config), f"pod-{pod}", kind, config, PLANT, found)
+        hazard = first_hazard(seeds_of(seed, config), f"pod-{pod}", kind, config, PLANT, 0)
+        while hazard.next_us is not None and hazard.next_us < 7 * WEEKS * US_PER_DAY:
+            counts[hazard.next_us // (7 * US_PER_DAY)] += 1
+            hazard = next_hazard(seeds_of(seed, config), f"pod-{pod}", kind, config, PLANT, hazard)
     return counts
 
 
@@ -51,8 +52,8 @@ def autocorrelation(counts: np.ndarray, lag: int) -> float:
 
 
 def sampled(by: Variation, seed: int, runs: int = 4000) -> np.ndarray:
-    """(coefficient of variation, autocorrelation at 1 and at 4 weeks) of samples of 100 weeks of the process
-    that is asked for, drawn by numpy: shape (runs, 3)."""
+    """Sample statistics of 100 weeks of the configured process, drawn by numpy. Returns (coefficient of
+    variation, autocorrelation at 1 and at 4 weeks) with shape (runs, 3)."""
     random = np.random.default_rng(seed)
     level, days = random.standard_normal(runs), np.empty((runs, 7 * WEEKS))
     for day in range(7 * WEEKS):
@@ -67,18 +68,18 @@ def sampled(by: Variation, seed: int, runs: int = 4000) -> np.ndarray:
 
 @pytest.mark.slow("a hundred weeks of failures")
 @pytest.mark.parametrize(("kind", "group"), [("host", "host"), ("link", "link"), ("fan", "ocs")])
-def test_a_fleet_varies_as_was_requested_within_the_error_of_a_hundred_weeks(
+def test_a_fleet_varies_as_configured_within_the_error_of_a_hundred_weeks(
     kind: FaultKind, group: str
 ) -> None:
-    """Every figure of the fleet is one that a sample of 100 weeks of the process may have (99.8 % of them);
-    and none of a fleet with constant hazards is."""
+    """Every statistic of the fleet is within the range of samples of 100 weeks of the process (99.8 % of
+    them). No statistic of a fleet with constant hazards is."""
     by = Variation(getattr(FIELD, f"{group}_variation"), getattr(FIELD, f"{group}_memory_days"))
     low, high = np.quantile(sampled(by, seed=1), [0.001, 0.999], axis=0)
-    found = weekly_counts(kind, FIELD, seed=3)
-    cv = math.sqrt(found.var() - found.mean()) / found.mean()
-    figures = np.array([cv, autocorrelation(found, 1), autocorrelation(found, 4)])
+    weekly = weekly_counts(kind, FIELD, seed=3)
+    cv = math.sqrt(weekly.var() - weekly.mean()) / weekly.mean()
+    figures = np.array([cv, autocorrelation(weekly, 1), autocorrelation(weekly, 4)])
     assert ((low <= figures) & (figures <= high)).all(), (low, figures, high)
-    assert low[0] < found.mean() / weekly_counts(kind, FailuresConfig(ocs_per_day=0.02), 3).mean() < 2
+    assert low[0] < weekly.mean() / weekly_counts(kind, FailuresConfig(ocs_per_day=0.02), 3).mean() < 2
 
     constant = weekly_counts(kind, FailuresConfig(ocs_per_day=0.02), seed=3)
     assert constant.std() / constant.mean() < low[0]
@@ -86,7 +87,8 @@ def test_a_fleet_varies_as_was_requested_within_the_error_of_a_hundred_weeks(
 
 
 def test_the_mean_rate_is_kept_over_many_seeds() -> None:
-    """One fleet has good and bad years. The mean of 40 has the error that its weeks' correlation leaves."""
+    """One fleet has good and bad years. The mean of 40 fleets has the error given by the correlation of
+    weeks."""
     counts = [weekly_counts("host", FIELD, seed, pods=4).sum() for seed in range(40)]
     expected = 4 * 1024 * 0.0008 * 7 * WEEKS
     by = Variation(FIELD.host_variation, FIELD.host_memory_days)
@@ -98,7 +100,7 @@ def test_the_mean_rate_is_kept_over_many_seeds() -> None:
     assert abs(np.mean(counts) - expected) < 4.5 * error
 
 
-def test_all_fabrics_with_a_common_seed_have_good_and_bad_weeks_together() -> None:
+def test_fabrics_with_a_common_seed_have_good_and_bad_weeks_together() -> None:
     config = FailuresConfig(host_per_day=0.02, host_variation=1.0, host_memory_days=30.0)
     mine, yours = (weekly_counts("host", config, seed, pods=3) for seed in (1, 2))
     assert abs(np.corrcoef(mine, yours)[0, 1]) < 0.4
@@ -109,7 +111,7 @@ def test_all_fabrics_with_a_common_seed_have_good_and_bad_weeks_together() -> No
 
 
 def test_a_fabric_that_joins_later_has_the_weeks_of_the_others() -> None:
-    """Its first fault comes at the level that a process from day 0 on has by then."""
+    """Its first fault occurs at the level that a process from day 0 has reached by then."""
     config = FailuresConfig(host_variation=1.0, host_memory_days=30.0)
     late = first_hazard(seeds_of(4, config), "pod-9", "host", config, PLANT, 400 * US_PER_DAY)
     early = first_hazard(seeds_of(4, config), "pod-0", "host", config, PLANT, 0)
@@ -119,22 +121,22 @@ def test_a_fabric_that_joins_later_has_the_weeks_of_the_others() -> None:
     assert early.level == late.level
 
 
-def test_a_hazard_that_hardly_ever_strikes_is_not_followed_for_ever() -> None:
+def test_a_very_rare_hazard_is_not_followed_for_ever() -> None:
     config = FailuresConfig(stray_per_day=1e-30, ocs_variation=1.0)
-    found = first_hazard(seeds_of(0, config), "pod-0", "stray", config, PLANT, 0)
-    assert found.next_us is not None
-    assert found.next_us > 36_500 * US_PER_DAY
+    hazard = first_hazard(seeds_of(0, config), "pod-0", "stray", config, PLANT, 0)
+    assert hazard.next_us is not None
+    assert hazard.next_us > 36_500 * US_PER_DAY
 
 
-def strike(config: FailuresConfig, days: float, cubes: int = 16, *, seed: int = 2) -> Bench:
-    """All faults are repaired as they begin, by a new part."""
+def fault_times(config: FailuresConfig, days: float, cubes: int = 16, *, seed: int = 2) -> Bench:
+    """Every fault is repaired at its start, with a new part."""
     bench = Bench([SERVICE], SuperpodConfig(seed=seed, pod=PodConfig(cubes=cubes), failures=config))
     while (due_us := bench.due_us()) is not None and due_us <= days * US_PER_DAY:
-        for began in bodies(bench.step(), FaultBegan):
-            done = RepairCompleted(
-                repair="pod-0/repair-0", target=began.target, technician=0, waited_us=0, took_us=0
+        for fault_began in bodies(bench.step(), FaultBegan):
+            repair = RepairCompleted(
+                repair="pod-0/repair-0", target=fault_began.target, technician=0, waited_us=0, took_us=0
             )
-            bench.say(done)
+            bench.say(repair)
     return bench
 
 
@@ -145,15 +147,15 @@ def quiet(**rates: float) -> FailuresConfig:
     return FailuresConfig(**{**none, **rates})  # type: ignore[arg-type]  # numbers for fields of numbers
 
 
-def test_new_parts_fail_more_and_old_ones_as_often_as_ever() -> None:
-    """Of parts that are never new again, the mean of all up to a time is the integral of the bathtub; those
-    that are replaced are new."""
+def test_new_parts_fail_more_often_and_old_ones_at_the_constant_rate() -> None:
+    """For parts that are never replaced, the mean number of faults up to a time is the integral of the
+    bathtub curve. Replaced parts start at age zero."""
     days, rate = 120, 0.002
     config = quiet(host_per_day=rate, infant_factor=5.0, infant_days=10.0)
     times = [
         message.at_us / US_PER_DAY
         for seed in range(6)
-        for message in strike(config, days, seed=seed).log
+        for message in fault_times(config, days, seed=seed).log
         if isinstance(message.body, FaultBegan)
     ]
     hosts = 6 * 16 * 16
@@ -164,29 +166,29 @@ def test_new_parts_fail_more_and_old_ones_as_often_as_ever() -> None:
     density = np.zeros(days)
     for day in range(days):
         density[day] = first[day] + sum(density[before] * first[day - before] for before in range(day))
-    for begin, end in ((0, 10), (10, 40), (40, 120)):
-        expected = hosts * density[begin:end].sum()
-        found = sum(begin <= time < end for time in times)
-        assert abs(found - expected) < 4 * math.sqrt(expected), (begin, found, expected)
+    for start, end in ((0, 10), (10, 40), (40, 120)):
+        expected = hosts * density[start:end].sum()
+        count = sum(start <= time < end for time in times)
+        assert abs(count - expected) < 4 * math.sqrt(expected), (start, count, expected)
 
 
-def test_wear_comes_with_age() -> None:
+def test_wear_increases_with_age() -> None:
     config = quiet(host_per_day=0.0005, wear_out_days=200.0, age_days=0.0)
     counts = Counter(
         message.at_us // (100 * US_PER_DAY)
-        for message in strike(config, 400).log
+        for message in fault_times(config, 400).log
         if isinstance(message.body, FaultBegan)
     )
     aged = Counter(
         message.at_us // (100 * US_PER_DAY)
-        for message in strike(config.model_copy(update={"age_days": 1000.0}), 100).log
+        for message in fault_times(config.model_copy(update={"age_days": 1000.0}), 100).log
         if isinstance(message.body, FaultBegan)
     )
     assert counts[3] > 3 * counts[0] > 0
     assert aged[0] > 3 * counts[0]
 
 
-def test_a_domain_takes_its_cubes_and_gives_them_back_together() -> None:
+def test_a_domain_takes_its_cubes_down_and_restores_them_together() -> None:
     config = quiet(power_per_day=0.02, cooling_per_day=0.02)
     bench = Bench([SERVICE], SuperpodConfig(seed=1, pod=PodConfig(cubes=20), failures=config))
     bench.run(400 * US_PER_DAY)
@@ -206,26 +208,27 @@ def test_a_domain_takes_its_cubes_and_gives_them_back_together() -> None:
         assert abs(kinds[kind] - expected) < 4.5 * math.sqrt(expected)
     ended = bodies(bench.log, FaultEnded)
     assert {end.how for end in ended} == {"expired"}
-    began = {
+    started_at = {
         body.fault: at for at, body in ((m.at_us, m.body) for m in bench.log) if isinstance(body, FaultBegan)
     }
     lasted = [
-        (message.at_us - began[message.body.fault]) / US_PER_HOUR
+        (message.at_us - started_at[message.body.fault]) / US_PER_HOUR
         for message in bench.log
         if isinstance(message.body, FaultEnded)
     ]
     assert np.mean(lasted) == pytest.approx(4.0, rel=0.25)
 
 
-def test_technicians_do_not_bring_a_domain_back() -> None:
-    """They come at once, and its cubes are dark until it is back; one that is dark by itself they mend."""
-    bench = strike(quiet(power_per_day=0.02), 400)
+def test_technicians_do_not_restore_a_domain() -> None:
+    """They arrive at once, and its cubes stay dark until the domain is back. They do repair a cube with its
+    own power fault."""
+    bench = fault_times(quiet(power_per_day=0.02), 400)
     ended = [message for message in bench.log if isinstance(message.body, FaultEnded)]
     assert len(ended) > 8
     assert {message.body.how for message in ended if isinstance(message.body, FaultEnded)} == {"expired"}
-    alone = Bench([SERVICE], SuperpodConfig(failures=quiet()))
-    alone.say(InjectFault(kind="cube-power", target="pod-0/cube-1", duration_us=US_PER_DAY))
-    (end,) = alone.say(
+    single_cube = Bench([SERVICE], SuperpodConfig(failures=quiet()))
+    single_cube.say(InjectFault(kind="cube-power", target="pod-0/cube-1", duration_us=US_PER_DAY))
+    (end,) = single_cube.say(
         RepairCompleted(repair="pod-0/repair-0", target="pod-0/cube-1", technician=0, waited_us=0, took_us=0),
         at_us=US_PER_HOUR,
     )[-1:]
@@ -233,18 +236,18 @@ def test_technicians_do_not_bring_a_domain_back() -> None:
     assert end.body.how == "repaired"
 
 
-def test_no_domain_fails_where_nothing_does() -> None:
+def test_no_domain_fails_without_hazards() -> None:
     off = quiet(power_per_day=1.0, cooling_per_day=1.0).model_copy(update={"enabled": False})
     assert Bench([SERVICE], SuperpodConfig(failures=off)).due_us() is None
     until = quiet(power_per_day=1.0).model_copy(update={"until_days": 5.0})
     bench = Bench([SERVICE], SuperpodConfig(failures=until))
     bench.run(60 * US_PER_DAY)
-    began = [message.at_us for message in bench.log if isinstance(message.body, FaultBegan)]
-    assert began
-    assert max(began) <= 5 * US_PER_DAY
+    start_times = [message.at_us for message in bench.log if isinstance(message.body, FaultBegan)]
+    assert start_times
+    assert max(start_times) <= 5 * US_PER_DAY
 
 
-def test_a_constant_hazard_is_drawn_as_ever() -> None:
+def test_a_constant_hazard_is_drawn_as_before() -> None:
     config = FailuresConfig()
     constant = first_hazard(seeds_of(7, config), "pod-0", "host", config, PLANT, 0)
     assert constant == Hazard(0, constant.next_us)

@@ -1,4 +1,4 @@
-"""Ground truth of a static pod: nothing of what it does not have breaks, by itself or by hand."""
+"""Ground truth of a static pod: parts that it does not have neither fail nor can be broken by hand."""
 
 import pytest
 
@@ -16,12 +16,12 @@ from tests.support.rig import Bench, bodies
 OFTEN = StaticFailuresConfig(host_per_day=0.05, link_per_day=0.01, until_days=20)
 
 
-def test_hosts_and_links_break_by_themselves_and_nothing_else() -> None:
+def test_only_hosts_and_links_fail_by_themselves() -> None:
     bench = Bench([SERVICE], StaticPodConfig(seed=3, failures=OFTEN))
-    began = bodies(bench.run(100 * US_PER_DAY), FaultBegan)
-    assert {fault.kind for fault in began} == {"host", "link"}
-    # 1,024 hosts and 6,144 link ends over 20 days: 1,024 and 1,229 faults in the mean, less the repeats.
-    counts = [sum(fault.kind == kind for fault in began) for kind in ("host", "link")]
+    faults = bodies(bench.run(100 * US_PER_DAY), FaultBegan)
+    assert {fault.kind for fault in faults} == {"host", "link"}
+    # 1,024 hosts and 6,144 link ends over 20 days: 1,024 and 1,229 faults in the mean, minus repeats.
+    counts = [sum(fault.kind == kind for fault in faults) for kind in ("host", "link")]
     assert 550 < counts[0] < 1024
     assert 950 < counts[1] < 1229
     assert bench.now_us <= 20 * US_PER_DAY
@@ -34,7 +34,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize(("kind", "target"), [("ocs", "pod-0/ocs-17"), ("port", "pod-0/ocs-17/N24")])
-def test_a_fault_of_a_part_that_is_not_there_is_refused(kind: FaultKind, target: str) -> None:
+def test_a_fault_of_a_missing_part_is_refused(kind: FaultKind, target: str) -> None:
     bench = Bench([SERVICE], StaticPodConfig())
     (refused,) = bodies(bench.say(InjectFault(kind=kind, target=target), 5))
     assert refused == FaultRefused(
@@ -43,13 +43,13 @@ def test_a_fault_of_a_part_that_is_not_there_is_refused(kind: FaultKind, target:
     )
 
 
-def test_what_is_there_can_be_broken_by_hand() -> None:
+def test_existing_parts_can_be_broken_by_hand() -> None:
     bench = Bench([SERVICE], StaticPodConfig())
-    (began,) = bodies(bench.say(InjectFault(kind="connector", target="pod-0/cube-63/-z/15"), 5))
-    assert isinstance(began, FaultBegan)
+    (fault_began,) = bodies(bench.say(InjectFault(kind="connector", target="pod-0/cube-63/-z/15"), 5))
+    assert isinstance(fault_began, FaultBegan)
 
 
-def test_the_state_survives_its_storage() -> None:
+def test_the_state_survives_storage() -> None:
     stored = encode_state(Bench([SERVICE], StaticPodConfig(failures=OFTEN)).state("failures"))
     loaded = decode_state(SERVICE.state, stored)
     assert isinstance(loaded, FailuresState)

@@ -1,4 +1,4 @@
-"""Futures are what the twin's own rules make of its states."""
+"""Futures follow the twin's own rules from its own states."""
 
 import itertools
 
@@ -30,7 +30,7 @@ HERE = WorkerPool(1, "")
 DRAIN = TimedRequest(US_PER_HOUR, POD, DrainCube(cube="pod-0/cube-3"))
 
 
-class Lived:
+class History:
     """A small pod after five days, and its log from then on."""
 
     def __init__(self) -> None:
@@ -38,12 +38,12 @@ class Lived:
         self.lab: Lab = pod_lab(CONFIG, sink=lambda lines: self.later.extend(lines.splitlines()))
         self.lab.run(5 * DAY)
         self.later.clear()
-        held = take_snapshot(self.lab.site, self.lab.messages, b"", software="x", kinds={POD: "superpod"})
-        self.bytes = to_bytes(held)
-        self.lab.run(held.at_us + 3 * DAY)
+        snapshot = take_snapshot(self.lab.site, self.lab.messages, b"", software="x", kinds={POD: "superpod"})
+        self.bytes = to_bytes(snapshot)
+        self.lab.run(snapshot.at_us + 3 * DAY)
 
     @property
-    def held(self) -> SiteSnapshot:
+    def snapshot(self) -> SiteSnapshot:
         return from_bytes(self.bytes)
 
     def future(
@@ -54,145 +54,149 @@ class Lived:
         salt: int | None = None,
         events: bool = False,
     ) -> FutureReport:
-        return run_future(self.held, self.held.at_us, for_us, requests, salt=salt, events=events)
+        return run_future(self.snapshot, self.snapshot.at_us, for_us, requests, salt=salt, events=events)
 
     def case(self, for_us: int, requests: tuple[TimedRequest, ...]) -> ForecastCase:
-        return ForecastCase(self.bytes, self.held.at_us, for_us, requests)
+        return ForecastCase(self.bytes, self.snapshot.at_us, for_us, requests)
 
 
 @pytest.fixture(scope="module")
-def lived() -> Lived:
-    return Lived()
+def history() -> History:
+    return History()
 
 
-def test_with_its_own_draws_it_is_what_the_twin_then_lives(lived: Lived) -> None:
-    found = lived.future(3 * DAY, events=True)
-    assert found.messages == len(lived.later)
-    kept = [decode(line) for line in lived.later]
-    told = [(one.at_us, one.type) for one in found.notable]
-    assert told
-    assert [row for row in told if row not in {(message.at_us, message.type) for message in kept}] == []
+def test_with_its_own_draws_a_future_matches_the_twin(history: History) -> None:
+    future = history.future(3 * DAY, events=True)
+    assert future.messages == len(history.later)
+    later_messages = [decode(line) for line in history.later]
+    notable = [(event.at_us, event.type) for event in future.notable]
+    assert notable
+    assert [
+        row for row in notable if row not in {(message.at_us, message.type) for message in later_messages}
+    ] == []
 
 
-def test_a_salt_gives_a_future_of_its_own_and_always_the_same(lived: Lived) -> None:
-    one, same, other = (lived.future(DAY, salt=salt, events=True) for salt in (1, 1, 2))
-    assert one == same
-    assert one.log_sha256 != other.log_sha256
-    assert one.log_sha256 != lived.future(DAY, events=True).log_sha256
+def test_a_salt_gives_its_own_reproducible_future(history: History) -> None:
+    first, same, second = (history.future(DAY, salt=salt, events=True) for salt in (1, 1, 2))
+    assert first == same
+    assert first.log_sha256 != second.log_sha256
+    assert first.log_sha256 != history.future(DAY, events=True).log_sha256
 
 
-def test_a_future_is_the_same_however_much_of_it_is_looked_at(lived: Lived) -> None:
-    """What happens in its first day does not know how long it is followed."""
-    short, long = (lived.future(days * DAY, salt=3, events=True) for days in (1, 3))
+def test_a_future_does_not_depend_on_how_long_it_is_run(history: History) -> None:
+    """The first day is the same however long the future runs."""
+    short, long = (history.future(days * DAY, salt=3, events=True) for days in (1, 3))
     assert long.notable[: len(short.notable)] == short.notable
 
 
-def test_the_figures_are_those_of_the_time_that_is_looked_at(lived: Lived) -> None:
-    found = run_future(
-        lived.held,
-        lived.held.at_us,
+def test_measures_cover_exactly_the_forecast_span(history: History) -> None:
+    future = run_future(
+        history.snapshot,
+        history.snapshot.at_us,
         DAY,
         (TimedRequest(0, POD, InjectFault(kind="cube-power", target="pod-0/cube-3")),),
     )
-    calm = lived.future(DAY)
-    healthy, without = found.figures["healthy"], calm.figures["healthy"]
+    calm = history.future(DAY)
+    healthy, calm_healthy = future.figures["healthy"], calm.figures["healthy"]
     assert healthy is not None
-    assert without is not None
-    assert 0.5 < without - healthy <= 1.0
+    assert calm_healthy is not None
+    assert 0.5 < calm_healthy - healthy <= 1.0
     assert calm.figures["served"] is None
     assert calm.figures.keys() == FORECAST_MEASURES.keys()
 
 
-def test_a_difference_is_that_of_the_same_futures(lived: Lived) -> None:
-    found = run_forecast(lived.case(DAY, (DRAIN,)), 4, HERE)
-    rows = {row.name: row for row in found.rows}
-    without = [lived.future(DAY, salt=salt).figures["goodput"] for salt in (1, 2, 3, 4)]
-    requested = [lived.future(DAY, (DRAIN,), salt=salt).figures["goodput"] for salt in (1, 2, 3, 4)]
-    apart = [b - a for a, b in zip(without, requested, strict=True) if a is not None and b is not None]
+def test_a_difference_compares_futures_with_equal_draws(history: History) -> None:
+    forecast = run_forecast(history.case(DAY, (DRAIN,)), 4, HERE)
+    rows = {row.name: row for row in forecast.rows}
+    baselines = [history.future(DAY, salt=salt).figures["goodput"] for salt in (1, 2, 3, 4)]
+    requested = [history.future(DAY, (DRAIN,), salt=salt).figures["goodput"] for salt in (1, 2, 3, 4)]
+    apart = [b - a for a, b in zip(baselines, requested, strict=True) if a is not None and b is not None]
     assert len(apart) == 4
     difference = rows["goodput"].difference
     assert difference is not None
     assert difference.value == pytest.approx(sum(apart) / 4)
-    assert found.worst == 1 + apart.index(min(apart))
-    assert found.worst_value == pytest.approx(min(apart))
+    assert forecast.worst == 1 + apart.index(min(apart))
+    assert forecast.worst_value == pytest.approx(min(apart))
 
 
-def test_without_anything_requested_there_is_no_difference(lived: Lived) -> None:
-    found = run_forecast(lived.case(DAY, ()), 2, HERE)
-    assert all(row.requested is None and row.difference is None for row in found.rows)
-    assert found.worst in (1, 2)
+def test_without_requests_there_is_no_difference(history: History) -> None:
+    forecast = run_forecast(history.case(DAY, ()), 2, HERE)
+    assert all(row.requested is None and row.difference is None for row in forecast.rows)
+    assert forecast.worst in (1, 2)
 
 
-def test_what_every_future_refuses_cannot_be(lived: Lived) -> None:
-    ask = TimedRequest(0, POD, UndrainCube(cube="pod-0/cube-3"))
+def test_a_request_that_every_future_refuses_is_an_error(history: History) -> None:
+    request = TimedRequest(0, POD, UndrainCube(cube="pod-0/cube-3"))
     with pytest.raises(InvalidInput, match=r"cube-3' is not drained"):
-        run_forecast(lived.case(US_PER_HOUR, (ask,)), 2, HERE)
+        run_forecast(history.case(US_PER_HOUR, (request,)), 2, HERE)
 
 
-def test_a_slice_that_cannot_be_is_refused_with_the_scheduler_s_words(lived: Lived) -> None:
-    """It is asked for in the operator's words by the workload."""
+def test_an_impossible_slice_is_refused_with_the_sentence_of_the_scheduler(history: History) -> None:
+    """The workload requests it in the terms of the operator."""
     large = TimedRequest(0, POD, RequestSlice(shape=(8, 8, 16)))
     with pytest.raises(InvalidInput, match=r"shape 8x8x16: it needs 16 cubes and the pod has 8"):
-        run_forecast(lived.case(US_PER_HOUR, (large,)), 2, HERE)
+        run_forecast(history.case(US_PER_HOUR, (large,)), 2, HERE)
 
 
-def test_a_parameter_may_be_another_and_what_it_may_not_be_is_refused(lived: Lived) -> None:
+def test_a_parameter_can_change_and_an_invalid_value_is_refused(history: History) -> None:
     often, never = (
         SetParameters(settings=(ParameterSetting(name="failures.host_per_day", value=rate),))
         for rate in (1.0, 200.0)
     )
-    calm, struck = (lived.future(DAY, requests, salt=1) for requests in ((), (TimedRequest(0, POD, often),)))
-    before, after = calm.figures["healthy"], struck.figures["healthy"]
+    calm, with_faults = (
+        history.future(DAY, requests, salt=1) for requests in ((), (TimedRequest(0, POD, often),))
+    )
+    before, after = calm.figures["healthy"], with_faults.figures["healthy"]
     assert before is not None
     assert after is not None
     assert after < before - 1.0
     with pytest.raises(InvalidInput, match=r"host_per_day: 200\.0 is not allowed"):
-        run_forecast(lived.case(US_PER_HOUR, (TimedRequest(0, POD, never),)), 2, HERE)
+        run_forecast(history.case(US_PER_HOUR, (TimedRequest(0, POD, never),)), 2, HERE)
 
 
-def test_requests_come_at_their_times(lived: Lived) -> None:
+def test_requests_take_effect_at_their_times(history: History) -> None:
     later = TimedRequest(5 * US_PER_HOUR, POD, UndrainCube(cube="pod-0/cube-3"))
-    found = lived.future(DAY, (later, DRAIN), salt=1, events=True)
-    assert found.refused == ()
-    drains = [(one.type, one.at_us) for one in found.notable if "rain" in one.type]
+    future = history.future(DAY, (later, DRAIN), salt=1, events=True)
+    assert future.refused == ()
+    drains = [(event.type, event.at_us) for event in future.notable if "rain" in event.type]
     assert [kind for kind, _ in drains] == ["DrainCube", "CubeDrained", "UndrainCube", "CubeUndrained"]
-    at_us = lived.held.at_us
+    at_us = history.snapshot.at_us
     assert drains[0][1] - at_us == US_PER_HOUR
     assert drains[2][1] - at_us == 5 * US_PER_HOUR
 
 
-def test_it_begins_at_the_clock_and_not_at_what_the_site_reported_last(lived: Lived) -> None:
-    """Nothing has happened since, and so no draw may say that something did."""
+def test_a_future_starts_at_the_clock_and_not_at_the_last_message_of_the_site(history: History) -> None:
+    """Nothing has happened since the last message, so no draw may add an event in between."""
     calm = next(
-        (one.at_us, other.at_us)
-        for one, other in itertools.pairwise(map(decode, lived.later))
-        if other.at_us - one.at_us > 2 * US_PER_MIN
+        (earlier.at_us, later.at_us)
+        for earlier, later in itertools.pairwise(map(decode, history.later))
+        if later.at_us - earlier.at_us > 2 * US_PER_MIN
     )
     from_us = calm[1] - US_PER_MIN
-    site = lived.held.restored(services_of)
+    site = history.snapshot.restored(services_of)
     lab = Lab.resume(site)
     lab.run(from_us)
     assert site.now_us == calm[0]
     then = to_bytes(take_snapshot(site, lab.messages, b"", software="x", kinds={POD: "superpod"}))
     power = TimedRequest(0, POD, InjectFault(kind="cube-power", target="pod-0/cube-3"))
-    found = [
+    futures = [
         run_future(from_bytes(then), from_us, DAY, (power,), salt=salt, events=True) for salt in range(1, 5)
     ]
-    for one in found:
-        assert min(notable.at_us for notable in one.notable) == from_us
-        assert [row.type for row in one.notable[:2]] == ["RekeyDraws", "InjectFault"]
+    for future in futures:
+        assert min(notable.at_us for notable in future.notable) == from_us
+        assert [row.type for row in future.notable[:2]] == ["RekeyDraws", "InjectFault"]
     whole, late = (
         run_future(from_bytes(then), begin_us, for_us).messages
         for begin_us, for_us in ((calm[0], DAY + from_us - calm[0]), (from_us, DAY))
     )
     assert whole == late
-    # and of a moment up to which the site has not come yet, what it says until then is no draw of a future's
-    ahead = run_future(lived.held, from_us, DAY, (power,), salt=1, events=True)
-    assert ahead.log_sha256 == found[0].log_sha256
+    # and for a time that the site has not reached yet, its own messages up to then are no draws of a future
+    ahead = run_future(history.snapshot, from_us, DAY, (power,), salt=1, events=True)
+    assert ahead.log_sha256 == futures[0].log_sha256
 
 
-def test_the_figures_of_each_future_are_there(lived: Lived) -> None:
-    found = run_forecast(lived.case(DAY, (DRAIN,)), 2, HERE)
-    assert [one.without for one in found.each] == [lived.future(DAY, salt=n).figures for n in (1, 2)]
-    requested = [lived.future(DAY, (DRAIN,), salt=n).figures for n in (1, 2)]
-    assert [one.requested for one in found.each] == requested
+def test_the_measures_of_each_future_are_listed(history: History) -> None:
+    forecast = run_forecast(history.case(DAY, (DRAIN,)), 2, HERE)
+    assert [each.without for each in forecast.each] == [history.future(DAY, salt=n).figures for n in (1, 2)]
+    requested = [history.future(DAY, (DRAIN,), salt=n).figures for n in (1, 2)]
+    assert [each.requested for each in forecast.each] == requested

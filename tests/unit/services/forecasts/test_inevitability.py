@@ -1,4 +1,4 @@
-"""When something that happened had become inevitable."""
+"""The time from which an event had become inevitable."""
 
 import pytest
 
@@ -10,54 +10,56 @@ from services.gateway.explain.inevitability import start_spans_us
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_MIN
 from shared.runtimes.process_pool import WorkerPool
 from tests.support.pods import POD
-from tests.unit.services.forecasts.test_futures import Lived
+from tests.unit.services.forecasts.test_futures import History
 
 CUBE = "pod-0/cube-3"
 POWER = InjectFault(kind="cube-power", target=CUBE)
 
 
 @pytest.fixture(scope="module")
-def lived() -> Lived:
-    return Lived()
+def history() -> History:
+    return History()
 
 
-def lost(lived: Lived, after_us: int, about: str = CUBE) -> PastEvent:
-    return PastEvent("cubes@pod-0/1", lived.held.at_us + after_us, POD, "CubePowerLost", about)
+def lost(history: History, after_us: int, about: str = CUBE) -> PastEvent:
+    return PastEvent("cubes@pod-0/1", history.snapshot.at_us + after_us, POD, "CubePowerLost", about)
 
 
-def test_what_someone_did_meanwhile_is_done_again(lived: Lived) -> None:
-    event = lost(lived, 2 * US_PER_HOUR)
-    done = StartPoint(
-        2 * US_PER_HOUR, lived.bytes, lived.held.at_us, (TimedRequest(US_PER_HOUR, POD, POWER),)
+def test_later_requests_of_operators_are_replayed(history: History) -> None:
+    event = lost(history, 2 * US_PER_HOUR)
+    with_request = StartPoint(
+        2 * US_PER_HOUR, history.bytes, history.snapshot.at_us, (TimedRequest(US_PER_HOUR, POD, POWER),)
     )
-    left = StartPoint(2 * US_PER_HOUR, lived.bytes, lived.held.at_us, ())
+    left = StartPoint(2 * US_PER_HOUR, history.bytes, history.snapshot.at_us, ())
     counts: list[int] = []
     until_us = event.at_us + US_PER_HOUR
-    found = find_inevitability(event, [done, left], 3, until_us, WorkerPool(1, ""), counts.append)
-    assert (found.about, found.at_us, found.since_us) == (CUBE, event.at_us, None)
-    assert counts == [1, 2, 3, 4, 5, 6]
-    with_it, without = found.moments
-    assert (with_it.same, with_it.any) == (3, 3)
-    assert (without.same, without.any) == (0, 0)
-
-
-def test_the_same_of_another_thing_is_not_the_same(lived: Lived) -> None:
-    start = StartPoint(US_PER_HOUR, lived.bytes, lived.held.at_us, (TimedRequest(0, POD, POWER),))
-    assert recurs(lost(lived, US_PER_HOUR), start, lived.held.at_us + US_PER_HOUR, 1) == (True, True)
-    other = lost(lived, US_PER_HOUR, "pod-0/cube-4")
-    assert recurs(other, start, lived.held.at_us + US_PER_HOUR, 1) == (False, True)
-
-
-def test_what_comes_too_late_did_not_come(lived: Lived) -> None:
-    start = StartPoint(
-        US_PER_HOUR, lived.bytes, lived.held.at_us, (TimedRequest(3 * US_PER_HOUR, POD, POWER),)
+    inevitability = find_inevitability(
+        event, [with_request, left], 3, until_us, WorkerPool(1, ""), counts.append
     )
-    event = lost(lived, US_PER_HOUR)
-    assert recurs(event, start, lived.held.at_us + 2 * US_PER_HOUR, 1) == (False, False)
-    assert recurs(event, start, lived.held.at_us + 4 * US_PER_HOUR, 1) == (True, True)
+    assert (inevitability.about, inevitability.at_us, inevitability.since_us) == (CUBE, event.at_us, None)
+    assert counts == [1, 2, 3, 4, 5, 6]
+    with_it, without_request = inevitability.moments
+    assert (with_it.same, with_it.any) == (3, 3)
+    assert (without_request.same, without_request.any) == (0, 0)
 
 
-def test_times_come_closer_and_closer() -> None:
+def test_the_same_event_on_another_resource_does_not_count(history: History) -> None:
+    start = StartPoint(US_PER_HOUR, history.bytes, history.snapshot.at_us, (TimedRequest(0, POD, POWER),))
+    assert recurs(lost(history, US_PER_HOUR), start, history.snapshot.at_us + US_PER_HOUR, 1) == (True, True)
+    other_cube = lost(history, US_PER_HOUR, "pod-0/cube-4")
+    assert recurs(other_cube, start, history.snapshot.at_us + US_PER_HOUR, 1) == (False, True)
+
+
+def test_an_event_after_the_deadline_does_not_count(history: History) -> None:
+    start = StartPoint(
+        US_PER_HOUR, history.bytes, history.snapshot.at_us, (TimedRequest(3 * US_PER_HOUR, POD, POWER),)
+    )
+    event = lost(history, US_PER_HOUR)
+    assert recurs(event, start, history.snapshot.at_us + 2 * US_PER_HOUR, 1) == (False, False)
+    assert recurs(event, start, history.snapshot.at_us + 4 * US_PER_HOUR, 1) == (True, True)
+
+
+def test_search_times_converge() -> None:
     spans = start_spans_us(3 * US_PER_DAY, 8)
     assert (spans[0], spans[-1]) == (3 * US_PER_DAY, US_PER_MIN)
     assert spans == sorted(spans, reverse=True)
@@ -73,12 +75,12 @@ def row(before_us: int, same: int) -> StartPointReport:
     )
 
 
-def test_it_is_inevitable_from_where_all_later_times_lead_to_it() -> None:
+def test_an_event_is_inevitable_from_where_all_later_starts_lead_to_it() -> None:
     rows = [row(50, 20), row(40, 3), row(30, 19), row(20, 20), row(10, 20)]
     first = earliest_inevitable(rows)
     assert first is not None
     assert first.before_us == 30
     assert (
         earliest_inevitable([row(20, 20), row(10, 12)]) is None
-    )  # of 20 times 12: not surely more often than not
+    )  # 12 of 20 times: not certainly more often than not
     assert earliest_inevitable([]) is None

@@ -1,4 +1,4 @@
-"""Hosts and chips that die under a job, which notices that itself."""
+"""Hosts and chips that die under a job, as the job notices them."""
 
 import pytest
 
@@ -35,15 +35,15 @@ def ended(target: str = HOST, kind: str = "host", fault: int = 1) -> FaultEnded:
     )
 
 
-def test_a_job_on_a_dead_host_hangs_and_reports_it_when_it_gives_up() -> None:
+def test_a_job_on_a_dead_host_hangs_and_reports_it_after_its_timeout() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     assert driver.feed(began(), 1_027) == []
     cause = f"failures@pod-0/{driver.seq}"
     assert driver.phase() == "hung"
     assert driver.held.due_us == 1_027 + 60 * US_PER_S
-    (said,) = driver.tick()
-    assert (said.body, said.cause) == (JobFailed(slice=NAME, part=HOST, seen_as="hang"), cause)
+    (message,) = driver.tick()
+    assert (message.body, message.cause) == (JobFailed(slice=NAME, part=HOST, seen_as="hang"), cause)
     assert driver.phase() == "standing"
     assert driver.held.due_us == US_PER_HOUR
     assert driver.used(1_027 + 60 * US_PER_S + 5) == {
@@ -53,18 +53,18 @@ def test_a_job_on_a_dead_host_hangs_and_reports_it_when_it_gives_up() -> None:
     }
 
 
-def test_an_error_is_noticed_in_seconds() -> None:
+def test_an_error_is_noticed_within_seconds() -> None:
     driver = Driver(ERROR)
     driver.start(LONG)
     driver.feed(began("pod-0/cube-0/host-15/chip-3", "chip"), 1_027)
     due_us = driver.held.due_us
     assert due_us is not None
     assert 1_027 < due_us < 1_027 + 60 * US_PER_S
-    (said,) = driver.tick()
-    assert said.body == JobFailed(slice=NAME, part="pod-0/cube-0/host-15/chip-3", seen_as="error")
+    (message,) = driver.tick()
+    assert message.body == JobFailed(slice=NAME, part="pod-0/cube-0/host-15/chip-3", seen_as="error")
 
 
-def test_who_receives_it_first_from_its_slice_shows_nothing() -> None:
+def test_a_job_does_not_report_a_fault_that_its_slice_already_reported() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     driver.feed(began(), 1_027)
@@ -76,7 +76,7 @@ def test_who_receives_it_first_from_its_slice_shows_nothing() -> None:
     assert driver.phase() == "starting"
 
 
-def test_who_continues_with_a_dead_host_hangs_again() -> None:
+def test_a_job_that_continues_on_a_dead_host_hangs_again() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     driver.feed(began(), 1_027)
@@ -90,7 +90,7 @@ def test_who_continues_with_a_dead_host_hangs_again() -> None:
     assert driver.phase() == "starting"
 
 
-def test_a_host_that_died_before_the_start_is_felt_at_the_start() -> None:
+def test_a_host_that_died_before_the_start_is_noticed_at_the_start() -> None:
     driver = Driver(HANG)
     driver.feed(requested(LONG), 0)
     driver.admit(10)
@@ -101,16 +101,16 @@ def test_a_host_that_died_before_the_start_is_felt_at_the_start() -> None:
     assert driver.used(20) == {"startup": 10}
 
 
-def test_one_that_hangs_leaves_at_once_when_it_is_reported_to() -> None:
+def test_a_hanging_job_leaves_at_once_when_it_is_noticed() -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     driver.feed(began(), 1_027)
-    assert [said.body for said in driver.feed(NOTICED, 1_500)] == [JobCheckpointed(slice=NAME)]
+    assert [message.body for message in driver.feed(NOTICED, 1_500)] == [JobCheckpointed(slice=NAME)]
     assert driver.phase() == "standing"
 
 
 @pytest.mark.parametrize("target", ["pod-0/cube-2/host-0", "pod-0/cube-63/host-15"])
-def test_what_breaks_elsewhere_is_not_felt(target: str) -> None:
+def test_a_fault_elsewhere_is_not_noticed(target: str) -> None:
     driver = Driver(HANG)
     driver.start(LONG)
     driver.feed(began(target), 1_027)
@@ -119,7 +119,7 @@ def test_what_breaks_elsewhere_is_not_felt(target: str) -> None:
 
 
 @pytest.mark.parametrize(("host", "phase"), [(0, "hung"), (3, "hung"), (4, "starting"), (15, "starting")])
-def test_of_a_cube_that_meshes_share_each_feels_its_own_chips(host: int, phase: str) -> None:
+def test_each_mesh_of_a_shared_cube_notices_only_its_own_chips(host: int, phase: str) -> None:
     """2 × 2 × 4 chips at the corner are hosts 0 to 3."""
     driver = Driver(HANG)
     driver.feed(requested(LONG).model_copy(update={"shape": (2, 2, 4)}), 0)

@@ -43,7 +43,7 @@ def requested(terms: JobTerms | None) -> SliceRequested:
 
 
 class Driver:
-    """The jobs of one fabric, and the other services' messages made by hand."""
+    """The jobs of one fabric, with hand-made messages of the other services."""
 
     def __init__(self, config: JobsConfig = JobsConfig()) -> None:  # noqa: B008 -- frozen
         self.held = ServiceInstance(SERVICE, "pod-0")
@@ -69,12 +69,12 @@ class Driver:
         return self.feed(Tick(service="jobs", due_us=due_us, count=self.held.ticks + 1), due_us)
 
     def run(self, until_us: int) -> None:
-        """Every Tick before that moment."""
+        """Every Tick before that time."""
         while self.held.due_us is not None and self.held.due_us < until_us:
             self.tick()
 
     def start(self, terms: JobTerms | None = TERMS) -> None:
-        """Requested at 0, admitted at 10, ready at 20."""
+        """Request at 0, admit at 10, ready at 20."""
         self.feed(requested(terms), 0)
         self.admit(10)
         self.feed(SliceStarted(slice=NAME), 20)
@@ -91,7 +91,7 @@ class Driver:
         return self.state.jobs[0].progress.phase
 
     def used(self, at_us: int) -> dict[str, int]:
-        """What the chips were used for, without what they were not, in microseconds of the slice."""
+        """The use of the chips by category, without idle categories, in microseconds of the slice."""
         rows = [SERVICE.document(self.state, key) for key in SERVICE.document_keys(self.state)]
         uses = [job_use(row) for row in rows if isinstance(row, JobDocument)]
         ended = {
@@ -104,13 +104,13 @@ class Driver:
         return {place: chip_us // CHIPS for place, chip_us in used.by_category().items() if chip_us}
 
 
-def test_a_job_shows_that_it_is_done_when_its_work_is() -> None:
+def test_a_job_reports_completion_when_its_work_is_done() -> None:
     driver = Driver()
     driver.start()
     started = f"scheduler@pod-0/{driver.seq}"
     assert driver.held.due_us == 20 + 7 + 100 + 4 * 5
-    (said,) = driver.tick()
-    assert (said.body, said.cause) == (JobFinished(slice=NAME), started)
+    (message,) = driver.tick()
+    assert (message.body, message.cause) == (JobFinished(slice=NAME), started)
     assert driver.held.due_us == US_PER_HOUR
     driver.feed(SliceCompleted(slice=NAME, reason="finished"), 147)
     assert driver.used(147) == {"startup": 17, "productive": 100, "checkpointing": 20}
@@ -118,7 +118,7 @@ def test_a_job_shows_that_it_is_done_when_its_work_is() -> None:
     assert driver.state.jobs == {}
 
 
-def test_a_stall_takes_the_work_since_the_last_checkpoint_and_puts_off_its_end() -> None:
+def test_a_stall_loses_the_work_since_the_last_checkpoint_and_delays_the_end() -> None:
     driver = Driver()
     driver.start()
     driver.feed(RECOVERING, 70)
@@ -135,8 +135,9 @@ def test_a_stall_takes_the_work_since_the_last_checkpoint_and_puts_off_its_end()
     assert driver.held.due_us == 90 + 7 + 35 + 35 + 15
 
 
-def test_of_one_that_replicates_a_warm_cube_takes_nothing_and_any_other_choice_does() -> None:
-    """It stands at 80, having begun to step at 27, with 18 µs of work since its first checkpoint at 62."""
+def test_only_a_warm_spare_saves_the_work_of_a_replicating_job() -> None:
+    """The job is at 80. Its steps started at 27, and it has 18 µs of work since its first checkpoint at
+    62."""
     for choice, lost in (("spare", 0), ("swap", 18), ("route", 18), ("wait", 18)):
         driver = Driver()
         driver.start(TERMS.model_copy(update={"replicates": True}))
@@ -160,7 +161,7 @@ def test_a_swap_without_a_stall_costs_a_restart_too() -> None:
     assert driver.held.due_us == 75 + 7 + 35 + 35 + 15
 
 
-def test_a_running_job_does_not_notice_that_its_links_got_worse_or_better() -> None:
+def test_a_running_job_is_unaffected_by_the_state_of_its_links() -> None:
     driver = Driver()
     driver.start()
     due_us = driver.held.due_us
@@ -169,7 +170,7 @@ def test_a_running_job_does_not_notice_that_its_links_got_worse_or_better() -> N
     assert driver.held.due_us == due_us
 
 
-def test_a_cube_that_goes_before_the_start_costs_nothing_but_time() -> None:
+def test_a_cube_that_fails_before_the_start_costs_only_time() -> None:
     early = Driver()
     early.feed(requested(TERMS), 0)
     early.feed(
@@ -181,14 +182,14 @@ def test_a_cube_that_goes_before_the_start_costs_nothing_but_time() -> None:
     assert early.used(20) == {"startup": 20}
 
 
-def test_one_that_is_reported_to_leave_keeps_what_it_did_and_reports_it() -> None:
+def test_a_noticed_job_writes_a_checkpoint_and_reports_it() -> None:
     driver = Driver()
     driver.start()
     assert driver.feed(NOTICED, 70) == []
-    noticed = f"scheduler@pod-0/{driver.seq}"
+    notice_id = f"scheduler@pod-0/{driver.seq}"
     assert driver.held.due_us == 75
-    (said,) = driver.tick()
-    assert (said.body, said.cause) == (JobCheckpointed(slice=NAME), noticed)
+    (message,) = driver.tick()
+    assert (message.body, message.cause) == (JobCheckpointed(slice=NAME), notice_id)
     assert driver.phase() == "standing"
     driver.feed(REQUEUED, 80)
     assert driver.used(9_000) == {"startup": 17, "productive": 38, "checkpointing": 10, "recovering": 5}
@@ -198,7 +199,7 @@ def test_one_that_is_reported_to_leave_keeps_what_it_did_and_reports_it() -> Non
     assert driver.state.jobs[0].progress.starts == 2
 
 
-def test_one_that_loses_its_cubes_before_it_has_kept_continues_from_the_checkpoint_before() -> None:
+def test_a_job_that_loses_its_cubes_before_the_checkpoint_uses_the_previous_one() -> None:
     driver = Driver()
     driver.start()
     driver.feed(NOTICED, 70)
@@ -210,28 +211,28 @@ def test_one_that_loses_its_cubes_before_it_has_kept_continues_from_the_checkpoi
     assert driver.held.due_us == 100 + 7 + 35 + 35 + 15
 
 
-def test_one_with_nothing_to_keep_reports_it_at_once() -> None:
-    early, held = Driver(), Driver()
+def test_a_noticed_job_without_work_answers_at_once() -> None:
+    early, stalled = Driver(), Driver()
     early.start()
-    assert [said.body for said in early.feed(NOTICED, 22)] == [JobCheckpointed(slice=NAME)]
+    assert [message.body for message in early.feed(NOTICED, 22)] == [JobCheckpointed(slice=NAME)]
     assert early.phase() == "standing"
-    held.start(None)
-    assert [said.body for said in held.feed(NOTICED, 500)] == [JobCheckpointed(slice=NAME)]
-    assert held.used(510) == {"startup": 10, "productive": 480, "recovering": 10}
+    stalled.start(None)
+    assert [message.body for message in stalled.feed(NOTICED, 500)] == [JobCheckpointed(slice=NAME)]
+    assert stalled.used(510) == {"startup": 10, "productive": 480, "recovering": 10}
 
 
-def test_whatever_comes_in_the_time_in_which_it_is_done_its_end_is_reported() -> None:
+def test_the_end_of_a_job_is_reported_whatever_message_arrives_at_that_time() -> None:
     for body in (SWAPPED, NOTICED, REQUEUED, SliceDegraded(slice=NAME, links_down=1, links_degraded=0)):
         driver = Driver()
         driver.start()
-        assert [said.body for said in driver.feed(body, 147)] == [JobFinished(slice=NAME)]
+        assert [message.body for message in driver.feed(body, 147)] == [JobFinished(slice=NAME)]
     driver = Driver()
     driver.start()
     driver.feed(NOTICED, 70)
-    assert [said.body for said in driver.feed(NOTICED, 75)] == [JobCheckpointed(slice=NAME)]
+    assert [message.body for message in driver.feed(NOTICED, 75)] == [JobCheckpointed(slice=NAME)]
 
 
-def test_what_is_evicted_loses_what_no_checkpoint_keeps() -> None:
+def test_an_evicted_job_loses_the_work_since_its_checkpoint() -> None:
     driver = Driver()
     driver.start()
     driver.feed(SliceEvicted(slice=NAME, reason="no spare"), 70)
@@ -239,20 +240,25 @@ def test_what_is_evicted_loses_what_no_checkpoint_keeps() -> None:
     assert driver.held.due_us == US_PER_HOUR
 
 
-def test_a_slice_without_a_job_is_productive_from_its_start_and_never_done() -> None:
+def test_a_slice_without_a_job_is_productive_from_its_start_and_never_finishes() -> None:
     driver = Driver()
     driver.start(None)
     assert driver.held.due_us == US_PER_HOUR
     assert driver.used(1_020) == {"startup": 10, "productive": 1_000}
 
 
-def test_its_document_shows_how_it_stands() -> None:
+def test_its_document_shows_its_progress() -> None:
     driver = Driver()
     driver.start()
     assert ("jobs", NAME) in driver.state.changed_documents
-    found = SERVICE.document(driver.state, ("jobs", NAME))
-    assert isinstance(found, JobDocument)
-    assert (found.phase, found.since_us, found.finishes_us, found.terms) == ("starting", 20, 147, TERMS)
+    document = SERVICE.document(driver.state, ("jobs", NAME))
+    assert isinstance(document, JobDocument)
+    assert (document.phase, document.since_us, document.finishes_us, document.terms) == (
+        "starting",
+        20,
+        147,
+        TERMS,
+    )
     driver.feed(SliceCompleted(slice=NAME, reason="operator"), 30)
     ended = SERVICE.document(driver.state, ("jobs", NAME))
     assert isinstance(ended, JobDocument)
@@ -268,7 +274,7 @@ def test_its_document_shows_how_it_stands() -> None:
     }
 
 
-def test_what_ended_stays_readable_as_long_as_its_slice_does() -> None:
+def test_an_ended_job_stays_readable_as_long_as_its_slice() -> None:
     driver = Driver()
     for number in range(ENDED_MAX + 1):
         name = f"pod-0/slice-{number}"
@@ -279,7 +285,7 @@ def test_what_ended_stays_readable_as_long_as_its_slice_does() -> None:
     assert len(list(SERVICE.document_keys(driver.state))) == ENDED_MAX + 1
 
 
-def test_owners_without_a_book_of_their_own_share_one() -> None:
+def test_owners_without_an_account_share_one() -> None:
     driver = Driver()
     for number in range(OWNERS_MAX + 2):
         body = requested(None).model_copy(update={"owner": f"u{number}", "slice": f"pod-0/slice-{number}"})
@@ -292,9 +298,9 @@ def test_owners_without_a_book_of_their_own_share_one() -> None:
 
 
 def test_a_decoded_state_behaves_as_the_original() -> None:
-    kept, decoded = Driver(), Driver()
-    for driver in (kept, decoded):
+    original, decoded = Driver(), Driver()
+    for driver in (original, decoded):
         driver.start()
     decoded.held.state = decode_state(SERVICE.state, encode_state(decoded.state))
-    assert kept.tick() == decoded.tick()
-    assert encode_state(kept.state) == encode_state(decoded.state)
+    assert original.tick() == decoded.tick()
+    assert encode_state(original.state) == encode_state(decoded.state)

@@ -1,4 +1,4 @@
-"""Ten thousand random lifetimes of jobs: every microsecond is counted once, and nothing is left behind."""
+"""Ten thousand random lifetimes of jobs: every microsecond is counted once, and no state remains."""
 
 from random import Random
 
@@ -40,7 +40,7 @@ ENDS: tuple[Body, ...] = (
 
 
 def live(driver: Driver, draw: Random) -> int:
-    """One lifetime, from its request to its end; returns for how long it had cubes."""
+    """Run one lifetime from its request to its end; return for how long it had cubes."""
     now_us, had_us = driver.state.now_us + draw.randint(0, 50), 0
     terms = JobTerms(
         work_us=draw.randint(1, 400),
@@ -70,7 +70,7 @@ def live(driver: Driver, draw: Random) -> int:
 
 
 @pytest.mark.slow("ten thousand jobs")
-def test_ten_thousand_lifetimes_leave_nothing_behind() -> None:
+def test_ten_thousand_lifetimes_leave_no_state() -> None:
     driver, draw = Driver(), Random(12)
     had_us = sum(live(driver, draw) for _ in range(LIFETIMES))
     assert driver.state.jobs == {}

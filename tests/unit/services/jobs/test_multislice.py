@@ -1,4 +1,4 @@
-"""A job over several pods is as fast as its slowest slice and the network between the pods let it be."""
+"""A multislice job is as fast as its slowest slice and the network between its pods allow."""
 
 import pytest
 
@@ -25,7 +25,7 @@ STEP_US, GRADIENT = 17_600_000, 10**12
 
 @pytest.fixture
 def lab() -> Lab:
-    """Two pods on which one job runs."""
+    """Two pods that run one job together."""
     config = superpod_config(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
     lab = Lab("campus", dict.fromkeys(PODS, config), services_of)
     lab.run(1_000 * US_PER_S, [LabRequest(1, "pod-0", RequestSlice(shape=(4, 4, 8), pods=PODS), 1)])
@@ -33,14 +33,14 @@ def lab() -> Lab:
 
 
 def progress(lab: Lab) -> Progress:
-    """How far the job is, which is the same in both pods."""
-    found = []
+    """The progress of the job, which is equal in both pods."""
+    steps = []
     for pod in PODS:
         state = lab.site.instance(pod, "jobs").state
         assert isinstance(state, JobsState)
-        found.append(state.jobs[0].progress)
-    assert found[0] == found[1]
-    return found[0]
+        steps.append(state.jobs[0].progress)
+    assert steps[0] == steps[1]
+    return steps[0]
 
 
 def say(lab: Lab, body: Body, fabric: str, source: str, seq: int) -> None:
@@ -49,7 +49,7 @@ def say(lab: Lab, body: Body, fabric: str, source: str, seq: int) -> None:
     )
 
 
-def test_what_the_network_gives_is_added_to_a_step(lab: Lab) -> None:
+def test_the_network_time_is_added_to_a_step(lab: Lab) -> None:
     assert (progress(lab).phase, progress(lab).speed_ppm) == ("stepping", 1_000_000)
     for seq, (mbps, exchange_us) in enumerate([(25_600_000, 312_500), (800_000, 10_000_000)], 1):
         say(lab, JobBandwidthSet(job=JOB, mbps=mbps), "dcn-0", "traffic", seq)
@@ -58,14 +58,14 @@ def test_what_the_network_gives_is_added_to_a_step(lab: Lab) -> None:
 
 
 def reason(lab: Lab, pod: str) -> str | None:
-    """Why the job's slice there is slow."""
+    """The reason why the job's slice in this pod is slow."""
     scheduler = lab.site.instance(pod, "scheduler")
     document = scheduler.service.document(scheduler.state, ("slices", f"{pod}/slice-0"))
     assert isinstance(document, SliceDocument)
     return document.reason
 
 
-def test_a_job_that_gets_nothing_is_reported_to_take_no_steps(lab: Lab) -> None:
+def test_a_job_without_bandwidth_makes_no_steps(lab: Lab) -> None:
     say(lab, JobBandwidthSet(job=JOB, mbps=0), "dcn-0", "traffic", 1)
     assert progress(lab).speed_ppm == 1
     assert [reason(lab, pod) for pod in PODS] == 2 * [
@@ -73,9 +73,9 @@ def test_a_job_that_gets_nothing_is_reported_to_take_no_steps(lab: Lab) -> None:
     ]
 
 
-def test_all_slices_of_a_job_say_which_one_is_slow(lab: Lab) -> None:
-    told = PodSignalled(job=JOB, slice="pod-1/slice-0", signal="goes", speed_ppm=600_000)
-    say(lab, told, "pod-1", "jobs", 101)
+def test_all_slices_of_a_job_name_the_slow_one(lab: Lab) -> None:
+    signal = PodSignalled(job=JOB, slice="pod-1/slice-0", signal="goes", speed_ppm=600_000)
+    say(lab, signal, "pod-1", "jobs", 101)
     assert reason(lab, "pod-0") == "as slow as pod-1/slice-0 of the same job, at 60.0% of full speed"
     say(lab, JobBandwidthSet(job=JOB, mbps=800_000), "dcn-0", "traffic", 1)
     assert reason(lab, "pod-0") == (
@@ -84,27 +84,27 @@ def test_all_slices_of_a_job_say_which_one_is_slow(lab: Lab) -> None:
     )
 
 
-def test_the_scheduler_knows_how_far_a_job_is_that_was_reported_its_share_before_it_began() -> None:
-    """And after it stood: whom to preempt and what work is left are decided by that."""
+def test_the_scheduler_knows_the_progress_of_a_job_whose_bandwidth_was_set_before_its_start() -> None:
+    """The same applies after a standstill. Preemption and the remaining work depend on the progress."""
     config = superpod_config(["pod.cubes=4", "workload.enabled=false", "failures.enabled=false"], seed=3)
     lab = Lab("campus", dict.fromkeys(PODS, config), services_of)
     lab.run(2 * US_PER_S, [LabRequest(US_PER_S, "pod-0", RequestSlice(shape=(4, 4, 8), pods=PODS), 1)])
     say(lab, JobBandwidthSet(job=JOB, mbps=800_000), "dcn-0", "traffic", 1)
     lab.run(1_000 * US_PER_S)
-    stands = PodSignalled(job=JOB, slice="pod-1/slice-0", signal="stands", speed_ppm=None)
-    for seq, told in enumerate((None, stands, stands.model_copy(update=GOES)), 100):
-        if told is not None:
-            say(lab, told, "pod-1", "jobs", seq)
+    standstill = PodSignalled(job=JOB, slice="pod-1/slice-0", signal="stands", speed_ppm=None)
+    for seq, signal in enumerate((None, standstill, standstill.model_copy(update=GOES)), 100):
+        if signal is not None:
+            say(lab, signal, "pod-1", "jobs", seq)
         assert list(disagreements(lab.site)) == []
     assert progress(lab).speed_ppm == STEP_US * 1_000_000 // (STEP_US + 10_000_000)
 
 
-def test_of_another_job_none_takes_notice(lab: Lab) -> None:
+def test_messages_of_another_job_are_ignored(lab: Lab) -> None:
     say(lab, JobBandwidthSet(job="pod-1/slice-9", mbps=1), "dcn-0", "traffic", 1)
     assert progress(lab).speed_ppm == 1_000_000
 
 
-def test_the_slowest_slice_sets_the_pace_and_one_that_stands_stops_all(lab: Lab) -> None:
+def test_the_slowest_slice_sets_the_pace_and_a_stopped_one_stops_all(lab: Lab) -> None:
     def signal(how: str, speed_ppm: int | None, seq: int) -> None:
         answer = {"job": JOB, "slice": "pod-1/slice-0", "signal": how, "speed_ppm": speed_ppm}
         say(lab, PodSignalled.model_validate(answer), "pod-1", "jobs", seq)

@@ -1,4 +1,4 @@
-"""Jobs on cubes that are too hot, on broken cables, and on cubes without power."""
+"""Jobs on overheated cubes, on broken cables, and on cubes without power."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def speed(driver: Driver) -> int:
     return driver.state.jobs[0].progress.speed_ppm
 
 
-def test_a_slice_goes_at_the_pace_of_its_slowest_cube_until_that_is_cooled() -> None:
+def test_a_slice_runs_at_the_pace_of_its_slowest_cube_until_that_is_cooled() -> None:
     driver = Driver()
     driver.start(LONG)
     driver.feed(began(CUBE, "cooling", 1), 1_027)
@@ -42,7 +42,7 @@ def test_a_slice_goes_at_the_pace_of_its_slowest_cube_until_that_is_cooled() -> 
     assert driver.used(9_027)["degraded"] == lost_us
 
 
-def test_links_that_are_down_and_heat_slow_a_slice_together() -> None:
+def test_failed_links_and_heat_slow_a_slice_together() -> None:
     driver = Driver()
     driver.start(LONG)
     driver.feed(began(CUBE, "cooling"), 1_027)
@@ -52,7 +52,7 @@ def test_links_that_are_down_and_heat_slow_a_slice_together() -> None:
     assert speed(driver) == 800_000
 
 
-def test_a_slice_that_leaves_the_hot_cube_goes_at_full_speed() -> None:
+def test_a_slice_that_leaves_the_hot_cube_runs_at_full_speed() -> None:
     driver = Driver()
     driver.start(LONG)
     driver.feed(began(CUBE, "cooling"), 1_027)
@@ -69,12 +69,12 @@ def test_a_job_hangs_on_a_broken_cable_and_on_a_cube_without_power() -> None:
         driver.feed(began(target, kind), 1_027)
         assert driver.phase() == "hung"
         assert driver.held.due_us == 1_027 + 60 * US_PER_S
-        (said,) = driver.tick()
-        assert said.body == JobFailed(slice=NAME, part=target, seen_as="hang")
+        (message,) = driver.tick()
+        assert message.body == JobFailed(slice=NAME, part=target, seen_as="hang")
 
 
 @pytest.mark.parametrize("is_inside", [True, False])
-def test_a_slice_in_a_cube_is_hit_by_a_cable_between_two_of_its_chips_only(is_inside: bool) -> None:
+def test_a_slice_inside_a_cube_is_hit_only_by_cables_between_its_own_chips(is_inside: bool) -> None:
     driver = Driver(HANG)
     driver.feed(slice_requested(NAME, shape=(2, 4, 4), job=LONG), 0)
     corner = (0, 0, 0)

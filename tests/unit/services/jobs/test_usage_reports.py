@@ -1,4 +1,4 @@
-"""What is told every hour of what slices used."""
+"""The hourly reports of the use of slices."""
 
 from schemas.messages.jobs import UsageReported
 from shared.basics.units import US_PER_HOUR
@@ -6,23 +6,23 @@ from tests.unit.services.jobs.test_jobs import CHIPS, NAME, Driver
 
 
 def reports(driver: Driver, hours: int) -> list[UsageReported]:
-    found = [message.body for _ in range(hours) for message in driver.tick()]
-    return [body for body in found if isinstance(body, UsageReported)]
+    bodies = [message.body for _ in range(hours) for message in driver.tick()]
+    return [body for body in bodies if isinstance(body, UsageReported)]
 
 
 def test_tiers_are_reported_every_hour_and_all_once_a_day() -> None:
     driver = Driver()
     driver.start(None)
-    told = reports(driver, 24)
+    reported = reports(driver, 24)
     assert driver.state.now_us == 24 * US_PER_HOUR
-    assert len(told) == 24
-    for hour, report in enumerate(told, 1):
+    assert len(reported) == 24
+    for hour, report in enumerate(reported, 1):
         assert [use.tier for use in report.tiers] == ["production", "research", "filler"]
         productive_us = CHIPS * (hour * US_PER_HOUR - 20)
         assert report.tiers[1].chip_us == (("productive", productive_us), ("startup", CHIPS * 10))
         assert report.tiers[2].chip_us == ()
         assert (report.owners is None) == (report.slices is None) == (hour < 24)
-    last = told[-1]
+    last = reported[-1]
     assert last.owners is not None
     assert last.slices is not None
     assert [(use.owner, use.tier, use.chip_us) for use in last.owners] == [
@@ -33,7 +33,7 @@ def test_tiers_are_reported_every_hour_and_all_once_a_day() -> None:
     ]
 
 
-def test_a_slice_without_cubes_so_far_is_left_out() -> None:
+def test_a_slice_that_has_had_no_cubes_is_left_out() -> None:
     driver = Driver()
     (last,) = reports(driver, 24)[-1:]
     assert (last.owners, last.slices) == ((), ())

@@ -1,4 +1,4 @@
-"""Cross-connects that an operator makes by hand."""
+"""Manual cross-connects of operators."""
 
 from typing import Any
 
@@ -73,9 +73,9 @@ def later(bench: Bench, wait_us: int = US_PER_S) -> list[Body]:
 
 
 def clean(bench: Bench) -> bool:
-    """Whether no invariant is broken and everything is as before the first circuit."""
+    """Whether no invariant is violated and everything is as before the first circuit."""
     checkers = CircuitChecker(), PatchChecker()
-    problems = [said for message in bench.log for checker in checkers for said in checker.see(message)]
+    problems = [problem for message in bench.log for checker in checkers for problem in checker.see(message)]
     return problems == []
 
 
@@ -83,7 +83,7 @@ def document(bench: Bench) -> Any:
     return bench.documents["ocs", OCS]
 
 
-def test_it_is_made_a_switching_time_later_shown_and_removed_at_once() -> None:
+def test_it_is_made_after_a_switching_time_shown_and_removed_at_once() -> None:
     bench = bench_with()
     request = bench.say(create("1A-5B", "2A-6B"))
     assert bodies(request) == [taken((0, 4), (1, 5))]
@@ -104,7 +104,7 @@ def test_it_is_made_a_switching_time_later_shown_and_removed_at_once() -> None:
     assert clean(bench)
 
 
-def test_what_is_removed_while_mirrors_turn_is_never_made() -> None:
+def test_a_circuit_removed_while_its_mirrors_turn_is_never_made() -> None:
     bench = bench_with()
     bench.say(create("1A-5B", "2A-6B"))
     bench.say(remove("2A-6B"))
@@ -120,7 +120,7 @@ def test_what_is_removed_while_mirrors_turn_is_never_made() -> None:
     ("mode", "circuits", "not_tried"),
     [("stop-on-error", ((0, 4),), ("2A-6B",)), ("ignore-error", ((0, 4), (1, 5)), ())],
 )
-def test_of_many_the_first_error_stops_or_is_passed_over(mode: str, circuits: Any, not_tried: Any) -> None:
+def test_the_first_error_of_many_stops_or_is_ignored(mode: str, circuits: Any, not_tried: Any) -> None:
     """SAI_BULK_OP_ERROR_MODE_STOP_ON_ERROR and SAI_BULK_OP_ERROR_MODE_IGNORE_ERROR."""
     bench = bench_with()
     errors = (("1A-6B", "1A is taken by manual cross-connect 1A-5B"),)
@@ -132,7 +132,7 @@ def test_of_many_the_first_error_stops_or_is_passed_over(mode: str, circuits: An
     assert clean(bench)
 
 
-def test_where_the_first_stops_all_the_request_is_refused() -> None:
+def test_a_request_whose_first_error_stops_everything_is_refused() -> None:
     bench = bench_with()
     emitted = bodies(bench.say(create("300A-1B", "1A-5B", "2A-6B")))
     assert emitted == refused("300A-1B: no port 300A; must be 1A to 136A and 1B to 136B; 2 more not tried")
@@ -141,16 +141,16 @@ def test_where_the_first_stops_all_the_request_is_refused() -> None:
     assert document(bench).circuits_wanted == 0
 
 
-def test_of_many_that_are_all_refused_a_few_say_why() -> None:
+def test_of_many_refused_ones_a_few_report_their_reasons() -> None:
     bench = bench_with()
     keys = [f"{number}A-{number}B" for number in range(200, 260)]
-    (said,) = bodies(bench.say(create(*keys, mode="ignore-error")))
-    assert isinstance(said, CrossConnectsRefused)
-    assert said.reason.count("no port") == 8
-    assert said.reason.endswith("; 52 more refused")
+    (message,) = bodies(bench.say(create(*keys, mode="ignore-error")))
+    assert isinstance(message, CrossConnectsRefused)
+    assert message.reason.count("no port") == 8
+    assert message.reason.endswith("; 52 more refused")
 
 
-def test_ports_that_slices_have_or_may_have_next_are_taken() -> None:
+def test_ports_that_slices_use_or_may_use_next_are_taken() -> None:
     bench = bench_with()
     bench.say(connect(JOIN))
     later(bench)
@@ -166,7 +166,7 @@ def test_ports_that_slices_have_or_may_have_next_are_taken() -> None:
     assert clean(bench)
 
 
-def test_ports_that_are_down_dead_or_taken_by_a_patch_are_refused() -> None:
+def test_ports_that_are_down_dead_or_patched_are_refused() -> None:
     bench = bench_with()
     bench.say(fault_began("pod-0/fault-0", "port", f"{OCS}/N4"))
     assert bodies(bench.say(create("5A-5B"))) == refused("5A-5B: 5A is down")
@@ -178,7 +178,7 @@ def test_ports_that_are_down_dead_or_taken_by_a_patch_are_refused() -> None:
     )
 
 
-def test_a_fibre_that_is_patched_takes_its_cross_connect_along() -> None:
+def test_a_patched_fibre_moves_its_cross_connect() -> None:
     bench = bench_with()
     bench.say(create("5A-1B", "9A-2B"))  # 9A is the first spare of a pod of four cubes
     later(bench)
@@ -207,7 +207,7 @@ def test_a_fibre_that_is_patched_takes_its_cross_connect_along() -> None:
         ("", "ocs", "it is down", "it is down"),
     ],
 )
-def test_an_ocs_that_does_nothing_refuses(part: str, kind: Any, creating: str, removing: str | None) -> None:
+def test_an_unreachable_ocs_refuses(part: str, kind: Any, creating: str, removing: str | None) -> None:
     bench = bench_with()
     bench.say(create("1A-5B"))
     later(bench)
@@ -230,15 +230,15 @@ def test_an_ocs_that_does_nothing_refuses(part: str, kind: Any, creating: str, r
         ("pod-0/ocs-1/cpu", "not an OCS of superpod pod-0; a name is like pod-0/ocs-17"),
     ],
 )
-def test_what_is_no_ocs_is_refused(name: str, reason: str) -> None:
+def test_a_name_that_is_no_ocs_is_refused(name: str, reason: str) -> None:
     emitted = bodies(bench_with().say(create("1A-5B", ocs=name)))
     assert emitted == [CrossConnectsRefused(ocs=name, reason=reason)]
 
 
 @pytest.mark.parametrize("key", ["5A-1B", "1A-8B", "5A-8B"])
 @pytest.mark.parametrize("wait_us", [0, US_PER_S])
-def test_a_slice_that_wants_a_port_gets_it(key: str, wait_us: int) -> None:
-    """The last key is just the circuit that the slice wants."""
+def test_a_slice_that_needs_a_port_gets_it(key: str, wait_us: int) -> None:
+    """The last key is exactly the circuit that the slice needs."""
     bench = bench_with()
     bench.say(create("2A-2B", key))
     later(bench, wait_us) if wait_us else None
@@ -248,8 +248,8 @@ def test_a_slice_that_wants_a_port_gets_it(key: str, wait_us: int) -> None:
         CrossConnectsDropped(ocs=17, circuits=((north, south),), reason="pod-0/slice-0 needs their ports")
     ]
     bench.reload()
-    found = [body for body in later(bench) if isinstance(body, CircuitsConnected)]
-    assert [(body.missing_ocs, body.missing_ports) for body in found] == [((), ())]
+    connected = [body for body in later(bench) if isinstance(body, CircuitsConnected)]
+    assert [(body.missing_ocs, body.missing_ports) for body in connected] == [((), ())]
     assert [row.north for row in document(bench).manual_circuits] == [1]
     assert document(bench).circuits_made == 3
     bench.say(DisconnectCircuits(slice="pod-0/slice-0", joins=(JOIN,)))
@@ -257,7 +257,7 @@ def test_a_slice_that_wants_a_port_gets_it(key: str, wait_us: int) -> None:
     assert clean(bench)
 
 
-def test_a_slice_that_is_refused_takes_nothing() -> None:
+def test_a_refused_slice_takes_no_port() -> None:
     bench = bench_with()
     bench.say(connect(JOIN))
     bench.say(create("1A-1B"))
@@ -265,7 +265,7 @@ def test_a_slice_that_is_refused_takes_nothing() -> None:
     assert [row.north for row in document(bench).manual_circuits] == [0]
 
 
-def test_what_is_dropped_while_the_controller_is_out_stays_on_the_mirrors_until_it_is_back() -> None:
+def test_a_removed_circuit_stays_on_the_mirrors_until_the_controller_is_back() -> None:
     bench = bench_with()
     bench.say(create("5A-1B"))
     later(bench)
@@ -298,19 +298,19 @@ def test_it_is_lost_with_the_power_of_the_chassis() -> None:
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_a_restart_of_the_software_treats_it_as_any_circuit(keeps: bool) -> None:
+def test_a_software_restart_treats_it_like_any_circuit(keeps: bool) -> None:
     bench = bench_with(restart_keeps=keeps)
     bench.say(create("1A-5B"))
     later(bench)
     bench.say(RestartOcs(ocs=OCS))
     assert document(bench).circuits_made == int(keeps)
-    said = later(bench, 60 * US_PER_S)
-    assert (made((0, 4)) in said) is not keeps
+    emitted = later(bench, 60 * US_PER_S)
+    assert (made((0, 4)) in emitted) is not keeps
     assert document(bench).circuits_made == 1
     assert clean(bench)
 
 
-def test_a_board_that_fails_darkens_it_until_it_is_swapped() -> None:
+def test_a_failed_board_darkens_it_until_the_board_is_swapped() -> None:
     bench = bench_with()
     bench.say(create("1A-5B"))
     later(bench)
@@ -324,12 +324,12 @@ def test_a_board_that_fails_darkens_it_until_it_is_swapped() -> None:
     assert clean(bench)
 
 
-def test_an_end_whose_port_it_has_is_not_tested() -> None:
+def test_a_link_end_whose_port_it_uses_is_not_tested() -> None:
     bench = bench_with()
     bench.say(create("1A-5B"))
-    (said,) = bodies(bench.say(TestLink(end="pod-0/cube-0/+y/1")))
-    assert isinstance(said, LinkTestRefused)
-    assert said.reason == (
+    (message,) = bodies(bench.say(TestLink(end="pod-0/cube-0/+y/1")))
+    assert isinstance(message, LinkTestRefused)
+    assert message.reason == (
         "in use: the circuit at N0 of pod-0/ocs-17 is a manual cross-connect; "
         "must be an end without a circuit: drain the cube or release the slice"
     )

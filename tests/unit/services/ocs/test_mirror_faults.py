@@ -1,4 +1,4 @@
-"""Mirrors that find no place any more: seen when they are to turn, told from a bad camera, and given up."""
+"""Stray mirrors: detected when they turn, distinguished from a bad camera, and taken out of use."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -32,7 +32,7 @@ from tests.support.ocs_model import CONFIG, CUBES, fault_began, fault_ended
 from tests.support.rig import Bench, bodies
 
 JOINS: tuple[Join, ...] = tuple((1, cube, (cube + 1) % CUBES) for cube in range(CUBES))
-"""A ring on OCSes 16 to 31: eight circuits on each. That of N4 goes to S7."""
+"""A ring on OCSes 16 to 31: eight circuits on each. The circuit of N4 goes to S7."""
 OCS, PORT = 17, 4
 NUMBERS = count()
 
@@ -62,40 +62,40 @@ def run(bench: Bench, wait_s: float) -> list[Body]:
 
 
 def document(bench: Bench) -> OcsDocument:
-    found = bench.documents["ocs", f"pod-0/ocs-{OCS}"]
-    assert isinstance(found, OcsDocument)
-    return found
+    ocs_document = bench.documents["ocs", f"pod-0/ocs-{OCS}"]
+    assert isinstance(ocs_document, OcsDocument)
+    return ocs_document
 
 
 def downs(said: list[Body]) -> Iterator[PortDown]:
     return (body for body in said if isinstance(body, PortDown))
 
 
-def test_a_circuit_that_stands_does_so_until_it_is_switched_and_then_fails_with_its_reason() -> None:
+def test_an_existing_circuit_stays_until_it_is_switched_and_then_fails_with_its_reason() -> None:
     bench = bench_of()
     connect(bench, *JOINS)
     assert bench.say(stray()) == []
     assert run(bench, 86_400) == []
     assert bench.state("ocs").made[OCS, PORT]
     disconnect(bench, JOINS[2])
-    (said,) = connect(bench, JOINS[2])
-    assert isinstance(said, CircuitsConnected)
-    assert said.missing_ports == ((OCS, PORT),)
+    (emitted,) = connect(bench, JOINS[2])
+    assert isinstance(emitted, CircuitsConnected)
+    assert emitted.missing_ports == ((OCS, PORT),)
     assert [text[:3] for text in document(bench).unaligned] == ["N4:"]
 
 
 def failed_mirrors() -> tuple[Bench, FaultBegan, PortDown]:
     bench = bench_of()
     connect(bench, *JOINS)
-    began = stray()
-    bench.say(began)
+    fault_began = stray()
+    bench.say(fault_began)
     disconnect(bench, JOINS[2])
-    said = connect(bench, JOINS[2], wait_s=86_400)
-    (down,) = downs(said)
-    return bench, began, down
+    emitted = connect(bench, JOINS[2], wait_s=86_400)
+    (down,) = downs(emitted)
+    return bench, fault_began, down
 
 
-def test_it_is_given_up_when_its_misses_are_outliers_and_its_fibre_is_moved() -> None:
+def test_a_stray_mirror_is_taken_out_of_use_and_its_fibre_is_moved() -> None:
     bench, _, down = failed_mirrors()
     assert (down.ocs, down.side, down.port, down.spare) == (OCS, "N", PORT, None)
     assert down.reason is not None
@@ -110,38 +110,38 @@ def test_it_is_given_up_when_its_misses_are_outliers_and_its_fibre_is_moved() ->
     bench.assert_documents_hold()
 
 
-def test_one_that_is_cleared_is_in_use_again_and_a_dead_one_is_not() -> None:
-    bench, began, _ = failed_mirrors()
-    assert bodies(bench.say(fault_ended(began))) == [PortUp(ocs=OCS, side="N", port=PORT)]
+def test_a_cleared_stray_mirror_is_used_again_and_a_dead_one_is_not() -> None:
+    bench, fault_began, _ = failed_mirrors()
+    assert bodies(bench.say(fault_ended(fault_began))) == [PortUp(ocs=OCS, side="N", port=PORT)]
     assert [type(body) for body in run(bench, 10)] == [CircuitsRestored]
-    bench, began, _ = failed_mirrors()
+    bench, fault_began, _ = failed_mirrors()
     (patched,) = bodies(bench.say(PatchPort(repair="pod-0/repair-0", ocs=OCS, side="N", port=PORT)))
     assert isinstance(patched, PortPatched)
-    assert bench.say(fault_ended(began)) == []
+    assert bench.say(fault_ended(fault_began)) == []
     assert document(bench).ports_dead == ("N4",)
 
 
 @pytest.mark.parametrize("label", ["N4", "S7"])
-def test_the_camera_shows_which_of_both_mirrors_it_is(label: str) -> None:
+def test_the_camera_shows_which_of_both_mirrors_strays(label: str) -> None:
     bench = bench_of()
     bench.say(stray(label))
     (down,) = downs(connect(bench, *JOINS, wait_s=86_400))
     assert f"{down.side}{down.port}" == label
 
 
-def test_two_strays_of_one_array_are_both_given_up_and_nothing_else_is() -> None:
+def test_two_stray_mirrors_of_one_array_are_both_taken_out_of_use_and_no_other() -> None:
     bench = bench_of()
     for label in ("N4", "N2"):
         bench.say(stray(label))
-    said = connect(bench, *JOINS, wait_s=7 * 86_400)
-    assert sorted(down.port for down in downs(said)) == [2, 4]
-    made = bench.state("ocs").made[16:32, : 2 * CUBES]
-    assert np.argwhere(~made).tolist() == [[1, 2], [1, 4]]
+    emitted = connect(bench, *JOINS, wait_s=7 * 86_400)
+    assert sorted(down.port for down in downs(emitted)) == [2, 4]
+    made_circuits = bench.state("ocs").made[16:32, : 2 * CUBES]
+    assert np.argwhere(~made_circuits).tolist() == [[1, 2], [1, 4]]
 
 
 @pytest.mark.parametrize("noise_urad", [40.0, 60.0, 80.0])
-def test_a_bad_camera_has_no_mirror_given_up(noise_urad: float) -> None:
-    """Whole rings come and go for days, so that mirrors meet many partners."""
+def test_a_bad_camera_takes_no_mirror_out_of_use(noise_urad: float) -> None:
+    """Whole rings are connected and released for days, so that mirrors have many partners."""
     for seed in range(2):
         bench = bench_of(noise_urad, seed=seed)
         for turn in range(5):
@@ -151,23 +151,23 @@ def test_a_bad_camera_has_no_mirror_given_up(noise_urad: float) -> None:
         assert not bench.state("ocs").failed_mirrors
 
 
-def test_a_stray_is_reported_from_a_camera_that_fails_every_eighth_circuit() -> None:
+def test_a_stray_mirror_is_distinguished_from_a_camera_that_fails_every_eighth_circuit() -> None:
     bench = bench_of(50.0)
     bench.say(stray())
-    found: list[PortDown] = []
+    down_ports: list[PortDown] = []
     for turn in range(30):
         joins = tuple((1, a, (a + 1 + turn % 3) % CUBES) for a in range(CUBES))
-        found += downs(connect(bench, *joins, wait_s=3_600.0))
+        down_ports += downs(connect(bench, *joins, wait_s=3_600.0))
         disconnect(bench, *joins)
-    assert [(down.ocs, down.side, down.port) for down in found] == [(OCS, "N", PORT)]
+    assert [(down.ocs, down.side, down.port) for down in down_ports] == [(OCS, "N", PORT)]
 
 
 @pytest.mark.parametrize(
     ("misses", "tried", "missed", "expected"),
     [
-        (3, 500, 1, False),  # too few to say, however well the others do
+        (3, 500, 1, False),  # too few to conclude, however good the others are
         (4, 500, 1, True),
-        (4, 20, 1, False),  # too little was tried
+        (4, 20, 1, False),  # too few attempts
         (7, 20, 1, False),
         (8, 20, 1, True),
         (15, 101, 51, False),  # every other mirror misses half of the time
@@ -175,26 +175,27 @@ def test_a_stray_is_reported_from_a_camera_that_fails_every_eighth_circuit() -> 
         (8, 0, 0, False),  # counts that were halved meanwhile
     ],
 )
-def test_misses_are_held_against_those_of_the_others(
+def test_misses_are_compared_with_those_of_the_other_mirrors(
     misses: int, tried: int, missed: int, expected: bool
 ) -> None:
     state = bench_of().state("ocs")
     mirror = port_place(0, OCS, PORT)
     state.mirror_misses[mirror] = misses
     state.tried[0, OCS], state.missed[0, OCS] = tried, missed
-    # The chance of it where all shares of misses are alike beforehand: the mean of p^n over what is left.
+    # The probability of the misses if all miss rates are equally likely a priori: the mean of p^n over the
+    # remaining range.
     others, bad = max(tried - 1, 0), max(missed - 1, 0)
     chance = exp(betaln(bad + 1 + misses, others - bad + 1) - betaln(bad + 1, others - bad + 1))
     assert (misses >= 4 and chance <= 1e-6) == expected
     assert is_beyond_chance(state, mirror) == expected
 
 
-def test_a_link_test_over_it_is_refused_and_nothing_comes_of_it_where_no_camera_aligns() -> None:
+def test_without_cameras_a_link_test_over_it_is_refused_without_consequences() -> None:
     bench = bench_of()
     bench.say(stray("N4", ocs=0))
-    (said,) = bodies(bench.say(TestLink(end="pod-0/cube-2/+x/0")))
-    assert isinstance(said, LinkTestRefused)
-    assert said.reason.startswith("N4 of pod-0/ocs-0: ")
+    (message,) = bodies(bench.say(TestLink(end="pod-0/cube-2/+x/0")))
+    assert isinstance(message, LinkTestRefused)
+    assert message.reason.startswith("N4 of pod-0/ocs-0: ")
     bench = bench_of(technology="robotic")
     bench.say(stray())
     (connected,) = connect(bench, *JOINS, wait_s=3_600.0)
