@@ -99,7 +99,11 @@ def draw_scenario(seed: int) -> Scenario:
     quiet_us = round(quiet_days * US_PER_DAY)
     times = sorted(draw.randrange(1, quiet_us) for _ in range(draw.choice([0, 10, 60])))
     acts = [(at_us, _act(draw, cubes)) for at_us in times]
-    acts += [*_by_hand(seed, cubes, quiet_us), *_changes(seed, quiet_us)]
+    acts += [
+        *_by_hand(seed, cubes, quiet_us),
+        *_changes(seed, quiet_us),
+        *_planned_drains(seed, cubes, quiet_us),
+    ]
     acts.sort(key=lambda act: act[0])
     requests = [LabRequest(at_us, POD, body, number) for number, (at_us, body) in enumerate(acts, start=1)]
     undrain = [
@@ -216,6 +220,25 @@ def _by_hand(seed: int, cubes: int, quiet_us: int) -> list[tuple[int, Body]]:
         acts.append((at_us, CreateCrossConnects.model_validate(drawn())))
         gone = drawn() | draw.choice([{}, {"cross_connects": wired + spares, "error_mode": "ignore-error"}])
         acts.append((at_us + after_us, RemoveCrossConnects.model_validate(gone)))
+    return acts
+
+
+def _planned_drains(seed: int, cubes: int, quiet_us: int) -> list[tuple[int, Body]]:
+    """Draw planned drains for two of three pods, from separate draws.
+
+    Half of them are followed by an undrain or by a drain without a plan. All begin before the pod is quiet.
+    """
+    draw = random.Random(f"{seed} planned drains")
+    acts: list[tuple[int, Body]] = []
+    for _ in range(draw.choice([0, 2, 6])):
+        at_us = draw.randrange(1, quiet_us - US_PER_HOUR)
+        cube = f"pod-0/cube-{draw.randrange(cubes + 1)}"
+        from_us = min(at_us + draw.choice([0, US_PER_HOUR, 3 * US_PER_HOUR]), quiet_us - 1)
+        duration_us = draw.choice([None, US_PER_HOUR // 2, 3 * US_PER_HOUR])
+        acts.append((at_us, DrainCube(cube=cube, from_us=from_us, duration_us=duration_us)))
+        if draw.random() < 0.5:
+            after_us = draw.choice([1, US_PER_HOUR // 2])
+            acts.append((at_us + after_us, draw.choice([UndrainCube(cube=cube), DrainCube(cube=cube)])))
     return acts
 
 
