@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ops.live.settings import LiveSettings
+from ops.twin.operation_notes import refusals
 from ops.twin.site_audit import AuditReport, SiteAudit, SiteAuditReport, readers_of
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import MessageSkipped
@@ -12,6 +13,7 @@ from schemas.registry import Unreadable
 from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
 from shared.engine.site import Site, Skip
+from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.kafka.records import SKIP_TYPE, Record, open_record
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
@@ -54,7 +56,7 @@ def audit_live(settings: LiveSettings, wanted: str | None = None) -> AuditReport
         for row in _audit_partition(settings, store, twin, partition, places)
     ]
     clean = bool(sites) and all(row["log_clean"] and row["states_clean"] for row in sites)
-    return {"clean": clean, "sites": sites}
+    return {"clean": clean, "refused": refusals(KafkaOperations(settings.endpoints)), "sites": sites}
 
 
 def _audit_partition(
@@ -71,7 +73,9 @@ def _audit_partition(
         living.setdefault(place.site, []).append(fabric)
     begins = {site: _fold_start(settings, twin, partition, site) for site in living}
     audits = {
-        site: SiteAudit(site, fabrics, snapshot.states, skips, start=begins[site].site)
+        site: SiteAudit(
+            site, fabrics, snapshot.states, skips, start=begins[site].site, documents=snapshot.documents
+        )
         for site, fabrics in living.items()
     }
     counts = dict.fromkeys(audits, 0)
@@ -138,7 +142,7 @@ def _quiet_states(
     store: RedisStore, partition: int, places: Mapping[str, FabricPlace]
 ) -> tuple[PartitionSnapshot, int]:
     """The states at a quiet time, and the position that every service had reached then."""
-    snapshot = quiet_snapshot(store, partition, readers_of(places), QUIET_S_MAX)
+    snapshot = quiet_snapshot(store, partition, readers_of(places), QUIET_S_MAX, whole=True)
     return snapshot, min(snapshot.positions.get(service, 0) for service, _ in readers_of(places))
 
 

@@ -8,6 +8,7 @@ from typing import cast
 
 from ops.twin.data_folder import DataFolder, FolderInUse, start_own_redis
 from ops.twin.forks.fork_origin import fork_about, inherited_difference, read_origin
+from ops.twin.operation_notes import refusals
 from ops.twin.segmented_audit import (
     AuditedSite,
     UsableSnapshots,
@@ -20,6 +21,7 @@ from ops.twin.segmented_audit import (
 from ops.twin.site_audit import AuditReport, ForkAuditReport, SiteAudit, SiteAuditReport, readers_of
 from ops.twin.snapshots import check_records, site_history, snapshot_folder
 from shared.basics.errors import NotFound, OperationFailed
+from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.storage.log.log_bytes import site_log
 from shared.storage.log.read_only_log import ReadOnlyLog
 from shared.storage.store.redis_store import RedisStore
@@ -54,7 +56,12 @@ def run_audit(
     clean = bool(rows) and all(
         row["log_clean"] and row["states_clean"] and not row.get("wrong_snapshots") for row in rows
     )
-    return {"clean": clean and not (fork and fork["differing"]), "fork": fork, "sites": rows}
+    return {
+        "clean": clean and not (fork and fork["differing"]),
+        "refused": refusals(OperationsFile(folder.operations)),
+        "fork": fork,
+        "sites": rows,
+    }
 
 
 def _audit_origin(folder: DataFolder, rows: Sequence[SiteAuditReport]) -> ForkAuditReport | None:
@@ -85,7 +92,7 @@ def _audit_site(
     report_progress: ReportAuditProgress,
 ) -> SiteAuditReport:
     partition = next(iter(places.values())).partition
-    snapshot = store.snapshot(partition, readers_of(places))
+    snapshot = store.snapshot(partition, readers_of(places), whole=True)
     names = sorted({name for name, _ in readers_of(places)})
     positions = {name: snapshot.positions.get(name, 0) for name in names}
     position = min(positions.values())
@@ -100,6 +107,7 @@ def _audit_site(
         log=log.content,
         snapshots=snapshot_folder(folder, site),
         states=snapshot.states,
+        documents=snapshot.documents,
         position=position,
         begin=begin,
         begin_offset=log.offset_of(start),
@@ -118,6 +126,8 @@ def _audit_site(
     audit = SiteAudit(site, audited.fabrics, snapshot.states)
     audit.requests, audit.dead_letters = found.requests, found.dead_letters
     audit.difference, audit.differing = found.difference, found.differing
+    if snapshot.outbox:
+        audit.differing.append(f"{len(snapshot.outbox)} outbox entries, which an embedded twin never has")
     if not position:
         audit.differing += [f"{name}: nothing committed" for name in names]
     if len(set(positions.values())) > 1:

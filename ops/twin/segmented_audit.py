@@ -23,6 +23,7 @@ from shared.engine.state_codec import encode_instance
 from shared.runtimes.process_pool import worker_death_reported
 from shared.storage.files.file_errors import file_error
 from shared.storage.log.log_bytes import LogBytes
+from shared.storage.snapshots.shadow_fold import Documents
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 
@@ -53,6 +54,8 @@ class AuditedSite:
     begin: SiteSnapshot | None = None
     """Snapshot at the start of the fold; None: start of the log. `begin_offset` is the byte after it."""
     begin_offset: int = 0
+    documents: Documents | None = None
+    """The stored documents of the same time; None: they are not compared."""
 
     @property
     def start(self) -> int:
@@ -179,7 +182,14 @@ def audit_segment(
     folded = SegmentResult()
     try:
         site = audited.at(part.start)
-        audit = SiteAudit(audited.site, audited.fabrics, audited.states, may_repeat=False, start=site)
+        audit = SiteAudit(
+            audited.site,
+            audited.fabrics,
+            audited.states,
+            may_repeat=False,
+            start=site,
+            documents=audited.documents,
+        )
         _fold_segment(audited, part, audit, folded, report)
         folded.requests, folded.difference, folded.differing = (
             audit.requests,

@@ -11,6 +11,7 @@ from shared.engine.state_codec import encode_instance, state_digest
 from shared.storage.snapshots.fold_start import RulesChange, SiteLog, message_or_none
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.upgrade_plan import SiteUpgrade
+from shared.storage.store.change_tracking import document_differences
 from shared.storage.store.state_store import FabricPlace
 
 
@@ -63,9 +64,11 @@ class ForkAuditReport(TypedDict):
 
 
 class AuditReport(TypedDict):
-    """An audit: `clean` if everything agrees."""
+    """An audit: `clean` if everything agrees. `refused`: a sentence for each time that stored states were
+    changed outside of the twin and rebuilt from the log."""
 
     clean: bool
+    refused: NotRequired[list[str]]
     fork: NotRequired[ForkAuditReport | None]
     sites: list[SiteAuditReport]
 
@@ -79,9 +82,10 @@ class UpgradeDifferences(TypedDict):
 
 
 class SiteAudit:
-    """The replay of one site's log, and the stored states of its fabrics.
+    """The replay of one site's log, and the stored states and documents of its fabrics.
 
-    `start` is the site before the first message that is fed; None: an empty site."""
+    `start` is the site before the first message that is fed; None: an empty site. `documents` are those that
+    `get` shows, (fabric, kind) → name → JSON; None: they are not compared."""
 
     def __init__(
         self,
@@ -92,8 +96,10 @@ class SiteAudit:
         *,
         may_repeat: bool = True,
         start: Site | None = None,
+        documents: Mapping[tuple[str, str], Mapping[str, bytes]] | None = None,
     ) -> None:
         self.site = site
+        self._documents = documents
         self.difference: ReplayMismatch | None = None
         self.differing: list[str] = []
         self.requests = self.dead_letters = 0
@@ -112,13 +118,19 @@ class SiteAudit:
         return self.difference is None
 
     def compare(self) -> None:
-        """Record every field of a stored state that differs from the lab's."""
+        """Record every field of a stored state, and every document, that differs from the lab's."""
         for instance in self.replay.site.instances:
             lab = encode_instance(instance)
             twin = self._states.get((instance.name, instance.fabric), {})
             for field in sorted(lab.keys() | twin.keys()):
                 if lab.get(field) != twin.get(field):
                     self.differing.append(f"{instance.source}: {field}")
+        if self._documents is not None:
+            instances = self.replay.site.instances
+            self.differing += [
+                f"{row.service or 'no service'}@{row.fabric}: document {row.name} of kind {row.kind}"
+                for row in document_differences(instances, self._documents, whole=True)
+            ]
 
     def report(self, messages: int, position: int) -> SiteAuditReport:
         """The site's row of the audit report."""

@@ -19,7 +19,8 @@ def bench(
         list[str] | None,
         typer.Option(
             help="lab, speed, resume, queries, streams, live, topology, availability, reliability, optics, "
-            "scheduler, dcn, hardware, diagnosis, experiments or past; may be repeated"
+            "scheduler, dcn, hardware, diagnosis, experiments, past or digests; may be "
+            "repeated"
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="shorter runs, for a first look")] = False,

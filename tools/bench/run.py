@@ -286,6 +286,13 @@ def measure_verdicts(quick: bool) -> list[BenchFigure]:
     return measure_diagnosis(quick)
 
 
+def measure_state_digests(quick: bool) -> list[BenchFigure]:
+    """What the digests of stored states cost."""
+    from tools.bench.state_digests import measure_digests
+
+    return measure_digests(quick)
+
+
 GROUPS: dict[str, Callable[[bool], list[BenchFigure]]] = {
     "lab": measure_lab,
     "speed": measure_speed,
@@ -303,4 +310,5 @@ GROUPS: dict[str, Callable[[bool], list[BenchFigure]]] = {
     "diagnosis": measure_verdicts,
     "experiments": measure_sweeps,
     "past": measure_looking_back,
+    "digests": measure_state_digests,
 }

@@ -116,6 +116,7 @@ def _fork_lines(fork: "ForkAuditReport | None") -> list[str]:
 def _report_text(report: "AuditReport") -> str:
     """A line for each site, with the fabrics that share its log where it is not named as its only one."""
     lines = _fork_lines(report.get("fork"))
+    lines += [f"note: {sentence}" for sentence in report.get("refused", [])[-5:]]
     for row in report["sites"]:
         alone = row["fabrics"] == [row["site"]]
         name = row["site"] if alone else f"{row['site']} ({', '.join(row['fabrics'])})"

@@ -16,10 +16,11 @@ from shared.engine.site import ServicesOf
 from shared.runtimes.live.kafka.log_mirror import LogMirror
 from shared.runtimes.live.process.health import MetricSample, ProcessReport
 from shared.runtimes.poll import poll_until
-from shared.storage.snapshots.shadow_fold import ShadowFold, StateDifference, StateKey
+from shared.storage.snapshots.shadow_fold import ShadowFold, StateComparison, StateDifference, StateKey
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.snapshots.snapshot_interval import SNAPSHOT_INTERVAL_MESSAGES
+from shared.storage.store.change_tracking import DocumentDifference
 from shared.storage.store.fabric_registry import (
     FabricRegistration,
     registered_fabrics,
@@ -52,6 +53,7 @@ class HistorianCounts:
     compared: int = 0
     snapshots: int = 0
     state_differences: int = 0
+    document_differences: int = 0
     log_differences: int = 0
 
 
@@ -80,6 +82,8 @@ class Historian:
         self._wrong_logs: dict[str, str] = {}
         """Site → the sentence about where its log differs from what its services emit."""
         self._wrong_states: dict[StateKey, str] = {}
+        self._wrong_documents: dict[str, dict[StateKey, str]] = {}
+        """Site → (service, fabric) → the sentence about its first document that differs."""
         self._compared_s: dict[StateKey, float] = {}
         """When each state was last compared, or first seen."""
         self._write_problem: str | None = None
@@ -133,10 +137,10 @@ class Historian:
                 self._compare(partition, site, own, view)
 
     def _view(self, partition: int) -> tuple[PartitionSnapshot, dict[str, FabricRegistration]]:
-        """All states of a partition at one point in time, and the fabrics registered then."""
+        """All states and documents of a partition at one point in time, and the fabrics registered then."""
         registered: dict[str, FabricRegistration] = {}
         while True:
-            view = self._store.snapshot(partition, list(self._keys(registered)))
+            view = self._store.snapshot(partition, list(self._keys(registered)), whole=True)
             now = registered_fabrics(view.values)
             if now.keys() == registered.keys():
                 return view, now
@@ -159,7 +163,13 @@ class Historian:
         }
         positions = {name: offsets.of(site).below(offset) for name, offset in offsets_read.items()}
         stored = {key: view.states[key] for key in self._keys(registered)}
-        compared = fold.compare(positions, stored, keep=self._keep, is_ended=self._ended.is_set)
+        compared = fold.compare(
+            positions,
+            stored,
+            keep=self._keep,
+            is_ended=self._ended.is_set,
+            documents=view.documents,
+        )
         if fold.difference is not None and site not in self._wrong_logs:
             at = fold.difference.position
             self._wrong_logs[site] = (
@@ -174,6 +184,32 @@ class Historian:
             compared.differences,
             lambda difference: (partition, offsets_read[difference.service]),
         )
+        if compared.states:
+            self._note_documents(site, compared, partition, offsets_read)
+
+    def _note_documents(
+        self, site: str, compared: StateComparison, partition: int, offsets_read: Mapping[str, int]
+    ) -> None:
+        """Log the first document of each state that newly differs, and each site whose documents are correct
+        again."""
+        before = self._wrong_documents.get(site, {})
+        fabrics = {fabric for _, fabric in compared.states}
+        wrong = {
+            place: sentence
+            for place, sentence in before.items()
+            if (place[0], place[1]) not in compared.states and not (place[0] == "" and place[1] in fabrics)
+        }
+        for difference in compared.documents:
+            key = (difference.service, difference.fabric)
+            if key not in wrong:
+                offset = offsets_read.get(difference.service, max(offsets_read.values()))
+                wrong[key] = before.get(key) or document_text(difference, partition, offset)
+        for key in wrong.keys() - before.keys():
+            self.counts.document_differences += 1
+            log.error("%s", wrong[key], extra={"service": key[0]})
+        if before and not wrong:
+            log.warning("the documents of %s match the log again", site)
+        self._wrong_documents[site] = wrong
 
     def _note(
         self,
@@ -247,6 +283,11 @@ class Historian:
                 "states in Redis that differed from the fold",
             ),
             MetricSample(
+                "document_differences_total",
+                counts.document_differences,
+                "states whose documents in Redis differed from the fold",
+            ),
+            MetricSample(
                 "log_differences_total", counts.log_differences, "logs that differ from what services emit"
             ),
             MetricSample("states_wrong", len(self._wrong_states), "states in Redis that differ now"),
@@ -263,7 +304,8 @@ class Historian:
             f"a state was last compared with the log {uncompared_s:.0f} s ago, must be at most "
             f"{UNCOMPARED_S_MAX:.0f} s: the historian does not keep up, or services have stopped"
         )
-        wrong = (*self._wrong_logs.values(), *self._wrong_states.values())
+        documents = (text for by_state in self._wrong_documents.copy().values() for text in by_state.values())
+        wrong = (*self._wrong_logs.values(), *self._wrong_states.values(), *documents)
         problems = (
             *wrong,
             *(
@@ -287,6 +329,18 @@ def difference_text(difference: StateDifference, partition: int, offset: int) ->
         f"fold of the log at offset {offset} of partition {partition}: is {found}, must be {expected}; "
         "`lightwave audit --live` compares everything, `lightwave live rebuild` rebuilds the states from "
         "the log"
+    )
+
+
+def document_text(difference: DocumentDifference, partition: int, offset: int) -> str:
+    """Which document differs, where, and what to do."""
+    found, expected = _excerpts(difference.found, difference.expected)
+    owner = difference.service or "no service"
+    return (
+        f"{owner}@{difference.fabric}: the document {truncated(difference.name)} of kind "
+        f"{truncated(difference.kind)} in Redis differs from the fold of the log at offset {offset} of "
+        f"partition {partition}: is {found}, must be {expected}; `lightwave audit --live` compares "
+        "everything, `lightwave live rebuild` rebuilds the documents from the log"
     )
 
 

@@ -24,6 +24,7 @@ from shared.storage.snapshots.site_history import ReplayedSite, SiteHistory
 from shared.storage.snapshots.site_snapshot import SiteSnapshot, States
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from shared.storage.snapshots.snapshot_interval import SNAPSHOT_INTERVAL_MESSAGES
+from shared.storage.store.change_tracking import DocumentDifference, document_differences
 
 SKIPPED_TYPE = MessageSkipped.__name__.encode()
 """Text in every line that contains a skip."""
@@ -32,6 +33,8 @@ log = logging.getLogger("lightwave.log")
 
 StateKey = tuple[str, str]
 """(service, fabric)."""
+Documents = Mapping[tuple[str, str], Mapping[str, bytes]]
+"""(fabric, kind) → name → JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class StateComparison:
 
     states: tuple[StateKey, ...] = ()
     differences: tuple[StateDifference, ...] = ()
+    documents: tuple[DocumentDifference, ...] = ()
+    """Documents that differ from those of the compared states."""
 
 
 class ShadowFold:
@@ -94,10 +99,12 @@ class ShadowFold:
         *,
         keep: Callable[[SiteSnapshot], None],
         is_ended: Callable[[], bool] = lambda: False,
+        documents: Documents | None = None,
     ) -> StateComparison:
         """Advance the fold as far as all services have read, and compare their states. `positions` is the
         number of messages of the site that each service has read. `stored` has the stored fields of each in
-        every fabric, of the same point in time. Snapshots that are due go to `keep`."""
+        every fabric, of the same point in time, and `documents` all stored documents. Snapshots that are due
+        go to `keep`."""
         self._find_skips()
         self._follow(min(positions.values()), keep, is_ended)
         if self.difference is not None or self.stopped is not None:
@@ -108,7 +115,13 @@ class ShadowFold:
             for key in keys
             for difference in self._differences(key, positions[key[0]], stored[key])
         ]
-        return StateComparison(tuple(keys), tuple(differences))
+        compared = [one for one in self._replayed.site.instances if (one.name, one.fabric) in keys]
+        wrong = (
+            ()
+            if documents is None
+            else document_differences(compared, documents, whole=len(keys) == len(stored))
+        )
+        return StateComparison(tuple(keys), tuple(differences), tuple(wrong))
 
     # --- the fold -------------------------------------------------------------------------------------------
 

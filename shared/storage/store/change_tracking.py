@@ -5,7 +5,7 @@ Only arrays change in place, and are compared with their bytes at the last commi
 fail: NaN always differs, and −0.0 equals 0.0.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress, filterfalse, islice, repeat
 from operator import is_not
@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.message_order import ServiceProgress
+from shared.engine.service import DocumentKey
+from shared.engine.state import State
 from shared.engine.state_codec import (
     COUNTERS,
     FieldCodec,
@@ -130,10 +132,53 @@ def document_changes(instance: ServiceInstance, *, everything: bool = False) -> 
     state.changed_documents.clear()
     changes = []
     for kind, name in keys:
-        document = instance.service.document(state, (kind, name))
-        text = None if document is None else document.__pydantic_serializer__.to_json(document)
+        text = _document_text(instance, state, (kind, name))
         changes.append(DocumentChange(instance.fabric, kind, name, text, instance.name))
     return changes
+
+
+def _document_text(instance: ServiceInstance, state: State, key: DocumentKey) -> bytes | None:
+    document = instance.service.document(state, key)
+    return None if document is None else document.__pydantic_serializer__.to_json(document)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentDifference:
+    """A stored document that its service would not write. Either side is None if there is no document.
+    `service` is empty for a document that no service of the fabric has."""
+
+    service: str
+    fabric: str
+    kind: str
+    name: str
+    expected: bytes | None
+    found: bytes | None
+
+
+def document_differences(
+    instances: Iterable[ServiceInstance],
+    stored: Mapping[tuple[str, str], Mapping[str, bytes]],
+    *,
+    whole: bool,
+) -> Iterator[DocumentDifference]:
+    """Compare stored documents, (fabric, kind) → name → JSON, with those of the services' states. With
+    `whole`, these are all services of their fabrics, and other documents of the fabrics are differences."""
+    known: set[tuple[str, str, str]] = set()
+    fabrics = set()
+    for instance in instances:
+        state, fabric = instance.state, instance.fabric
+        fabrics.add(fabric)
+        keys = () if state is None else sorted({*instance.service.document_keys(state)})
+        for kind, name in keys:
+            known.add((fabric, kind, name))
+            expected = None if state is None else _document_text(instance, state, (kind, name))
+            found = stored.get((fabric, kind), {}).get(name)
+            if found != expected:
+                yield DocumentDifference(instance.name, fabric, kind, name, expected, found)
+    for (fabric, kind), rows in sorted(stored.items()):
+        for name in sorted(rows):
+            if whole and fabric in fabrics and (fabric, kind, name) not in known:
+                yield DocumentDifference("", fabric, kind, name, None, rows[name])
 
 
 def service_clock(instance: ServiceInstance) -> ServiceProgress:

@@ -140,10 +140,10 @@ class RedisStore(RedisInbox):
         self, partition: int, states: Sequence[tuple[str, str]], *, whole: bool = False
     ) -> PartitionSnapshot:
         head_key = layout.key(partition, "progress")
-        documents_at = ["KEYS", layout.key(partition, "docs:*")]
+        documents_at: layout.Command = ["KEYS", layout.key(partition, "docs:*")]
         places: list[bytes] = sorted(self._client.call(head_key, *documents_at)) if whole else []
         while True:
-            read = [
+            read: list[Sequence[str | bytes]] = [
                 ["HGETALL", head_key],
                 ["HGETALL" if whole else "HLEN", layout.key(partition, "outbox")],
                 *(["HGETALL", layout.state_key(partition, service, fabric)] for service, fabric in states),

@@ -83,14 +83,20 @@ class StateCopies:
 
 
 def quiet_snapshot(
-    store: StateStore, partition: int, wanted: Sequence[tuple[str, str]], wait_s: float
+    store: StateStore,
+    partition: int,
+    wanted: Sequence[tuple[str, str]],
+    wait_s: float,
+    *,
+    whole: bool = False,
 ) -> PartitionSnapshot:
     """The states of some (service, fabric) at a quiet point: all services have the same position and nothing
-    is left to emit. OperationFailed if that does not happen within `wait_s`."""
+    is left to emit. With `whole` also all documents. OperationFailed if that does not happen within
+    `wait_s`."""
     names = {service for service, _ in wanted}
     until_s = time.monotonic() + wait_s
     while True:
-        snapshot = store.snapshot(partition, wanted)
+        snapshot = store.snapshot(partition, wanted, whole=whole)
         positions = {service: snapshot.positions.get(service, 0) for service in sorted(names)}
         read_all = min(positions.values()) >= int(snapshot.values.get("end", 0))
         if len(set(positions.values())) == 1 and read_all and not snapshot.outbox_size:

@@ -30,7 +30,7 @@ class Looks(MemoryStore):
     def __post_init__(self) -> None:
         super().__init__()
 
-    def snapshot(self, _partition: int, _states: object) -> PartitionSnapshot:
+    def snapshot(self, _partition: int, _states: object, *, whole: bool = False) -> PartitionSnapshot:
         return self.moments.pop(0) if len(self.moments) > 1 else self.moments[0]
 
 
