@@ -34,6 +34,8 @@ SPEED_MAX = 1e9
 TRACE_ROWS_MAX = 29_000
 """Maximum number of recorded requests of one fabric: more than the random workload of a year (78 slices a day
 and filler). All of them are in the fabric's first message, which must stay below Kafka's limit of 8 MB."""
+PLANNED_FAULTS_MAX = 20_000
+"""Maximum number of recorded faults of one fabric. All of them are in its first message."""
 TRACE_PART_ROWS_MAX = 1_000
 """Maximum number of rows of each part of a longer trace, which the lab reads while it runs."""
 

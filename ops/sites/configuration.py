@@ -19,6 +19,7 @@ from schemas.config.parameter import (
     single_allowed_value,
     value_types,
 )
+from schemas.config.planned_faults import PlannedFault
 from schemas.config.pods import FabricConfig, SuperpodConfig
 from schemas.config.runtime_parameters import RUNTIME_PARAMETERS
 from schemas.config.workload import TraceRow
@@ -28,7 +29,13 @@ from shared.basics.errors import InvalidInput
 from shared.basics.spelling import closest_match
 from shared.basics.value_words import has_zero_in_front, read_flag, read_number, read_whole
 from shared.models.fabric_plants import check_demand
+from shared.models.faults.fault_kinds import FAULTS
 
+RECORDED: dict[str, tuple[str, type[BaseModel]]] = {
+    "trace": ("recorded requests", TraceRow),
+    "faults": ("recorded faults", PlannedFault),
+}
+"""Part of a configuration that is no section of parameters → what it has, and the model of its rows."""
 DEFAULT_KIND = "superpod"
 """The default kind of a fabric."""
 
@@ -223,16 +230,19 @@ def _unknown(kind: str, name: str, known: Mapping[str, FieldInfo]) -> str:
 
 
 def _contents(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str:
-    """The allowed values of a section, or of recorded requests."""
+    """The allowed values of a section, or of recorded requests and faults."""
     section, *inside = place
-    if section != "trace":
+    if section not in RECORDED:
         return f"parameters by name, such as {next(n for n in known if n.startswith(f'{section}.'))}"
+    what, row = RECORDED[str(section)]
     if len(inside) < 2:
-        return f"recorded requests, each with {', '.join(TraceRow.model_fields)}"
+        return f"{what}, each with {', '.join(row.model_fields)}"
     field = str(inside[1])
     if field == "shape":
         return "three sides in chips, such as [4, 4, 8]"
-    return allowed_text(TraceRow.model_fields[field])
+    if field == "kind":
+        return f"one of {', '.join(FAULTS)}"
+    return allowed_text(row.model_fields[field])
 
 
 def _value(label: str, text: str, field: FieldInfo) -> Any:

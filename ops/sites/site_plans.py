@@ -36,7 +36,8 @@ class NewTwinOptions:
     """Command-line options of a new twin: `pods` fabrics of a kind, or the sites of files.
 
     None means that the option was not given. `pairs` are `KEY=VALUE` settings. `seed` is for fabrics without
-    a seed of their own. `calibration` is a name or a file."""
+    a seed of their own. `calibration` is a name or a file. `faults` is a CSV file of recorded faults, which
+    become a part of the fabrics' configurations."""
 
     pods: int | None = None
     kind: str | None = None
@@ -44,10 +45,19 @@ class NewTwinOptions:
     pairs: tuple[str, ...] = ()
     site_files: tuple[Path, ...] = ()
     calibration: str | None = None
+    faults: Path | None = None
 
     def sites(self, *, trace: TraceReader | None = None) -> tuple[SitePlan, ...]:
         """The sites. `trace` reads recorded requests, instead of random arrivals. InvalidInput if options
         contradict each other, or if a file is not valid."""
+        found = self._without_faults(trace)
+        if self.faults is None:
+            return found
+        from ops.lab.planned_faults import with_planned_faults
+
+        return with_planned_faults(found, self.faults)
+
+    def _without_faults(self, trace: TraceReader | None) -> tuple[SitePlan, ...]:
         if not self.site_files:
             count = 1 if self.pods is None else self.pods
             kind = DEFAULT_KIND if self.kind is None else self.kind

@@ -42,6 +42,8 @@ def check_same_twin(
     `files` are the sites of --site. The error names the fabric and the difference. If an option repeats an
     original value that was changed since, logs a warning.
     """
+    if requested.faults is not None:
+        _check_faults(requested.faults, kept)
     if requested.site_files:
         _check_sites(requested.site_files, files, kept, changed)
         return
@@ -54,6 +56,17 @@ def check_same_twin(
     for plan in kept:
         for name, config in plan.fabrics.items():
             _check_options(requested, plan.site, name, config, changed)
+
+
+def _check_faults(path: Path, kept: Sequence[SitePlan]) -> None:
+    """InvalidInput if the twin was not created with the faults of this file."""
+    from ops.lab.planned_faults import with_planned_faults
+
+    for plan, requested in zip(kept, with_planned_faults(kept, path), strict=True):
+        for name, config in plan.fabrics.items():
+            if requested.fabrics[name].faults != config.faults:
+                has = "none" if config.faults is None else f"{len(config.faults):,} others"
+                raise InvalidInput(f"--faults {path}: {name} was created with {has}")
 
 
 def _check_options(
@@ -119,12 +132,10 @@ def _difference(
         requested = requested.model_copy(update={"seed": kept.seed})
     has = _flat(kept.model_dump())
     for name, value in _flat(requested.model_dump()).items():
-        if value != has[name]:
-            now = changed().get(name, has[name])
-            since = (
-                "" if now == has[name] else f", where `lightwave set` has changed it to {quoted(now)} since"
-            )
-            return f"has {name} {quoted(value)} in the file and {quoted(has[name])} in the twin{since}"
+        if value != (made := has.get(name)):  # recorded faults are left out where there are none
+            now = changed().get(name, made)
+            since = "" if now == made else f", where `lightwave set` has changed it to {quoted(now)} since"
+            return f"has {name} {quoted(value)} in the file and {quoted(made)} in the twin{since}"
     return None
 
 

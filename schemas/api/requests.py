@@ -9,9 +9,9 @@ from schemas.body import Model
 from schemas.config.fabric_configs import FabricKindName
 from schemas.config.parameter import SETTINGS_MAX, ParameterName, ParameterValue
 from schemas.limits import COUNT_MAX, DURATION_S_MAX, DURATION_S_MIN, SPEED_MAX
-from schemas.messages.operator import CrossConnectKeys, ErrorMode, FaultSeverity, TimeUs
+from schemas.messages.operator import CrossConnectKeys, ErrorMode, TimeUs
 from schemas.names import FaultKind, Tier
-from schemas.request_terms import Priority
+from schemas.request_terms import FaultSeverity, Priority
 
 DurationS = Annotated[
     float,

@@ -6,15 +6,14 @@ Dotted names (`workload.offered_load`) are what `--set` takes and `lightwave lab
 
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from pydantic import (
-    model_validator,
-)
+from pydantic import Field, model_validator
 
-from schemas.body import Model
+from schemas.body import Model, is_none
 from schemas.config.cubes import CubesConfig, JobsConfig
 from schemas.config.failures import FailureRates, FailuresConfig, StaticFailuresConfig
 from schemas.config.network_hardware import NetworkConfig
 from schemas.config.parameter import parameter
+from schemas.config.planned_faults import PlannedFaults
 from schemas.config.quotas import parse_quotas
 from schemas.config.repairs import RepairsConfig, RepairShopConfig, StaticRepairsConfig
 from schemas.config.scheduler import SchedulerConfig
@@ -114,6 +113,7 @@ class FabricConfig(Model):
 
     kind: str
     seed: int = parameter(0, "seed of all random draws", unit="-", source="choice", ge=0, le=COUNT_MAX)
+    faults: PlannedFaults | None = Field(default=None, exclude_if=is_none)
 
     if TYPE_CHECKING:
 
@@ -145,9 +145,9 @@ class FabricConfig(Model):
         """The section about the OCSes of a pod; None for fabrics without OCSes and for networks."""
         return None
 
-    def without_trace(self) -> Self:
-        """The configuration without a recorded trace, which may be long."""
-        return self
+    def without_records(self) -> Self:
+        """The configuration without recorded requests and faults, which may be many."""
+        return self if self.faults is None else self.model_copy(update={"faults": None})
 
 
 class AnyPodConfig(FabricConfig):
@@ -177,8 +177,8 @@ class AnyPodConfig(FabricConfig):
         @property
         def trace(self) -> Trace | None: ...
 
-    def without_trace(self) -> Self:
-        return self.model_copy(update={"trace": None})
+    def without_records(self) -> Self:
+        return self.model_copy(update={"trace": None, "faults": None})
 
     @model_validator(mode="after")
     def _quotas_fit(self) -> Self:

@@ -7,8 +7,9 @@ from pydantic import Field
 
 from schemas.body import Body
 from schemas.config.parameter import SETTINGS_MAX, ParameterChange, ParameterValue
-from schemas.messages.operator import ClearFault, FaultSeverity, InjectFault, SetParameters
+from schemas.messages.operator import ClearFault, InjectFault, SetParameters
 from schemas.names import FabricName, FaultKind, FaultName, TargetName, UncheckedName
+from schemas.request_terms import FaultSeverity
 
 
 class FailuresBody(Body):

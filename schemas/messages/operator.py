@@ -25,12 +25,9 @@ from schemas.names import (
 )
 from schemas.recovery_policy import RecoveryPolicy
 from schemas.request_metadata import RequestBody
-from schemas.request_terms import DurationUs, Priority
+from schemas.request_terms import DurationUs, FaultSeverity, Priority
 
 TimeUs = Annotated[int, Field(ge=0, le=COUNT_MAX, description="simulated microseconds since the start")]
-FaultSeverity = Annotated[
-    float, Field(ge=-1e6, le=1e6, allow_inf_nan=False, description="in the unit of the kind of fault")
-]
 
 
 class OperatorBody(RequestBody):

@@ -30,16 +30,20 @@ from shared.models.faults.fault_reach import affected_ends
 from shared.models.faults.repair_work import WORK_DEFINITIONS, covers
 from shared.models.ocs_technologies import check_strays
 
+PLANNED_COMMENT = "recorded"
+"""The comment of faults that the fabric's configuration records."""
+
 
 def due(state: FailuresState) -> int | None:
-    """The time of the next spontaneous fault or expiry."""
+    """The time of the next spontaneous or recorded fault, or expiry."""
     begin = [hazard.next_us for hazard in state.hazards.values() if hazard.next_us is not None]
     expire = [fault.expires_us for fault in state.active.values() if fault.expires_us is not None]
-    return min(begin + expire, default=None)
+    recorded = [] if state.next_planned_us is None else [state.next_planned_us]
+    return min(begin + expire + recorded, default=None)
 
 
 def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output]:
-    """Expire faults first, then begin the ones that are due."""
+    """Expire faults first, then begin the ones that are due: recorded ones, then those of hazards."""
     expired = sorted(
         (fault.expires_us, number)
         for number, fault in state.active.items()
@@ -48,10 +52,29 @@ def on_tick(state: FailuresState, _tick: Tick, message: Envelope) -> list[Output
     emitted: list[Output] = [
         CausedBy(state.active[number].cause, _end(state, number, "expired")) for _, number in expired
     ]
+    emitted += _begin_planned(state, message)
     for kind in hazard_classes():
         emitted += _strike(state, kind, message)
     for domain in OUTAGE_DOMAINS:
         emitted += _strike_domain(state, domain, message)
+    return emitted
+
+
+def _begin_planned(state: FailuresState, message: Envelope) -> list[Output]:
+    """Inject the recorded faults that are due. One that cannot begin is refused, as an injection would be."""
+    emitted: list[Output] = []
+    while (due_us := state.next_planned_us) is not None and due_us <= state.now_us:
+        planned = state.planned[state.planned_begun]
+        state.planned_begun += 1
+        body = InjectFault(
+            kind=planned.kind,
+            target=planned.target,
+            duration_us=planned.duration_us,
+            severity=planned.severity,
+            onset_us=planned.onset_us,
+            comment=PLANNED_COMMENT,
+        )
+        emitted += on_inject(state, body, message)
     return emitted
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 from schemas.config.fabric_configs import AnyConfig
 from schemas.config.failures import FailureRates
 from schemas.config.parameter import ParameterValue
+from schemas.config.planned_faults import PlannedFault
 from schemas.config.pods import FabricConfig
 from schemas.messages.failures import is_domain_failure
 from schemas.names import FAULT_KINDS, FaultKind
@@ -81,7 +82,7 @@ class FailuresState(State):
     """State of the faults of one fabric."""
 
     current_config: AnyConfig
-    """The configuration with all changes, without a recorded trace."""
+    """The configuration with all changes, without recorded requests and faults."""
     commissioned_us: int
     """`config.until_days` counts from here."""
     seeds: FailureSeeds
@@ -94,6 +95,10 @@ class FailuresState(State):
     """By fault number."""
     ended: dict[int, EndedFault]
     """The last faults to end, by fault number."""
+    planned: tuple[PlannedFault, ...] = ()
+    """Recorded faults in order of time, with times from `commissioned_us`."""
+    planned_begun: int = 0
+    """How many of them have begun, or could not."""
     replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Ends whose modules were replaced, by active bad batch."""
     technology: str | None = None
@@ -133,6 +138,13 @@ class FailuresState(State):
     def fault_name(self, number: int) -> str:
         return f"{self.fabric}/fault-{number}"
 
+    @property
+    def next_planned_us(self) -> int | None:
+        """The time of the next recorded fault; None if none is left."""
+        if self.planned_begun == len(self.planned):
+            return None
+        return self.commissioned_us + self.planned[self.planned_begun].begin_us
+
     def within(self, hazard: Hazard) -> Hazard:
         """The hazard, without a next fault if that is after `config.until_days`."""
         until_days = self.config.until_days
@@ -159,7 +171,7 @@ def commission(fabric: str, config: FabricConfig, at_us: int) -> FailuresState:
         fabric=fabric,
         seed=config.seed,
         now_us=at_us,
-        current_config=config.without_trace(),
+        current_config=config.without_records(),
         commissioned_us=at_us,
         seeds=seeds_of(config.seed, rates_of(config)),
         hazards={},
@@ -167,6 +179,7 @@ def commission(fabric: str, config: FabricConfig, at_us: int) -> FailuresState:
         active={},
         ended={},
         technology=_technology(config),
+        planned=tuple(sorted(config.faults or (), key=lambda fault: fault.begin_us)),
     )
     draw_first_faults(state)
     return state

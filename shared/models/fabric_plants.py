@@ -8,13 +8,15 @@ from schemas.body import Model
 from schemas.config.dcn import DcnConfig, DemandConfig, JobDemandConfig
 from schemas.config.pods import AnyPodConfig, FabricConfig, SuperpodConfig
 from schemas.config.workload_mix import parse_mix
+from schemas.name_parts import fabric_part
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
+from shared.models.faults.fault_kinds import check_severity, fault_target
 from shared.models.network.blocks import NetworkLayout as Network
 from shared.models.network.blocks import attached_blocks, network_of, why_not_joined
 from shared.models.network.job_rates import PAIR_MAX_MBPS, checkpoint_mbps, input_read_mbps, ring_mbps
 from shared.models.network.network_plant import network_plant
-from shared.models.ocs_technologies import TECHNOLOGIES, ocs_technology
+from shared.models.ocs_technologies import TECHNOLOGIES, check_strays, ocs_technology
 from shared.models.plant.plant_format import Plant
 from shared.models.static_pod import boxes
 from shared.models.static_pod.static_pod_plant import plant_of_static_pod
@@ -57,9 +59,27 @@ def check_slice(kind: str, shape: Shape, twisted: bool, cubes: int) -> None:
 def check_demand(config: FabricConfig) -> None:
     """InvalidInput unless an empty fabric can satisfy its configured demand.
 
-    Checks the slices of the mix and of the recorded trace, the blocks of a network, and the traffic of jobs.
+    Checks the slices of the mix and of the recorded trace, the blocks of a network, the traffic of jobs, and
+    recorded faults.
     """
     CONFIG_CHECKS[config.kind](config)
+    check_faults(config)
+
+
+def check_faults(config: FabricConfig) -> None:
+    """InvalidInput, with the first wrong row, unless the fabric has the parts of its recorded faults. Whether
+    these are of this fabric is checked when they begin: a configuration does not know the fabric's name."""
+    if not config.faults:
+        return
+    plant = plant_of(config.kind, config.hardware)
+    technology = config.pod_ocs.technology if config.pod_ocs is not None else None
+    for n, row in enumerate(config.faults):
+        try:
+            fault_target(row.kind, row.target, fabric_part(row.target), plant)
+            check_severity(row.kind, row.severity, row.onset_us)
+            check_strays(row.kind, technology)
+        except InvalidInput as error:
+            raise InvalidInput(f"faults.{n} (begin_us {row.begin_us}): {error}") from None
 
 
 def check_superpod(config: SuperpodConfig) -> None:

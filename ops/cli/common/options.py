@@ -243,6 +243,18 @@ CalibrationOption = Annotated[
 ]
 
 
+NewFaultsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--faults",
+        click_type=FILE,
+        metavar="FILE",
+        help="CSV file of recorded faults, which a new twin injects at their times, besides the random ones; "
+        "columns kind, target, begin_s, for_s and optionally severity and onset_s",
+    ),
+]
+
+
 def check_page(out: Path | None, output: PageForm) -> None:
     """Check that the output file ends in .html if, and only if, the format is html."""
     if out is None or (out.suffix.lower() == ".html") == (output == "html"):

@@ -16,6 +16,7 @@ from ops.cli.common.options import (
     KindOfFabric,
     LogJson,
     MetricsPort,
+    NewFaultsOption,
     OutputOption,
     Pods,
     Replica,
@@ -67,6 +68,7 @@ def init(
         list[str] | None, settings_option("set a parameter of every fabric; may be repeated")
     ] = None,
     calibration: CalibrationOption = None,
+    faults: NewFaultsOption = None,
     partitions: Annotated[
         int | None, typer.Option(min=1, max=1_000, help="number of partitions [default: 16]")
     ] = None,
@@ -90,7 +92,7 @@ def init(
     from ops.live.settings import live_settings
     from ops.sites.site_plans import NewTwinOptions
 
-    requested = NewTwinOptions(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration)
+    requested = NewTwinOptions(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration, faults)
     new = NewTwin(
         sites=requested.sites(),
         requested=requested,
