@@ -6,7 +6,7 @@ import os
 import shlex
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,8 +93,9 @@ class UpOptions:
     """File of tokens."""
 
 
-def run_up(options: UpOptions) -> None:
-    """Run until SIGINT or SIGTERM, then shut down. Raises LightwaveError with one clear sentence."""
+def run_up(options: UpOptions, on_serving: Callable[[], None] = lambda: None) -> None:
+    """Run until SIGINT or SIGTERM, then shut down. `on_serving` is called when the twin is about to answer,
+    with its states restored. Raises LightwaveError with one clear sentence."""
     os.umask(PRIVATE_UMASK)
     tokens = known_tokens(options.token, options.tokens)
     check_bind(options.host, tokens=bool(tokens))
@@ -117,7 +118,9 @@ def run_up(options: UpOptions) -> None:
             )
         url = f"http://{options.host}:{listener.getsockname()[1]}"
         with _embedded_server_errors(folder, options):
-            EmbeddedTwinProcess(folder, identity, options, stack).serve(listener, url, tokens)
+            process = EmbeddedTwinProcess(folder, identity, options, stack)
+            on_serving()
+            process.serve(listener, url, tokens)
 
 
 def _is_simple_world(requested: NewTwinOptions) -> bool:

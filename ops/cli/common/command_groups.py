@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from ops.cli.common.param_types import LISTED_MAX, unknown_word_text
+from ops.cli.common.progress import long_work
 from ops.cli.common.table_options import add_table_options, has_tables, take_table_style
 from ops.report.table_style import styled
 from shared.basics.errors import InvalidInput
@@ -21,6 +22,8 @@ NO_WRAP = "\b\n"
 """Click's help formatter keeps the lines of a paragraph that starts with this."""
 NEAREST = 3
 """Commands that an error suggests for an unknown one."""
+FOR_PROGRAMS = ("json", "yaml", "html", "csv")
+"""Output formats that programs read."""
 EXAMPLES = 2
 """Examples in the help of a group."""
 _PROGRAM = "lightwave "
@@ -61,7 +64,9 @@ class HelpCommand(TyperCommand):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with styled(take_table_style(ctx.params)):
+            form = ctx.params.get("output")
+            name = ctx.command_path.removeprefix(_PROGRAM)
+            with styled(take_table_style(ctx.params)), long_work(name, for_programs=form in FOR_PROGRAMS):
                 return super().invoke(ctx)
         except InvalidInput as error:
             error.args = (self._with_option(str(error), ctx),)

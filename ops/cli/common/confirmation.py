@@ -7,6 +7,7 @@ from typing import Annotated
 import click
 import typer
 
+from ops.cli.common.progress import end_note
 from shared.basics.errors import OperationFailed
 
 AssumeYes = Annotated[
@@ -18,5 +19,7 @@ def confirm(question: Callable[[], str]) -> None:
     """Ask on a terminal; OperationFailed if the answer is no. Without a terminal, go on."""
     if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    if not click.confirm(question(), err=True):
+    found = question()
+    end_note()
+    if not click.confirm(found, err=True):
         raise OperationFailed("not confirmed; nothing was changed")

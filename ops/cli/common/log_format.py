@@ -4,7 +4,9 @@ import json
 import logging
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
+from ops.cli.common.progress import end_note, note_hidden
 from ops.report.safe_text import escape_control
 from ops.report.wall_time import format_time_of_day
 from shared.storage.files.fd_limits import out_of_descriptors
@@ -21,6 +23,14 @@ LIBRARY_LEVELS = {
 REPEAT_S = 30.0
 """A library that cannot reach its server says so many times a second: once in so long is enough."""
 REMEMBERED_MAX = 1_000
+
+
+class TerminalHandler(logging.StreamHandler[TextIO]):
+    """Writes the log to stderr, where a progress line may be shown."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with note_hidden():
+            super().emit(record)
 
 
 class TextFormatter(logging.Formatter):
@@ -54,10 +64,14 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(row)
 
 
-def configure_logging(*, as_json: bool, level: int = logging.INFO, replica: str | None = None) -> None:
+def configure_logging(
+    *, as_json: bool, level: int = logging.INFO, replica: str | None = None, keep_note: bool = False
+) -> None:
     """Send the twin's logs to stderr in one of the two forms. Every line carries the name of the process,
-    where there are several."""
-    handler = logging.StreamHandler(sys.stderr)
+    where there are several. The note of a long command ends, unless `keep_note`."""
+    if as_json or not keep_note:
+        end_note()
+    handler = TerminalHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

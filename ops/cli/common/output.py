@@ -11,6 +11,7 @@ from typing import Any, Literal, TextIO
 
 import typer
 
+from ops.cli.common.progress import end_note, note_hidden
 from ops.cli.common.table_options import check_columns
 from ops.report.safe_text import escape_control, one_line
 from ops.report.table_style import TableStyle, current_style
@@ -59,6 +60,7 @@ def drop_output(stream: TextIO) -> None:
 def print_raw(text: str) -> None:
     """Print text on stdout. If its reader is gone, drop the text: that is no failure, and the command goes on
     to its own exit code."""
+    end_note()
     try:
         typer.echo(text, color=_colours())
     except BrokenPipeError:
@@ -71,7 +73,8 @@ def echo(text: str, *, to_stderr: bool = False) -> None:
     colours."""
     escaped = escape_control(text)
     if to_stderr:
-        typer.echo(escaped, err=True, color=_colours())
+        with note_hidden():
+            typer.echo(escaped, err=True, color=_colours())
     else:
         print_raw(current_style().shown(escaped))
 

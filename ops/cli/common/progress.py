@@ -1,4 +1,9 @@
-"""Progress lines on stderr, overwritten in place on a terminal."""
+"""Progress lines on stderr, overwritten in place on a terminal.
+
+Every command has one from `NOTE_AFTER_S` on (`long_work`), until it prints something. Commands that know more
+show it in a line of their own instead: a `StatusLine` or a `ProgressLine`. Nothing is shown if stderr is not
+a terminal, or if the output is for programs (`-o json`).
+"""
 
 import contextlib
 import sys
@@ -14,25 +19,122 @@ from shared.basics.time_format import format_duration
 from shared.basics.units import US_PER_S
 
 REFRESH_S = 0.5
+NOTE_AFTER_S = 2.0
+"""A command that has printed nothing for this time shows that it still works."""
 PACE_WINDOW_S = 20.0
 """The remaining time is estimated from the pace of this many seconds."""
 CLEAR_LINE = "\r\x1b[K"
 
 
+class _Terminal:
+    """What this process shows on stderr now: the note of a long command, and lines with more details."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.note: _Note | None = None
+        self.lines = 0
+        """Status lines that are open; the note is hidden meanwhile."""
+        self.is_for_programs = False
+        """Whether the command prints JSON or the like."""
+
+
+_terminal = _Terminal()
+
+
+def shows_progress() -> bool:
+    """Whether this command may show progress: stderr is a terminal, and its output is for people."""
+    return sys.stderr is not None and sys.stderr.isatty() and not _terminal.is_for_programs
+
+
+class _Note:
+    """The line of a command that has printed nothing yet: its name, and for how long it works."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._began_s = time.monotonic()
+        self._is_shown = False
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        wait_s = NOTE_AFTER_S
+        while not self._done.wait(wait_s):
+            wait_s = REFRESH_S
+            with _terminal.lock:
+                if not self._done.is_set() and not _terminal.lines:
+                    self._write(f"{CLEAR_LINE}{self._what}: working for {self.elapsed_s:.0f} s")
+                    self._is_shown = True
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    def hide(self) -> None:
+        """Remove the line from the terminal; the next refresh shows it again."""
+        if self._is_shown:
+            self._is_shown = False
+            self._write(CLEAR_LINE)
+
+    def end(self) -> None:
+        self._done.set()
+        with _terminal.lock:
+            self.hide()
+
+    @staticmethod
+    def _write(text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # a closed terminal
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def long_work(what: str, *, for_programs: bool) -> Iterator[None]:
+    """Show that a command works, if it takes long. `for_programs`: its output is JSON or the like."""
+    before = _terminal.note, _terminal.is_for_programs
+    _terminal.is_for_programs = for_programs
+    _terminal.note = _Note(what) if shows_progress() else None
+    try:
+        yield
+    finally:
+        end_note()
+        _terminal.note, _terminal.is_for_programs = before
+
+
+def end_note() -> None:
+    """End the note of the command, because it prints something now, or asks."""
+    note, _terminal.note = _terminal.note, None
+    if note is not None:
+        note.end()
+
+
+@contextlib.contextmanager
+def note_hidden() -> Iterator[None]:
+    """Hide the note while something else is written on stderr, such as a line of a log."""
+    with _terminal.lock:
+        if _terminal.note is not None:
+            _terminal.note.hide()
+        yield
+
+
 class StatusLine:
     """One line on stderr, overwritten at most every half second and removed at the end.
 
-    Writes nothing if stderr is not a terminal.
+    Writes nothing if stderr is not a terminal, or if the command's output is for programs.
     """
 
     def __init__(self) -> None:
-        self._shown = sys.stderr is not None and sys.stderr.isatty()
+        self._shown = shows_progress()
         self._shown_s: float | None = None
 
     def __enter__(self) -> Self:
+        with note_hidden():
+            _terminal.lines += 1
         return self
 
     def __exit__(self, *_: object) -> None:
+        with _terminal.lock:
+            _terminal.lines -= 1
         if self._shown_s is not None:
             sys.stderr.write(CLEAR_LINE)
             sys.stderr.flush()

@@ -24,6 +24,7 @@ from ops.cli.common.options import (
 )
 from ops.cli.common.output import Form, show, write_or_print
 from ops.cli.common.param_types import FILE, OUT_FILE, NumberParam
+from ops.cli.common.progress import end_note, shows_progress
 from ops.cli.experiments.lab_import import IMPORTS
 from ops.report.tables import setting_text, text_table
 from shared.basics.errors import Interrupted
@@ -216,13 +217,14 @@ def _draw(chart: Path, result: "LabReport") -> None:
 
 @contextmanager
 def _progress_bar() -> Iterator[Callable[[float], None] | None]:
-    """A progress bar on stderr where that is a terminal; None elsewhere."""
-    if not sys.stderr.isatty():
+    """A progress bar on stderr, if the run may show progress; else None."""
+    if not shows_progress():
         yield None
         return
     from rich.console import Console
     from rich.progress import Progress
 
+    end_note()
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("lab", total=1.0)
         yield lambda done: bar.update(task, completed=done)

@@ -13,6 +13,7 @@ from ops.cli.common.options import (
     CalibrationOption,
     KindOfFabric,
     LogJson,
+    NewFaultsOption,
     Pods,
     SiteFiles,
     Token,
@@ -21,6 +22,7 @@ from ops.cli.common.options import (
     settings_option,
 )
 from ops.cli.common.param_types import FILE, SpeedParam
+from ops.cli.common.progress import end_note
 from ops.cli.run.gc_pause import gc_paused
 
 PortOption = Annotated[
@@ -54,7 +56,11 @@ RedisOption = Annotated[
 app = command_app()
 
 
-@app.command(epilog=examples("up --speed 600 --seed 7", "up --fork drill"))
+@app.command(
+    epilog=examples(
+        "up --speed 600 --seed 7", "up --faults outages.csv --set failures.enabled=false", "up --fork drill"
+    )
+)
 def up(
     pods: Pods = None,
     kind: KindOfFabric = None,
@@ -67,6 +73,7 @@ def up(
         list[str] | None, settings_option("set a parameter of a new twin; may be repeated")
     ] = None,
     calibration: CalibrationOption = None,
+    faults: NewFaultsOption = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="delete the twin in the data folder and start a new one")
     ] = False,
@@ -102,7 +109,7 @@ def up(
         from ops.twin.forks.fork_folders import existing_fork_folder
         from ops.twin.up import UpOptions, run_up
 
-    configure_logging(as_json=log_json)
+    configure_logging(as_json=log_json, keep_note=True)
     if fork is not None and (data is not None or fresh):
         raise click.UsageError(
             "--fork: cannot be combined with --data, because a fork has its own folder, or with --fresh; "
@@ -115,7 +122,9 @@ def up(
     place = existing_fork_folder(fork) if fork is not None else data or default_data()
     options = UpOptions(
         data=place,
-        requested=NewTwinOptions(pods, kind, seed, tuple(settings or ()), tuple(site or ()), calibration),
+        requested=NewTwinOptions(
+            pods, kind, seed, tuple(settings or ()), tuple(site or ()), calibration, faults
+        ),
         speed=speed,
         fresh=fresh,
         rebuild=rebuild,
@@ -126,4 +135,4 @@ def up(
         token=token_from_environment() if token is None else token,
         tokens=tokens_file_from_environment() if tokens is None else tokens,
     )
-    run_up(options)
+    run_up(options, on_serving=end_note)
