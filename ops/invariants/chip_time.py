@@ -23,7 +23,7 @@ MAY_FALL = "uncommitted"
 
 
 class ChipTimeChecker:
-    """Accounts chip-time itself from allocations and releases, and compares the reports with that."""
+    """Computes chip-time from allocations and releases, and compares the reports with it."""
 
     def __init__(self) -> None:
         self._chips = 0

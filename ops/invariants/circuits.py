@@ -153,7 +153,8 @@ class CircuitChecker:
     def _frozen(self, ocs: int) -> bool:
         """Whether the OCS executes no command and its mirrors stay where they are.
 
-        That is so without a controller or, if its mirrors latch, without the parts that move them."""
+        This is the case without a controller or, if its mirrors latch, without the parts that move them.
+        """
         return any(
             count > 0 and self._freezes(word, count) for (one, word), count in self._out.items() if one == ocs
         )

@@ -1,8 +1,9 @@
-"""Multi-pod jobs: between two root messages, either all slices of a job have cubes or none has.
+"""Multislice jobs: between two root messages, either all slices of a job have cubes or none has.
 
-No pod reserves cubes for the other pods of a job for longer than announced. Between two root messages, a
-network that has reported any demand has reported the demand of every job that runs on the pods of its blocks,
-and of no other job.
+No pod reserves cubes for the other pods of a job for longer than announced.
+
+A network that has reported any demand reports, between two root messages, the demand of every job that runs
+on the pods of its blocks, and of no other job.
 """
 
 from collections.abc import Iterator
@@ -28,13 +29,13 @@ from schemas.name_parts import fabric_part
 from shared.basics.units import US_PER_S
 
 LATE_US = US_PER_S
-"""Tolerance at the end of a hold: requests at that very time precede the scheduler's tick, one microsecond
-apart."""
+"""Tolerance at the end of a hold. Requests at the same time precede the scheduler's tick by one microsecond
+each."""
 GIVE_UP_MESSAGES = (SliceCompleted, SliceEvicted, SliceRequeued, SliceRefused)
 
 
 class MultisliceChecker:
-    """Follows the multi-pod jobs of a whole site by their slices."""
+    """Follows the multislice jobs of a whole site by their slices."""
 
     def __init__(self) -> None:
         self._pods: dict[str, tuple[str, ...]] = {}
@@ -96,7 +97,7 @@ class MultisliceChecker:
         self._joined.add(body.job)
 
     def _check_between_roots(self, at_us: int) -> Iterator[str]:
-        """Rules that must hold when a root message arrives."""
+        """Check the rules that apply when a root message arrives."""
         for job in sorted(self._changed):
             names = self._slices[job]
             having = [name for name in names if name in self._on_cubes]
@@ -116,11 +117,11 @@ class MultisliceChecker:
                 del self._job[name]
 
 
-# --- demand of multi-pod jobs on networks ---
+# --- demand of multislice jobs on networks ---
 
 
 class MultisliceRateChecker:
-    """Follows the multi-pod jobs of a whole site, and their demand on its networks."""
+    """Follows the multislice jobs of a whole site, and their demand on its networks."""
 
     def __init__(self) -> None:
         self._slices: dict[str, tuple[str, ...]] = {}
@@ -156,7 +157,7 @@ class MultisliceRateChecker:
         self._changed = True
 
     def _check_between_roots(self) -> Iterator[str]:
-        """Rules that must hold when a root message arrives."""
+        """Check the rules that apply when a root message arrives."""
         self._changed = False
         for network, pods in self._pods.items():
             if network not in self._rings:

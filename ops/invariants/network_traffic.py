@@ -98,8 +98,8 @@ class TrafficChecker:
             yield f"a path of {body.path_ppm} does not follow from {body.direct_ppm} ppm of direct traffic"
 
     def _fits(self) -> Iterator[str]:
-        """At the end of a cascade, no block sends more over its links than the reported peak utilisation
-        allows."""
+        """Check at the end of a cascade that no block sends more over its links than the reported peak
+        utilisation allows."""
         last, self._last = self._last, None
         if last is None or last.cut_off:
             return

@@ -79,7 +79,7 @@ class PartReportChecker:
             yield from self._report(("module", body.end), body.condition.replace("ok", "well"))
         elif isinstance(body, CubeDrained):  # an operator may drain a cube that maintenance drained
             yield from self._report(("drain", body.cube), f"drained ({body.why or 'by an operator'})")
-        elif isinstance(body, PortPatched):  # the fibre moved to another mirror, which is sound
+        elif isinstance(body, PortPatched):  # the fibre moved to another mirror, which is intact
             yield from self._report(("port", body.ocs, body.side, body.port), "well")
         elif type(body) in CONDITIONS:
             kind, condition = CONDITIONS[type(body)]

@@ -35,9 +35,11 @@ CAPACITY_FAULT_KINDS = frozenset({"ocs", "rack", "power", "port", "block", "bund
 
 
 class StageChecker:
-    """Every stage that begins ends once: its new circuits carry traffic, or the circuits it removed do again.
+    """Every stage that begins ends once: either its new circuits carry traffic, or the circuits that it
+    removed do so again.
 
-    Every command in between has one answer."""
+    Every command in between has one answer.
+    """
 
     def __init__(self) -> None:
         self._planned: set[str] = set()
@@ -163,7 +165,7 @@ class CapacityFloorChecker:
     def _judge(self, ended: RewiringEnded) -> Iterator[str]:
         self._rewiring = None
         if ended.outcome != "completed":
-            return  # what it would have come to is not known
+            return  # the capacity without faults is not known
         self.judged += 1
         required = self._capacity_floor * np.minimum(self._least[0], self._least[-1])
         least = np.min(self._least, axis=0)

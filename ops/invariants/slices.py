@@ -53,9 +53,10 @@ def _cube_of(part: str) -> int | None:
 class SliceChecker:
     """Every requested slice is in exactly one state, and makes only valid transitions.
 
-    A stall outlasts a swap: the slice may have lost a second cube, and it reports itself when it continues.
-    It starts once on its cubes; after a stall or a swap it is restored or degraded. A slice whose notice to
-    leave is withdrawn is restored where it is: its job has been stopped since its checkpoint.
+    A stall may continue after a swap, because the slice may have lost a second cube; the slice reports when
+    it continues. A slice starts once on its cubes; after a stall or a swap it is restored or degraded. If a
+    slice's notice to leave is withdrawn, it is restored where it is, because its job has been stopped since
+    its checkpoint.
     """
 
     NEXT: ClassVar[dict[type, tuple[frozenset[str], str]]] = {
@@ -121,9 +122,11 @@ class SliceChecker:
 
 
 class PreflightChecker:
-    """A slice of whole cubes runs only after its links were checked for `scheduler.preflight_s`: since it was
-    admitted, got another cube that was not warm, or waited for a repair; and who is in preflight does not go
-    on before that is over."""
+    """A slice of whole cubes runs only after its links were checked for `scheduler.preflight_s`.
+
+    The check is needed after it was admitted, got another cube that was not warm, or waited for a repair. A
+    slice in preflight does not continue before the preflight is over.
+    """
 
     def __init__(self) -> None:
         self._lasts_us = 0

@@ -1,1 +1,1 @@
-"""Runs in the lab: superpods in virtual time, replays, recorded traces of jobs."""
+"""The lab: fabrics in virtual time, replays, and recorded job traces."""

@@ -19,9 +19,12 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot
 def plan_from_snapshots(
     snapshots: Sequence[SiteSnapshot], days: float, warmup_days: float, inputs: RunInputs
 ) -> tuple[RunPlan, RecordedFaults | None]:
-    """A run of so many days of every site in which a fabric lives, with those that do and the configuration
-    by which they go by then; the times of `inputs` count from its beginning. Also what its file of faults
-    has. OperationFailed where no fabric lives."""
+    """Return the plan of a run that continues every site with a living fabric for a number of days, and the
+    counts of its file of faults.
+
+    The fabrics have the configuration that applies at that time, and the times of `inputs` count from the
+    start of the run. Raises OperationFailed if every fabric is retired.
+    """
     plans, start_snapshots, number = [], [], 0
     for snapshot in snapshots:
         site = snapshot.restored(services_of)

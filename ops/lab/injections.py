@@ -18,7 +18,7 @@ from shared.models.faults.fault_kinds import FAULTS, check_severity, fault_targe
 from shared.models.ocs_technologies import check_strays
 
 INJECTION_FORM = (
-    "KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR until it is repaired; then, where "
+    "KIND:TARGET@TIME+FOR, such as ocs:pod-0/ocs-17@2d+10m; without +FOR until it is repaired; then, if "
     "the kind has them, ,severity=3 and ,onset=12h"
 )
 DEGREES = ("severity", "onset")
@@ -28,9 +28,10 @@ DEGREES = ("severity", "onset")
 def injections(
     texts: Sequence[str], fabrics: Mapping[str, FabricConfig], end_us: int, days: float
 ) -> list[PlannedRequest]:
-    """The injection requests of the options of a run that ends at `end_us`, after `days`.
+    """Return the injection requests of a run that ends at `end_us`, after `days`.
 
-    InvalidInput names the first invalid one and its problem."""
+    Raises InvalidInput that names the first invalid option and its problem.
+    """
     found = sorted((_injection(text, fabrics) for text in texts), key=lambda request: request.at_us)
     if found and found[-1].at_us > end_us:
         raise InvalidInput(
@@ -67,8 +68,10 @@ def fault_body(
     onset_us: int | None = None,
     duration_us: int | None = None,
 ) -> tuple[str, InjectFault]:
-    """(fabric, request) of a fault that lasts `duration_us`, or until it is repaired. The name of a target
-    may omit the only fabric. InvalidInput if the fault cannot strike the target."""
+    """Return (fabric, request) of a fault that lasts `duration_us`, or until it is repaired.
+
+    The name of a target may omit the only fabric. Raises InvalidInput if the fault cannot strike the target.
+    """
     name = with_fabric(target, [*fabrics])
     struck = next((word for word in FAULTS if word == kind), None)
     if struck is None:

@@ -1,5 +1,5 @@
-"""Parameters that change during a run: `KEY=VALUE@TIME`, such as `failures.host_per_day=0.1@5d`, and for one
-of several fabrics `,fabric=pod-1`."""
+"""Parameters that change during a run: `KEY=VALUE@TIME`, such as `failures.host_per_day=0.1@5d`, with
+`,fabric=pod-1` to select one of several fabrics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,15 @@ from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_time
 
-CHANGE_FORM = "KEY=VALUE@TIME, such as failures.host_per_day=0.1@5d; then, of several fabrics, ,fabric=pod-1"
+CHANGE_FORM = (
+    "KEY=VALUE@TIME, such as failures.host_per_day=0.1@5d; ,fabric=pod-1 selects one of several fabrics"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterChangeAt:
-    """A changed parameter as a user wrote it: `where` is the place in errors, `pair` is KEY=VALUE. Without a
-    `fabric` it is for every fabric that has the parameter."""
+    """A parameter change as the user wrote it. `where` is its place in errors, `pair` is KEY=VALUE. Without
+    `fabric`, it applies to every fabric that has the parameter."""
 
     where: str
     at_us: int
@@ -50,11 +52,12 @@ def parse_change(text: str) -> ParameterChangeAt:
 def parameter_changes(
     changes: Sequence[ParameterChangeAt], fabrics: Mapping[str, FabricConfig], end_us: int
 ) -> list[PlannedRequest]:
-    """The requests that change these parameters in a run of these fabrics that ends at `end_us`, as the
-    command `set` makes them: one for all parameters that change in a fabric at one time.
+    """Return the requests that change these parameters during a run that ends at `end_us`, like the command
+    `set`: one per fabric and time.
 
-    InvalidInput if a parameter cannot change at run time, if a value is not allowed then, or if a change
-    comes after the end."""
+    Raises InvalidInput if a parameter cannot change at run time, if a value is not allowed then, or if a
+    change comes after the end.
+    """
     configs = dict(fabrics)
     found: list[PlannedRequest] = []
     groups: dict[tuple[int, str], list[ParameterChangeAt]] = {}
@@ -79,7 +82,7 @@ def parameter_changes(
 
 
 def _fabrics_of(change: ParameterChangeAt, fabrics: Mapping[str, FabricConfig]) -> list[str]:
-    """The fabrics that a change is for."""
+    """Return the fabrics to which a change applies."""
     if change.fabric is not None:
         if change.fabric not in fabrics:
             raise InvalidInput(
@@ -89,4 +92,4 @@ def _fabrics_of(change: ParameterChangeAt, fabrics: Mapping[str, FabricConfig]) 
         return [change.fabric]
     name = change.pair.partition("=")[0].strip()
     having = [fabric for fabric, config in fabrics.items() if name in parameters_of(CONFIGS[config.kind])]
-    return having or [*fabrics][:1]  # the check of a fabric without the parameter says what is wrong
+    return having or [*fabrics][:1]  # the check of a fabric without the parameter reports the error

@@ -1,4 +1,4 @@
-"""Recorded inputs as CSV, read row by row: errors name the file, the line, the column and the value."""
+"""Reads recorded inputs as CSV, row by row. Errors name the file, the line, the column and the value."""
 
 import csv
 import os
@@ -25,7 +25,7 @@ SPAN_ALLOWED = "seconds above 0 up to 100 years"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What a file is, in errors, and its columns."""
+    """The columns of a file, and its description in errors."""
 
     what: str
     required: tuple[str, ...]
@@ -41,8 +41,8 @@ class CsvRow:
     cells: dict[str, str]
 
     def read(self, name: str, parse: Callable[[str], T], allowed: str, default: T | None = None) -> T:
-        """The parsed cell of a column; `default` for an empty or missing one. InvalidInput for a cell that
-        `parse` refuses with ValueError or KeyError."""
+        """Return the parsed cell of a column, or `default` for an empty or missing one. Raises InvalidInput
+        if `parse` raises ValueError or KeyError."""
         text = self.cells.get(name, "").strip()
         if not text and default is not None:
             return default
@@ -56,7 +56,8 @@ class CsvRow:
 
 @contextmanager
 def csv_errors(what: str) -> Iterator[None]:
-    """Report a CSV file that cannot be read: NotFound, OperationFailed or InvalidInput. `what` names it."""
+    """Turn errors of a CSV file that cannot be read into NotFound, OperationFailed or InvalidInput. `what`
+    names the file."""
     try:
         yield
     except FileNotFoundError:
@@ -70,10 +71,10 @@ def csv_errors(what: str) -> Iterator[None]:
 
 
 def csv_rows(path: Path, columns: Columns, on_bytes: OnBytes | None = None) -> Iterator[CsvRow]:
-    """The rows of a file with a header, without empty lines.
+    """Yield the rows of a file with a header, without empty lines.
 
-    NotFound, OperationFailed or InvalidInput for a file that cannot be read, has another header, or has no
-    row at all.
+    Raises NotFound, OperationFailed or InvalidInput if the file cannot be read, has a different header, or
+    has no rows.
     """
     what = f"{columns.what} {path}"
     with csv_errors(what), path.open(encoding="utf-8-sig", newline="") as file:
@@ -112,12 +113,12 @@ def _check_header(what: str, header: Sequence[str], columns: Columns) -> None:
 
 def _cells(where: str, header: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     if surplus := len(texts) - len(header):
-        raise InvalidInput(f"{where}: {abs(surplus)} cells too {'many' if surplus > 0 else 'few'}")
+        raise InvalidInput(f"{where}: has {abs(surplus)} cells too {'many' if surplus > 0 else 'few'}")
     return dict(zip(header, texts, strict=True))
 
 
 def seconds(text: str) -> float:
-    """Seconds from 0 to 100 years; ValueError for other texts."""
+    """Parse seconds from 0 to 100 years. Raises ValueError for other texts."""
     value = read_number(text)
     if value is None or not 0 <= value <= DURATION_S_MAX:
         raise ValueError(text)
@@ -125,7 +126,7 @@ def seconds(text: str) -> float:
 
 
 def seconds_above_0(text: str) -> float:
-    """Seconds above 0 up to 100 years; ValueError for other texts."""
+    """Parse seconds above 0 up to 100 years. Raises ValueError for other texts."""
     value = seconds(text)
     if value == 0:
         raise ValueError(text)

@@ -38,7 +38,7 @@ class FaultCounts:
 
 @dataclass(frozen=True, slots=True)
 class RecordedFaults:
-    """The faults of a file that begin within a run, in order of time, and how many of its rows they are."""
+    """The faults of a file that begin within a run, in order of time, and the counts of its rows."""
 
     requests: tuple[PlannedRequest, ...]
     counts: FaultCounts
@@ -49,9 +49,9 @@ class RecordedFaults:
 def read_faults(
     path: Path, fabrics: Mapping[str, FabricConfig], end_us: int, on_bytes: OnBytes | None = None
 ) -> RecordedFaults:
-    """The faults of a file for a run of these fabrics that ends at `end_us`.
+    """Return the faults of a file for a run of these fabrics that ends at `end_us`.
 
-    InvalidInput names line, column and value; also a file of which no fault begins in the run.
+    Raises InvalidInput that names line, column and value, also if no fault in the file begins during the run.
     """
     found: list[PlannedRequest] = []
     rows, late_us = 0, []
@@ -95,7 +95,7 @@ def _request(row: CsvRow, fabrics: Mapping[str, FabricConfig]) -> PlannedRequest
 
 
 def _column(error: InvalidInput) -> str:
-    """The column that an error is about, unless it names it."""
+    """Return the column of an error, unless the error names it."""
     text = str(error)
     if text.startswith(("kind", "target", "severity", "onset")):
         return ""

@@ -26,7 +26,7 @@ DEAD_LETTERS_MAX = 100_000
 
 @dataclass
 class _Record:
-    """One site's part of the file, as far as it was read."""
+    """The part of the file that belongs to one site, as far as it has been read."""
 
     replay: Replay
     position: int = 0
@@ -37,7 +37,7 @@ class _Record:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterLine:
-    """A line of the file that is not a message, and what is wrong with it."""
+    """A line of the file that is not a message, and its error."""
 
     line: int
     error: str
@@ -45,9 +45,11 @@ class DeadLetterLine:
 
 @dataclass
 class LogReplay:
-    """What folding a log file again showed. `orphans` are fabrics with messages that no line before had
-    commissioned: the line of the first. `torn` is whether the last line lacks its end. Of the dead letters
-    the first are kept, and all are counted."""
+    """The result of folding a log file again.
+
+    `orphans` are fabrics with messages before their commissioning → line of the first. `torn` is true if the
+    last line is incomplete. All dead letters are counted, and the first ones are kept.
+    """
 
     records: dict[str, _Record] = field(default_factory=dict)
     orphans: dict[str, int] = field(default_factory=dict)
@@ -57,8 +59,8 @@ class LogReplay:
     violations: list[str] = field(default_factory=list)
 
     def report(self) -> dict[str, Any]:
-        """The one object that `lab replay` prints. `clean` when every message is what the fold gives, and the
-        file is not cut off in the middle of a line or of what follows from a root."""
+        """Return the object that `lab replay` prints. `clean` is true if every message equals the fold's, and
+        the file does not end in the middle of a line or of a cascade."""
         names = sorted(self.records)
         differences = [
             {
@@ -90,11 +92,13 @@ class LogReplay:
 
 
 def replay(path: Path, *, progress: Callable[[int], None] | None = None) -> LogReplay:
-    """Fold the log in `path` again. Lines that are no messages are dead letters and stop nothing; nor do
-    messages of a fabric that no line before has commissioned: of what site and kind it is nobody knows.
-    InvalidInput where there are more dead letters than any log of a twin has.
+    """Fold the log in `path` again.
 
-    A log cut off in the middle of what follows from a root is no difference; it is reported as unfinished.
+    Lines that are not messages are dead letters, and the replay continues after them. It also continues after
+    messages of a fabric that no earlier line has commissioned, whose site and kind are unknown. Raises
+    InvalidInput if there are more dead letters than any log of a twin has.
+
+    A log that ends in the middle of a cascade is not a difference. It is reported as unfinished.
     """
     result = LogReplay()
     sites: dict[str, str] = {}

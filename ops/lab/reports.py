@@ -1,4 +1,4 @@
-"""Reports of the lab: what `lab run` prints of a run and of each fabric."""
+"""Reports of the lab: the output of `lab run` for the run and for each fabric."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -24,15 +24,15 @@ SPANS_MAX = 120
 
 @dataclass(frozen=True, slots=True)
 class GoodputHistory:
-    """Where a pod's chip-time went: in all the time, and in each part of it."""
+    """The use of a pod's chip-time: in total, and in each part of the run."""
 
     span: GoodputSpan
     spans: tuple[GoodputSpan, ...]
 
 
 def goodput_history(chip_times: Sequence[ChipTime], since: PodTotals | None) -> GoodputHistory:
-    """The history from `since`, or from the commissioning, with a part between consecutive readings of the
-    chip-time; if there are many, between every few of them."""
+    """Return the history since `since`, or since the commissioning. Its parts lie between consecutive
+    readings of the chip-time, or between every few of them if there are many."""
     every = -(-len(chip_times) // SPANS_MAX)
     begin = chip_times[-1].at_start if since is None else since.chip_time
     chosen = [begin, *chip_times[every - 1 : -1 : every], chip_times[-1]]
@@ -44,18 +44,21 @@ def goodput_history(chip_times: Sequence[ChipTime], since: PodTotals | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class SliceDurations:
-    """How long slices of a pod waited for cubes, started and recovered, after the warm-up."""
+    """The durations of waits for cubes, start-ups and recoveries of a pod's slices, after the warm-up."""
 
     quantiles: Mapping[str, Mapping[str, int | None]]
     """`startups` and `recoveries` → count, quantiles and maximum in microseconds."""
     waits: Sequence[SliceWaitRow]
-    """A row per tier and size."""
+    """One row per tier and size."""
 
 
 @dataclass(frozen=True, slots=True)
 class FabricReport:
-    """What a fabric did from the end of the warm-up to the end of a run. `span` is None for fabrics without
-    totals, `durations` for fabrics without slices; `history` is None unless requested."""
+    """The report of a fabric from the end of the warm-up to the end of a run.
+
+    `span` is None for fabrics without totals, `durations` for fabrics without slices. `history` is None
+    unless requested.
+    """
 
     fabric: str
     kind: str
@@ -66,7 +69,7 @@ class FabricReport:
     history: GoodputHistory | None = None
 
     def json(self) -> ReportFields:
-        """As `lab run -o json` prints it, without the history."""
+        """Return the report as `lab run -o json` prints it, without the history."""
         head: ReportFields = {
             "fabric": self.fabric,
             "kind": self.kind,
@@ -82,7 +85,7 @@ class FabricReport:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCounts:
-    """How many rows of a run's recorded files it played; None without such a file."""
+    """The counts of rows played from a run's recorded files; None without such a file."""
 
     trace: TraceCounts | None = None
     faults: FaultCounts | None = None
@@ -90,12 +93,12 @@ class RecordedCounts:
 
 @dataclass(frozen=True, slots=True)
 class LabReport:
-    """What a run of the lab did, with a report per fabric.
+    """The report of a lab run, with a report per fabric.
 
-    `interrupted` is whether it stopped early; `fabric_days` are those that ran after the warm-up. `seed` is
-    that of all fabrics, None if they have several. `repeat` is the command that repeats the run.
-    `stop_signal` is the number of the signal that stopped it; it is not part of the printed report. Of the
-    files in `recorded`, those that the run has are part of it.
+    `interrupted` is true if it stopped early. `fabric_days` counts the days after the warm-up. `seed` is the
+    seed of all fabrics, None if they have several. `repeat` is the command that repeats the run.
+    `stop_signal` is the number of the signal that stopped it; the printed report omits it. The printed report
+    contains those files in `recorded` that the run has.
     """
 
     fabric_days: float
@@ -114,7 +117,7 @@ class LabReport:
     recorded: RecordedCounts = RecordedCounts()
 
     def json(self) -> ReportFields:
-        """The one object that `lab run -o json` prints."""
+        """Return the object that `lab run -o json` prints."""
         names = [one.name for one in fields(self) if one.name not in ("stop_signal", "recorded")]
         found: ReportFields = {name: getattr(self, name) for name in names}
         for name, counts in (("trace", self.recorded.trace), ("faults", self.recorded.faults)):
@@ -124,12 +127,12 @@ class LabReport:
 
 
 def span_json(span: FabricSpan) -> ReportFields:
-    """The figures of a span, as reports print them."""
+    """Return the figures of a span, as reports print them."""
     return _network_json(span) if isinstance(span, NetworkSpan) else _pod_json(span)
 
 
 def cube_availability(pod: PodSpan) -> float:
-    """Healthy cube-time as a share of all cube-time; 1 if no time has passed."""
+    """Return the healthy cube-time as a share of all cube-time; 1 if no time has passed."""
     found = MEASURES["cube_availability"].value([pod])
     return 1.0 if found is None else found
 

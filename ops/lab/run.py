@@ -1,5 +1,5 @@
-"""`lightwave lab run`: run fabrics in virtual time, in one or several worker processes, and report on
-them."""
+"""`lightwave lab run`: run fabrics in virtual time, in one or several worker processes, and report their
+results."""
 
 import heapq
 import shlex
@@ -52,12 +52,12 @@ STEP_US_MAX = US_PER_DAY
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """A run of `days` after `warmup_days`, which no report counts. `requests` are numbered along all sites.
-    `trace` has the rows of a long recorded trace that are not in the configurations of the fabrics, each of
-    which plays them.
+    """A run of `days` after a warm-up of `warmup_days`, which reports omit.
 
-    With `spans`, reports of pods also have goodput over time. If each site continues from one of
-    `start_snapshots`, all times count from the latest of these.
+    `requests` are numbered across all sites. `trace` has the rows of a long recorded trace that do not fit
+    the configurations of the fabrics; every fabric plays them. With `spans`, reports of pods also have
+    goodput over time. If each site continues from one of `start_snapshots`, all times count from the latest
+    of these.
     """
 
     sites: tuple[SitePlan, ...]
@@ -83,7 +83,8 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class SiteResult:
-    """The result of one site's run up to `at_us`, with a report per fabric; `whole` unless it was stopped."""
+    """The result of one site's run up to `at_us`, with a report per fabric. `whole` is false if it was
+    stopped."""
 
     reports: tuple[FabricReport, ...]
     at_us: int
@@ -104,12 +105,12 @@ def run_lab(
 ) -> LabReport:
     """Run all sites of a plan and report on their fabrics.
 
-    Fabrics with the same configuration differ by their names, from which their draws differ. `repeat` is the
-    command line that repeats the run; `recorded` is for the report.
+    Fabrics with the same configuration have different draws, because draws depend on the name. `repeat` is
+    the command line that repeats the run; `recorded` is for the report.
 
-    The log gets its name when it is whole. Ctrl-C (SIGINT), SIGTERM or SIGHUP stops every site after the
-    cascade that it is in: `interrupted` is then true, the figures are those of what was run (none within the
-    warm-up), and the log, which ends with that cascade, stays under the name that `partial` gives it.
+    The log gets its name when it is complete. Ctrl-C (SIGINT), SIGTERM or SIGHUP stops every site after its
+    current cascade. `interrupted` is then true, and the figures cover the part that ran (none within the
+    warm-up). The log then ends with that cascade and keeps the name that `partial` gives it.
     """
     started = time.perf_counter()
     sites = plan.sites
@@ -188,8 +189,8 @@ def run_site(plan: RunPlan, n: int, log: Path | None, board: SharedProgress | No
 def requests_of_site(
     requests: Sequence[LabRequest], site: SitePlan, trace: TraceRest | None
 ) -> Iterable[LabRequest]:
-    """The requests of a run for one site, in order of time, with those that extend its recorded trace. These
-    are read from the trace as the run advances, and all are numbered in their order."""
+    """Yield the requests of a run for one site in order of time, including those that extend its recorded
+    trace. Trace rows are read as the run advances. All requests are numbered in order."""
     if trace is None:
         return requests
     own = [one for one in requests if one.fabric in site.fabrics]
@@ -199,7 +200,7 @@ def requests_of_site(
 
 
 def _reports(run: SiteRun, chip_times: dict[str, list[ChipTime]]) -> tuple[FabricReport, ...]:
-    """The report of each fabric, from the end of the warm-up until now."""
+    """Return the report of each fabric, from the end of the warm-up until now."""
     spans, waits = run.whole_spans(), run.recorder.waits
     return tuple(
         [
@@ -227,19 +228,20 @@ def _history(run: SiteRun, fabric: str, chip_times: list[ChipTime]) -> GoodputHi
 
 
 def _step_times(plan: RunPlan) -> list[int]:
-    """The times up to which a run advances at a time."""
+    """Return the times of the steps in which a run advances."""
     span_us = plan.until_us - plan.since_us
     steps = max(STEPS_MIN, -(-span_us // STEP_US_MAX))
     return [plan.since_us + span_us * step // steps for step in range(1, steps + 1)]
 
 
 def site_digest(site: Site) -> str:
-    """SHA-256 over every stored field of every service's state."""
+    """Return the SHA-256 over every stored field of every service's state."""
     return state_digest((instance.source, encode_instance(instance)) for instance in site.instances)
 
 
 def combined_digest(names: list[str], digests: list[str]) -> str:
-    """One digest for several sites: a single site's own, otherwise SHA-256 over lines `name digest`."""
+    """Return one digest for several sites: a single site's own digest, otherwise SHA-256 over lines `name
+    digest`."""
     if len(digests) == 1:
         return digests[0]
     lines = [f"{name} {digest}\n" for name, digest in zip(names, digests, strict=True)]
@@ -248,16 +250,18 @@ def combined_digest(names: list[str], digests: list[str]) -> str:
 
 @contextmanager
 def _signals_ignored() -> Iterator[None]:
-    """A terminal's Ctrl-C reaches every process, and so does the SIGTERM of `timeout` or of whoever ends a
-    service. A process that begins while they are ignored ignores them for ever: whoever runs the others hears
-    them for all, once they have begun."""
+    """Ignore stop signals while worker processes start, so that the workers ignore them for good.
+
+    Ctrl-C in a terminal reaches every process, and so does SIGTERM from `timeout` or a service manager. The
+    main process handles them for all workers once they have started.
+    """
     with signals_handled_by(signal.SIG_IGN):
         yield
 
 
 @contextmanager
 def _stop_on_signal(board: SharedProgress) -> Iterator[list[int]]:
-    """The first stop signal stops every site after its cascade; the second one exits at once. Yields the
+    """Stop every site after its cascade on the first stop signal, and exit at once on the second. Yields the
     numbers of the received signals."""
     received: list[int] = []
     before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
@@ -272,14 +276,14 @@ def _stop_on_signal(board: SharedProgress) -> Iterator[list[int]]:
 
 
 def partial_path(log: Path) -> Path:
-    """Where a log stands until it is whole: `month.jsonl.partial.zst` for `month.jsonl.zst`; beside the file
-    that a link leads to."""
+    """Return the path of a log until it is complete: `month.jsonl.partial.zst` for `month.jsonl.zst`. If the
+    log is a symbolic link, it is next to the link's target."""
     log = log.resolve() if log.is_symlink() else log
     return log.with_name(f"{log.stem}.partial{log.suffix}")
 
 
 def _output_path(log: Path) -> Path:
-    """The path to write to: a temporary file, but a pipe or device itself."""
+    """Return the path to write to: a temporary file, or a pipe or device itself."""
     if log.is_dir():
         raise OperationFailed(f"log file {log}: is a folder")
     if not log.parent.is_dir():
@@ -288,9 +292,8 @@ def _output_path(log: Path) -> Path:
 
 
 def _site_log_path(log: Path | None, name: str, sites: int) -> Path | None:
-    """Where one site's log goes: the whole one's place, or a part of it that keeps the suffix and so the
-    compression.
-    """
+    """Return the path of one site's log: the path of the whole log if there is one site, otherwise a part
+    that keeps the suffix and so the compression."""
     if log is None:
         return None
     output = _output_path(log)
@@ -310,8 +313,7 @@ def _parts_removed_on_error(parts: list[Path | None]) -> Iterator[None]:
 
 
 def _join_parts(log: Path, parts: list[Path], *, interrupted: bool) -> None:
-    """The sites' parts one after the other, for compressed streams may simply be concatenated, and the whole
-    under its name."""
+    """Concatenate the sites' parts and give the result its name. Compressed streams can be concatenated."""
     output = _output_path(log)
     try:
         if parts != [output]:
@@ -332,8 +334,8 @@ def _join_parts(log: Path, parts: list[Path], *, interrupted: bool) -> None:
 def repeat_command(
     requested: NewTwinOptions, plan: RunPlan, inputs: RunInputs, from_time: str | None = None
 ) -> list[str]:
-    """The command that repeats a run, from any folder; `from_time` is the time that it continues from, if
-    any."""
+    """Return the command that repeats a run, from any folder. `from_time` is the time from which it
+    continues, if any."""
     arguments = ["lightwave", "lab", "run"]
     if from_time is not None:
         arguments += ["--from", from_time]

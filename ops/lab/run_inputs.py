@@ -1,4 +1,4 @@
-"""The inputs of a run besides its sites: recorded faults, injected faults and changes of parameters."""
+"""The inputs of a run in addition to its sites: recorded faults, injected faults and parameter changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ from shared.engine.site_driver import LabRequest
 
 @dataclass(frozen=True, slots=True)
 class RunInputs:
-    """A recorded trace, a file of recorded faults, and the texts of `--inject` and of `--set` with a time."""
+    """A recorded trace, a file of recorded faults, and the texts of `--inject` and of timed `--set`
+    options."""
 
     trace: TraceFile | None = None
     faults: Path | None = None
@@ -25,7 +26,7 @@ class RunInputs:
     changes: tuple[str, ...] = ()
 
     def options(self) -> list[str]:
-        """The options of the command line for these inputs, from any folder."""
+        """Return the command line options for these inputs, valid in any folder."""
         words = [word for text in self.changes for word in ("--set", text)]
         words += [] if self.trace is None else self.trace.options()
         words += [] if self.faults is None else ["--faults", str(self.faults.absolute())]
@@ -41,10 +42,12 @@ def timed_requests(
     number: int = 1,
     on_bytes: OnBytes | None = None,
 ) -> tuple[tuple[LabRequest, ...], RecordedFaults | None]:
-    """(requests of a run of `days` from `since_us`, numbered from `number`, in order of time; what the file
-    of faults has). Of one time, changes of parameters come first, then recorded and injected faults.
+    """Return (requests, counts): the requests of a run of `days` from `since_us`, numbered from `number`, in
+    order of time, and the counts of the file of faults.
 
-    InvalidInput names the first invalid input and its problem."""
+    At equal times, parameter changes come first, then recorded faults, then injected faults. Raises
+    InvalidInput that names the first invalid input and its problem.
+    """
     fabrics, end_us = fabrics_of(sites), round(days * US_PER_DAY)
     changes = parameter_changes([parse_change(text) for text in inputs.changes], fabrics, end_us)
     recorded = None if inputs.faults is None else read_faults(inputs.faults, fabrics, end_us, on_bytes)

@@ -1,4 +1,4 @@
-"""Progress and stop flag of the worker processes of a lab run, in a small file that all of them map into
+"""Progress and stop flag of a lab run's worker processes, in a small file that all of them map into
 memory."""
 
 import math
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 POLL_S = 0.2
-"""Wall time between two polls: of the progress display, and of a run for the stop flag."""
+"""Seconds of wall time between two polls, both of the progress display and of a run's check of the stop
+flag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +30,16 @@ class SharedProgress:
         self._slots()[site] = share
 
     def share(self) -> float:
-        """The finished share of all sites."""
+        """Return the finished share of all sites."""
         return float(self._slots()[:-1].mean())
 
     def stop(self) -> None:
-        """Ask every site to stop."""
+        """Request that every site stops."""
         self._slots()[-1] = 1.0
 
     def stop_check(self) -> Callable[[], bool]:
-        """Whether all sites must stop. Cheap enough to call after every cascade: reads the flag from time to
-        time."""
+        """Return a function that tells whether all sites must stop. It is cheap enough to call after every
+        cascade, because it reads the flag only from time to time."""
         checked_s, stopped = -math.inf, False
 
         def poll() -> bool:
@@ -55,7 +56,7 @@ class SharedProgress:
 
 @contextmanager
 def open_shared_progress(sites: int, progress: Callable[[float], None] | None) -> Iterator[SharedProgress]:
-    """Shared progress of `sites` sites; `progress` receives the total while it is open."""
+    """Open the shared progress of `sites` sites; `progress` receives the total while it is open."""
     with tempfile.TemporaryDirectory(prefix="lightwave-lab-") as folder:
         path = Path(folder) / "board"
         path.write_bytes(np.zeros(sites + 1).tobytes())

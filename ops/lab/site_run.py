@@ -1,7 +1,7 @@
-"""The runner of the lab: one site in virtual time, with what its fabrics did between given times.
+"""The runner of the lab: runs one site in virtual time, and measures its fabrics between given times.
 
-`lab run`, experiments and the claims of `reproduce` run their sites with it. They pass it what they need to
-know on the way: observers of the messages, a sink for the log, and a function that is called after each step.
+`lab run`, experiments and the claims of `reproduce` run their sites with it. They pass observers of the
+messages, a sink for the log, and a function that is called after each step.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ UNTIL_COMMISSIONED = -1
 
 @dataclass(frozen=True, slots=True)
 class SiteWindow:
-    """What each fabric with totals did between two times of a run."""
+    """The activity of each fabric with totals between two times of a run."""
 
     since_us: int
     until_us: int
@@ -36,14 +36,14 @@ class SiteWindow:
 
 
 class PendingRequests:
-    """Requests in order of time that are read one by one, as they become due."""
+    """Requests in order of time that are read one by one as they become due."""
 
     def __init__(self, requests: Iterable[LabRequest]) -> None:
         self._requests = iter(requests)
         self._next = next(self._requests, None)
 
     def until(self, until_us: int) -> Iterator[LabRequest]:
-        """The further requests up to and including this time."""
+        """Yield the remaining requests up to and including this time."""
         while (one := self._next) is not None and one.at_us <= until_us:
             self._next = next(self._requests, None)
             yield one
@@ -52,9 +52,9 @@ class PendingRequests:
 class SiteRun:
     """A site that has run to `at_us`, including a warm-up.
 
-    `recorder` has the waits that started after `warmup_us` and, unless the run continues from a snapshot, the
-    availability of cubes. If only some `services` of the fabrics run, there are no totals and no spans. All
-    times count from the site's start, also in a run that continues from a snapshot.
+    `recorder` has the waits that started after `warmup_us`. Unless the run continues from a snapshot, it also
+    has the availability of cubes. If only some `services` of the fabrics run, there are no totals and no
+    spans. All times count from the site's start, also in a run that continues from a snapshot.
     """
 
     def __init__(
@@ -141,10 +141,11 @@ class SiteRun:
         return True
 
     def read_totals(self, *, whole: bool = True, links: bool = False) -> SiteTotals:
-        """The counters of every fabric up to now, and its links if requested, which take long to read.
+        """Return the counters of every fabric up to now. With `links`, which take long to read, include its
+        links.
 
-        Unless `whole`, slices that ended before the last reading have no accounting of their own. They do not
-        differ between the two.
+        Unless `whole`, slices that ended before the last reading have no separate accounting. They do not
+        differ between the two readings.
         """
         if not self._has_totals:
             return {}
@@ -160,12 +161,13 @@ class SiteRun:
         }
 
     def start_totals(self, fabric: str) -> FabricTotals | None:
-        """The counters of a fabric at the end of the warm-up; None if there was none."""
+        """Return the counters of a fabric at the end of the warm-up; None if there was none."""
         return self._start.get(fabric)
 
     def whole_spans(self) -> dict[str, FabricSpan]:
-        """What each fabric did from the end of the warm-up to the end of the last window, including what only
-        the messages of a whole run tell. Empty if the run ended within its warm-up."""
+        """Return the activity of each fabric from the end of the warm-up to the end of the last window,
+        including values that only the messages of a whole run contain. Empty if the run ended within its
+        warm-up."""
         return {} if self._end is None else self._spans(self._start, self._end, with_log=True)
 
     def _spans(self, since: SiteTotals, end: SiteTotals, *, with_log: bool = False) -> dict[str, FabricSpan]:
@@ -192,5 +194,5 @@ def _cubes_of_pods(plan: SitePlan) -> dict[str, int]:
 
 
 def _only(names: Sequence[str]) -> Callable[[str], tuple[AnyService, ...]]:
-    """The services of these names."""
+    """Return a function that selects the services with these names."""
     return lambda kind: tuple([one for one in services_of(kind) if one.name in names])

@@ -19,15 +19,15 @@ class PlannedRequest:
 
 
 def fabrics_of(sites: Sequence[SitePlan]) -> dict[str, FabricConfig]:
-    """The fabrics of all sites, by name."""
+    """Return the fabrics of all sites, by name."""
     return {name: config for plan in sites for name, config in plan.fabrics.items()}
 
 
 def numbered(
     groups: Iterable[Sequence[PlannedRequest]], *, since_us: int = 0, number: int = 1
 ) -> tuple[LabRequest, ...]:
-    """The requests of all groups in order of time, for a run that starts at `since_us`, numbered from
-    `number`. Requests of one time keep the order of the groups."""
+    """Return the requests of all groups in order of time, for a run that starts at `since_us`, numbered from
+    `number`. Requests at the same time keep the order of the groups."""
     found = sorted((request for group in groups for request in group), key=lambda request: request.at_us)
     return tuple(
         LabRequest(since_us + request.at_us, request.fabric, request.body, n)

@@ -1,10 +1,10 @@
 """A recorded trace of slice requests: CSV with the header `submit_s,duration_s,chips`, and optionally
-`shape`, `twisted`, `priority`, `owner`, `tier` and `estimate_s`. Chips are rounded up to the next shape, and
-what a job did in its duration is taken for its work.
+`shape`, `twisted`, `priority`, `owner`, `tier` and `estimate_s`. Chips are rounded up to the next shape. A
+job's duration is taken as its work.
 
 A file can have any number of rows. `TraceSource` reads it once before a run, to check all rows and to count
 those that the run plays. The first rows are part of the fabric's configuration. If there are more than fit
-there, the run reads the others while it goes, so its memory does not grow with the file.
+there, the run reads the others as it advances, so its memory does not grow with the file.
 """
 
 import datetime as dt
@@ -55,17 +55,17 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 AHEAD_US = US_PER_HOUR
 """A part of a long trace is on the log this long before its first row is due, so that no row waits for it."""
 EPOCH_S_MIN = 315_532_800
-"""Times of submission from here on are likely seconds since 1970: those of 1980 and later."""
+"""Times of submission from here on (1980) are likely seconds since 1970."""
 TRACE_TIME_ALLOWED = (
-    "seconds as in submit_s, a duration such as 3d12h, or for files in seconds since 1970 a date with a zone "
-    "such as 2023-03-28T00:00:00Z"
+    "seconds as in submit_s, a duration such as 3d12h, or, if the file has seconds since 1970, a date with a "
+    "time zone such as 2023-03-28T00:00:00Z"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TraceFile:
     """A trace, and the part of it that is played: rows from `from_s` to before `until_s`, in the seconds of
-    the file. `from_s` is the start of the run."""
+    the file. The run starts at `from_s`."""
 
     path: Path
     from_s: float = 0.0
@@ -79,7 +79,7 @@ class TraceFile:
             )
 
     def options(self) -> list[str]:
-        """The options of the command line that read this part of this file, from any folder."""
+        """Return the command line options that read this part of this file, valid in any folder."""
         words = ["--trace", str(self.path.absolute())]
         words += ["--trace-from", f"{self.from_s:.16g}"] if self.from_s else []
         return words + (["--trace-until", f"{self.until_s:.16g}"] if self.until_s is not None else [])
@@ -87,7 +87,7 @@ class TraceFile:
 
 @dataclass(frozen=True, slots=True)
 class TraceCounts:
-    """Rows of a trace, and those that a run does not play: submitted before the chosen part of the file,
+    """The rows of a trace, and those that a run does not play: submitted before the chosen part of the file,
     after it, or after the end of the run."""
 
     rows: int
@@ -103,15 +103,16 @@ class TraceCounts:
 
 @dataclass(frozen=True, slots=True)
 class TraceRest:
-    """The rows of a trace that are too many for a fabric's configuration, which has the first `skip`. They
-    are in order of submission."""
+    """The rows of a trace that do not fit a fabric's configuration, which has the first `skip`. They are in
+    order of submission."""
 
     file: TraceFile
     skip: int
     end_us: int
 
     def requests(self, fabric: str, config: FabricConfig) -> Iterator[LabRequest]:
-        """The requests that extend the trace of a fabric, read from the file one by one, without numbers."""
+        """Yield the requests that extend the trace of a fabric, read from the file one by one, without
+        numbers."""
         rows: list[TraceRow] = []
         skip = self.skip
         for row in _window_rows(self.file, config):
@@ -142,8 +143,8 @@ class TraceSource:
     def __call__(self, config: FabricConfig) -> tuple[TraceRow, ...]:
         """Check the whole file, and return the rows for the configuration of a pod, in order of submission.
 
-        InvalidInput names line, column and value, also for a slice that does not fit an empty pod, and a
-        trace of which no row is submitted in the run.
+        Raises InvalidInput that names line, column and value, also if a slice does not fit an empty pod, or
+        if no row is submitted during the run.
         """
         pod_cubes(config)
         survey = _Survey(self.file, self.end_us)
@@ -159,7 +160,7 @@ class TraceSource:
         return tuple(sorted(kept, key=lambda row: row.submit_us))
 
     def note(self) -> str | None:
-        """The sentence about rows that are not played; None if all are."""
+        """Return the sentence about rows that are not played; None if all are."""
         if self.counts is None or not self.counts.not_played:
             return None
         return f"trace {self.file.path}: {self._problem(self.counts)}"
@@ -184,7 +185,7 @@ class TraceSource:
 
 
 class _Survey:
-    """What the first reading of a trace finds."""
+    """The result of the first reading of a trace."""
 
     def __init__(self, file: TraceFile, end_us: int) -> None:
         self._file = file
@@ -197,10 +198,10 @@ class _Survey:
         self._owners: set[str] = set()
         self._last_us = 0
         self._unsorted: str | None = None
-        """Where a row is submitted before an earlier one."""
+        """Place of a row that is submitted before an earlier one."""
 
     def add(self, cells: CsvRow, config: FabricConfig) -> None:
-        """Check and count one row. InvalidInput names it if it is not allowed."""
+        """Check and count one row. Raises InvalidInput that names an invalid row."""
         self._rows += 1
         row, position = _windowed(cells, self._file, config)
         if row is None:
@@ -234,7 +235,7 @@ class _Survey:
 
 
 def parse_trace_time(option: str, text: str) -> float:
-    """A time of a trace in seconds. InvalidInput starts with the option."""
+    """Parse a time of a trace in seconds. The error of InvalidInput starts with the option."""
     duration_s = parse_duration_s(text)
     if duration_s is not None:
         return float(duration_s)
@@ -264,8 +265,8 @@ def _window_rows(file: TraceFile, config: FabricConfig) -> Iterator[TraceRow]:
 
 
 def _windowed(cells: CsvRow, file: TraceFile, config: FabricConfig) -> tuple[TraceRow | None, int]:
-    """(row with times from the start of the run, 0); (None, -1) for a row before the chosen part of the
-    file, and (None, 1) for one after it."""
+    """Return (row with times from the start of the run, 0); (None, -1) for a row before the chosen part of
+    the file, and (None, 1) for one after it."""
     submit_s = cells.read("submit_s", seconds, SECONDS_ALLOWED)
     if submit_s < file.from_s:
         return None, -1
@@ -311,7 +312,7 @@ def _checked_shape(text: str, chips: int, kind: str, cubes: int, *, twisted: boo
 
 
 def pod_cubes(config: FabricConfig) -> int:
-    """The number of cubes of a pod. InvalidInput for a fabric that has no slices."""
+    """Return the number of cubes of a pod. Raises InvalidInput if the fabric has no slices."""
     if not isinstance(config, AnyPodConfig):
         raise InvalidInput(
             f"--trace: a {config.kind} has no slices to request; must be a run of pods (--kind superpod or "

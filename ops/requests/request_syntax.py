@@ -25,7 +25,7 @@ ModelT = TypeVar("ModelT", bound=Model)
 
 REQUEST_FORMS = {
     "inject": "KIND:TARGET@IN+FOR, such as ocs:pod-0/ocs-17@3h+2h; without @IN at once, without +FOR until "
-    "it is repaired; then, where the kind has them, ,severity=3 and ,onset=12h",
+    "it is repaired; then, if the kind has them, ,severity=3 and ,onset=12h",
     "drain": "CUBE@IN, such as pod-0/cube-12@3h; without @IN at once",
     "undrain": "CUBE@IN, such as pod-0/cube-12@3h; without @IN at once",
     "request": "SHAPE@IN+FOR, such as 4x4x8@3h+6h; without @IN at once, without +FOR until the end; then "

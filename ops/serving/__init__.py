@@ -1,1 +1,1 @@
-"""What the gateway of every runtime needs: HTTP server, connection limits, tokens, the past."""
+"""Gateway infrastructure of every runtime: HTTP server, connection limits, tokens, and past states."""

@@ -1,4 +1,4 @@
-"""Whom a gateway lets in: the one token of LIGHTWAVE_TOKEN, and those of a file."""
+"""The access tokens of a gateway: the token of LIGHTWAVE_TOKEN, and those of a file."""
 
 import re
 from collections.abc import Iterator
@@ -14,9 +14,12 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 
 
 def known_tokens(token: str | None, tokens: Path | None) -> Tokens:
-    """The tokens of a gateway, one of an administrator and those of a file; InvalidInput names the line that
-    is none, and never the token in it. Of a token that stands in the file, too, the file says whose it is: it
-    is what this shell's commands, as clients of the twin, bring."""
+    """Return the tokens of a gateway: the administrator's token and those of a file.
+
+    If the file contains the administrator's token too, the file defines its owner, because the commands of
+    this shell present it as clients of the twin. Raises InvalidInput that names the invalid line, but never
+    the token in it.
+    """
     if token is not None and not token:
         raise InvalidInput("--token, LIGHTWAVE_TOKEN_FILE: is empty; must have 16 to 512 characters")
     named = [*_lines(tokens)] if tokens is not None else []
@@ -29,8 +32,8 @@ def known_tokens(token: str | None, tokens: Path | None) -> Tokens:
 
 
 def _lines(file: Path) -> Iterator[tuple[str, Caller]]:
-    """`NAME ROLE TOKEN` a line; empty lines and those that begin with # say nothing. A name may have several
-    tokens, so that one can be replaced."""
+    """Yield the tokens of a file with a line `NAME ROLE TOKEN` per token. Empty lines and lines that start
+    with # are ignored. A name may have several tokens, so that one can be replaced."""
     for number, line in enumerate(read_secret(file, "tokens file").splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):

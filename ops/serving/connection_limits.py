@@ -1,7 +1,7 @@
-"""Connections as the gateway holds them: not too many, and none for long that brings nothing.
+"""Limits of the gateway's connections: their number, and how long an idle one may stay open.
 
-Gateway and twin may share one process, and so its file descriptors: whoever can open a connection must not be
-able to take them all.
+Gateway and twin may share one process and its file descriptors. Clients that can connect must not be able to
+use up all of them.
 """
 
 import asyncio
@@ -13,18 +13,20 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 CONNECTIONS_MAX = 400
 DESCRIPTORS = 8_192
-"""File descriptors that a process asks for where it is given fewer."""
+"""File descriptors that a process requests if its limit is lower."""
 ARRIVAL_S = 10.0
-"""Wall time in which a request's head must be complete, counted from the connection's beginning or from the
-answer before; and its body, from the head on."""
+"""Seconds of wall time in which a request's head must be complete, counted from the start of the connection
+or from the previous answer; and in which its body must be complete, counted from the head."""
 SEND_STALL_S = 30.0
-"""Wall time in which a client must take something of an answer."""
+"""Seconds of wall time within which a client must read some of an answer."""
 YIELD_AFTER_S = 2.0
-"""Wall time for which an answer that is not taken keeps its connection where another wants the place."""
+"""Seconds of wall time after which a connection with an unread answer gives up its place if another
+connection needs it."""
 ACCEPTED_AT_ONCE = 64
-"""Connections that are taken in one turn of the loop; some turns later those beyond the bound are dropped."""
+"""Connections accepted in one turn of the event loop. Connections beyond the limit are dropped a few turns
+later."""
 BACKLOG = 512
-"""Connections that the operating system holds until they are taken."""
+"""Connections that the operating system queues until they are accepted."""
 FULL = b'{"error":"too many connections are open; try again later"}'
 REJECTION = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
@@ -33,7 +35,8 @@ REJECTION = (
 
 
 def raise_file_limit() -> int:
-    """Ask for DESCRIPTORS file descriptors as far as the hard limit lets; returns the limit that holds."""
+    """Raise the limit to DESCRIPTORS file descriptors, as far as the hard limit allows. Return the resulting
+    limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
@@ -43,17 +46,18 @@ def raise_file_limit() -> int:
 
 
 def connections_max() -> int:
-    """How many connections may be open: at most half of the descriptors, the rest is the twin's."""
+    """Return the maximum number of open connections: half of the descriptors. The rest belongs to the
+    twin."""
     return min(CONNECTIONS_MAX, raise_file_limit() // 2)
 
 
 def bounded_protocol(most: int) -> type[H11Protocol]:
-    """uvicorn's HTTP protocol for a server of at most so many connections.
+    """Return uvicorn's HTTP protocol for a server with at most `most` connections.
 
-    One beyond that takes the place of the one that has waited longest for something to arrive, or else of
-    the one whose client has longest left an answer untaken, for YIELDS_S at least; where all others are being
-    answered it is turned away with one sentence. So a flood of connections that do not write, or do not read,
-    neither ends the twin nor keeps others out.
+    A connection beyond that replaces the one that has waited longest for input. If there is none, it replaces
+    the one whose client has left an answer unread longest, for at least YIELD_AFTER_S. If all others are
+    being answered, it is rejected with one sentence. So a flood of connections that do not write, or do not
+    read, neither stops the twin nor locks others out.
     """
 
     class Bounded(BoundedProtocol):
@@ -63,22 +67,22 @@ def bounded_protocol(most: int) -> type[H11Protocol]:
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection under the bounds of this module."""
+    """A connection with the limits of this module."""
 
     connections_max = CONNECTIONS_MAX
     arrival_since_s: float | None = None
-    """Since when (the loop's time) something is to arrive, None while nothing is."""
+    """Time (of the event loop) since which the connection waits for input; None while it does not."""
     unsent_since_s: float | None = None
-    """Since when some of an answer has stood untaken, None while nothing does. Bytes that are taken one by
-    one win no time."""
+    """Time since which part of an answer has been unread; None while there is none. Reading byte by byte does
+    not extend it."""
     _phase: object = None
     _arrival_timer: asyncio.TimerHandle | None = None
     _send_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base's
         super().connection_made(transport)
-        # So that writing pauses as soon as anything is unsent: an end that was said to the connection before
-        # would else wait for ever for what its client does not take.
+        # Pause writing as soon as anything is unsent. Otherwise a connection that is already closing would
+        # wait forever for a client that does not read.
         transport.set_write_buffer_limits(high=0)
         if len(self.connections) > self.connections_max and not self._make_room():
             transport.write(REJECTION)
@@ -110,7 +114,7 @@ class BoundedProtocol(H11Protocol):
         self._clear_send_stall()
 
     def _restart_arrival_timer(self) -> None:
-        """Start the time of a new phase; bytes that come one by one do not win any."""
+        """Start the timer of a new phase. Input that arrives byte by byte does not extend it."""
         closing = self.transport.is_closing()
         waits = not closing and self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
         phase = (self.cycle, self.conn.their_state) if waits else None
@@ -123,8 +127,8 @@ class BoundedProtocol(H11Protocol):
         self._arrival_timer = self.loop.call_later(ARRIVAL_S, self.drop) if waits else None
 
     def _make_room(self) -> bool:
-        """Drop who has waited longest, or else who has longest taken nothing; False if everybody is being
-        answered."""
+        """Drop the connection that has waited longest for input, or else the one whose client has not read
+        for longest. Return False if all connections are being answered."""
         others = [connection for connection in self.connections if isinstance(connection, BoundedProtocol)]
         until_s = self.loop.time() - YIELD_AFTER_S
         waiting = [(one.arrival_since_s, one) for one in others if one.arrival_since_s is not None]
@@ -136,8 +140,8 @@ class BoundedProtocol(H11Protocol):
         return True
 
     def drop(self) -> None:
-        """End the connection without a word."""
-        self.connections.discard(self)  # at once: the loss is told later
+        """Close the connection without an answer."""
+        self.connections.discard(self)  # at once: the loss is reported later
         self.transport.abort()
         self._restart_arrival_timer()
 
@@ -145,7 +149,7 @@ class BoundedProtocol(H11Protocol):
         return self.transport.get_write_buffer_size()
 
     def _check_send_stall(self, before: int) -> None:
-        """Drop a client that has taken nothing since, even if its answer has been written to the end."""
+        """Drop a client that has read nothing since, even if the whole answer has been written."""
         if self._unsent() >= before:
             self.drop()
             return

@@ -1,4 +1,4 @@
-"""A listening socket and a quiet HTTP server, for every command that serves the gateway."""
+"""A listening socket and a quiet HTTP server, for every command that runs the gateway."""
 
 import contextlib
 import socket
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, before anything else is started; OperationFailed names a port in use."""
+    """Return a listening socket, opened before anything else starts. Raises OperationFailed that names the
+    port if it is in use."""
     if not 0 <= port <= 65_535:
         raise InvalidInput(f"--port: {port} is not allowed; must be between 0 and 65,535 (0: any free one)")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -31,13 +32,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def quiet_server(app: "FastAPI") -> "uvicorn.Server":
-    """A server that says nothing by itself and ends within two seconds of being asked to."""
+    """Return a server that logs nothing and stops within two seconds of a stop request."""
     import uvicorn
 
     from ops.serving.connection_limits import ACCEPTED_AT_ONCE, BACKLOG, bounded_protocol, connections_max
 
     class Server(uvicorn.Server):
-        """Ends without a word on SIGINT and SIGTERM, and does not raise the signal again afterwards."""
+        """Stops silently on SIGINT and SIGTERM, and does not raise the signal again afterwards."""
 
         @contextlib.contextmanager
         def capture_signals(self):  # type: ignore[no-untyped-def]  # overrides an untyped generator
@@ -46,7 +47,8 @@ def quiet_server(app: "FastAPI") -> "uvicorn.Server":
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            # asyncio takes as many connections in one turn as it lets wait: here these are two numbers.
+            # asyncio uses one number for the backlog and for the connections accepted per turn; here they
+            # differ.
             for listener in sockets or ():
                 listener.listen(BACKLOG)
 
@@ -54,9 +56,9 @@ def quiet_server(app: "FastAPI") -> "uvicorn.Server":
         app,
         http=bounded_protocol(connections_max()),
         ws="none",
-        # Anybody can write X-Forwarded-For: who asks is who has connected, a proxy included.
+        # Any client can write X-Forwarded-For, so the client is the connected peer, even if that is a proxy.
         proxy_headers=False,
-        # uvloop, where it is installed, takes connections as long as there are any.
+        # If uvloop is installed, it accepts connections as long as there are any.
         loop="asyncio",
         backlog=ACCEPTED_AT_ONCE,
         log_level="warning",

@@ -1,4 +1,4 @@
-"""The past of a living twin: its sites at the quiet moments that somebody asks about, folded from its log."""
+"""The past of a running twin: its sites at requested quiet times, folded from its log."""
 
 import threading
 from collections import OrderedDict
@@ -16,13 +16,13 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot, to_bytes
 from shared.storage.store.change_tracking import document_changes
 
 KEPT_SITES = 8
-"""Moments that are kept for the next question about them, some megabytes each."""
+"""Maximum number of cached past states, of some megabytes each."""
 
 Deadline = Callable[[], Callable[[], bool]]
 
 
 class FoldedPastSite:
-    """One site at one moment. Its documents are made when they are first asked for."""
+    """One site at one time. Its documents are created on first use."""
 
     def __init__(
         self, moment: ReplayedSite, services_of: ServicesOf, software: str, deadline: Deadline = no_deadline
@@ -52,7 +52,7 @@ class FoldedPastSite:
 
 
 class PastReader:
-    """Folds what is asked for, one moment after the other, and keeps the last few."""
+    """Folds requested past states one after the other, and caches the latest ones."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class PastReader:
         software: str,
         deadline: Deadline = no_deadline,
     ) -> None:
-        """`software` is the build that folds."""
+        """Create a reader; `software` is the build that folds."""
         self._history_of = history_of
         self._services_of = services_of
         self._software = software
@@ -71,7 +71,7 @@ class PastReader:
         self._fold_lock = threading.Lock()
 
     def site(self, name: str, position: int) -> FoldedPastSite:
-        """LogDamaged where the log is not what the fold gives."""
+        """Return the site at a position. Raises LogDamaged if the log differs from the fold."""
         with self._fold_lock:
             found = self._kept.pop((name, position), None)
             if found is None:
@@ -83,12 +83,14 @@ class PastReader:
             return found
 
     def begins(self, name: str) -> tuple[int, int]:
-        """(position, simulated time) of the last upgrade to other rules, or of the log's beginning."""
+        """Return (position, simulated time) of the last upgrade to other rules, or of the start of the
+        log."""
         base = self._history_of(name).base()
         return (0, 0) if base is None else (base.position, base.at_us)
 
     def walk(self, name: str, position: int) -> DocumentWalk:
-        """From a moment on, one step after the other; LogDamaged as above."""
+        """Return a walk from a position on, one step after the other. Raises LogDamaged if the log differs
+        from the fold."""
         with self._fold_lock:
             left, self._left = self._left, None
             if left is not None and (left[0], left[1].position) == (name, position):
@@ -97,13 +99,13 @@ class PastReader:
             return DocumentWalk(history, history.at(position))
 
     def leave(self, name: str, walk: DocumentWalk) -> None:
-        """Keep a walk for who goes on from where it has come to."""
+        """Keep a walk for a later request that continues at its position."""
         with self._fold_lock:
             self._left = (name, walk)
 
 
 class _SnapshotCopies:
-    """Private copies of what a site held."""
+    """Private copies of a site's states."""
 
     def __init__(self, site_snapshot: SiteSnapshot, services_of: ServicesOf) -> None:
         self._snapshot = site_snapshot

@@ -1,18 +1,19 @@
-"""How long may be worked on an answer, and how much of a processor that takes."""
+"""Limits of a query: its wall time, and its share of a processor."""
 
 import time
 from collections.abc import Callable
 
 QUERY_S = 15.0
-"""Of a question that drives a copy of a site: less than who asks waits, or nobody would hear of it."""
+"""Seconds allowed for a query that runs a copy of a site. Less than the client's timeout, so that the client
+gets the answer."""
 WORK_S = 0.01
-"""A question rests once it has worked for so long, and for as long as that was: time goes on and others are
-answered in the same process."""
+"""Seconds of work after which a query pauses for the same time, so that simulated time advances and other
+requests in the same process are answered."""
 
 
 def query_deadline() -> Callable[[], bool]:
-    """Whether the time of a question that is asked now is over, whenever that is looked at; who looks rests
-    before it is told so."""
+    """Return a function that tells whether the time of a query that starts now is over. The function pauses
+    the query if it has worked for long enough."""
     ends_s = time.monotonic() + QUERY_S
     rested_s = time.thread_time()
 

@@ -1,1 +1,1 @@
-"""Importers: published traces and failure records as the CSV files that the lab plays."""
+"""Importers: convert published traces and failure records to the CSV files that the lab plays."""

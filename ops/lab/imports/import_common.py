@@ -1,4 +1,4 @@
-"""What all importers share: options, the count of what they leave out, times, owners and sorted output."""
+"""Shared by all importers: options, counts of skipped records, times, owners and sorted output."""
 
 import csv
 import datetime as dt
@@ -20,12 +20,12 @@ from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
 
 SORTED_ROWS_MAX = 200_000
-"""Rows that are sorted in memory; more are sorted in files and merged."""
+"""Maximum number of rows that are sorted in memory; more are sorted in files and merged."""
 OWNER_CHARS_MAX = 60
 
 
 class ImportCounts:
-    """Records read, and those left out, by reason."""
+    """Counts the records that were read, and those that were skipped, by reason."""
 
     def __init__(self) -> None:
         self.read = 0
@@ -36,10 +36,10 @@ class ImportCounts:
 
 
 def time_zone(option: str | None, needed_by: str | None) -> dt.tzinfo | None:
-    """The time zone of an option; None if it is not given, and no format needs it.
+    """Return the time zone of an option; None if it is not given and no format needs it.
 
-    InvalidInput if it is unknown, if it is missing although the format `needed_by` needs it, or if it is
-    given although none does.
+    Raises InvalidInput if it is unknown, if it is missing although the format `needed_by` needs it, or if it
+    is given although none does.
     """
     if option is None and needed_by is not None:
         raise InvalidInput(
@@ -60,7 +60,8 @@ def time_zone(option: str | None, needed_by: str | None) -> dt.tzinfo | None:
 
 
 def seconds_since_1970(date: dt.datetime, zone: dt.tzinfo | None) -> float:
-    """The time of a date, which is in `zone` if it has no zone of its own. ValueError if neither has one."""
+    """Return the time of a date, which is in `zone` if it has no time zone. Raises ValueError if neither has
+    one."""
     if date.tzinfo is None:
         if zone is None:
             raise ValueError(f"{date}: no time zone")
@@ -69,8 +70,8 @@ def seconds_since_1970(date: dt.datetime, zone: dt.tzinfo | None) -> float:
 
 
 class OwnerNames:
-    """Owners for the users of a trace: their names in lowercase, with a hyphen for what an owner's name
-    cannot have. Users whose names would become the same get a number each."""
+    """Owners for the users of a trace: their names in lowercase, with a hyphen for characters that an owner's
+    name cannot have. If names of several users become equal, each gets a number."""
 
     def __init__(self) -> None:
         self._by_user: dict[str, str] = {}
@@ -80,7 +81,7 @@ class OwnerNames:
         return len(self._by_user)
 
     def of(self, user: str) -> str:
-        """The owner of this user."""
+        """Return the owner of this user."""
         if user not in self._by_user:
             plain = (
                 re.sub("[^a-z0-9]+", "-", user.lower()).strip("-")[:OWNER_CHARS_MAX].strip("-") or "unknown"
@@ -106,8 +107,11 @@ Row = tuple[float, tuple[str, ...]]
 
 
 def write_sorted(out: Path, header: Sequence[str], rows: Iterable[Row]) -> tuple[int, float, float]:
-    """Write rows in order of time, with times from the first one on, to a CSV file. Returns (rows, first
-    time, last time); writes no file if there are no rows. Memory does not grow with their number."""
+    """Write rows in order of time to a CSV file, with times relative to the first row. Return (rows, first
+    time, last time).
+
+    Writes no file if there are no rows. Memory does not grow with their number.
+    """
     with ExitStack() as stack, reading(out, "file"):
         runs: list[Iterator[Row]] = []
         part: list[Row] = []

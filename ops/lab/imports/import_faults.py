@@ -1,4 +1,5 @@
-"""Import failure records as faults that the lab plays: nodes of LANL, and drives of Backblaze."""
+"""Import failure records as faults that the lab plays: node outages of LANL, and drive failures of
+Backblaze."""
 
 import csv
 import datetime as dt
@@ -34,7 +35,7 @@ OUTSIDE = "of a part beyond the pod"
 @dataclass(frozen=True, slots=True)
 class FaultImport:
     """Options of an import: the kind of fault that each record becomes, in a pod with this number of cubes.
-    Of LANL only records of this `system` and these causes, if they are given."""
+    For LANL, only records of this `system` and these causes, if they are given."""
 
     format: str
     kind: "FaultKind" = "host"
@@ -46,7 +47,7 @@ class FaultImport:
 
 @dataclass(frozen=True, slots=True)
 class FaultImportReport:
-    """What an import read, wrote and left out. `start` is the date of `begin_s` 0."""
+    """The counts of an import. `start` is the date of `begin_s` 0."""
 
     format: str
     records: int
@@ -59,8 +60,8 @@ class FaultImportReport:
 def import_faults(
     source: Path, out: Path, options: FaultImport, on_records: Callable[[int], None] | None = None
 ) -> FaultImportReport:
-    """Convert failure records. InvalidInput if the file does not have the format, if an option does not fit
-    the format, or if no record is left."""
+    """Convert failure records. Raises InvalidInput if the file does not have the format, if an option does
+    not fit the format, or if no record is left."""
     is_lanl = options.format == "lanl"
     if not is_lanl and (options.system is not None or options.causes):
         raise InvalidInput("--system and --cause: are for --format lanl; leave them out")
@@ -75,7 +76,9 @@ def import_faults(
     word = FAULTS[options.kind].strikes
     parts = plant.population(word)
     if not parts:
-        raise InvalidInput(f"--kind {options.kind}: strikes no part of a superpod; must be like host or link")
+        raise InvalidInput(
+            f"--kind {options.kind}: affects no part of a superpod; must be a kind such as host or link"
+        )
 
     def rows() -> Iterator[Row]:
         read = _lanl if is_lanl else _backblaze
@@ -104,7 +107,7 @@ Record = tuple[float, int, float | None]
 
 
 def _lanl(path: Path, options: FaultImport, zone: dt.tzinfo | None, counts: ImportCounts) -> Iterator[Record]:
-    """LA-UR-05-7318: node outages. The number of a part is that of the node, `nodenumz`."""
+    """Read node outages (LA-UR-05-7318). The number of a part is the node's number, `nodenumz`."""
     wanted = {cause.lower() for cause in options.causes}
     with reading(path, "failures"), path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         reader = csv.reader(file)
@@ -143,7 +146,7 @@ def _lanl(path: Path, options: FaultImport, zone: dt.tzinfo | None, counts: Impo
 
 
 def _lanl_header(path: Path, reader: Iterator[Sequence[str]]) -> list[str]:
-    """The columns of a file, which may have a title above them. Units in parentheses are left out."""
+    """Read the columns of a file, which may have a title above them. Units in parentheses are removed."""
     for _ in range(2):
         names = [name.partition("(")[0].strip().lower() for name in next(reader, [])]
         if {"prob started", "prob fixed", "nodenumz"} <= {*names}:
@@ -156,8 +159,11 @@ def _lanl_header(path: Path, reader: Iterator[Sequence[str]]) -> list[str]:
 def _backblaze(
     path: Path, options: FaultImport, zone: dt.tzinfo | None, counts: ImportCounts
 ) -> Iterator[Record]:
-    """Drive Stats: one file a day, or a folder of them. A drive that failed on a day is a fault at its begin,
-    of the parts in turn, in order of date and of the file. It lasts until it is repaired."""
+    """Read Drive Stats: one file per day, or a folder of them.
+
+    A drive that failed on a day is a fault at the start of the day. The faults strike the parts in turn, in
+    order of date and file, and last until they are repaired.
+    """
     files = sorted(path.glob("*.csv")) if path.is_dir() else [path]
     if not files:
         raise NotFound(f"failures {path}: no CSV file in this folder")

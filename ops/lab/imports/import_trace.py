@@ -20,7 +20,7 @@ HEADER = ("submit_s", "duration_s", "chips", "owner", "estimate_s")
 @dataclass(frozen=True, slots=True)
 class TraceImport:
     """Options of an import. `chips_per_gpu` maps GPUs, or processors, to chips, rounded up to whole chips.
-    Jobs of more than `max_chips` are left out. `owner` is the field that owners come from."""
+    Jobs with more than `max_chips` are skipped. `owner` is the field that contains the owner."""
 
     format: str
     time_zone: str | None = None
@@ -32,8 +32,7 @@ class TraceImport:
 
 @dataclass(frozen=True, slots=True)
 class TraceImportReport:
-    """What an import read, wrote and left out. `start` is the date of `submit_s` 0, if there are
-    dates."""
+    """The counts of an import. `start` is the date of `submit_s` 0, if the trace has dates."""
 
     format: str
     jobs: int
@@ -47,8 +46,8 @@ class TraceImportReport:
 def import_trace(
     source: Path, out: Path, options: TraceImport, on_jobs: Callable[[int], None] | None = None
 ) -> TraceImportReport:
-    """Convert a trace. InvalidInput if it does not have the format, if an option does not fit the format, or
-    if no job is left."""
+    """Convert a trace. Raises InvalidInput if it does not have the format, if an option does not fit the
+    format, or if no job is left."""
     form = FORMATS[options.format]
     if options.jobs_table is not None and options.format != "pai":
         raise InvalidInput(f"--jobs-table: is for --format pai; leave it out for {options.format}")

@@ -30,7 +30,7 @@ class ImportedJob:
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """What a format needs to know: the zone of its times, and the table of jobs of PAI."""
+    """Options of a format: the time zone of its times, and the table of jobs of PAI."""
 
     zone: dt.tzinfo | None = None
     jobs_table: Path | None = None
@@ -56,8 +56,11 @@ NO_NUMBER = "a number is missing"
 
 
 def read_philly(path: Path, options: TraceOptions, counts: ImportCounts) -> Iterator[ImportedJob]:
-    """`cluster_job_log`: a JSON list of jobs, each with its attempts. The run time is the sum of all attempts
-    with a start and an end; the GPUs are those of the attempt with the most."""
+    """Read `cluster_job_log`: a JSON list of jobs, each with its attempts.
+
+    The run time is the sum of all attempts with a start and an end. The number of GPUs is the maximum over
+    the attempts.
+    """
     for job in _json_items(path):
         counts.read += 1
         if not isinstance(job, dict):
@@ -83,7 +86,7 @@ def read_philly(path: Path, options: TraceOptions, counts: ImportCounts) -> Iter
 
 
 def _is_date(value: object) -> bool:
-    """Philly writes null, and "None" for an attempt whose time was not recorded."""
+    """Whether a value is a date. Philly writes null or "None" for an attempt whose time was not recorded."""
     return isinstance(value, str) and value not in ("", "None")
 
 
@@ -92,7 +95,7 @@ def _date_s(text: str, zone: dt.tzinfo | None) -> float:
 
 
 def _json_items(path: Path) -> Iterator[Any]:
-    """The items of a JSON list, one by one."""
+    """Yield the items of a JSON list, one by one."""
     decoder = json.JSONDecoder()
     with reading(path, "trace"), path.open(encoding="utf-8-sig") as file:
         text, started = file.read(CHUNK_CHARS), False
@@ -121,8 +124,11 @@ def _json_items(path: Path) -> Iterator[Any]:
 
 
 def read_slurm_table(path: Path, options: TraceOptions, counts: ImportCounts) -> Iterator[ImportedJob]:
-    """`cluster_log.csv` of Helios, and `trace_seren.csv` and `trace_kalos.csv` of Acme. The run time is the
-    end less the start; the column duration of Kalos includes the time in the queue."""
+    """Read `cluster_log.csv` of Helios, and `trace_seren.csv` and `trace_kalos.csv` of Acme.
+
+    The run time is the end minus the start, because the column duration of Kalos includes the time in the
+    queue.
+    """
     needed = ("user", "gpu_num", "submit_time", "start_time", "end_time")
     for where, cells in _table(path, needed):
         counts.read += 1
@@ -155,8 +161,8 @@ PAI_JOB = ("job_name", "inst_id", "user", "status", "start_time", "end_time")
 
 
 def read_pai(path: Path, options: TraceOptions, counts: ImportCounts) -> Iterator[ImportedJob]:
-    """`pai_task_table.csv`: each task with GPUs is a job of its own. Its GPUs are its instances times
-    `plan_gpu`, which is in percent. With the table of jobs, it has the job's user and submission."""
+    """Read `pai_task_table.csv`: each task with GPUs becomes a separate job. Its GPUs are its instances times
+    `plan_gpu`, which is in percent. With the table of jobs, it gets the job's user and submission time."""
     jobs = {}
     if options.jobs_table is not None:
         for _, cells in _table(options.jobs_table, PAI_JOB, PAI_JOB):
@@ -182,7 +188,8 @@ def read_pai(path: Path, options: TraceOptions, counts: ImportCounts) -> Iterato
 def _table(
     path: Path, needed: Sequence[str], header: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """(place in errors, cells by column) of each row. A file without a header has the columns `header`."""
+    """Yield (place in errors, cells by column) of each row. A file without a header has the columns
+    `header`."""
     with reading(path, "trace"), path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file)
         first = [name.strip() for name in next(reader, [])]
@@ -223,8 +230,11 @@ UNIX_START = "UnixStartTime:"
 
 
 def read_swf(path: Path, _options: TraceOptions, counts: ImportCounts) -> Iterator[ImportedJob]:
-    """A log of the Parallel Workloads Archive. -1 is a missing value. A job has the processors that it was
-    given, or those that it requested; the requested time is its estimate."""
+    """Read a log of the Parallel Workloads Archive; -1 is a missing value.
+
+    A job has the processors that it was allocated, or those that it requested. The requested time is its
+    estimate.
+    """
     start_s = 0.0
     with reading(path, "trace"), path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
@@ -259,7 +269,7 @@ def read_swf(path: Path, _options: TraceOptions, counts: ImportCounts) -> Iterat
 
 
 def _usable(counts: ImportCounts, job: ImportedJob) -> Iterator[ImportedJob]:
-    """The job, if it used GPUs for some time."""
+    """Yield the job if it used GPUs for some time."""
     if job.gpus <= 0:
         counts.drop(NO_GPU)
     elif job.duration_s <= 0:

@@ -259,7 +259,7 @@ def test_backblaze(tmp_path: Path) -> None:
         ("lanl", LANL, {"causes": ("bugs",)}, "--cause: 'bugs' is not allowed; must be one of Facilities"),
         ("lanl", LANL, {"system": "99"}, "none of its 4 records can be used: 4 of another system"),
         ("lanl", LANL.replace("6/21/2005 11:00", "soon"), {}, "line 3: time data 'soon' does not match"),
-        ("lanl", LANL, {"kind": "rack"}, "--kind rack: strikes no part of a superpod"),
+        ("lanl", LANL, {"kind": "rack"}, "--kind rack: affects no part of a superpod"),
         ("backblaze", LANL, {}, "line 1: column date is missing; must have date and failure"),
         ("backblaze", BACKBLAZE, {"system": "2"}, "--system and --cause: are for --format lanl"),
         ("backblaze", "date,failure\n2024-01-01,2\n", {}, "line 2: failure must be 0 or 1"),

@@ -72,7 +72,7 @@ def test_faults_after_the_end_are_counted_and_reported(tmp_path: Path) -> None:
         (("host,pod-0/cube-9/host-1,0,5",), "line 2: target"),
         (("host,pod-0/cube-1/host-1,-1,5",), "line 2: begin_s '-1' is not allowed; must be seconds from 0"),
         (("ocs,pod-0/ocs-1,0,5", "ocs,pod-0/ocs-1,1,0"), "line 3: for_s '0' is not allowed; must be seconds"),
-        (("ocs,pod-0/ocs-1,0",), "line 2: 1 cells too few"),
+        (("ocs,pod-0/ocs-1,0",), "line 2: has 1 cells too few"),
         (("ocs,pod-0/ocs-1,1680000000,5",), "1 of 1 rows are not played: they begin after"),
     ],
 )
