@@ -1,4 +1,4 @@
-"""What experiments came to, as Markdown for the docs, from what `lightwave experiment report -o json` says:
+"""Formats the results of experiments as Markdown for the docs, from `lightwave experiment report -o json`:
 
 lightwave experiment report technicians -o json > technicians.json
 python -m tools.experiment_summaries technicians.json
@@ -19,14 +19,14 @@ from shared.models.statistics.means import Interval
 
 Content = Mapping[str, Any]
 SHORT_NAMES = 24
-"""Letters of a value of a parameter."""
+"""Maximum number of characters of a parameter's value."""
 CONFIDENCE = 0.95
-"""Shown nowhere."""
+"""Confidence of the intervals; not shown."""
 
 
 def summary(name: str, content: Content) -> str:
-    """Of one experiment: its question, the answer, a row a variant with a column a measure, and what the
-    first measure is more there than in the variant that is compared against."""
+    """Return the summary of one experiment: its question, the answer, and a row per variant with a column per
+    measure. If variants are compared, the last column has the difference of the first measure."""
     claim, figures = content["claim"], content["figures"]
     parameters = list(dict.fromkeys(parameter for one in figures for parameter in one["parameters"]))
     measures = list(dict.fromkeys(one["measure"] for one in figures))
@@ -82,7 +82,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def main(files: Sequence[str]) -> None:
-    """Print a summary of each file, which is named as its experiment."""
+    """Print a summary of each file. A file's name is the name of its experiment."""
     for file in files:
         path = Path(file)
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -24,8 +24,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "live": ("live",),
     "test": ("live", "test"),
 }
-"""File in `locks/` → the extras of pyproject.toml whose packages it completes. Each file has only what those
-before it lack."""
+"""File in `locks/` → the extras of pyproject.toml whose packages it completes. Each file has only the
+packages that the previous files lack."""
 ONE_PACKAGE = {BUILD: "setuptools", INSTALLER: "uv"}
 """Locks of one package that pyproject.toml does not require: it builds the project, or installs it."""
 HEADER = "# Made by `make lock` from constraints.txt and pyproject.toml. Do not edit.\n"
@@ -42,7 +42,7 @@ class LockError(Exception):
 @dataclass(frozen=True, slots=True)
 class LockedPackage:
     """A package at one version, with the SHA-256 (64 hexadecimal digits) of each of its files. It is needed
-    only where `marker` is true; None: everywhere."""
+    only if `marker` is true; None: everywhere."""
 
     name: str
     version: str
@@ -51,13 +51,14 @@ class LockedPackage:
 
     @property
     def text(self) -> str:
-        """Its lines in a lock."""
+        """Return its lines in a lock."""
         pin = f"{self.name}=={self.version}" + ("" if self.marker is None else f" ; {self.marker}")
         return " \\\n".join([pin, *(f"    --hash=sha256:{digest}" for digest in self.hashes)]) + "\n"
 
 
 def read_lock(text: str) -> list[LockedPackage]:
-    """The packages of a lock, in order. LockError names a line that is neither a pin nor a hash."""
+    """Return the packages of a lock, in order. Raises LockError that names a line that is neither a pin nor a
+    hash."""
     found: list[tuple[re.Match[str], list[str]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line or line.startswith("#"):
@@ -72,14 +73,15 @@ def read_lock(text: str) -> list[LockedPackage]:
 
 
 def canonical(name: str) -> str:
-    """A package's name in the form that package indexes compare."""
+    """Return a package's name in the form that package indexes compare."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def split_groups(
     resolved: Iterable[tuple[str, Sequence[LockedPackage]]],
 ) -> Iterator[tuple[str, list[LockedPackage]]]:
-    """(group, its packages) without those of earlier groups, and without those of unsupported platforms."""
+    """Yield (group, its packages) without those of earlier groups, and without those of unsupported
+    platforms."""
     known: set[str] = set()
     for group, packages in resolved:
         own = [
@@ -93,7 +95,7 @@ def split_groups(
 
 
 def resolve(group: str) -> list[LockedPackage]:
-    """Every package of a group and of those before it, with hashes. LockError if uv fails."""
+    """Return every package of a group and of those before it, with hashes. Raises LockError if uv fails."""
     source, given = ("-", ONE_PACKAGE[group]) if group in ONE_PACKAGE else (str(ROOT / "pyproject.toml"), "")
     extras = [word for extra in GROUPS[group] for word in ("--extra", extra)]
     command = [
@@ -108,7 +110,7 @@ def resolve(group: str) -> list[LockedPackage]:
 
 
 def main() -> int:
-    """Write all locks; exit code 1 with a sentence if that fails."""
+    """Write all locks. Return 1 after printing a sentence if that fails."""
     LOCKS.mkdir(exist_ok=True)
     try:
         for group, packages in split_groups((group, resolve(group)) for group in GROUPS):

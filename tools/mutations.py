@@ -35,7 +35,7 @@ W = r"\w+"
 class Mutation(NamedTuple):
     """A fault: `pattern` finds the code and `replacement` changes it, as in `re.sub`.
 
-    `wrong` says how the product then misbehaves. `caught_by` is the test that fails, as pytest names it.
+    `wrong` describes how the product then misbehaves. `caught_by` is the test that fails, as pytest names it.
     """
 
     area: str
@@ -133,7 +133,7 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "scheduler-order": Mutation(
         "scheduler",
-        "of those who may pass the first in line, the last by rank passes, not the first",
+        "of the slices that may pass the first in line, the last by rank passes, not the first",
         rf"if ({W}) is None or ({W}) < \1\[0\]:\n( +\1 = \2, {W}\(row, \*)",
         r"if \1 is None or \2 > \1[0]:\n\3",
         f"{SCHEDULER}test_backfill.py::test_the_first_fitting_slice_in_order_passes",
@@ -205,13 +205,13 @@ MUTATIONS: dict[str, Mutation] = {
 
 
 def sources(tree: Path) -> dict[Path, str]:
-    """The text of every product module."""
+    """Return the text of every product module."""
     paths = sorted(path for top in PRODUCT for path in (tree / top).rglob("*.py"))
     return {path: path.read_text() for path in paths}
 
 
 def places(texts: dict[Path, str], name: str) -> list[Path]:
-    """The modules that a mutation fits, one entry for every place in them."""
+    """Return the modules that a mutation fits, one entry for every place in them."""
     pattern = re.compile(MUTATIONS[name].pattern)
     return [path for path, text in texts.items() for _ in pattern.finditer(text)]
 
@@ -228,7 +228,7 @@ def plant(name: str, texts: dict[Path, str]) -> Path:
 
 
 def exit_code(tree: Path, tests: Iterable[str], *, show: bool) -> int:
-    """The exit code of pytest for these tests of a tree; `show` prints its output."""
+    """Return the exit code of pytest for these tests of a tree. With `show`, print its output."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", IN_GATE, *tests]
     here = os.environ | {"PYTHONPATH": str(tree)}
     found = subprocess.run(  # noqa: S603 -- our own command, no shell
@@ -240,7 +240,7 @@ def exit_code(tree: Path, tests: Iterable[str], *, show: bool) -> int:
 def verify(names: list[str]) -> list[str]:
     """Plant these mutations in a copy of the tree, one at a time, and run the test that each names.
 
-    Returns the names of those that were not caught; all of them if the tests fail without a mutation.
+    Return the names of those that were not caught; all of them if the tests fail without a mutation.
     """
     with TemporaryDirectory(prefix="mutations-") as folder:
         tree = Path(folder)

@@ -39,7 +39,7 @@ DEFAULTS: dict[str, object] = {
 
 
 class JsonRecord(dict[str, Any]):
-    """A JSON object whose fields are also attributes. Raise AttributeError for a missing field that has no
+    """A JSON object whose fields are also attributes. Raises AttributeError for a missing field that has no
     default."""
 
     __slots__ = ()
@@ -77,19 +77,19 @@ class MessageType(Generic[BodyT]):
     name: str
 
     def body(self, message: "LogMessage") -> BodyT | None:
-        """The body of the message; None if it is of another type."""
+        """Return the body of the message; None if it is of another type."""
         body: Any = message.body
         return body if message.type == self.name else None
 
 
 def refusal_of(answer: "RequestReceipt") -> str | None:
-    """Why the request was refused, with its id; None if it was not."""
+    """Return why the request was refused, with its id; None if it was not."""
     receipt: Any = answer
     return f"{receipt.reason} ({receipt.id})" if receipt.status == "refused" else None
 
 
 def with_fields_of(answer: AnswerT, newer: object) -> AnswerT:
-    """The answer with the fields of a newer one, which replace its own. Both are JsonRecords."""
+    """Return the answer with the fields of a newer one, which replace its own. Both are JsonRecords."""
     earlier: Any = answer
     later: Any = newer
     merged: Any = JsonRecord({**earlier, **later})

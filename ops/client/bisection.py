@@ -1,4 +1,4 @@
-"""Searches for the messages that change a condition, which a twin answers part by part."""
+"""Searches for the messages that change a condition. The twin answers part by part."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,8 @@ BISECT: "ApiPath[Bisection]" = ApiPath("/v1/bisect")
 
 
 def bisection_parts(client: Client, query: Mapping[str, object]) -> "Iterator[Bisection]":
-    """What the twin finds, part by part. Waits while it runs the same search for other clients."""
+    """Yield the results of the search, part by part. Waits while the twin runs the same search for other
+    clients."""
     until_s = time.monotonic() + BUSY_WAIT_S_MAX
     while True:
         try:
@@ -36,7 +37,7 @@ def bisection_parts(client: Client, query: Mapping[str, object]) -> "Iterator[Bi
 
 
 def whole_bisection(parts: "Sequence[Bisection]") -> "Bisection":
-    """The answer over the whole span, in one, from its parts: at least one."""
+    """Combine the parts, at least one, into one answer for the whole span."""
     whole: Any = JsonRecord(parts[0])
     whole["transitions"] = [turn for part in parts for turn in part.transitions]
     whole["messages"] = sum(part.messages for part in parts)

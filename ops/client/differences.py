@@ -24,8 +24,8 @@ class FieldDifference:
 def compare_times(
     client: Client, before: str, after: str, kinds: Iterable[str]
 ) -> Iterator[list[FieldDifference]]:
-    """The differences of each of the kinds in turn. Equal times are one time, and `now` is that of the first
-    answer."""
+    """Yield the differences of each kind in turn. Equal times are queried once, and `now` is the time of the
+    first answer."""
     clients = {text: client.at_time(text) for text in (before, after)}
     for kind in kinds:
         rows, others = (clients[text].rows(rows_path(KINDS[kind]), "name") for text in (before, after))
@@ -33,7 +33,7 @@ def compare_times(
 
 
 def differences(kind: str, before: Sequence[Row], after: Sequence[Row]) -> Iterator[FieldDifference]:
-    """The differences of objects of one kind, in the order of the lists; removed objects first."""
+    """Yield the differences of objects of one kind, in the order of the lists; removed objects first."""
     was, is_ = ({str(row["name"]): dict(_flat(row)) for row in rows} for rows in (before, after))
     for name in [one for one in was if one not in is_]:
         yield FieldDifference(kind, name, "name", name, None)
@@ -47,7 +47,7 @@ def differences(kind: str, before: Sequence[Row], after: Sequence[Row]) -> Itera
 
 
 def _flat(row: Row, above: str = "") -> Iterator[tuple[str, object]]:
-    """The fields of a row, nested ones by their full names, without the fields that time changes."""
+    """Yield the fields of a row, nested ones by their full names, without the fields that time changes."""
     for field, value in row.items():
         if field in CLOCK_FIELDS or field in MEAN_FIELDS:
             continue

@@ -21,7 +21,8 @@ def follow_events(
     """Yield (event id, message) without end.
 
     Starts after the event `last`, or at the time `since` of the query, or now. If the connection is lost,
-    resumes after the last event; ConnectionLost if no twin answers for `reconnect_s` seconds."""
+    resumes after the last event. Raises ConnectionLost if no twin answers for `reconnect_s` seconds.
+    """
     since = query.get("since")
     if last is None and since is None:
         # Start at a position, not at a time: no message is lost if the twin restarts before the first one.

@@ -38,7 +38,7 @@ def url_from_environment() -> str | None:
 
 
 def parse_twin_url(url: str, named_by: str) -> tuple[str, int | None, str, bool]:
-    """(host, port, path, whether TLS) of a URL; InvalidInput if it is not a valid one."""
+    """Return (host, port, path, whether TLS) of a URL. Raises InvalidInput if it is not valid."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -56,7 +56,7 @@ def parse_twin_url(url: str, named_by: str) -> tuple[str, int | None, str, bool]
 
 CA_FILE = "LIGHTWAVE_CA_FILE"
 AT_HEADER = "Lightwave-At-Us"
-"""The header with the simulated time, in microseconds, that an answer about the past is for."""
+"""The header of an answer about the past, with its simulated time in microseconds."""
 TIMEOUT_S = 20.0
 WAIT_S = 10
 """Maximum time that the twin waits until a request is on the log; less than TIMEOUT_S."""
@@ -135,7 +135,8 @@ class Client:
         return self._at
 
     def at_time(self, at: str | None) -> "Client":
-        """A client of the same twin whose queries are about another simulated time; None: about now."""
+        """Return a client of the same twin whose queries are about another simulated time; None: about
+        now."""
         other = copy.copy(self)
         other._at = at  # noqa: SLF001 -- of this class
         return other
@@ -155,8 +156,8 @@ class Client:
     @overload
     def pages(self, path: str, *fields: str, most: int, **query: object) -> tuple[list[JsonObject], bool]: ...
     def pages(self, path: ApiPath[Any] | str, *fields: str, most: int, **query: object) -> Any:
-        """(up to `most` rows of a paged list, whether there are more). If the pages lead back in time, these
-        are the last rows. They are always in the order of the list."""
+        """Return (up to `most` rows of a paged list, whether there are more). If the pages lead back in time,
+        these are the last rows. They are always in the order of the list."""
         target: str | None = _target(str(path), {**query, "limit": min(most, PAGE_MAX)})
         pages: list[list[JsonObject]] = []
         missing, back = most, False
@@ -173,7 +174,7 @@ class Client:
         return (rows[cut:] if back else rows[: len(rows) - cut]), cut > 0 or target is not None
 
     def _page(self, target: str, fields: tuple[str, ...]) -> tuple[list[JsonObject], re.Match[str] | None]:
-        """The rows of a page, and its header `Link`, parsed."""
+        """Return the rows of a page, and its header `Link`, parsed."""
         content, link = self._exchange("GET", target, None, None)
         if not isinstance(content, list):
             raise self.not_a_twin("a list was expected")
@@ -257,7 +258,7 @@ class Client:
     def stream(
         self, path: ApiPath[AnswerT], last_event_id: str | None, **query: object
     ) -> Iterator[tuple[str, AnswerT | None]]:
-        """(event id, message) of an event stream until the connection is lost; first ("", None)."""
+        """Yield (event id, message) of an event stream until the connection is lost; first ("", None)."""
         headers = {"Accept": "text/event-stream"}
         if last_event_id:
             headers["Last-Event-ID"] = last_event_id
@@ -275,7 +276,7 @@ class Client:
     def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
         event_id = ""
         try:
-            while (line := answer.readline(ANSWER_MAX)).endswith(b"\n"):  # else it was cut off
+            while (line := answer.readline(ANSWER_MAX)).endswith(b"\n"):  # otherwise it was cut off
                 text = self._text(line)
                 if text.startswith("id: "):
                     event_id = text[4:]
@@ -298,14 +299,15 @@ class Client:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Convert errors while reading an answer: if it has another structure, it is not from a twin."""
+        """Convert errors while reading an answer. If the answer has another structure, it is not from a
+        twin."""
         try:
             yield
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise self.not_a_twin(f"its answer cannot be read: {type(error).__name__} {error}") from error
 
     def not_a_twin(self, why: str) -> TwinUnreachable:
-        """The error for an answer that does not come from a twin of this version."""
+        """Return the error for an answer that does not come from a twin of this version."""
         return TwinUnreachable(
             f"the server at {self.url} is not a twin of this version ({why}); {self._hint}"
         )
@@ -326,7 +328,7 @@ class Client:
     def _exchange(
         self, method: str, target: str, body: Mapping[str, object] | None, key: str | None
     ) -> tuple[JsonValue, str]:
-        """(content of the answer, its header `Link`)."""
+        """Return (content of the answer, its header `Link`)."""
         headers = {"Idempotency-Key": key} if key else {}
         connection, answer = self._send(method, target, body, headers, self._timeout_s)
         try:
@@ -361,7 +363,8 @@ class Client:
             raise self._connection_lost(error) from None
 
     def _pin_time(self, then: str) -> None:
-        """Keep the time of the first answer: one command is about one time, although the twin's advances."""
+        """Keep the time of the first answer, so that a command is about one time although the twin's time
+        advances."""
         if self._at is not None and is_relative(self._at) and then.isdecimal():
             self._at = f"{then}us"
 
@@ -385,7 +388,7 @@ class Client:
         )
 
     def _content(self, answer: http.client.HTTPResponse) -> JsonValue:
-        """The JSON of an answer; raises the error that an unsuccessful one reports."""
+        """Return the JSON of an answer. Raises the error that an unsuccessful one reports."""
         try:
             text = self._read_all(answer)
         except (OSError, http.client.HTTPException) as error:
@@ -413,8 +416,8 @@ class Client:
         raise RequestFailed(error_text)
 
     def _read_all(self, answer: http.client.HTTPResponse) -> bytes:
-        """All bytes of an answer, or more than ANSWER_MAX. TimeoutError if they arrive too slowly, even if
-        each piece alone is in time."""
+        """Return all bytes of an answer, or more than ANSWER_MAX. Raises TimeoutError if they arrive too
+        slowly, even if each piece alone is in time."""
         started_s, pieces, taken = time.monotonic(), [], 0
         while taken <= ANSWER_MAX and (piece := answer.read1(CHUNK)):
             pieces.append(piece)
@@ -427,7 +430,7 @@ class Client:
 
 
 def default_fabric(client: Client) -> str:
-    """The fabric of requests that name none, by the rule of the twin."""
+    """Return the default fabric of requests, by the rule of the twin."""
     rows = client.rows(rows_path(FABRICS), "name", "kind")
     return default_fabric_name({row.name: row.kind for row in rows})
 
@@ -450,20 +453,20 @@ def _target(path: str, query: dict[str, object]) -> str:
 
 
 def escape_path(name: str) -> str:
-    """An object's name as part of a URL path."""
+    """Return an object's name as part of a URL path."""
     return quote(name, safe="/", errors="surrogateescape")
 
 
 def rows_path(kind: ResourceKind[AnswerT]) -> ApiPath[AnswerT]:
-    """The path of the list of all resources of a kind."""
+    """Return the path of the list of all resources of a kind."""
     return ApiPath(f"/v1/{kind.word}")
 
 
 def row_path(kind: ResourceKind[AnswerT], name: str) -> ApiPath[AnswerT]:
-    """The path of one resource."""
+    """Return the path of one resource."""
     return ApiPath(f"/v1/{kind.word}/{escape_path(name)}")
 
 
 def receipt_path(path: str, comment: str | None) -> "ApiPath[RequestReceipt]":
-    """The path of a request that waits for its result. `comment` goes into the operations log."""
+    """Return the path of a request that waits for its result. `comment` goes into the operations log."""
     return ApiPath(_target(path, {"wait": WAIT_S, "comment": comment}))

@@ -8,7 +8,7 @@ from shared.basics.errors import NotFound
 
 
 def expand_name(client: Client, name: str) -> str:
-    """A name without KIND/, prefixed with its fabric if it has none and only one fabric fits."""
+    """Prefix a name without KIND/ with its fabric if it has none and only one fabric fits."""
     name = without_kind(name)
     if not lacks_fabric(name):
         return name

@@ -11,7 +11,9 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot, from_bytes
 def fetch_snapshot(client: Client, site: str) -> SiteSnapshot:
     """Fetch the snapshot of a site at the client's time; the client must have one (`at`).
 
-    OperationFailed if code with other rules made it, because its services would emit other messages."""
+    Raises OperationFailed if code with other rules made it, because its services would emit different
+    messages.
+    """
     snapshot = from_bytes(client.content(f"/v1/snapshots/{escape_path(site)}"))
     try:
         snapshot.check_code(services_of)

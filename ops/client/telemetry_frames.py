@@ -29,7 +29,8 @@ def export_frames(
     """Write the frames between two times to a file, and return a line about it.
 
     `begin` and `end` are times as on the command line. `of` is `ocs`, or by default the link ends of a pod or
-    the trunks of a network. NotFound if there are no frames. An error leaves no partial file."""
+    the trunks of a network. Raises NotFound if there are no frames. An error leaves no partial file.
+    """
     name = resolve_fabric(client, fabric, of)
     tables = (frame_table(name, *frame) for frame in frames(client, name, begin, end, of_ocses=of == "ocs"))
     first = next(tables, None)
@@ -47,8 +48,8 @@ def export_frames(
 
 
 def resolve_fabric(client: Client, fabric: str | None, of: str | None) -> str:
-    """The fabric of this name or, if none is given, that of requests that name none. NotFound if there is no
-    such fabric, InvalidInput if it has nothing of the kind."""
+    """Return the fabric of this name or, if none is given, the default fabric of requests. Raises NotFound if
+    there is no such fabric, InvalidInput if it has no objects of the kind."""
     rows = {str(row["name"]): row for row in client.rows("/v1/fabrics", "name", "kind", "network", "ocs")}
     kinds = {name: str(row["kind"]) for name, row in rows.items()}
     name = fabric if fabric is not None else default_fabric_name(kinds)
@@ -64,7 +65,8 @@ def resolve_fabric(client: Client, fabric: str | None, of: str | None) -> str:
 def frames(
     client: Client, fabric: str, begin: str | None, end: str | None, *, of_ocses: bool = False
 ) -> Iterator[tuple[int, Any]]:
-    """(simulated time in microseconds, record batch) of the frames that the twin keeps, oldest first."""
+    """Yield (simulated time in microseconds, record batch) of the frames that the twin keeps, oldest
+    first."""
     path = f"/v1/telemetry/{escape_path(fabric)}" + ("/ocs" if of_ocses else "")
     first_us, until_us = time_range_us(client, begin, end)
     after_us = first_us
@@ -83,12 +85,12 @@ def frames(
 
 
 def time_range_us(client: Client, begin: str | None, end: str | None) -> tuple[int, int]:
-    """(microsecond before the first, last microsecond) of a time range as on the command line, for other
-    options too: times, or message ids. The default end is now; without an end, a fast twin would add frames
-    for ever.
+    """Return (microsecond before the first, last microsecond) of a time range: times as on the command line,
+    or message ids. The default end is now; without an end, a fast twin would add frames forever.
 
-    InvalidInput for a time in the future, an end before the start of the twin, or an end before the
-    begin."""
+    Raises InvalidInput for a time in the future, an end before the start of the twin, or an end before the
+    begin.
+    """
     now_us = client.resource(CLOCK, "now_us").now_us
 
     def bounds(option: str, text: str) -> tuple[int, int]:
@@ -114,7 +116,7 @@ def time_range_us(client: Client, begin: str | None, end: str | None) -> tuple[i
 
 
 def frame_table(fabric: str, at_us: int, batch: Any) -> Any:
-    """A frame as a table: its time, the name of the link end or OCS, then the columns of the frame."""
+    """Return a frame as a table: its time, the name of the link end or OCS, then the columns of the frame."""
     table = pa.Table.from_batches([batch]).replace_schema_metadata({FABRIC: fabric})
     heads = {FRAME_AT: pa.repeat(pa.scalar(at_us, pa.int64()), table.num_rows)}
     for column in ("end", "ocs"):
@@ -128,7 +130,8 @@ def frame_table(fabric: str, at_us: int, batch: Any) -> Any:
 
 @lru_cache(maxsize=4)
 def _names(column: str, fabric: str, count: int) -> Any:
-    """The names of the first `count` link ends or OCSes, by number. Cached, because all frames need them."""
+    """Return the names of the first `count` link ends or OCSes, by number. Cached, because all frames need
+    them."""
     named = link_end if column == "end" else None
     names = [named(n).name(fabric) if named is not None else f"{fabric}/ocs-{n}" for n in range(count)]
     return pa.array(names, pa.string())

@@ -11,7 +11,8 @@ TOKEN_FILE = "LIGHTWAVE_TOKEN_FILE"  # noqa: S105 -- as above
 
 
 def token_from_environment() -> str | None:
-    """The token in LIGHTWAVE_TOKEN, or in the file LIGHTWAVE_TOKEN_FILE. InvalidInput if both are set."""
+    """Return the token in LIGHTWAVE_TOKEN, or in the file LIGHTWAVE_TOKEN_FILE. Raises InvalidInput if both
+    are set."""
     token, file = os.environ.get(TOKEN), os.environ.get(TOKEN_FILE)
     if token and file:
         raise InvalidInput(f"{TOKEN} and {TOKEN_FILE}: only one of them is allowed")
@@ -19,5 +20,5 @@ def token_from_environment() -> str | None:
 
 
 def tokens_file_from_environment() -> Path | None:
-    """The value of LIGHTWAVE_TOKENS, a file with the tokens of a gateway."""
+    """Return the value of LIGHTWAVE_TOKENS, a file with the tokens of a gateway."""
     return Path(found) if (found := os.environ.get("LIGHTWAVE_TOKENS")) else None

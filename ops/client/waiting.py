@@ -1,8 +1,8 @@
-"""One way to wait, for every command and method that waits for the twin.
+"""Waiting for the twin, the same way in every command and method.
 
-A wait ends in one of three ways. What it waits for is there; then it returns. It can no longer come, because
-another client or an event has made it impossible; then it raises RequestFailed at once, and the sentence
-names the cause. Or its time is over.
+A wait ends in one of three ways. If the awaited value is available, it returns it. If another client or an
+event has made the value impossible, it raises RequestFailed at once with the cause. Otherwise it ends at the
+timeout.
 """
 
 import time
@@ -25,21 +25,24 @@ if TYPE_CHECKING:
 PolledT = TypeVar("PolledT")
 POLL_S = 0.3
 POLL_GROWTH = 1.5
-"""By this factor the time between looks grows, if it grows."""
+"""Factor by which the time between polls grows, if it grows."""
 RETRY_S = 0.5
-"""A lost connection is tried again once, after this time."""
+"""A lost connection is retried once, after this time in seconds."""
 CONDITIONS: "ApiPath[ConditionReport]" = ApiPath("/v1/conditions")
 CONDITION_FIELDS = ("condition", "now_us", "holds", "can_hold", "reasons", "terms")
 OPERATOR_SOURCE = "operator@"
-"""How the ids of operators' requests begin."""
+"""Prefix of the ids of operators' requests."""
 REPORT_FIELDS = ("complete", "status", "reason", "outcome")
 
 
 @dataclass(frozen=True, slots=True)
 class WaitTerms:
-    """How to wait: up to `timeout_s` of wall time (None: without limit; 0: look once), with a look every
-    `poll_s`; the time between looks grows up to `poll_s_max`, if that is longer. `note` receives a sentence,
-    once, if simulated time stands still meanwhile; None if the wait does not depend on simulated time."""
+    """How to wait: up to `timeout_s` of wall time (None: without limit; 0: poll once), with a poll every
+    `poll_s`. The time between polls grows up to `poll_s_max`, if that is longer.
+
+    `note` receives one sentence if simulated time is stopped meanwhile; None if the wait does not depend on
+    simulated time.
+    """
 
     timeout_s: float | None = None
     poll_s: float = POLL_S
@@ -48,10 +51,11 @@ class WaitTerms:
 
 
 def wait_until(client: Client, look: Callable[[], PolledT | None], terms: WaitTerms) -> PolledT | None:
-    """Call `look` until it returns a value; None at the timeout.
+    """Call `look` until it returns a value; return None at the timeout.
 
-    `look` raises RequestFailed if the value can no longer come. RequestFailed also if what it looks at
-    disappears, or if the twin stops. Errors of the first look are raised as they are."""
+    `look` raises RequestFailed if the value can no longer come. Also raises RequestFailed if the polled
+    object disappears, or if the twin stops. Errors of the first poll are raised unchanged.
+    """
     end_s = None if terms.timeout_s is None else time.monotonic() + terms.timeout_s
     found = _first_look(look)
     noted, poll_s = terms.note is None, terms.poll_s
@@ -91,11 +95,11 @@ def _next_look(client: Client, look: Callable[[], PolledT | None]) -> PolledT | 
 
 
 def _note_if_time_stands(client: Client, note: Callable[[str], None]) -> bool:
-    """Report that simulated time stands still, if it does; return whether it does."""
+    """Report that simulated time is stopped, if it is; return whether it is."""
     try:
         clock = client.resource(CLOCK, "now_us", "paused", "until_us")
     except LightwaveError:
-        return False  # the next look raises it
+        return False  # the next poll raises it
     if not clock.paused or clock.until_us is not None:
         return False
     note(f"time stands still at {format_time(clock.now_us)}: `lightwave clock resume` lets it run")
@@ -105,8 +109,8 @@ def _note_if_time_stands(client: Client, note: Callable[[str], None]) -> bool:
 def condition_look(
     client: Client, condition: str, fabric: str | None, impossible: Callable[["ConditionReport"], str]
 ) -> "Callable[[], ConditionReport | None]":
-    """A look at a condition: its report once it is true. RequestFailed with the sentence `impossible` if it
-    can no longer become true."""
+    """Return a poll function for a condition: it returns the condition's report once it is true. It raises
+    RequestFailed with the sentence `impossible` if it can no longer become true."""
 
     def look() -> "ConditionReport | None":
         report = report_condition(client, condition, fabric)
@@ -118,13 +122,13 @@ def condition_look(
 
 
 def report_condition(client: Client, condition: str, fabric: str | None = None) -> "ConditionReport":
-    """A condition as it is now."""
+    """Return a condition's current report."""
     return client.resource(CONDITIONS, *CONDITION_FIELDS, condition=condition, fabric=fabric)
 
 
 def wait_for_outcome(client: Client, request: str, terms: WaitTerms) -> "RequestReport | None":
-    """The report of a request once its whole outcome is known; None at the timeout. RequestFailed if another
-    client cancels it, if its fabric retires first, or if it is refused."""
+    """Return the report of a request once its whole outcome is known; None at the timeout. Raises
+    RequestFailed if another client cancels it, if its fabric retires first, or if it is refused."""
 
     def look() -> "RequestReport | None":
         path: ApiPath[RequestReport] = ApiPath(f"/v1/requests/{escape_path(request)}")
@@ -137,12 +141,12 @@ def wait_for_outcome(client: Client, request: str, terms: WaitTerms) -> "Request
     return report
 
 
-# --- who did it ---------------------------------------------------------------------------------------------
+# --- the origin of a change ---------------------------------------------------------------------------------
 
 
 def origin_text(client: Client, name: str) -> str | None:
-    """The request that led to the last state of an object, as `alice's ReleaseSlice (operator@pod-0/7)`; None
-    if no request did, or if that cannot be read now."""
+    """Return the request that caused the last state of an object, as `alice's ReleaseSlice
+    (operator@pod-0/7)`; None if no request did, or if it cannot be read now."""
     path: ApiPath[Any] = ApiPath(f"/v1/why/{escape_path(name)}")
     try:
         chain = client.rows(path, "id", "type", "body")
@@ -156,11 +160,11 @@ def origin_text(client: Client, name: str) -> str | None:
 
 
 def missed_time_text(client: Client, clock: "ClockReport", wanted_us: int) -> str:
-    """Who changed the clock, where it is, and where it was to stop."""
+    """Describe who changed the clock, where it is, and where it was meant to stop."""
     how = _clock_change_text(client, wanted_us)
     gap_us = wanted_us - clock.now_us
     side = "before" if gap_us >= 0 else "after"
-    moves = "stands at" if clock.paused and clock.until_us is None else "is at"
+    moves = "is stopped at" if clock.paused and clock.until_us is None else "is at"
     return (
         f"clock: {how}; it {moves} {format_time_ms(clock.now_us)}, {format_gap(gap_us)} {side} "
         f"{format_time_ms(wanted_us)}, where it was to stop"
@@ -168,7 +172,7 @@ def missed_time_text(client: Client, clock: "ClockReport", wanted_us: int) -> st
 
 
 def _clock_change_text(client: Client, wanted_us: int) -> str:
-    """Who changed the clock so that it does not run to a time, and how, from the operations log."""
+    """Describe who changed the clock so that it does not run to a time, and how, from the operations log."""
     path: ApiPath[NumberedOperation] = ApiPath("/v1/operations")
     try:
         rows: list[Any] = [*client.rows(path, "wall_us", "who", "type", "body", limit=20)]
@@ -182,7 +186,7 @@ def _clock_change_text(client: Client, wanted_us: int) -> str:
 
 
 def clock_setting_text(body: Any) -> str:
-    """A new setting of the clock, as a sentence without its subject."""
+    """Return a new setting of the clock, as a sentence without its subject."""
     if body.get("until_us") is not None:
         speed = body.get("run_speed")
         how = "as fast as possible" if speed is None else f"at × {speed:g}"

@@ -23,18 +23,18 @@ CATEGORY_STYLES: Mapping[str, tuple[str, str]] = {
     "drained": ("drained", "#7a6a53"),
     "unhealthy": ("unhealthy", "#3b3b3b"),
 }
-"""Category → (its words, colour), from the bottom of a column up."""
+"""Category → (its words, colour), from the bottom of a column to the top."""
 NOT_FILLER = ", production and research"
-"""What follows the words of categories of slices, which the chart shows without filler."""
-FILLER = ("filler, whatever it did", "#1f6f8b")
+"""Suffix of the words of slice categories, because the chart shows filler separately."""
+FILLER = ("filler, any activity", "#1f6f8b")
 OTHER = "#ff66cc"
-"""Of a category that has no colour of its own."""
+"""Colour of a category without a colour in the table."""
 WIDTH, HEIGHT, LEFT, BOTTOM = 1_000, 380, 48, 24
 STYLE = """
 rect:hover { stroke: #000; stroke-width: 1 }
 """
 CHIP_HOURS, SHARE = 1, 2
-"""Columns of numbers in the table."""
+"""Columns of the table that contain numbers."""
 
 
 GoodputSpan: TypeAlias = Mapping[str, Any]
@@ -42,7 +42,7 @@ GoodputSpan: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CategoryBand:
-    """One colour of the chart: its share of each column, 0 to 1."""
+    """A band of the chart: one category's share of each column, 0 to 1."""
 
     words: str
     colour: str
@@ -52,15 +52,15 @@ class CategoryBand:
 def goodput_page(
     title: str, note: str, charts: Sequence[tuple[str, GoodputSpan, Sequence[GoodputSpan]]]
 ) -> str:
-    """A whole HTML page with a chart for each fabric: its name, all of its time and the parts of that, as
-    `/v1/goodput` has `spans`."""
+    """Return a whole HTML page with a chart per fabric: its name, its whole span and the parts of it, as
+    `spans` of `/v1/goodput`."""
     sections = [_section(name, whole, spans) for name, whole, spans in charts]
-    explained = f"{note} What filler had is shown apart. Every chip-second is in one colour."
+    explained = f"{note} Filler has its own colour. Every chip-second has exactly one colour."
     return html_page(title, [paragraph(explained), *sections], style=STYLE)
 
 
 def category_bands(spans: Sequence[GoodputSpan]) -> list[CategoryBand]:
-    """Those that are anything in any span, the lowest first."""
+    """Return the bands of the categories that have any chip-time, from the bottom to the top."""
     categories = dict.fromkeys(
         [*CATEGORY_STYLES, *(category for span in spans for category in span["chip_us"])]
     )
@@ -78,7 +78,7 @@ def _band(category: str, shares: Sequence[float]) -> CategoryBand:
 
 
 def _share_without_filler(span: GoodputSpan, category: str) -> float:
-    """The share of a category, without what filler had there."""
+    """Return the share of a category without filler."""
     chip_us = span["chip_us"].get(category, 0) - span["filler_chip_us"].get(category, 0)
     return float(chip_us / span["total_chip_us"])
 
@@ -113,7 +113,7 @@ def _chart(name: str, spans: Sequence[GoodputSpan], drawn: Sequence[CategoryBand
 def _column(
     n: int, span: GoodputSpan, drawn: Sequence[CategoryBand], x: float, width: float
 ) -> Iterator[str]:
-    """One span's column, from the bottom up."""
+    """Yield one span's column, from the bottom to the top."""
     when = f"{format_time(span['since_us'])} to {format_time(span['until_us'])}"
     y = float(HEIGHT)
     for band in drawn:
@@ -138,7 +138,7 @@ def _axes(begin_us: int, end_us: int) -> Iterator[str]:
 
 
 def _table(whole: GoodputSpan) -> str:
-    """All of the time in words and numbers."""
+    """Return the totals as a table."""
     total = whole["total_chip_us"]
     rows = []
     for band in reversed(category_bands([whole])):

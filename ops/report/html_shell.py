@@ -19,14 +19,17 @@ ul.legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .
   border: 1px solid #999 }
 .answer { font-size: 18px } .note { color: #666; font-size: 13px }
 """
-"""What all reports look like. A report adds only the rules of its own drawing."""
+"""The style of all reports. A report adds only the rules of its own charts."""
 
 
 def html_page(
     title: str, sections: Iterable[str], *, style: str = "", script: str = "", heading: bool = True
 ) -> str:
-    """A whole page of these sections, which are HTML. The title is text; without `heading` it is only the
-    title of the window. `style` has more CSS rules, `script` is JavaScript that the sections need."""
+    """Return a whole page of these sections, which are HTML.
+
+    The title is text; without `heading` it is only the title of the window. `style` has more CSS rules,
+    `script` is JavaScript that the sections need.
+    """
     scripts = f"<script>{script}</script>" if script else ""
     body = "\n".join([*([f"<h1>{escape(title)}</h1>"] if heading else []), *filter(None, sections)])
     return (
@@ -36,19 +39,19 @@ def html_page(
 
 
 def paragraph(text: str, css_class: str = "") -> str:
-    """A paragraph of text."""
+    """Return a paragraph of text."""
     return f"<p{_class(css_class)}>{escape(text)}</p>"
 
 
 def table(headers: Sequence[str], rows: Iterable[str]) -> str:
-    """A table with these headers; a row comes from `table_row`."""
+    """Return a table with these headers; `table_row` makes its rows."""
     head = "".join(f"<th>{escape(header)}</th>" for header in headers)
     body = "\n".join(rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
 def table_row(cells: Sequence[str], figures: Sequence[int] = (), attributes: str = "") -> str:
-    """A row of these cells, which are HTML. Those at the places `figures` are numbers."""
+    """Return a row of these cells, which are HTML. The cells at the positions in `figures` are numbers."""
     shown = "".join(
         f"<td{_class('figure' if place in figures else '')}>{cell}</td>" for place, cell in enumerate(cells)
     )
@@ -56,7 +59,7 @@ def table_row(cells: Sequence[str], figures: Sequence[int] = (), attributes: str
 
 
 def legend(colours: Iterable[tuple[str, str]], more: str = "") -> str:
-    """A list of (colour, meaning), and more items in HTML."""
+    """Return a legend of (colour, meaning), followed by `more` items in HTML."""
     items = (f'<li><i style="background:{colour}"></i>{escape(words)}</li>' for colour, words in colours)
     return f'<ul class="legend">{"".join(items)}{more}</ul>'
 

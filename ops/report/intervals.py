@@ -1,15 +1,15 @@
-"""Confidence intervals as JSON, which has no infinity."""
+"""Confidence intervals as JSON. Infinite values become null."""
 
 import math
 
 from shared.models.statistics.means import Interval
 
 ReportFields = dict[str, object]
-"""The fields of a report, which JSON or YAML prints."""
+"""The fields of a report, for output as JSON or YAML."""
 
 
 def interval_json(interval: Interval) -> dict[str, float | int | None]:
-    """None where nothing can be said of a bound or of the deviation."""
+    """Return an interval as JSON. A bound or deviation that is infinite or not a number is None."""
     return {
         "value": interval.value,
         "low": finite_or_none(interval.low),

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def unmade_reason(path: Mapping[str, Any]) -> str:
-    """Why a traced path has no far end."""
+    """Return why a traced path has no far end."""
     wanted = path["wanted_end"]
     if wanted is None:
         return "no circuit is wanted"
@@ -13,9 +13,9 @@ def unmade_reason(path: Mapping[str, Any]) -> str:
     made = [strand["strand"] for strand in path["strands"] if strand["strand"] not in lost]
     if not made:
         return f"neither strand to {wanted} is made"
-    return f"strand {lost[0]} is not made; strand {made[0]} leads to {wanted}"
+    return f"strand {lost[0]} is not made; strand {made[0]} reaches {wanted}"
 
 
 def patched_port(port: str, spare: str) -> str:
-    """A fibre that is not at its port: such as `N24 → spare N131`."""
+    """Format a fibre that was moved to a spare port, such as `N24 → spare N131`."""
     return f"{port} → spare {spare}"

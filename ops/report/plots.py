@@ -9,12 +9,12 @@ from ops.report.html_shell import html_page
 
 
 def plots_page(title: str, sections: Iterable[str], *, style: str = "", heading: bool = True) -> str:
-    """A whole page whose sections have plots; it needs no network."""
+    """Return a whole page whose sections contain plots. The page works offline."""
     return html_page(title, sections, style=style, script=get_plotlyjs(), heading=heading)
 
 
 def plot_section(figure: Any, height: str = "520px", **options: object) -> str:
-    """A plotly figure as a section of a page; `options` are plotly's for the display."""
+    """Return a plotly figure as a section of a page; `options` are plotly's display options."""
     figure.update_layout(template="plotly_white")
     text: str = figure.to_html(
         include_plotlyjs=False, full_html=False, default_height=height, config=options or None
@@ -23,5 +23,5 @@ def plot_section(figure: Any, height: str = "520px", **options: object) -> str:
 
 
 def single_plot_page(title: str, figure: Any) -> str:
-    """A page of one plot, which shows its own title."""
+    """Return a page with one plot, which shows its own title."""
     return plots_page(title, [plot_section(figure)], heading=False)

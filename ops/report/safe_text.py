@@ -10,17 +10,18 @@ _PLAIN = re.compile(r"[A-Za-z0-9_+-]{1,40}")
 
 
 def quoted(value: object) -> str:
-    """The value as a Python literal, with unprintable characters escaped, shortened if it is long."""
+    """Return the value as a Python literal, with unprintable characters escaped, shortened if it is long."""
     return shortened(repr(value))
 
 
 def shortened(text: str, most: int = QUOTED_MAX) -> str:
-    """The text, shortened to a maximum number of characters."""
+    """Return the text, shortened to a maximum number of characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def dotted(*parts: object) -> str:
-    """`fabrics.0.config.pod`: names and numbers as a path; a part that is not a plain word is quoted."""
+    """Return names and numbers as a path, such as `fabrics.0.config.pod`. A part that is not a plain word is
+    quoted."""
     return ".".join(
         text if _PLAIN.fullmatch(text := str(part)) else quoted(part) for part in parts if part != ""
     )
@@ -35,8 +36,8 @@ def _python_escape(character: str) -> str:
 
 
 def escape_control(text: str, escaped: Callable[[str], str] = _python_escape) -> str:
-    """The text with every control and format character but the end of a line as `escaped` writes it: `\\x1b`,
-    `\\u202e`."""
+    """Return the text with all control and format characters except newlines escaped, by default as `\x1b` or
+    `\u202e`."""
     if text.isascii() and text.isprintable():
         return text
     return "\n".join(
@@ -46,7 +47,7 @@ def escape_control(text: str, escaped: Callable[[str], str] = _python_escape) ->
 
 
 def one_line(text: str) -> str:
-    """The same, with the ends of lines shown as well."""
+    """Return the text with all control and format characters escaped, including newlines."""
     return escape_control(text).replace("\n", "\\n")
 
 

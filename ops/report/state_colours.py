@@ -1,5 +1,5 @@
-"""The colours of states on a terminal: red for what is broken, yellow for what is reduced or under way, green
-for what works, grey for what is over."""
+"""The colours of states in a terminal: red for broken, yellow for degraded or in progress, green for working,
+grey for ended."""
 
 RED, YELLOW, GREEN, GREY = 31, 33, 32, 90
 """Select Graphic Rendition codes of ECMA-48."""
@@ -24,8 +24,8 @@ COLOURED_HEADINGS = frozenset({"STATE", "HEALTH", "CONDITION", "STATUS", "OUTCOM
 
 
 def coloured(heading: str, cell: str) -> str:
-    """The cell in the colour of its state; unchanged if the column has no states or the state has no
-    colour. The first word of a cell is its state."""
+    """Return the cell in the colour of its state, which is its first word. The cell is unchanged if the
+    column has no states or the state has no colour."""
     if heading.upper() not in COLOURED_HEADINGS:
         return cell
     colour = COLOUR_OF.get(cell) or COLOUR_OF.get(cell.partition(" ")[0].rstrip(",;"))

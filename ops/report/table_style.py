@@ -1,4 +1,4 @@
-"""Lays tables out for the place where they are shown: a terminal, whose width they fit, or a pipe."""
+"""Lays out tables for their destination: a terminal, whose width they fit, or a pipe."""
 
 import re
 import shutil
@@ -11,36 +11,37 @@ from dataclasses import dataclass, field
 from ops.report.state_colours import coloured
 
 GAP, NARROW_GAP = 3, 2
-"""Spaces between columns; the smaller number only where the table would not fit otherwise."""
+"""Spaces between columns. The smaller number is used only if the table would not fit otherwise."""
 TEXT_MIN = 10
-"""Columns of text are cut to this width at least, before other columns are left out."""
+"""Minimum width to which columns of text are cut, before other columns are left out."""
 WIDTH_MIN = 20
-"""The narrowest terminal that tables are laid out for."""
+"""The narrowest terminal for which tables are laid out."""
 IDENTITIES = ("NAME", "ID", "KEY", "NUMBER", "AHEAD")
-"""Headings of the column that `-o name` prints, the preferred one first; else the first column."""
+"""Headings of the column that `-o name` prints, in order of preference. If a table has none of them, it is
+the first column."""
 ELLIPSIS = "…"
 COMMAND, CONTINUED = "lightwave ", " \\"
-"""The beginning of a line that users copy into a shell, and what continues it on the next line."""
+"""The start of a line that users copy into a shell, and the line continuation."""
 _WHOLE = re.compile(
     r"-|[×+-]? ?[0-9][0-9,.:/dhmsu]*(e[+-]?[0-9]+)?( ?%|[a-z]{1,2})?"  # a number, a time, a duration
     r"|[\w@.+-]+(/[\w@.+-]+)+"  # a name
 )
-"""A cell that must not be cut, because a cut number, time or name is another one."""
+"""A cell that must not be cut, because a cut number, time or name reads as a different one."""
 
 Cells = list[list[str]]
 
 
 @dataclass
 class TableStyle:
-    """How tables look: as plain, full text by default, which is what a pipe or a file gets.
+    """The style of tables. The default is plain, full text, as for a pipe or a file.
 
     - `on_terminal`: tables fit the terminal, and leave out columns that are only for `-o wide`.
     - `fixed_width` replaces the width of the terminal, in characters.
     - `wide`: show every column in full. `columns`: show only these headings. `names_only`: show only names.
     - `headers`: show the line of headings. `colour`: colour states.
 
-    `lines` collects each line of a table as it is to be shown, with colours; `headings` and `names` collect
-    what the tables had.
+    `lines` collects each printed line of the tables, with colours. `headings` and `names` collect those of
+    the tables.
     """
 
     on_terminal: bool = False
@@ -56,27 +57,27 @@ class TableStyle:
 
     @property
     def width(self) -> int | None:
-        """Characters of a line that a table must fit; None if it is shown in full."""
+        """Return the maximum characters per line of a table; None if tables are shown in full."""
         return None if self.wide else self._screen_width()
 
     def _screen_width(self) -> int | None:
-        """Columns of the terminal: those of COLUMNS, or else of the window; None in a pipe."""
+        """Return the columns of the terminal, from COLUMNS or the window; None in a pipe."""
         if not self.on_terminal:
             return None
         return max(WIDTH_MIN, self.fixed_width or shutil.get_terminal_size().columns)
 
     def unknown_columns(self) -> list[str]:
-        """The chosen columns that no table had. Empty if there was no table."""
+        """Return the chosen columns that no table had. Empty if there was no table."""
         return [name for name in self.columns if self.headings and name not in self.headings]
 
     def shown(self, text: str) -> str:
-        """The text with the colours of the tables in it."""
+        """Return the text with the colours of its tables."""
         if not self.colour:
             return text
         return "\n".join(self.lines.get(line, line) for line in text.split("\n"))
 
     def wrapped(self, text: str) -> str:
-        """The text with lines that do not fit broken between words, except those of tables."""
+        """Return the text with long lines broken between words, except for tables."""
         width = self.width
         if width is None:
             return text
@@ -100,8 +101,8 @@ class TableStyle:
         indent: int = 0,
         as_list: bool = False,
     ) -> str:
-        """A table, whose columns `wide_only` are left out on a terminal where not all fit; `as_list` asks for
-        one line for each column there, if there is one row."""
+        """Lay out a table. On a terminal, the columns in `wide_only` are left out if not all fit. With
+        `as_list`, a single row becomes a list with one line per column there."""
         self.headings.update(dict.fromkeys(headers))
         if self.names_only:
             self.names += _identities(headers, rows)
@@ -145,15 +146,15 @@ class TableStyle:
             yield from wrap_words(margin + note, self.width or len(note))
 
     def _list(self, headers: Sequence[str], row: Sequence[str], indent: int) -> str:
-        """One object as a list: a line for each column, with long values on several lines."""
+        """Return one object as a list with one line per column. Long values take several lines."""
         start = indent + max(map(display_width, headers)) + GAP
         margin = " " * indent
         entries = [self.entry(margin + head, cell, start) for head, cell in zip(headers, row, strict=True)]
         return "\n".join(line for lines in entries for line in lines)
 
     def entry(self, title: str, value: str, start: int = 0) -> list[str]:
-        """A line of a list: the title, and the value from column `start` on. On a terminal, a long value goes
-        on below its beginning, and the value of a state has its colour."""
+        """Return a line of a list: the title, and the value from column `start` on. On a terminal, a long
+        value continues below its start, and the value of a state has its colour."""
         start = max(start, display_width(title))
         width = self._screen_width()
         first = title + " " * (start - display_width(title))
@@ -175,13 +176,13 @@ _STYLE: ContextVar[TableStyle] = ContextVar("table_style")
 
 
 def current_style() -> TableStyle:
-    """The style of the command that runs; plain without one."""
+    """Return the style of the current command; plain outside of commands."""
     return _STYLE.get(None) or TableStyle()
 
 
 @contextmanager
 def styled(style: TableStyle) -> Iterator[TableStyle]:
-    """Lay tables out in this style."""
+    """Lay out tables in this style within the context."""
     token = _STYLE.set(style)
     try:
         yield style
@@ -190,7 +191,8 @@ def styled(style: TableStyle) -> Iterator[TableStyle]:
 
 
 def display_width(text: str) -> int:
-    """Columns of a terminal that the text takes: 2 for a wide character, 0 for a combining one."""
+    """Return the number of terminal columns that the text takes: 2 for a wide character, 0 for a combining
+    one."""
     if text.isascii():
         return len(text)
     return sum(
@@ -200,7 +202,7 @@ def display_width(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text, cut to this width with an ellipsis if it is longer."""
+    """Cut the text to this width, with an ellipsis if it is longer."""
     if display_width(text) <= width:
         return text
     kept = text[: max(0, width - 1)]
@@ -210,7 +212,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wrap_words(line: str, width: int, hanging: int = 2) -> list[str]:
-    """The line, broken between words so that each part fits; parts after the first are indented by `hanging`
+    """Break the line between words so that each part fits. Parts after the first are indented by `hanging`
     more. A word longer than a line is broken."""
     if display_width(line) <= width:
         return [line]
@@ -230,7 +232,7 @@ def wrap_words(line: str, width: int, hanging: int = 2) -> list[str]:
 
 
 def _prefix(word: str, width: int) -> str:
-    """The longest beginning of a word that fits, but at least one character."""
+    """Return the longest prefix of a word that fits, with at least one character."""
     length = max(1, width)
     while length > 1 and display_width(word[:length]) > width:
         length -= 1
@@ -256,10 +258,10 @@ def _total(widths: Sequence[int], gap: int) -> int:
 
 
 def _fitted(headers: list[str], rows: Cells, width: int, *, keep_all: bool) -> tuple[int, Cells, list[str]]:
-    """(gap, table, headings left out) of a table that fits the width.
+    """Return (gap, table, headings left out) of a table that fits the width.
 
-    The widest texts are cut first; names are not cut. Columns are left out only if that does not suffice:
-    those before the last one, from the right. To `keep_all`, every column is cut.
+    The widest texts are cut first; names are not cut. If that is not enough, columns are left out from the
+    right, but not the last one. With `keep_all`, every column is cut instead.
     """
     left_out: list[str] = []
     while True:
@@ -281,7 +283,7 @@ def _fitted(headers: list[str], rows: Cells, width: int, *, keep_all: bool) -> t
 def _cut_widths(
     headers: list[str], rows: Cells, widths: list[int], width: int
 ) -> tuple[int, list[int]] | None:
-    """(gap, width of each column) with which the table fits; None if it cannot."""
+    """Return (gap, width of each column) with which the table fits; None if it cannot."""
     for gap in (GAP, NARROW_GAP):
         if _total(widths, gap) <= width:
             return gap, widths
@@ -302,7 +304,7 @@ def _cut_widths(
 
 
 def _evenly(widths: list[int], width: int) -> list[int]:
-    """The widths with the widest cut until all fit, but none below 1."""
+    """Return the widths with the widest ones cut until all fit, but none below 1."""
     found = [*widths]
     while _total(found, NARROW_GAP) > width and max(found) > 1:
         found[found.index(max(found))] -= 1

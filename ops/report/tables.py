@@ -20,22 +20,22 @@ def text_table(
 ) -> str:
     """Format rows as columns separated by three spaces, each line indented.
 
-    On a terminal the table fits its width: the columns `wide_only` are left out, text is cut with `…`, and a
-    single row that does not fit, or that is wanted `as_list`, is a list with one line for each column.
+    On a terminal the table fits its width: the columns in `wide_only` are left out, and text is cut with `…`.
+    A single row that does not fit, or with `as_list`, becomes a list with one line per column.
     """
     cells = [[_cell(value) for value in row] for row in rows]
     return current_style().lay_out([*headers], cells, wide_only, indent=indent, as_list=as_list)
 
 
 def table_line(cells: Sequence[object], widths: Sequence[int]) -> str:
-    """One row of a table whose widths are known."""
+    """Format one row of a table whose widths are known."""
     padded = (f"{_cell(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
     return "   ".join(padded).rstrip()
 
 
 def display_value(field: str, value: object) -> object:
-    """A value as every table shows that field: bit error rates by their order of magnitude, losses to the
-    last digit that is known, rates of traffic to a tenth; others as they are."""
+    """Return a value as every table shows that field: bit error rates by their order of magnitude, losses
+    with their significant digits, traffic rates to a tenth. Other values are unchanged."""
     if not isinstance(value, float):
         return value
     if field == "ber":
@@ -46,14 +46,14 @@ def display_value(field: str, value: object) -> object:
 
 
 def setting_text(value: object) -> str:
-    """A value as one would give it to --set, or write a list of them into a site file."""
+    """Return a value as `--set` takes it, and a list of values as YAML in a site file."""
     if isinstance(value, list):
         return json.dumps(value)
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def count_text(number: int, one: str, several: str | None = None) -> str:
-    """A number with its noun in singular or plural: 1 request, 2 requests."""
+    """Return a number with its noun in singular or plural: 1 request, 2 requests."""
     return f"{number:,} {one}" if number == 1 else f"{number:,} {several or f'{one}s'}"
 
 

@@ -1,19 +1,19 @@
-"""Line charts in the terminal, drawn with Braille dots: two columns and four rows in each character."""
+"""Line charts in the terminal, drawn with Braille dots: two columns and four rows per character."""
 
 from collections.abc import Callable, Sequence
 
 BLANK = 0x2800
 DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""Bit of a pattern by row from above and column."""
+"""Bit of a dot in the pattern, by row from the top and column."""
 TICKS = 5
-"""Lines with a label on the vertical axis, and one more at the top."""
+"""Number of labelled lines on the vertical axis, without the one at the top."""
 
 
 def braille_chart(
     points: Sequence[tuple[float, float]], width: int, height: int, label: Callable[[float], str]
 ) -> list[str]:
-    """Points in order of x joined by a line, as lines of text: an axis with labels at the left, then so many
-    columns and rows. A flat line runs through the middle."""
+    """Draw points in order of x, joined by a line. Return lines of text: an axis with labels at the left,
+    then `width` columns and `height` rows. A flat line runs through the middle."""
     left, right = points[0][0], points[-1][0]
     low, high = (fold(y for _, y in points) for fold in (min, max))
     if high == low:
@@ -42,7 +42,7 @@ def braille_chart(
 
 
 def _line(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
-    """All dots from one to another."""
+    """Return all dots from one point to another."""
     steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
     return [
         (

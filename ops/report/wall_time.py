@@ -6,10 +6,10 @@ from shared.basics.units import US_PER_S
 
 
 def format_wall_time(wall_us: int) -> str:
-    """A wall-clock time, in microseconds since 1970: `2026-11-28 15:22:50Z`."""
+    """Format a wall-clock time, given in microseconds since 1970: `2026-11-28 15:22:50Z`."""
     return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(wall_us // US_PER_S))
 
 
 def format_time_of_day(wall_s: float) -> str:
-    """The time of day of a wall-clock time, in seconds since 1970: `15:22:50Z`."""
+    """Format the time of day of a wall-clock time, given in seconds since 1970: `15:22:50Z`."""
     return time.strftime("%H:%M:%SZ", time.gmtime(wall_s))

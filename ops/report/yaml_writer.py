@@ -1,7 +1,7 @@
-"""YAML as text: what JSON can say, in block style.
+"""Writes JSON values as YAML in block style.
 
-Six thousand link ends must be printed within half a second; PyYAML takes longer for that alone. Scalars are
-plain words where no reader can take them for anything else, and JSON otherwise, which YAML contains.
+Six thousand link ends must be printed within half a second, and PyYAML alone takes longer. Scalars are plain
+words if every reader parses them as text; otherwise they are JSON, which is a subset of YAML.
 """
 
 import json
@@ -14,25 +14,25 @@ from ops.report.safe_text import escape_control
 _PLAIN = re.compile(r"[A-Za-z][\w./@-]*(?: [\w./@()-]+)*", re.ASCII)
 _RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"}
 _UNPRINTABLE = re.compile("[^\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
-"""What may not stand in YAML's text, or would end a line there."""
+"""Characters that YAML text must not contain, or that would end a line there."""
 
 
 def yaml_text(content: Any) -> str:
-    """The content as one YAML document, without the last newline."""
+    """Return the content as one YAML document, without the last newline."""
     lines: list[str] = []
     _write(lines, content, "", "")
     return "\n".join(lines)
 
 
 def _write(lines: list[str], content: Any, first: str, indent: str) -> None:
-    """Append the content's lines: the first behind `first`, the others behind `indent`."""
+    """Append the content's lines: the first after `first`, the others after `indent`."""
     if isinstance(content, dict) and content:
         for key, value in content.items():
             if not isinstance(value, dict | list) or not value:
                 lines.append(f"{first}{_text(key)}: {_scalar(value)}")
             else:
                 lines.append(f"{first}{_text(key)}:")
-                # The dashes of a list stand below its key, as people write it.
+                # The dashes of a list are below its key, as people write it.
                 deeper = indent if isinstance(value, list) else indent + "  "
                 _write(lines, value, deeper, deeper)
             first = indent
@@ -48,7 +48,7 @@ def _scalar(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
     text = json.dumps(value)
-    # YAML 1.1 takes 1e+16 for a word: its numbers have a point before the e.
+    # YAML 1.1 reads 1e+16 as a word: its numbers have a point before the e.
     return text.replace("e", ".0e") if isinstance(value, float) and "e" in text and "." not in text else text
 
 

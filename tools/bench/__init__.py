@@ -1,1 +1,1 @@
-"""Benchmarks: ratios against a peer in the same run."""
+"""Benchmarks: ratios to a peer that is measured in the same run."""

@@ -1,4 +1,4 @@
-"""Group `availability`: the goodput figure next to scipy's distributions, and all of `lightwave
+"""Group `availability`: the goodput figure compared with scipy's distributions, and all of `lightwave
 reproduce`."""
 
 import subprocess
@@ -23,11 +23,11 @@ REPEATS = 9
 
 
 def measure_availability(quick: bool, lightwave: str) -> list[BenchFigure]:
-    """The 48 points of the goodput figure, ours and scipy's in the same run, and every claim in one process;
-    `lightwave` is the command of this installation."""
+    """Measure the 48 points of the goodput figure, with our code and with scipy in the same run, and all
+    claims in one process. `lightwave` is the command of this installation."""
     ours = [point.slices for point in goodput_figure()]
     if ours != _by_scipy():
-        raise OperationFailed("goodput: scipy's distributions give other slices")
+        raise OperationFailed("goodput: scipy's distributions give different slices")
     ours_s, peer_s = _best(goodput_figure), _best(_by_scipy)
     how = f"{len(ours)} points, the best of {REPEATS} in one process, imports done"
     figures = [
@@ -55,14 +55,15 @@ def measure_availability(quick: bool, lightwave: str) -> list[BenchFigure]:
                 taken_s,
                 "s",
                 "under 180",
-                "lab runs of five seeds included",
+                "including lab runs of five seeds",
             )
         )
     return figures
 
 
 def _by_scipy() -> list[int]:
-    """Slices of every point of the figure, each from one call of a distribution over all counts."""
+    """Return the slices of every point of the figure, each from one call of a distribution over all
+    counts."""
     from scipy.stats import binom
 
     found = []
@@ -80,7 +81,7 @@ def _by_scipy() -> list[int]:
 
 
 def _best(call: Callable[[], object]) -> float:
-    """The shortest of several runs, in seconds."""
+    """Return the shortest of several runs, in seconds."""
     taken = []
     for _ in range(REPEATS):
         started = time.perf_counter()

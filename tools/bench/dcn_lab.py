@@ -1,4 +1,4 @@
-"""Group `dcn`, second half: a network and a campus run in the lab."""
+"""Group `dcn`, second half: a network and a campus in the lab."""
 
 import time
 from pathlib import Path
@@ -20,14 +20,15 @@ CAMPUS_DAYS = 10.0
 
 
 def measure_dcn_lab(quick: bool) -> list[BenchFigure]:
-    """A simulated month of a large network with all that happens to it, and how fast a campus lives."""
+    """Measure a simulated month of a large network with all its faults and rewirings, and the speed of a
+    campus."""
     share = 0.1 if quick else 1.0
     return [*_month(MONTH_DAYS * share), _campus(CAMPUS_DAYS * share)]
 
 
 def large_network() -> DcnConfig:
-    """64 blocks of three generations on 128 OCSes, all else as it is by default: demand every hour, faults,
-    repairs, rewirings."""
+    """Return a network of 64 blocks of three generations on 128 OCSes, with all other defaults: demand every
+    hour, faults, repairs, rewirings."""
     rows = tuple(BlockGroupConfig(generation=(100, 200, 400)[n % 3]) for n in range(BLOCKS))
     return DcnConfig(seed=SEED, network=NetworkConfig(blocks=rows, racks=32, racks_full=32))
 

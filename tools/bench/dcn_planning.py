@@ -1,6 +1,7 @@
-"""Group `dcn`: planning, mapping and splitting 64 blocks, next to scipy's HiGHS and matchings, and networkx.
+"""Group `dcn`: planning, mapping and splitting for 64 blocks, compared with scipy's HiGHS and matchings, and
+networkx.
 
-All runs share one process. Ratios compare consecutive runs on the same input, after both answers were found
+All runs share one process. Each ratio compares consecutive runs on the same input, whose results were checked
 to be equal.
 """
 
@@ -35,15 +36,16 @@ from tools.bench.figure import BenchFigure
 
 BLOCKS = 64
 PEER_S_MAX = 120.0
-"""How long HiGHS may look for the one-hop optimum; where it takes longer, it and the ratio are left out."""
+"""Maximum seconds for HiGHS to find the one-hop optimum. If it takes longer, it and the ratio are left
+out."""
 REPEATS = 21
 WEEK_H = 168
 CLOSE, STEPS_MAX = 5e-4, 4_000
-"""What is asked of the weights where there is time."""
+"""Required accuracy of the weights, and the maximum number of steps, if there is time."""
 
 
 def measure_dcn(quick: bool) -> list[BenchFigure]:
-    """Topology, mapping, rewiring and weights of a network of mixed generations."""
+    """Measure topology, mapping, rewiring and weights of a network of mixed generations."""
     plant = layout_of([Block(f"ab-{n}", (100, 200, 400)[n % 3], (256, 512)[n % 2]) for n in range(BLOCKS)])
     demand = demand_at(plant, DemandModel(), 0)
     repeats = 5 if quick else REPEATS
@@ -58,7 +60,7 @@ def measure_dcn(quick: bool) -> list[BenchFigure]:
 def _topology(plant: NetworkLayout, demand: IntArray, repeats: int, quick: bool) -> list[BenchFigure]:
     found = one_hop(plant, demand)
     if not proves(plant, demand, found):
-        raise OperationFailed("dcn one-hop topology: its certificate does not hold, so times say nothing")
+        raise OperationFailed("dcn one-hop topology: its certificate is not valid, so times mean nothing")
     ours_s = _median(lambda: one_hop(plant, demand), repeats)
     joint = engineer(plant, demand)
     joint_s = _median(lambda: engineer(plant, demand), max(3, repeats // 3))
@@ -78,7 +80,9 @@ def _topology(plant: NetworkLayout, demand: IntArray, repeats: int, quick: bool)
     if peer is not None:
         peer_s, served = peer
         if abs(served / float(found.served) - 1.0) > 1e-6:
-            raise OperationFailed("dcn one-hop topology: HiGHS finds another optimum, so times say nothing")
+            raise OperationFailed(
+                "dcn one-hop topology: HiGHS finds a different optimum, so times mean nothing"
+            )
         how = "scipy's milp on the same input, first found to have the same optimum"
         figures += [
             BenchFigure("HiGHS one-hop topology", round(peer_s, 1), "s", "the peer", how),
@@ -88,7 +92,7 @@ def _topology(plant: NetworkLayout, demand: IntArray, repeats: int, quick: bool)
 
 
 def _by_highs(plant: NetworkLayout, demand: IntArray) -> tuple[float, float] | None:
-    """(seconds, served share) of the integer program; None where it takes too long."""
+    """Return (seconds, served share) of the integer program; None if it takes too long."""
     rows, columns = np.triu_indices(len(plant.blocks), 1)
     pairs = len(rows)
     wanted = np.maximum(demand, demand.T)[rows, columns] / (plant.rates[rows, columns] * MBPS_PER_GBPS)
@@ -119,11 +123,11 @@ def _by_highs(plant: NetworkLayout, demand: IntArray) -> tuple[float, float] | N
 
 
 def _mapping(repeats: int, quick: bool) -> list[BenchFigure]:
-    # Blocks of one kind with all uplinks used: there the peer's matchings come out even.
+    # Blocks of one kind with all uplinks used, for which the peer's matchings are complete.
     alike = layout_of([Block(f"ab-{n}", 400, 512) for n in range(BLOCKS)])
     full = uniform_mesh(alike)
     if not (links_of(matched_circuits(alike, full)) == full).all() or _matching_loop(alike, full):
-        raise OperationFailed("dcn mapping: the circuits are not the links, so times say nothing")
+        raise OperationFailed("dcn mapping: the circuits are not the links, so times mean nothing")
     ours_s = _median(lambda: matched_circuits(alike, full), repeats)
     peer_s = _median(lambda: _matching_loop(alike, full), max(3, repeats // 3))
     how = f"{int(full.sum()) // 2:,} links onto {alike.ocs_count} OCSes"
@@ -139,11 +143,11 @@ def _mapping(repeats: int, quick: bool) -> list[BenchFigure]:
     if not quick:
         started = time.perf_counter()
         if _networkx_loop(alike, full):
-            raise OperationFailed("dcn mapping: networkx leaves links over, so times say nothing")
+            raise OperationFailed("dcn mapping: networkx leaves links over, so times mean nothing")
         other_s = time.perf_counter() - started
-        said = f"{how}, Hopcroft and Karp's matching one after another"
+        matchings = f"{how}, Hopcroft and Karp's matching one after another"
         figures += [
-            BenchFigure("networkx matching loop", _ms(other_s), "ms", "the peer", said),
+            BenchFigure("networkx matching loop", _ms(other_s), "ms", "the peer", matchings),
             BenchFigure("dcn mapping over networkx", round(other_s / ours_s), "ratio", "-", "as above"),
         ]
     return figures
@@ -172,8 +176,8 @@ def _rewiring(plant: NetworkLayout, demand: IntArray, repeats: int) -> list[Benc
 
 
 def _matching_loop(plant: NetworkLayout, links: IntArray) -> int:
-    """The same split as scipy's maximum matchings, one after another, of the directed links; how many links
-    are left in the end."""
+    """Do the same split with scipy's maximum matchings of the directed links, one after another. Return how
+    many links are left at the end."""
     left = north_to_south(links)
     for _ in range(int(plant.ports.max()) * plant.ocs_count):
         partner = maximum_bipartite_matching(csr_array(left), perm_type="column")
@@ -183,7 +187,7 @@ def _matching_loop(plant: NetworkLayout, links: IntArray) -> int:
 
 
 def _networkx_loop(plant: NetworkLayout, links: IntArray) -> int:
-    """The same with networkx's maximum matchings of a graph that loses its used links."""
+    """Do the same split with networkx's maximum matchings of a graph from which used links are removed."""
     left = north_to_south(links)
     blocks = len(plant.blocks)
     tails = range(blocks)
@@ -221,7 +225,7 @@ def _weights(plant: NetworkLayout, demand: IntArray, repeats: int, quick: bool) 
         exact = exact_split(carries, demand)
         peer_s = time.perf_counter() - started
         gaps = [round(found.use / exact.use - 1.0, 5) for found in (split, nearer)]
-        how = "least largest use, then least transit, by scipy's linprog on the same input"
+        how = "minimum largest use, then minimum transit, by scipy's linprog on the same input"
         figures += [
             BenchFigure("HiGHS weights", round(peer_s, 1), "s", "the peer", how),
             BenchFigure("dcn weights gap", gaps[0], "fraction", "-", "largest use over HiGHS's"),

@@ -1,8 +1,8 @@
 """Group `diagnosis`: how well link faults are found from readings alone.
 
 The scene is a full pod with slices, maintenance drains, and hosts, modules and OCSes that fail at natural
-rates. On it, every hard kind of fault occurs about equally often (balanced), at natural rates, or never
-(false alarms). Thresholds were set with seed 0 and the swarm's small pods. Other seeds are scored.
+rates. Hard kinds of faults occur about equally often (balanced), at natural rates, or never (false alarms).
+Thresholds were set with seed 0 and the swarm's small pods; other seeds are scored.
 """
 
 import random
@@ -28,12 +28,12 @@ POD, CUBES = "pod-0", 64
 SCORED_SEEDS = (101, 102)
 DAYS = 90.0
 QUIET_DAYS = 30.0
-"""No fault is injected in the last days, so that what comes slowly has the time to show."""
+"""No fault is injected in the last days, so that slow faults have time to show."""
 A_DAY = 4.0
-"""Faults of links that are injected in a day of the balanced runs: some thirty times the natural rate."""
+"""Injected link faults per day of the balanced runs: about thirty times the natural rate."""
 BATCHES = 1
 SHARE_OF_SHAKES = 0.3
-"""A chassis that shakes hides what else is wrong with its links: there are fewer of them."""
+"""A chassis that shakes hides other faults of its links, so fewer are injected."""
 TECHNICIANS = 64
 NATURAL_DAYS = 365.0
 SEEN = (
@@ -43,11 +43,11 @@ SEEN = (
     b'"CircuitsDisconnected"',
     b'"VerdictGiven"',
 )
-"""Types of messages that the score reads, as they stand in a line of the log."""
+"""Types of messages that the score reads, as they appear in a line of the log."""
 
 
 def measure_diagnosis(quick: bool) -> list[BenchFigure]:
-    """Recall and precision by kind, time to find, false alarms."""
+    """Measure recall and precision by kind, time to find, and false alarms."""
     share = 0.35 if quick else 1.0
     seeds = SCORED_SEEDS[:1] if quick else SCORED_SEEDS
     plans = [("balanced", seed, DAYS * max(share, 0.5)) for seed in seeds]
@@ -88,7 +88,7 @@ def _run(name: str, seed: int, days: float) -> DiagnosisScore:
 
 
 def _maintenance(draw: random.Random, days: float) -> Iterator[tuple[int, DrainCube | UndrainCube]]:
-    """A cube a day is out of use for some hours."""
+    """Yield drains for maintenance: one cube per day is out of use for some hours."""
     for day in range(int(days)):
         cube = f"{POD}/cube-{draw.randrange(CUBES)}"
         from_us = day * US_PER_DAY + draw.randrange(12) * US_PER_HOUR
@@ -97,8 +97,8 @@ def _maintenance(draw: random.Random, days: float) -> Iterator[tuple[int, DrainC
 
 
 def _faults(draw: random.Random, days: float) -> Iterator[tuple[int, InjectFault]]:
-    """Kinds in turn, at parts and moments that are drawn; those that come slowly do so as they do by
-    themselves."""
+    """Yield faults of all kinds in turn, at drawn parts and times. Slow kinds develop as slowly as natural
+    ones."""
     kinds = [kind for kind in HARD_KINDS if kind != "batch"]
     for number in range(int(A_DAY * (days - QUIET_DAYS))):
         kind = kinds[number % len(kinds)]
@@ -129,11 +129,11 @@ def _target(draw: random.Random, kind: FaultKind) -> str:
 
 
 def _by_kind(name: str, scores: list[DiagnosisScore]) -> Iterator[BenchFigure]:
-    """A row of the confusion matrix a kind, and how often the verdict of its name was right."""
+    """Yield a row of the confusion matrix per kind, and how often the verdict of that name was correct."""
     known = precision(scores)
     for row in score_rows(scores):
         right, given = known.get(row.kind, (0, 0))
-        how = f"{row.faults} faults held for {_words(row)}; found after {_hours(row)}"
+        how = f"{row.faults} faults diagnosed as {_words(row)}; found after {_hours(row)}"
         yield BenchFigure(f"{name} {row.kind} recall", round(row.recall, 3), "share", "at least 0.95", how)
         if given:
             yield BenchFigure(
@@ -165,7 +165,7 @@ def _totals(name: str, scores: list[DiagnosisScore]) -> Iterator[BenchFigure]:
 
 def _alarms(scores: list[DiagnosisScore], days: float) -> Iterator[BenchFigure]:
     false = [words for score in scores for words in score.false]
-    how = f"{days:g} days of busy pods with nothing wrong with links but dead modules: {len(false)} verdicts"
+    how = f"{days:g} days of busy pods with no link faults except dead modules: {len(false)} verdicts"
     yield BenchFigure("healthy false alarms", round(len(false) / days, 4), "1/pod-day", "at most 0.1", how)
 
 

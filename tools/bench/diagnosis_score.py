@@ -1,10 +1,9 @@
 """Scores of verdicts against the true faults, which the diagnosis never sees.
 
 Declared beforehand: a batch of worn lasers must be found as worn lasers. Power cannot tell which of the two
-mirrors of a circuit drifts, but cameras can: either mirror counts only if the OCS lacks a camera, an
-injection module or its controller. Every other kind must be told apart, at the right part. A fault counts
-once its end has carried light for a day while the fault was there. Before that there is no evidence to find
-it by.
+mirrors of a circuit drifts, but cameras can. So either mirror counts only if the OCS lacks a camera, an
+injection module or its controller. Every other kind must be identified at the right part. A fault counts once
+its end has carried light for a day during the fault. Before that there is no evidence of it.
 """
 
 from collections import Counter, defaultdict
@@ -25,19 +24,19 @@ from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.superpod.wiring import ENDS_PER_CUBE, join_ends
 
 HARD_KINDS: tuple[FaultKind, ...] = (*LINK_FAULTS, *PATH_FAULTS)
-"""All that leaves something of a link; a dead module is told by its host."""
+"""All faults that leave a link partly working. A dead module is reported by its host."""
 CLASS: dict[str, str] = {"batch": "laser"}
-"""What one end's readings cannot tell apart is one class."""
+"""Kinds that one end's readings cannot distinguish share a class."""
 BLINDING: tuple[FaultKind, ...] = ("camera", "injector", "cpu", "fpga")
-"""What an OCS does not see its mirrors without."""
+"""Parts without which an OCS does not see its mirrors."""
 LIT_LEAST_US = US_PER_DAY
 NOTHING, ELSEWHERE = "nothing", "elsewhere"
 
 
 @dataclass
 class TrueFault:
-    """A fault that was there: its link ends, and since when; how long one of them has carried light since;
-    for which class it was first held (`ELSEWHERE`: the right class at a wrong part), and after how long."""
+    """A fault that occurred: its link ends and its start; how long one of them has carried light since; its
+    first diagnosed class (`ELSEWHERE`: the right class at a wrong part), and after how long."""
 
     kind: FaultKind
     target: str
@@ -56,7 +55,7 @@ class TrueFault:
 @dataclass
 class DiagnosisScore:
     """Sums over the logs of full pods, message by message. `given` and `right` are first verdicts by class,
-    `false` those on links where nothing was wrong."""
+    `false` those on links without a fault."""
 
     cubes: int
     ends_us: int
@@ -69,11 +68,11 @@ class DiagnosisScore:
     def __post_init__(self) -> None:
         self._plant = superpod_plant(self.cubes)
         self._blind: dict[str, str] = {}
-        """Faults for which OCSes do not see their mirrors: which OCS."""
+        """Fault that blinds an OCS to its mirrors → the OCS."""
         self._joined = np.zeros(self.cubes * ENDS_PER_CUBE, dtype=np.bool_)
 
     def see(self, message: Envelope) -> None:
-        """The next message of the log."""
+        """Count the next message of the log."""
         body, at_us = message.body, message.at_us
         if isinstance(body, FaultBegan) and body.kind in HARD_KINDS:
             ends = affected_ends(self._plant, body.kind, body.target)
@@ -94,7 +93,7 @@ class DiagnosisScore:
             self._judge(body, at_us)
 
     def truths(self) -> list[TrueFault]:
-        """All faults that count, the log being over."""
+        """Return all faults that count, at the end of the log."""
         self._count_light(self.ends_us)
         return [truth for truth in (*self.over, *self.active.values()) if truth.counts]
 
@@ -122,8 +121,8 @@ class DiagnosisScore:
 
 
 def _is_correct(truth: TrueFault, body: VerdictGiven, blind: Collection[str]) -> bool:
-    """Whether the part is the right one, or one of those that cannot be told apart: of the mirrors of OCSes
-    that are `blind`."""
+    """Whether the part is the right one, or cannot be distinguished from it. Mirrors cannot be distinguished
+    on OCSes that are `blind`."""
     if truth.kind == "batch":
         return True
     ocs = truth.target.rpartition("/")[0]
@@ -134,7 +133,7 @@ def _is_correct(truth: TrueFault, body: VerdictGiven, blind: Collection[str]) ->
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """Of one kind of fault: how many there were, for what they were held first, and when, in hours."""
+    """One kind of fault: how many there were, their first diagnosed classes, and the hours until then."""
 
     kind: str
     faults: int
@@ -148,7 +147,7 @@ class ScoreRow:
 
 
 def score_rows(scores: list[DiagnosisScore]) -> Iterator[ScoreRow]:
-    """The confusion matrix: a row for each kind that there was, in the order of the kinds."""
+    """Return the confusion matrix: a row for each kind that occurred, in the order of the kinds."""
     by_kind: defaultdict[str, list[TrueFault]] = defaultdict(list)
     for score in scores:
         for truth in score.truths():
@@ -162,7 +161,7 @@ def score_rows(scores: list[DiagnosisScore]) -> Iterator[ScoreRow]:
 
 
 def precision(scores: list[DiagnosisScore]) -> dict[str, tuple[int, int]]:
-    """Class → (right, given) of the first verdicts."""
+    """Return class → (right, given) of the first verdicts."""
     given, right = Counter[str](), Counter[str]()
     for score in scores:
         given += score.given

@@ -21,13 +21,14 @@ from tools.bench.processes import running_twin
 STREAMS = 200
 NAMES = 4
 SPEED = "600"
-"""Ten simulated minutes a second: some ten messages a second, to every stream."""
+"""Ten simulated minutes per second: about ten messages per second to every stream."""
 PATHS = ("/v1/clock", "/v1/cubes", "/v1/events?limit=100")
 OPEN_S_MAX = 30.0
 
 
 def measure_streams(quick: bool) -> list[BenchFigure]:
-    """Each query in turns with no stream open and with 200 of several names, which all get every message."""
+    """Measure each query in turns without a stream, and with 200 streams of several names that all get every
+    message."""
     rounds, asked = (2, 40) if quick else (6, 100)
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch, "tokens")
@@ -47,10 +48,10 @@ def measure_streams(quick: bool) -> list[BenchFigure]:
     for path in PATHS:
         without_s, with_s = statistics.median(alone[path]), statistics.median(beside[path])
         how = f"median of {rounds * asked}; {STREAMS} streams of {NAMES} names at × {SPEED}"
-        figures.append(BenchFigure(f"{path} beside streams", round(1e3 * with_s, 2), "ms", "-", how))
+        figures.append(BenchFigure(f"{path} with streams", round(1e3 * with_s, 2), "ms", "-", how))
         how = "over the same without a stream, in turns in one run"
         figures.append(
-            BenchFigure(f"{path} beside over without", round(with_s / without_s, 2), "ratio", "-", how)
+            BenchFigure(f"{path} with over without streams", round(with_s / without_s, 2), "ratio", "-", how)
         )
     return figures
 
@@ -68,7 +69,7 @@ def _ask(url: str, token: str, spans: dict[str, list[float]], count: int) -> Non
 
 @contextmanager
 def _streams(url: str, tokens: list[str]) -> Iterator[None]:
-    """So many streams open, read by a process of their own."""
+    """Keep `STREAMS` streams open, read by a separate process."""
     context = get_context("spawn")
     all_open, ended = context.Event(), context.Event()
     reader = context.Process(target=_read, args=(url, tokens, all_open, ended), daemon=True)

@@ -1,9 +1,9 @@
-"""Group `hardware`: the cost of a pod-year with faulty hardware, next to one with ideal hardware.
+"""Group `hardware`: the cost of a pod-year with faulty hardware, compared with ideal hardware.
 
-The peer is the same year with every imperfection off: constant connection times, links that only fail
-outright, and no inspection of readings. Parts are removed one at a time, so the cost of each is the
-difference to all of them. Runs take turns, in processor time of whole processes: other work on the machine
-affects all alike.
+The peer is the same year without imperfections: constant connection times, links that only fail completely,
+and no inspection of readings. Parts are removed one at a time, so the cost of each is the difference to all
+of them. Runs take turns, and processor time of whole processes is measured, so other work on the machine
+affects all runs alike.
 """
 
 import json
@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "faults by degrees": ("failures.optics_per_day=0",),
     "inspections and verdicts": ("transceivers.inspection_interval_s=0",),
 }
-"""What takes a part of the behaviour away."""
+"""Options that remove a part of the behaviour."""
 NONE = "none of it"
 VARIANTS: dict[str, tuple[str, ...]] = {
     ALL: (),
@@ -33,7 +33,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 
 
 def measure_hardware(quick: bool, command: str) -> list[BenchFigure]:
-    """Processor time of a pod-year by variant, and the ratios."""
+    """Measure the processor time of a pod-year by variant, and the ratios."""
     days = QUICK_DAYS if quick else YEAR_DAYS
     rounds = QUICK_ROUNDS if quick else ROUNDS
     spent = in_turns(lambda options: _run(command, days, options), rounds)
@@ -62,7 +62,7 @@ def measure_hardware(quick: bool, command: str) -> list[BenchFigure]:
 def in_turns(
     run: Callable[[tuple[str, ...]], tuple[float, int]], rounds: int
 ) -> dict[str, list[tuple[float, int]]]:
-    """(seconds, messages) of every round of every variant; one round after another."""
+    """Return (seconds, messages) of every round of every variant, one round after another."""
     spent: dict[str, list[tuple[float, int]]] = {name: [] for name in VARIANTS}
     for _ in range(rounds):
         for name, options in VARIANTS.items():
@@ -71,7 +71,7 @@ def in_turns(
 
 
 def _run(command: str, days: float, options: tuple[str, ...]) -> tuple[float, int]:
-    """(processor seconds, messages) of one whole process."""
+    """Return (processor seconds, messages) of one whole process."""
     words = ["lab", "run", "--pods", "1", "--days", f"{days:g}", "--seed", str(SEED), "-o", "json"]
     sets = [word for option in options for word in ("--set", option)]
     before = os.times()

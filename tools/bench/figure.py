@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BenchFigure:
-    """One measured figure; `goal` is what it is to be held against, `how` what was done."""
+    """One measured figure, with its `goal` and `how` it was measured."""
 
     name: str
     value: float

@@ -1,6 +1,6 @@
-"""A scheduler alone with a full pod and a long queue.
+"""A scheduler alone, with a full pod and a long queue.
 
-Circuits connect at once, jobs end when they are done, and each job that ends is replaced by a new request.
+Circuits connect at once, jobs end on time, and each job that ends is replaced by a new request.
 """
 
 import heapq
@@ -37,12 +37,12 @@ PRODUCTION_SHARE = 0.2
 RUN_SIGMA = 0.7
 WRITE_US = 20 * US_PER_S
 DECIDE = (Tick, SliceReleased, SliceRequested, JobCheckpointed)
-"""What makes the scheduler decide here."""
+"""Messages on which the scheduler decides here."""
 
 
 class FullPod:
-    """`waiting` slices of the mix of `workload` are kept waiting for a pod of so many cubes. `decided_s` has
-    the processor time of every decision, with the message that led to it."""
+    """A pod of `cubes` cubes with `waiting` queued slices of the mix of `workload`. `decided_s` has the
+    processor time of every decision, with the message that caused it."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class FullPod:
         self._rates = list(accumulate([rates[kind] for kind in kinds]))
         self._run_us: dict[str, int] = {}
         self._ahead: list[tuple[int, int, Body]] = []
-        """What others say, at its time."""
+        """Messages of other services, by time."""
         self._now_us = self._seq = self._asked = 0
         self.decided_s: list[float] = []
         self._feed(
@@ -78,13 +78,14 @@ class FullPod:
         return cast(SchedulerState, self._held.state)
 
     def live(self, decisions: int) -> None:
-        """Go on for so many decisions."""
+        """Continue for this many decisions."""
         self.decided_s = []
         while len(self.decided_s) < decisions:
             self._step()
 
     def lose(self, cubes: range) -> float:
-        """So many cubes fail at once; the processor time of what is decided when all of them are known."""
+        """Let these cubes fail at once. Return the processor time of the decision when all failures are
+        known."""
         for cube in cubes:
             self._feed(CubeUnhealthy(cube=cube, reasons=("host-0",)))
         planned_us = self._now_us + self._policy.decision_s * US_PER_S
@@ -141,7 +142,7 @@ class FullPod:
         heapq.heappush(self._ahead, (self._now_us + after_us, self._seq, body))
 
     def _ask(self) -> None:
-        """One more slice, drawn from the mix."""
+        """Request one more slice, drawn from the mix."""
         number, name = self._asked, f"{FABRIC}/slice-{self._asked}"
         self._asked += 1
         at = draw_uniform(SEED, FABRIC, "kind", number) * self._rates[-1]

@@ -1,6 +1,7 @@
-"""Group `optics`: bit error rates of a full pod next to the plain chain, and of a part next to the whole.
+"""Group `optics`: bit error rates of a full pod compared with the plain chain, and of a part compared with
+the whole.
 
-It also times the manufacture of all OCSes and all pairings of a pod.
+It also times the manufacture of all OCSes and of all pairings of a pod.
 """
 
 import statistics
@@ -20,13 +21,13 @@ from tools.bench.figure import BenchFigure
 
 LINK_ENDS = 64 * ENDS_PER_CUBE
 COUNTS_ABOVE = -15.0
-"""log10 of the bit error rates that anybody cares for."""
+"""log10 of the lowest bit error rate that matters."""
 CHANGED = 10
-"""One strand in so many changes."""
+"""One strand in this many changes."""
 
 
 def measure_optics(quick: bool) -> list[BenchFigure]:
-    """Medians of repeated runs in this process; each ratio is of runs taken in turns."""
+    """Measure medians of repeated runs in this process. The runs of each ratio take turns."""
     repeats = 15 if quick else 101
     design = LinkDesign()
     everything, made = Strands(_ocs_of_a_pod()).each(), _modules_of_a_pod()
@@ -79,7 +80,8 @@ def measure_optics(quick: bool) -> list[BenchFigure]:
 
 
 def _ocs_of_a_pod() -> OcsPath:
-    """What the OCSes put between the ends of a full pod, each cube with the next, as both sides see it."""
+    """Return what the OCSes put between the ends of a full pod, each cube joined to the next, as both sides
+    see it."""
     made = manufacture(7, "pod-0", np.arange(48))
     north = np.arange(LINK_ENDS // 48)
     south = (north + STRANDS) % len(north)
@@ -90,13 +92,13 @@ def _ocs_of_a_pod() -> OcsPath:
 
 
 def _modules_of_a_pod() -> Lanes:
-    """The lanes of those links as their modules were made, one row a strand."""
+    """Return the lanes of those links as manufactured, one row per strand."""
     ends = np.arange(LINK_ENDS)
     return lanes_between(manufactured_modules(7, "pod-0", LINK_ENDS), ends, ends[::-1], STRANDS).each()
 
 
 def _medians(repeats: int, *works: Callable[[], object]) -> list[float]:
-    """Median wall time of each in seconds; taken in turns, so that all meet the same noise."""
+    """Return the median wall time of each in seconds. They take turns, so that noise affects all alike."""
     spans: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for work, taken in zip(works, spans, strict=True):

@@ -30,7 +30,7 @@ BACKLOG_S_MAX = 180.0
 
 
 def measure_live(quick: bool) -> list[BenchFigure]:
-    """Speed, hop and memory of one pod and of four; then how fast one worker takes a backlog."""
+    """Measure speed, hop and memory of one pod and of four, then how fast one worker reads a backlog."""
     found: list[BenchFigure] = []
     for pods in (1, 4):
         with _servers() as (folder, kafka, redis):
@@ -88,7 +88,7 @@ def _speed(twin: WholeTwin, pods: int, quick: bool) -> list[BenchFigure]:
 
 
 def _reached_us(twin: WholeTwin) -> int:
-    """Simulated time that the slowest fabric has come to."""
+    """Return the simulated time of the slowest fabric."""
     times = []
     for partition in {place.partition for place in twin.store.fabrics().values()}:
         times.append(max(row.now_us for row in twin.store.progress(partition).values()))
@@ -110,14 +110,14 @@ def _memory_mb(pid: int) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return round(int(line.split()[1]) / 1_024)
-    raise OperationFailed(f"process {pid}: the system does not say how much memory it takes")
+    raise OperationFailed(f"process {pid}: the system does not report its memory")
 
 
 # --- backlog ------------------------------------------------------------------------------------------------
 
 
 def _backlog(twin: WholeTwin, quick: bool) -> list[BenchFigure]:
-    """Put a log of the lab's onto Kafka, then let one worker after the other read it all."""
+    """Put a log of the lab on Kafka, then let one worker after the other read all of it."""
     days = 5.0 if quick else 30.0
     try:
         twin.kafka.start(wait=False)
@@ -136,7 +136,7 @@ def _backlog(twin: WholeTwin, quick: bool) -> list[BenchFigure]:
 
 
 async def _fill(twin: WholeTwin, note: TwinRecord, days: float) -> int:
-    """Append a lab's messages after the first, in order; returns the end of the log."""
+    """Append a lab's messages after the first, in order. Return the end of the log."""
     lines: list[bytes] = []
     lab = Lab(
         "pod-0",
@@ -163,7 +163,7 @@ async def _fill(twin: WholeTwin, note: TwinRecord, days: float) -> int:
 
 
 def _rate(twin: WholeTwin, service: str, end: int) -> float:
-    """Messages a second between the first commit that is seen and the last."""
+    """Return the messages per second between the first and the last observed commit."""
     twin.start_worker(f"{service}-a")
     try:
         first = _until(twin, service, 1)
@@ -174,7 +174,7 @@ def _rate(twin: WholeTwin, service: str, end: int) -> float:
 
 
 def _until(twin: WholeTwin, service: str, position: int) -> tuple[float, int]:
-    """(wall time, position) when the service has come to this position."""
+    """Return (wall time, position) when the service has reached this position."""
 
     def come() -> int | None:
         found = twin.store.positions(0).get(service, 0)

@@ -30,7 +30,7 @@ def lightwave_command() -> str:
 
 
 def floor_of(path: Path, clock: Callable[[], float] = time.perf_counter) -> tuple[float, int]:
-    """(seconds by a clock to only decode, encode and hash a log, how many messages it has)."""
+    """Return (seconds of a clock to only decode, encode and hash a log, number of its messages)."""
     lines = [line.rstrip(b"\n") for line in raw_lines(path)]
     started = clock()
     digest = sha256()
@@ -41,7 +41,7 @@ def floor_of(path: Path, clock: Callable[[], float] = time.perf_counter) -> tupl
 
 @contextmanager
 def running_twin(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A twin of its own on a free port; ends it afterwards."""
+    """Start a twin on a free port, and stop it afterwards."""
     process = start(data, *options)
     try:
         yield process, wait_ready(data, process)
@@ -59,7 +59,7 @@ def start(data: Path, *options: str) -> subprocess.Popen[bytes]:
 
 
 def wait_ready(data: Path, process: subprocess.Popen[bytes]) -> str:
-    """Its URL, as soon as it answers that it is healthy."""
+    """Return the twin's URL as soon as it reports that it is healthy."""
     until = time.monotonic() + READY_S_MAX
     while time.monotonic() < until and process.poll() is None:
         running = DataFolder(data).running()

@@ -1,4 +1,5 @@
-"""Group `reliability`: machine repair by the three forms of the kernel, next to the same model in SimPy."""
+"""Group `reliability`: machine repair by the three forms of the kernel, compared with the same model in
+SimPy."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +19,9 @@ from shared.models.reliability.repair_shop import machine_shop
 from tools.bench.figure import BenchFigure
 
 MACHINES, CREWS, FAILURE_RATE, REPAIR_RATE = 1_024, 12, 0.008, 1.0
-"""Two thirds of the crews are at work in the mean; times are in those that a repair takes."""
+"""On average two thirds of the crews work. The unit of time is the mean repair time."""
 BEGIN = 8
-"""Machines down at first where only counts are kept, about as many as in the mean."""
+"""Machines down at the start where only counts are kept: about the mean."""
 ROUNDS = 7
 SEED = 7
 COUNTED = 4_000_000
@@ -28,16 +29,16 @@ COUNTED = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class KernelForm:
-    """A way to the number down: what it does, and the events of one round of it."""
+    """A way to compute the mean number down: its function, and the events of one round."""
 
     name: str
     events: int
     run: Callable[[int], tuple[int, float]]
-    """From a number of events, about as many, to (events, mean number down)."""
+    """Requested number of events → (actual number of events, mean number down)."""
 
 
 def measure_reliability(quick: bool) -> list[BenchFigure]:
-    """Events a second of each way, by turns; failures and completed repairs are events."""
+    """Measure the events per second of each way, in turns. Failures and completed repairs are events."""
     share = 10 if quick else 1
     ways = (
         KernelForm("SimPy", 100_000 // share, _by_simpy()),
@@ -45,7 +46,7 @@ def measure_reliability(quick: bool) -> list[BenchFigure]:
         KernelForm("identities, compiled", COUNTED // share, lambda events: _identities(events, compiled())),
         KernelForm("counts", COUNTED // share, _counts),
     )
-    _check_equal(20_000)  # compiles, too
+    _check_equal(20_000)  # also compiles
     pace: dict[str, list[float]] = {way.name: [] for way in ways}
     down = {}
     for n in range(ROUNDS):
@@ -80,7 +81,7 @@ def _error(off: float, events: int) -> BenchFigure:
 
 
 def _span(events: int) -> float:
-    """The time that so many events take."""
+    """Return the time that this many events take."""
     rate = machine_repair(MACHINES, CREWS, FAILURE_RATE, REPAIR_RATE).failures_per_time
     return events / (2.0 * rate)
 
@@ -96,7 +97,7 @@ def _identities(events: int, loop: Loop) -> tuple[int, float]:
 
 
 def _check_equal(events: int) -> None:
-    """That both forms give the same bits."""
+    """Check that both forms give the same bits."""
     slow, fast = _history(events, plain), _history(events, compiled())
     for name in ("part", "failed", "asked", "began", "mended"):
         if not np.array_equal(getattr(slow, name), getattr(fast, name), equal_nan=True):
@@ -119,8 +120,8 @@ def _counts(events: int) -> tuple[int, float]:
 
 
 def _by_simpy() -> Callable[[int], tuple[int, float]]:
-    """The peer: a process a machine, a resource of crews, and what happened in a list. InvalidInput where
-    SimPy is not installed."""
+    """Return the peer: a process per machine, a resource of crews, and a list of events. Raises InvalidInput
+    if SimPy is not installed."""
     try:
         import simpy
     except ImportError:

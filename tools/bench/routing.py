@@ -1,4 +1,4 @@
-"""Group `topology`, routing: table and proof of a damaged slice, and channel cycle search next to
+"""Group `topology`, routing: table and proof of a damaged slice, and the channel cycle search compared with
 networkx."""
 
 import time
@@ -12,7 +12,7 @@ REPEATS = 3
 
 
 def measure_routing(quick: bool) -> list[BenchFigure]:
-    """8×8×8 with one OCS out: its table, the proof of it, and both searches on the same dependencies."""
+    """Measure 8×8×8 with one OCS out: its table, its proof, and both searches on the same dependencies."""
     import networkx as nx
 
     from shared.models.topology.graph import slice_topology, without_ocs
@@ -28,7 +28,7 @@ def measure_routing(quick: bool) -> list[BenchFigure]:
         proof = prove(left, paths_of(table), table.virtual_channels)
         proofs.append(time.perf_counter() - started - tables[-1])
         if not proof.holds:
-            raise OperationFailed("routing proof: the table does not hold, so times say nothing")
+            raise OperationFailed("routing proof: the table is not valid, so times mean nothing")
         tails, heads, channels = dependencies_of(left, paths_of(table), table.virtual_channels)
         graph = nx.DiGraph(zip(tails.tolist(), heads.tolist(), strict=True))
         started = time.perf_counter()
@@ -38,7 +38,7 @@ def measure_routing(quick: bool) -> list[BenchFigure]:
         acyclic = nx.is_directed_acyclic_graph(graph)
         peers.append(time.perf_counter() - started)
         if acyclic == bool(cycle):
-            raise OperationFailed("routing cycle search: networkx disagrees, so times say nothing")
+            raise OperationFailed("routing cycle search: networkx disagrees, so times mean nothing")
     how = f"8x8x8 without OCS {FAILED_OCS}, 261,632 ordered pairs, the best of {len(tables)}"
     search = f"{len(tails):,} dependencies between channels, the graphs already made"
     return [

@@ -1,7 +1,7 @@
 """Benchmarks of the lab, the twin and the models: `python -m tools.bench`.
 
-Every figure is measured on whole processes, started as a user starts them. Machines are noisy. Where a figure
-has a peer, compare between machines the ratio to the peer, which is measured in the same run.
+Every figure is measured on whole processes, started as a user starts them. Machines are noisy. If a figure
+has a peer, compare machines by the ratio to the peer, which is measured in the same run.
 """
 
 import json
@@ -34,7 +34,7 @@ REPEATS = 5
 
 
 def run_bench(*, only: list[str], quick: bool = False) -> dict[str, Any]:
-    """Measure all groups, or the named ones; `quick` shortens each for a first look."""
+    """Measure all groups, or the named ones. `quick` shortens each for a first look."""
     unknown = [name for name in only if name not in GROUPS]
     if unknown:
         raise InvalidInput(f"--only {unknown[0]}: no such benchmark; must be one of {', '.join(GROUPS)}")
@@ -52,7 +52,8 @@ def run_bench(*, only: list[str], quick: bool = False) -> dict[str, Any]:
 
 
 def measure_lab(quick: bool) -> list[BenchFigure]:
-    """A superpod's year: wall time, peak memory, and the ratio to only reading and hashing its log."""
+    """Measure a superpod's year: wall time, peak memory, and the ratio to only reading and hashing its
+    log."""
     days = 36.5 if quick else 365.0
     with tempfile.TemporaryDirectory() as scratch:
         run = [
@@ -103,11 +104,11 @@ def _finished(run: list[str]) -> tuple[dict[str, Any], float]:
     return json.loads(text), usage.ru_maxrss / 1024
 
 
-# --- the living twin ---
+# --- the running twin ---
 
 
 def measure_speed(quick: bool) -> list[BenchFigure]:
-    """The highest speed that one and four pods sustain, with nobody asking anything."""
+    """Measure the highest speed that one and four pods sustain without queries."""
     figures = []
     for pods, goal in ((1, "aiming at × 50,000"), (4, "-")):
         with tempfile.TemporaryDirectory() as scratch:
@@ -125,7 +126,8 @@ def measure_speed(quick: bool) -> list[BenchFigure]:
 
 
 def measure_resume(quick: bool) -> list[BenchFigure]:
-    """From SIGKILL of the whole twin to its first healthy answer, and the same for its server alone."""
+    """Measure the time from SIGKILL of the whole twin to its first healthy answer, and the same for its
+    server alone."""
     spans = []
     with tempfile.TemporaryDirectory() as scratch:
         data = Path(scratch)
@@ -148,7 +150,8 @@ def measure_resume(quick: bool) -> list[BenchFigure]:
 
 
 def measure_queries(quick: bool) -> list[BenchFigure]:
-    """Every query as a whole process against a full pod, JSON output, Python's start included."""
+    """Measure every query as a whole process against a full pod, with JSON output, including Python's
+    start."""
     queries = {
         "get fabrics": ["get", "fabrics"],
         "get ocs": ["get", "ocs"],
@@ -201,21 +204,21 @@ def _bare() -> float:
 
 
 def measure_event_streams(quick: bool) -> list[BenchFigure]:
-    """Queries beside open streams."""
+    """Measure queries with open streams."""
     from tools.bench.event_streams import measure_streams
 
     return measure_streams(quick)
 
 
 def measure_live_twin(quick: bool) -> list[BenchFigure]:
-    """The live twin; imported only when asked for, since it needs Kafka's clients."""
+    """Measure the live twin. Imported on demand, because it needs Kafka's clients."""
     from tools.bench.live_twin import measure_live
 
     return measure_live(quick)
 
 
 def measure_slices(quick: bool) -> list[BenchFigure]:
-    """Slice topologies; imported only when asked for, since it needs scipy."""
+    """Measure slice topologies. Imported on demand, because they need scipy."""
     from tools.bench.routing import measure_routing
     from tools.bench.slice_topology import measure_topology
 
@@ -223,35 +226,35 @@ def measure_slices(quick: bool) -> list[BenchFigure]:
 
 
 def measure_closed_forms(quick: bool) -> list[BenchFigure]:
-    """Availability beside scipy, and all of `lightwave reproduce`."""
+    """Measure availability compared with scipy, and all of `lightwave reproduce`."""
     from tools.bench.closed_forms import measure_availability
 
     return measure_availability(quick, lightwave_command())
 
 
 def measure_kernels(quick: bool) -> list[BenchFigure]:
-    """Failures and repairs alone, beside SimPy, which only the tests' extra installs."""
+    """Measure failures and repairs alone, compared with SimPy, which only the extra `test` installs."""
     from tools.bench.reliability import measure_reliability
 
     return measure_reliability(quick)
 
 
 def measure_light(quick: bool) -> list[BenchFigure]:
-    """The optics; imported only when asked for, since it needs scipy."""
+    """Measure the optics. Imported on demand, because they need scipy."""
     from tools.bench.link_kernels import measure_optics
 
     return measure_optics(quick)
 
 
 def measure_decisions(quick: bool) -> list[BenchFigure]:
-    """The scheduler's decisions."""
+    """Measure the scheduler's decisions."""
     from tools.bench.scheduler import measure_scheduler
 
     return measure_scheduler(quick)
 
 
 def measure_network(quick: bool) -> list[BenchFigure]:
-    """The datacenter network; imported only when asked for, since it needs scipy."""
+    """Measure the datacenter network. Imported on demand, because it needs scipy."""
     from tools.bench.dcn_lab import measure_dcn_lab
     from tools.bench.dcn_planning import measure_dcn
 
@@ -259,28 +262,28 @@ def measure_network(quick: bool) -> list[BenchFigure]:
 
 
 def measure_device_costs(quick: bool) -> list[BenchFigure]:
-    """What a pod-year costs whose hardware behaves."""
+    """Measure the cost of a pod-year with faulty hardware."""
     from tools.bench.faulty_hardware import measure_hardware
 
     return measure_hardware(quick, lightwave_command())
 
 
 def measure_sweeps(quick: bool) -> list[BenchFigure]:
-    """What a superpod-year in the field costs, and what a second core gives a sweep."""
+    """Measure the cost of a superpod-year in the field, and the gain of a second core in a sweep."""
     from tools.bench.sweeps import measure_experiments
 
     return measure_experiments(quick, lightwave_command())
 
 
 def measure_looking_back(quick: bool) -> list[BenchFigure]:
-    """What snapshots cost, and how soon any moment of a pod-year is there by them."""
+    """Measure the cost of snapshots, and how soon they restore any time of a pod-year."""
     from tools.bench.time_travel import measure_time_travel
 
     return measure_time_travel(quick, lightwave_command())
 
 
 def measure_verdicts(quick: bool) -> list[BenchFigure]:
-    """What verdicts on links are worth."""
+    """Measure the accuracy of verdicts on links."""
     from tools.bench.diagnosis import measure_diagnosis
 
     return measure_diagnosis(quick)

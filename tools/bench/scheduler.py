@@ -1,4 +1,4 @@
-"""Group `scheduler`: decisions on a full pod with a long queue, next to those of a plain scheduler.
+"""Group `scheduler`: decisions on a full pod with a long queue, compared with those of a plain scheduler.
 
 It also times one plan for eight cubes that are lost at once. Times are processor times, because a decision
 waits for nothing else.
@@ -30,22 +30,22 @@ DECISIONS = 1_000
 PODS = (64, 144)
 LOST_CUBES = 8
 LONG_QUEUE = SchedulerConfig(research_waits_h=10_000.0)
-"""Nobody is preempted."""
+"""No slice is preempted."""
 
 Result = tuple[int | None, dict[int, int]]
-"""(the slice that gets cubes next, slice → when it is promised its start)."""
+"""(the slice that gets cubes next, slice → its promised start)."""
 
 
 def measure_scheduler(quick: bool) -> list[BenchFigure]:
-    """Every figure of the scheduler."""
+    """Measure all figures of the scheduler."""
     gc.collect()
-    gc.freeze()  # as every process that runs for long does with what it imported
+    gc.freeze()  # as every long-running process does with its imports
     decisions = DECISIONS // 10 if quick else DECISIONS
     return [*_decisions(decisions), *_plans(), *_beside_plain(decisions // 10)]
 
 
 def _decisions(count: int) -> list[BenchFigure]:
-    """Whole messages, each with all that follows from it at once: the slices that start, leave and move."""
+    """Measure whole messages, each with all its immediate effects: the slices that start, leave and move."""
     figures = []
     for policy in ("easy", "conservative"):
         medians = {}
@@ -73,7 +73,7 @@ def _decisions(count: int) -> list[BenchFigure]:
 
 
 def _plans() -> list[BenchFigure]:
-    """All slices on eight cubes of a row are hit: the tick on which it is decided what becomes of them."""
+    """Measure the tick that decides the recovery of all slices on a row of eight failed cubes."""
     spent_s = []
     for first in range(0, PODS[0], LOST_CUBES):
         pod = FullPod(PODS[0], WAITING, SchedulerConfig())
@@ -84,11 +84,11 @@ def _plans() -> list[BenchFigure]:
     return [BenchFigure("recovery plan, 8 cubes", round(1e3 * max(spent_s), 1), "ms", "under 20", how)]
 
 
-# --- beside a plain scheduler -------------------------------------------------------------------------------
+# --- compared with a plain scheduler ------------------------------------------------------------------------
 
 
 def _beside_plain(count: int) -> list[BenchFigure]:
-    """What starts next when a slice has left, on whole cubes and without preemption."""
+    """Measure the choice of the next slice after one has left, on whole cubes and without preemption."""
     pod = FullPod(PODS[0], WAITING, LONG_QUEUE, tiers=("research",), smallest_chips=CHIPS_PER_CUBE)
     ours_s, peer_s = [], []
     for _ in range(count):
@@ -99,21 +99,19 @@ def _beside_plain(count: int) -> list[BenchFigure]:
         plain, spent_s = _timed(plain_easy, state)
         peer_s.append(spent_s)
         if plain != found:
-            raise OperationFailed(f"scheduler: ours decides {found}, a plain one {plain}")
+            raise OperationFailed(f"scheduler: ours decides {found}, the plain one {plain}")
     ours_ms, peer_ms = 1e3 * statistics.median(ours_s), 1e3 * statistics.median(peer_s)
-    how = f"who starts next of {WAITING:,}, whole cubes, no preemption; median of {count}"
-    plainly = "sorts all that wait anew and tries each on a list of cubes; the same answers"
+    how = f"which of {WAITING:,} slices starts next, whole cubes, no preemption; median of {count}"
+    plainly = "sorts all waiting slices again and tries each on a list of cubes; the same decisions"
     return [
-        BenchFigure("who starts next", round(ours_ms, 2), "ms", "-", how),
-        BenchFigure("who starts next, plainly", round(peer_ms, 2), "ms", "the peer", plainly),
-        BenchFigure(
-            "who starts next over plain", round(peer_ms / ours_ms, 1), "ratio", "-", "in the same run"
-        ),
+        BenchFigure("next start", round(ours_ms, 2), "ms", "-", how),
+        BenchFigure("next start, plain scheduler", round(peer_ms, 2), "ms", "the peer", plainly),
+        BenchFigure("next start over plain", round(peer_ms / ours_ms, 1), "ratio", "-", "in the same run"),
     ]
 
 
 def free_one_cube(state: SchedulerState) -> SchedulerState:
-    """The same pod the moment after the slice has left that is to leave next."""
+    """Return the state of the pod just after the next slice to leave has left."""
     after = decode_state(SERVICE.state, encode_state(state))
     on_cubes = [row for row in after.slices.values() if row.cubes]
     row = min(on_cubes, key=lambda row: (row.ends_us or FOREVER, row.number))
@@ -136,9 +134,11 @@ def _ours(state: SchedulerState) -> Result:
 
 
 def plain_easy(state: SchedulerState) -> Result:
-    """EASY as a textbook has it, for slices of whole cubes of which none is preempted: all that wait in
-    order, the first promised the moment at which enough cubes are free by the estimates, each of the others
-    tried by itself."""
+    """Schedule with EASY as in a textbook, for slices of whole cubes without preemption.
+
+    All waiting slices are sorted. The first is promised the time at which enough cubes are free by the
+    estimates, and each of the others is tried separately.
+    """
     now_us = state.now_us
     free_us = [now_us] * state.cubes
     for cube in (*state.unhealthy, *state.drained):

@@ -1,4 +1,4 @@
-"""Group `topology`: the time of a full pod's figures, and its link load next to igraph's.
+"""Group `topology`: the time of a full pod's figures, and of its link load compared with igraph's.
 
 Without igraph, which only the extra `test` installs, the peer's figures are left out.
 """
@@ -20,8 +20,8 @@ IGRAPH_REPEATS = 3
 
 
 def measure_topology(quick: bool) -> list[BenchFigure]:
-    """All figures of the full pod, its link load and igraph's in the same run, and the throughput of a slice
-    that lacks one OCS or two."""
+    """Measure all figures of the full pod, its link load with our code and with igraph in the same run, and
+    the throughput of a slice without one or two OCSes."""
     from shared.models.topology.concurrent_flow import FlowBounds, concurrent_flow
     from shared.models.topology.graph import slice_topology, without_ocs
     from shared.models.topology.shortest_paths import link_load
@@ -64,7 +64,7 @@ def measure_topology(quick: bool) -> list[BenchFigure]:
 
 
 def _best(call: Callable[[], object], repeats: int) -> float:
-    """The shortest of several runs, in seconds."""
+    """Return the shortest of several runs, in seconds."""
     taken = []
     for _ in range(repeats):
         started = time.perf_counter()
@@ -74,7 +74,7 @@ def _best(call: Callable[[], object], repeats: int) -> float:
 
 
 def _igraph(loads: FloatArray, repeats: int) -> float:
-    """Seconds that igraph takes for these loads, given by chip and direction."""
+    """Return the seconds that igraph takes for these loads, which are given by chip and direction."""
     import igraph
 
     from shared.models.topology.graph import slice_topology
@@ -84,5 +84,5 @@ def _igraph(loads: FloatArray, repeats: int) -> float:
     edges = list(zip(tails.tolist(), neighbours[neighbours >= 0].tolist(), strict=True))
     graph = igraph.Graph(n=len(neighbours), edges=edges, directed=True)
     if not np.allclose(graph.edge_betweenness(directed=True), loads):
-        raise OperationFailed("topology link load: is not igraph's edge betweenness, so times say nothing")
+        raise OperationFailed("topology link load: is not igraph's edge betweenness, so times mean nothing")
     return _best(lambda: graph.edge_betweenness(directed=True), repeats)

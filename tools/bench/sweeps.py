@@ -1,5 +1,5 @@
-"""Group `experiments`: cost of a superpod-year in a sweep over its messages alone, and the gain of a second
-core."""
+"""Group `experiments`: the cost of a superpod-year in a sweep over that of its messages alone, and the gain
+of a second core."""
 
 import os
 import statistics
@@ -23,12 +23,12 @@ measure: [goodput]
 
 
 def measure_experiments(quick: bool, lightwave: str) -> list[BenchFigure]:
-    """`lightwave` is the command of this installation."""
+    """Measure sweeps; `lightwave` is the command of this installation."""
     return [*_year(quick, lightwave), *_cores(quick, lightwave)]
 
 
 def _year(quick: bool, lightwave: str) -> list[BenchFigure]:
-    """Processor time of a run over that of its messages, in turns."""
+    """Measure the processor time of a run over that of its messages, in turns."""
     days, rounds = (20, 2) if quick else (365, 3)
     run = [
         lightwave,
@@ -66,7 +66,7 @@ def _year(quick: bool, lightwave: str) -> list[BenchFigure]:
 
 
 def _cores(quick: bool, lightwave: str) -> list[BenchFigure]:
-    """The same sweep by one worker and by two, in turns."""
+    """Measure the same sweep with one worker and with two, in turns."""
     days, rounds = (5, 1) if quick else (30, 3)
     ratios = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -93,7 +93,7 @@ def _done(words: list[str]) -> None:
 
 
 def _cpu_s(words: list[str]) -> float:
-    """User and system time of a whole process."""
+    """Return the user and system time of a whole process."""
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL)  # noqa: S603 -- own command
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""Group `past`: snapshots of a log, and any time of it restored from them, next to the fold from the
+"""Group `past`: snapshots of a log, and past times restored from them, compared with the fold from the
 start."""
 
 import os
@@ -39,7 +39,7 @@ CORES = os.cpu_count() or 1
 
 
 def measure_time_travel(quick: bool, lightwave: str) -> list[BenchFigure]:
-    """`lightwave` is the command of this installation."""
+    """Measure time travel; `lightwave` is the command of this installation."""
     days = 10 if quick else 365
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "pod-0.jsonl")
@@ -83,18 +83,20 @@ def _figures(log: IndexedLog, snapshots: SnapshotFolder, days: int) -> list[Benc
             "the same log; a twin also writes and commits",
         ),
         BenchFigure(
-            "snapshots of it all", round(size / 1e6, 1), "MB", "about 18 a pod-year", f"{made} of {of}"
+            "snapshots of the whole log", round(size / 1e6, 1), "MB", "about 18 a pod-year", f"{made} of {of}"
         ),
         BenchFigure(
-            "any moment of it, median",
+            "any time of the log, median",
             round(statistics.median(spans_s), 3),
             "s",
             "-",
             f"{SAMPLED_TIMES} positions at random, restored from a snapshot and folded from there",
         ),
-        BenchFigure("any moment of it, longest", round(max(spans_s), 3), "s", "under 1", "of the same"),
         BenchFigure(
-            "its end from the beginning, over any moment",
+            "any time of the log, longest", round(max(spans_s), 3), "s", "under 1", "of the same positions"
+        ),
+        BenchFigure(
+            "its end from the start, over any time",
             round(fold_s / statistics.median(spans_s)),
             "×",
             "-",
@@ -112,7 +114,7 @@ def _taken_s(moment: ReplayedSite, software: str) -> float:
 
 
 def _forecast(end: SiteSnapshot) -> BenchFigure:
-    """What it costs to drain a cube: futures of the end with and without that."""
+    """Measure the forecast of draining a cube: futures of the end of the log with and without the drain."""
     drain = TimedRequest(0, "pod-0", DrainCube(cube="pod-0/cube-12"))
     case = ForecastCase(to_bytes(end), end.at_us, US_PER_DAY, (drain,))
     began_s = time.perf_counter()
@@ -124,12 +126,12 @@ def _forecast(end: SiteSnapshot) -> BenchFigure:
         round(took_s, 1),
         "s",
         "under 10",
-        f"{found.messages:,} messages on {CORES} cores, worker processes begun",
+        f"{found.messages:,} messages on {CORES} cores, including the start of worker processes",
     )
 
 
 def _audit_in_parts(audited: AuditedSite) -> BenchFigure:
-    """The audit of a log in parts on all cores, over the plain one."""
+    """Measure the audit of a log in parts on all cores over the plain audit."""
     began_s = time.perf_counter()
     whole = audit_segment(audited, whole_log(audited))
     whole_s = time.perf_counter() - began_s
