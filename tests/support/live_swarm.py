@@ -26,11 +26,14 @@ from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequence
 from shared.runtimes.live.worker.partition_fold import PartitionFold, ServedService, StoreRolledBack
 from shared.runtimes.simulated_clock import Epoch
 from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_digests import LIVE_ADVICE, StateDigests
 from shared.storage.store.state_store import Commit, FabricPlace
 from tests.support.pods import commissioned, first_message
 
 PARTITIONS = 2
 TWIN = "7" * 32
+DIGESTS = StateDigests(TWIN, b"secret", advice=LIVE_ADVICE)
+"""Every fold and sequencer checks what it loads."""
 Sites = Mapping[str, Mapping[str, FabricConfig]]
 """Site → fabric → configuration."""
 
@@ -186,7 +189,9 @@ class LiveSwarm:
     def _sequence(self, partition: int, replica: int) -> None:
         sequencer = self.sequencers.get((partition, replica))
         if sequencer is None:
-            sequencer = PartitionSequencer(partition, TWIN, self.services_of, self.store, self.log)
+            sequencer = PartitionSequencer(
+                partition, TWIN, self.services_of, self.store, self.log, digests=DIGESTS
+            )
             self.sequencers[partition, replica] = sequencer
         try:
             asyncio.run(sequencer.step(Epoch(self.now_us, 0, 1.0, paused=True)))
@@ -199,7 +204,7 @@ class LiveSwarm:
         fold = self.folds.get(place)
         try:
             if fold is None:
-                fold = PartitionFold(service, partition, TWIN, self.store)
+                fold = PartitionFold(service, partition, TWIN, self.store, digests=DIGESTS)
                 self.folds[place] = fold
             start = fold.position if fold.position is not None else fold.load()
             first = max(0, start - self.chance.randint(0, 5))
