@@ -12,7 +12,12 @@ from schemas.names import FABRIC_PATTERN, FabricName, SliceName
 
 PODS_MIN = 2
 """A job in one pod is a plain slice."""
-PODS_ALLOWED = f"the number of pods, at least {PODS_MIN}, or their names in ring order, such as pod-0,pod-3"
+PODS_MAX = 1_000
+"""Maximum number of pods of a job, as of a twin."""
+PODS_DIGITS_MAX = 9
+PODS_ALLOWED = (
+    f"the number of pods, {PODS_MIN} to {PODS_MAX:,}, or their names in ring order, such as pod-0,pod-3"
+)
 
 Pods = tuple[FabricName, ...]
 """The pods of a job in ring order; the first one received the request."""
@@ -22,8 +27,8 @@ def parse_pods(text: str) -> int | tuple[str, ...]:
     """`2`, or `pod-0,pod-3`, as a number or names; ValueError says in one sentence what is wrong with the
     text."""
     shown = text[:QUOTED_MAX]
-    if re.fullmatch(r"-?[0-9]{1,9}", text.strip()):
-        if int(text) < PODS_MIN:
+    if re.fullmatch(r"-?[0-9]+", text.strip()):
+        if len(text.strip()) > PODS_DIGITS_MAX or not PODS_MIN <= int(text) <= PODS_MAX:
             raise ValueError(f"{shown} is not allowed; must be {PODS_ALLOWED}")
         return int(text)
     names = tuple([name.strip() for name in text.split(",")])

@@ -256,9 +256,16 @@ _QUOTED = re.compile(r"(\S+) is not (?:a valid integer|in the range)")
 """click's sentences about whole numbers, which start with the value."""
 
 
+_MINUS_NUMBER = re.compile(r"-[0-9.]")
+"""The begin of a negative number, which click takes for an option."""
+
+
 def _usage(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx else "lightwave"
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+    if isinstance(error, click.NoSuchOption) and _MINUS_NUMBER.match(error.option_name):
+        word = next((word for word in sys.argv[1:] if word.startswith(error.option_name)), error.option_name)
+        sentence = f"{word} is not allowed; must be an option, or a value without a minus in front"
+    elif isinstance(error, click.exceptions.NoArgsIsHelpError):
         sentence = f"{path.removeprefix('lightwave ')} needs a command"
     else:
         sentence = " ".join((_number_problem(error) or error.format_message()).split()).rstrip(".")

@@ -8,7 +8,10 @@ from schemas.names import Shape
 
 SHAPES_MAX = 1_000
 """Maximum number of shapes of a mix."""
-MIX_ALLOWED = "shape=share with a share above 0, as 4x4x4=14 or, twisted, 4x4x8t=16"
+MIX_ALLOWED = (
+    "shape=share with a share above 0, as 4x4x4=14 or, twisted, 4x4x8t=16; sides have up to 3 digits, shares "
+    "up to 9 before and after the point"
+)
 _SHARE = re.compile(r"([0-9]{1,3})x([0-9]{1,3})x([0-9]{1,3})(t?)=([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 
 

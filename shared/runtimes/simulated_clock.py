@@ -20,7 +20,7 @@ SPEED_STEP_S = 0.1
 """Minimum wall time between two stored samples."""
 SPEED_SPAN_S_MIN = 0.05
 """Minimum wall time for a measured speed."""
-DEFAULT_OPERATOR = "operator"
+ANONYMOUS = "anonymous"
 """Recorded as the author of a change if no name is known."""
 
 
@@ -158,13 +158,13 @@ class Clock(abc.ABC):
         """Change the clock, starting from the processed time; recorded on the operations log with its author.
         Returns the new setting. InvalidInput for an invalid speed or time."""
 
-    def pause(self, who: str = DEFAULT_OPERATOR) -> None:
+    def pause(self, who: str = ANONYMOUS) -> None:
         self.change(ClockChange(paused=True), who)
 
-    def resume(self, who: str = DEFAULT_OPERATOR) -> None:
+    def resume(self, who: str = ANONYMOUS) -> None:
         self.change(ClockChange(paused=False), who)
 
-    def set_speed(self, speed: float, who: str = DEFAULT_OPERATOR) -> None:
+    def set_speed(self, speed: float, who: str = ANONYMOUS) -> None:
         """Set simulated over wall time, above 0."""
         self.change(ClockChange(speed=speed), who)
 

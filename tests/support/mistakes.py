@@ -138,6 +138,16 @@ USAGE_CASES: list[tuple[list[str], str]] = [
     (["get", "ocs", "pod-0/ocs-1", "--top", "3"], "--top cannot be combined with a NAME"),
     (["get", "ocs", "--where", "down"], "'down' is not of the form FIELD=VALUE, such as state=down"),
     (["get", "ocs", "--colour"], "No such option: --colour"),
+    (["get", "pod-0/cube-1", "pod-0/cube-2"], "no kind 'pod-0/cube-1'; must be one of fabrics, ocs,"),
+    (["request", "-4x4x4"], "-4x4x4 is not allowed; must be an option, or a value without a minus in front"),
+    (["clock", "advance", "-1h"], "-1h is not allowed; must be an option, or a value without a minus"),
+    (["what-if", "drain", "-1"], "-1 is not allowed; must be an option, or a value without a minus"),
+    (
+        ["clock", "advance", "0s"],
+        "'0s' is not a valid duration; must be like 30s, 15m, 2h or 1d12h, above 0s",
+    ),
+    (["request", "4x4x4", "--pods", "9" * 12], "is not allowed; must be the number of pods, 2 to 1,000, or"),
+    (["operations", "--fabric", "pod-0"], "--fabric requires --requests"),
     (
         ["events", "--follow", "--limit", "3"],
         "--follow never ends; it cannot be combined with --limit or --until",

@@ -29,6 +29,10 @@ SIMILAR_MAX = 3
 """Similar words that an error suggests."""
 
 
+_NAME_FORM = re.compile(r"/|-[0-9]")
+"""What the name of an object has, and no kind."""
+
+
 class ChoiceParam(click.ParamType):
     """One of a few words, in any case, with completion and a spelling hint."""
 
@@ -63,9 +67,15 @@ class KindParam(ChoiceParam):
 
 
 class KindOrNameParam(KindParam):
-    """A kind, or a name, which is not converted."""
+    """A kind, or a name, which is not converted. With `needs_name_form`, any other word is refused."""
+
+    def __init__(self, *, needs_name_form: bool = False) -> None:
+        super().__init__()
+        self._needs_name_form = needs_name_form
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if self._needs_name_form and not _NAME_FORM.search(value):
+            return super().convert(value, param, ctx)
         return self._match(value.lower()) or value
 
 
@@ -109,7 +119,8 @@ class DurationParam(click.ParamType):
             return value
         found_s = parse_duration_s(str(value))
         if found_s is None or (found_s == 0 and not self._allow_zero):
-            allowed = "like 30s, 15m, 2h or 1d12h, up to 100 years"
+            zero, least = ("0s, ", "") if self._allow_zero else ("", "above 0s and ")
+            allowed = f"like {zero}30s, 15m, 2h or 1d12h, {least}up to 100 years"
             self.fail(f"{str(value)!r} is not a valid duration; must be {allowed}", param, ctx)
         return found_s
 

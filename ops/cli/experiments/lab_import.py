@@ -1,6 +1,6 @@
 """`lightwave lab import-trace` and `import-faults`: public traces and failure records for the lab."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -32,15 +32,15 @@ ZoneOption = Annotated[
 ]
 
 
+def _format_option(formats: Collection[str]) -> Any:
+    """`--format`, one of these."""
+    return typer.Option("--format", click_type=ChoiceParam("format", formats), help=", ".join(formats))
+
+
 def import_trace(
     source: Source,
     out: Written,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format", click_type=ChoiceParam("format", TRACE_FORMATS), help=", ".join(TRACE_FORMATS)
-        ),
-    ],
+    form: Annotated[str, _format_option(TRACE_FORMATS)],
     time_zone: ZoneOption = None,
     chips_per_gpu: Annotated[
         float,
@@ -84,12 +84,7 @@ def import_trace(
 def import_faults(
     source: Source,
     out: Written,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format", click_type=ChoiceParam("format", FAULT_FORMATS), help=", ".join(FAULT_FORMATS)
-        ),
-    ],
+    form: Annotated[str, _format_option(FAULT_FORMATS)],
     time_zone: ZoneOption = None,
     kind: Annotated[
         str,

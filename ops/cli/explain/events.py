@@ -1,5 +1,6 @@
 """Commands that read the log: `events`, `history` and `why`."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from ops.client.answers import EVENTS, ApiPath
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
 from ops.client.http_client import Client, RequestFailed, default_fabric, escape_path, rows_path
 from ops.client.object_names import expand_name
-from ops.report.tables import table_line
+from ops.report.tables import table_line, text_table
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS
 from shared.basics.time_format import format_time, format_time_ms
@@ -74,6 +75,9 @@ def events(
     until: Until = None,
     ticks: Annotated[bool, typer.Option("--ticks/--no-ticks", help="include Tick messages")] = True,
     limit: Limit = None,
+    list_types: Annotated[
+        bool, typer.Option("--list-types", help="list the types of messages, with what they mean")
+    ] = False,
     fabric: Fabric = None,
     output: OutputOption = "table",
 ) -> None:
@@ -81,6 +85,9 @@ def events(
 
     Without --since, --cause or --limit, the last hundred.
     """
+    if list_types:
+        _list_types(output)
+        return
     client = Client()
     name = expand_name(client, name) if name is not None else None
     ask: dict[str, object] = {"type": types, "for": name, "cause": cause, "since": since}
@@ -94,6 +101,22 @@ def events(
     if output == "table":
         echo(table_line(EVENT_HEADERS, FOLLOW_WIDTHS))
     _follow(client, _fabric_or_default(client, fabric or (name and fabric_part(name))), ask, output)
+
+
+def _list_types(output: Form) -> None:
+    """Every type of message: its writer, and the first sentence of its meaning."""
+    from schemas.registry import TYPES
+
+    rows = [
+        {"type": name, "writer": model.writer, "meaning": _first_sentence(model.__doc__ or "")}
+        for name, model in sorted(TYPES.items())
+    ]
+    table = [(row["type"], row["writer"], row["meaning"]) for row in rows]
+    show(rows, output, lambda: text_table(("TYPE", "WRITER", "MEANING"), table))
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=[.:])\s", " ".join(text.split()), maxsplit=1)[0].rstrip(".:")
 
 
 @app.command(epilog=examples("history pod-0/ocs-17", "history pod-0/cube-12/+y/7 --limit 20"))

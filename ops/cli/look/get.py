@@ -17,7 +17,6 @@ from ops.cli.common.output import Form, render, watch_loop
 from ops.cli.common.param_types import (
     FieldValueParam,
     KindOrNameParam,
-    KindParam,
     SortOrderParam,
     unknown_name_text,
     unknown_word_text,
@@ -72,12 +71,21 @@ LINKS_NOW = "Links of its ends as they are now (Ends and Evidence are of when it
 """Above the links of a verdict, which slices have wired anew since."""
 TOP_MAX = 10_000
 
-KindArgument = Annotated[str, typer.Argument(click_type=KindParam(), metavar="KIND", help=", ".join(KINDS))]
+KindArgument = Annotated[
+    str,
+    typer.Argument(
+        click_type=KindOrNameParam(needs_name_form=True),
+        metavar="KIND",
+        help=f"{', '.join(KINDS)}; or the name of one object, such as pod-0/cube-12",
+    ),
+]
 
 app = command_app()
 
 
-@app.command(epilog=examples("get slices", "get links --where state=up --sort=-ber --top 5"))
+@app.command(
+    epilog=examples("get slices", "get pod-0/cube-12", "get links --where state=up --sort=-ber --top 5")
+)
 def get(
     kind: KindArgument,
     name: Annotated[
@@ -129,6 +137,10 @@ def get(
     the production and research slices in the queue, not of filler. `-o wide` of links shows what their
     modules read.
     """
+    if kind not in KINDS:
+        if name is not None:
+            raise click.UsageError(unknown_word_text("kind", kind, tuple(KINDS)))
+        kind, name = _kind_and_name(kind)
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")

@@ -46,14 +46,13 @@ from ops.cli.operate.outcome_text import (
     retire_text,
     still_running_text,
 )
+from ops.client.active_faults import active_faults_of
 from ops.client.answers import refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
 from ops.client.object_names import expand_name
 from ops.client.waiting import condition_look, origin_text, wait_for_outcome, wait_until
 from ops.report.tables import text_table
-from schemas.name_parts import fabric_part, is_within
 from schemas.resource_kinds import CUBES, FABRICS, SLICES
-from schemas.resource_kinds import FAULTS as FAULT_RESOURCES
 from shared.basics.parsing import parse_duration_s
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS, severity_of
@@ -156,6 +155,7 @@ def retire(
     On a terminal, the command asks first.
     """
     client = Client()
+    fabric = expand_name(client, fabric)
     if not yes:
         confirm(lambda: f"{_retiring_text(client, fabric)}. Retire it for good?")
     answer = client.post(
@@ -288,10 +288,7 @@ def _show_other_faults(client: Client, answer: "RequestReceipt", output: Form, h
     if found is None or output != "table":
         return
     target, mine = found
-    rows = client.rows(
-        rows_path(FAULT_RESOURCES), "name", "target", fabric=fabric_part(target), state="active"
-    )
-    others = [str(row.name) for row in rows if row.name != mine and is_within(target, row.target)]
+    others = active_faults_of(client, target, besides=mine)
     if others:
         echo(f"{target} {how} {', '.join(others)}")
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 BEGAN: "MessageType[FaultBegan]" = MessageType("FaultBegan")
 ENDED: "MessageType[FaultEnded]" = MessageType("FaultEnded")
 LINKS_CHANGED: "MessageType[LinksChanged]" = MessageType("LinksChanged")
+REQUESTED: "MessageType[SliceRequested]" = MessageType("SliceRequested")
 DEGRADED: "MessageType[SliceDegraded]" = MessageType("SliceDegraded")
 ANSWER_FIELDS = ("id", "status", "repeated", "complete", "outcome")
 """Fields of the twin's answer to a request."""
@@ -341,6 +342,8 @@ def _outcome_without_id(verb: str, answer: "RequestReceipt | RequestReport") -> 
     if answer.status == "received":
         return "received; it takes effect when simulated time continues"
     own = _own_messages(answer.outcome)
+    if verb == "request" and (several := _job_text(answer.outcome)) is not None:
+        return f"{several}{_effects(answer.outcome)}"
     for kind, text in SENTENCES[verb].items():
         for message in own:
             if message.type == kind:
@@ -348,6 +351,26 @@ def _outcome_without_id(verb: str, answer: "RequestReceipt | RequestReport") -> 
     if verb == "abort" and answer.complete:
         return "it ends after its current stage"
     return "done; nothing changed" if answer.complete else "accepted; the outcome is not known yet"
+
+
+def _job_text(outcome: "Sequence[LogMessage]") -> str | None:
+    """What became of each slice of a job over several pods. None for a single slice, and if the whole job is
+    admitted, which has a sentence of its own."""
+    requested = [body for message in outcome if (body := REQUESTED.body(message)) is not None]
+    job = next((body.multislice.job for body in requested if body.multislice is not None), None)
+    if job is None or any(message.type == "PodsJoined" for message in outcome):
+        return None
+    slices = [body.slice for body in requested if body.multislice is not None and body.multislice.job == job]
+    admitted = {_slice_of(message) for message in outcome if message.type == "SliceAdmitted"}
+    waiting = [name for name in slices if name not in admitted]
+    has = [name for name in slices if name in admitted]
+    parts = [f"{_names_text(has)} {'has' if len(has) == 1 else 'have'} cubes"] if has else []
+    parts += [f"{_names_text(waiting)} {'is' if len(waiting) == 1 else 'are'} queued"] if waiting else []
+    return f"job {job}: {'; '.join(parts)}"
+
+
+def _names_text(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _own_messages(outcome: "Sequence[LogMessage]") -> "list[LogMessage]":

@@ -12,6 +12,7 @@ from ops.cli.common.output import show
 from ops.cli.operate.actions import RequestNote, send_request
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path, row_path
+from ops.client.object_names import expand_name
 from ops.report.tables import setting_text, text_table
 from schemas.resource_kinds import FABRICS
 from shared.basics.json_types import JsonObject, JsonValue
@@ -56,6 +57,7 @@ def set_parameters(
         _list(kind, {}, output)
         return
     client = Client()
+    fabric = expand_name(client, fabric)
     found = str(client.resource(row_path(FABRICS, fabric), "kind").kind)
     if not pairs:
         with client.reading():

@@ -16,6 +16,8 @@ from ops.client.http_client import Client, RequestFailed, row_path
 from ops.client.object_names import expand_name
 from ops.client.waiting import condition_look, origin_text, report_condition, wait_until
 from schemas.resource_kinds import FABRICS, ResourceKind, find_kind, kind_by_name_form
+from shared.basics.errors import InvalidInput
+from shared.basics.field_tests import TEST_FORMS, FieldTest, split_test
 from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ TIMEOUT_S = 30
 EXISTENCE = ("exists", "absent")
 FABRIC_STATES = {"alive": "retired_us == null", "retired": "retired_us != null"}
 """A fabric's state in tables, as a test of its fields."""
-_COMPARISON = re.compile(r"\s*([A-Za-z][\w.-]*)\s*(==|!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
-_MEMBERSHIP = re.compile(r"\s*([A-Za-z][\w.-]*)\s+in\s+(\[.*\])\s*", re.DOTALL)
+_SIGNS = re.compile(r"[=<>!\[\]]")
+"""What only a test of a field has, not a state."""
 
 app = command_app()
 
@@ -121,17 +123,29 @@ def object_test(kind: "ResourceKind[Any]", name: str, wanted: str) -> ObjectTest
     subject = f"{kind.word}.{name}"
     if wanted in EXISTENCE:
         return ObjectTest(f"{subject} {wanted}", None, wanted)
-    member = _MEMBERSHIP.fullmatch(wanted)
-    if member is not None:
-        field = _field(member[1])
-        return ObjectTest(f"{subject}.{field} in {member[2]}", field, f"in {member[2]}")
-    comparison = _COMPARISON.fullmatch(wanted)
-    if comparison is None and kind is FABRICS and wanted in FABRIC_STATES:
+    if kind is FABRICS and wanted in FABRIC_STATES:
         return ObjectTest(f"{subject}.{FABRIC_STATES[wanted]}", "retired_us", wanted)
-    field, sign, value = comparison.groups() if comparison else (kind.state_field, "=", wanted)
-    field, sign = _field(field), "==" if sign == "=" else sign
+    test = _test_of(kind, wanted)
+    field = _field(test.field)
+    if test.sign == "in":
+        listed = ", ".join(map(_quoted, test.values))
+        return ObjectTest(f"{subject}.{field} in [{listed}]", field, f"in [{', '.join(test.values)}]")
+    (value,) = test.values
+    sign = "==" if test.sign == "=" else test.sign
     text = value if sign == "==" else f"{sign} {value}"
     return ObjectTest(f"{subject}.{field} {sign} {_quoted(value)}", field, text)
+
+
+def _test_of(kind: "ResourceKind[Any]", wanted: str) -> FieldTest:
+    """The test that `--for` is; a word is a state. UsageError for another form."""
+    try:
+        return split_test(wanted)
+    except InvalidInput:
+        if _SIGNS.search(wanted) or not wanted.strip():
+            raise click.UsageError(
+                f"--for {wanted!r}: must be a state, {TEST_FORMS}, exists or absent"
+            ) from None
+        return FieldTest(wanted, kind.state_field, "=", (wanted.strip(),))
 
 
 def _field(text: str) -> str:
@@ -141,8 +155,6 @@ def _field(text: str) -> str:
 
 def _quoted(value: str) -> str:
     """A value that may contain blanks or signs, for a condition."""
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-        return value
     return f"'{value}'" if '"' in value else f'"{value}"'
 
 

@@ -29,7 +29,7 @@ from ops.cli.common.options import (
 )
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import ChoiceParam, SpeedParam
-from ops.cli.common.progress import AuditProgress
+from ops.cli.common.progress import AuditProgress, end_note
 from ops.cli.run.gc_pause import gc_paused
 from services.service_names import service_names
 
@@ -307,6 +307,7 @@ def upgrade(
 @app.command(epilog=examples("live kafka", "live kafka --config twin.toml"))
 def kafka(config: Config = None) -> None:
     """Run a local Kafka broker in the foreground."""
+    end_note()
     from ops.live.settings import live_settings
     from ops.servers.local_servers import run_kafka
 
@@ -316,6 +317,7 @@ def kafka(config: Config = None) -> None:
 @app.command(epilog=examples("live redis", "live redis --config twin.toml"))
 def redis(config: Config = None) -> None:
     """Run a local Redis in the foreground."""
+    end_note()
     from ops.live.settings import live_settings
     from ops.servers.local_servers import run_redis
 

@@ -1,5 +1,6 @@
 """`lightwave forecast`: compares many random futures with and without a request."""
 
+import contextlib
 import re
 import shlex
 from collections.abc import Sequence
@@ -9,15 +10,18 @@ import typer
 
 from ops.cli.common.command_groups import DefaultCommandGroup, command_app, examples
 from ops.cli.common.options import TIME_FORMS, OutputOption
-from ops.cli.common.output import show
+from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import NumberParam
 from ops.cli.what_if.forecast_job import FORECASTS, finished_forecast, forecast_path
+from ops.client.active_faults import active_faults_of
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, rows_path
+from ops.client.object_names import expand_name
 from ops.report.safe_text import quoted
 from ops.report.tables import text_table
+from ops.requests.option_syntax import split_fault, split_timed_option
 from schemas.resource_kinds import FABRICS
-from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed
 from shared.basics.time_format import format_duration, format_time
 from shared.basics.time_grammar import NOW
 from shared.basics.units import US_PER_DAY
@@ -206,6 +210,20 @@ def run(
     report = _requested_forecast(client, body, words, site)
     with client.reading():
         _show_report(report, words, site, future, output)
+    for text in inject or () if output == "table" else ():
+        _note_if_faulty(client, text)
+
+
+def _note_if_faulty(client: Client, text: str) -> None:
+    """Report that a part, to which the forecast adds a fault, is faulty already: the difference shows less
+    than a healthy part would."""
+    fault = split_fault(split_timed_option(text).head)
+    if fault is None:
+        return
+    with contextlib.suppress(LightwaveError):  # the forecast itself is done
+        target = expand_name(client, fault[1])
+        if others := active_faults_of(client, target):
+            echo(f"{target} is faulty already by {', '.join(others)}; the result shows one fault more")
 
 
 def _show_report(

@@ -131,9 +131,16 @@ def check_types(types: tuple[str, ...]) -> None:
     """Raise InvalidInput unless these are message types."""
     for kind in types:
         if kind not in TYPES:
-            near = closest_matches(kind, TYPES, limit=SIMILAR_MAX)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"must be one of {', '.join(TYPES)}"
-            raise InvalidInput(f"type {truncated(repr(kind))}: no such message type; {hint}")
+            near = closest_matches(kind, TYPES, limit=SIMILAR_MAX) or closest_matches(
+                kind, TYPES, limit=SIMILAR_MAX, similarity=0.0
+            )
+            raise InvalidInput(
+                f"type {truncated(repr(kind))}: no such message type; did you mean {', '.join(near[:-1])} or "
+                f"{near[-1]}? `lightwave events --list-types` lists all {len(TYPES)}"
+                if len(near) > 1
+                else f"type {truncated(repr(kind))}: no such message type; did you mean {near[0]}? "
+                f"`lightwave events --list-types` lists all {len(TYPES)}"
+            )
 
 
 def locate_message(twin: TwinPorts, message_id: str) -> tuple[str, int]:

@@ -71,6 +71,8 @@ from shared.storage.inbox.request_inbox import InboxReceipt
 
 WAIT_S_MAX = 30.0
 POLL_S = 0.01
+LOOKS_PER_CHECK = 20
+"""Every so many looks at the log, check whether the fabric has retired meanwhile."""
 OWNERS_SHOWN_MAX = 20
 INBOX_MAX = 10_000
 """Maximum number of pending requests of one partition; further ones are refused."""
@@ -289,15 +291,18 @@ async def wait_for_outcome(
 ) -> RequestReceipt:
     """Wait up to `wait_s` until the request and everything that follows from it is on the site's log.
 
-    `start` is where the log ended before the request was received. Raise InvalidInput if its fabric retired
-    first.
+    `start` is where the log ended before the request was received. Raise InvalidInput, at once, if its fabric
+    retires first.
     """
     repeated = received.repeated
     place = await asyncio.to_thread(twin.log.position_of, site, message_id) if repeated else None
-    until_s = time.monotonic() + wait_s
+    until_s, looks = time.monotonic() + wait_s, 0
     while place is None and time.monotonic() < until_s:
         await asyncio.sleep(POLL_S)
         place, start = await asyncio.to_thread(_find_in_new_messages, twin, site, message_id, start)
+        looks += 1
+        if place is None and looks % LOOKS_PER_CHECK == 0:
+            await asyncio.to_thread(_check_not_dropped, twin, fabric, site, message_id)
     if place is None:
         await asyncio.to_thread(_check_not_dropped, twin, fabric, site, message_id)
         return RequestReceipt(

@@ -16,7 +16,7 @@ def test_a_number_or_names_in_the_order_of_the_ring(text: str, meant: int | tupl
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("1", "1 is not allowed; must be the number of pods, at least 2, or their names"),
+        ("1", "1 is not allowed; must be the number of pods, 2 to 1,000, or their names"),
         ("-3", "-3 is not allowed"),
         ("pod-0", "pod-0 alone is not allowed; must be the number of pods"),
         ("pod-0,pod-0", "pod-0 is named twice; a job has one slice in each of its pods"),
@@ -24,7 +24,7 @@ def test_a_number_or_names_in_the_order_of_the_ring(text: str, meant: int | tupl
         ("2,3", "'2' is not a number or a pod name"),
         (
             "two",
-            "'two' is not a number or a pod name; must be the number of pods, at least 2, or their names",
+            "'two' is not a number or a pod name; must be the number of pods, 2 to 1,000, or their names",
         ),
         ("", "'' is not a number or a pod name"),
     ],

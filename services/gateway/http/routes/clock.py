@@ -12,7 +12,7 @@ from services.gateway.http.route_options import RouteOptions, StrictJsonRoute
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_S
-from shared.runtimes.simulated_clock import DEFAULT_OPERATOR, ClockChange, Epoch
+from shared.runtimes.simulated_clock import ANONYMOUS, ClockChange, Epoch
 
 
 def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
@@ -35,7 +35,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         return json_response(report)
 
     def change(request: ClockChange, caller: Caller) -> Response:
-        return report_response(twin.clock.change(request, caller.name or DEFAULT_OPERATOR))
+        return report_response(twin.clock.change(request, caller.name or ANONYMOUS))
 
     @router.get("", summary="The simulated clock", response_model=ClockReport)
     def show() -> Response:

@@ -56,6 +56,7 @@ def degraded(down: int, degraded: int = 0, slice_name: str = "pod-0/slice-42") -
     return "SliceDegraded", {"slice": slice_name, "links_down": down, "links_degraded": degraded}
 
 
+JOB = {"multislice": {"job": "pod-0/slice-42"}}
 MINE, OTHER = {"slice": "pod-0/slice-42"}, {"slice": "pod-0/slice-9"}
 ADMITTED = {"cubes": [1, 2, 3, 4, 5, 6, 7, 8], "corner": None}
 BEGAN = "pod-0/fault-3 began: ocs pod-0/ocs-17"
@@ -73,6 +74,24 @@ FAULT = {"fault": "pod-0/fault-3", "kind": "ocs", "target": "pod-0/ocs-17"}
                 ("SliceAdmitted", MINE | ADMITTED),
             ],
             "pod-0/slice-42 admitted on 8 cubes",
+        ),
+        (
+            "request",
+            [
+                ("SliceRequested", MINE | JOB),
+                ("SliceRequested", {"slice": "pod-1/slice-7"} | JOB),
+                ("SliceRequested", OTHER | {"multislice": None}),
+            ],
+            "job pod-0/slice-42: pod-0/slice-42 and pod-1/slice-7 are queued",
+        ),
+        (
+            "request",
+            [
+                ("SliceRequested", MINE | JOB),
+                ("SliceAdmitted", MINE | ADMITTED),
+                ("SliceRequested", {"slice": "pod-1/slice-7"} | JOB),
+            ],
+            "job pod-0/slice-42: pod-0/slice-42 has cubes; pod-1/slice-7 is queued",
         ),
         (
             "request",

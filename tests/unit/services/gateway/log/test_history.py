@@ -249,6 +249,15 @@ def test_an_unknown_type_is_refused_with_the_known_types(twin: TwinPorts) -> Non
         history.log_query(twin, LogFilter(FABRIC, ("OcsUp", "OcsDwon")))
 
 
+@pytest.mark.parametrize("word", ["Verdict", "OcsDwon", "x", "\u00e9"])
+def test_an_unknown_type_names_at_most_three(twin: TwinPorts, word: str) -> None:
+    """Of 135 types, the nearest ones, and how to list all."""
+    with pytest.raises(InvalidInput, match="`lightwave events --list-types` lists all") as found:
+        history.log_query(twin, LogFilter(FABRIC, (word,)))
+    named = {word.strip(",?") for word in str(found.value).split()} & TYPES_OF_MESSAGES.keys()
+    assert 1 <= len(named) <= 3
+
+
 @pytest.mark.parametrize(
     ("text", "back_s"),
     [("-30s", 30), ("2m ago", 120), ("-0s", 0), ("now", 0), ("now-1m30s", 90), ("-999d", None)],

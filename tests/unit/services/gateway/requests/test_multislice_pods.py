@@ -97,7 +97,7 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
     [
         (
             {"pods": 1},
-            "pods '1': 1 is not allowed; must be the number of pods, at least 2, or their names in",
+            "pods '1': 1 is not allowed; must be the number of pods, 2 to 1,000, or their names in",
         ),
         (
             {"pods": 8},
