@@ -1,4 +1,5 @@
-"""The root of the command line: finds commands, lists them by group, reports each failure in a sentence."""
+"""The root of the command line: finds commands, lists them by group, and reports each failure in a
+sentence."""
 
 import contextlib
 import importlib
@@ -107,7 +108,7 @@ ALIASES = {
     "cordon": "drain",
     "uncordon": "undrain",
 }
-"""Words that users of other tools type → the command that they mean."""
+"""Words of other tools → the command that their users mean."""
 
 ROOT_EXAMPLES = (
     "up --speed 600 --seed 7            # start a superpod at 600x speed",
@@ -245,7 +246,7 @@ def main(command: click.Command = root, prog_name: str = "lightwave") -> NoRetur
 
 
 def _flush(stream: TextIO) -> None:
-    """Write what is left. A reader that is gone is no failure."""
+    """Flush the output. A reader that is gone is not a failure."""
     try:
         stream.flush()
     except BrokenPipeError:
@@ -296,7 +297,7 @@ def _number_problem(error: click.UsageError) -> str | None:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    """Print what is wrong on stderr, in one line, and exit."""
+    """Print an error on stderr, in one line, and exit."""
     try:
         echo(f"lightwave: {one_line(' '.join(sentence.split()))}", to_stderr=True)
     except OSError:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Make what docker-compose.yml takes for secrets, where it is not there yet: ops/deploy/secrets.sh [FOLDER]
+# Create the missing secrets for docker-compose.yml: ops/deploy/secrets.sh [FOLDER]
 #
-# Containers read the files as user 1000. Who is another user gives them away: sudo chown 1000 secrets/*
+# Containers read the files as user 1000. If you are a different user: sudo chown 1000 secrets/*
 set -euo pipefail
 umask 077
 
@@ -12,7 +12,7 @@ for name in token kafka-password redis-password; do
     [ -s "$name" ] || openssl rand -hex 24 > "$name"
 done
 
-# What Kafka and Redis know of the passwords; made anew from them each time.
+# The digests of the passwords for Kafka and Redis; created again on each run.
 kafka=$(cat kafka-password)
 cat > kafka-jaas << END
 KafkaServer {
@@ -22,4 +22,4 @@ KafkaServer {
 END
 digest=$(printf %s "$(cat redis-password)" | openssl dgst -sha256 -r | cut -d ' ' -f 1)
 printf 'user default off\nuser twin on #%s %s\n' "$digest" "$rights" > redis-users
-chmod 644 redis-users # of digests only, and read by another user
+chmod 644 redis-users # contains digests only, and another user reads it

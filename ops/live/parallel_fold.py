@@ -45,7 +45,7 @@ from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.sealed_commits import sealed_image
 from shared.storage.store.state_store import Commit
 
-# Where the fold of a partition may begin: from the newest good snapshot of each of its sites.
+# The start of a partition's fold: the newest good snapshot of each of its sites.
 
 
 def start_from_snapshots(
@@ -103,7 +103,7 @@ def _usable_snapshots(
             yield found
         elif base is not None:
             path = record.path(found.position)
-            log.warning("snapshot %s: is of other states than the log says; %s", path, LOST_ADVICE)
+            log.warning("snapshot %s: does not match the states on the log; %s", path, LOST_ADVICE)
 
 
 log = logging.getLogger("lightwave.live")
@@ -194,7 +194,7 @@ def fold_partition(task: FoldTask) -> FoldedPartition:
         )
         store.stage(
             sealed_image(digests, image), mark.model_dump_json()
-        )  # False: another rebuild is done already
+        )  # False: another rebuild has finished already
         return FoldedPartition(task.partition, mark, stopped=tuple(fold.stopped))
     finally:
         store.close()
@@ -243,8 +243,7 @@ class _PartitionFolding:
                 raise LogDamaged(fold.stopped[0])
         except (OutputMismatch, LogDamaged) as error:
             log.warning(
-                "partition %d: the snapshots of %s are passed over, and the log is folded from its "
-                "beginning: %s",
+                "partition %d: the snapshots of %s are skipped, and the log is folded from its start: %s",
                 task.partition,
                 ", ".join(f"{site} (position {at})" for site, at in positions.items()),
                 str(error).removesuffix(f"; {ADVICE}"),

@@ -197,13 +197,13 @@ def _check_fully_made(operations: OperationsLog, begins: Sequence[Record]) -> No
     ]
     if missing:
         raise OperationFailed(
-            f"the twin is half created: {', '.join(missing)} were planned and are not on the log; "
-            "`lightwave live init` finishes its creation"
+            f"the creation of the twin is incomplete: {', '.join(missing)} were planned but are not on the "
+            "log; `lightwave live init` finishes its creation"
         )
 
 
 def _show_folded(one: FoldedPartition, say: ShowProgress) -> FoldedPartition:
-    """Show what was folded, by this rebuild or by an earlier one that was killed."""
+    """Report what was folded, by this rebuild or by an earlier one that was killed."""
     if one.mark.end:
         what = "folded before, by an unfinished rebuild" if one.resumed else "folded"
         begun = ", ".join(f"{site} (position {at:,})" for site, at in one.mark.begun.items())

@@ -40,8 +40,8 @@ def run_sequencer(options: ProcessOptions, config: Path | None = None) -> None:
 
 
 def _rebuild(command: Sequence[str], is_stopping: Callable[[], bool]) -> None:
-    """Run `lightwave live rebuild` in a process of its own, because it needs every service and all cores.
-    OperationFailed with its last sentence if it fails."""
+    """Run `lightwave live rebuild` in a separate process, because it needs every service and all cores.
+    Raises OperationFailed with its last sentence if it fails."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603 -- our own command, no shell
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
@@ -106,7 +106,7 @@ def _report(relay: SequencerLoop, surroundings: ServerChecks) -> ProcessReport:
         MetricSample(
             "held_still_seconds_total",
             relay.stalled_s,
-            "seconds for which simulated time did not advance though it should",
+            "seconds for which simulated time should have advanced but did not",
         ),
         MetricSample("speed_held", relay.achieved_speed(), "simulated over wall time, over the last seconds"),
     )

@@ -72,9 +72,12 @@ def _status(store: RedisStore) -> dict[str, Any]:
 
 def _problems(found: list[str], rows: list[ProcessState]) -> list[str]:
     """Problems of the twin, then further problems that its processes report."""
-    said = [(row["name"], problem) for row in rows if row["alive"] for problem in row["problems"]]
+    own = [(row["name"], problem) for row in rows if row["alive"] for problem in row["problems"]]
     found = [*dict.fromkeys(found)]
-    return [*found, *(f"{who}: {what}" for who, what in said if not any(what in known for known in found))]
+    return [
+        *found,
+        *(f"{who}: {what}" for who, what in own if not any(what in known for known in found)),
+    ]
 
 
 def status_table(status: dict[str, Any]) -> str:

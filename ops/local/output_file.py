@@ -1,4 +1,4 @@
-"""Files that commands write for people: there as a whole, or as they were before."""
+"""Output files for people. A file is either complete or unchanged."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +10,11 @@ from shared.storage.files.atomic_files import atomic_file
 
 @contextmanager
 def atomic_output_file(out: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
-    """A file that takes its name once all is written, in the place of what is there, and through links;
-    `lasting` once it is on the disk. A device or pipe is no file: it is written to. OSError if that is
-    impossible; then what was there stays."""
+    """Yield a file that replaces `out` when it is complete, also through links; with `durable`, once it is on
+    the disk.
+
+    A device or a pipe is written directly. Raises OSError if that is impossible; the old file then stays.
+    """
     if out.exists() and not out.is_file():
         with out.open("wb") as file:
             yield file

@@ -1,4 +1,4 @@
-"""The version that every result carries, and what tells one build of the twin from another."""
+"""The version that every result carries, and the digest that identifies a build of the twin."""
 
 import hashlib
 from functools import cache
@@ -7,18 +7,18 @@ from pathlib import Path
 
 VERSION = version("lightwave-twin")
 FOLD_CODE = ("schemas", "services", "shared")
-"""What decides how a log is folded."""
+"""Folders with the code that determines how a log is folded."""
 
 
 def software_version() -> str:
-    """The version, and the build of it."""
+    """Return the version and the build."""
     return f"{VERSION}+{code_sha256()[:8]}"
 
 
 @cache
 def code_sha256(parts: tuple[str, ...] = FOLD_CODE) -> str:
-    """SHA-256 over the sources of what decides how a log is folded, or of other folders: two builds may carry
-    one version."""
+    """Return the SHA-256 over the sources that determine how a log is folded, or over other folders. Two
+    builds may have the same version."""
     root = Path(__file__).parents[2]
     found = hashlib.sha256()
     for path in sorted(path for part in parts for path in (root / part).rglob("*.py")):

@@ -1,1 +1,1 @@
-"""What people see of the models without a twin: tables, pictures, pages."""
+"""Output of the models without a twin: tables, charts and pages."""

@@ -1,4 +1,4 @@
-"""Names of things as people type them: with their kind in front, and without their fabric where there is only
+"""Names of objects as users type them: with their kind in front, and without their fabric if there is only
 one."""
 
 import re
@@ -14,14 +14,14 @@ SHORT_NAME = re.compile(r"([a-z]+)-[0-9]+(?:/.*)?")
 
 
 def lacks_fabric(name: str) -> bool:
-    """Whether a name may lack its fabric."""
+    """Whether a name may omit its fabric."""
     match = SHORT_NAME.fullmatch(name)
     return match is not None and any(match[1] in naming.first_words for naming in FABRIC_NAMING.values())
 
 
 def without_kind(name: str) -> str:
-    """The name after KIND/: `pod-0/cube-3` of `cube/pod-0/cube-3`; another name as it is. InvalidInput if the
-    name is that of another kind."""
+    """Return the name after KIND/: `pod-0/cube-3` of `cube/pod-0/cube-3`. Other names are unchanged. Raises
+    InvalidInput if the name belongs to another kind."""
     word, _, rest = name.partition("/")
     kind = find_kind(word)
     if kind is None or not rest:
@@ -33,7 +33,7 @@ def without_kind(name: str) -> str:
 
 
 def with_fabric(name: str, fabrics: Sequence[str]) -> str:
-    """The name without its kind, and with its fabric in front, where none was said and only one is there."""
+    """Return the name without its kind, prefixed with its fabric if it has none and only one fabric fits."""
     name = without_kind(name)
     is_meant = lacks_fabric(name) and len(fabrics) == 1 and fabric_part(name) not in fabrics
     return f"{fabrics[0]}/{name}" if is_meant else name

@@ -21,8 +21,8 @@ class TimedOption:
 
 
 def split_timed_option(text: str, *, has_span: bool = True) -> TimedOption:
-    """Split the text of an option. A + in the name of a face (`/+y/7`) starts no span, and without `has_span`
-    none does."""
+    """Split the text of an option. A + in the name of a face (`/+y/7`) does not start a span, and there are
+    no spans without `has_span`."""
     main, *words = text.split(",")
     head, at, time = main.partition("@")
     before, plus, span = (time if at else head).rpartition("+")

@@ -1,4 +1,4 @@
-"""Changes to a site as options of a command line: what to change, after how much time, and for how long."""
+"""Changes to a site as command line options: the change, the time until it, and its duration."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -29,9 +29,9 @@ REQUEST_FORMS = {
     "drain": "CUBE@IN, such as pod-0/cube-12@3h; without @IN at once",
     "undrain": "CUBE@IN, such as pod-0/cube-12@3h; without @IN at once",
     "request": "SHAPE@IN+FOR, such as 4x4x8@3h+6h; without @IN at once, without +FOR until the end; then "
-    ",tier=research, ,owner=team-7, ,priority=5 and, of several pods, ,fabric=pod-1",
-    "set": "KEY=VALUE@IN, such as failures.host_per_day=0.02@3h; without @IN at once; then, of several "
-    "fabrics, ,fabric=pod-1",
+    ",tier=research, ,owner=team-7, ,priority=5 and, if there are several pods, ,fabric=pod-1",
+    "set": "KEY=VALUE@IN, such as failures.host_per_day=0.02@3h; without @IN at once; then, if there "
+    "are several fabrics, ,fabric=pod-1",
 }
 REQUEST_OPTIONS = {
     "inject": ("severity", "onset"),

@@ -1,1 +1,1 @@
-"""Kafka and Redis of one's own on this machine, for trials and tests."""
+"""Local Kafka and Redis servers on this machine, for trials and tests."""

@@ -91,7 +91,7 @@ def _fetch(libs: Path) -> None:
     java()
     sys.stderr.write(f"fetching Kafka {kafka_version()} with Maven into {libs}\n")
     part = libs.with_name(f"{libs.name}.part")
-    shutil.rmtree(part, ignore_errors=True)  # what a fetch that was cut off left
+    shutil.rmtree(part, ignore_errors=True)  # remains of an interrupted download
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={part}"]
     command = [maven, "--quiet", "--batch-mode", "--file", str(POM), *goal]
     try:

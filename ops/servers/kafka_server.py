@@ -75,8 +75,8 @@ class LocalKafka(TcpServer):
             [*run, *tool, "-c", PROPERTIES], cwd=self.folder, capture_output=True, text=True, check=False
         )
         if answer.returncode:
-            said = (answer.stderr or answer.stdout).strip().splitlines()[-1:]
-            raise OperationFailed(f"Kafka in {self.folder}: could not format its storage: {' '.join(said)}")
+            output = (answer.stderr or answer.stdout).strip().splitlines()[-1:]
+            raise OperationFailed(f"Kafka in {self.folder}: could not format its storage: {' '.join(output)}")
 
     def _properties(self) -> str:
         controller = f"{CONTROLLER_HOST}:{self._find_controller_port()}"
@@ -115,7 +115,7 @@ ONE_NODE = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "log.cleaner.dedupe.buffer.size": "2097152",
-    # A broker that was killed may register again only when its old session has ended: after 3 s, not 9.
+    # A broker that was killed may register again only after its old session has ended: 3 s instead of 9.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
 }
@@ -129,7 +129,9 @@ def metadata_answers(host: str, port: int) -> bool:
 
     Encoded by hand: about 40 bytes in 2 ms. A Kafka client takes seconds to detect a missing broker.
     """
-    request = struct.pack(">hhihi", METADATA, METADATA_VERSION, 1, -1, 0)  # no client's name, of no topic
+    request = struct.pack(
+        ">hhihi", METADATA, METADATA_VERSION, 1, -1, 0
+    )  # an empty client name and no topics
     try:
         with socket.create_connection((host, port), ANSWER_S_MAX) as link:
             link.sendall(struct.pack(">i", len(request)) + request)

@@ -242,7 +242,7 @@ class DataFolder:
                 if isinstance(body, ParametersChanged):
                     found |= {change.name: change.value for change in body.changes}
         except LightwaveError:
-            return {}  # the code that opens a lost or damaged log reports it
+            return {}  # the code that opens a lost or damaged log reports the error
         return found
 
     def announce(self, url: str, redis: str) -> None:

@@ -32,7 +32,7 @@ ReportAuditProgress = Callable[[str, int, int], None]
 
 
 def no_progress(_site: str, _done: int, _whole: int) -> None:
-    """Ignore the progress."""
+    """Ignores progress."""
 
 
 def run_audit(

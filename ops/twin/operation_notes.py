@@ -62,13 +62,15 @@ def recorded_rebuild(
 
 
 def record_refusal(operations: OperationsLog, reason: str, messages: int, state_sha256: str) -> None:
-    """Record that the stored states of a site were changed outside of the twin, and rebuilt from its log."""
+    """Record that the stored states of a site were changed by something other than the twin, and were rebuilt
+    from its log."""
     _record(operations, RebuildBegun(software=software_version(), reason=reason))
     _record(operations, RebuildEnded(result="done", messages=messages, state_sha256=state_sha256))
 
 
 def refusals(operations: OperationsLog) -> list[str]:
-    """A sentence for each time that stored states were changed outside of the twin, oldest first."""
+    """Return a sentence for each time that something other than the twin changed stored states, oldest
+    first."""
     found = (row for _, row in operations.read() if isinstance(row.body, RebuildBegun))
     return [
         f"{format_wall_time(row.wall_us)}: {row.body.reason}"

@@ -1,6 +1,6 @@
 """The owner of a Redis database: an embedded twin that keeps its states there, or a live twin.
 
-A database holds one twin. A second one would overwrite the states of the first, which could not go on.
+A database holds one twin. A second one would overwrite the states of the first, which could not continue.
 """
 
 import socket

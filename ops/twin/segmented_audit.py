@@ -1,10 +1,10 @@
-"""Audit a site's log in segments between snapshots, each in a worker.
+"""Audits a site's log in segments between snapshots, each in a worker.
 
 A segment restores its first snapshot, folds, and compares the result with every snapshot on its way. The last
-of these is the start of the next segment. The first segment starts from nothing. By induction every start is
-what the log gives, so all segments together prove the same as one fold of the whole log. If a snapshot
-differs from the fold of the segments before it, the snapshot is wrong. The segment that started from it is
-then folded again, from the previous start.
+of these is the start of the next segment. The first segment starts with an empty site. By induction every
+start equals the fold of the log, so all segments together prove the same as one fold of the whole log. If a
+snapshot differs from the fold of the segments before it, the snapshot is wrong. The segment that started from
+it is then folded again, from the previous start.
 """
 
 from collections.abc import Callable, Mapping, Sequence

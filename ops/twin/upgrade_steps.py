@@ -133,8 +133,8 @@ def code_to_upgrade(
     code = recorded_code_version(values)
     if code is None:
         raise UpgradeNeeded(
-            f"{where}: its states are of a version whose rules had no "
-            f"number; `{commands.rebuild}` rebuilds them"
+            f"{where}: its states are from a version whose rules had "
+            f"no number; `{commands.rebuild}` rebuilds them"
         )
     own = current_code_version(kinds, services_of, software_version())
     needed = needs_upgrade(where, code, own, upgrade=commands.upgrade, remake=commands.rebuild)

@@ -104,9 +104,9 @@ def check_ocs(config: SuperpodConfig) -> None:
     if technology.name != "palomar" and needed > technology.ports:
         fit = [one.name for one in TECHNOLOGIES.values() if one.name == "palomar" or one.ports >= needed]
         raise InvalidInput(
-            f"ocs.technology: {technology.name} has {technology.ports} ports a side, but {cubes} cubes need "
-            f"{needed} including {SPARE_PORTS} spares; must be one of {', '.join(fit)}, or pod.cubes must be "
-            f"at most {(technology.ports - SPARE_PORTS) // STRANDS}"
+            f"ocs.technology: {technology.name} has {technology.ports} ports per side, but {cubes} cubes "
+            f"need {needed} including {SPARE_PORTS} spares; must be one of {', '.join(fit)}, or "
+            f"pod.cubes must be at most {(technology.ports - SPARE_PORTS) // STRANDS}"
         )
 
 

@@ -41,7 +41,7 @@ def test_a_killed_init_is_completed_and_never_yields_a_smaller_twin(
         init_twin(settings, new(3))
     monkeypatch.undo()
     with pytest.raises(
-        OperationFailed, match="half created: pod-1, pod-2 were planned and are not on the log; `lig"
+        OperationFailed, match="incomplete: pod-1, pod-2 were planned but are not on the log; `lig"
     ):
         rebuild_twin(settings, lambda _: None, jobs=1)
     with pytest.raises(

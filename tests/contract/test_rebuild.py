@@ -253,9 +253,7 @@ def test_snapshots_that_contradict_the_log_are_reported_and_the_whole_log_is_fol
     check_same(store, swarm)
     logged = [record.getMessage() for record in caplog.records if record.name == "lightwave.live"]
     assert [line.split(" ", 3)[:2] for line in logged] == [["partition", "0:"], ["partition", "1:"]]
-    assert all(
-        "are passed over, and the log is folded from its beginning: partition" in line for line in logged
-    )
+    assert all("are skipped, and the log is folded from its start: partition" in line for line in logged)
 
 
 def command(settings: LiveSettings) -> dict[str, Any]:

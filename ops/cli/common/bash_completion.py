@@ -49,7 +49,7 @@ SOURCE = """\
 
 
 class BashCompletion(BashComplete):
-    """As click's, but it reads whole words."""
+    """Completes bash's words like click's class, but reads whole words."""
 
     name = "bash"
     source_template = SOURCE
@@ -70,7 +70,8 @@ class BashCompletion(BashComplete):
         return words[1:], incomplete
 
     def format_completion(self, item: CompletionItem) -> str:
-        """The proposal from the character on at which bash replaces the word."""
+        """Return the part of the proposal that bash inserts: from the character at which it replaces the
+        word."""
         head, value = self._incomplete[: self._replaced_from], str(item.value)
         return f"{item.type},{value.removeprefix(head) if head else value}"
 
@@ -82,7 +83,7 @@ def words_of_line(before: str) -> tuple[list[str], str]:
 
 
 def words_of_parts(parts: list[str]) -> tuple[list[str], str]:
-    """The same of the parts into which bash has split the line, which are joined at =, : and @."""
+    """Do the same for the parts into which bash has split the line. Parts are joined at =, : and @."""
     words: list[str] = []
     is_joined = False
     for part in parts:
@@ -95,11 +96,11 @@ def words_of_parts(parts: list[str]) -> tuple[list[str], str]:
 
 
 def _parts() -> list[str]:
-    """The words of bash up to the cursor."""
+    """Return bash's words up to the cursor."""
     parts = os.environ.get("COMP_WORDS", "").split("\n")
     return parts[: int(os.environ.get("COMP_CWORD", len(parts))) + 1]
 
 
 def install() -> None:
-    """Use this class for bash."""
+    """Register this class for bash."""
     add_completion_class(BashCompletion)

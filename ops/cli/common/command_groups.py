@@ -100,7 +100,7 @@ class TimeArgumentsCommand(HelpCommand):
 
 
 class CommandGroup(TyperGroup):
-    """A group that lists its commands by name with whole sentences, and suggests a command for an unknown
+    """A group that lists its commands by name with full sentences, and suggests a command for an unknown
     word."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -131,8 +131,8 @@ class CommandGroup(TyperGroup):
 
 
 class DefaultCommandGroup(CommandGroup):
-    """A group that runs its command `default` if the first word is an option. If `runs_alone`, it also does
-    without any word."""
+    """A group that runs its command `default` if the first word is an option, or, with `runs_alone`, if there
+    are no words."""
 
     default: str
     runs_alone = False

@@ -14,7 +14,7 @@ EVENT_HEADERS = ("TIME", "ID", "TYPE", "CAUSE", "WHAT")
 
 
 def event_rows(messages: "Sequence[LogMessage]", indent: int = 0) -> str:
-    """Messages of the log as a table. A terminal that is too narrow shows no ids."""
+    """Format messages of the log as a table. A narrow terminal shows no ids."""
     if not messages:
         return f"{' ' * indent}no events"
     rows = [event_row(message) for message in messages]

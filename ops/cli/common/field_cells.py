@@ -1,4 +1,4 @@
-"""Fields of the API as people read them: words for names, and cells for values with their units."""
+"""Formats fields of the API for people: words for names, and cells for values with their units."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ SHARES = frozenset(
 )
 """Fields that are shares from 0 to 1, besides those in millionths."""
 FIELD_SPELLING = {"ocs": "OCS", "ocses": "OCSes", "ber": "BER", "db": "dB", "gbps": "Gb/s", "mbps": "Mb/s"}
-"""Word of a field's name → how people write it."""
+"""Word of a field's name → its spelling in tables."""
 
 
 def field_cell(field: str, value: Any) -> object:

@@ -21,7 +21,8 @@ LIBRARY_LEVELS = {
 
 
 REPEAT_S = 30.0
-"""A library that cannot reach its server says so many times a second: once in so long is enough."""
+"""Seconds in which a repeated sentence of a library is logged once. A library that cannot reach its server
+logs the same error many times a second."""
 REMEMBERED_MAX = 1_000
 
 
@@ -34,7 +35,8 @@ class TerminalHandler(logging.StreamHandler[TextIO]):
 
 
 class TextFormatter(logging.Formatter):
-    """`12:00:01Z replica: error: text (message id)`, what there is of it, and below it the traceback."""
+    """Formats `12:00:01Z replica: error: text (message id)` without missing parts, followed by the
+    traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = f"{format_time_of_day(record.created)} "
@@ -49,7 +51,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
+    """Formats one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         row: dict[str, object] = {
@@ -67,8 +69,8 @@ class JsonFormatter(logging.Formatter):
 def configure_logging(
     *, as_json: bool, level: int = logging.INFO, replica: str | None = None, keep_note: bool = False
 ) -> None:
-    """Send the twin's logs to stderr in one of the two forms. Every line carries the name of the process,
-    where there are several. The note of a long command ends, unless `keep_note`."""
+    """Send the twin's logs to stderr as text or JSON. If there are several processes, every line has the name
+    of its process. The note of a long command ends, unless `keep_note`."""
     if as_json or not keep_note:
         end_note()
     handler = TerminalHandler(sys.stderr)
@@ -93,8 +95,8 @@ def _add_replica(replica: str) -> Callable[[logging.LogRecord], bool]:
 
 
 def _explain_descriptor_limit(record: logging.LogRecord) -> bool:
-    """Where no file descriptor is left, anything may fail, in any library: a sentence says what to do, and a
-    traceback only where it was met first."""
+    """Shortens errors about missing file descriptors to a sentence with the remedy. Without descriptors any
+    library may fail, so only the first such error has a traceback."""
     lack = out_of_descriptors(record.exc_info[1]) if record.exc_info else None
     if lack is not None:
         first, _, _rest = record.getMessage().partition("\n")
@@ -104,7 +106,7 @@ def _explain_descriptor_limit(record: logging.LogRecord) -> bool:
 
 
 def _drop_repeats(libraries: tuple[str, ...]) -> Callable[[logging.LogRecord], bool]:
-    """Passes over what a library has said a moment ago in the same words."""
+    """Drops records that a library has just logged with the same words."""
     last_logged_s: dict[str, float] = {}
 
     def is_new(record: logging.LogRecord) -> bool:

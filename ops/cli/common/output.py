@@ -58,8 +58,8 @@ def drop_output(stream: TextIO) -> None:
 
 
 def print_raw(text: str) -> None:
-    """Print text on stdout. If its reader is gone, drop the text: that is no failure, and the command goes on
-    to its own exit code."""
+    """Print text on stdout. If the reader is gone, drop the text: that is not a failure, and the command
+    continues to its own exit code."""
     end_note()
     try:
         typer.echo(text, color=_colours())
@@ -92,9 +92,9 @@ def _colours() -> bool | None:
 
 
 def _names(content: Any, style: TableStyle) -> str:
-    """The name of each object of the content, one a line; else the first columns of its tables.
+    """Return the name of each object of the content, one per line; otherwise the first columns of its tables.
 
-    Raise InvalidInput if the content has no names.
+    Raises InvalidInput if the content has no names.
     """
     rows = content if isinstance(content, list) else [content]
     for field in NAME_FIELDS:
@@ -138,8 +138,8 @@ def json_line(content: Any) -> str:
 
 
 def watch_loop(look: Callable[[], str], watch: bool) -> None:
-    """Print what a look gives once, or every second until Ctrl-C or until the reader is gone; on a terminal
-    each replaces the last."""
+    """Print the result of `look` once, or every second until Ctrl-C or until the reader is gone. On a
+    terminal, each print replaces the last."""
     if not watch:
         text = look()
         if text or not current_style().names_only:

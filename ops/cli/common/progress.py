@@ -225,7 +225,7 @@ def _read_text(what: str, size: int, done: float, pace: float) -> str:
 
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on a terminal that work goes on whose length is not known: what it is, and for how long so far."""
+    """Show on a terminal that work of unknown length continues: its description, and the time so far."""
     with StatusLine() as line:
         if not line.is_due():
             yield

@@ -71,10 +71,10 @@ def is_terminal() -> bool:
 
 
 def take_table_style(params: dict[str, Any]) -> TableStyle:
-    """The style that a command's parameters ask for. Its own options are taken out of them, and the formats
-    `wide` and `name` become `table`.
+    """Return the style that a command's parameters request. Its own options are removed from them, and the
+    formats `wide` and `name` become `table`.
 
-    Raise UsageError if a table's option is combined with a format that is not a table.
+    Raises UsageError if a table's option is combined with a format that is not a table.
     """
     columns: tuple[str, ...] = params.pop(COLUMNS, None) or ()
     no_headers: bool = params.pop(HEADERS, False)
@@ -109,7 +109,7 @@ def uses_colour(word: str, *, on_terminal: bool) -> bool:
 
 
 def check_columns(style: TableStyle) -> None:
-    """Raise InvalidInput if a chosen column is in no table of the output."""
+    """Raise InvalidInput if a chosen column is not in any table of the output."""
     if unknown := style.unknown_columns():
         near = closest_matches(unknown[0], style.headings, limit=1)
         hint = f"did you mean {near[0]}? " if near else ""

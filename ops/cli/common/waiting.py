@@ -1,15 +1,15 @@
-"""How commands wait: notes go to stderr, and a timeout is a sentence."""
+"""Waiting of commands: notes go to stderr, and a timeout is a sentence."""
 
 from ops.cli.common.output import echo
 from ops.client.waiting import POLL_S, WaitTerms
 
 
 def waiting_terms(timeout_s: float | None = None, *, poll_s: float = POLL_S) -> WaitTerms:
-    """The terms of a wait for something that happens in simulated time. A note on stderr reports, once, that
-    time stands still."""
+    """Return the terms of a wait for an event in simulated time. A note on stderr reports, once, that time
+    stands still."""
     return WaitTerms(timeout_s, poll_s, note=lambda text: echo(f"lightwave: {text}", to_stderr=True))
 
 
 def after_text(timeout_s: float | None) -> str:
-    """` after 30 s`, for the end of a sentence; nothing if the command only looked once."""
+    """Return ` after 30 s` for the end of a sentence; empty if the command looked only once."""
     return f" after {timeout_s:g} s" if timeout_s else ""

@@ -325,7 +325,7 @@ def _planned(file: str, *, quick: bool = False) -> "PlannedExperiment":
 
 
 def _path(file: str) -> Path:
-    """The file, or that of the predefined experiment of this name."""
+    """Return the file, or the file of the predefined experiment with this name."""
     from ops.experiments.library import library_path
 
     path = Path(file)
@@ -352,7 +352,7 @@ def _repeat_command(file: str, folder: Path, *, quick: bool) -> str:
 
 
 def _finished_runs(planned: "PlannedExperiment", file: str, folder: Path) -> "dict[RunKey, RunRow]":
-    """The runs of a folder that are there, and are of this document."""
+    """Return the stored runs of a folder, if they belong to this document."""
     from ops.experiments.dataset import Dataset, require_same_identity
 
     if not folder.is_dir():

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 DAYS_MAX = 36_500
 SLICES = ("requested", "balked", "completed", "evicted", "refused", "running", "queued", "swapped")
 SLICE_HEADINGS = {"balked": "NOT-REQUESTED"}
-"""Count of slices → its heading, if that is not the count's name."""
+"""Count of slices → its heading, if it differs from the count's name."""
 TraceOption = Annotated[
     Path | None,
     typer.Option(
@@ -62,7 +62,7 @@ TraceUntilOption = Annotated[
     typer.Option(
         "--trace-until",
         metavar="TIME",
-        help="time in the trace from which on rows are left out [default: play all that are in the run]",
+        help="time in the trace from which rows are left out [default: play all rows in the run]",
     ),
 ]
 FaultsOption = Annotated[
@@ -70,8 +70,8 @@ FaultsOption = Annotated[
     typer.Option(
         click_type=FILE,
         metavar="FILE",
-        help="CSV file of recorded faults, which happen besides the random ones; columns kind, target, "
-        "begin_s, for_s and optionally severity and onset_s; times count as those of --inject",
+        help="CSV file of recorded faults, in addition to the random ones; columns kind, target, "
+        "begin_s, for_s and optionally severity and onset_s; times count like those of --inject",
     ),
 ]
 WarmupOption = Annotated[
@@ -192,7 +192,7 @@ def _check(chart: Path | None) -> None:
 
 
 def check_chart(plan: "RunPlan") -> None:
-    """UsageError if a run has nothing to draw: goodput is of pods."""
+    """Raise UsageError if a run has no pods, because the chart shows the goodput of pods."""
     from schemas.config.pods import AnyPodConfig
 
     kinds = {config.kind: config for site in plan.sites for config in site.fabrics.values()}
@@ -203,7 +203,7 @@ def check_chart(plan: "RunPlan") -> None:
 
 
 def _draw(chart: Path, result: "LabReport") -> None:
-    """Draw goodput over time, which is not printed as well."""
+    """Draw goodput over time on the page, and do not print it."""
     from ops.report.goodput_page import goodput_page
 
     charts = [
@@ -217,7 +217,7 @@ def _draw(chart: Path, result: "LabReport") -> None:
 
 @contextmanager
 def _progress_bar() -> Iterator[Callable[[float], None] | None]:
-    """A progress bar on stderr, if the run may show progress; else None."""
+    """Show a progress bar on stderr if the run may show progress; None otherwise."""
     if not shows_progress():
         yield None
         return
@@ -251,7 +251,8 @@ def _summary(result: "LabReport") -> str:
 
 
 def _pod_table(result: "LabReport") -> str:
-    """The table of pods: slices, utilisation, availability, faults, repairs, and how long slices took."""
+    """Format the table of pods: slices, utilisation, availability, faults, repairs, and the durations of
+    slices."""
     from ops.lab.reports import cube_availability
     from services.totals.fabric_spans import PodSpan
 
@@ -279,8 +280,8 @@ def _pod_table(result: "LabReport") -> str:
 
 
 def _network_table(result: "LabReport") -> str:
-    """The table of networks: what was served, how full the fullest trunk was and for how long overfull, how
-    the traffic went, and what was done for it."""
+    """Format the table of networks: served traffic, use of the fullest trunk and overload time, paths, and
+    rewirings."""
     from services.totals.fabric_spans import NetworkSpan
 
     headers = (
@@ -382,7 +383,7 @@ def lab_config(
 
 
 def _show_calibration(name: str, output: Form) -> None:
-    """The values of a calibration, each with its confidence."""
+    """List the values of a calibration, each with its confidence."""
     from dataclasses import asdict
 
     from ops.sites.calibration import read_calibration

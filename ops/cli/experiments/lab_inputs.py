@@ -21,8 +21,8 @@ from shared.basics.units import US_PER_DAY
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A planned run, the rows of its recorded files that it plays, and the time that it continues from, in a
-    form that can be given again later."""
+    """A planned run, the counts of its recorded files, and the time from which it continues, in a form that
+    can be given again later."""
 
     plan: RunPlan
     recorded: RecordedCounts
@@ -36,11 +36,12 @@ def run_inputs(
     pairs: Sequence[str],
     inject: Sequence[str],
 ) -> tuple[RunInputs, tuple[str, ...]]:
-    """The inputs of these options, and the settings without a time, which are part of the configuration."""
+    """Return the inputs of these options, and the settings without a time, which belong to the
+    configuration."""
     from_text, until_text = trace_times
     for option, text in (("--trace-from", from_text), ("--trace-until", until_text)):
         if text is not None and trace is None:
-            raise InvalidInput(f"{option}: is about a trace; give --trace FILE too, or leave it out")
+            raise InvalidInput(f"{option}: needs a trace; give --trace FILE too, or leave it out")
     file = None
     if trace is not None:
         file = TraceFile(
@@ -58,8 +59,8 @@ def run_inputs(
 def planned_run(
     requested: NewTwinOptions, inputs: RunInputs, days: float, warmup_days: float, start_from: str | None
 ) -> PlannedRun:
-    """Plan a run, and report on stderr which rows of its files it does not play. InvalidInput names the first
-    invalid option or row."""
+    """Plan a run, and report on stderr which rows of its files it does not play. Raises InvalidInput that
+    names the first invalid option or row."""
     if start_from is not None:
         check_start_options(requested, inputs.trace)
         snapshots, start = start_snapshots(start_from)

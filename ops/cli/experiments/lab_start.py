@@ -18,7 +18,7 @@ FORMS = "a fork's name, a twin's data folder or URL, then @TIME if not now, or a
 
 
 def check_start_options(requested: NewTwinOptions, trace: object) -> None:
-    """InvalidInput where something is asked for that a commissioned fabric has already."""
+    """Raise InvalidInput for options that only new fabrics can have."""
     for name, given in (
         ("--site", requested.site_files or None),
         ("--pods", requested.pods),
@@ -36,8 +36,11 @@ def check_start_options(requested: NewTwinOptions, trace: object) -> None:
 
 
 def start_snapshots(given: str) -> tuple[list[SiteSnapshot], str]:
-    """What each site held, in order, and the same moment as it may be written at any time later. InvalidInput
-    for what is none of the forms or no moment that the twin has lived, NotFound where there is none."""
+    """Return the snapshot of each site, in order, and the same time in a form that can be given again later.
+
+    Raises InvalidInput if the text has no valid form or names a time that the twin has not reached, NotFound
+    if there is no such twin.
+    """
     from ops.twin.forks.fork_folders import fork_folder, fork_names
 
     if given.startswith(URLS):
@@ -54,7 +57,8 @@ def start_snapshots(given: str) -> tuple[list[SiteSnapshot], str]:
 
 
 def _folder_and_time(given: str) -> list[tuple[Path, str | None]]:
-    """Where a folder may end, for it and the id of a message may have an @, too; the longest first."""
+    """Yield the places at which the folder may end, the longest first, because both a folder and a message id
+    may contain an @."""
     ends = [n for n, letter in enumerate(given) if letter == "@"]
     return [(Path(given), None), *((Path(given[:n]), given[n + 1 :]) for n in reversed(ends) if n)]
 
@@ -91,8 +95,7 @@ def _from_file(path: Path) -> SiteSnapshot:
         raise file_error(path, error, "--from") from None
     if found.software != software_version():
         raise OperationFailed(
-            f"--from {path}: is of build {found.software}, and this "
-            f"command is of {software_version()}: it cannot go "
-            "on from there; use that version"
+            f"--from {path}: is of build {found.software}, and this command is of {software_version()}: it "
+            "cannot continue from there; use that version"
         )
     return found

@@ -12,7 +12,7 @@ from ops.cli.common.output import PageForm, render, write_or_print
 app = command_app()
 
 
-# The words behind the first of --only are extra arguments to click: `--only goodput mix`.
+# click sees the values of --only after the first as extra arguments: `--only goodput mix`.
 @app.command(
     context_settings={"allow_extra_args": True},
     epilog=examples("reproduce --only 'twist/*' 'goodput/*'", "reproduce --jobs 4 -o html --out claims.html"),

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 MESSAGE = ("id", "type", "at_us", "cause", "text")
 RETIRED = "FabricRetired"
-"""The type of the last message of a fabric."""
+"""Type of the last message of a fabric."""
 LIMIT_MAX = 1_000_000
 FILTERED_LIMIT = 100_000
-"""Messages that are shown to who says no --limit."""
+"""Maximum number of messages without --limit."""
 DEFAULT_LIMIT = 100
-"""Those of `events` to who says no --since or --cause either."""
+"""Maximum number of messages of `events` without --since and --cause."""
 FOLLOW_WIDTHS = (16, 28, 20, 28, 0)
-"""Of the columns of `--follow`, whose rows are not known beforehand."""
+"""Widths of the columns of `--follow`, whose rows are not known beforehand."""
 
 Types = Annotated[
     list[str] | None,
@@ -155,23 +155,22 @@ def _show(client: Client, ask: Mapping[str, object], output: Form, limit: int | 
 
 
 def _none_text(client: Client, ask: Mapping[str, object]) -> str:
-    """That there are none, and of which fabric that is true, where the question was of one of several."""
+    """Return the sentence that there are no messages, with the fabric if there are several."""
     if ask.get("for") or ask.get("cause"):
         return event_rows([])
     fabric = _fabric_or_default(client, str(ask["fabric"]) if ask.get("fabric") else None)
     others = [name for row in client.rows(rows_path(FABRICS), "name") if (name := str(row.name)) != fabric]
-    return f"{event_rows([])} of {fabric}" + (
-        f"; --fabric {others[0]} asks for those of it" if others else ""
-    )
+    return f"{event_rows([])} of {fabric}" + (f"; --fabric {others[0]} shows its messages" if others else "")
 
 
 def _fabric_or_default(client: Client, fabric: str | None) -> str:
-    """The fabric that is meant where none is named, as the twin takes it."""
+    """Return the fabric of a query that names none, by the rule of the twin."""
     return fabric if fabric is not None else default_fabric(client)
 
 
 def _follow(client: Client, fabric: str, asked: dict[str, object], output: Form) -> None:
-    """Print as they come, until the reader is gone. RequestFailed when the fabric retires."""
+    """Print messages as they arrive, until the reader is gone. Raises RequestFailed when the fabric
+    retires."""
     types = asked["type"] if isinstance(asked["type"], list) else []
     if types:
         asked = {**asked, "type": [*types, RETIRED]}
@@ -186,7 +185,7 @@ def _follow(client: Client, fabric: str, asked: dict[str, object], output: Form)
 
 
 def _print(message: "LogMessage", output: Form) -> None:
-    """One message: a row, a line of JSON, or a YAML document."""
+    """Print one message as a row, a line of JSON, or a YAML document."""
     if output == "table":
         echo(table_line(event_row(message), FOLLOW_WIDTHS))
     elif output == "json":

@@ -1,4 +1,4 @@
-"""`lightwave explain`: asks the scheduler why a slice waits, moved or recovers."""
+"""`lightwave explain`: queries the scheduler why a slice waits, moved or recovers."""
 
 import re
 from collections.abc import Sequence
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 EXPLANATION = ("name", "at_us", "state", "shape", "reason", "start", "obstacles", "history")
 TABLE_ROWS_MAX = 20
-"""Rows of a table that says how many more there are."""
+"""Maximum rows of a table. The table states how many more there are."""
 
 _LOST = re.compile(r" ?\blost=[0-9.,]+ chip-h")
-"""The lost work in the text of an event, which has a sentence of its own here."""
+"""The lost work in the text of an event. It has a separate sentence here."""
 FULL_SPEED_OPTION = "speed=100%"
 SPARE_LINKS_TEXT = "traffic goes around them: its shorter sides have links to spare"
-"""Why a slice with links down may run at full speed: in a torus of unlike sides the longest one limits."""
+"""Why a slice with links down may run at full speed: in a torus with unequal sides, the longest one is the
+bottleneck."""
 
 app = command_app("explain")
 
@@ -114,7 +115,7 @@ def _history_text(row: "SliceEvent") -> str:
 
 
 def start_lines(start: "ExpectedStart | None") -> list[str]:
-    """When something is expected to start, and how sure that is."""
+    """Describe when something is expected to start, and how certain that is."""
     if start is None:
         return []
     when = "unknown" if start.at_us is None else f"{format_time(start.at_us)} ({start.basis})"

@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 
 DESCRIPTION = ("object", "related", "events", "events_in_all")
 ROWS_MAX = 10
-"""Rows of a list in a description on a terminal, which says how many more there are."""
+"""Maximum rows of a list in a description on a terminal. The list states how many more there are."""
 SECTION_KINDS: Mapping[str, ResourceKind[Any]] = {"partner": LINKS} | KINDS
 """Section of a description → the kind of its rows, whose columns it shows."""
 OF_OCSES = ("ocs", "ocs_down", "ocs_held", "ocs_parts_down", "cross_connects")
-"""Fields of a fabric that say nothing of one without OCSes."""
+"""Fields of a fabric that are meaningless without OCSes."""
 HEALTHY_TEXT = {
     "ocs": "all up",
     "cubes": "all healthy, none drained",
     "hosts": "all up",
     "links": "none down or degraded",
-    "readings": "none: nothing is connected, or no telemetry frame came yet",
+    "readings": "none: nothing is connected, or there is no telemetry frame yet",
     "slices": "none waits, is degraded or recovering",
     "blocks": "all up",
     "trunks": "none down",
@@ -66,9 +66,9 @@ HEALTHY_TEXT = {
     "verdicts": "none open",
     "repairs": "none open",
 }
-"""Section of a description → what it means that nothing is in it."""
+"""Section of a description → meaning of an empty section."""
 LINKS_NOW = "Links of its ends as they are now (Ends and Evidence are of when it was given)"
-"""Above the links of a verdict, which slices have wired anew since."""
+"""Heading of a verdict's links. Slices may have rewired them since the verdict."""
 TOP_MAX = 10_000
 
 KindArgument = Annotated[
@@ -186,7 +186,7 @@ def state_tests(kind: ResourceKind[Any], states: Sequence[str]) -> list[str]:
 
 
 def _hidden_note(kind: ResourceKind[Any], hidden: int) -> list[str]:
-    """That finished objects are left out, and how to see them."""
+    """Return a note that finished objects are left out, and how to see them."""
     if not hidden:
         return []
     return [f"({count_text(hidden, f'finished {kind.title}', f'finished {kind.word}')} hidden; --all)"]
@@ -332,7 +332,7 @@ def _fabric_fields(fabric: "FabricRow") -> JsonObject:
 
 
 def _empty_section_text(kind: str, section: str, shown: Mapping[str, JsonValue]) -> str:
-    """What an empty list below a title means, which holds only what is not as it should be."""
+    """Return the meaning of an empty list below a title, because the list contains only exceptions."""
     if kind == "fabrics" and section in ("ocs", "cubes"):
         return f"{shown[section]}, {HEALTHY_TEXT[section]}" if shown.get(section) else "none"
     is_whole = (kind, section) in (("slices", "cubes"), ("cubes", "slices"), ("slices", "ocs"))
@@ -345,8 +345,8 @@ def _others(kind: str, section: str, rows: list[Any], content: "Description[Any,
 
 
 def _rows(section: str, rows: list[Any], now_us: Callable[[], int]) -> list[str]:
-    """The rows of a section below its title: with the columns of their kind, or else all plain fields. On a
-    terminal only the first few, and how many more there are."""
+    """Format the rows of a section below its title, with the columns of their kind, or else all plain fields.
+    A terminal shows only the first few, and how many more there are."""
     if not current_style().on_terminal or len(rows) <= ROWS_MAX:
         return _all_rows(section, rows, now_us)
     more = f"  … and {len(rows) - ROWS_MAX:,} more (-o json has all)"

@@ -23,7 +23,7 @@ GOODPUT: "ApiPath[GoodputReport]" = ApiPath("/v1/goodput")
 BY = ("pod", "owner", "slice", "tier")
 FIELDS = ("by", "since_us", "until_us", "total_chip_us", "chip_us", "rows", "spans")
 SPANS = 120
-"""Columns of the chart at most."""
+"""Maximum number of columns of the chart."""
 
 app = command_app()
 
@@ -84,14 +84,14 @@ def _page(client: Client, names: list[str], ask: dict[str, object]) -> str:
 
 
 def _whole(found: "GoodputReport") -> dict[str, object]:
-    """All of the time as one span."""
+    """Return the whole time as one span."""
     filler = next(row.chip_us for row in found.rows if row.name == "filler")
     return {"total_chip_us": found.total_chip_us, "chip_us": found.chip_us, "filler_chip_us": filler}
 
 
 def _table(found: "GoodputReport") -> str:
-    """A line with the shares, then a row for each pod, owner, slice or tier: categories as shares of its
-    own."""
+    """Format a line with the shares, then a row for each pod, owner, slice or tier. Categories are shares of
+    its chip-time."""
     categories = [category for category, us in found.chip_us.items() if us]
     rows = [row for row in found.rows if row.total_chip_us]
     about_owners = any(row.owner is not None for row in rows)

@@ -101,7 +101,7 @@ def _table(rows: "list[NumberedOperation]") -> str:
 
 
 def _body_text(row: "NumberedOperation") -> str:
-    """What it says in short; a plan by its sites, and a clock by what it does now."""
+    """Summarise an operation: a plan by its sites, a clock change by its new setting."""
     body = dict(row.body)
     if row.type == "ClockChanged":
         return clock_setting_text(body)

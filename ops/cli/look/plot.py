@@ -80,7 +80,7 @@ def plot(
 
 
 def chart_text(samples: "Sequence[ReadingSample]", title: str, *, is_rate: bool) -> str:
-    """The chart as text, rates on a logarithmic axis; moments at which nothing was read are left out."""
+    """Draw the chart as text, with rates on a logarithmic axis. Times without a reading are left out."""
     from ops.report.terminal_chart import braille_chart
 
     found = [(row.at_us, row.value) for row in samples if row.value is not None]

@@ -55,7 +55,7 @@ FLAG_NAMES = {
     "supply_a": "current",
     "fan_rpm": "fan",
 }
-"""Field → how flags name it."""
+"""Field → its name in flags."""
 
 
 FIELD_BY_HEADING = {
@@ -68,17 +68,17 @@ FIELD_BY_HEADING = {
         for name in ("rx_power_dbm", "tx_power_dbm", "bias_ma", "temperature_c", "snr_db", "mpi_db")
     },
 }
-"""Heading of the wide table, or field → the field that a module reads. BER is known of links themselves."""
+"""Heading of the wide table, or field → the field that a module reads. Links themselves have a BER."""
 
 
 FLAGS = "flags"
-"""The last column: what it shows of a reading is not one field."""
+"""The last column, which combines several fields of a reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingOrder:
-    """How rows of the wide table are selected and sorted by what modules read: by (field, upwards), the most
-    significant first, and how many of them are wanted; in the twin's own order without."""
+    """Selection and order of the rows of the wide table by module readings: sort keys (field, ascending), the
+    most significant first, and the number of rows. Without sort keys, rows are in the twin's order."""
 
     by: tuple[tuple[str, bool], ...] = ()
     top: int | None = None
@@ -89,10 +89,10 @@ NO_ORDER = ReadingOrder()
 
 
 def split_link_order(query: dict[str, Any], *, is_wide: bool) -> ReadingOrder:
-    """Take out of a query of links what only readings tell.
+    """Remove the parts of a query of links that only readings can answer.
 
-    What modules read is known to the newest frame and not to the list of links: the wide table is sorted and
-    filtered by it here.
+    The newest frame has the module readings and the list of links does not, so the wide table is sorted and
+    filtered by them here.
     """
     tests = [split_test(text) for text in query.get("where") or ()]
     of_readings = tuple(test for test in tests if _reading_field(test.field) is not None)
@@ -138,8 +138,8 @@ def reading_value(field: str, value: float | None) -> str | None:
 
 
 def flags_text(reading: "ReadingRow | OcsReadingRow", field_count: int, late_us: int = 0) -> str | None:
-    """`!` and the fields of a warning, `!!` and those of an alarm, `?` and those that should be read and are
-    not; and how old they are where others are newer. `field_count` is the number of all fields."""
+    """Format flags: `!` and the fields with a warning, `!!` and those with an alarm, `?` and missing fields;
+    and the age of the reading if others are newer. `field_count` is the number of all fields."""
     alarms = [FLAG_NAMES[field] for field in reading.alarms]
     warnings = [FLAG_NAMES[field] for field in reading.warnings if field not in reading.alarms]
     unread = [FLAG_NAMES[field] for field in reading.unread]
@@ -155,13 +155,13 @@ def link_flags_text(reading: "ReadingRow") -> str | None:
 
 
 def readings_by_link(client: Client, fabrics: Sequence[str]) -> "dict[str, ReadingRow]":
-    """By link end, of all that are connected."""
+    """Return the readings of all connected link ends by name."""
     rows = [row for fabric in fabrics for row in client.rows(READINGS, "name", fabric=fabric)]
     return {row.name: row for row in rows}
 
 
 def wide_table(client: Client, links: "Sequence[LinkRow]", order: ReadingOrder = NO_ORDER) -> str:
-    """The table of some link ends by what their modules read; what none is read of comes last."""
+    """Format the table of link ends by their module readings. Ends without a reading come last."""
     if not links:
         return "no links"
     fabrics = dict.fromkeys(fabric_part(row.name) for row in links)
@@ -181,7 +181,7 @@ def _filtered(
     readings: "dict[str, ReadingRow]",
     tests: Sequence[FieldTest],
 ) -> "Sequence[LinkRow]":
-    """The links whose modules read what the tests require."""
+    """Return the links whose module readings pass the tests."""
     if not tests:
         return links
     fabrics = dict.fromkeys(fabric_part(row.name) for row in links)
@@ -209,8 +209,7 @@ def _flagged(reading: "ReadingRow") -> set[str]:
 
 
 def _sort_value(reading: "ReadingRow | None", field: str) -> Any:
-    """What the wide table is sorted by: flags by the number of alarms, of warnings and of what is not
-    read."""
+    """Return the sort key of a row: flags sort by the number of alarms, of warnings and of missing fields."""
     if reading is None or field != FLAGS:
         return getattr(reading, field, None)
     return (len(reading.alarms), len(reading.warnings), len(reading.unread))
@@ -234,7 +233,8 @@ def _with_module(link: "LinkRow", reading: "ReadingRow | None", now_us: int) -> 
 
 
 def wide_cells(name: str, state: str, reading: "ReadingRow | None") -> list[object]:
-    """A row of the wide table; without a reading, for it is dark or there is no frame yet, only its head."""
+    """Format a row of the wide table. A link end without a reading, because it is dark or there is no frame
+    yet, has only the first columns."""
     if reading is None:
         return [name, state, *[None] * (len(WIDE_HEADERS) - 2)]
     return [
@@ -252,14 +252,14 @@ def wide_cells(name: str, state: str, reading: "ReadingRow | None") -> list[obje
 
 
 def reading_age(readings: Sequence[Any], now_us: int) -> str:
-    """When the newest of some readings was taken, and how long ago."""
+    """Return when the newest reading was taken, and how long ago."""
     newest_us = max(row.at_us for row in readings)
     return f"{format_time(newest_us)}, {format_duration(max(0, now_us - newest_us))} ago"
 
 
 def lane_rows(readings: Sequence[JsonObject]) -> list[JsonObject]:
-    """All fields of a link end or OCS, its values as tables show them. They have one time, which the title
-    says; a row that is older says by how much. A narrow terminal gets the range of the lanes."""
+    """Format all fields of a link end or OCS. The title has their time, and rows that are older have their
+    age. A narrow terminal shows the range of the lanes."""
     plain = ("field", "unit", "flag", "count", "at", "late_us")
     is_narrow = current_style().width is not None
     return [

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from schemas.api.rows import FabricRow, SliceCounts
 
 NAMES_MAX = 3
-"""Parts that a line names; of more it says how many there are."""
+"""Maximum number of parts that a line names, before it counts them."""
 IMPAIRED = ("degraded", "recovering")
 
 app = command_app()

@@ -39,7 +39,7 @@ OCS_WIDE = ("MIRROR", "CAMERA-DB", "SUPPLY-V", "SUPPLY-A", "DEGRADED", "WARNINGS
 """Columns that a narrow terminal leaves out."""
 ROWS_MAX = 1_000
 OCS_READINGS: "ApiPath[OcsReadingRow]" = ApiPath("/v1/ocs-readings")
-NONE_YET = "no readings: nothing is connected, or no telemetry frame came yet"
+NONE_YET = "no readings: nothing is connected, or there is no telemetry frame yet"
 
 app = command_app()
 
@@ -89,7 +89,7 @@ def top(
 
 
 def badness_key(reading: "ReadingRow") -> tuple[int, int, float, str]:
-    """What readings are sorted by."""
+    """Return the sort key of a reading."""
     return *_flag_counts(reading), -(reading.ber or 0.0), reading.name
 
 
@@ -127,7 +127,7 @@ def _ocses(
     ranked: list[str],
     now_us: int,
 ) -> str:
-    """For each OCS its own readings, and the sums and the worst of the link ends on it."""
+    """Return, for each OCS, its own readings, and the sums and the worst values of its link ends."""
     if not ranked:
         return "no OCSes: fibres lead straight from end to end"
     own_reading = {row.name: row for row in own}
@@ -136,8 +136,8 @@ def _ocses(
 
 
 def _ocs_badness_key(own_reading: "OcsReadingRow | None", ends: "list[ReadingRow]") -> tuple[object, ...]:
-    """What OCSes are sorted by: link ends that are down, their own flags, those of the link ends, and what
-    these read."""
+    """Return the sort key of an OCS: link ends that are down, its own flags, those of the link ends, and
+    their readings."""
     own = (0, 0) if own_reading is None else _flag_counts(own_reading)
     worst = badness_key(min(ends, key=badness_key)) if ends else (0, 0, 0.0, "")
     error_urad = 0.0 if own_reading is None else own_reading.mirror_error_urad or 0.0
@@ -146,12 +146,12 @@ def _ocs_badness_key(own_reading: "OcsReadingRow | None", ends: "list[ReadingRow
 
 
 def _flag_counts(reading: "ReadingRow | OcsReadingRow") -> tuple[int, int]:
-    """What it cannot see weighs as much as what is far from usual."""
+    """Return the weight of flags. A missing reading counts as much as an outlier."""
     return -len({*reading.alarms, *reading.unread}), -len(reading.warnings)
 
 
 def _head_of_ocses(own: "list[OcsReadingRow]", rows: "list[ReadingRow]", now_us: int) -> str:
-    """Of when the readings are, and how many raise a flag."""
+    """Describe when the readings were taken, and how many have flags."""
     if not own:
         return _head(rows, now_us)
     head = _head(own, now_us, "OCSes")
@@ -159,7 +159,7 @@ def _head_of_ocses(own: "list[OcsReadingRow]", rows: "list[ReadingRow]", now_us:
 
 
 def _head(rows: "Sequence[ReadingRow | OcsReadingRow]", now_us: int, whose: str = "link ends") -> str:
-    """Of when the readings are, and how many raise a flag."""
+    """Describe when the readings were taken, and how many have flags."""
     alarms = sum(bool(row.alarms) for row in rows)
     warnings = sum(bool(row.warnings) for row in rows)
     unread = sum(bool(row.unread) for row in rows)

@@ -72,7 +72,7 @@ def trace(
 
 
 def _trunk(path: "TrunkPath") -> str:
-    """The trunk, a line for each of its circuits, and what they come to."""
+    """Format the trunk, a line for each of its circuits, and their totals."""
     trunk, circuits = path.trunk, path.circuits
     one, other = trunk.blocks
     head = (
@@ -97,7 +97,7 @@ def _trunk(path: "TrunkPath") -> str:
     total = f"in all {len(circuits)} circuits, {path.made} made, {path.lit} lit"
     if path.loss_db_max is not None:
         mean, worst = (display_value("loss_db", loss) for loss in (path.loss_db_mean, path.loss_db_max))
-        total += f", loss {mean} dB in the mean and {worst} dB at most"
+        total += f", loss {mean} dB on average and {worst} dB at most"
     return "\n".join([head, *loads, "", text_table(CIRCUIT, rows), total])
 
 
@@ -105,7 +105,7 @@ def _trunk(path: "TrunkPath") -> str:
 
 
 def _path(path: "LightPath") -> str:
-    """The path as light takes it, one line a station."""
+    """Format the path in the direction of the light, one line per station."""
     used = f", used by {path.slice}" if path.slice else ""
     lines = [
         f"{path.end} is {path.state} ({_condition(path)}){used}",
@@ -119,7 +119,7 @@ def _path(path: "LightPath") -> str:
 
 
 def _condition(path: "LightPath") -> str:
-    """What the module says of itself and of what it receives, and why it may receive nothing."""
+    """Describe what the module reports of itself and of its received light, and why it may receive none."""
     words = f"module {path.condition}"
     if path.loss_db is not None:
         ber = "-" if path.ber is None else display_value("ber", path.ber)
@@ -141,8 +141,8 @@ def _end(name: str, chip: "ChipLocation") -> list[str]:
 
 
 def _strand(end: str, strand: "StrandPath") -> str:
-    """One strand into the OCS and out again, or straight on: strand 0 of a + face enters at the North, that
-    of a − face at the South, and strand 1 the other way round."""
+    """Format one strand through the OCS, or past it without a circuit: strand 0 of a + face enters at the
+    North, that of a − face at the South; strand 1 is the other way round."""
     name = f"strand {strand.strand}"
     if strand.ocs is None:
         return f"{name} ──"

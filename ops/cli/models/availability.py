@@ -121,7 +121,7 @@ def _one_goodput(
     model: GoodputModel,
     output: Form,
 ) -> str:
-    """What can be promised to slices of one size, in the form that is asked for."""
+    """Format the promised goodput of slices of one size."""
     from dataclasses import asdict
 
     from shared.models.availability.promised_goodput import FABRICS, promised_goodput
@@ -139,7 +139,7 @@ def _one_goodput(
 def _goodput_sweep(
     host_availability: float | None, fabric: str | None, model: GoodputModel, output: PageForm
 ) -> str:
-    """Every point of the papers' figure, in the form that is asked for."""
+    """Format every point of the papers' figure."""
     from dataclasses import asdict
 
     from shared.models.availability.promised_goodput import FABRICS, FIGURE_HOST_AVAILABILITY, goodput_figure
@@ -153,7 +153,7 @@ def _goodput_sweep(
         from ops.models.availability.charts import chart_page, goodput_chart
         from ops.models.availability.stated_figures import stated_goodput
 
-        title = f"Goodput of equal slices, had with probability {model['target']:g}"
+        title = f"Goodput of equal slices, available with probability {model['target']:g}"
         return chart_page(goodput_chart(points, stated_goodput(**model), title))
     rows = [asdict(point) for point in points]
     return render(rows, output, lambda: _table(rows))
@@ -240,7 +240,7 @@ def rare_model(
     found = split(*model, seed=seed, effort=effort, repetitions=repetitions)
     one: dict[str, object] = {
         "probability": found.interval.value,
-        # Where no repetition got there, their likeness tells nothing of how rare it is.
+        # If no repetition reached the level, equal results say nothing about how rare it is.
         "low": max(0.0, found.interval.low) if found.empty < repetitions else None,
         "high": found.interval.high if found.empty < repetitions else None,
         "exactly": exceeds(*model),

@@ -43,7 +43,7 @@ def link_agree(
 DESIGN = ("launch_dbm", "fibre_loss_db", "length_km", "mitigation", "soft_fec")
 RATES = "10G-NRZ, 25G-NRZ, 50G-PAM4 or 100G-PAM4"
 MPI_DB = (-32.0,)
-"""Interference over the signal that is drawn where nobody says which."""
+"""Interference over the signal, in dB, that is drawn by default."""
 
 Rate = Annotated[str, typer.Option(help=RATES)]
 
@@ -65,7 +65,7 @@ app.command(
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """What the options say of a link; None where they say nothing."""
+    """The link options; None if an option is not given."""
 
     loss_db: float | None
     return_loss_db: float | None
@@ -80,12 +80,12 @@ class LinkOptions:
     soft_fec: bool | None
 
     def given(self) -> dict[str, Any]:
-        """What the options do say, by name."""
+        """Return the given options by name."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
     def design(self) -> dict[str, Any]:
-        """What they say of modules and fibre, as `LinkDesign` takes it."""
+        """Return the given options of modules and fibre, as `LinkDesign` takes them."""
         from shared.models.optics.module_kinds import lane_rate
 
         found = {name: value for name, value in self.given().items() if name in DESIGN}
@@ -168,7 +168,7 @@ def link_budget(
 
 
 def _link(end: str | None, to: str | None, options: LinkOptions) -> "LinkCase":
-    """The twin's link from this end, or without one a link of one's own."""
+    """Return the twin's link from this end, or without an end the link that the options describe."""
     from shared.models.optics.budget import RANGES, check_ranges
 
     given = options.given()
@@ -205,7 +205,7 @@ def _custom_link(loss_db: float, options: LinkOptions) -> "LinkCase":
 
 
 def _twin_link(end: str, to: str | None, options: LinkOptions) -> "LinkCase":
-    """The twin's link, with whatever the options say otherwise."""
+    """Return the twin's link, changed by the given options."""
     from dataclasses import replace
 
     from ops.client.http_client import Client

@@ -21,12 +21,12 @@ WithoutOption = Annotated[
     typer.Option("--without", metavar="OCS...", help="number of a failed OCS; may be repeated"),
 ]
 
-ALL_TO_ALL_UNIT = "links one way, a chip, its own share included"
+ALL_TO_ALL_UNIT = "links one way per chip, including its share for itself"
 """Rate per ordered pair × N chips: (N − 1)/N of it leave the chip."""
 
 
 def ocs_number(word: str) -> int:
-    """17 of `17`, `ocs-17` or `pod-0/ocs-17`."""
+    """Convert `17`, `ocs-17` or `pod-0/ocs-17` to 17."""
     from shared.models.superpod.wiring import OCS_COUNT
 
     match = re.fullmatch(r"(?:(?:pod-[0-9]+/)?ocs-)?([0-9]{1,6})", word.strip())
@@ -38,12 +38,12 @@ def ocs_number(word: str) -> int:
 
 
 def ocs_numbers(lost: list[str] | None, context: typer.Context) -> list[int]:
-    """The OCSes of `--without 1 2,3 --without 4`."""
+    """Return the OCSes of `--without 1 2,3 --without 4`."""
     return [ocs_number(word) for word in split_repeated(lost, context)]
 
 
 def figure_table(figures: Mapping[str, object], units: Mapping[str, str]) -> str:
-    """Figures by name, a row each, with their units; a figure of several values is one list."""
+    """Return figures by name, one row each, with their units. A figure with several values is one list."""
     rows = [
         (name, ", ".join(map(str, value)) if isinstance(value, tuple) else value, units.get(name, ""))
         for name, value in figures.items()
@@ -59,8 +59,8 @@ ROUTE_UNITS = {
     "escapes": "of these, up and down a tree",
     "mean_hops": "hops",
     "max_hops": "hops",
-    "mean_load": "ways over a link",
-    "max_load": "ways over a link",
+    "mean_load": "routes over a link",
+    "max_load": "routes over a link",
     "load_by_dimension": "the most along x, y, z",
     "all_to_all_throughput": ALL_TO_ALL_UNIT,
     "all_to_all_kept": "of the healthy slice's",
@@ -69,7 +69,7 @@ ROUTE_UNITS = {
 
 
 def chip_and_direction(word: str) -> tuple[int, int]:
-    """(5, 2) of `5,+y`: a chip's number and a direction's place in FACES."""
+    """Convert `5,+y` to (5, 2): a chip's number and the direction's index in FACES."""
     from shared.models.superpod.wiring import FACES
 
     chip, _, direction = word.replace(" ", "").partition(",")
@@ -118,13 +118,13 @@ UNITS = {
     "mean_hops": "hops",
     "all_to_all_throughput": ALL_TO_ALL_UNIT,
     "dimension_order_throughput": ALL_TO_ALL_UNIT,
-    "all_reduce_bandwidth": "links one way, a chip",
+    "all_reduce_bandwidth": "links one way per chip",
     "all_to_all_gain": "×",
 }
 
 
 EXTRA_ARGUMENTS = {"allow_extra_args": True}
-"""The words behind the first of --without are extra arguments to click: `--without 1 2`."""
+"""Return the values of --without. click sees those after the first as extra arguments: `--without 1 2`."""
 
 app = command_app("topology")
 

@@ -166,7 +166,7 @@ def retire(
 
 
 def _retiring_text(client: Client, fabric: str) -> str:
-    """What ends with a fabric, and whether it is the last one."""
+    """Describe what ends with a fabric, and whether it is the last one."""
     rows = client.rows(rows_path(FABRICS), "name", "retired_us")
     living = [str(row.name) for row in rows if row.retired_us is None]
     kind = "the only fabric of this twin" if living == [fabric] else f"one of {len(living)} fabrics"

@@ -22,7 +22,7 @@ class FaultChoice(NamedTuple):
     comment: str | None
 
     def includes(self, row: "FaultRow") -> bool:
-        """Whether a fault is one of them."""
+        """Whether a fault is among them."""
         return (self.natural or row.injected) and self.comment in (None, row.comment)
 
 
@@ -51,6 +51,6 @@ def clear_several(
 
 
 def _none_text(choice: FaultChoice) -> str:
-    """That there was nothing to clear."""
+    """Return the sentence that there was nothing to clear."""
     kind = "no active faults" if choice.natural else "no active injected faults"
     return kind if choice.comment is None else f"{kind} with the comment {choice.comment!r}"

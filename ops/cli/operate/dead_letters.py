@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LETTERS = "/v1/dead-letters"
 FIELDS = ("origin", "error", "line", "line_bytes", "service", "state", "replays_as")
 LINE_SHOWN = 60
-"""Characters of a line that a table shows."""
+"""Maximum characters of a line in a table."""
 
 app = command_app("dead-letters")
 
@@ -94,12 +94,12 @@ def drop(
     dropped: ApiPath[DroppedDeadLetters] = ApiPath(path)
     row = client.delete(dropped, "dropped")
     with client.reading():
-        show(row, output, lambda: f"dropped: {', '.join(row.dropped) or 'none that waits'}")
+        show(row, output, lambda: f"dropped: {', '.join(row.dropped) or 'no pending letters'}")
 
 
 def _table(rows: "list[DeadLetterReport]", *, every: bool) -> str:
     if not rows:
-        return "no dead letters" if every else "no dead letter waits"
+        return "no dead letters" if every else "no pending dead letters"
     headers = ["ORIGIN", "STATE", "SERVICE", "REPLAYS AS", "ERROR", "LINE"]
     shown = [
         [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MatrixForm = Literal["table", "json", "yaml", "csv", "parquet"]
 TECHNOLOGIES = ("palomar", "mems", "robotic", "piezo", "guided-wave", "wavelength")
-"""As `ocs.technology` has them, whose module takes long to import."""
+"""The technologies of `ocs.technology`, repeated here because its module takes long to import."""
 
 OcsArgument = Annotated[
     str, typer.Argument(click_type=NameParam("ocs"), metavar="OCS", help="such as pod-0/ocs-17")
@@ -186,7 +186,7 @@ def disconnect(
 def _change_cross_connects(
     verb: str, name: str, keys: list[str], go_on: bool, note: tuple[str | None, str | None], output: Form
 ) -> None:
-    """Ask for it; what was refused of it is the command's failure, after the rest is told."""
+    """Send the request. If part of it was refused, the command fails after printing the rest."""
     from ops.cli.operate.actions import RequestNote, send_request
     from ops.cli.operate.outcome_text import partly_refused
     from ops.client.http_client import Client, escape_path
@@ -225,12 +225,12 @@ CROSS_CONNECTS = ("KEY", "STATUS", "FACTORY-LOSS-DB", "ACCURACY-DB", "HELD-BY", 
 
 
 def _device_text(content: "OcsManagement") -> str:
-    """One line of the OCS, one of its ports that are not up, a table of its cross-connects."""
+    """Format a line for the OCS, a line for its ports that are not up, and a table of its cross-connects."""
     from ops.report.tables import display_value, text_table
 
     rows = content.cross_connects
     tuned = sum(row.oper_status == "tuned" for row in rows)
-    head = f"{content.name} is {content.oper_status}: {content.ports_a_side} ports a side"
+    head = f"{content.name} is {content.oper_status}: {content.ports_a_side} ports per side"
     lines = [f"{head}, {tuned} of {len(rows)} cross-connects tuned"]
     other = [f"{port.key} {port.oper_status}" for port in content.ports if port.oper_status != "up"]
     if other and content.oper_status != "down":

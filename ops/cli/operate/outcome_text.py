@@ -227,7 +227,7 @@ def _slice_degraded_text(body: "SliceDegraded", _message: "LogMessage") -> str:
 
 
 def _still_degraded_text(body: "SliceDegraded") -> str:
-    """For a slice whose links only got better: it was degraded before."""
+    """Return the sentence for a slice whose links only improved: it was degraded before."""
     return f"{body.slice} still degraded: {_faulty_links_text(body)}"
 
 
@@ -311,13 +311,14 @@ def fault_and_target(answer: "RequestReceipt") -> tuple[str, str] | None:
 
 
 def outcome_text(verb: str, answer: "RequestReceipt") -> str:
-    """What happened, with the id of the message that the request became."""
+    """Describe what happened, with the id of the request's message."""
     again = "; repeated request" if answer.repeated else ""
     return f"{_outcome_without_id(verb, answer)}{again} ({answer.id})"
 
 
 def report_text(report: "RequestReport") -> str | None:
-    """What happened after an earlier request; None if it is pending or refused, or has no such sentence."""
+    """Describe what happened after an earlier request; None if it is pending or refused, or has no such
+    sentence."""
     verb = VERBS.get(report.type)
     return None if verb is None or report.status != "accepted" else _outcome_without_id(verb, report)
 

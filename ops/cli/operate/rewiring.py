@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PLANNED: "MessageType[RewiringPlanned]" = MessageType("RewiringPlanned")
 ENDED: "MessageType[RewiringEnded]" = MessageType("RewiringEnded")
 LIVE_PARAMETERS = ("wait", "timeout_s", "key", "comment")
-"""Parameters of `dcn plan` that go with --live, and with nothing else."""
+"""Parameters of `dcn plan` that need --live."""
 COMMON_PARAMETERS = ("file", "live", "fabric", "output")
 
 Rewiring = Annotated[
@@ -37,7 +37,7 @@ Rewiring = Annotated[
 
 
 class FileOrNetworkParam(click.ParamType):
-    """The file of a network, or with --live the name of one that lives."""
+    """The file of a network, or with --live the name of a network of the twin."""
 
     name = "file"
 
@@ -62,7 +62,7 @@ class FileOrNetworkParam(click.ParamType):
 
 
 def check_plan(ctx: click.Context, file: Path | str | None, live: bool) -> None:
-    """UsageError for what does not go with --live, or only with it."""
+    """Raise UsageError for parameters that cannot be combined with --live, or that need it."""
     for param in ctx.command.params:
         name = str(param.name)
         given = ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
@@ -84,7 +84,7 @@ def check_plan(ctx: click.Context, file: Path | str | None, live: bool) -> None:
 
 
 def plan_live(dcn: str | None, note: RequestNote, output: Form, *, wait: bool, timeout_s: int | None) -> None:
-    """Ask for a plan now, and with `wait` go on until it has been carried out; RequestFailed where it is
+    """Request a plan now. With `wait`, wait until it has been carried out. Raises RequestFailed if it is
     refused, or ends before it is complete."""
     client = Client()
     answer = request_answer(client, "/v1/rewirings", note, {"dcn": dcn}, output)

@@ -78,7 +78,8 @@ def set_parameters(
 
 
 def _list(kind: str | None, config: JsonObject, output: OutputOption) -> None:
-    """Those of a kind of fabric, each with what it is in the configuration of one."""
+    """List the parameters of a kind of fabric, each with its value in a fabric's configuration, if there is
+    one."""
     from dataclasses import asdict
 
     from ops.sites.configuration import DEFAULT_KIND

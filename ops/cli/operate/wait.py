@@ -1,4 +1,4 @@
-"""`lightwave wait`: waits until a condition is true, about one object or about any of them."""
+"""`lightwave wait`: waits until a condition is true, about one object or several."""
 
 import re
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ app = command_app()
 
 @dataclass(frozen=True, slots=True)
 class ObjectTest:
-    """What one object is waited for. `condition` is the same as a condition of `lightwave bisect`. `text` is
-    how its last part reads after `not` and `must be`."""
+    """The awaited state of one object. `condition` is the same as a condition of `lightwave bisect`. `text`
+    is how its last part reads after `not` and `must be`."""
 
     condition: str
     field: str | None
@@ -203,5 +203,5 @@ def _reasons(report: "ConditionReport") -> str:
 
 
 def _values(report: "ConditionReport") -> str:
-    """What each test compares now."""
+    """Return the current values in each test."""
     return "; ".join(f"{term.text}: it is {term.value}" for term in report.terms)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from schemas.files.fork_origin import ForkOrigin
 
 MAKE_COMMAND = "make"
-"""The command that is meant where the first word is an option."""
+"""The default command if the first word is an option."""
 HEADERS = ("NAME", "PARENT", "FROM", "POSITION", "NOW", "MB", "RUNNING", "CHANGES")
 MB = 1e6
 
@@ -138,7 +138,7 @@ def list_forks(output: OutputOption = "table") -> None:
 
 
 def _overrides_text(row: "ForkRow") -> str | None:
-    """What makes its future another one than its parent's."""
+    """Describe why its future differs from its parent's."""
     draws = [] if row.draws is None else [f"future {row.draws}"]
     return ", ".join([*draws, *row.settings]) or None
 

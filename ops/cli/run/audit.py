@@ -70,8 +70,8 @@ def audit(
 
 
 def _audit_target_twin(jobs: int | None) -> "AuditReport":
-    """The twin that LIGHTWAVE_URL names; without a word of it and where none answers, that of the user's
-    folder."""
+    """Return the folder of the twin at LIGHTWAVE_URL. If LIGHTWAVE_URL is not set and no twin answers, return
+    the user's folder."""
     meant = target_twin(None)
     if not meant.is_live:
         return _audit_folder(meant.folder(), None, jobs)
@@ -99,7 +99,7 @@ def _audit_live(config: Path | None, twin: str | None = None) -> "AuditReport":
 
 
 def _fork_lines(fork: "ForkAuditReport | None") -> list[str]:
-    """Whence a fork comes, and whether its logs say the same."""
+    """Describe the origin of a fork, and whether its logs match its parent's."""
     if fork is None:
         return []
     lines = []
@@ -114,7 +114,7 @@ def _fork_lines(fork: "ForkAuditReport | None") -> list[str]:
 
 
 def _report_text(report: "AuditReport") -> str:
-    """A line for each site, with the fabrics that share its log where it is not named as its only one."""
+    """Format a line for each site, with its fabrics unless the site is named after its only one."""
     lines = _fork_lines(report.get("fork"))
     lines += [f"note: {sentence}" for sentence in report.get("refused", [])[-5:]]
     for row in report["sites"]:
@@ -130,9 +130,8 @@ def _report_text(report: "AuditReport") -> str:
         if since := row.get("since"):
             before = since["before"]
             lines.append(
-                f"  from {format_time(since['at_us'])} on, where it was "
-                f"upgraded to rules {since['rules']}; only "
-                f"{before['software']} of rules {before['rules']} can check what was before"
+                f"  from {format_time(since['at_us'])} on, where it was upgraded to rules {since['rules']}; "
+                f"only {before['software']} of rules {before['rules']} can check the log before that"
             )
         if row["first_difference"]:
             lines.append(f"  {row['first_difference']}")

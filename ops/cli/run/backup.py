@@ -55,7 +55,7 @@ def backup(
         show(
             _backup_row(folder, found),
             output,
-            lambda: f"{_line(folder, found)}; every file is as it was written",
+            lambda: f"{_line(folder, found)}; every file is unchanged",
         )
         return
     from ops.twin.backups.create import run_backup
@@ -115,8 +115,8 @@ def restore(
 
 def _verified_text(done: int, whole: int) -> str:
     if done < whole:
-        return f"{done / MB:,.1f} of {whole / MB:,.1f} MB are as they were written"
-    return f"all {whole / MB:,.1f} MB are as they were written; the states are made of the logs"
+        return f"{done / MB:,.1f} of {whole / MB:,.1f} MB are unchanged"
+    return f"all {whole / MB:,.1f} MB are unchanged; rebuilding the states from the logs"
 
 
 def _backup_row(folder: Path, manifest: "BackupManifest") -> dict[str, object]:
@@ -147,6 +147,6 @@ def _line(folder: Path, manifest: "BackupManifest") -> str:
     made = format_wall_time(manifest.wall_us)
     return (
         f"{folder}: {sites}, {manifest.requests_waiting:,} pending requests, clock "
-        f"{format_time(manifest.clock_us)}, of {made}; "
-        f"{len(manifest.files):,} files, {_size_bytes(manifest):,} bytes"
+        f"{format_time(manifest.clock_us)}, of {made}; {len(manifest.files):,} files, "
+        f"{_size_bytes(manifest):,} bytes"
     )

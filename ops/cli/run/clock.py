@@ -28,7 +28,7 @@ SPEED: "ApiPath[ClockReport]" = ApiPath("/v1/clock/speed")
 RUN: "ApiPath[ClockReport]" = ApiPath("/v1/clock/run")
 POLL_S = 0.2
 UNLIMITED_RATIO = 1.05
-"""So much faster than it was told no twin goes that keeps to a speed."""
+"""Maximum ratio of a twin's actual speed to a finite speed setting."""
 
 app = command_app("clock")
 
@@ -126,8 +126,8 @@ def until(
 
 
 def _run(target: dict[str, object], speed: float | None, wait: bool, output: Form) -> None:
-    """Let the twin run to a time, and wait until its clock stands there; the twin continues if this command
-    is interrupted. RequestFailed if another command changes the clock first."""
+    """Let the twin run to a time, and wait until its clock has reached it; the twin continues if this command
+    is interrupted. Raises RequestFailed if another command changes the clock first."""
     client = Client()
     content = client.put(RUN, {**target, "speed": speed}, *FIELDS, "run_until_us")
     with client.reading():
@@ -138,7 +138,7 @@ def _run(target: dict[str, object], speed: float | None, wait: bool, output: For
 
 
 def _wait_for_time(client: Client, started: "ClockReport", wanted_us: int) -> "ClockReport":
-    """The clock once it stands at the time to which it was set to run."""
+    """Return the clock once it has reached the time to which it was set to run."""
     began_us = started.now_us
 
     def look() -> "ClockReport | None":
@@ -159,7 +159,7 @@ def _wait_for_time(client: Client, started: "ClockReport", wanted_us: int) -> "C
 
 
 def _progress_text(began_us: int, wanted_us: int | None, done_us: float, pace: float) -> str:
-    """Where simulated time is on its way, and how fast it goes."""
+    """Describe the current simulated time, its target and its speed."""
     return f"{format_time(began_us + round(done_us))} of {format_time(wanted_us)}, × {pace / US_PER_S:,.0f}"
 
 

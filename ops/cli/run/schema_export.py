@@ -37,7 +37,8 @@ def schemas() -> dict[str, JsonObject]:
 
 
 def export(directory: Path) -> int:
-    """Write them into a folder, made where there is none; returns how many. OperationFailed if it cannot."""
+    """Write them to a folder, created if it is missing. Return their number. Raises OperationFailed if a file
+    cannot be written."""
     found = schemas()
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ app = command_app()
 
 NOTHING_TO_UPGRADE = "nothing to upgrade"
 EXIT_DIFFERS = 5
-"""The exit code of `--check` where something would be otherwise; what could not be looked at ends with 1."""
+"""The exit code of `--check` if something would differ. A failed check exits with 1."""
 
 
 @app.command(epilog=examples("upgrade --check", "upgrade --data ~/twin"))

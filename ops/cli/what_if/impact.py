@@ -32,7 +32,7 @@ LOSS: "AnswerFields[LossReport]" = AnswerFields(
     )
 )
 NAMES_MAX = 5
-"""Slices that an answer names."""
+"""Maximum number of slices that an answer names."""
 JOB_HEADS = ("JOB", "BECOMES", "SPEED", "GBPS-EACH-POD", "SLICES")
 app = command_app()
 PartArgument = Annotated[
@@ -119,11 +119,11 @@ def _answer(found: "ImpactReport") -> str:
 
 
 def _loss_text(found: "LossReport", verbose: bool) -> str:
-    """What is lost by block and job, and the answer in sentences."""
+    """Describe the lost capacity by block and job, and the answer in sentences."""
     blocks, links = found.blocks, count_text(found.links, "link")
     what = f"{found.target} breaks ({found.kind})"
     if found.down_by:
-        what = f"{found.target} is down already by {', '.join(found.down_by)}; with one fault more"
+        what = f"{found.target} is down already by {', '.join(found.down_by)}; with one more fault"
     lost = f"{found.lost:.2%} of all capacity, at {count_text(len(blocks), 'block')}"
     lines = [f"{what}: {found.links_lost:,} of {links} lost, {lost}"]
     if found.pods_cut_off:
@@ -158,7 +158,7 @@ def _loss_text(found: "LossReport", verbose: bool) -> str:
 
 
 def _jobs_answer(found: "LossReport") -> list[str]:
-    """How many jobs over several pods change, in one line."""
+    """Describe in one line how many multislice jobs change."""
     if not found.jobs:
         return []
     by_effect = Counter(row.becomes for row in found.jobs)

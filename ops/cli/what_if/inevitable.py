@@ -99,7 +99,7 @@ def inevitable(
         show(dict(result), output, lambda: _table(f"{found.type} {found.text}".rstrip(), result))
 
 
-NEVER_LIKELY = "at none of these moments was it more likely than not"
+NEVER_LIKELY = "it was not more likely than not at any of these times"
 LIKELY = 0.5
 
 
@@ -124,7 +124,7 @@ def _table(event_text: str, found: "InevitabilityResult") -> str:
             NEVER_LIKELY if few is None else f"{few.futures} futures do not tell whether it was likely",
         ]
     else:
-        lines += ["", f"more likely than not from {format_duration(found.since_us)} before it on"]
+        lines += ["", f"more likely than not from {format_duration(found.since_us)} before the event"]
     return "\n".join(lines)
 
 

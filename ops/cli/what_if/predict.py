@@ -44,7 +44,7 @@ PLAN_FIELDS = ("shape", "decision", "reason", "start", "cubes", "circuits_kept",
 
 DECISIONS = {
     "placed": "would be placed at once",
-    "claims": "would be placed as soon as others have left",
+    "claims": "would be placed as soon as other slices have left",
     "waits": "would wait",
     "refused": "would be refused",
 }
@@ -190,7 +190,7 @@ def _what_if_text(found: "WhatIfReport", verbose: bool) -> str:
         ),
         count_text(found.circuits_made, "circuit to make", "circuits to make"),
     ]
-    lines = [f"{head}, looked at until {format_time(found.until_us)}: {', '.join(counts)}"]
+    lines = [f"{head}, predicted until {format_time(found.until_us)}: {', '.join(counts)}"]
     lines += [f"{part.name}: {part.message_type}" for part in found.parts]
     lines += [
         f"{row.fabric} at {format_time(row.at_us)}: {traffic_change_text(row.before, row.after)}"

@@ -1,1 +1,1 @@
-"""Drawing and telling the closed forms of availability."""
+"""Charts and reports of the closed forms of availability."""

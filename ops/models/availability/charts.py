@@ -22,7 +22,7 @@ COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
 PAPER_MARK = {"symbol": "circle-open", "size": 13, "line": {"width": 2}, "color": "black"}
 """Marker of points that a paper states."""
 NINES = [0.99 + 0.0001 * step for step in range(100)]
-"""Availability of one OCS along the axis of [LF] Figure 15a."""
+"""Availability values of one OCS along the axis of [LF] Figure 15a."""
 
 
 def goodput_chart(points: list[GoodputPoint], paper: tuple[StatedGoodput, ...], title: str) -> Any:

@@ -1,1 +1,1 @@
-"""What people see of a datacenter network without a twin: its file checked, plans, weights, pictures."""
+"""Computations and reports of a datacenter network without a twin: file checks, plans, weights and charts."""

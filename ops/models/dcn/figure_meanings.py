@@ -16,12 +16,12 @@ SHARES = frozenset(
 """Figures that are fractions; tables show them in percent, and JSON as they are."""
 MEANINGS: Mapping[str, str] = {
     "topology": "the trunks that the demand is split over",
-    "demand": "the demand that is planned for",
+    "demand": "the demand of the plan",
     "pairs_checked_for_isolation": "pairs of blocks whose isolation was checked",
     "largest_use": "load over capacity of the fullest trunk",
     "largest_use_of_all": "the same in the worst hour of the history",
     "largest_use_by_tables": "the same with whole table entries for weights",
-    "lower_bound": "no weights can make the fullest trunk emptier than this",
+    "lower_bound": "lower bound of the fullest trunk's use, for any weights",
     "optimum": "the least possible use of the fullest trunk",
     "worst_use": "use of the fullest trunk if some pairs want more",
     "demand_gbps": "Gb/s, all demand",

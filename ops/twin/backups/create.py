@@ -42,8 +42,9 @@ def run_backup(
     """Back up the twin in a data folder. `client` reaches a running twin; the default is the URL in the
     folder.
 
-    NotFound if there is no twin, InvalidInput if `out` is inside the data folder. OperationFailed if the
-    backup cannot be written; nothing of it is left then."""
+    Raises NotFound if there is no twin, InvalidInput if `out` is inside the data folder. Raises
+    OperationFailed if the backup cannot be written; nothing of it is left then.
+    """
     folder = DataFolder(data)
     if not data.exists() or folder.identity() is None:
         raise NotFound(f"data folder {data}: holds no twin")

@@ -1,6 +1,5 @@
-"""Forks of an embedded twin: other twins, whose history is the first one's up to a moment.
+"""Forks of an embedded twin: separate twins that share the history of a first one up to a time.
 
-A fork is a data folder as any other, with `origin.json` in it, which says of what twin and moment it is one,
-and has the digests of what it has from there. They stand beside each other in one folder of the user's, by
-name.
+A fork is a normal data folder with `origin.json`, which names the parent twin and the time, and has the
+digests of the inherited files. All forks are in one folder of the user's, by name.
 """

@@ -35,7 +35,7 @@ SITE = "site: x\nfabrics:\n - {name: pod-0, config: {trace: []}}\n"
         (
             f"{HEADER}0,60,64\n",
             (*RUN, "--trace-from", "1d"),
-            "--trace-from: is about a trace; give --trace FILE",
+            "--trace-from: needs a trace; give --trace FILE",
         ),
         (f"{HEADER}0,60,64\n", (*RUN, "--kind", "dcn", "--trace", "FILE"), "a dcn has no slices to request"),
         # recorded and injected faults, and changes of parameters

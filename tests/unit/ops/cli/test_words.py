@@ -24,8 +24,8 @@ def test_fields_are_spelt_as_tables_head_them() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--type", "JobBandwidthSet"], "no events of pod-0; --fabric dcn-0 asks for those of it\n"),
-        (["--fabric", "dcn-0"], "no events of dcn-0; --fabric pod-0 asks for those of it\n"),
+        (["--type", "JobBandwidthSet"], "no events of pod-0; --fabric dcn-0 shows its messages\n"),
+        (["--fabric", "dcn-0"], "no events of dcn-0; --fabric pod-0 shows its messages\n"),
         (["--for", "dcn-0/block-3"], "no events\n"),
     ],
 )

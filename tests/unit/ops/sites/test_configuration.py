@@ -115,8 +115,8 @@ def test_the_defaults_of_lists_are_reported_as_a_file_shows_them() -> None:
             "guided-wave",
             64,
             (
-                "ocs.technology: guided-wave has 16 ports a side, but 64 cubes need 136 including 8 spares; "
-                "must be one of mems, robotic, piezo, palomar, or pod.cubes must be at most 4"
+                "ocs.technology: guided-wave has 16 ports per side, but 64 cubes need 136 including 8 "
+                "spares; must be one of mems, robotic, piezo, palomar, or pod.cubes must be at most 4"
             ),
         ),
         ("guided-wave", 5, "ocs.technology: guided-wave has 16 ports"),

@@ -79,12 +79,14 @@ def test_only_the_newest_part_of_a_long_history_is_shown(answers: Answers) -> No
 def test_a_plan_is_reported_in_lines(answers: Answers) -> None:
     lines = run_command(answers["plan/slices?shape=4x4x4"], "what-if", "request", "4x4x4").output.splitlines()
     assert lines[0].startswith("4x4x4 for operator (production) at 0d00:")
-    assert lines[0].endswith(": would be placed as soon as others have left")
+    assert lines[0].endswith(": would be placed as soon as other slices have left")
     assert "cubes: pod-0/cube-3" in lines
     assert "circuits: 0 to make, 96 exist already, 0 unused ones to remove" in lines
     assert ["pod-0/slice-1", "operator", "filler", "0.0", "queue"] in [line.split() for line in lines]
     assert "... and 76 more (-o json has all)" in lines
-    assert lines[-1].startswith("in short: would be placed as soon as others have left; 1 slice leaves, ")
+    assert lines[-1].startswith(
+        "in short: would be placed as soon as other slices have left; 1 slice leaves, "
+    )
 
 
 def test_a_slice_that_would_wait_gets_the_reason(answers: Answers) -> None:

@@ -157,6 +157,6 @@ def test_throughput_shows_that_it_counts_a_chips_own_share() -> None:
     sentence = "all_to_all_throughput: with each chip's share to itself; 1/2 of it leave the chip"
     assert sentence in str(report["notes"])
     for words in (("show", "1x1x2"), ("route", "1x1x2")):
-        assert "links one way, a chip, its own share included" in run_topology(*words).output
+        assert "links one way per chip, including its share for itself" in run_topology(*words).output
     assert "(N-1)/N of it leaves the chip" in run_topology("suggest", "--chips", "2").output
     assert "share to itself" not in str(as_json("show", "8x8x8")["notes"])

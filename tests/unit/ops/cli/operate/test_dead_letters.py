@@ -34,7 +34,7 @@ def test_letters_are_listed_one_per_line_and_shown_in_full() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("dead-letters list", "no dead letter waits\n"),
+        ("dead-letters list", "no pending dead letters\n"),
         ("dead-letters list --all", "no dead letters\n"),
         ("requests list", "no pending requests\n"),
     ],
@@ -67,7 +67,9 @@ def test_one_letter_is_dropped_or_all() -> None:
         {f"{URL}/0:41": [as_json({"dropped": ["0:41"]})], URL: [as_json({"dropped": []})]}
     ) as twin:
         assert lightwave("dead-letters", "drop", "0:41", url=twin.url).stdout == "dropped: 0:41\n"
-        assert lightwave("dead-letters", "drop", "--all", url=twin.url).stdout == "dropped: none that waits\n"
+        assert (
+            lightwave("dead-letters", "drop", "--all", url=twin.url).stdout == "dropped: no pending letters\n"
+        )
         for words in ([], ["0:41", "--all"]):
             wrong = lightwave("dead-letters", "drop", *words, url=twin.url)
             assert wrong.returncode == USAGE

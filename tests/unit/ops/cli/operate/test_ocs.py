@@ -114,7 +114,7 @@ def test_a_switch_has_its_own_ports_and_no_more_than_a_pod_uses(
     [
         (("pod-0/cube-1",), "ocs pod-0/cube-1: is not an OCS; must be a name such as pod-0/ocs-17"),
         (("pod-0/ocs-48",), "OCS 'pod-0/ocs-48': OCS 48 does not exist; must be between 0 and 47"),
-        ((NAME, "--technology", "wavelength"), "wavelength has 100 ports a side"),
+        ((NAME, "--technology", "wavelength"), "wavelength has 100 ports per side"),
     ],
 )
 def test_each_mistake_is_an_error_in_one_sentence(words: tuple[str, ...], sentence: str) -> None:

@@ -433,7 +433,7 @@ def test_an_ocs_is_shown_as_a_device() -> None:
         done = lightwave("ocs", "show", OCS, url=twin.url)
         assert done.returncode == 0
         first, ports, _, only = done.stdout.splitlines()
-        assert first == f"{OCS} is up: 136 ports a side, 0 of 1 cross-connects tuned"
+        assert first == f"{OCS} is up: 136 ports per side, 0 of 1 cross-connects tuned"
         assert ports == "ports: 1A down"
         assert only.split() == ["1A-5B", "failed", "1.2500", "0.1000", SLICE, "1A", "down"]
 

@@ -47,7 +47,7 @@ def ran(answers: Answers, path: str, *words: str) -> Result:
 def test_a_fault_is_reported_with_its_choice_and_what_others_would_cost(answers: Answers) -> None:
     result = ran(answers, f"what-if/inject?kind=host&target={HOST}", "what-if", "inject", "host", HOST)
     lines = result.output.splitlines()
-    assert lines[0].startswith(f"inject host {HOST} at 0d01:00:00, looked at until 0d02:00:00: ")
+    assert lines[0].startswith(f"inject host {HOST} at 0d01:00:00, predicted until 0d02:00:00: ")
     assert lines[0].endswith("1 slice, 128 circuits to make")
     assert f"{CUBE}: CubeUnhealthy" in lines
     rows = [line.split() for line in lines]
@@ -167,7 +167,7 @@ NO_LINKS = "0 of 9 links lost, 0.00% of all capacity, at 0 blocks"
         ({}, f"dcn-0/control-1 breaks (control): {NO_LINKS}"),
         (
             {"down_by": ["dcn-0/fault-0"]},
-            f"dcn-0/control-1 is down already by dcn-0/fault-0; with one fault more: {NO_LINKS}",
+            f"dcn-0/control-1 is down already by dcn-0/fault-0; with one more fault: {NO_LINKS}",
         ),
     ],
 )

@@ -14,8 +14,8 @@ from shared.basics.units import US_PER_HOUR
         (2, 2, "2 futures do not tell whether it was likely"),
         (3, 3, "3 futures do not tell whether it was likely"),
         (10, 20, "20 futures do not tell whether it was likely"),
-        (20, 20, "more likely than not from 1h before it on"),
-        (0, 20, "at none of these moments was it more likely than not"),
+        (20, 20, "more likely than not from 1h before the event"),
+        (0, 20, "it was not more likely than not at any of these times"),
     ],
 )
 def test_it_shows_no_more_than_the_interval_does(same: int, futures: int, sentence: str) -> None:
