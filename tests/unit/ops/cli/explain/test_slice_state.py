@@ -138,7 +138,7 @@ def test_a_past_choice_is_reported_with_the_costs_of_the_others(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("text", "is_told"),
+    ("text", "is_explained"),
     [
         ("links_down=12 links_degraded=0 speed=100%", True),
         ("links_down=0 links_degraded=2 speed=100%", False),
