@@ -1,4 +1,4 @@
-"""A fabric that joins a living site: every service begins at that moment, and catches up on nothing."""
+"""A fabric that joins a running site: every service starts at that time, and catches up on nothing."""
 
 import re
 from dataclasses import replace
@@ -23,7 +23,7 @@ from tests.support.pods import SUPERPOD
 from tests.support.rig import Bench, bodies
 
 JOINED_US = 14 * US_PER_DAY
-"""Weeks later: people begin to work at the same hours of the same days."""
+"""Weeks later, so that working hours fall on the same hours of the same days."""
 BUSY = SuperpodConfig(
     seed=5,
     pod=PodConfig(cubes=16),
@@ -32,13 +32,13 @@ BUSY = SuperpodConfig(
 )
 AMOUNTS = {"healthy_cube_us", "chip_us", "waiting_chip_us"}
 BY_THEMSELVES = ("failures", "jobs", "transceivers", "workload")
-"""Services that are due from the beginning, whatever the others do."""
+"""Services that are due from the start, whatever the others do."""
 
 each_service = pytest.mark.parametrize("service", SUPERPOD, ids=lambda service: service.name)
 
 
 def later(name: str, value: Any) -> Any:
-    """A field of a state as it would be, had its fabric been commissioned at `JOINED_US` and not at 0."""
+    """A field of a state as if its fabric had been commissioned at `JOINED_US` and not at 0."""
     if name in ("hazards", "streams", "campaigns"):
         return {key: replace(draws, next_us=later("next_us", draws.next_us)) for key, draws in value.items()}
     if not name.endswith("_us") or name in AMOUNTS or value is None:
@@ -47,7 +47,7 @@ def later(name: str, value: Any) -> Any:
 
 
 @each_service
-def test_a_state_is_that_of_day_0_at_another_time(service: AnyService) -> None:
+def test_a_state_equals_that_of_day_0_shifted_in_time(service: AnyService) -> None:
     first, joined = (service.commission("pod-0", BUSY, at_us) for at_us in (0, JOINED_US))
     assert joined.now_us == JOINED_US
     for name in stored_fields(first):
@@ -57,8 +57,8 @@ def test_a_state_is_that_of_day_0_at_another_time(service: AnyService) -> None:
 
 
 @pytest.mark.parametrize("name", BY_THEMSELVES)
-def test_the_first_tick_comes_later_and_does_the_work_of_one_event(name: str) -> None:
-    config = BUSY.model_copy(update={"workload": WorkloadConfig(filler=False)})  # which is wanted at once
+def test_the_first_tick_is_later_and_does_the_work_of_one_event(name: str) -> None:
+    config = BUSY.model_copy(update={"workload": WorkloadConfig(filler=False)})  # which is requested at once
     bench = Bench([service for service in SUPERPOD if service.name == name], config, JOINED_US)
     due_us = bench.due_us()
     assert due_us is not None
@@ -76,7 +76,7 @@ def test_the_first_tick_comes_later_and_does_the_work_of_one_event(name: str) ->
 
 @pytest.mark.slow("days of a pod, twice")
 def test_the_events_of_a_pod_do_not_depend_on_when_it_joined() -> None:
-    """All services, two days, with orders by hand: the same messages, each of them later by as much."""
+    """All services, two days, with manual requests: the same messages, each shifted by the same time."""
     logs = [lived(at_us) for at_us in (0, JOINED_US)]
     assert len(logs[0]) > 1000
     assert {"FaultBegan", "HostDown", "SliceStarted", "RepairCompleted"} <= {m.type for m in logs[0]}
@@ -95,7 +95,7 @@ def lived(at_us: int) -> list[Envelope]:
 
 
 def told(message: Envelope, by_us: int) -> str:
-    """The message as text, every absolute time in it moved."""
+    """The message as text, with every absolute time shifted."""
     return re.sub(
         r'"(at_us|due_us|ends_us|expires_us|until_us)":(\d+)',
         lambda match: f'"{match[1]}":{int(match[2]) + by_us}',

@@ -1,5 +1,5 @@
-"""What the services of a network hold may be stored and read back at any moment: it is the same, and goes on
-as if nothing had happened."""
+"""The states of a network's services can be stored and restored at any time; the restored services continue
+unchanged."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,7 +44,7 @@ CONFIG = DcnConfig.model_validate(
         "failures": {"enabled": False},
     }
 )
-"""Stages take as long as a walk's steps, so that walks stop in the midst of them."""
+"""Stages take as long as the steps of a walk, so that walks stop in the middle of them."""
 PARTS = ("ocs-1", "rack-2", "control-0", "control-3", "power-1", "block-1", "block-2/bundle-3", "ocs-0/N5")
 
 
@@ -81,22 +81,22 @@ ACTS: st.SearchStrategy[Body] = st.one_of(
     JOBS.map(lambda job: PodsParted(slice=job_name(job), job=job_name(job), ends="finished", reason="")),
 )
 STEPS = st.tuples(st.integers(0, 30), ACTS)
-"""(minutes that pass, what is said then)."""
+"""(minutes that pass, message sent then)."""
 
 
 def store_and_restore(bench: Bench) -> None:
-    """Every service of the bench is made anew from what was stored of it."""
-    found = []
+    """Every service of the bench is restored from its stored state."""
+    restored_services = []
     for instance in bench.site.instances:
         stored = encode_instance(instance)
-        found.append(restore_instance(instance.service, instance.fabric, stored))
-        assert encode_instance(found[-1]) == stored
-    bench.site = Site(POD, fleet_of(services_of("dcn")), found)
+        restored_services.append(restore_instance(instance.service, instance.fabric, stored))
+        assert encode_instance(restored_services[-1]) == stored
+    bench.site = Site(POD, fleet_of(services_of("dcn")), restored_services)
 
 
 @settings(max_examples=40, deadline=None)
 @given(walk=st.lists(STEPS, max_size=14))
-def test_states_that_are_stored_after_any_walk_continue_as_if_nothing_had_happened(
+def test_states_stored_after_any_walk_continue_unchanged(
     walk: list[tuple[int, Body]],
 ) -> None:
     undisturbed, restored = Bench(services_of("dcn"), CONFIG), Bench(services_of("dcn"), CONFIG)

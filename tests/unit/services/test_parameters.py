@@ -1,4 +1,4 @@
-"""What services do when parameters change: what is pending follows, and what was begun stays."""
+"""Services react to parameter changes: pending events follow, and work already started stays."""
 
 import math
 from typing import Any
@@ -51,8 +51,8 @@ def only_small(**more: Any) -> SuperpodConfig:
     return pod(workload=WorkloadConfig(mix="4x4x4=1", filler=False, slices_per_day=40.0, **more))
 
 
-def test_the_next_campaign_comes_by_the_new_rate() -> None:
-    """In a steady day twice the rate is half of what is left."""
+def test_the_next_campaign_follows_the_new_rate() -> None:
+    """On a steady day, twice the rate halves the remaining time."""
     bench = Bench([WORKLOAD], only_small(day_swing=0.0, weekend_factor=1.0))
     before_us = bench.state("workload").streams[0].next_us
     now_us = before_us // 4
@@ -65,7 +65,7 @@ def test_the_next_campaign_comes_by_the_new_rate() -> None:
     assert bench.state("workload").streams[0].next_us == pytest.approx(before_us, abs=4)
 
 
-def test_by_day_and_night_it_is_the_demand_that_is_left_which_counts() -> None:
+def test_with_a_daily_cycle_the_remaining_demand_counts() -> None:
     bench = Bench([WORKLOAD], only_small(day_swing=0.9, weekend_factor=0.1, campaign_jobs=1.0))
     before_us = bench.state("workload").streams[0].next_us
     bench.say(changed(workload__slices_per_day=0.4), before_us // 2)
@@ -75,7 +75,7 @@ def test_by_day_and_night_it_is_the_demand_that_is_left_which_counts() -> None:
     assert bench.state("workload").streams[0].next_us == pytest.approx(before_us, abs=1_000)
 
 
-def test_what_keeps_to_a_budget_follows_too() -> None:
+def test_a_budgeted_shape_follows_the_new_rate_too() -> None:
     config = pod(workload=WorkloadConfig(mix="8x8x8=1", filler=False))
     bench = Bench([WORKLOAD], config)
     before_us = bench.state("workload").streams[0].next_us
@@ -83,8 +83,8 @@ def test_what_keeps_to_a_budget_follows_too() -> None:
     assert bench.state("workload").streams[0].next_us == pytest.approx(5 + 2 * (before_us - 5), abs=2)
 
 
-def test_after_it_as_many_are_requested_as_the_new_rate_shows() -> None:
-    """Campaigns of one job; counts of 20 days are within 4 standard deviations of a Poisson law."""
+def test_the_number_of_requests_follows_the_new_rate() -> None:
+    """Campaigns of one job; counts of 20 days are within 4 standard deviations of a Poisson distribution."""
     bench = Bench([WORKLOAD], only_small(campaign_jobs=1.0, balk_above_h=1e6))
     for rate, until_us in ((40.0, 14 * DAY), (160.0, 28 * DAY), (20.0, 42 * DAY)):
         bench.say(changed(workload__slices_per_day=rate))
@@ -92,17 +92,17 @@ def test_after_it_as_many_are_requested_as_the_new_rate_shows() -> None:
         assert abs(len(emitted) - 14 * rate) < 4 * math.sqrt(14 * rate)
 
 
-def test_filler_comes_when_it_is_turned_on_and_no_more_when_it_is_turned_off() -> None:
+def test_filler_starts_when_it_is_turned_on_and_stops_when_it_is_turned_off() -> None:
     bench = Bench([WORKLOAD], only_small())
     bench.say(changed(workload__filler=True), 5)
-    asked = [body for body in bodies(bench.run(6), SliceRequested) if body.tier == "filler"]
-    assert asked
+    requests = [body for body in bodies(bench.run(6), SliceRequested) if body.tier == "filler"]
+    assert requests
     bench.say(changed(workload__filler=False), 7)
     bench.say(changed(workload__filler=True), 8)
-    assert bodies(bench.run(9), SliceRequested) == []  # as many wait as are to
+    assert bodies(bench.run(9), SliceRequested) == []  # the full number of fillers waits
 
 
-def test_where_nothing_arrives_by_itself_nothing_does_after_a_change() -> None:
+def test_a_change_starts_no_arrivals_if_there_are_none() -> None:
     bench = Bench([WORKLOAD], pod(workload=WorkloadConfig(enabled=False)))
     bench.say(changed(workload__offered_load=2.0, workload__filler=True), 5)
     assert bench.due_us() is None
@@ -111,7 +111,7 @@ def test_where_nothing_arrives_by_itself_nothing_does_after_a_change() -> None:
 # --- who takes cubes out, mends and looks -------------------------------------------------------------------
 
 
-def test_planned_work_comes_by_the_new_rate() -> None:
+def test_maintenance_follows_the_new_rate() -> None:
     bench = Bench([CUBES], pod(cubes=CubesConfig(maintenance_per_day=0.1)))
     before_us = bench.state("cubes").next_maintenance_us
     bench.say(changed(cubes__maintenance_per_day=0.2), 5)
@@ -125,7 +125,7 @@ def test_planned_work_comes_by_the_new_rate() -> None:
     assert bodies(bench.run(90 * DAY), CubeDrained)
 
 
-def test_more_technicians_begin_at_once_and_one_too_many_finishes() -> None:
+def test_additional_technicians_start_at_once_and_a_surplus_one_finishes() -> None:
     bench = Bench([REPAIRS], pod(repairs=RepairsConfig(technicians=1, fibre_technicians=0)))
     for cube in range(4):
         bench.say(RepairRequested(kind="host", target=f"pod-0/cube-{cube}/host-0"))
@@ -140,7 +140,7 @@ def test_more_technicians_begin_at_once_and_one_too_many_finishes() -> None:
         assert len(emitted) == 0 or len(bench.state("repairs").begun) <= 3
 
 
-def test_frames_and_looks_come_at_the_new_pace() -> None:
+def test_frames_and_inspections_follow_the_new_interval() -> None:
     config = pod(transceivers=TransceiversConfig(telemetry_interval_s=0, inspection_interval_s=0))
     bench = Bench([DIAGNOSIS, OCS, TRANSCEIVERS], config)
     assert bench.due_us() is None
@@ -153,7 +153,7 @@ def test_frames_and_looks_come_at_the_new_pace() -> None:
     assert bench.state("ocs").telemetry_interval_s == 900
     assert bench.state("diagnosis").recheck_after_s == 1_200
     bench.run(US_PER_HOUR)
-    assert state.next_inspection_us is None  # nothing is wrong, and nothing to look at
+    assert state.next_inspection_us is None  # nothing is wrong, so there is nothing to inspect
     bench.say(
         changed(transceivers__telemetry_interval_s=0, transceivers__inspection_interval_s=0), US_PER_HOUR + 1
     )
@@ -163,7 +163,7 @@ def test_frames_and_looks_come_at_the_new_pace() -> None:
         None,
         None,
     )
-    assert bench.state("diagnosis").recheck_after_s == 1_200  # of what was looked at before
+    assert bench.state("diagnosis").recheck_after_s == 1_200  # from the last inspection
 
 
 def test_jobs_notice_by_the_new_times() -> None:
@@ -175,7 +175,7 @@ def test_jobs_notice_by_the_new_times() -> None:
 # --- who has cubes ------------------------------------------------------------------------------------------
 
 
-def test_the_scheduler_keeps_as_many_cubes_warm_as_it_is_reported() -> None:
+def test_the_scheduler_keeps_the_configured_number_of_warm_cubes() -> None:
     bench = Bench([SCHEDULER], pod(scheduler=SchedulerConfig()))
     for many in (3, 1, 0, 2):
         bench.say(changed(scheduler__hot_spares=many), bench.now_us + 1)
@@ -183,7 +183,7 @@ def test_the_scheduler_keeps_as_many_cubes_warm_as_it_is_reported() -> None:
         assert bench.state("scheduler").chips_by_category["held_back"] == 64 * many
 
 
-def test_the_scheduler_knows_how_long_others_take_now() -> None:
+def test_the_scheduler_knows_the_new_durations_of_others() -> None:
     bench = Bench([SCHEDULER], pod())
     bench.say(changed(repairs__host_repair_h=2.0, cubes__heartbeat_s=7), 5)
     expected_durations = bench.state("scheduler").expected_durations

@@ -1,4 +1,4 @@
-"""Draws that are another's from a moment on: what is to come has the law that it had, and hardware stays."""
+"""Draws replaced from a given time on: future events keep their distribution, and the hardware stays."""
 
 import pytest
 from scipy.stats import kstest, ttest_ind
@@ -25,17 +25,17 @@ FIELD = FailuresConfig(host_variation=0.34, host_memory_days=40.0, power_per_day
 
 
 def failures_of(config: FailuresConfig, *salts: int, at_us: int = 5 * DAY) -> FailuresState:
-    """The state after so many rekeyings, a microsecond apart."""
+    """The state after N rekeyings, one microsecond apart."""
     bench = Bench([FAILURES], SuperpodConfig(seed=3, failures=config))
     for place, salt in enumerate(salts):
         bench.say(RekeyDraws(salt=salt), at_us + place)
-    found = bench.state("failures")
-    assert isinstance(found, FailuresState)
-    return found
+    state = bench.state("failures")
+    assert isinstance(state, FailuresState)
+    return state
 
 
 @pytest.mark.parametrize("what", ["host", "cpu", "power domain"])
-def test_what_is_left_of_a_gap_has_the_law_of_a_gap(what: str) -> None:
+def test_the_remainder_of_a_gap_has_the_distribution_of_a_gap(what: str) -> None:
     config = FailuresConfig(power_per_day=0.02)
     gaps = []
     for salt in range(SALTS):
@@ -52,11 +52,11 @@ def test_what_is_left_of_a_gap_has_the_law_of_a_gap(what: str) -> None:
     assert kstest(gaps, "expon", args=(0, 1 / per_day)).pvalue > 0.001
 
 
-def test_the_same_salt_gives_the_same_future_and_another_another() -> None:
-    one, same, other = (failures_of(FIELD, salt).hazards for salt in (7, 7, 8))
-    assert one == same
-    assert one["host"] != other["host"]
-    assert failures_of(FIELD).hazards["host"] not in (one["host"], other["host"])
+def test_the_same_salt_gives_the_same_future_and_another_salt_another() -> None:
+    first, same, second = (failures_of(FIELD, salt).hazards for salt in (7, 7, 8))
+    assert first == same
+    assert first["host"] != second["host"]
+    assert failures_of(FIELD).hazards["host"] not in (first["host"], second["host"])
 
 
 def test_faults_are_counted_on() -> None:
@@ -72,9 +72,9 @@ def test_faults_are_counted_on() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_rates_continue_from_where_they_stand() -> None:
-    """Whoever asks on a later day finds the level that a day-by-day walk gives: by the old draws up to the
-    rekeying, and by the new ones from there."""
+def test_rates_continue_from_their_current_level() -> None:
+    """The level on a later day equals that of a day-by-day walk: with the old draws up to the rekeying, and
+    with the new draws from then on."""
     first, twice = failures_of(FIELD, 7, at_us=60 * DAY), failures_of(FIELD, 7, 9, at_us=60 * DAY)
     plain = failures_of(FIELD)
     before = rate_variation("host", plain.seeds, FIELD)
@@ -115,25 +115,25 @@ def test_ages_of_parts_stay() -> None:
 
 
 def asked_for(seed: int, salt: int | None) -> tuple[int, ...]:
-    """When slices are asked for between days 5 and 35."""
+    """The times of slice requests between days 5 and 35."""
     bench = Bench([WORKLOAD], SuperpodConfig(seed=seed))
     if salt is not None:
         bench.say(RekeyDraws(salt=salt), 5 * DAY)
     bench.run(35 * DAY)
-    asked = [m for m in bench.log if isinstance(m.body, SliceRequested) and m.body.tier != "filler"]
-    return tuple(message.at_us for message in asked if message.at_us > 5 * DAY)
+    requests = [m for m in bench.log if isinstance(m.body, SliceRequested) and m.body.tier != "filler"]
+    return tuple(message.at_us for message in requests if message.at_us > 5 * DAY)
 
 
 @pytest.mark.slow("hundreds of futures of a pod")
-def test_who_requests_is_drawn_again_and_as_often() -> None:
+def test_arrivals_are_drawn_again_at_the_same_rate() -> None:
     futures = [asked_for(3, salt) for salt in range(16)]
     others = [asked_for(seed, None) for seed in range(100, 116)]
     assert len({future[:50] for future in futures}) == len(futures)
-    assert ttest_ind(*([len(one) for one in some] for some in (futures, others))).pvalue > 0.001
+    assert ttest_ind(*([len(sample) for sample in samples] for samples in (futures, others))).pvalue > 0.001
 
 
 @pytest.mark.slow("many futures of a pod")
-def test_planned_work_is_drawn_again() -> None:
+def test_maintenance_is_drawn_again() -> None:
     config = SuperpodConfig(seed=3, cubes=CubesConfig(maintenance_per_day=0.01))
     gaps = []
     for salt in range(SALTS):

@@ -1,5 +1,5 @@
-"""A third kind of fabric takes one folder and one row: the gateway, the command line, the audit and the
-invariants know it without a change."""
+"""A third kind of fabric needs one folder and one row. The gateway, the command line, the audit and the
+invariants support it without a change."""
 
 import re
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ FIELD, LAMP, OTHER = "field-0", "field-0/mast-1/lamp-0", "field-0/mast-2/lamp-0"
 @pytest.fixture(scope="module")
 def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     """A small pod in which nothing happens, and a field of lamps: one lamp went out and was lit again, the
-    other one is out."""
+    other is out."""
     with lamp_field_registered():
         (plan,) = single_fabric_sites(1, pairs=["pod.cubes=4", *QUIET], seed=3)
         site = SitePlan(site="campus", fabrics={FIELD: LampFieldConfig(), **plan.fabrics})

@@ -1,4 +1,4 @@
-"""The OCSes against a notebook of their ports, whatever is commanded and whatever breaks."""
+"""The OCSes against a simple model of their ports, under any sequence of commands and faults."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ from tests.support.rig import Bench, bodies
 
 
 class Follower:
-    """What a reader of the log alone takes for made: North port → South port."""
+    """The circuits that a reader of the log alone considers made: North port → South port."""
 
     def __init__(self) -> None:
         self.made: dict[Port, Port] = {}
@@ -139,7 +139,7 @@ class Run:
             self.joins[slice_] = [join for join in self.joins[slice_] if join not in joins]
 
     def check_refusal(self, refused: CircuitsRefused, kind: str, joins: tuple[Join, ...]) -> None:
-        """The port that is named is one of the command's, and does stand in the way."""
+        """The named port belongs to the command, and is the real obstacle."""
         port = (refused.ocs, refused.port[0], int(refused.port[1:]))
         named = [place for circuit in self.model.circuits(joins) for place in circuit]
         assert port in named
@@ -179,7 +179,7 @@ SETTLED_US = 10 * SWITCHING_US
 
 
 def play(run: Run, acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
-    """What happens, with the notebook held to it after every step, and until all has settled."""
+    """Play the actions; compare with the model after every step, until everything has settled."""
     for number, (wait_us, act) in enumerate(acts):
         run.wait(wait_us)
         run.do(act)
@@ -197,13 +197,13 @@ FIRST = ("connect", "pod-0/slice-0", ((0, 0, 1), (0, 1, 0)))
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(WAITS, ACTS), min_size=6, max_size=24))
-def test_every_port_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
+def test_every_port_matches_the_model(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
     play(Run(), [(0, FIRST), *acts])
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(WAITS, ACTS), min_size=2, max_size=16))
-def test_so_it_is_where_an_ocs_could_not_be_reported_what_was_given_up(
+def test_every_port_matches_the_model_if_an_ocs_could_not_be_told_to_drop_circuits(
     acts: list[tuple[int, tuple[Any, Any, Any]]],
 ) -> None:
     before = [(SWITCHING_US + 1, ("cpu", "pod-0/ocs-0/cpu", None)), (1, ("leave", "pod-0/slice-0", 0))]

@@ -1,5 +1,4 @@
-"""What the OCSes of a network say to commands by ports, and while racks and domains break, example by
-example."""
+"""The answers of a network's OCSes to commands by port, and to failures of racks and domains, by example."""
 
 import pytest
 
@@ -35,7 +34,7 @@ from tests.support.rig import Bench, bodies
 
 SWITCHING_US = 10_000
 HARDWARE = NetworkConfig(blocks=(BlockGroupConfig(count=4, uplinks=256),), racks=8, racks_full=8, switches=1)
-"""OCS 2 and 3 are racks 2 and 3, and domain 1. A block has 16 ports of each side; 64 are wired."""
+"""OCS 2 and 3 are racks 2 and 3, and domain 1. A block has 16 ports on each side; 64 are wired."""
 REWIRING = f"{POD}/rewiring-0"
 ONE, TWO, ELSEWHERE = (2, 0, 16), (2, 1, 17), (7, 5, 40)
 
@@ -74,13 +73,15 @@ def made() -> Bench:
     return bench
 
 
-def test_what_goes_goes_at_once_and_what_comes_takes_a_switching_time(made: Bench) -> None:
-    other = (2, 0, 17)
-    assert made.say(command((other,), (ONE, TWO), 1)) == []
+def test_removed_circuits_go_at_once_and_new_ones_take_a_switching_time(made: Bench) -> None:
+    other_circuit = (2, 0, 17)
+    assert made.say(command((other_circuit,), (ONE, TWO), 1)) == []
     assert made.state("ocs").made[2].sum() == 0
     assert made.due_us() == made.now_us + SWITCHING_US
     (said,) = after(made)
-    assert said == CircuitsRewired(rewiring=REWIRING, stage=1, removed=(ONE, TWO), made=(other,), missing=())
+    assert said == CircuitsRewired(
+        rewiring=REWIRING, stage=1, removed=(ONE, TWO), made=(other_circuit,), missing=()
+    )
     assert made.state("ocs").wanted[2, 0] == 17
     assert made.state("ocs").wanted_from[2, 16] == -1
 
@@ -110,13 +111,13 @@ def test_a_command_that_cannot_be_carried_out_changes_nothing(
     assert made.due_us() is None
 
 
-def test_an_ocs_that_is_serial_makes_one_circuit_after_another() -> None:
+def test_a_serial_ocs_makes_one_circuit_after_another() -> None:
     bench = network("robotic")
     bench.say(command((ONE, TWO, (2, 2, 18), ELSEWHERE)), 100)
     assert bench.due_us() == 100 + 3 * SWITCHING_US
 
 
-def test_circuits_on_bad_ports_and_dark_switches_are_missing_and_come_with_them(made: Bench) -> None:
+def test_circuits_on_bad_ports_and_dark_switches_are_missing_until_those_return(made: Bench) -> None:
     bad = fault(0, "port", "ocs-2/S20")
     made.say(bad)
     made.say(fault(1, "ocs", "ocs-4"))
@@ -151,14 +152,14 @@ REASONS: tuple[tuple[FaultKind, str], ...] = (
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0), (2, 0, 4, 1, 3), (1, 4, 2, 0, 3)])
-def test_circuits_come_back_only_when_the_last_reason_ends(made: Bench, order: tuple[int, ...]) -> None:
+def test_circuits_return_only_when_the_last_fault_ends(made: Bench, order: tuple[int, ...]) -> None:
     faults = [fault(number, kind, part) for number, (kind, part) in enumerate(REASONS)]
-    said = [body for one in faults for body in bodies(made.say(one))]
-    assert [type(body) for body in said] == [OcsPartDown, OcsDown, OcsesDown, OcsesDown], (
+    emitted = [body for fault_body in faults for body in bodies(made.say(fault_body))]
+    assert [type(body) for body in emitted] == [OcsPartDown, OcsDown, OcsesDown, OcsesDown], (
         "each part breaks once"
     )
     for number in order[:-1]:
-        said += bodies(made.say(fault_ended(faults[number])))
+        emitted += bodies(made.say(fault_ended(faults[number])))
         after(made)
         assert made.state("ocs").made[2].sum() == 0
         assert made.state("ocs").chassis_faults[2] > 0
@@ -174,7 +175,7 @@ def test_circuits_come_back_only_when_the_last_reason_ends(made: Bench, order: t
 
 
 @pytest.mark.parametrize("technology", ["palomar", "robotic"])
-def test_only_switches_that_latch_keep_their_circuits_without_power_and_none_is_changed(
+def test_only_latching_switches_keep_circuits_without_power_and_none_changes(
     technology: str,
 ) -> None:
     bench = network(technology)
@@ -190,7 +191,7 @@ def test_only_switches_that_latch_keep_their_circuits_without_power_and_none_is_
 
 @pytest.mark.parametrize("kind", ["rack", "power", "control", "ocs", "port"])
 def test_a_part_that_breaks_twice_is_repaired_once_and_nothing_stays_broken(kind: FaultKind) -> None:
-    """The second fault expires by itself: that must not call off the repair of the first."""
+    """The second fault expires by itself. That must not cancel the repair of the first."""
     bench = network(with_repairs=True)
     bench.say(command((ONE, TWO, ELSEWHERE)), 100)
     after(bench)
@@ -207,7 +208,7 @@ def test_a_part_that_breaks_twice_is_repaired_once_and_nothing_stays_broken(kind
     assert bench.state("ocs").made[2].sum() == 2
 
 
-def test_each_reason_has_a_repair_of_its_own() -> None:
+def test_each_fault_has_its_own_repair() -> None:
     bench = network(with_repairs=True)
     for kind, part in REASONS[:3]:
         bench.say(InjectFault(kind=kind, target=f"{POD}/{part}"))

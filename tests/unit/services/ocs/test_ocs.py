@@ -1,4 +1,4 @@
-"""What the OCSes say, example by example."""
+"""The messages of the OCSes, by example."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def connected(
 
 
 def after(bench: Bench, wait_us: int) -> list[Body]:
-    """What the OCSes say of their own within this time."""
+    """The messages that the OCSes emit on their own within this time."""
     log = bench.run(bench.now_us + wait_us)
     return bodies([message for message in log if message.type != "Tick"])
 
@@ -64,7 +64,7 @@ def bench() -> Bench:
 
 @pytest.fixture
 def made(bench: Bench) -> Bench:
-    """With one join of one slice made."""
+    """A bench with one join of one slice made."""
     bench.say(connect(JOIN), 100)
     assert after(bench, SWITCHING_US) == [connected(JOIN)]
     return bench
@@ -81,7 +81,7 @@ def test_circuits_are_made_a_switching_time_after_the_command(bench: Bench) -> N
     assert bench.state("ocs").made.sum() == bench.state("ocs").cross_connects == 32
 
 
-def test_circuits_are_taken_away_at_once(made: Bench) -> None:
+def test_circuits_are_removed_at_once(made: Bench) -> None:
     assert bodies(made.say(disconnect(JOIN))) == [CircuitsDisconnected(slice=NAME, joins=(JOIN,))]
     assert made.state("ocs").made.sum() == 0
     assert (made.state("ocs").wanted == -1).all()
@@ -89,35 +89,35 @@ def test_circuits_are_taken_away_at_once(made: Bench) -> None:
     assert bodies(made.say(connect((1, 2, 2)))) == [], "the ports are free for others"
 
 
-def test_circuits_that_are_left_stand_and_are_not_made_again_for_the_next(made: Bench) -> None:
+def test_leftover_circuits_remain_and_are_not_made_again_for_the_next_slice(made: Bench) -> None:
     assert made.say(LeaveCircuits(slice=NAME, joins=(JOIN,))) == []
     assert made.state("ocs").made.sum() == 32
     assert (made.state("ocs").owner == -1).all()
-    other = "pod-0/slice-1"
-    assert made.say(connect(JOIN, (0, 1, 1), name=other)) == []
+    other_slice = "pod-0/slice-1"
+    assert made.say(connect(JOIN, (0, 1, 1), name=other_slice)) == []
     assert made.state("ocs").made.sum() == 32
     (said,) = after(made, SWITCHING_US)
     assert isinstance(said, CircuitsConnected)
-    assert (said.slice, said.joins, said.missing_ocs) == (other, (JOIN, (0, 1, 1)), ())
+    assert (said.slice, said.joins, said.missing_ocs) == (other_slice, (JOIN, (0, 1, 1)), ())
     assert made.state("ocs").made.sum() == made.state("ocs").cross_connects == 64
 
 
-def test_what_stands_may_be_taken_away_for_another_but_not_taken_from_its_owner(made: Bench) -> None:
-    other = "pod-0/slice-1"
-    (refused,) = bodies(made.say(LeaveCircuits(slice=other, joins=(JOIN,))))
+def test_leftover_circuits_may_be_removed_for_another_slice_but_used_ones_may_not(made: Bench) -> None:
+    other_slice = "pod-0/slice-1"
+    (refused,) = bodies(made.say(LeaveCircuits(slice=other_slice, joins=(JOIN,))))
     assert isinstance(refused, CircuitsRefused)
-    (refused,) = bodies(made.say(disconnect(JOIN, name=other)))
+    (refused,) = bodies(made.say(disconnect(JOIN, name=other_slice)))
     assert isinstance(refused, CircuitsRefused)
     made.say(LeaveCircuits(slice=NAME, joins=(JOIN,)))
-    (refused,) = bodies(made.say(connect((1, 2, 2), name=other)))
+    (refused,) = bodies(made.say(connect((1, 2, 2), name=other_slice)))
     assert isinstance(refused, CircuitsRefused)
     assert refused.reason == "busy with an unowned circuit"
-    assert bodies(made.say(disconnect(JOIN, name=other))) == [
-        CircuitsDisconnected(slice=other, joins=(JOIN,))
+    assert bodies(made.say(disconnect(JOIN, name=other_slice))) == [
+        CircuitsDisconnected(slice=other_slice, joins=(JOIN,))
     ]
 
 
-def test_a_circuit_that_stands_comes_back_with_its_ocs(made: Bench) -> None:
+def test_a_leftover_circuit_returns_with_its_ocs(made: Bench) -> None:
     made.say(LeaveCircuits(slice=NAME, joins=(JOIN,)))
     made.say(CHASSIS)
     assert made.state("ocs").made.sum() == 30
@@ -126,7 +126,7 @@ def test_a_circuit_that_stands_comes_back_with_its_ocs(made: Bench) -> None:
     assert made.state("ocs").made.sum() == 32
 
 
-def test_a_command_that_is_taken_back_is_never_carried_out(bench: Bench) -> None:
+def test_a_withdrawn_command_is_never_carried_out(bench: Bench) -> None:
     bench.say(connect(JOIN, (0, 1, 1)), 100)
     assert bodies(bench.say(disconnect(JOIN))) == [CircuitsDisconnected(slice=NAME, joins=(JOIN,))]
     assert after(bench, LONG_US) == [connected((0, 1, 1))]
@@ -184,20 +184,20 @@ def test_a_chassis_loses_its_circuits_and_makes_them_again(made: Bench) -> None:
     assert made.state("ocs").cross_connects == 34
 
 
-def test_a_chassis_with_two_faults_returns_with_the_end_of_the_last(made: Bench) -> None:
-    other = CHASSIS.model_copy(update={"fault": "pod-0/fault-9"})
+def test_a_chassis_with_two_faults_returns_when_the_last_one_ends(made: Bench) -> None:
+    second_fault = CHASSIS.model_copy(update={"fault": "pod-0/fault-9"})
     down = [OcsPartDown(part="pod-0/ocs-17"), OcsDown(ocs=17)]
-    assert [bodies(made.say(body)) for body in (CHASSIS, other)] == [down, []]
+    assert [bodies(made.say(body)) for body in (CHASSIS, second_fault)] == [down, []]
     assert bodies(made.say(fault_ended(CHASSIS))) == []
-    assert bodies(made.say(fault_ended(other))) == [OcsPartUp(part="pod-0/ocs-17"), OcsUp(ocs=17)]
+    assert bodies(made.say(fault_ended(second_fault))) == [OcsPartUp(part="pod-0/ocs-17"), OcsUp(ocs=17)]
 
 
-def test_a_port_with_two_faults_returns_with_the_end_of_the_last(made: Bench) -> None:
-    other = SOUTH_PORT.model_copy(update={"fault": "pod-0/fault-9"})
+def test_a_port_with_two_faults_returns_when_the_last_one_ends(made: Bench) -> None:
+    second_fault = SOUTH_PORT.model_copy(update={"fault": "pod-0/fault-9"})
     down, up = (kind(ocs=17, side="S", port=7) for kind in (PortDown, PortUp))
-    assert [bodies(made.say(body)) for body in (SOUTH_PORT, other)] == [[down], []]
+    assert [bodies(made.say(body)) for body in (SOUTH_PORT, second_fault)] == [[down], []]
     assert bodies(made.say(fault_ended(SOUTH_PORT))) == []
-    assert bodies(made.say(fault_ended(other))) == [up]
+    assert bodies(made.say(fault_ended(second_fault))) == [up]
 
 
 @pytest.mark.parametrize("port", [NORTH_PORT, SOUTH_PORT])
@@ -208,7 +208,7 @@ def test_a_broken_port_stays_dark_when_its_chassis_is_back(made: Bench, port: Fa
     assert after(made, LONG_US) == [CircuitsRestored(ocs=17, circuits=((7, 4),))]
 
 
-def test_what_comes_back_together_is_restored_once(made: Bench) -> None:
+def test_circuits_that_return_together_are_restored_once(made: Bench) -> None:
     for fault in (CHASSIS, NORTH_PORT):
         made.say(fault)
     for fault in (CHASSIS, NORTH_PORT):
@@ -218,7 +218,7 @@ def test_what_comes_back_together_is_restored_once(made: Bench) -> None:
 
 
 @pytest.mark.parametrize("fault", [CHASSIS, NORTH_PORT, SOUTH_PORT])
-def test_what_is_back_now_of_the_command_is_not_missing(bench: Bench, fault: FaultBegan) -> None:
+def test_circuits_that_have_returned_by_now_are_not_missing(bench: Bench, fault: FaultBegan) -> None:
     bench.say(fault, 100)
     bench.say(connect(JOIN), 200)
     bench.say(fault_ended(fault), 200)
@@ -233,7 +233,7 @@ def test_what_is_back_now_of_the_command_is_not_missing(bench: Bench, fault: Fau
         (SOUTH_PORT, {"missing_ports": ((17, 4),)}),
     ],
 )
-def test_what_breaks_while_the_mirrors_turn_is_missing(
+def test_circuits_that_fail_while_the_mirrors_turn_are_missing(
     bench: Bench, fault: FaultBegan, missing: dict[str, Any]
 ) -> None:
     bench.say(connect(JOIN), 100)
@@ -242,7 +242,9 @@ def test_what_breaks_while_the_mirrors_turn_is_missing(
 
 
 @pytest.mark.parametrize("fault", [CHASSIS, NORTH_PORT, SOUTH_PORT])
-def test_what_came_back_while_the_mirrors_turned_takes_its_own_time(bench: Bench, fault: FaultBegan) -> None:
+def test_circuits_that_return_while_the_mirrors_turn_take_their_own_time(
+    bench: Bench, fault: FaultBegan
+) -> None:
     bench.say(connect(JOIN), 100)
     bench.say(fault, 200)
     bench.say(fault_ended(fault), 300)
@@ -257,7 +259,7 @@ def test_what_came_back_while_the_mirrors_turned_takes_its_own_time(bench: Bench
 
 @pytest.mark.parametrize("second", [CHASSIS, NORTH_PORT, SOUTH_PORT])
 @pytest.mark.parametrize("first", [CHASSIS, NORTH_PORT, SOUTH_PORT])
-def test_what_fails_again_before_it_is_restored_starts_again(
+def test_a_restoration_starts_again_after_another_failure(
     made: Bench, first: FaultBegan, second: FaultBegan
 ) -> None:
     start_us = made.now_us
@@ -272,7 +274,7 @@ def test_what_fails_again_before_it_is_restored_starts_again(
 
 
 @pytest.mark.parametrize("side_and_port", ["N4", "S7"])
-def test_a_port_takes_one_circuit_with_it(made: Bench, side_and_port: str) -> None:
+def test_a_failed_port_takes_one_circuit_down(made: Bench, side_and_port: str) -> None:
     fault = fault_began("pod-0/fault-1", "port", f"pod-0/ocs-17/{side_and_port}")
     where = {"ocs": 17, "side": side_and_port[0], "port": int(side_and_port[1:])}
     assert bodies(made.say(fault)) == [PortDown.model_validate(where)]
@@ -281,21 +283,21 @@ def test_a_port_takes_one_circuit_with_it(made: Bench, side_and_port: str) -> No
     assert after(made, LONG_US) == [CircuitsRestored(ocs=17, circuits=((4, 7),))]
 
 
-def test_a_port_that_none_wants_comes_and_goes_without_more(made: Bench) -> None:
+def test_an_unused_port_fails_and_returns_without_further_messages(made: Bench) -> None:
     fault = fault_began("pod-0/fault-1", "port", "pod-0/ocs-17/N130")
     assert bodies(made.say(fault)) == [PortDown(ocs=17, side="N", port=130)]
     assert bodies(made.say(fault_ended(fault))) == [PortUp(ocs=17, side="N", port=130)]
     assert made.due_us() is None
 
 
-def test_the_circuits_of_a_slice_that_left_are_not_restored(made: Bench) -> None:
+def test_the_circuits_of_a_departed_slice_are_not_restored(made: Bench) -> None:
     made.say(CHASSIS)
     made.say(disconnect(JOIN))
     made.say(fault_ended(CHASSIS))
     assert after(made, LONG_US) == []
 
 
-def test_faults_of_other_hardware_are_nothing_to_an_ocs(made: Bench) -> None:
+def test_an_ocs_ignores_faults_of_other_hardware(made: Bench) -> None:
     fault = fault_began("pod-0/fault-1", "host", "pod-0/cube-1/host-2")
     assert made.say(fault) == made.say(fault_ended(fault)) == []
 
@@ -315,8 +317,8 @@ def test_documents_show_wanted_and_made_circuits(made: Bench) -> None:
     assert len(made.documents) == OCS_COUNT + 1
 
 
-def test_documents_show_what_every_wanted_circuit_loses_and_no_other(made: Bench) -> None:
-    """Whether it is made or not: an OCS that is down keeps its mirrors."""
+def test_documents_show_the_loss_of_every_wanted_circuit_and_no_other(made: Bench) -> None:
+    """Whether it is made or not: an OCS that is down keeps its mirror positions."""
     made.say(CHASSIS)
     for ocs in (17, 18, 40):
         document = made.documents["ocs", f"pod-0/ocs-{ocs}"]
@@ -330,7 +332,7 @@ def test_documents_show_what_every_wanted_circuit_loses_and_no_other(made: Bench
         assert [n for n, loss_db in enumerate(document.losses_db) if loss_db is not None] == north.tolist()
 
 
-def test_documents_say_when_their_ocs_changed(bench: Bench) -> None:
+def test_documents_show_when_their_ocs_changed(bench: Bench) -> None:
     def changed_us() -> list[int]:
         return [bench.documents["ocs", f"pod-0/ocs-{ocs}"].changed_us for ocs in (15, 16, 31, 32)]
 
@@ -356,7 +358,7 @@ def test_the_last_cube_of_a_pod_of_any_size_has_working_ports(cubes: int) -> Non
         assert (refused.ocs, refused.port) == (32, f"N{spare}")
 
 
-def test_what_settles_together_is_reported_in_order_of_the_commands(bench: Bench) -> None:
+def test_circuits_that_settle_together_are_reported_in_order_of_their_commands(bench: Bench) -> None:
     joins: list[Join] = [(0, 0, 1), (0, 1, 0), (1, 1, 1)]
     for join in joins:
         bench.say(connect(join), 100)

@@ -1,4 +1,4 @@
-"""What each part of a chassis does when it fails, and when it is back, example by example."""
+"""Effects of the failure and the return of each part of a chassis, by example."""
 
 from collections import Counter
 
@@ -56,20 +56,20 @@ def disconnect(join: Join, name: str = "slice-0") -> DisconnectCircuits:
 
 
 def after(bench: Bench, wait_us: int = LONG_US) -> list[Body]:
-    """What the OCSes say of their own within this time."""
+    """The messages that the OCSes emit on their own within this time."""
     log = bench.run(bench.now_us + wait_us)
     return bodies([message for message in log if message.type != "Tick"])
 
 
 def made_on_17(bench: Bench) -> list[int]:
-    """The North ports of the circuits that are made for somebody."""
+    """The North ports of the circuits that are made for a slice."""
     found: list[int] = bench.state("ocs").made[17].nonzero()[0].tolist()
     return found
 
 
 @pytest.fixture
 def made() -> Bench:
-    """With one join of one slice made."""
+    """A bench with one join of one slice made."""
     bench = Bench([SERVICE], CONFIG)
     bench.say(connect(JOIN, "slice-0"), 100)
     after(bench)
@@ -97,7 +97,7 @@ def test_a_part_that_is_redundant_is_nothing_but_an_alarm(made: Bench, part: str
 
 
 @pytest.mark.parametrize("parts", [("supply-0", "supply-1"), ("fan-0", "fan-3"), ("fan-2", "fan-1")])
-def test_more_than_are_spare_darken_the_chassis_until_one_is_back(
+def test_more_failures_than_spares_darken_the_chassis_until_one_part_is_back(
     made: Bench, parts: tuple[str, str]
 ) -> None:
     first, second = (fault(part, number) for number, part in enumerate(parts))
@@ -140,7 +140,7 @@ def test_a_part_with_two_faults_is_news_once(made: Bench) -> None:
 
 
 @pytest.mark.parametrize("part", [*CONTROLLERS, *EYES])
-def test_circuits_hold_and_none_can_be_made_until_it_is_back(made: Bench, part: str) -> None:
+def test_circuits_remain_and_none_can_be_made_until_the_part_is_back(made: Bench, part: str) -> None:
     assert bodies(made.say(fault(part))) == [OcsPartDown(part=f"{OCS}/{part}"), OcsHeld(ocs=17)]
     assert made_on_17(made) == [4, 7]
     document = made.documents["ocs", OCS]
@@ -160,9 +160,7 @@ def test_circuits_hold_and_none_can_be_made_until_it_is_back(made: Bench, part: 
 
 
 @pytest.mark.parametrize("part", CONTROLLERS)
-def test_what_is_given_up_stays_on_the_mirrors_of_an_ocs_that_cannot_be_reported(
-    made: Bench, part: str
-) -> None:
+def test_released_circuits_stay_on_the_mirrors_of_an_unreachable_ocs(made: Bench, part: str) -> None:
     made.say(fault(part))
     assert bodies(made.say(disconnect(JOIN))) == [CircuitsDisconnected(slice="pod-0/slice-0", joins=(JOIN,))]
     assert made_on_17(made) == [], "they are nobody's"
@@ -189,7 +187,7 @@ def test_without_a_camera_mirrors_can_still_be_parked(made: Bench) -> None:
     assert after(made) == []
 
 
-def test_who_wants_what_the_mirrors_hold_for_none_has_it(made: Bench) -> None:
+def test_a_slice_that_needs_exactly_the_leftover_circuits_gets_them(made: Bench) -> None:
     made.say(fault("cpu"))
     made.say(disconnect(JOIN))
     before = made.state("ocs").cross_connects
@@ -214,7 +212,7 @@ def test_partly_kept_circuits_are_reported_by_port(made: Bench) -> None:
     assert (connected.missing_ocs, connected.missing_ports) == ((), ((17, 4),))
 
 
-def test_circuits_that_stand_for_none_are_taken_over_while_held(made: Bench) -> None:
+def test_leftover_circuits_are_taken_over_while_the_ocs_is_held(made: Bench) -> None:
     made.say(LeaveCircuits(slice="pod-0/slice-0", joins=(JOIN,)))
     made.say(fault("fpga"))
     made.say(connect(JOIN, "slice-1"))
@@ -225,7 +223,7 @@ def test_circuits_that_stand_for_none_are_taken_over_while_held(made: Bench) -> 
 
 
 @pytest.mark.parametrize("loss", ["supplies", "port", "board"])
-def test_stale_circuits_are_lost_with_what_holds_them(made: Bench, loss: str) -> None:
+def test_stale_circuits_are_lost_with_their_ocs(made: Bench, loss: str) -> None:
     made.say(fault("cpu"))
     made.say(disconnect(JOIN))
     if loss == "supplies":
@@ -245,7 +243,7 @@ def test_stale_circuits_are_lost_with_what_holds_them(made: Bench, loss: str) ->
     assert sum(len(body.circuits) for body in parked) == left
 
 
-def test_a_chassis_that_comes_back_without_its_controller_makes_nothing(made: Bench) -> None:
+def test_a_chassis_that_returns_without_its_controller_makes_nothing(made: Bench) -> None:
     chassis = fault_began("pod-0/fault-9", "ocs", OCS)
     for one in (chassis, fault("cpu")):
         made.say(one)
@@ -256,7 +254,7 @@ def test_a_chassis_that_comes_back_without_its_controller_makes_nothing(made: Be
     assert after(made) == [CircuitsRestored(ocs=17, circuits=((4, 7), (7, 4)))]
 
 
-def test_held_for_several_reasons_it_is_freed_with_the_last(made: Bench) -> None:
+def test_an_ocs_held_for_several_reasons_is_released_by_the_last(made: Bench) -> None:
     for number, part in enumerate(("cpu", "camera-N", "fpga")):
         emitted = bodies(made.say(fault(part, number)))
         assert len(emitted) == (2 if number == 0 else 1)
@@ -270,7 +268,7 @@ def test_held_for_several_reasons_it_is_freed_with_the_last(made: Bench) -> None
 # --- driver boards ------------------------------------------------------------------------------------------
 
 
-def test_boards_share_out_the_ports_of_every_side() -> None:
+def test_boards_divide_the_ports_of_every_side() -> None:
     state = Bench([SERVICE], CONFIG).state("ocs")
     for ocs in (0, 17, 47):
         boards = [ports_of_board(state, ocs, board) for board in range(8)]
@@ -282,7 +280,7 @@ def test_boards_share_out_the_ports_of_every_side() -> None:
     assert {int(mirrors[17, port]) // 44 for port in ports_of_board(state, 17, 2)[1]} == {2}
 
 
-def test_a_board_takes_the_circuits_of_its_mirrors_and_a_swap_has_them_programmed_again(made: Bench) -> None:
+def test_a_failed_board_takes_its_circuits_down_and_a_swap_programs_them_again(made: Bench) -> None:
     board = board_of((17, "N", 4))
     side, ports = ports_of_board(made.state("ocs"), 17, board)
     assert side == 0
@@ -300,7 +298,7 @@ def test_a_board_takes_the_circuits_of_its_mirrors_and_a_swap_has_them_programme
     assert made_on_17(made) == [4, 7]
 
 
-def test_a_south_board_takes_the_circuits_that_end_there(made: Bench) -> None:
+def test_a_south_board_takes_down_the_circuits_that_end_there(made: Bench) -> None:
     board = board_of((17, "S", 7))
     assert board >= 4
     (down,) = bodies(made.say(fault(f"driver-{board}")))
@@ -309,7 +307,7 @@ def test_a_south_board_takes_the_circuits_that_end_there(made: Bench) -> None:
     assert 4 not in made_on_17(made)
 
 
-def test_a_port_has_news_of_its_own_next_to_its_board(made: Bench) -> None:
+def test_a_port_is_reported_separately_from_its_board(made: Bench) -> None:
     board, port = fault(f"driver-{board_of((17, 'N', 4))}"), fault_began("pod-0/fault-1", "port", f"{OCS}/N4")
     made.say(board)
     assert bodies(made.say(port)) == [PortDown(ocs=17, side="N", port=4)]
@@ -320,7 +318,7 @@ def test_a_port_has_news_of_its_own_next_to_its_board(made: Bench) -> None:
     assert after(made) == [CircuitsRestored(ocs=17, circuits=((4, 7),))]
 
 
-def test_a_board_that_is_back_while_the_ocs_is_held_waits_for_that(made: Bench) -> None:
+def test_a_board_that_returns_while_the_ocs_is_held_waits_for_the_ocs(made: Bench) -> None:
     board = fault(f"driver-{board_of((17, 'N', 4))}")
     made.say(board)
     made.say(fault("injector-S", 1))
@@ -331,7 +329,7 @@ def test_a_board_that_is_back_while_the_ocs_is_held_waits_for_that(made: Bench) 
     assert made_on_17(made) == [4, 7]
 
 
-def test_states_with_broken_parts_are_stored_and_documents_hold(made: Bench) -> None:
+def test_states_with_broken_parts_can_be_stored_and_documents_are_consistent(made: Bench) -> None:
     for number, part in enumerate(("cpu", "supply-1", "driver-0", "camera-N")):
         made.say(fault(part, number))
     made.say(disconnect(JOIN))

@@ -1,4 +1,4 @@
-"""Spare ports: fibres that are moved off dead mirrors, example by example and whatever breaks."""
+"""Spare ports: fibres moved off dead mirrors, by example and under random faults."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ NAME = "pod-0/ocs-17"
 JOIN: Join = (1, 2, 3)
 """On OCSes 16 to 31: N4 to S7 and N7 to S4."""
 SPARES = range(8, 136)
-"""Of a pod of 4 cubes."""
+"""In a pod of 4 cubes."""
 ALL = (FAILURES, OCS, REPAIRS, TRANSCEIVERS)
 
 
@@ -51,14 +51,14 @@ def state_of(bench: Bench) -> OcsState:
 
 @pytest.fixture
 def made() -> Bench:
-    """With one join of one slice made."""
+    """A bench with one join of one slice made."""
     bench = Bench([OCS], CONFIG)
     bench.say(ConnectCircuits(slice="pod-0/slice-0", joins=(JOIN,)), 100)
     bench.run(bench.now_us + SWITCHING_US)
     return bench
 
 
-def test_a_patched_fibre_is_at_the_first_spare_and_its_circuit_made_again(made: Bench) -> None:
+def test_a_patched_fibre_is_at_the_first_spare_and_its_circuit_is_made_again(made: Bench) -> None:
     assert bodies(made.say(dead("N4"))) == [PortDown(ocs=17, side="N", port=4)]
     assert bodies(made.say(patch())) == [PortPatched(ocs=17, side="N", port=4, spare=8)]
     log = made.run(made.now_us + SWITCHING_US)
@@ -68,12 +68,12 @@ def test_a_patched_fibre_is_at_the_first_spare_and_its_circuit_made_again(made: 
     assert (document.ports_down, document.ports_dead) == ((), ("N4",))
     assert document.spares_left == (len(SPARES) - 1, len(SPARES))
     assert document.circuits_made == 2
-    one = np.array(17)
-    loss_db = insertion_loss_db(CONFIG.seed, "pod-0", one, np.array(8), np.array(7))
+    fibre = np.array(17)
+    loss_db = insertion_loss_db(CONFIG.seed, "pod-0", fibre, np.array(8), np.array(7))
     assert document.losses_db[4] == pytest.approx(float(loss_db))
 
 
-def test_the_dead_mirror_stays_dead_whatever_is_reported_of_its_fault(made: Bench) -> None:
+def test_a_dead_mirror_stays_dead_whatever_happens_to_its_fault(made: Bench) -> None:
     made.say(dead("N4"))
     made.say(patch())
     assert bodies(made.say(fault_ended(dead("N4")))) == []
@@ -96,7 +96,7 @@ def test_a_spare_that_took_a_fibre_fails_under_its_own_name_and_is_patched_on(ma
     assert document.ports_dead == ("N4", "N8")
 
 
-def test_a_driver_board_takes_the_fibres_that_are_before_its_mirrors_now(made: Bench) -> None:
+def test_a_driver_board_takes_the_fibres_now_at_its_mirrors(made: Bench) -> None:
     made.say(dead("N4"))
     made.say(patch())
     boards = [{b for b in range(4) if port in ports_of_board(state_of(made), 17, b)[1]} for port in (4, 8)]
@@ -143,7 +143,7 @@ def test_without_a_spare_the_repair_is_without_effect_and_clearing_the_fault_is_
     assert check_all(bench.log) == []
 
 
-def test_a_repair_of_a_port_is_done_when_its_fibre_is_moved() -> None:
+def test_a_repair_of_a_port_is_complete_when_its_fibre_is_moved() -> None:
     bench = Bench(ALL, CONFIG)
     bench.say(InjectFault(kind="port", target=f"{NAME}/S7"))
     bench.run(bench.now_us + 90 * US_PER_DAY)
@@ -169,7 +169,8 @@ JOINS: tuple[Join, ...] = ((0, 0, 1), (0, 1, 0))
 
 
 class Board:
-    """A notebook of one OCS: by side and port, where each fibre is, what is dead, what is out."""
+    """A simple model of one OCS: by side and port, the place of each fibre, the dead mirrors, and the failed
+    parts."""
 
     def __init__(self) -> None:
         self.at = {(side, port): port for side in "NS" for port in range(8)}
@@ -177,7 +178,7 @@ class Board:
         self.faults: list[tuple[str, str, int]] = []
 
     def out(self, bench: Bench, side: str, port: int) -> bool:
-        """Whether the mirror at a physical port is of no use."""
+        """Whether the mirror at a physical port cannot be used."""
         own = (side, port) in self.dead or ("port", side, port) in self.faults
         fresh = state_of(Bench([OCS], CONFIG))
         boards = [number for kind, _, number in self.faults if kind == "driver"]
@@ -219,7 +220,7 @@ def _fault(fault: tuple[str, str, int]) -> Any:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(ACTS, min_size=6, max_size=30))
-def test_no_two_fibres_are_at_one_port_and_those_at_sound_ones_have_light(
+def test_no_two_fibres_share_a_port_and_those_at_healthy_ports_have_light(
     acts: list[tuple[str, str, int]],
 ) -> None:
     bench, board = Bench([OCS], CONFIG), Board()

@@ -1,4 +1,4 @@
-"""An OCS whose software is restarted."""
+"""Restarts of the software of an OCS."""
 
 import pytest
 
@@ -32,7 +32,7 @@ TAKES_US = round(CONFIG.ocs.restart_s * US_PER_S)
 
 
 def bench_with(*, keeps: bool = True, technology: str = "palomar") -> Bench:
-    """With one join of one slice made."""
+    """A bench with one join of one slice made."""
     answer = {"restart_keeps": keeps, "technology": technology, "switching_time_ms": SWITCHING_US / 1_000}
     bench = Bench([SERVICE], CONFIG.model_copy(update={"ocs": PodOcsConfig.model_validate(answer)}))
     bench.say(connect(JOIN), 100)
@@ -52,7 +52,7 @@ def made(bench: Bench) -> int:
     return int(bench.state("ocs").made[17].sum())
 
 
-def test_circuits_stand_and_what_it_is_reported_waits() -> None:
+def test_circuits_remain_and_commands_wait_during_a_restart() -> None:
     bench = bench_with()
     assert bodies(bench.say(RestartOcs(ocs=OCS))) == [OcsRestarting(ocs=17, keeps=True), OcsHeld(ocs=17)]
     assert made(bench) == 2
@@ -69,7 +69,7 @@ def test_circuits_stand_and_what_it_is_reported_waits() -> None:
     assert bench.due_us() is None
 
 
-def test_what_was_given_up_meanwhile_is_taken_away_when_it_runs() -> None:
+def test_circuits_released_during_the_restart_are_removed_after_it() -> None:
     bench = bench_with()
     bench.say(RestartOcs(ocs=OCS))
     bench.say(DisconnectCircuits(slice="pod-0/slice-0", joins=(JOIN,)))
@@ -82,7 +82,7 @@ def test_what_was_given_up_meanwhile_is_taken_away_when_it_runs() -> None:
     assert bench.documents["ocs", OCS].circuits_stale == 0
 
 
-def test_software_that_sets_mirrors_again_loses_them_until_it_runs() -> None:
+def test_software_that_resets_mirrors_loses_circuits_until_it_runs() -> None:
     bench = bench_with(keeps=False)
     assert bodies(bench.say(RestartOcs(ocs=OCS))) == [
         OcsRestarting(ocs=17, keeps=False),
@@ -99,14 +99,14 @@ def test_software_that_sets_mirrors_again_loses_them_until_it_runs() -> None:
     assert made(bench) == 2
 
 
-def test_what_latches_keeps_them_in_any_case() -> None:
+def test_a_latching_ocs_keeps_its_circuits_in_any_case() -> None:
     bench = bench_with(keeps=False, technology="robotic")
     assert bodies(bench.say(RestartOcs(ocs=OCS)))[0] == OcsRestarting(ocs=17, keeps=True)
     assert made(bench) == 2
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_it_stays_held_while_its_controller_is_out(keeps: bool) -> None:
+def test_it_stays_held_while_its_controller_is_down(keeps: bool) -> None:
     bench, checker = bench_with(keeps=keeps), CircuitChecker()
     cpu = fault_began("pod-0/fault-0", "cpu", f"{OCS}/cpu")
     bench.say(cpu)

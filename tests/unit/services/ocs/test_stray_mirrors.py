@@ -1,4 +1,4 @@
-"""Mirrors that do not find their places: circuits that are missing for that, and come by and by."""
+"""Mirrors that fail to align: their circuits are missing, and are retried until they are made."""
 
 from itertools import pairwise
 
@@ -40,20 +40,20 @@ def after(bench: Bench, wait_us: int) -> list[Body]:
 
 
 def failing(bench: Bench) -> list[tuple[int, int]]:
-    """(OCS, North port) of circuits that wait to be tried again."""
+    """(OCS, North port) of circuits that wait for a retry."""
     state = bench.state("ocs")
     return [divmod(place, state.radix) for place in sorted(state.realignments)]
 
 
 def unaligned(bench: Bench) -> list[str]:
-    found = [document for key, document in bench.documents.items() if key[0] == "ocs"]
-    assert all(isinstance(document, OcsDocument) for document in found)
-    return [f"{document.name}/{text}" for document in found for text in document.unaligned]
+    documents = [document for key, document in bench.documents.items() if key[0] == "ocs"]
+    assert all(isinstance(document, OcsDocument) for document in documents)
+    return [f"{document.name}/{text}" for document in documents for text in document.unaligned]
 
 
 @pytest.fixture
 def noisy() -> Bench:
-    """After a command of which some circuits are missing."""
+    """The state after a command with some missing circuits."""
     bench = Bench([SERVICE], with_noise(50.0))
     bench.say(connect(JOIN), 100)
     (said,) = after(bench, US_PER_S)
@@ -90,7 +90,7 @@ def test_an_existing_circuit_takes_no_time() -> None:
     assert bench.due_us() == bench.now_us + 1
 
 
-def test_circuits_that_fail_stay_wanted_and_people_see_why(noisy: Bench) -> None:
+def test_failed_circuits_stay_wanted_and_the_reason_is_shown(noisy: Bench) -> None:
     state = noisy.state("ocs")
     for ocs, north in failing(noisy):
         assert state.wanted[ocs, north] != -1
@@ -100,7 +100,7 @@ def test_circuits_that_fail_stay_wanted_and_people_see_why(noisy: Bench) -> None
     noisy.assert_documents_hold()
 
 
-def test_they_are_tried_again_by_themselves_until_they_are_made(noisy: Bench) -> None:
+def test_failed_circuits_are_retried_until_they_are_made(noisy: Bench) -> None:
     missing = set(failing(noisy))
     connected_us = max(message.at_us for message in noisy.log)
     due_us = noisy.due_us()
@@ -118,7 +118,7 @@ def test_they_are_tried_again_by_themselves_until_they_are_made(noisy: Bench) ->
     noisy.assert_documents_hold()
 
 
-def test_they_are_tried_again_at_once_where_something_moves(noisy: Bench) -> None:
+def test_failed_circuits_are_retried_at_once_when_another_command_arrives(noisy: Bench) -> None:
     missing = failing(noisy)
     noisy.say(connect((1, 0, 1)))
     due_us = noisy.due_us()
@@ -127,7 +127,7 @@ def test_they_are_tried_again_at_once_where_something_moves(noisy: Bench) -> Non
     assert not set(failing(noisy)) & set(missing)
 
 
-def test_a_repair_there_has_them_tried_again(noisy: Bench) -> None:
+def test_a_repair_of_the_ocs_retries_its_failed_circuits(noisy: Bench) -> None:
     ocs, north = failing(noisy)[0]
     began = fault_began("pod-0/fault-0", "port", f"pod-0/ocs-{ocs}/N0")
     noisy.say(began)
@@ -137,7 +137,7 @@ def test_a_repair_there_has_them_tried_again(noisy: Bench) -> None:
 
 
 @pytest.mark.parametrize("what", ["ocs", "port"])
-def test_what_breaks_meanwhile_is_what_they_wait_for(noisy: Bench, what: str) -> None:
+def test_failed_circuits_wait_for_a_part_that_fails_meanwhile(noisy: Bench, what: str) -> None:
     ocs, north = failing(noisy)[0]
     target = f"pod-0/ocs-{ocs}" if what == "ocs" else f"pod-0/ocs-{ocs}/N{north}"
     began = fault_began("pod-0/fault-0", what, target)
@@ -166,29 +166,29 @@ ACTS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(ACTS, st.lists(st.sampled_from((1, 3_000, 20_000, REALIGN_US)), min_size=14, max_size=14), st.data())
-def test_in_the_end_all_is_made_that_is_wanted(
+def test_in_the_end_all_wanted_circuits_are_made(
     acts: list[tuple[str, int]], waits: list[int], data: st.DataObject
 ) -> None:
-    """Whatever is commanded and breaks in between, with cameras that fail every eighth circuit; a reader of
-    the log alone knows what is made."""
+    """Under any commands and faults, with cameras that fail every eighth circuit. A reader of the log alone
+    knows which circuits are made."""
     bench = Bench([SERVICE], with_noise(50.0, seed=data.draw(st.integers(0, 3))))
     wanted: set[Join] = set()
     broken = {}
-    for (what, number), wait_us in zip(acts, waits, strict=False):
+    for (action, number), wait_us in zip(acts, waits, strict=False):
         join = JOINS[number]
-        if what == "connect" and join not in wanted:
+        if action == "connect" and join not in wanted:
             bench.say(connect(join))
             wanted.add(join)
-        elif what == "disconnect" and join in wanted:
+        elif action == "disconnect" and join in wanted:
             bench.say(DisconnectCircuits(slice=NAME, joins=(join,)))
             wanted.remove(join)
-        elif what == "fail" and number not in broken:
+        elif action == "fail" and number not in broken:
             target = f"pod-0/ocs-{16 * join[0]}" + (f"/N{number % 4}" if number % 2 else "")
             broken[number] = fault_began(
                 f"pod-0/fault-{len(bench.log)}", "port" if number % 2 else "ocs", target
             )
             bench.say(broken[number])
-        elif what == "mend" and number in broken:
+        elif action == "mend" and number in broken:
             bench.say(fault_ended(broken.pop(number)))
         bench.run(bench.now_us + wait_us)
         bench.reload()
@@ -207,8 +207,8 @@ def test_in_the_end_all_is_made_that_is_wanted(
     assert all(before <= later for before, later in pairwise(times))
 
 
-def test_after_some_misses_in_a_row_they_wait_twice_as_long_each_time() -> None:
-    """With a camera that sees next to nothing, so that hardly a try succeeds."""
+def test_after_several_misses_in_a_row_the_wait_doubles() -> None:
+    """With a camera that sees almost nothing, so that hardly any attempt succeeds."""
     bench = Bench([SERVICE], with_noise(1_000.0))
     bench.say(connect(JOIN), 100)
     waits: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""The switch by itself: any number of OCSes of any radix, and circuits that are no superpod's."""
+"""The switch model alone: any number of OCSes of any radix, with circuits outside any superpod."""
 
 import re
 from pathlib import Path
@@ -69,7 +69,7 @@ def state() -> OcsState:
 
 
 def places(array: np.ndarray) -> list[tuple[int, int]]:
-    """Where an array of (OCS, North port) is true."""
+    """The (OCS, North port) positions at which an array is true."""
     return [(int(ocs), int(north)) for ocs, north in np.argwhere(array)]
 
 
@@ -87,7 +87,7 @@ def ended(state: OcsState, fault: FaultBegan) -> list[object]:
 
 
 def tick(state: OcsState) -> list[object]:
-    """What is said when the next mirrors have settled."""
+    """The messages emitted when the next mirrors have settled."""
     due_us = timers.due(state)
     assert due_us is not None
     state.now_us = due_us
@@ -119,12 +119,12 @@ def test_circuits_are_wanted_then_made_then_dropped(state: OcsState) -> None:
     }
 
 
-def test_places_of_ports_are_those_of_a_flat_array(state: OcsState) -> None:
-    found = circuits((4, 2, 2), (1, 0, 3), (4, 3, 0))
-    assert found.ocses == (1, 4)
+def test_positions_of_ports_match_a_flat_array(state: OcsState) -> None:
+    array = circuits((4, 2, 2), (1, 0, 3), (4, 3, 0))
+    assert array.ocses == (1, 4)
     numbers = np.arange(state.wanted.size).reshape(state.wanted.shape)
-    assert found.north_at.tolist() == numbers[found.ocs, found.north].tolist()
-    assert found.south_at.tolist() == numbers[found.ocs, found.south].tolist()
+    assert array.north_at.tolist() == numbers[array.ocs, array.north].tolist()
+    assert array.south_at.tolist() == numbers[array.ocs, array.south].tolist()
 
 
 def test_a_port_in_the_way_and_a_foreign_circuit_are_found(state: OcsState) -> None:
@@ -155,7 +155,7 @@ def test_a_circuit_whose_part_fails_during_switching_is_not_made(state: OcsState
     assert state.cross_connects == 0
 
 
-def test_what_comes_back_is_made_again_unless_a_command_still_turns_there(state: OcsState) -> None:
+def test_a_returning_circuit_is_made_again_unless_a_command_is_switching_there(state: OcsState) -> None:
     mark_wanted(state, circuits((4, 2, 2)), OWNER)
     make_circuits(state, circuits((4, 2, 2)))
     chassis = fault_began("pod-0/fault-0", "ocs", "pod-0/ocs-4")

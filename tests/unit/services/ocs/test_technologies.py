@@ -1,4 +1,4 @@
-"""OCSes of other technologies in a superpod ([LF] Table C.1): how long commands take."""
+"""OCSes of other technologies in a superpod ([LF] Table C.1): the duration of commands."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def due_in_us(bench: Bench) -> int:
         ("robotic", 4 * MINUTE_US, 4 * MINUTE_US),
     ],
 )
-def test_a_command_takes_what_the_technology_does(technology: str, least_us: int, most_us: int) -> None:
+def test_a_command_takes_the_time_of_its_technology(technology: str, least_us: int, most_us: int) -> None:
     """Two joins of one dimension: four circuits on each of its OCSes."""
     bench = bench_of(technology)
     bench.say(connect((1, 0, 1), (1, 1, 0)), 100)
@@ -56,13 +56,13 @@ def test_a_command_takes_what_the_technology_does(technology: str, least_us: int
     assert bench.state("ocs").made.sum() == 64
 
 
-def test_a_time_that_is_set_is_of_one_connection() -> None:
+def test_a_configured_time_applies_to_one_connection() -> None:
     bench = bench_of("robotic", switching_time_ms=5.0)
     bench.say(connect((1, 0, 1)), 100)
     assert due_in_us(bench) == 2 * 5_000
 
 
-def test_a_robot_does_one_command_after_another_and_others_work_next_to_it() -> None:
+def test_a_robot_executes_commands_serially_and_in_parallel_to_other_ocses() -> None:
     bench = bench_of("robotic")
     bench.say(connect((1, 0, 1)), 100)
     assert due_in_us(bench) == 2 * MINUTE_US
@@ -84,7 +84,7 @@ def test_a_robot_does_not_touch_existing_circuits() -> None:
     assert due_in_us(bench) == 2 * MINUTE_US
 
 
-def test_a_port_that_comes_back_has_its_circuit_made_again() -> None:
+def test_a_port_that_returns_has_its_circuit_made_again() -> None:
     bench = bench_of("robotic")
     bench.say(connect((1, 0, 1)), 100)
     bench.run(10 * MINUTE_US)
@@ -110,7 +110,7 @@ def test_its_document_has_the_losses_of_the_technology(technology: str) -> None:
 
 
 def struck(*parts: str) -> list[FaultBegan]:
-    """Faults of these parts of ocs-17, each by its kind; "" is the chassis itself."""
+    """Faults of these parts of ocs-17, each with its kind; "" is the chassis itself."""
     return [
         fault_began(f"pod-0/fault-{n}", part.partition("-")[0] or "ocs", f"pod-0/ocs-17/{part}".rstrip("/"))
         for n, part in enumerate(parts)
@@ -122,14 +122,15 @@ def struck(*parts: str) -> list[FaultBegan]:
 def test_only_latching_technologies_keep_circuits_without_power(
     technology: str, parts: tuple[str, ...]
 ) -> None:
-    """[LF] Table C.1. It cannot be changed meanwhile, and does what it was told when power is back."""
+    """[LF] Table C.1. The circuits cannot be changed without power. Pending commands are carried out when the
+    power is back."""
     bench, latches = bench_of(technology), technology in ("robotic", "wavelength")
     bench.say(connect((1, 0, 1)), 100)
     bench.run(10 * MINUTE_US)
     faults = struck(*parts)
     emitted = [body for fault in faults for body in bodies(bench.say(fault))]
     if parts == ("driver-0",) and not latches:
-        return  # which of its ports are behind that board is for another test
+        return  # another test covers which ports are behind that board
     assert bench.state("ocs").made[17].sum() == (2 if latches else 0)
     assert emitted[-1] == (OcsHeld(ocs=17) if latches else OcsDown(ocs=17))
     bench.say(connect((1, 1, 2)))

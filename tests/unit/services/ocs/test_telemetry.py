@@ -1,4 +1,4 @@
-"""Telemetry frames of OCSes: what a frame holds, and how faults and circuits come to show in it."""
+"""Telemetry frames of OCSes: their contents, and how faults and circuits show in them."""
 
 import math
 from typing import Any
@@ -46,7 +46,7 @@ def begin(
 
 
 def at_next_frame(made: Bench) -> Any:
-    """The record batch at the next Tick of the transceivers that marks one."""
+    """The record batch at the next Tick at which the transceivers emit a frame."""
     made.run((made.now_us // INTERVAL_US + 1) * INTERVAL_US - 1)
     tick = next_tick(made.site)
     assert isinstance(tick.body, Tick)
@@ -70,7 +70,7 @@ def mirror(batch: Any, name: str, side: int, port: int) -> float | None:
     return each[side * (len(each) // 2) + port]
 
 
-def test_a_frame_has_a_row_an_ocs_and_all_of_every_field_next_to_the_worst() -> None:
+def test_a_frame_has_a_row_per_ocs_with_all_values_and_the_worst_of_every_field() -> None:
     batch = at_next_frame(bench())
     assert batch.column("ocs").to_pylist() == list(range(48))
     assert set(batch.column("state").to_pylist()) == {"up"}
@@ -84,7 +84,7 @@ def test_a_frame_has_a_row_an_ocs_and_all_of_every_field_next_to_the_worst() -> 
     assert not any(batch.column("alarms").to_pylist() + batch.column("warnings").to_pylist())
 
 
-def test_only_mirrors_of_circuits_that_are_made_are_read() -> None:
+def test_only_mirrors_of_made_circuits_are_read() -> None:
     batch = at_next_frame(bench())
     for name in ("mirror_drive_v", "mirror_error_urad"):
         read = [place for place, value in enumerate(row(batch)[f"each_{name}"]) if value is not None]
@@ -92,8 +92,9 @@ def test_only_mirrors_of_circuits_that_are_made_are_read() -> None:
         assert row(batch, 40)[name] is None
 
 
-def test_the_drive_follows_the_places_of_both_mirrors_on_their_dies() -> None:
-    """11 × 16 mirrors on a die: the angle is the distance between both, over that of the corners."""
+def test_the_drive_depends_on_the_positions_of_both_mirrors_on_their_dies() -> None:
+    """11 × 16 mirrors on a die: the angle is the distance between the two mirrors, over that of the
+    corners."""
     batch = at_next_frame(bench())
     made = manufactured_ocses(CONFIG.seed, "pod-0")
     assert mirror_count(136) == 176
@@ -105,7 +106,7 @@ def test_the_drive_follows_the_places_of_both_mirrors_on_their_dies() -> None:
             assert drive_v == pytest.approx(100.0 * math.sqrt(angle), rel=0.09, abs=0.3)
 
 
-def test_frames_come_with_those_of_link_ends_and_never_where_there_are_none() -> None:
+def test_frames_are_emitted_with_those_of_link_ends_or_not_at_all() -> None:
     made = bench()
     state = made.state("ocs")
     tick = next_tick(made.site)
@@ -137,7 +138,7 @@ def test_a_chassis_that_shakes_shows_at_all_its_mirrors() -> None:
     assert row(at_next_frame(made))["mirror_error_urad"] < 30
 
 
-def test_readings_are_of_the_port_where_a_fibre_is_now() -> None:
+def test_readings_belong_to_the_port_where_a_fibre_is_now() -> None:
     made = bench()
     begin(made, "port", f"{OCS}/N4")
     made.say(PatchPort(repair="pod-0/repair-0", ocs=17, side="N", port=4))
@@ -155,7 +156,7 @@ def test_readings_are_of_the_port_where_a_fibre_is_now() -> None:
         ("injector", "injector-S", "monitor_power_dbm"),
     ],
 )
-def test_a_part_that_is_out_raises_the_alarm_of_its_field(kind: FaultKind, part: str, alarms: str) -> None:
+def test_a_failed_part_raises_the_alarm_of_its_field(kind: FaultKind, part: str, alarms: str) -> None:
     made = bench()
     began = begin(made, kind, f"{OCS}/{part}")
     found = row(at_next_frame(made))
@@ -167,7 +168,7 @@ def test_a_part_that_is_out_raises_the_alarm_of_its_field(kind: FaultKind, part:
 
 
 @pytest.mark.parametrize(("kind", "target"), [("ocs", OCS), ("cpu", f"{OCS}/cpu")])
-def test_none_answers_without_power_or_controller(kind: FaultKind, target: str) -> None:
+def test_no_part_answers_without_power_or_controller(kind: FaultKind, target: str) -> None:
     made = bench()
     begin(made, kind, target)
     found = row(at_next_frame(made))

@@ -1,4 +1,4 @@
-"""The repair shop: who is repaired when and by whom, one by one and in random sequences."""
+"""The repair shop: order, time and technician of every repair, one by one and in random sequences."""
 
 import math
 from collections import Counter
@@ -64,7 +64,7 @@ def work_on(bench: Bench) -> list[Envelope]:
     return said
 
 
-def test_a_port_that_no_spare_is_left_for_stays_as_it_is() -> None:
+def test_a_port_without_a_free_spare_stays_as_it_is() -> None:
     bench = shop(RepairsConfig(technicians=1))
     bench.say(PortDown(ocs=3, side="S", port=24, spare=130), 100)
     bench.say(ask(1), 200)
@@ -81,7 +81,7 @@ def test_a_port_that_no_spare_is_left_for_stays_as_it_is() -> None:
     assert (document.state, document.reason) == ("failed", "none is left")
 
 
-def test_an_end_is_in_hand_at_the_end_of_its_repair_only() -> None:
+def test_an_end_is_in_hand_only_at_the_end_of_its_repair() -> None:
     bench = shop()
     _, begun = bench.say(ask(5, "connector"), 100)
     (in_hand,) = bench.step()
@@ -93,7 +93,7 @@ def test_an_end_is_in_hand_at_the_end_of_its_repair_only() -> None:
     assert isinstance(completed.body, RepairCompleted)
 
 
-def test_work_shorter_than_it_takes_at_the_part_is_in_hand_from_its_beginning() -> None:
+def test_a_repair_shorter_than_its_work_at_the_part_is_in_hand_from_the_start() -> None:
     bench = shop(RepairsConfig(clean_h=0.1, repair_sigma=0.0))
     emitted = bench.say(ask(5, "connector"), 100)
     assert [type(body) for body in bodies(emitted)] == [RepairOpened, RepairBegun, HandsOnBegun]
@@ -116,7 +116,7 @@ def test_more_thorough_work_puts_off_the_time_at_the_part_unless_it_is_in_hand()
     assert not bodies(rest, HandsOnBegun)
 
 
-def test_a_repair_is_opened_begun_and_completed_because_it_was_requested() -> None:
+def test_a_repair_is_opened_started_and_completed_because_of_its_request() -> None:
     bench = shop()
     opened, begun = bench.say(ask(5), 100)
     asked = bench.log[-3]
@@ -178,7 +178,7 @@ def test_a_fault_is_repaired_unless_it_ends_by_itself(down: Body, up: Body, kind
     assert (summary.queued, summary.begun, summary.completed, summary.cancelled) == (0, 0, 1, 1)
 
 
-def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
+def test_ocses_and_ports_precede_all_others_then_the_oldest_request_is_first() -> None:
     bench = shop(RepairsConfig(technicians=1, fibre_technicians=0))
     for at_us, body in enumerate(
         [
@@ -203,7 +203,7 @@ def test_ocses_and_ports_go_first_then_the_oldest_request() -> None:
     assert waits["pod-0/ocs-1/fan-0"] == max(waits.values())
 
 
-def test_an_hour_of_cleaning_waits_neither_for_ocses_nor_for_a_batch_of_modules() -> None:
+def test_a_short_cleaning_waits_neither_for_ocses_nor_for_a_batch_of_modules() -> None:
     bench = shop(RepairsConfig(technicians=2, fibre_technicians=1, repair_sigma=0.0))
     for ocs in range(6):
         bench.say(OcsPartDown(part=f"pod-0/ocs-{ocs}"), ocs + 1)
@@ -216,7 +216,7 @@ def test_an_hour_of_cleaning_waits_neither_for_ocses_nor_for_a_batch_of_modules(
     assert len(done) == 28
     cleaned = done["pod-0/cube-30/+x/0"]
     assert (cleaned.technician, cleaned.waited_us) == (2, 23 * US_PER_HOUR + 10)
-    # OCSes take the other two 9 days; then they go on with the oldest, and so nothing waits for ever.
+    # OCSes take the other two for 9 days. Then the oldest request follows, so no request waits for ever.
     assert all(done[f"pod-0/ocs-{ocs}"].technician < 2 for ocs in range(6))
     numbers = [int(body.repair[13:]) for body in bodies(bench.log, RepairBegun) if body.technician < 2]
     assert numbers == sorted(numbers)
@@ -234,7 +234,7 @@ def test_fibre_technicians_touch_nothing_but_link_ends() -> None:
     assert [body.technician for body in bodies(bench.log, RepairBegun)] == [0, 1, 2, 3]
 
 
-def test_a_cancelled_repair_frees_its_technician_for_the_next_because_that_was_requested() -> None:
+def test_a_cancelled_repair_frees_its_technician_for_the_next_request() -> None:
     bench = shop(RepairsConfig(technicians=2))
     for n in range(3):
         bench.say(ask(n), n + 1)

@@ -1,4 +1,4 @@
-"""The loop of hosts: a fault begins, is seen, is repaired, ends, and is seen to have ended."""
+"""The life cycle of host faults: a fault begins, shows, is repaired, ends, and is seen to have ended."""
 
 import random
 
@@ -24,7 +24,7 @@ SERVICES: list[AnyService] = [CUBES, FAILURES, REPAIRS]
 
 
 def config(seed: int, failures: FailuresConfig, heartbeat_s: int = 30) -> SuperpodConfig:
-    """Of what breaks by itself, only hosts are left."""
+    """Of all natural faults, only those of hosts are left."""
     return SuperpodConfig(
         seed=seed,
         pod=PodConfig(cubes=8),
@@ -34,7 +34,7 @@ def config(seed: int, failures: FailuresConfig, heartbeat_s: int = 30) -> Superp
     )
 
 
-def test_the_chain_of_causes_leads_from_the_healthy_cube_to_the_injection() -> None:
+def test_the_chain_of_causes_goes_from_the_healthy_cube_to_the_injection() -> None:
     bench = Bench(SERVICES, config(1, FailuresConfig(enabled=False)))
     bench.say(InjectFault(kind="host", target="pod-0/cube-1/host-1"), 5)
     bench.run(30 * US_PER_DAY)
@@ -84,8 +84,8 @@ def test_a_fault_in_a_cube_is_detected_requested_and_repaired(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_is_injected_into_a_cube_is_repaired_in_the_end(seed: int) -> None:
-    """Power, cooling, cables, hosts and chips of the same cube, some of which end by themselves."""
+def test_every_fault_injected_into_a_cube_is_repaired_in_the_end(seed: int) -> None:
+    """Power, cooling, cables, hosts and chips of the same cube; some of the faults end by themselves."""
     draw = random.Random(seed)
     settings = config(seed, FailuresConfig(enabled=False), heartbeat_s=draw.choice([30, 1_800]))
     bench = Bench(SERVICES, settings)
@@ -110,7 +110,8 @@ def test_whatever_is_injected_into_a_cube_is_repaired_in_the_end(seed: int) -> N
 
 @pytest.mark.parametrize("seed", range(6))
 def test_when_faults_stop_every_host_is_repaired(seed: int) -> None:
-    """Rates so high and heartbeats so rare that technicians are short and that hosts break anew unseen."""
+    """Rates so high and heartbeats so rare that technicians are short and hosts fail again before they are
+    seen."""
     bench = Bench(
         SERVICES, config(seed, FailuresConfig(host_per_day=3.0, until_days=4), heartbeat_s=6 * 3600)
     )
@@ -132,7 +133,7 @@ def test_when_faults_stop_every_host_is_repaired(seed: int) -> None:
 
 
 def test_a_host_that_breaks_right_after_its_repair_is_repaired_again() -> None:
-    """Between the end of the repair and the next heartbeat, so that nobody ever saw it working."""
+    """It fails between the end of the repair and the next heartbeat, so no heartbeat saw it working."""
     bench = Bench(SERVICES, config(2, FailuresConfig(enabled=False)))
     target = "pod-0/cube-1/host-1"
     bench.say(InjectFault(kind="host", target=target), 5)

@@ -1,6 +1,7 @@
-"""A rewiring from plan to end, and all that may come between: operators, lost control, bad optics, faults.
+"""A rewiring from plan to end, with everything that may happen in between: operators, lost control, bad
+optics, faults.
 
-All services of a network are there; what must hold of any log is asked of every one of these.
+All services of a network take part; the invariants of every log are checked on each of them.
 """
 
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ from tests.support.pods import POD
 from tests.support.rig import Bench, bodies
 
 MIRRORS_US = 30 * US_PER_MS
-"""More than any mirrors take longer than the mean."""
+"""More than any mirrors exceed the mean time."""
 HARDWARE = NetworkConfig(
     blocks=(BlockGroupConfig(count=3, generation=400), BlockGroupConfig(count=3, uplinks=256)),
     racks=8,
@@ -51,7 +52,7 @@ DRAINED_S, QUALIFIED_S, UNDRAINED_S = 10, 30, 10
 
 
 def living(**topology: object) -> Bench:
-    """An hour old, as it was installed. Plans come only when they are asked for."""
+    """One hour old, as installed. Plans are made only on request."""
     config = DcnConfig.model_validate(
         {
             "network": HARDWARE,
@@ -90,7 +91,7 @@ def planned() -> Iterator[Bench]:
 
 
 def assert_holds(bench: Bench) -> None:
-    """Nothing is stray when all is over, and what is known of circuits is the same everywhere."""
+    """Check that no stray state remains at the end, and that all services know the same circuits."""
     bench.run(bench.now_us + US_PER_HOUR)
     assert check_all(bench.log) == []
     bench.assert_documents_hold()
@@ -140,7 +141,7 @@ def stand(bench: Bench) -> set[OcsCircuit]:
     return {(ocs, north, int(south_of[ocs, north])) for ocs, north in np.argwhere(south_of >= 0).tolist()}
 
 
-def test_a_plan_waits_for_its_operator_and_goes_stage_by_stage(planned: Bench) -> None:
+def test_a_plan_waits_for_its_operator_and_proceeds_stage_by_stage(planned: Bench) -> None:
     before = stand(planned)
     wait(planned, 7_200)
     assert stand(planned) == before
@@ -191,7 +192,7 @@ def test_its_document_has_every_stage_and_when_it_ends(planned: Bench) -> None:
     wait(planned, 60)
     under_way = told(planned)
     assert (under_way.stages_done, under_way.aborted) == (1, False)
-    # Mirrors took their own time for the first stage, some milliseconds other than the mean that was planned.
+    # In the first stage, the mirrors took their own time, some milliseconds away from the planned mean.
     assert under_way.ends_us is not None
     late_us = under_way.ends_us - ends_us
     assert 0 < abs(late_us) < MIRRORS_US
@@ -239,7 +240,7 @@ def test_a_plan_that_is_aborted_changes_nothing(planned: Bench) -> None:
 
 
 @pytest.mark.parametrize("after_s", [1, DRAINED_S + 5, DRAINED_S + QUALIFIED_S + 5])
-def test_what_is_aborted_within_a_stage_ends_with_it(planned: Bench, after_s: int) -> None:
+def test_an_abort_within_a_stage_takes_effect_at_its_end(planned: Bench, after_s: int) -> None:
     approve(planned)
     wait(planned, after_s)
     assert bodies(planned.say(AbortRewiring(rewiring=SECOND)), RewiringEnded) == []
@@ -252,7 +253,7 @@ def test_what_is_aborted_within_a_stage_ends_with_it(planned: Bench, after_s: in
     assert [body.stage for body in bodies(planned.log, StageUndrained) if body.rewiring == SECOND] == [0]
 
 
-def test_a_stage_waits_for_control_reports_it_once_and_begins_with_it(planned: Bench) -> None:
+def test_a_stage_waits_for_control_reports_it_once_and_starts_when_control_returns(planned: Bench) -> None:
     lose_control(planned, 0)
     approve(planned)
     wait(planned, 600)
@@ -264,7 +265,7 @@ def test_a_stage_waits_for_control_reports_it_once_and_begins_with_it(planned: B
     assert outcome(planned)[0] == "completed"
 
 
-def test_control_that_is_lost_while_traffic_drains_ends_it_and_traffic_comes_back(planned: Bench) -> None:
+def test_control_lost_while_traffic_drains_ends_the_rewiring_and_traffic_returns(planned: Bench) -> None:
     before, links = stand(planned), planned.state("trunks").links.copy()
     approve(planned)
     wait(planned, 1)
@@ -277,7 +278,7 @@ def test_control_that_is_lost_while_traffic_drains_ends_it_and_traffic_comes_bac
     assert (planned.state("trunks").links == links).all()
 
 
-def test_a_stage_that_does_not_qualify_is_taken_back(planned: Bench) -> None:
+def test_a_stage_that_does_not_qualify_is_rolled_back(planned: Bench) -> None:
     before, links = stand(planned), planned.state("trunks").links.copy()
     planned.state("topology").config = planned.state("topology").config.model_copy(
         update={"capacity_floor": 0.999}
@@ -294,7 +295,7 @@ def test_a_stage_that_does_not_qualify_is_taken_back(planned: Bench) -> None:
 
 
 def approve_without_capacity_floor(bench: Bench) -> None:
-    """Begin its first stage without a capacity floor, and restore the floor after that."""
+    """Start its first stage without a capacity floor, and restore the floor after that."""
     topology = bench.state("topology")
     with_floor = topology.config
     topology.config = with_floor.model_copy(update={"capacity_floor": 0.0})
@@ -302,18 +303,19 @@ def approve_without_capacity_floor(bench: Bench) -> None:
     topology.config = with_floor
 
 
-def test_a_block_that_is_down_is_planned_for_as_if_it_were_back(planned: Bench) -> None:
-    """Else the plan would be wrong as soon as it is: its uplinks would have gone to others."""
-    other = living()
-    other.say(InjectFault(kind="block", target=f"{POD}/block-2"))
-    other.say(PlanTopology(dcn=POD))
-    (there,), (without,) = (bench.state("topology").current.values() for bench in (planned, other))
+def test_a_plan_treats_a_block_that_is_down_as_if_it_were_up(planned: Bench) -> None:
+    """Otherwise, the plan would be wrong when the block returns, because its uplinks would have gone to
+    others."""
+    undisturbed = living()
+    undisturbed.say(InjectFault(kind="block", target=f"{POD}/block-2"))
+    undisturbed.say(PlanTopology(dcn=POD))
+    (there,), (without,) = (bench.state("topology").current.values() for bench in (planned, undisturbed))
     assert without.stages == there.stages
     assert (without.use_then_ppm, without.least_gbps) == (there.use_then_ppm, there.least_gbps)
 
 
 def test_a_circuit_that_is_dark_already_is_not_lost_twice(planned: Bench) -> None:
-    """A stage that goes on no OCS with light takes nothing from the capacity floor."""
+    """A stage on OCSes without light takes nothing from the capacity floor."""
     topology = planned.state("topology")
     (rewiring,) = topology.current.values()
     for ocs in sorted({ocs for ocs, _, _ in rewiring.stages[0].removed}):
@@ -333,7 +335,7 @@ def test_a_circuit_that_is_dark_already_is_not_lost_twice(planned: Bench) -> Non
 
 @pytest.mark.parametrize("capacity_floor", [0.999, 0.0])
 def test_a_rollback_waits_for_control(planned: Bench, capacity_floor: float) -> None:
-    """A stage that is taken back, and circuits that are parked since they did not qualify."""
+    """A stage that is rolled back, and circuits that are parked because they did not qualify."""
     topology = planned.state("topology")
     topology.config = topology.config.model_copy(update={"capacity_floor": capacity_floor})
     before = stand(planned)
@@ -395,7 +397,7 @@ def test_a_rewiring_that_waited_too_long_is_abandoned() -> None:
     assert_holds(bench)
 
 
-def test_circuits_that_are_gone_meanwhile_overtake_a_plan(planned: Bench) -> None:
+def test_circuits_lost_meanwhile_overtake_a_plan(planned: Bench) -> None:
     planned.state("topology").south_of[0] = -1
     approve_without_capacity_floor(planned)
     assert outcome(planned)[0] == "overtaken"

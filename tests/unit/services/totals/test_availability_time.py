@@ -1,4 +1,4 @@
-"""For how long how many cubes were available, against counting at every microsecond."""
+"""The time for which each number of cubes was available, against counting at every microsecond."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +32,7 @@ def ports(kind: type[PortsDown | PortsUp], board: int) -> Body:
         max_size=40,
     ),
 )
-def test_it_is_what_counting_every_microsecond_shows(
+def test_availability_time_matches_counting_every_microsecond(
     since_us: int, toggles: list[tuple[int, str, int]]
 ) -> None:
     standing = AvailabilityTime(CUBES, since_us)

@@ -1,4 +1,4 @@
-"""The table of measures: one definition per quantity, whatever computes it."""
+"""The table of measures: one definition per quantity, whichever tool computes it."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def network(served: float) -> NetworkSpan:
 
 
 @pytest.mark.parametrize("name", ["goodput", "queued", "served"])
-def test_forecasts_compute_what_experiments_compute(name: MeasureName) -> None:
+def test_forecasts_and_experiments_compute_the_same_values(name: MeasureName) -> None:
     spans: list[FabricSpan] = [pod(3, 1), pod(1, 4), network(0.75), network(0.25)]
     scale = 100 if FORECAST_MEASURES[name].unit == "%" else 1
     found = MEASURES[name].value(spans)
@@ -101,7 +101,7 @@ def test_a_kind_that_is_registered_later_has_the_measures_of_its_services(
 
 
 def test_percentages_of_chip_time_are_exact() -> None:
-    """Of whole numbers: 100 times the chip-time of a day has more digits than a float."""
+    """Computed with integers: 100 times the chip-time of a day has more digits than a float."""
     whole = 4096 * 30 * US_PER_DAY
     span = PodSpan(
         kind="superpod",

@@ -22,7 +22,7 @@ NETWORK = {
 
 
 @pytest.mark.parametrize("since_us", [None, WARM_UP_US])
-def test_shares_are_means_over_all_that_was_requested(since_us: int | None) -> None:
+def test_shares_are_means_over_all_requested_traffic(since_us: int | None) -> None:
     log: list[Envelope] = []
     lab = Lab(
         "dcn-0",
@@ -52,6 +52,6 @@ def test_shares_are_means_over_all_that_was_requested(since_us: int | None) -> N
     for name, field in (("served", "served_ppm"), ("direct", "direct_ppm"), ("mean_path", "path_ppm")):
         shares = [getattr(body, field) / 1e6 for _, body in spans]
         assert min(shares) <= getattr(found, name) <= max(shares)
-        # Hours differ in what they ask for, by a third at most from their mean.
+        # The demand of an hour differs from the mean by a third at most.
         assert getattr(found, name) == pytest.approx(sum(shares) / len(shares), rel=0.02)
     assert found.mean_path == pytest.approx(2.0 - found.direct, abs=1e-5)

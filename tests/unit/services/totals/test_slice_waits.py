@@ -1,4 +1,4 @@
-"""Waits as a run reads them off its log."""
+"""Waiting times as a run reads them from its log."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def line(at_us: int, body: Body, fabric: str = "pod-0") -> bytes:
 
 
 class Heard(SliceWaits):
-    """What whoever reads the log does with its lines."""
+    """Process lines as every reader of the log does."""
 
     def rows(self, fabric: str, at_us: int) -> list[dict[str, Any]]:
         return [row.model_dump() for row in self.report(fabric, at_us)]
@@ -62,7 +62,7 @@ def test_waits_are_reported_by_tier_and_size() -> None:
     assert waits.rows("pod-1", 100) == []
 
 
-def test_who_still_waits_counts_with_the_time_so_far_and_who_was_refused_does_not() -> None:
+def test_a_waiting_slice_counts_its_time_up_to_now_and_a_refused_one_does_not() -> None:
     waits = Heard(-1)
     refused = line(6, SliceRefused(slice="pod-0/slice-1", reason="no room"))
     waits.hear(requested(2, 0) + requested(2, 1) + refused)
@@ -70,7 +70,7 @@ def test_who_still_waits_counts_with_the_time_so_far_and_who_was_refused_does_no
     assert (row["started"], row["waiting"], row["most_us"]) == (0, 1, 50)
 
 
-def test_what_was_requested_in_the_warm_up_is_none_of_it() -> None:
+def test_requests_of_the_warm_up_are_left_out() -> None:
     waits = Heard(10)
     waits.hear(requested(10, 0) + requested(11, 1) + started(12, 0) + started(13, 1))
     (row,) = waits.rows("pod-0", 20)
@@ -94,7 +94,7 @@ def recovering(at_us: int, number: int, choice: Choice | None = None) -> bytes:
 NONE = {"count": 0, "p50_us": None, "p95_us": None, "most_us": None}
 
 
-def test_start_ups_are_from_cubes_to_running_where_circuits_are_needed() -> None:
+def test_start_up_times_run_from_cubes_to_running_if_circuits_are_needed() -> None:
     waits = Heard(0)
     for number in range(4):
         waits.hear(admitted(10, number) + started(20 + number, number))
@@ -106,7 +106,7 @@ def test_start_ups_are_from_cubes_to_running_where_circuits_are_needed() -> None
     assert waits.spans("pod-1") == {"startups": NONE, "recoveries": NONE}
 
 
-def test_recoveries_are_from_the_failure_to_running_again_in_whatever_way() -> None:
+def test_recovery_times_run_from_the_failure_to_running_again_by_any_choice() -> None:
     waits = Heard(0)
     name = "pod-0/slice-0"
     ways = (
@@ -124,7 +124,7 @@ def test_recoveries_are_from_the_failure_to_running_again_in_whatever_way() -> N
     assert found["startups"] == {"count": 1, "p50_us": 5, "p95_us": 5, "most_us": 5}
 
 
-def test_spans_that_began_in_the_warm_up_are_none_of_it() -> None:
+def test_spans_that_started_in_the_warm_up_are_left_out() -> None:
     waits = Heard(10)
     waits.hear(admitted(10, 0) + recovering(10, 1) + started(12, 0) + started(13, 1))
     assert waits.spans("pod-0") == {"startups": NONE, "recoveries": NONE}
@@ -133,7 +133,7 @@ def test_spans_that_began_in_the_warm_up_are_none_of_it() -> None:
 def test_a_slice_that_something_failed_under_is_met_once() -> None:
     waits = Heard(10)
     for number in range(4):
-        waits.hear(started(10 + number, number))  # the first within the warm-up
+        waits.hear(started(10 + number, number))  # the first one within the warm-up
     waits.hear(recovering(20, 1) + recovering(21, 1) + recovering(22, 0) + recovering(23, 3))
     for number in range(3):
         waits.hear(line(30, SliceCompleted(slice=f"pod-0/slice-{number}", reason="finished")))

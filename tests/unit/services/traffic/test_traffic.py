@@ -1,5 +1,5 @@
-"""When weights are solved anew, what is told of how demand is carried, and what jobs over several pods are
-told that they get, message by message."""
+"""When routing weights are solved again, how carried demand is reported, and the bandwidth reported to
+multislice jobs, message by message."""
 
 import numpy as np
 import pytest
@@ -18,11 +18,11 @@ from tests.support.rig import Bench, bodies
 BLOCKS, LINKS, GBPS = 4, 80, 100
 TRUNK_MBPS = LINKS * GBPS * 1_000
 FULL = 1_000_000
-"""A use or share of one, in parts of a million."""
+"""A use or share of 1, in parts per million."""
 EVEN = np.where(np.eye(BLOCKS), 0, 0.5)
 LOPSIDED = np.array([[0, 1.4, 0.1, 0], [1.4, 0, 0, 0.1], [0.1, 0, 0, 1.4], [0, 0.1, 1.4, 0]])
-"""Shares of a trunk that pairs want. Every block sends as much in both; the one is best carried directly, the
-other over transit blocks."""
+"""The shares of a trunk that pairs request. Every block sends the same amount in both; one pattern is best
+carried directly, the other over transit blocks."""
 NEVER = 10.0
 REACT_US = 30 * US_PER_S
 RING = ("pod-0/slice-3", (0, 1), 400_000)
@@ -31,8 +31,7 @@ Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
 def network(slack: float = 0.05, wired: bool = True, telemetry_interval_s: int = 0) -> Bench:
-    """Four equal blocks with a trunk between any two, on which nothing is drawn: they want what they are told
-    to."""
+    """Four equal blocks with a trunk between each pair. Nothing is drawn; the demand is the given one."""
     config = DcnConfig.model_validate(
         {
             "network": {
@@ -52,7 +51,7 @@ def network(slack: float = 0.05, wired: bool = True, telemetry_interval_s: int =
 
 
 def wire(bench: Bench, links: int, block: int | None = None, planned: bool = False) -> list[Envelope]:
-    """So many links between any two blocks, or between one and the others."""
+    """The number of links between any two blocks, or between one block and the others."""
     pairs = [(one, other) for one in range(BLOCKS) for other in range(one + 1, BLOCKS)]
     changed = [(*pair, links) for pair in pairs if block is None or block in pair]
     return bench.say(TrunksChanged(links=tuple(changed), planned=planned), bench.now_us + 1)
@@ -61,7 +60,7 @@ def wire(bench: Bench, links: int, block: int | None = None, planned: bool = Fal
 def want(
     bench: Bench, shares: Matrix, at_us: int | None = None, rings: tuple[object, ...] = ()
 ) -> list[Envelope]:
-    """Every pair wants such a share of its trunk."""
+    """Every pair requests the given share of its trunk."""
     mbps = np.rint(shares * TRUNK_MBPS).astype(np.int64)
     jobs = tuple((one, other, int(mbps[one, other])) for one, other in np.argwhere(mbps).tolist())
     sent = tuple(mbps.sum(axis=1).tolist())
@@ -76,7 +75,7 @@ def carried(log: list[Envelope]) -> TrafficCarried:
 
 
 def solved(bench: Bench) -> TrafficCarried:
-    """What is told when weights are solved, some time after the change."""
+    """The messages emitted when weights are solved, some time after the change."""
     body = carried(bench.step())
     assert (body.solved, body.pending) == (True, False)
     return body
@@ -93,7 +92,7 @@ def test_before_any_demand_nothing_is_carried() -> None:
 
 
 def test_weights_stay_while_all_want_more_alike() -> None:
-    """The use doubles, and so does what no weights can better."""
+    """The use doubles, and so does the bound that no weights can improve."""
     bench = network(slack=0.0)
     first, second = carried(want(bench, EVEN)), carried(want(bench, 2.0 * EVEN))
     assert (first.solved, first.weights, second.solved, second.weights) == (True, 1, False, 1)
@@ -102,12 +101,12 @@ def test_weights_stay_while_all_want_more_alike() -> None:
 
 
 @pytest.mark.parametrize("slack", [0.0, 0.05, 0.3, 1.0])
-def test_weights_are_solved_again_just_where_the_use_is_nearer_to_full_by_more_than_the_slack(
+def test_weights_are_solved_again_only_if_the_use_grows_by_more_than_the_slack(
     slack: float,
 ) -> None:
-    """The use by the old weights is that of a network that never solves anew, and so it is until weights are
-    solved; the bound is what leaves a block over what its trunks carry."""
-    seen = set()
+    """The use with the old weights equals that of a network that never solves again, until weights are
+    solved. The bound is the traffic that leaves a block over the capacity of its trunks."""
+    outcomes = set()
     for part in np.linspace(0.0, 1.0, 21):
         asked, never = network(slack), network(NEVER)
         first = carried(want(asked, EVEN))
@@ -119,17 +118,17 @@ def test_weights_are_solved_again_just_where_the_use_is_nearer_to_full_by_more_t
         bound_ppm = FULL * shares.sum(axis=1).max() / (BLOCKS - 1)
         ratio = first.use_ppm / (FULL * EVEN.sum(axis=1).max() / (BLOCKS - 1))
         limit_ppm = (1.0 + slack) * ratio * bound_ppm
-        if abs(old.use_ppm - limit_ppm) > 5:  # what is told is rounded
+        if abs(old.use_ppm - limit_ppm) > 5:  # reported values are rounded
             assert found.pending == (old.use_ppm > limit_ppm), part
         if found.pending:
             anew = solved(asked)
             assert (anew.weights, anew.use_ppm < old.use_ppm) == (2, True)
         assert asked.due_us() is None
-        seen.add(found.pending)
-    assert seen == {False, True}
+        outcomes.add(found.pending)
+    assert outcomes == {False, True}
 
 
-def test_weights_are_solved_again_wherever_trunks_changed() -> None:
+def test_weights_are_solved_again_whenever_trunks_change() -> None:
     bench = network(NEVER)
     want(bench, EVEN)
     for weights, links in enumerate((79, 81, 81), 1):
@@ -143,7 +142,7 @@ def test_weights_are_solved_again_wherever_trunks_changed() -> None:
 
 
 def test_weights_follow_the_first_of_several_changes() -> None:
-    """Not each of them anew: under steady change nothing would ever be solved."""
+    """Later changes do not restart the wait. Otherwise, nothing would ever be solved under steady change."""
     bench = network(NEVER)
     want(bench, EVEN)
     first_us = bench.now_us + 1
@@ -154,7 +153,7 @@ def test_weights_follow_the_first_of_several_changes() -> None:
     assert bench.due_us() is None
 
 
-def test_weights_for_a_stage_of_a_rewiring_are_there_before_it() -> None:
+def test_weights_for_a_stage_of_a_rewiring_are_ready_before_it() -> None:
     bench = network(NEVER)
     want(bench, EVEN)
     assert carried(wire(bench, 70)).pending
@@ -163,8 +162,8 @@ def test_weights_for_a_stage_of_a_rewiring_are_there_before_it() -> None:
     assert bench.due_us() is None, "they know the change that nobody planned, too"
 
 
-def test_what_breaks_is_left_at_once_and_well_only_by_new_weights() -> None:
-    """Block 0 loses most of its links to block 1: what went there goes on over what is left."""
+def test_traffic_leaves_a_broken_trunk_at_once_and_evenly_only_with_new_weights() -> None:
+    """Block 0 loses most of its links to block 1; its traffic continues over the remaining ones."""
     bench = network()
     first = carried(want(bench, EVEN))
     at_once = carried(bench.say(TrunksChanged(links=((0, 1, 8),), planned=False), bench.now_us + 1))
@@ -173,7 +172,7 @@ def test_what_breaks_is_left_at_once_and_well_only_by_new_weights() -> None:
     assert first.served_ppm == anew.served_ppm == FULL > at_once.served_ppm
 
 
-def test_frames_and_weights_fall_due_each_by_itself() -> None:
+def test_frames_and_weights_are_due_independently() -> None:
     bench = network(telemetry_interval_s=7)
     want(bench, EVEN, at_us=10 * US_PER_S)
     wire(bench, 70)
@@ -197,7 +196,7 @@ def test_a_pair_without_a_path_is_cut_off_and_not_served() -> None:
     assert carried(wire(bench, LINKS, block=3)).cut_off == 0
 
 
-def test_what_is_requested_and_served_is_summed_over_time() -> None:
+def test_requested_and_served_traffic_are_summed_over_time() -> None:
     bench = network()
     times_us = [US_PER_HOUR * hour for hour in (1, 2, 5)]
     bodies_ = [
@@ -213,18 +212,18 @@ def test_what_is_requested_and_served_is_summed_over_time() -> None:
     bench.assert_documents_hold()
 
 
-def test_a_job_is_reported_what_it_gets_where_that_is_news() -> None:
+def test_a_job_is_notified_of_its_bandwidth_only_if_it_changed() -> None:
     bench = network(NEVER)
     (first,) = reported(want(bench, EVEN, rings=(RING,)))
     assert reported(want(bench, 1.02 * EVEN, rings=(RING,))) == [], "within a twentieth"
-    # Against what was told, not against what it got the last time: small steps add up.
+    # Changes are measured against the last reported value, not the last one, so small steps add up.
     steps = [reported(want(bench, (1.02 + 0.01 * step) * EVEN, rings=(RING,))) for step in range(1, 8)]
     news = [mbps for step in steps for mbps in step]
     assert 0 < len(news) < len(steps)
     assert first > news[0] > 0.9 * first
 
 
-def test_a_job_that_is_cut_off_gets_nothing_and_receives_so_once() -> None:
+def test_a_job_that_is_cut_off_gets_nothing_and_is_notified_once() -> None:
     bench = network()
     want(bench, EVEN, rings=(RING,))
     assert reported(wire(bench, 0, block=1)) == [0]
@@ -233,7 +232,7 @@ def test_a_job_that_is_cut_off_gets_nothing_and_receives_so_once() -> None:
     assert back > 0
 
 
-def test_a_job_that_comes_again_is_reported_again() -> None:
+def test_a_job_that_returns_is_notified_again() -> None:
     bench = network()
     (first,) = reported(want(bench, EVEN, rings=(RING,)))
     assert reported(want(bench, EVEN)) == []

@@ -1,5 +1,5 @@
-"""Faults by degrees: each kind shows in light or readings as it would in life, at the end that it should,
-comes and goes when it should, and is gone without a trace when it has ended."""
+"""Gradual faults: each kind shows in light or readings as in reality, at the right end and time, and leaves
+no trace when it has ended."""
 
 import numpy as np
 import pytest
@@ -57,12 +57,12 @@ def state_of(bench: Bench) -> TransceiversState:
 
 
 def said(bench: Bench, at_us: int) -> Readings:
-    """What the modules of both ends say: the first row is the near end's."""
+    """The readings of the modules of both ends; the first row is the near end's."""
     return readings_of(state_of(bench), np.array([NEAR, FAR]), at_us)
 
 
 def change(bench: Bench, kind: FaultKind, severity: float | None, target: str = TARGET) -> "Difference":
-    """All readings at one moment, without and with the fault: calibration and noise are the same."""
+    """All readings at one time, without and with the fault; calibration and noise are the same."""
     before = said(bench, DAY)
     bench.say(began(kind, severity, target=target), DAY - 1)
     return Difference(before, said(bench, DAY))
@@ -73,7 +73,7 @@ class Difference:
         self.before, self.after = before, after
 
     def __call__(self, field: str, place: int, lanes: slice = slice(None)) -> float:
-        """Mean over the lanes, after less before; of rates in orders of magnitude."""
+        """Mean over the lanes, after minus before; error rates in orders of magnitude."""
         values = [said.field(field)[place] for said in (self.before, self.after)]
         if field.endswith("ber"):
             values = [np.log10(value) for value in values]
@@ -92,14 +92,14 @@ def test_dirt_costs_both_directions_and_reflects_at_its_own_end(bench: Bench) ->
     assert seen("mpi_db", 0) > seen("mpi_db", 1) + 3.0
 
 
-def test_a_bend_costs_as_much_and_reflects_nothing(bench: Bench) -> None:
+def test_a_bend_costs_as_much_light_and_reflects_nothing(bench: Bench) -> None:
     seen = change(bench, "fibre", 3.0)
     assert [seen("rx_power_dbm", place) for place in (0, 1)] == [near(-3.0), near(-3.0)]
-    # What comes back from behind the bend is weaker, and the far end's light as well.
+    # Reflections from behind the bend are weaker, and so is the light of the far end.
     assert seen("mpi_db", 0) < 3.5
 
 
-def test_a_mirror_that_drifts_costs_one_strand_both_ways(bench: Bench) -> None:
+def test_a_drifted_mirror_dims_one_strand_in_both_directions(bench: Bench) -> None:
     seen = change(bench, "mirror", 2.0, "pod-0/ocs-7/N2")
     hurt, sound = (FIRST, SECOND) if seen("rx_power_dbm", 0, FIRST) < -1.0 else (SECOND, FIRST)
     for place in (0, 1):
@@ -132,7 +132,7 @@ def test_a_deaf_receiver_errs_at_the_same_power(bench: Bench) -> None:
     assert seen("snr_db", 1) == near(0.0)
 
 
-def test_a_dark_transmitter_takes_one_direction_of_one_strand(bench: Bench) -> None:
+def test_a_dark_transmitter_takes_down_one_direction_of_one_strand(bench: Bench) -> None:
     seen = change(bench, "transmitter", None)
     dark = [lanes for lanes in (FIRST, SECOND) if seen("tx_power_dbm", 0, lanes) < -30.0]
     assert len(dark) == 1
@@ -141,7 +141,7 @@ def test_a_dark_transmitter_takes_one_direction_of_one_strand(bench: Bench) -> N
     assert state_of(bench).code[[NEAR, FAR]].tolist() == [DOWN, DOWN]
 
 
-def test_a_leaking_circulator_shows_as_interference_of_its_own_end(bench: Bench) -> None:
+def test_a_leaking_circulator_shows_as_interference_at_its_own_end(bench: Bench) -> None:
     seen = change(bench, "circulator", 20.0)
     assert seen("rx_power_dbm", 0) == near(0.0)
     assert seen("mpi_db", 0) > 10.0
@@ -163,7 +163,7 @@ def test_a_wrong_calibration_shows_in_one_reading_only(bench: Bench) -> None:
     assert seen("rx_power_dbm", 1) == 0.0
 
 
-def test_a_stuck_module_shows_the_same_for_ever_and_a_late_one_what_was(bench: Bench) -> None:
+def test_a_stuck_module_repeats_its_readings_and_a_late_one_delays_them(bench: Bench) -> None:
     bench.say(began("stuck"), DAY)
     once, later = (said(bench, at_us) for at_us in (DAY + US_PER_HOUR, DAY + 9 * US_PER_HOUR))
     assert (once.rx_power_dbm[0] == later.rx_power_dbm[0]).all()
@@ -174,14 +174,14 @@ def test_a_stuck_module_shows_the_same_for_ever_and_a_late_one_what_was(bench: B
     assert late.at_us.tolist() == [DAY + 10 * US_PER_HOUR + US_PER_HOUR // 2, DAY + 12 * US_PER_HOUR]
 
 
-def test_a_lying_module_shows_what_has_nothing_to_do_with_the_light(bench: Bench) -> None:
+def test_a_lying_module_reads_values_unrelated_to_the_light(bench: Bench) -> None:
     bench.say(began("lying"), DAY)
     lies = said(bench, DAY + US_PER_HOUR)
     bench.say(began("fibre", 6.0).model_copy(update={"fault": "pod-0/fault-4"}), DAY + 2 * US_PER_HOUR)
     assert np.abs(said(bench, DAY + US_PER_HOUR).rx_power_dbm[0] - lies.rx_power_dbm[0]).max() == 0.0
 
 
-def test_short_outages_are_ridden_out_and_long_ones_take_the_link(bench: Bench) -> None:
+def test_short_outages_are_ridden_out_and_long_ones_take_the_link_down(bench: Bench) -> None:
     bench.say(began("flap", 1.0), DAY)
     emitted = bodies(bench.run(3 * DAY))
     assert not [body for body in emitted if isinstance(body, ModuleReported | LinksChanged)]
@@ -201,7 +201,7 @@ def test_short_outages_are_ridden_out_and_long_ones_take_the_link(bench: Bench) 
     assert {up - down for down, up in zip(falls, rises, strict=False)} == {30 * US_PER_S}
 
 
-def test_a_fault_grows_in_steps_while_it_comes(bench: Bench) -> None:
+def test_a_fault_grows_in_steps_until_it_is_complete(bench: Bench) -> None:
     bench.say(began("receiver", 8.0, onset_us=8 * US_PER_HOUR), DAY)
     grown = []
     for hour in range(10):
@@ -212,12 +212,12 @@ def test_a_fault_grows_in_steps_while_it_comes(bench: Bench) -> None:
     assert state_of(bench).code[NEAR] != UP
 
 
-def test_a_batch_wears_all_its_modules_and_no_others(bench: Bench) -> None:
+def test_a_batch_fault_wears_all_its_modules_and_no_others(bench: Bench) -> None:
     bench.say(began("batch", 3.0, target="pod-0/batch-5"), DAY)
     assert sorted(state_of(bench).impaired) == list(range(5, 64 * 96, 64))
 
 
-def test_a_module_that_was_seen_to_is_of_another_batch(bench: Bench) -> None:
+def test_a_replaced_module_belongs_to_another_batch(bench: Bench) -> None:
     bench.say(began("batch", 3.0, target="pod-0/batch-5"), DAY)
     done = RepairCompleted(
         repair="pod-0/repair-0",
@@ -262,12 +262,12 @@ def test_ended_faults_leave_nothing_behind(
 
 
 def lost(bench: Bench) -> dict[int, tuple[float, float]]:
-    """What each end loses by mirrors."""
+    """The loss of each end by mirrors."""
     return {end: wrong.lost_db for end, wrong in state_of(bench).impaired.items()}
 
 
 def test_a_mirror_strikes_the_fibre_that_is_before_it() -> None:
-    """N2 is where cube-1/+x/7 was wired; its fibre is moved to N130, and from there to N131."""
+    """cube-1/+x/7 was wired to N2; its fibre is moved to N130, and from there to N131."""
     bench = Bench([SERVICE], SuperpodConfig())
     joins = tuple((0, cube, cube + 1) for cube in range(4))
     bench.say(CircuitsConnected(slice="pod-0/slice-0", joins=joins, missing_ocs=(), missing_ports=()), 100)

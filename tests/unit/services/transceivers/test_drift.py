@@ -1,5 +1,5 @@
-"""An array without a camera or a monitor beam drifts: the links over it lose light by the hour, until the
-last of these faults has ended."""
+"""An array without a camera or a monitor beam drifts: its links lose light every hour, until the last of
+these faults has ended."""
 
 from typing import Any
 
@@ -62,13 +62,13 @@ def lost_db(bench: Bench) -> dict[int, tuple[float, float]]:
 
 
 def expected_db(side: int, port: int, hours: int, ports: int = 136) -> float:
-    """What the mirror of a port has come to, by the model."""
+    """The drift of the mirror of a port, by the model."""
     first = BEGAN_US // US_PER_HOUR
     tilts = sum(step_nrad(0, "pod-0", OCS, side, first + hour, ports) for hour in range(hours))
     return float(drifted_db(np.asarray(tilts))[port])
 
 
-def test_each_mirror_of_the_blind_array_costs_its_strand_more_by_the_hour() -> None:
+def test_each_mirror_of_an_unmonitored_array_costs_its_strand_more_every_hour() -> None:
     bench = made()
     begin(bench, "camera-N")
     bench.run(BEGAN_US + US_PER_HOUR - 1)
@@ -77,14 +77,14 @@ def test_each_mirror_of_the_blind_array_costs_its_strand_more_by_the_hour() -> N
         bench.run(BEGAN_US + hours * US_PER_HOUR)
         found = lost_db(bench)
         assert {link_end(number).ocs for number in found} == {OCS}
-        # The mirror before North 2 is on strand 0 of the link, that before North 5 on strand 1.
+        # The mirror at North 2 is on strand 0 of the link, the one at North 5 on strand 1.
         assert found[NEAR] == (expected_db(0, 2, hours), 0.0)
         assert found[FAR] == (0.0, expected_db(0, 5, hours))
     bench.assert_documents_hold()
 
 
 @pytest.mark.slow("days of a pod that drifts")
-def test_readings_and_errors_tell_and_nothing_is_left_when_the_camera_is_back() -> None:
+def test_readings_and_errors_show_the_drift_and_none_is_left_when_the_camera_is_back() -> None:
     bench = made()
     ber, code = state_of(bench).worst_lane_log10_ber.copy(), state_of(bench).code.copy()
     ends, at_us = np.array([NEAR, FAR]), BEGAN_US + 20 * US_PER_DAY
@@ -96,7 +96,7 @@ def test_readings_and_errors_tell_and_nothing_is_left_when_the_camera_is_back() 
     by_strand = fell_db.reshape(2, 2, 4).mean(axis=2)
     lost = lost_db(bench)
     both = np.add(lost[NEAR], lost[FAR])
-    assert (both > 0.5).all()  # after so long
+    assert (both > 0.5).all()  # after this time
     assert by_strand == pytest.approx(np.stack([both, both]), abs=0.05)  # both ways
     assert (state.worst_lane_log10_ber[ends] > ber[ends] + 0.5).all()
     end(bench, "injector-S", 0, at_us + 1)
@@ -107,7 +107,7 @@ def test_readings_and_errors_tell_and_nothing_is_left_when_the_camera_is_back() 
     bench.assert_documents_hold()
 
 
-def test_an_array_is_blind_until_the_last_of_its_faults_has_ended() -> None:
+def test_an_array_stays_unmonitored_until_the_last_of_its_faults_has_ended() -> None:
     bench = made()
     begin(bench, "camera-N", 0)
     begin(bench, "injector-N", 1, BEGAN_US + US_PER_HOUR)
@@ -126,7 +126,7 @@ def test_both_arrays_add_up() -> None:
     assert lost_db(bench)[NEAR] == (expected_db(0, 2, 10), expected_db(1, 2, 10))
 
 
-def test_the_mean_is_that_of_the_closed_form() -> None:
+def test_the_mean_matches_the_closed_form() -> None:
     bench = made(cubes=64)
     begin(bench, "camera-N")
     hours = 72
@@ -137,7 +137,7 @@ def test_the_mean_is_that_of_the_closed_form() -> None:
     assert np.mean(amounts) == pytest.approx(mean_db, abs=4 * mean_db / np.sqrt(128))
 
 
-def test_a_fibre_that_is_moved_meanwhile_is_before_another_mirror() -> None:
+def test_a_fibre_moved_meanwhile_is_at_another_mirror() -> None:
     bench = made()
     begin(bench, "camera-N")
     bench.run(BEGAN_US + 10 * US_PER_HOUR)
@@ -149,7 +149,7 @@ def test_a_fibre_that_is_moved_meanwhile_is_before_another_mirror() -> None:
 
 
 @pytest.mark.slow("days of a pod that drifts")
-def test_links_that_come_meanwhile_lose_as_much() -> None:
+def test_links_made_meanwhile_lose_as_much() -> None:
     bench = made()
     begin(bench, "camera-N")
     bench.run(BEGAN_US + 400 * US_PER_HOUR)
@@ -165,7 +165,7 @@ def test_all_ends_of_a_large_pod_drift() -> None:
     bench = made(cubes=144)
     begin(bench, "camera-S")
     bench.run(BEGAN_US + 2 * US_PER_HOUR)
-    assert 280 < len(lost_db(bench)) <= 288  # a mirror or two may have moved by nothing to speak of
+    assert 280 < len(lost_db(bench)) <= 288  # one or two mirrors may have moved by a negligible amount
     last = end_at(OCS, 287)
     assert sum(lost_db(bench)[last.number]) == expected_db(1, 287, 2, 296)
 

@@ -1,4 +1,4 @@
-"""The link ends of a static pod: lit for good, with nothing but fibre between them."""
+"""The link ends of a static pod: always lit, with only fibre between them."""
 
 import io
 
@@ -24,7 +24,7 @@ from tests.support.rig import Bench, bodies
 ENDS = 6144
 NEAR = 96 * 12 + 2 * 16 + 7
 FAR = int(neighbour_end(NEAR))
-"""cube-12/+y/7, and the end that its fibres lead to."""
+"""cube-12/+y/7, and the other end of its fibres."""
 DEAD = fault_began("pod-0/fault-0", "link", "pod-0/cube-12/+y/7")
 DIRT_DB = 1.75
 DIRTY = fault_began("pod-0/fault-1", "connector", "pod-0/cube-12/+y/7", DIRT_DB)
@@ -35,7 +35,8 @@ def bench_with(transceivers: TransceiversConfig | None = None) -> Bench:
 
 
 def log10_ber(design: LinkDesign, end: int, peer: int, excess_db: float = 0.0) -> float:
-    """Of the worst lane over fibre alone, added up element by element, by the modules of both ends."""
+    """The error rate of the worst lane over fibre alone, summed element by element, for the modules of both
+    ends."""
 
     def plain(name: str) -> Element:
         return Element(name, np.asarray(assumed(f"{name}_loss_db")))
@@ -74,7 +75,7 @@ def log10_ber(design: LinkDesign, end: int, peer: int, excess_db: float = 0.0) -
     return float(np.log10(10**found + bursts).max())
 
 
-def test_every_end_is_lit_and_up_from_the_beginning_and_none_is_reported() -> None:
+def test_every_end_is_lit_and_up_from_the_start_and_none_is_reported() -> None:
     bench = bench_with(TransceiversConfig(telemetry_interval_s=0))
     state = bench.state("transceivers")
     assert (state.peer == neighbour_end(np.arange(ENDS))).all()
@@ -89,7 +90,7 @@ def test_every_end_is_lit_and_up_from_the_beginning_and_none_is_reported() -> No
 
 @pytest.mark.parametrize("rate", ["50G-PAM4", "100G-PAM4"])
 @pytest.mark.parametrize("fibre_db", [0.3, 1.0, 4.5])
-def test_what_an_end_receives_has_gone_through_fibre_alone(rate: str, fibre_db: float) -> None:
+def test_an_end_receives_light_over_fibre_alone(rate: str, fibre_db: float) -> None:
     config = TransceiversConfig.model_validate({"lane_rate": rate, "fibre_loss_db": fibre_db})
     state = bench_with(config).state("transceivers")
     for end in (0, NEAR, FAR, ENDS - 1):
@@ -110,7 +111,7 @@ def test_a_dead_module_takes_down_both_ends_and_no_other() -> None:
     ]
 
 
-def test_dirt_on_a_connector_shows_at_both_ends_as_the_plain_chain_has_it() -> None:
+def test_dirt_on_a_connector_shows_at_both_ends_as_in_the_plain_chain() -> None:
     config = TransceiversConfig(degraded_above_ber=1e-15, down_above_ber=0.5, fibre_loss_db=4.0)
     bench = bench_with(config)
     bench.say(DIRTY, 100)

@@ -1,4 +1,4 @@
-"""What technicians do at link ends shows while they do it, and is gone when they have left."""
+"""Work of technicians at link ends shows while it lasts, and leaves no trace afterwards."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def began(kind: str, severity: float | None = None) -> FaultBegan:
 
 @pytest.mark.parametrize("work", ["clean", "reseat", "replace"])
 @pytest.mark.parametrize("is_called_off", [False, True])
-def test_a_link_of_which_an_end_is_in_hand_is_down_and_comes_back(
+def test_a_link_with_an_end_in_hand_is_down_until_the_work_ends(
     bench: Bench, work: WorkKind, is_called_off: bool
 ) -> None:
     emitted = bodies(bench.say(in_hand(work), DAY))
@@ -77,7 +77,7 @@ def test_a_link_of_which_an_end_is_in_hand_is_down_and_comes_back(
     assert bench.documents["links", "pod-0/cube-1"].impaired == ()
 
 
-def test_a_dead_module_that_is_in_hand_is_as_down_as_before(bench: Bench) -> None:
+def test_a_dead_module_in_hand_is_down_as_before(bench: Bench) -> None:
     emitted = bodies(bench.say(began("link"), DAY))
     assert [type(body) for body in emitted] == [ModuleReported, LinksChanged]
     assert bodies(bench.say(in_hand("replace"), DAY + 1)) == []
@@ -86,7 +86,7 @@ def test_a_dead_module_that_is_in_hand_is_as_down_as_before(bench: Bench) -> Non
     assert [type(body) for body in bodies(bench.say(ended, DAY + 3))] == [ModuleReported, LinksChanged]
 
 
-def test_what_is_connected_while_an_end_is_in_hand_trains_without_it(bench: Bench) -> None:
+def test_a_link_connected_while_an_end_is_in_hand_trains_without_it(bench: Bench) -> None:
     bench.say(CircuitsDisconnected(slice=SLICE, joins=JOINS), DAY)
     assert bodies(bench.say(in_hand(), DAY + 1)) == []
     (trained,) = bodies(bench.say(CONNECTED, DAY + 2), LinksTrained)
@@ -94,7 +94,7 @@ def test_what_is_connected_while_an_end_is_in_hand_trains_without_it(bench: Benc
     assert bodies(bench.say(done(), DAY + 3), LinksChanged)[0].up == (NEAR, FAR)
 
 
-def test_an_end_in_hand_is_not_looked_at_and_what_was_an_outlier_stands(bench: Bench) -> None:
+def test_an_end_in_hand_is_not_inspected_and_its_outlier_remains(bench: Bench) -> None:
     bench.say(began("connector", 3.0), DAY)
     bench.run(DAY + 6 * US_PER_HOUR)
     assert {look.end for said in bodies(bench.log, EndsStoodOut) for look in said.ends} == {NEAR, FAR}
@@ -108,8 +108,8 @@ def test_an_end_in_hand_is_not_looked_at_and_what_was_an_outlier_stands(bench: B
     assert (reported.ends, reported.usual) == ((), (NEAR, FAR))
 
 
-def test_what_cannot_be_read_is_neither_usual_nor_forgotten(bench: Bench) -> None:
-    """Light, and what errs in it, is read where there is some: not over an OCS that is held."""
+def test_unreadable_values_are_neither_normal_nor_forgotten(bench: Bench) -> None:
+    """Light and its errors are read only where there is light, not over a held OCS."""
     bench.say(began("receiver", 3.0), DAY)
     bench.run(DAY + 2 * US_PER_HOUR)
     bench.say(CircuitsDisconnected(slice=SLICE, joins=JOINS))
@@ -148,7 +148,7 @@ def test_a_link_test_of_an_end_in_hand_finds_it_open(bench: Bench) -> None:
     assert bodies(bench.say(LOOPED, DAY + 4), LinkTested)[0].verdict == "clean"
 
 
-def test_work_at_other_parts_puts_out_no_light(bench: Bench) -> None:
+def test_work_at_other_parts_interrupts_no_light(bench: Bench) -> None:
     assert bodies(bench.say(in_hand("replace", "pod-0/cube-1/host-0"), DAY)) == []
 
 
@@ -161,7 +161,7 @@ def test_a_repair_without_a_replacement_keeps_the_module(bench: Bench, work: Wor
     assert not state_of(bench).replaced
 
 
-def test_a_replaced_module_is_another_and_all_others_are_as_before(bench: Bench) -> None:
+def test_a_replaced_module_is_new_and_all_others_are_unchanged(bench: Bench) -> None:
     state = state_of(bench)
     ends = len(state.peer)
     first, others = modules_of(state), np.arange(ends) != NEAR
@@ -184,8 +184,8 @@ def test_a_replaced_module_is_another_and_all_others_are_as_before(bench: Bench)
     assert (row.end, row.generation, row.since_us) == (NEAR, 2, 2 * DAY)
 
 
-def test_a_link_over_a_replaced_module_receives_what_that_makes_of_it(bench: Bench) -> None:
-    """By the table of links, by the plain kernel for its two ends, now and when it is made anew."""
+def test_a_link_over_a_replaced_module_receives_the_light_of_the_new_module(bench: Bench) -> None:
+    """By the table of links and by the plain kernel for its two ends, now and after a rebuild."""
     state, ends = state_of(bench), np.array([NEAR, FAR])
     before = state.worst_lane_log10_ber[ends].copy()
     bench.say(done("replace"), DAY)
@@ -201,7 +201,7 @@ def test_a_link_over_a_replaced_module_receives_what_that_makes_of_it(bench: Ben
 
 
 @pytest.mark.parametrize("target", [TARGET, "pod-0/cube-2/-x/7"])
-def test_the_table_of_links_is_the_same_replaced_bit_by_bit_or_made_again(bench: Bench, target: str) -> None:
+def test_the_table_of_links_is_bit_identical_after_replacement_and_rebuild(bench: Bench, target: str) -> None:
     state = state_of(bench)
     bench.say(done("replace", target), DAY)
     bench.say(done("replace", "pod-0/cube-3/+y/2"), 2 * DAY)
@@ -255,7 +255,7 @@ def test_age_shows_in_the_bias_and_in_nothing_else(bench: Bench) -> None:
         assert np.array_equal(old.field(name), new.field(name))
 
 
-def test_what_is_usual_follows_age_and_wear_out_is_an_outlier_of_old_lasers_as_of_new_ones(
+def test_normal_values_follow_age_and_wear_out_is_an_outlier_at_every_age(
     bench: Bench,
 ) -> None:
     state, ends = state_of(bench), np.arange(96, 96 + 16)

@@ -45,7 +45,7 @@ def expected_db() -> float:
     return float(loss_db) + CONFIG.transceivers.fibre_loss_db
 
 
-def test_a_sound_end_measures_what_the_factory_did_and_nothing_is_left_of_the_test(bench: Bench) -> None:
+def test_a_healthy_end_measures_the_factory_values_and_the_test_leaves_no_trace(bench: Bench) -> None:
     before = bench.documents["ocs", "pod-0/ocs-17"]
     looped, tested = bodies(bench.say(TestLink(end=END)))
     assert looped == LinkLooped(end=NUMBER, ocs=17, north=4, south=4)
@@ -59,8 +59,8 @@ def test_a_sound_end_measures_what_the_factory_did_and_nothing_is_left_of_the_te
     assert set(group.states) == {"dark"}
 
 
-def test_the_errors_are_those_of_the_plain_chain(bench: Bench) -> None:
-    """Strand 0 of a + face enters North; either receives what the other's lasers send."""
+def test_the_errors_match_the_plain_chain(bench: Bench) -> None:
+    """Strand 0 of a + face enters North; each strand receives the light of the other's lasers."""
     factory, made = (
         manufactured_ocses(CONFIG.seed, "pod-0"),
         manufactured_modules(CONFIG.seed, "pod-0", 96 * CUBES),
@@ -86,7 +86,7 @@ def test_the_errors_are_those_of_the_plain_chain(bench: Bench) -> None:
     assert found.log10_ber == pytest.approx(worst, abs=2e-3)
 
 
-def test_dirt_is_met_twice_and_a_dead_module_sees_nothing(bench: Bench) -> None:
+def test_dirt_is_passed_twice_and_a_dead_module_receives_nothing(bench: Bench) -> None:
     dirt = fault_began("pod-0/fault-0", "connector", END, 1.5)
     bench.say(dirt)
     found = asked(bench)
@@ -100,7 +100,7 @@ def test_dirt_is_met_twice_and_a_dead_module_sees_nothing(bench: Bench) -> None:
     assert (found.verdict, found.loss_db, found.log10_ber) == ("dark", None, None)
 
 
-def test_too_many_errors_are_reported_where_light_comes() -> None:
+def test_too_many_errors_are_reported_if_light_arrives() -> None:
     few = CONFIG.transceivers.model_copy(update={"degraded_above_ber": 1e-14})
     bench = Bench([OCS, TRANSCEIVERS], CONFIG.model_copy(update={"transceivers": few}))
     found = asked(bench)
@@ -108,7 +108,7 @@ def test_too_many_errors_are_reported_where_light_comes() -> None:
     assert found.verdict == "errors"
 
 
-def test_an_end_in_use_is_refused_with_the_slice_and_a_slice_finds_the_ports_free(bench: Bench) -> None:
+def test_an_end_in_use_is_refused_with_the_slice_and_the_test_leaves_the_ports_free(bench: Bench) -> None:
     assert isinstance(asked(bench), LinkTested)
     assert bodies(bench.say(ConnectCircuits(slice="pod-0/slice-5", joins=(JOIN,)))) == []
     found = asked(bench)

@@ -1,4 +1,4 @@
-"""The link ends against a notebook of strands and faults, whatever is commanded and whatever breaks."""
+"""The link ends against a simple model of strands and faults, under any sequence of commands and faults."""
 
 import math
 from functools import cache
@@ -42,12 +42,12 @@ LINKS = CONFIG.model_copy(
         "transceivers": TransceiversConfig(fibre_loss_db=2.0, degraded_above_ber=3e-6, down_above_ber=4e-4),
     }
 )
-"""With so much fibre and so tight a threshold that some healthy pairs of ends in a hundred are degraded."""
+"""With this much fibre and this tight a threshold, a few percent of healthy pairs of ends are degraded."""
 DESIGN = LinkDesign(fibre_loss_db=2.0)
 
 
 def end_number(port: Port) -> int:
-    """The link end whose fibre enters here: the + faces at even ports."""
+    """The link end whose fibre enters at this port: the + faces at even ports."""
     ocs, _, number = port
     dimension, index = divmod(ocs, 16)
     return 96 * (number // 2) + 16 * (2 * dimension + number % 2) + index
@@ -58,7 +58,7 @@ def ends_of(joins: tuple[Join, ...]) -> set[int]:
 
 
 class LinksRun(Run):
-    """With the ends' own faults, and what a reader of the log knows of every end."""
+    """With the faults of the ends themselves, and the state of every end as a reader of the log knows it."""
 
     def __init__(self) -> None:
         super().__init__((OCS, TRANSCEIVERS), LINKS)
@@ -153,8 +153,8 @@ class LinksRun(Run):
 def lane_bers(
     strand: int, ocs: int, north: int, south: int, ends: tuple[int, int], dirt_db: tuple[float, float]
 ) -> npt.NDArray[np.float64]:
-    """Of every lane of one strand, both ways, through the elements and the modules as made; ends and dirt in
-    order of (North, South)."""
+    """For every lane of one strand, in both directions, through the elements and the modules as made; ends
+    and dirt in order of (North, South)."""
     made = manufactured_ocses(LINKS.seed, "pod-0", 136)
     loss_db = made.insertion_loss_db()[ocs, north, south]
     ports_db = made.north_return_loss_db[ocs, north], made.south_return_loss_db[ocs, south]
@@ -191,7 +191,7 @@ ACTS = st.one_of(COMMANDS, OCS_FAULTS, END_FAULTS, ENDS_OF_FAULTS, ENDS_OF_FAULT
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(WAITS, ACTS), min_size=6, max_size=24))
-def test_every_link_end_is_as_in_the_notebook(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
+def test_every_link_end_matches_the_model(acts: list[tuple[int, tuple[Any, Any, Any]]]) -> None:
     run = LinksRun()
     run.do(("connect", "pod-0/slice-0", ((0, 0, 1), (0, 1, 0))))
     for number, (wait_us, act) in enumerate(acts):

@@ -1,4 +1,4 @@
-"""When which link ends are looked at."""
+"""The times at which link ends are inspected."""
 
 import pytest
 
@@ -18,7 +18,7 @@ CONNECTED = CircuitsConnected(slice=SLICE, joins=JOINS, missing_ocs=(), missing_
 DIRTY = {1 * 96 + 7, 2 * 96 + 16 + 7}
 """cube-1/+x/7 and cube-2/-x/7, joined by a circuit."""
 DIM = {3 * 96 + 9, 4 * 96 + 16 + 9}
-"""The same of cube-3/+x/9."""
+"""The same two ends of cube-3/+x/9."""
 BEGAN_US = US_PER_DAY + 5 * US_PER_MIN
 
 
@@ -48,7 +48,7 @@ def began(number: int, kind: FaultKind, severity: float, target: str) -> FaultBe
 
 
 def strike_both(bench: Bench) -> None:
-    """One link is lost to dirt; another is well, and somewhat darker than it should be."""
+    """One link is lost to dirt; another is up, and somewhat darker than normal."""
     bench.say(began(3, "connector", 12.0, "pod-0/cube-1/+x/7"), BEGAN_US)
     bench.say(began(4, "fibre", 0.8, "pod-0/cube-3/+x/9"), BEGAN_US + 1)
 
@@ -57,7 +57,7 @@ def told_of(said: list[EndsStoodOut]) -> set[int]:
     return {look.end for body in said for look in body.ends}
 
 
-def test_a_link_that_is_not_well_is_looked_at_soon_and_all_else_at_the_hour(bench: Bench) -> None:
+def test_an_unhealthy_link_is_inspected_soon_and_all_others_every_hour(bench: Bench) -> None:
     strike_both(bench)
     early_ends = bodies(bench.run(BEGAN_US + 2 * US_PER_MIN), EndsStoodOut)
     assert told_of(early_ends) == DIRTY
@@ -76,13 +76,13 @@ def test_requests_within_a_minute_cause_one_inspection(bench: Bench) -> None:
     assert told_of(early_ends) == DIRTY | DIM
 
 
-def test_links_that_are_gone_by_then_are_not_looked_at(bench: Bench) -> None:
+def test_links_gone_by_then_are_not_inspected(bench: Bench) -> None:
     strike_both(bench)
     bench.say(CircuitsDisconnected(slice=SLICE, joins=JOINS), BEGAN_US + 2)
     assert not bodies(bench.run(BEGAN_US + 2 * US_PER_MIN), EndsStoodOut)
 
 
-def test_a_look_at_all_takes_those_with_it_that_were_requested_soon(bench: Bench) -> None:
+def test_a_full_inspection_includes_the_requested_ends(bench: Bench) -> None:
     just_before = US_PER_DAY + US_PER_HOUR - 1_000_000
     bench.say(began(3, "connector", 12.0, "pod-0/cube-1/+x/7"), just_before)
     bench.say(began(4, "fibre", 0.8, "pod-0/cube-3/+x/9"), just_before + 1)

@@ -28,7 +28,7 @@ def trained() -> Bench:
     return bench
 
 
-def test_all_links_of_a_cube_without_power_are_down_at_once_and_up_again_with_it() -> None:
+def test_all_links_of_a_cube_without_power_are_down_until_it_returns() -> None:
     bench = trained()
     emitted = bodies(bench.say(OUTAGE, 200))
     assert emitted == [LinksChanged(up=(), degraded=(), down=LINKS)]
@@ -42,7 +42,7 @@ def test_all_links_of_a_cube_without_power_are_down_at_once_and_up_again_with_it
     bench.assert_documents_hold()
 
 
-def test_modules_without_power_read_nothing_and_their_far_ends_see_no_light() -> None:
+def test_modules_without_power_read_nothing_and_their_far_ends_receive_no_light() -> None:
     bench = trained()
     bench.say(OUTAGE, 200)
     shown = readings_of(bench.state("transceivers"), np.array([NORTH, SOUTH]), 300)
@@ -57,7 +57,7 @@ def test_no_module_shows_that_it_has_failed() -> None:
     assert bodies(bench.log, ModuleReported) == []
 
 
-def test_links_that_are_made_without_power_are_down() -> None:
+def test_links_made_without_power_are_down() -> None:
     bench = bench_with(BUDGET)
     assert bodies(bench.say(OUTAGE, 50)) == []
     assert bodies(bench.say(connected(), 100)) == [LinksTrained(slice=NAME, up=0, degraded=(), down=LINKS)]

@@ -1,4 +1,4 @@
-"""What stuck and late sensors say is of the light that was: whatever has become of the link since."""
+"""Stuck and late sensors report the light of an earlier time, whatever has become of the link since."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,7 +38,7 @@ def lit_bench() -> Bench:
 
 
 def said(bench: Bench, at_us: int, end: int = NEAR) -> list[Any]:
-    """All that one module says, field by field, with its time; null as None."""
+    """All readings of one module, field by field, with their time; null as None."""
     readings: Readings = readings_of(state_of(bench), np.array([end]), at_us)
     fields = [np.asarray(getattr(readings, name)[0]) for name in Readings.__slots__]
     return [[None if np.isnan(one) else one for one in value.ravel().tolist()] for value in fields]
@@ -53,7 +53,7 @@ def another(kind: FaultKind, severity: float | None, number: int, target: str = 
 
 
 @pytest.mark.parametrize("reload", [False, True])
-def test_a_stuck_module_shows_what_was_when_it_stuck_though_its_laser_dims(reload: bool) -> None:
+def test_a_stuck_module_repeats_its_readings_though_its_laser_dims(reload: bool) -> None:
     bench = lit_bench()
     then = said(bench, DAY)
     bench.say(began("stuck"), DAY)
@@ -69,7 +69,7 @@ def test_a_stuck_module_shows_what_was_when_it_stuck_though_its_laser_dims(reloa
     assert float(mended.tx_power_dbm.mean()) == pytest.approx(np.mean(then[1]) - 6.0, abs=0.02)
 
 
-def test_one_that_stuck_in_the_dark_continues_saying_dark_and_one_that_stuck_in_light_light() -> None:
+def test_a_module_stuck_in_the_dark_reads_dark_and_one_stuck_in_light_reads_light() -> None:
     bench = lit_bench()
     disconnect(bench, DAY)
     bench.say(began("stuck"), DAY + 1)
@@ -90,8 +90,8 @@ def test_a_stuck_module_that_is_dead_shows_nothing() -> None:
     assert np.isnan(rx_dbm(bench, DAY + 2))
 
 
-def test_a_late_module_shows_an_hour_later_what_a_sound_one_shows_with_its_time() -> None:
-    """A dip of ten minutes, and a circuit that goes and comes: to the last digit."""
+def test_a_late_module_shows_the_readings_of_a_healthy_one_an_hour_later() -> None:
+    """A dip of ten minutes, and a circuit that is removed and made again: equal to the last digit."""
     late, sound = lit_bench(), lit_bench()
     late.say(began("late", 60.0), DAY)
     acts: dict[int, Callable[[Bench, int], object]] = {
@@ -110,7 +110,7 @@ def test_a_late_module_shows_an_hour_later_what_a_sound_one_shows_with_its_time(
             bench.run(at_us)
             if minute in acts:
                 acts[minute](bench, at_us)
-        # What a module without a link says is told otherwise: `looks`.
+        # A module without a link reports its readings differently: `looks`.
         if state_of(late).peer[NEAR] != -1:
             told[minute], dbm[minute] = said(sound, at_us), rx_dbm(late, at_us)
             if minute - 60 in told and minute >= 60:
@@ -122,9 +122,9 @@ def test_a_late_module_shows_an_hour_later_what_a_sound_one_shows_with_its_time(
 
 @pytest.mark.parametrize("target", [TARGET, "pod-0/cube-2/-x/7"])
 @pytest.mark.parametrize("reload", [False, True])
-def test_a_replaced_module_changes_nothing_of_what_is_reported_before(target: str, reload: bool) -> None:
-    """Neither its lasers, receivers and calibration, nor the age of them; an hour later a late one says what
-    is said of the new one."""
+def test_a_replaced_module_does_not_change_earlier_readings(target: str, reload: bool) -> None:
+    """The earlier lasers, receivers, calibration and their age still apply. One hour later, a late sensor
+    shows the readings of the new module."""
     late, sound = lit_bench(), lit_bench()
     late.say(began("late", 60.0), 200 * DAY)
     then = said(sound, 200 * DAY + US_PER_MIN)
@@ -144,8 +144,8 @@ def test_a_replaced_module_changes_nothing_of_what_is_reported_before(target: st
     ]
 
 
-def test_a_stuck_module_shows_for_ever_what_the_module_was_that_stuck() -> None:
-    """A second replacement of the far module as well, long after."""
+def test_a_stuck_module_shows_the_readings_of_the_module_that_stuck() -> None:
+    """The same after a second replacement of the far module, long after."""
     bench = lit_bench()
     bench.say(done("replace", "pod-0/cube-2/-x/7"), DAY)
     then = said(bench, 2 * DAY)
@@ -154,7 +154,7 @@ def test_a_stuck_module_shows_for_ever_what_the_module_was_that_stuck() -> None:
     assert said(bench, 300 * DAY) == then
 
 
-def test_what_is_remembered_is_bounded_and_of_broken_sensors_only() -> None:
+def test_the_history_is_bounded_and_kept_only_for_broken_sensors() -> None:
     bench = lit_bench()
     bench.say(began("late", 1_440.0), DAY)
     for number in range(RECORDS_MAX):
@@ -163,7 +163,7 @@ def test_what_is_remembered_is_bounded_and_of_broken_sensors_only() -> None:
     assert state_of(bench).light_history.keys() == {NEAR}
     assert len(state_of(bench).light_history[NEAR]) == RECORDS_MAX
     connect(bench, 3 * US_PER_DAY)
-    # What is older than the sensor is late is forgotten, but for what was then.
+    # Readings older than the delay of the sensor are dropped, except the last one before it.
     assert len(state_of(bench).light_history[NEAR]) == 1
     moment = state_of(bench).light_history[NEAR][-1]
     assert moment.far == FAR

@@ -1,4 +1,4 @@
-"""What the link ends say and measure, example by example."""
+"""The reports and measurements of the link ends, by example."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def connected(**missing: Any) -> CircuitsConnected:
 
 @pytest.fixture
 def trained() -> Bench:
-    """With the links of one join, all up."""
+    """A bench with the links of one join, all up."""
     bench = bench_with(BUDGET)
     assert bodies(bench.say(connected(), 100)) == [LinksTrained(slice=NAME, up=32, degraded=(), down=())]
     return bench
@@ -59,7 +59,7 @@ def test_links_without_both_strands_are_down() -> None:
     assert emitted == [LinksTrained(slice=NAME, up=28, degraded=(), down=down)]
 
 
-def test_a_link_over_a_patched_port_loses_what_the_spare_mirror_does(trained: Bench) -> None:
+def test_a_link_over_a_patched_port_has_the_loss_of_the_spare_mirror(trained: Bench) -> None:
     state = trained.state("transceivers")
     before_db = state.loss_db.copy()
     trained.say(PortDown(ocs=0, side="N", port=4), 200)
@@ -101,7 +101,7 @@ def test_a_bit_error_rate_at_a_threshold_is_not_above_it(trained: Bench) -> None
         assert emitted == [LinksTrained(slice=NAME, up=up, degraded=degraded, down=down)]
 
 
-def test_documents_show_what_lit_links_carry_and_no_others() -> None:
+def test_documents_show_the_readings_of_lit_links_only() -> None:
     bench = bench_with(BUDGET)
     bench.say(connected(missing_ports=((3, 7),)), 100)
     near, far = (bench.documents["links", f"pod-0/cube-{cube}"] for cube in (2, 3))
@@ -122,7 +122,7 @@ def test_documents_show_what_lit_links_carry_and_no_others() -> None:
     assert (summary.up, summary.degraded, summary.down, summary.dark) == (30, 0, 2, 4 * 96 - 32)
 
 
-def test_documents_say_when_their_cube_changed(trained: Bench) -> None:
+def test_documents_show_when_their_cube_changed(trained: Bench) -> None:
     def changed_us() -> list[int]:
         return [trained.documents["links", f"pod-0/cube-{cube}"].changed_us for cube in range(4)]
 
@@ -182,7 +182,7 @@ def test_a_link_that_trains_with_a_dirty_connector_is_measured_with_it(trained: 
         assert np.array_equal(one, other, equal_nan=name == "worst_lane_log10_ber")
 
 
-def test_a_dark_module_reports_as_well() -> None:
+def test_a_dark_module_reports_its_fault_too() -> None:
     fault = fault_began("pod-0/fault-0", "link", "pod-0/cube-0/+z/15")
     assert bodies(bench_with(BUDGET).say(fault, 5)) == [ModuleReported(end=79, condition="failed")]
 
@@ -215,7 +215,7 @@ def test_overlapping_faults_end_with_the_last_of_them(trained: Bench) -> None:
     st.integers(0, 3),
     st.sampled_from(("palomar", *TECHNOLOGIES)),
 )
-def test_an_end_measures_what_the_elements_of_its_link_leave(
+def test_an_end_measures_the_light_left_by_the_elements_of_its_link(
     seed: int, dimension: int, north: int, south: int, technology: str
 ) -> None:
     bench = bench_with(BUDGET, seed, technology)
@@ -257,7 +257,7 @@ def test_other_seeds_and_fabrics_have_other_losses() -> None:
     assert losses[0] != losses[1]
 
 
-def test_the_default_threshold_is_the_one_that_the_models_assume() -> None:
+def test_the_default_threshold_is_the_one_the_models_assume() -> None:
     config = TransceiversConfig()
     assert config.degraded_above_ber == assumed("link_degraded_ber")
     assert config.down_above_ber == BER_THRESHOLD
@@ -325,7 +325,7 @@ def test_a_frame_has_a_row_for_every_connected_end() -> None:
 
 
 def test_nothing_is_received_from_a_dead_laser_nor_by_a_dead_module(trained: Bench) -> None:
-    """The partner sees that it is dark, the dead one nothing, and no other link anything of it."""
+    """The partner sees that it is dark. The dead module reads nothing, and no other link is affected."""
 
     def seen() -> dict[int, Any]:
         """By end, in telemetry and documents."""

@@ -1,4 +1,4 @@
-"""Which circuits carry traffic, and what is told of the links that they make, message by message."""
+"""Which circuits carry traffic, and the reports of the links they form, message by message."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.support.rig import Bench, bodies
 
 REWIRING, QUALIFY_US = f"{POD}/rewiring-0", 30 * US_PER_S
 ONE, TWO, THREE, FOUR = (0, 0, 32), (1, 1, 33), (1, 34, 64), (2, 2, 65)
-"""Between blocks 0 and 1 twice, 1 and 2, 0 and 2. A block has 32 ports of each side of an OCS; an OCS is a
+"""Between blocks 0 and 1 twice, 1 and 2, 0 and 2. A block has 32 ports on each side of an OCS; an OCS is a
 rack."""
 ALL = (ONE, TWO, THREE, FOUR)
 
@@ -59,7 +59,7 @@ def rewire(
 
 
 def qualified(bench: Bench) -> list[Body]:
-    """What is said once circuits have been watched for long enough, and not before."""
+    """The messages emitted after circuits have been watched for long enough, and not before."""
     assert bench.run(bench.now_us + QUALIFY_US - 1) == []
     return list(bodies(bench.run(bench.now_us + QUALIFY_US)))[1:]
 
@@ -94,7 +94,7 @@ def mend(bench: Bench, kind: FaultKind, part: str, number: int = 0) -> list[Body
     return list(bodies(bench.say(fault_ended(began))))
 
 
-def test_what_goes_is_drained_first_and_what_comes_carries_last(wired: Bench) -> None:
+def test_removed_circuits_are_drained_first_and_new_ones_carry_last(wired: Bench) -> None:
     other = (0, 0, 64)
     assert drain(wired, ONE) == [changed((0, 1, 1), planned=True)]
     assert rewire(wired, made=(other,), removed=(ONE,)) == [], "it carried nothing any more"
@@ -109,7 +109,7 @@ def test_drained_circuits_that_stay_carry_again(wired: Bench) -> None:
     assert undrain(wired, ONE, THREE) == [changed((0, 1, 2), (1, 2, 1), planned=True)]
 
 
-def test_a_circuit_that_is_gone_by_the_stage_is_skipped(wired: Bench) -> None:
+def test_a_circuit_lost_before_the_stage_is_skipped(wired: Bench) -> None:
     other = (0, 0, 64)
     drain(wired, ONE)
     rewire(wired, made=(other,), removed=(ONE,))
@@ -131,7 +131,7 @@ def test_nothing_carries_that_is_not_fit() -> None:
     bench.assert_documents_hold()
 
 
-def test_what_is_dark_when_it_was_watched_carries_once_it_has_light() -> None:
+def test_a_circuit_dark_when_it_was_watched_carries_when_it_has_light() -> None:
     bench = network()
     rewire(bench, made=(ONE, TWO), missing=(THREE,))
     assert bodies(bench.say(OcsDown(ocs=0))) == []
@@ -168,7 +168,7 @@ def test_a_trunk_without_light_carries_nothing_until_it_is_restored(
 @pytest.mark.parametrize(
     "quiet", [PortDown(ocs=3, side="N", port=0), PortDown(ocs=1, side="S", port=1), OcsDown(ocs=3)]
 )
-def test_where_no_circuit_was_nothing_is_reported(wired: Bench, quiet: Body) -> None:
+def test_nothing_is_reported_without_a_circuit(wired: Bench, quiet: Body) -> None:
     assert bodies(wired.say(quiet)) == []
 
 
@@ -188,7 +188,7 @@ def test_a_cut_bundle_takes_the_links_of_its_block_over_that_rack(wired: Bench) 
         NetworkPartDown(part=f"{POD}/{part}"),
         changed((0, 1, 1), (1, 2, 0)),
     ]
-    # The other end's own fault is another reason: it still holds when the bundle is spliced.
+    # The other end's own fault is another reason. It remains after the bundle is spliced.
     assert fault(wired, "block", "block-2", 1) == [NetworkPartDown(part=f"{POD}/block-2"), changed((0, 2, 0))]
     assert mend(wired, "bundle", part) == [NetworkPartUp(part=f"{POD}/{part}"), changed((0, 1, 2))]
     assert mend(wired, "block", "block-2", 1) == [
@@ -197,12 +197,12 @@ def test_a_cut_bundle_takes_the_links_of_its_block_over_that_rack(wired: Bench) 
     ]
 
 
-def test_faults_of_other_parts_are_others_business(wired: Bench) -> None:
+def test_faults_of_other_parts_are_ignored(wired: Bench) -> None:
     assert fault(wired, "ocs", "ocs-1") == []
     assert mend(wired, "ocs", "ocs-1") == []
 
 
-def test_circuits_made_later_are_watched_for_as_long_by_themselves() -> None:
+def test_circuits_made_later_are_watched_for_their_own_full_time() -> None:
     bench = network()
     began_us = bench.now_us
     rewire(bench, made=(ONE,))

@@ -1,4 +1,5 @@
-"""What is foreseen comes true: on a living pod, somebody asks what would follow, does it, and looks."""
+"""Predictions come true: on a running pod, each test asks for a prediction, makes the change, and
+compares."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ HALF_HOUR_S = 1_800
 
 
 def busy_twin(folder: Path, seed: int, load: float) -> DrivenTwin:
-    """A pod of 16 cubes that people use, of which the first days are over, and no faults by itself."""
+    """A used pod of 16 cubes after its first days, without natural faults."""
     pairs = ["pod.cubes=16", "failures.enabled=false", f"workload.offered_load={load}"]
     twin = DrivenTwin(folder, pairs, plans=single_fabric_sites(1, pairs=pairs, seed=seed))
     for _ in range(6):
@@ -39,7 +40,7 @@ def twin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def followed(twin: DrivenTwin, request: str, until_us: int) -> list[tuple[int, str]]:
-    """What follows on the log from a request, by the chain of causes: (time, type)."""
+    """The consequences of a request on the log, by the chain of causes: (time, type)."""
     known, found = {request}, []
     for message in twin.messages():
         if message["cause"] in known and message["at_us"] <= until_us:
@@ -51,7 +52,7 @@ def followed(twin: DrivenTwin, request: str, until_us: int) -> list[tuple[int, s
 def check_comes_true(
     twin: DrivenTwin, question: str, path: str, body: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """Ask, do, wait as long as was looked ahead, and compare; returns what was foreseen."""
+    """Predict, change, wait for the predicted time, and compare; return the prediction."""
     client = twin.client()
     before = len(twin.messages())
     told: dict[str, Any] = client.get(f"/v1/what-if/{question}&within_s={HALF_HOUR_S}").json()
@@ -109,8 +110,8 @@ def test_the_effect_of_a_repair_is_as_predicted(twin: DrivenTwin) -> None:
     check_comes_true(twin, question, f"faults/{fault['name']}/clear", None)
 
 
-def test_a_question_that_takes_too_long_is_given_up(twin: DrivenTwin) -> None:
-    """The time is over after so many looks at it."""
+def test_a_prediction_that_takes_too_long_is_aborted(twin: DrivenTwin) -> None:
+    """The time limit is reached after this number of checks."""
     looks = iter(range(1_000_000))
     questions = WhatIfQueries(StateCopies(twin.store, services_of), lambda: lambda: next(looks) >= 20)
     with pytest.raises(OperationFailed) as raised:
@@ -121,8 +122,8 @@ def test_a_question_that_takes_too_long_is_given_up(twin: DrivenTwin) -> None:
     assert "pod-0: the query timed out after " in str(raised.value)
 
 
-def test_the_way_up_to_the_question_counts_as_well(twin: DrivenTwin) -> None:
-    """A site that lags behind its clock comes up to it before anybody is asked anything."""
+def test_the_time_to_reach_the_start_counts_too(twin: DrivenTwin) -> None:
+    """A site behind its clock first catches up with it, before the prediction starts."""
     questions = WhatIfQueries(StateCopies(twin.store, services_of), lambda: lambda: True)
     drain, now_us = DrainCube(cube="pod-0/cube-3"), twin.clock.show().now_us
     with pytest.raises(OperationFailed, match="the query timed out after 0 of 0 simulated seconds"):

@@ -1,4 +1,4 @@
-"""What is said to become of jobs over several pods and of traffic is what becomes of them: ask, do, look."""
+"""Predictions for multislice jobs and traffic come true: predict, change, compare."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.integration
 HALF, NOTHING = FULL_SPEED // 2, 0
 UNTIL_US = 10
 REACT_S = 30
-"""Until weights are solved for what broke, or came back."""
+"""Time until weights are solved for a part that broke or returned."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def asked(twin: DrivenTwin, path: str) -> dict[str, Any]:
 
 
 def pace(twin: DrivenTwin) -> tuple[float, float | None]:
-    """(Gb/s, share of full speed) of the job, as its first pod has it."""
+    """(Gb/s, share of full speed) of the job, as reported by its first pod."""
     state = StateCopies(twin.store, services_of).state("pod-0", JOBS)
     return state.jobs[0].progress.speed_ppm / FULL_SPEED, state.multislice_jobs[0].gbps
 
@@ -57,7 +57,7 @@ def mended(twin: DrivenTwin, fault: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "part"), [("bundle", "block-0/bundle-1"), ("rack", "rack-2")])
-def test_a_job_that_is_reported_to_get_slower_does(campus: DrivenTwin, kind: str, part: str) -> None:
+def test_a_job_predicted_to_slow_down_does(campus: DrivenTwin, kind: str, part: str) -> None:
     campus.advance((REACT_S + 1) / 3_600)
     speed, gbps = pace(campus)
     target = f"{NETWORK}/{part}"
@@ -74,7 +74,7 @@ def test_a_job_that_is_reported_to_get_slower_does(campus: DrivenTwin, kind: str
         assert row["after"] == {"speed": slower, "gbps": given}
     (foreseen,) = answer["jobs"]
     assert foreseen["from_us"] == answer["at_us"]
-    # Until mirrors have turned, and weights know of it.
+    # Until mirrors have turned, and weights are solved for it.
     assert 600 <= (foreseen["until_us"] - answer["at_us"]) / US_PER_S < 601 + REACT_S
     (traffic,) = answer["traffic"]
     assert traffic["fabric"] == NETWORK
@@ -83,7 +83,7 @@ def test_a_job_that_is_reported_to_get_slower_does(campus: DrivenTwin, kind: str
 
 
 @pytest.mark.parametrize("block", [0, 1])
-def test_a_job_whose_pod_would_be_cut_off_is_reported_as_stopped(campus: DrivenTwin, block: int) -> None:
+def test_a_job_whose_pod_would_be_cut_off_is_predicted_to_stop(campus: DrivenTwin, block: int) -> None:
     target = f"{NETWORK}/block-{block}"
     for told in (
         asked(campus, f"impact/{target}"),
@@ -112,8 +112,8 @@ def test_a_job_that_continues_after_a_repair_is_reported(campus: DrivenTwin) -> 
     assert pace(campus)[0] == pytest.approx(row["after"]["speed"], abs=0.001)
 
 
-def test_what_breaks_in_one_pod_is_reported_the_job_in_all(campus: DrivenTwin) -> None:
-    """An OCS of one pod: the slice there is degraded, the job is slower in both."""
+def test_a_fault_in_one_pod_is_predicted_for_the_job_in_all_pods(campus: DrivenTwin) -> None:
+    """An OCS of one pod: the slice there is degraded, and the job is slower in both."""
     answer = asked(campus, "what-if/inject?kind=ocs&target=pod-1/ocs-3&duration_s=1200")
     assert [row["slice"] for row in answer["slices"]] == ["pod-1/slice-0"]
     (row,) = answer["jobs"]
@@ -137,7 +137,7 @@ def moments(*speeds: tuple[int, int | None]) -> list[SpeedSample]:
             moments((0, FULL_SPEED), (6, HALF)),
             ("stopped", 0.5, 0.0, 5, None),
         ),
-        # It stands for a moment, and is slower for long: that is what it loses most by.
+        # It stops for a short time and is slow for long. The slow time costs more.
         (
             moments((0, FULL_SPEED), (5, NOTHING), (6, HALF)),
             moments((0, FULL_SPEED)),
@@ -161,7 +161,7 @@ def test_the_largest_effect_is_reported(
     left: Sequence[SpeedSample],
     expected: tuple[str, float, float, int, int | None] | None,
 ) -> None:
-    """Who has ended in one of the two is no longer compared."""
+    """A slice that has ended in one of the two futures is no longer compared."""
     found = [
         (row.becomes, row.before.speed, row.after.speed, row.from_us, row.until_us)
         for row in job_effects(done, left, {JOB: SLICES}, UNTIL_US)
@@ -184,7 +184,7 @@ def carried(served_ppm: int, use_ppm: int) -> TrafficCarried:
     )
 
 
-def test_of_traffic_what_is_served_counts_before_what_is_full() -> None:
+def test_served_traffic_ranks_before_full_trunks() -> None:
     left = [SpeedSample(0, {}, {NETWORK: carried(1_000_000, 500_000), "dcn-1": carried(5, 5)})]
     done = [
         *left,

@@ -1,4 +1,4 @@
-"""What is said to be lost with a part is what is lost when it breaks: ask, break it, look, mend it."""
+"""The predicted losses of a part are the actual ones: predict, break it, compare, repair it."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def impact(twin: DrivenTwin, target: str) -> dict[str, Any]:
         *(("power", "power-1"), ("control", "control-2")),
     ],
 )
-def test_links_that_are_predicted_as_lost_are_lost(net: DrivenTwin, kind: str, part: str) -> None:
+def test_links_predicted_as_lost_are_lost(net: DrivenTwin, kind: str, part: str) -> None:
     client, target = net.client(), f"{NETWORK}/{part}"
     links, gbps, carried = links_of(net), gbps_of(net), traffic_of(net)
     messages = len(net.messages("campus"))
@@ -135,7 +135,7 @@ def of_domain(twin: DrivenTwin, name: str) -> int:
         ("control", "control-0", [], ["rack-0", "ocs-1", "power-0"]),
     ],
 )
-def test_what_is_down_with_something_else_reports_it(
+def test_a_part_that_is_down_because_of_another_reports_it(
     net: DrivenTwin, kind: str, part: str, inside: list[str], beside: list[str]
 ) -> None:
     body = {"kind": kind, "target": f"{NETWORK}/{part}"}
@@ -153,7 +153,8 @@ def test_what_is_down_with_something_else_reports_it(
 
 @pytest.mark.parametrize("rack", [0, 7])
 def test_a_rack_costs_all_its_share(net: DrivenTwin, rack: int) -> None:
-    """One of 16 racks is a sixteenth of every block, but for what no whole link of its OCSes makes."""
+    """One of 16 racks is a sixteenth of every block, except for capacity that makes no whole link on its
+    OCSes."""
     told = impact(net, f"rack-{rack}")
     assert len(told["blocks"]) == 8
     for row in told["blocks"]:
@@ -201,7 +202,7 @@ def test_an_unknown_part_is_reported_in_one_sentence(
     assert (found.status_code, sentence in found.json()["error"]) == (status, True), found.text
 
 
-def test_what_follows_from_a_fault_is_foreseen_of_a_network_too(net: DrivenTwin) -> None:
+def test_the_consequences_of_a_fault_are_predicted_for_a_network_too(net: DrivenTwin) -> None:
     answer = net.client().get(f"/v1/what-if/inject?kind=rack&target={NETWORK}/rack-3&duration_s=600").json()
     assert (answer["refused"], answer["slices"]) == (None, [])
     said = [event["type"] for event in answer["events"]]
@@ -212,8 +213,8 @@ def test_what_follows_from_a_fault_is_foreseen_of_a_network_too(net: DrivenTwin)
 @pytest.mark.parametrize(
     "fault", ["rack:rack-4", "ocs:ocs-30", "block:block-1", "bundle:block-5/bundle-9", "power:power-3"]
 )
-def test_what_is_reported_as_lost_is_what_a_lab_loses(tmp_path: Path, fault: str) -> None:
-    """One lab is asked, the other one is told of the fault by `--inject`, and its log read."""
+def test_the_reported_losses_match_those_of_a_lab(tmp_path: Path, fault: str) -> None:
+    """One lab predicts. The other one gets the fault by `--inject`, and its log is read."""
     plan = network_site(tmp_path)
     kind, _, part = fault.partition(":")
     begin_us = 9_000 * US_PER_S
@@ -252,5 +253,5 @@ def test_what_is_reported_as_lost_is_what_a_lab_loses(tmp_path: Path, fault: str
 
 
 def changed(body: Body) -> dict[tuple[int, int], int]:
-    """Links by pair of blocks, of those that a message says have changed."""
+    """Links by pair of blocks, for the pairs that a message reports as changed."""
     return {(a, b): n for a, b, n in body.links} if isinstance(body, TrunksChanged) else {}

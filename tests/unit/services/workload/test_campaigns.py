@@ -1,4 +1,5 @@
-"""What campaigns ask for over years, against the model computed by itself: loads, counts and their spread."""
+"""Requests of campaigns over years, against the model computed independently: loads, counts and their
+spread."""
 
 import math
 from collections import Counter, defaultdict
@@ -39,7 +40,7 @@ class Job:
 
 
 def jobs_of(asked: ShapeDemand, days: int, at_us: int = 0) -> Iterator[Job]:
-    """All jobs that one shape is wanted for, campaign by campaign."""
+    """All jobs requested with one shape, campaign by campaign."""
     end_us = at_us + days * US_PER_DAY
     stream, campaigns = initial_stream(asked, 0, at_us)
     while stream.next_us < end_us:
@@ -76,7 +77,7 @@ def every(config: WorkloadConfig, seed: int, days: int = DAYS) -> list[Job]:
 
 
 @pytest.mark.parametrize("offered", [0.3, 0.8])
-def test_the_load_is_the_one_that_is_offered(offered: float) -> None:
+def test_the_load_is_the_offered_one(offered: float) -> None:
     config = WorkloadConfig(offered_load=offered)
     loads = [load(every(config, seed), DAYS) for seed in SEEDS]
     assert fmean(loads) == pytest.approx(offered, rel=0.03)
@@ -84,9 +85,9 @@ def test_the_load_is_the_one_that_is_offered(offered: float) -> None:
 
 @pytest.mark.slow("weeks of arrivals")
 @pytest.mark.parametrize("order", [1, 4])
-def test_the_budget_holds_the_load_together_as_its_order_shows(order: int) -> None:
-    """Of work X that is followed by a gap of X ÷ load · E the sum over a long time has the variance
-    time · E[X²] · Var(E) ÷ E[gap] (renewal-reward); Var(E) is 1 ÷ order, 1 by chance alone."""
+def test_the_budget_stabilises_the_load_as_its_order_predicts(order: int) -> None:
+    """If work X is followed by a gap of X ÷ load · E, the sum over a long time has the variance time · E[X²]
+    · Var(E) ÷ E[gap] (renewal-reward). Var(E) is 1 ÷ order; without a budget it is 1."""
     config = WorkloadConfig(budget_order=order)
     days, works = 150, []
     for seed in range(120):
@@ -102,7 +103,7 @@ def test_the_budget_holds_the_load_together_as_its_order_shows(order: int) -> No
 
 
 def test_a_budget_is_as_full_on_the_first_day_as_on_any_other() -> None:
-    """Nothing begins empty: over many seeds the first ten days have the load of the budgeted shapes."""
+    """No budget starts empty: over many seeds, the first ten days have the load of the budgeted shapes."""
     wanted = found = 0.0
     for seed in range(120):
         for asked in demand_of(seed, "pod-0", WorkloadConfig(), 64):
@@ -112,18 +113,18 @@ def test_a_budget_is_as_full_on_the_first_day_as_on_any_other() -> None:
     assert found == pytest.approx(wanted, rel=0.04)
 
 
-def test_jobs_a_day_are_as_many_as_each_shape_is_wanted() -> None:
+def test_jobs_per_day_match_the_demand_of_each_shape() -> None:
     config = WorkloadConfig()
     for asked in demand_of(1, "pod-0", config, 64):
         if asked.per_day < 1:
             continue
         found = [len(years(config, seed)[asked.kind.shape]) / DAYS for seed in SEEDS]
-        # A campaign of B jobs in the mean counts as 2B − 1 of one another: its size is geometric.
+        # A campaign with B jobs in the mean counts as 2B − 1 dependent jobs, because its size is geometric.
         spread = math.sqrt(asked.per_day * 2 * asked.jobs_mean / (DAYS * len(SEEDS)))
         assert fmean(found) == pytest.approx(asked.per_day, abs=4 * spread), asked.kind
 
 
-def test_campaigns_have_jobs_of_one_owner_tier_and_shape_in_the_mean_as_many_as_requested() -> None:
+def test_campaigns_have_the_configured_mean_number_of_jobs_of_one_owner_tier_and_shape() -> None:
     config = WorkloadConfig(campaign_jobs=6.0, campaign_falloff=0.7)
     for shape, mean in (((2, 2, 2), 6.0), ((4, 4, 8), 1 + 5 * 2**-0.7), ((12, 16, 16), 1 + 5 * 48**-0.7)):
         of_campaign: dict[tuple[int, int], list[Job]] = defaultdict(list)
@@ -169,7 +170,7 @@ def test_tiers_owners_and_twists_have_their_shares() -> None:
 
 
 @pytest.mark.slow("weeks of arrivals")
-def test_small_slices_come_by_day_and_on_workdays() -> None:
+def test_small_slices_are_requested_by_day_and_on_workdays() -> None:
     config = WorkloadConfig(campaign_jobs=1.0, day_swing=0.4, weekend_factor=0.5)
     small = [job for seed in SEEDS for job in every(config, seed, 182) if job.cubes < 8]
     hours = Counter(job.at_us % US_PER_DAY // US_PER_HOUR for job in small)
@@ -179,7 +180,7 @@ def test_small_slices_come_by_day_and_on_workdays() -> None:
     assert weekend == pytest.approx(2 * 0.5 / 6, abs=0.01)
 
 
-def test_what_is_drawn_depends_on_nothing_but_seed_name_and_configuration() -> None:
+def test_draws_depend_only_on_seed_name_and_configuration() -> None:
     config = WorkloadConfig()
     again = {asked.kind.shape: [*jobs_of(asked, 60)] for asked in demand_of(1, "pod-0", config, 64)}
     assert again == years(config, 1, 60)
@@ -188,7 +189,7 @@ def test_what_is_drawn_depends_on_nothing_but_seed_name_and_configuration() -> N
     assert other != every(config, 1, 60)
 
 
-def test_a_pod_that_joins_later_is_requested_as_much() -> None:
+def test_a_pod_that_joins_later_gets_as_many_requests() -> None:
     at_us = 1_000 * US_PER_DAY
     found = [
         load(

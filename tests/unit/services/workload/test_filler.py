@@ -1,4 +1,4 @@
-"""Filler that waits: always enough of it that the largest that fits can be placed, and no more."""
+"""Waiting filler: always enough that the largest size that fits can be placed, and no more."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ def test_the_default_pod_has_eight_of_the_largest_and_one_of_each_other() -> Non
 def test_the_largest_that_fits_never_runs_out_in_any_hole(
     least: int, most: int, cubes: int, data: st.DataObject
 ) -> None:
-    """Placed by brute force: the largest size that fits into what is left, until none does."""
+    """Placed by brute force: the largest size that fits into the remaining cubes, until none does."""
     least, most = min(least, most), max(least, most)
     waiting = filler_backlog(
         WorkloadConfig(filler=True, filler_cubes_min=least, filler_cubes_max=most), cubes

@@ -1,4 +1,5 @@
-"""Run times, estimates and job terms against the laws they are drawn from, and against the jobs they make."""
+"""Run times, estimates and job terms against the distributions they are drawn from, and against the jobs they
+make."""
 
 import math
 from statistics import NormalDist, fmean, pstdev
@@ -29,7 +30,7 @@ def test_mean_run_times_grow_with_the_slice() -> None:
     assert [run_mean_h(config, cubes) for cubes in (1, 16, 81)] == pytest.approx([2.0, 4.0, 6.0])
 
 
-def test_run_times_are_log_normal_with_the_mean_that_is_requested() -> None:
+def test_run_times_are_log_normal_with_the_configured_mean() -> None:
     hours = [draw_run_us(3, "x", n, 2.0 * US_PER_HOUR, 0.5) / US_PER_HOUR for n in range(DRAWS)]
     logs = [math.log(h) for h in hours]
     assert fmean(hours) == pytest.approx(2.0, rel=0.02)
@@ -43,7 +44,7 @@ def test_a_run_time_is_at_most_a_century() -> None:
     assert min(drawn) >= 1
 
 
-def test_estimates_are_wrong_on_both_sides_by_the_factor_that_is_requested() -> None:
+def test_estimates_are_wrong_in_both_directions_by_the_configured_factor() -> None:
     config = WorkloadConfig(estimate_median=1.5, estimate_sigma=0.8)
     factors = [draw_estimate_us(5, "x", n, US_PER_HOUR, config) / US_PER_HOUR for n in range(DRAWS)]
     logs = [math.log(factor) for factor in factors]
@@ -64,7 +65,7 @@ def test_draws_depend_on_seed_name_and_number_only() -> None:
     assert drawn == [draw_run_us(s, e, n, 1e9, 0.4) for s in (1, 2) for e in ("a", "b") for n in (5, 6)]
 
 
-def test_what_starts_and_checkpoints_cost_is_drawn_by_job_around_the_means() -> None:
+def test_costs_of_starts_and_checkpoints_are_drawn_per_job_around_the_means() -> None:
     config = WorkloadConfig(replicates_share=0.1)
     drawn = [draw_terms(5, "x", n, config, 1) for n in range(DRAWS)]
     assert drawn[:5] == [draw_terms(5, "x", n, config, 1) for n in range(5)]
@@ -90,7 +91,7 @@ def test_all_jobs_can_be_alike() -> None:
     every_s=st.integers(1, 20_000),
     write_s=st.integers(0, 900),
 )
-def test_a_job_runs_as_long_as_it_was_drawn_to_within_a_write(
+def test_a_job_runs_as_long_as_drawn_to_within_one_checkpoint(
     number: int, run_us: int, startup_s: int, every_s: int, write_s: int
 ) -> None:
     """Played through by the model of jobs, undisturbed, from the start of its slice."""

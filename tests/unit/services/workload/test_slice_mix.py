@@ -1,4 +1,4 @@
-"""What a pod is asked for in the mean: shares against the table, rates against the loads they stand for."""
+"""The mean requests of a pod: shares against the table, rates against the corresponding loads."""
 
 import math
 
@@ -57,8 +57,8 @@ def test_slices_per_day_are_all_that_arrive(reading: str) -> None:
     assert sum(arrivals_per_day(config, 16)) == pytest.approx(58)
 
 
-def test_shares_count_what_runs_or_what_is_requested() -> None:
-    """Slices that run at a moment are those that arrive in a run time (Little)."""
+def test_shares_count_running_slices_or_requests() -> None:
+    """The running slices at one time are those that arrive in one run time (Little)."""
     mix = mix_for("", 64)
     of_running = WorkloadConfig(mix_counts="running")
     running = [
@@ -70,7 +70,7 @@ def test_shares_count_what_runs_or_what_is_requested() -> None:
         assert [count / sum(counts) for count in counts] == pytest.approx([kind.share for kind in mix])
 
 
-def test_the_defaults_come_to_some_eighty_arrivals_and_three_of_the_largest_a_day() -> None:
+def test_the_defaults_give_about_eighty_arrivals_and_three_of_the_largest_per_day() -> None:
     """With restarts, and filler in the rest of the pod, that makes the 139 starts to which run times were
     calibrated."""
     per_day = arrivals_per_day(WorkloadConfig(), 64)
@@ -79,7 +79,7 @@ def test_the_defaults_come_to_some_eighty_arrivals_and_three_of_the_largest_a_da
     assert 2 < largest < 4
 
 
-def test_a_mix_of_ones_own_takes_the_place_of_the_table() -> None:
+def test_a_configured_mix_replaces_the_table() -> None:
     (small, large) = mix_for("4x4x8t=3,4x4x8=1,2x2x2=4", 64)
     assert (small.shape, small.share, small.twisted_share) == ((4, 4, 8), 0.5, 0.75)
     assert (large.shape, large.share, large.twisted_share) == ((2, 2, 2), 0.5, 0.0)

@@ -32,7 +32,7 @@ def test_the_demand_of_an_hour_is_that_of_its_day_and_time(hour: int, swing: flo
 
 
 @given(st.floats(0, 60.0 * WEEK_US), swings, weekends)
-def test_a_time_is_the_first_by_which_the_demand_has_passed(
+def test_the_result_is_the_first_time_by_which_the_demand_has_passed(
     demand_us: float, swing: float, weekend: float
 ) -> None:
     at_us = time_of_demand(demand_us, swing, weekend)

@@ -31,20 +31,20 @@ from shared.models.superpod.shapes import chips_of, cubes_of
 
 QUIET = SuperpodConfig(workload=WorkloadConfig(enabled=False))
 PATIENT = WorkloadConfig(filler=False, balk_above_h=1e6)
-"""Nobody balks, although nothing is ever placed, and there is no filler."""
+"""No owner balks, although nothing is ever placed, and there is no filler."""
 
 BodyT = TypeVar("BodyT", bound=Body)
 
 
 def bodies(kind: type[BodyT], said: list[Envelope]) -> list[BodyT]:
-    """What was said, which must all be of this kind."""
+    """The bodies of the messages, which must all be of this kind."""
     found = [message.body for message in said if isinstance(message.body, kind)]
     assert len(found) == len(said)
     return found
 
 
 class Driver:
-    """One workload, and the other services' messages made by hand."""
+    """One workload, with hand-made messages of the other services."""
 
     def __init__(self, config: SuperpodConfig) -> None:
         self.held = ServiceInstance(SERVICE, "pod-0")
@@ -59,7 +59,7 @@ class Driver:
 
     @property
     def due_us(self) -> int:
-        """When the next Tick is due; there must be one."""
+        """The time of the next Tick; there must be one."""
         assert self.held.due_us is not None
         return self.held.due_us
 
@@ -92,7 +92,7 @@ class Driver:
 
 
 def admitted(asked: SliceRequested) -> SliceAdmitted:
-    """Placed somewhere: where is all the same to the workload."""
+    """Place the slice on any cubes; the workload does not depend on which."""
     return SliceAdmitted(
         slice=asked.slice, shape=asked.shape, twisted=asked.twisted, cubes=(0,), corner=None, waited_us=0
     )
@@ -116,7 +116,7 @@ def test_arrivals_are_jobs_of_owners_with_estimates() -> None:
     assert {job.replicates for job in jobs} == {False, True}
 
 
-def test_a_request_by_hand_takes_a_number_and_leaves_the_arrivals_as_they_are() -> None:
+def test_a_manual_request_takes_a_number_and_leaves_the_arrivals_unchanged() -> None:
     config = SuperpodConfig(seed=4, workload=PATIENT)
     plain, disturbed = Driver(config), Driver(config)
     body = disturbed.request(priority=7)
@@ -145,7 +145,7 @@ def test_nothing_arrives_when_disabled() -> None:
 # --- a queue that is too long -------------------------------------------------------------------------------
 
 
-def test_owners_that_see_too_long_a_queue_do_not_ask_and_are_counted() -> None:
+def test_owners_that_see_too_long_a_queue_balk_and_are_counted() -> None:
     """Nothing is ever placed: the work that waits grows to the bound, for large slices first."""
     bound_h = 6.0
     driver = Driver(SuperpodConfig(seed=3, workload=WorkloadConfig(filler=False, balk_above_h=bound_h)))
@@ -179,7 +179,7 @@ def test_owners_that_see_too_long_a_queue_do_not_ask_and_are_counted() -> None:
         lambda asked: ReleaseSlice(slice=asked.slice),
     ],
 )
-def test_what_is_placed_or_ends_makes_the_queue_short_again(gone: Callable[[SliceRequested], Body]) -> None:
+def test_placed_and_ended_slices_shorten_the_queue_again(gone: Callable[[SliceRequested], Body]) -> None:
     research = {"production_share": 0.0, "production_share_large": 0.0}
     workload = PATIENT.model_copy(update=research | {"balk_above_h": 0.0})
     driver = Driver(SuperpodConfig(seed=3, workload=workload))
@@ -200,10 +200,11 @@ def test_what_is_placed_or_ends_makes_the_queue_short_again(gone: Callable[[Slic
         ("research", 63, set()),
     ],
 )
-def test_owners_see_the_work_of_slices_no_larger_and_production_only_its_own(
+def test_owners_see_the_work_of_slices_up_to_their_size_and_production_only_its_own(
     tier: Tier, chips: int, seen: set[int]
 ) -> None:
-    """A slice that waits again counts no more, nor does filler: estimates are powers of ten to tell which."""
+    """A slice that waits again does not count, nor does filler. Estimates are powers of ten, to distinguish
+    them."""
     driver = Driver(QUIET)
     asked: list[SliceRequested] = []
     for shape, of in (
@@ -243,7 +244,7 @@ def test_filler_waits_from_the_beginning() -> None:
     assert driver.due_us > US_PER_DAY
 
 
-def test_the_next_filler_takes_the_place_of_one_that_is_placed() -> None:
+def test_the_next_filler_replaces_a_placed_one() -> None:
     driver = Driver(FILLED)
     first = filler_in(driver.tick())
     names = {body.slice for body in first}
@@ -260,7 +261,7 @@ def test_the_next_filler_takes_the_place_of_one_that_is_placed() -> None:
     assert driver.state.fillers_waiting == filler_backlog(FILLED.workload, 64)
 
 
-def test_filler_that_is_refused_is_requested_again_after_an_hour() -> None:
+def test_refused_filler_is_requested_again_after_an_hour() -> None:
     driver = Driver(FILLED)
     first = filler_in(driver.tick())
     for body in (first[0], first[-1]):
@@ -269,7 +270,7 @@ def test_filler_that_is_refused_is_requested_again_after_an_hour() -> None:
     assert sizes(filler_in(driver.tick())) == [8, 2]
 
 
-def test_filler_changes_nothing_about_what_arrives() -> None:
+def test_filler_does_not_change_the_arrivals() -> None:
     plain = Driver(SuperpodConfig(seed=4, workload=PATIENT))
     filled = Driver(SuperpodConfig(seed=4, workload=PATIENT.model_copy(update={"filler": True})))
     first = filler_in(filled.tick())
@@ -282,7 +283,7 @@ def test_filler_changes_nothing_about_what_arrives() -> None:
 
 
 @pytest.mark.parametrize("config", [SuperpodConfig(trace=()), QUIET])
-def test_there_is_no_filler_next_to_a_trace_nor_where_nothing_arrives(config: SuperpodConfig) -> None:
+def test_there_is_no_filler_with_a_trace_or_without_arrivals(config: SuperpodConfig) -> None:
     workload = config.workload.model_copy(update={"filler": True})
     assert Driver(config.model_copy(update={"workload": workload})).held.due_us is None
 
@@ -303,7 +304,7 @@ def row(
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_a_trace_plays_in_order_of_submission_in_place_of_arrivals(enabled: bool) -> None:
+def test_a_trace_replaces_arrivals_in_order_of_submission(enabled: bool) -> None:
     trace = (row(50, priority=3), row(0), row(50, shape=(4, 4, 8), twisted=True), row(70, duration_us=99))
     driver = Driver(SuperpodConfig(workload=WorkloadConfig(enabled=enabled, overhead_sigma=0), trace=trace))
     assert driver.held.due_us == 0
@@ -311,7 +312,7 @@ def test_a_trace_plays_in_order_of_submission_in_place_of_arrivals(enabled: bool
     first, second = bodies(SliceRequested, driver.tick())
     assert driver.now_us == 50
     assert (first.priority, second.shape, second.twisted) == (3, (4, 4, 8), True)
-    run_us = 10 + 260 * US_PER_S  # a start-up and one write come to the work
+    run_us = 10 + 260 * US_PER_S  # a start-up and one checkpoint are added to the work
     assert (first.owner, first.tier, first.estimate_us) == ("trace", "research", run_us)
     (last,) = bodies(SliceRequested, driver.tick())
     assert last.job is not None
@@ -324,7 +325,7 @@ def test_a_row_brings_its_owner_tier_and_estimate() -> None:
     driver = Driver(SuperpodConfig(workload=WorkloadConfig(overhead_sigma=0), trace=(known,)))
     (body,) = bodies(SliceRequested, driver.tick())
     assert (body.owner, body.tier) == ("team-9", "production")
-    assert body.estimate_us == 77 + 260 * US_PER_S  # of the work, to which a start-up and one write come
+    assert body.estimate_us == 77 + 260 * US_PER_S  # the work, plus a start-up and one checkpoint
 
 
 @settings(max_examples=60, deadline=None)
@@ -333,12 +334,12 @@ def test_a_row_brings_its_owner_tier_and_estimate() -> None:
     st.lists(st.integers(0, 3), max_size=40),
     st.booleans(),
 )
-def test_a_trace_comes_in_its_order_in_slices_of_a_bounded_size(
+def test_a_trace_is_requested_in_its_order_in_slices_of_limited_size(
     bursts: list[tuple[int, int]], late_us: list[int], is_stored: bool
 ) -> None:
-    """Any number of rows at any moments, Ticks that come late, states that are stored between them."""
+    """Any number of rows at any times, Ticks that are late, states that are stored between them."""
     rows = [row(submit_us) for submit_us, many in bursts for _ in range(many)]
-    # The priority tells rows of one moment apart: what comes must be those very rows, in their order.
+    # The priority distinguishes rows of the same time: exactly those rows must arrive, in their order.
     rows = [r.model_copy(update={"priority": n % 101}) for n, r in enumerate(rows)]
     driver = Driver(SuperpodConfig(trace=tuple(rows)))
     wanted = sorted(rows, key=lambda r: r.submit_us)
@@ -355,7 +356,7 @@ def test_a_trace_comes_in_its_order_in_slices_of_a_bounded_size(
     assert [body.slice for body in found] == [f"pod-0/slice-{n}" for n in range(len(rows))]
 
 
-def test_rows_beyond_the_bound_come_a_microsecond_later() -> None:
+def test_rows_beyond_the_limit_arrive_a_microsecond_later() -> None:
     driver = Driver(SuperpodConfig(trace=(row(50),) * (2 * ROWS_PER_TICK_MAX + 1)))
     times = []
     while driver.held.due_us is not None:
@@ -363,7 +364,7 @@ def test_rows_beyond_the_bound_come_a_microsecond_later() -> None:
     assert times == [(50, ROWS_PER_TICK_MAX), (51, ROWS_PER_TICK_MAX), (52, 1)]
 
 
-def test_a_request_now_of_a_row_does_not_put_it_off() -> None:
+def test_a_manual_request_does_not_delay_a_row() -> None:
     driver = Driver(SuperpodConfig(trace=(row(50),)))
     driver.feed(RequestSlice(shape=(4, 4, 4)), at_us=50)
     assert driver.held.due_us == 50
@@ -417,7 +418,7 @@ def test_a_slice_that_ended_is_not_released_any_more(ended: Callable[[str], Body
         ("pod-1/slice-0", "slice: 'pod-1/slice-0' is not allowed; must be a slice of pod-0"),
     ],
 )
-def test_releases_of_what_is_not_there_are_refused_with_the_reason(name: str, reason: str) -> None:
+def test_releases_of_missing_slices_are_refused_with_the_reason(name: str, reason: str) -> None:
     driver = Driver(QUIET)
     driver.request()
     (body,) = bodies(ReleaseRefused, driver.release(name))
@@ -433,7 +434,7 @@ def test_a_second_release_is_refused() -> None:
     assert body.reason == f"slice: {name!r} has already ended"
 
 
-def test_ends_at_the_same_time_go_by_number_and_before_what_is_requested_then() -> None:
+def test_simultaneous_ends_are_ordered_by_number_and_precede_requests() -> None:
     driver = Driver(SuperpodConfig(trace=(row(100),)))
     first, second = driver.request(duration_us=40).slice, driver.request(duration_us=50).slice
     driver.feed(SliceStarted(slice=second), at_us=50)
