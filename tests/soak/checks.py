@@ -162,9 +162,28 @@ def check_once(book: ClientRecord, facts: LogFacts) -> Iterator[str]:
             yield f"{names[0]} is on the log under the key of {ids[key or '']}"
 
 
+def repeated_drains(facts: LogFacts) -> set[str]:
+    """Return the drains of cubes that an earlier request has drained: they change nothing. The operators of a
+    soak plan no drains."""
+    drained: set[str] = set()
+    repeated: set[str] = set()
+    for name, (request, *_) in facts.requests.items():
+        if request.type == "DrainCube":
+            cube = request.body["cube"]
+            if cube in drained:
+                repeated.add(name)
+            drained.add(cube)
+        elif request.type == "UndrainCube":
+            drained.discard(request.body["cube"])
+    return repeated
+
+
 def check_answers(facts: LogFacts) -> Iterator[str]:
-    """Each request on the log has exactly one answer, of its kind."""
+    """Each request on the log has exactly one answer, of its kind; a repeated drain has none."""
+    repeated = repeated_drains(facts)
     for name, rows in facts.requests.items():
+        if name in repeated and not facts.answers.get(name):
+            continue
         for kind in {row.type for row in rows}:
             allowed = ANSWERS.get(kind, frozenset())
             emitted = [answer.type for answer in facts.answers.get(name, []) if answer.type in allowed]

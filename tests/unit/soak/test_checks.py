@@ -387,6 +387,20 @@ def test_refusals_count_as_answers(case: Case) -> None:
     assert count_outcomes(case.facts(), case.facts().requests) == (3, 1)
 
 
+def test_a_repeated_drain_has_no_answer_until_the_cube_is_undrained(case: Case) -> None:
+    cube = {"cube": f"{POD}/cube-2"}
+    case.unsure("500", "510", "520", "530")
+    case.log.root("DrainCube", 500, cube)
+    case.log.root("DrainCube", 510, cube)
+    case.has_read("cubes", {"operator@pod-0": 510})
+    assert case.problems() == []
+    undrain = case.log.root("UndrainCube", 520, cube)
+    case.log.say("cubes", "CubeUndrained", undrain, {"cube": 2})
+    case.log.root("DrainCube", 530, cube)
+    case.has_read("cubes", {"operator@pod-0": 530})
+    expect(case, "operator@pod-0/530 (DrainCube) has 0 answers")
+
+
 def test_unreadable_records_are_counted() -> None:
     facts = gather_facts(
         [LogRecord(0, 0, {}, b"{"), LogRecord(0, 1, {}, b"[]"), LogRecord(0, 2, {EXPECTED_OFFSET: "1"}, b"{")]
