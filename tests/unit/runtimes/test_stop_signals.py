@@ -48,6 +48,7 @@ def started() -> "subprocess.Popen[str]":
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("hangup_by_default")
 @pytest.mark.parametrize("number", stop_signals.STOP_SIGNALS)
 def test_a_delayed_signal_takes_effect_when_the_block_ends(number: signal.Signals) -> None:
     with started() as process:
