@@ -173,7 +173,7 @@ def _health(
             *standstill_reasons(store, services_of, rows),
             *delays.problems(),
             *historian_findings(rows)[0],
-            *open_refusals(store).values(),
+            *(refusal.sentence for refusal in open_refusals(store).values()),
         ]
     except LightwaveError as error:
         found.append(str(error))

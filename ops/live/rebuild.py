@@ -98,7 +98,7 @@ def _rebuild(
     operations = KafkaOperations(endpoints)
     _check_fully_made(operations, begins)
     refused = open_refusals(store)
-    reason = "; ".join(sentence.partition(";")[0] for sentence in refused.values()) or None
+    reason = "; ".join(one.sentence.partition(";")[0] for one in refused.values()) or None
     _note(operations, RebuildBegun(software=software_version(), reason=reason))
     snapshots = settings.snapshots_in(twin.twin) if by_snapshots else None
     upgrades = settings.upgrades_in(twin.twin)

@@ -24,7 +24,9 @@ def hset(part: str, field: str, value: str) -> Change:
 
 CHANGES = {
     "workload of pod-0: its state in Redis": hset("state:workload@pod-0", "seed", "1"),
-    "cubes of pod-0: the documents of kind cubes": hset("docs:pod-0:cubes", "pod-0/cube-1", '{"a":1}'),
+    "cubes of pod-0: the document pod-0/cube-1 of kind cubes": hset(
+        "docs:pod-0:cubes", "pod-0/cube-1", '{"a":1}'
+    ),
     "partition 0: Redis has a field in its progress": hset("progress", "at:cubes", "what"),
     "partition 0: an outbox entry": hset("outbox", "7 pod-0 cubes 0", "CubeUnhealthy cubes@pod-0\n{}"),
 }

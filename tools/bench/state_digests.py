@@ -20,6 +20,7 @@ from shared.engine.message_order import commissioning_message
 from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
 from shared.runtimes.embedded.site_runner import SiteRunner
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLog
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_digests import StateDigests
@@ -49,6 +50,7 @@ class _Peer:
             place=self.store.place,
             log=self.log,
             dead_letters=DeadLetterFile(folder / "dead-letters.jsonl"),
+            telemetry=TelemetryFolder(folder / "telemetry", newest=self.store.keep_frame),
             digests=digests,
         )
         self.runner.recover()

@@ -46,7 +46,7 @@ from shared.storage.store.fabric_registry import (
     registration_values,
 )
 from shared.storage.store.memory_store import MemoryStore
-from shared.storage.store.sealed_commits import SealedCommits, sealed_image
+from shared.storage.store.sealed_commits import SealedCommits, check_documents, sealed_image
 from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit, FabricPlace, PartitionSnapshot
 
@@ -362,6 +362,8 @@ class SiteRunner:
             for fabric, registration in self._registered.items()
             for service in self._services_of(registration.kind)
         ]
+        if self._digests is not None:
+            check_documents(self._digests, instances, snapshot.documents or {})
         self.site = Site(self.name, self._services_of, instances)
         self._trackers = {instance.source: StateTracker(instance) for instance in instances}
         self._note_committed()

@@ -4,11 +4,19 @@ A worker that refuses a state notes it and exits. A sequencer reads the notes, a
 log.
 """
 
+from dataclasses import dataclass
+from typing import Protocol
+
 from shared.basics.errors import OperationFailed
 from shared.basics.units import US_PER_S
 from shared.storage.store.sealed_commits import SealedCommits, check_outbox, check_seals
 from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import GlobalNotes, StateStore
+
+
+class RefusalStore(StateStore, GlobalNotes, Protocol):
+    """A store of states and notes."""
+
 
 NOTE = "refused"
 REBUILT_PREFIX = "rebuilt:"
@@ -17,22 +25,37 @@ REBUILT_SHOWN_S = 24 * 3_600
 READS_MAX = 10
 
 
-def note_refusal(store: GlobalNotes, partition: int, sentence: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was refused in a partition, in one sentence, when the partition had this generation."""
+
+    generation: int
+    sentence: str
+
+
+def note_refusal(store: RefusalStore, partition: int, sentence: str) -> None:
     """Note that something of a partition was refused."""
-    store.set_globals(NOTE, {str(partition): sentence})
+    generation = store.snapshot(partition, []).generation
+    store.set_globals(NOTE, {str(partition): f"{generation} {sentence}"})
 
 
-def open_refusals(store: GlobalNotes) -> dict[int, str]:
-    """Partition → what was refused there and is not rebuilt yet, in one sentence."""
-    notes = store.read_globals(NOTE)
-    return {int(name): sentence for name, sentence in sorted(notes.items()) if name.isdecimal()}
+def open_refusals(store: GlobalNotes) -> dict[int, Refusal]:
+    """Partition → what was refused there and is not rebuilt yet."""
+    found = {}
+    for name, text in sorted(store.read_globals(NOTE).items()):
+        generation, _, sentence = text.partition(" ")
+        if name.isdecimal() and generation.isdecimal():
+            found[int(name)] = Refusal(int(generation), sentence)
+    return found
 
 
 def close_refusal(store: GlobalNotes, partition: int, *, rebuilt: bool) -> None:
-    """Record that the states of a partition are what the twin committed; `rebuilt` after a rebuild."""
-    sentence = open_refusals(store).get(partition)
-    if sentence is not None:
-        done = {f"{REBUILT_PREFIX}{partition}": f"{store.wall_us()} {sentence}"} if rebuilt else {}
+    """Forget what was refused in a partition, because its states were replaced; `rebuilt` shows it as a
+    note."""
+    refusal = open_refusals(store).get(partition)
+    if refusal is not None:
+        text = f"{store.wall_us()} {refusal.sentence}"
+        done = {f"{REBUILT_PREFIX}{partition}": text} if rebuilt else {}
         store.set_globals(NOTE, {str(partition): None, **done})
 
 
@@ -48,7 +71,8 @@ def rebuilt_notes(store: GlobalNotes) -> list[str]:
 
 
 def check_partition(store: StateStore, digests: StateDigests, partition: int) -> None:
-    """Check all states, documents and outbox entries of a partition. StateRefused names what was changed."""
+    """Check all states and outbox entries of a partition, and how many documents it has. StateRefused names
+    what was changed."""
     names = sorted(store.snapshot(partition, []).sums)
     for _ in range(READS_MAX):
         snapshot = store.snapshot(partition, names, whole=True)

@@ -2,22 +2,27 @@
 
 The store's head has two kinds of digests, written in the same transaction as what they cover:
 
-- the *sums* of a service in a fabric: of its state, of its documents by kind, and of every outbox entry that
-  it ever added;
+- the *sums* of a service in a fabric: of its state and of every outbox entry that it ever added, and the
+  number of its documents by kind;
 - the *seal* of a service: over its position in the partition, and for all of its fabrics over site, kind,
   progress and sums.
+
+A document is not part of a sum, because it follows from the state: after the state is checked, each document
+must be the one that the service writes for it (`check_documents`).
 
 The sequencer keeps the sum of the outbox entries that it removed. So the entries in the outbox must add up to
 what all services added, less that.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from shared.basics.errors import StateRefused
+from shared.engine.dispatch import ServiceInstance
 from shared.engine.message_order import ServiceProgress
+from shared.storage.store.change_tracking import document_differences
 from shared.storage.store.fabric_registry import FabricRegistration, registered_fabrics
 from shared.storage.store.state_digests import (
     MODULUS,
@@ -122,6 +127,20 @@ def _checked_state(
     return found
 
 
+def check_documents(
+    digests: StateDigests,
+    instances: Iterable[ServiceInstance],
+    documents: Mapping[tuple[str, str], Mapping[str, bytes]],
+) -> None:
+    """Check the stored documents of services whose states are checked. StateRefused names the first document
+    that its service would not write."""
+    for row in document_differences(instances, documents, whole=False):
+        raise StateRefused(
+            f"{row.service} of {row.fabric}: the document {row.name} of kind {row.kind} in Redis was changed "
+            f"outside of the twin; {digests.advice}"
+        )
+
+
 def check_outbox(
     digests: StateDigests,
     partition: int,
@@ -165,8 +184,8 @@ class SealedCommits:
         self._partition = partition
         self._sums: dict[StateKey, ServiceSums] = {}
         self._states: dict[StateKey, TrackedSum] = {}
-        self._documents: dict[tuple[str, str], TrackedSum] = {}
-        """(fabric, kind) → the documents in the store, of all services."""
+        self._documents: dict[tuple[str, str], set[str]] = {}
+        """(fabric, kind) → names of the documents in the store, of all services."""
         self._progress: dict[StateKey, ServiceProgress] = {}
         self._fabric_lines: dict[str, dict[str, int]] = {}
         """Service → fabric → hash of its line."""
@@ -183,7 +202,7 @@ class SealedCommits:
         self._states = {
             key: _checked_state(digests, key, stored, sums) for key, stored in snapshot.states.items()
         }
-        self._documents = self._checked_documents(snapshot, services, sums)
+        self._documents = self._checked_names(snapshot, services, sums)
         self._sums = own
         self._progress = {key: snapshot.progress[key] for key in own}
         registered = registered_fabrics(snapshot.values)
@@ -192,32 +211,33 @@ class SealedCommits:
             line = digests.line(self._progress[service, fabric], registered.get(fabric), one.text)
             self._fabric_lines[service][fabric] = line
 
-    def _checked_documents(
+    def _checked_names(
         self,
         snapshot: PartitionSnapshot,
         services: Collection[str],
         sums: Mapping[StateKey, ServiceSums],
-    ) -> dict[tuple[str, str], TrackedSum]:
-        """The documents of these services. Also checks that no other kind of documents was added."""
+    ) -> dict[tuple[str, str], set[str]]:
+        """The names of the documents of every kind of these services. Checks their number, and that no kind
+        of documents was added."""
         owners: dict[tuple[str, str], list[str]] = defaultdict(list)
-        totals: dict[tuple[str, str], int] = defaultdict(int)
+        counts: dict[tuple[str, str], int] = defaultdict(int)
         for (service, fabric), one in sums.items():
-            for kind, total in one.documents.items():
+            for kind, count in one.documents.items():
                 owners[fabric, kind].append(service)
-                totals[fabric, kind] += total
+                counts[fabric, kind] += count
         stored = snapshot.documents or {}
         found = {}
         for fabric, kind in sorted({*owners, *stored}):
             of = owners[fabric, kind]
             if of and not {*of} & {*services}:
                 continue  # another process checks them
-            tracked = sum_of(self._digests.keyed("document", fabric, kind), stored.get((fabric, kind), {}))
-            if (tracked.total - totals[fabric, kind]) % MODULUS:
+            names = {*stored.get((fabric, kind), {})}
+            if len(names) != counts[fabric, kind]:
                 raise StateRefused(
-                    f"{', '.join(sorted(of)) or 'no service'} of {fabric}: the documents of kind {kind} in "
-                    f"Redis were changed outside of the twin; {self._digests.advice}"
+                    f"{', '.join(sorted(of)) or 'no service'} of {fabric}: documents of kind {kind} in Redis "
+                    f"were added or removed outside of the twin; {self._digests.advice}"
                 )
-            found[fabric, kind] = tracked
+            found[fabric, kind] = names
         return found
 
     def sealed(self, commit: Commit, registered: Mapping[str, FabricRegistration]) -> Commit:
@@ -229,12 +249,9 @@ class SealedCommits:
             tracked = self._states.get(key)
             if tracked is None:
                 tracked = self._states[key] = TrackedSum(self._digests.keyed("state", *key))
-            for name in state.removed:
-                tracked.remove(name)
-            for name, value in state.written.items():
-                tracked.write(name, value)
+            tracked.change(state.written, state.removed)
             self._sums_of(key).state = tracked.total
-        self._add_documents(commit, changed)
+        self._count_documents(commit, changed)
         for entry in commit.outbox:
             own = self._sums_of((entry.service, entry.fabric))
             own.emitted = (own.emitted + self._digests.entry(entry)) % MODULUS
@@ -251,20 +268,16 @@ class SealedCommits:
         seals = {service: self._seal(service, at) for service, at in commit.positions.items()}
         return replace(commit, sums=texts, seals=seals)
 
-    def _add_documents(self, commit: Commit, changed: set[StateKey]) -> None:
+    def _count_documents(self, commit: Commit, changed: set[StateKey]) -> None:
         for document in commit.documents:
-            key, place = (document.service, document.fabric), (document.fabric, document.kind)
+            names = self._documents.setdefault((document.fabric, document.kind), set())
+            is_new = document.text is not None
+            if is_new == (document.name in names):
+                continue
+            key = (document.service, document.fabric)
             own = self._sums_of(key)
-            tracked = self._documents.get(place)
-            if tracked is None:
-                tracked = self._documents[place] = TrackedSum(self._digests.keyed("document", *place))
-            before = tracked.total
-            if document.text is None:
-                tracked.remove(document.name)
-            else:
-                tracked.write(document.name, document.text)
-            kept = own.documents.get(document.kind, 0)
-            own.documents[document.kind] = (kept + tracked.total - before) % MODULUS
+            own.documents[document.kind] = own.documents.get(document.kind, 0) + (1 if is_new else -1)
+            names.symmetric_difference_update((document.name,))
             changed.add(key)
 
     def _sums_of(self, key: StateKey) -> ServiceSums:

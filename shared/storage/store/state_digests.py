@@ -1,9 +1,9 @@
 """Digests of what a twin keeps in its store: they show whether anything else has changed it.
 
-A digest of many named values is a sum modulo 2^128: the BLAKE2b-128 hash of each name and value, added up.
-The sum does not depend on the order. A commit updates it from the values that it writes and removes. The key
-of the hashes belongs to one twin. With a secret that the store never receives, a writer of the store cannot
-compute them either.
+A digest of many named values is a sum modulo 2^128: the hash of each name and value, added up. The sum does
+not depend on the order. A commit updates it from the values that it writes and removes. The hashes are
+SHA-256, which many processors compute themselves, cut to 128 bits. Their key belongs to one twin. With a
+secret that the store never receives, a writer of the store cannot compute them either.
 
 `shared/storage/store/sealed_commits.py` adds digests to commits, and checks them when a process loads states.
 """
@@ -11,6 +11,7 @@ compute them either.
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from shared.engine.message_order import ServiceProgress
 from shared.storage.store.fabric_registry import FabricRegistration
@@ -19,10 +20,20 @@ from shared.storage.store.state_store import OutboxEntry
 DIGEST_BYTES = 16
 SECRET_BYTES_MAX = 64
 """BLAKE2b accepts keys of up to this length; longer secrets are hashed first."""
+BLOCK_BYTES = 64
+"""The key fills a block of SHA-256, which is hashed once for each place."""
 MODULUS = 1 << (8 * DIGEST_BYTES)
 HEX = f"0{2 * DIGEST_BYTES}x"
 EMBEDDED_ADVICE = "`lightwave up` rebuilds it from the log at its next start"
 LIVE_ADVICE = "`lightwave live rebuild` rebuilds it from the log"
+
+
+class Hash(Protocol):
+    """A hash that is being computed."""
+
+    def copy(self) -> "Hash": ...
+    def update(self, content: bytes, /) -> None: ...
+    def digest(self) -> bytes: ...
 
 
 class StateDigests:
@@ -34,18 +45,18 @@ class StateDigests:
 
     def __init__(self, twin: str, secret: bytes = b"", *, advice: str = EMBEDDED_ADVICE) -> None:
         key = secret if len(secret) <= SECRET_BYTES_MAX else hashlib.blake2b(secret).digest()
-        self._key = hashlib.blake2b(twin.encode(), key=key, digest_size=32).digest()
+        self._key = hashlib.blake2b(twin.encode(), key=key, digest_size=BLOCK_BYTES).digest()
         self.advice = advice
 
-    def keyed(self, *place: str) -> "hashlib.blake2b":
+    def keyed(self, *place: str) -> Hash:
         """A hash that has the twin's key and a place, ready for a name and a value."""
         text = "".join(f"{len(part)}:{part}" for part in place)
-        return hashlib.blake2b(text.encode(), key=self._key, digest_size=DIGEST_BYTES)
+        return hashlib.sha256(self._key + text.encode())
 
     def number(self, text: str) -> int:
         """The hash of a text, as a number."""
-        hashed = hashlib.blake2b(text.encode(), key=self._key, digest_size=DIGEST_BYTES)
-        return int.from_bytes(hashed.digest(), "little")
+        hashed = hashlib.sha256(self._key + text.encode())
+        return int.from_bytes(hashed.digest()[:DIGEST_BYTES], "little")
 
     def entry(self, entry: OutboxEntry) -> int:
         """The hash of an outbox entry: its place, kind, source and line."""
@@ -73,12 +84,12 @@ class StateDigests:
         return f"{total:{HEX}} {self.number(f'trimmed {partition} {total}'):{HEX}}"
 
 
-def term(base: "hashlib.blake2b", name: str, value: bytes) -> int:
+def term(base: Hash, name: str, value: bytes) -> int:
     """The hash of one named value."""
     hashed, head = base.copy(), name.encode()
     hashed.update(b"%d:%b" % (len(head), head))
     hashed.update(value)
-    return int.from_bytes(hashed.digest(), "little")
+    return int.from_bytes(hashed.digest()[:DIGEST_BYTES], "little")
 
 
 class TrackedSum:
@@ -87,21 +98,24 @@ class TrackedSum:
 
     __slots__ = ("_base", "terms", "total")
 
-    def __init__(self, base: "hashlib.blake2b", terms: dict[str, int] | None = None, total: int = 0) -> None:
+    def __init__(self, base: Hash, terms: dict[str, int] | None = None, total: int = 0) -> None:
         self._base = base
         self.terms = {} if terms is None else terms
         self.total = total
 
-    def write(self, name: str, value: bytes) -> None:
-        new = term(self._base, name, value)
-        self.total = (self.total + new - self.terms.get(name, 0)) % MODULUS
-        self.terms[name] = new
+    def change(self, written: Mapping[str, bytes], removed: Iterable[str]) -> None:
+        """Add values, in place of older ones of the same names, and remove some."""
+        total, terms, base = self.total, self.terms, self._base
+        for name in removed:
+            total -= terms.pop(name, 0)
+        for name, value in written.items():
+            new = term(base, name, value)
+            total += new - terms.get(name, 0)
+            terms[name] = new
+        self.total = total % MODULUS
 
-    def remove(self, name: str) -> None:
-        self.total = (self.total - self.terms.pop(name, 0)) % MODULUS
 
-
-def sum_of(base: "hashlib.blake2b", values: Mapping[str, bytes]) -> TrackedSum:
+def sum_of(base: Hash, values: Mapping[str, bytes]) -> TrackedSum:
     """The sum over some values."""
     terms = {name: term(base, name, value) for name, value in values.items()}
     return TrackedSum(base, terms, sum(terms.values()) % MODULUS)
@@ -110,7 +124,7 @@ def sum_of(base: "hashlib.blake2b", values: Mapping[str, bytes]) -> TrackedSum:
 @dataclass(slots=True)
 class ServiceSums:
     """The sums of one service in one fabric, as the store's head has them: its state, the outbox entries that
-    it ever added, and its documents by kind."""
+    it ever added, and the number of its documents by kind."""
 
     state: int = 0
     emitted: int = 0
@@ -119,7 +133,7 @@ class ServiceSums:
     @property
     def text(self) -> str:
         """The encoding in a store."""
-        kinds = (f"{kind}={total:{HEX}}" for kind, total in sorted(self.documents.items()))
+        kinds = (f"{kind}={count}" for kind, count in sorted(self.documents.items()))
         return " ".join([format(self.state, HEX), format(self.emitted, HEX), *kinds])
 
 
@@ -127,7 +141,7 @@ def parse_sums(text: str) -> ServiceSums:
     """The sums in a store's head; ValueError if it holds anything else."""
     state, emitted, *kinds = text.split(" ")
     pairs = (kind.rpartition("=") for kind in kinds)
-    return ServiceSums(int(state, 16), int(emitted, 16), {kind: int(total, 16) for kind, _, total in pairs})
+    return ServiceSums(int(state, 16), int(emitted, 16), {kind: int(count) for kind, _, count in pairs})
 
 
 def outbox_total(digests: StateDigests, entries: Iterable[OutboxEntry]) -> int:

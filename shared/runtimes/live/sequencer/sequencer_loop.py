@@ -28,7 +28,6 @@ from shared.runtimes.live.live_clock import (
     write_clock_beat,
 )
 from shared.runtimes.live.refused_states import (
-    check_partition,
     close_refusal,
     note_refusal,
     open_refusals,
@@ -58,7 +57,7 @@ STANDSTILL = (
 REFUSED_RECHECK_S = 1.0
 """Interval of the checks for states that were refused."""
 REBUILD_RETRY_S = 30.0
-"""Wait after a rebuild that failed."""
+"""Wait between two rebuilds."""
 END_RECHECK_S = 10.0
 """How long services may leave messages unread before the end of the log is queried again."""
 
@@ -137,8 +136,7 @@ class SequencerLoop:
             await self._pause(self._stopping, RECHECK_S)
 
     async def _rebuild_refused(self) -> None:
-        """Start a rebuild from the log if a process refused what Redis has. The check before it may be slow,
-        so it runs in a thread."""
+        """Start a rebuild from the log if a process refused what Redis has."""
         while not self._stopping.is_set():
             pause_s = REFUSED_RECHECK_S
             try:
@@ -146,21 +144,18 @@ class SequencerLoop:
                 if refused:
                     log.warning("%s; starting a rebuild from the log", refused)
                     await asyncio.to_thread(self._rebuild, self._stopping.is_set)
+                    pause_s = REBUILD_RETRY_S
             except LightwaveError as error:
                 log.error("%s", error)  # noqa: TRY400 -- the sentence is complete
                 pause_s = REBUILD_RETRY_S
             await self._pause(self._stopping, pause_s)
 
     def _still_refused(self) -> str | None:
-        """The sentence of the first partition with changed states; forgets notes about those that are
-        replaced."""
-        if self._digests is None:
-            return None
-        for partition in open_refusals(self._store):
-            try:
-                check_partition(self._store, self._digests, partition)
-            except StateRefused as error:
-                return str(error).partition(";")[0]
+        """The sentence of the first partition whose states were not replaced since something of them was
+        refused; forgets the others."""
+        for partition, refusal in open_refusals(self._store).items():
+            if self._store.snapshot(partition, []).generation == refusal.generation:
+                return refusal.sentence.partition(";")[0]
             close_refusal(self._store, partition, rebuilt=False)
         return None
 

@@ -77,7 +77,7 @@ def loaded(swarm: LiveSwarm, service: str) -> None:
     ("change", "service", "sentence"),
     [
         (change_state, "workload", "workload of pod-0: its state in Redis was changed"),
-        (change_document, "cubes", "cubes of pod-0: the documents of kind cubes in Redis were changed"),
+        (change_document, "cubes", "cubes of pod-0: the document pod-0/cube-1 of kind cubes in Redis was"),
         (change_due, "jobs", "jobs of pod-0 in partition 0: its position, progress or digests"),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_sequencer_process_rebuilds_what_is_still_refused() -> None:
     store, rebuilds = swarm.store, []
 
     def rebuild(_is_stopping: Callable[[], bool]) -> None:
-        rebuilds.append(open_refusals(store))
+        rebuilds.append({partition: one.sentence for partition, one in open_refusals(store).items()})
         replay = PartitionReplay(0, TWIN, served_services())
         replay.take(swarm.log.records[0])
         store.stage(sealed_image(DIGESTS, replay.image()), "")
@@ -166,8 +166,10 @@ def test_a_sequencer_process_rebuilds_what_is_still_refused() -> None:
         rebuild=rebuild,
     )
     note_refusal(store, 0, "of a worker that saw the states before a rebuild")
+    store.stage(sealed_image(DIGESTS, store.image(0)), "")
+    store.promote_staged(0)
     assert relay._still_refused() is None
-    assert open_refusals(store) == {}, "the states are what the twin committed"
+    assert open_refusals(store) == {}, "the states were replaced"
     change_state(store)
     note_refusal(store, 0, "workload of pod-0: its state in Redis was changed; advice")
     asyncio.run(relay._rebuild_refused())
