@@ -3,11 +3,13 @@
 Plots come from `ops.report.plots`, so that a page without plots does not import plotly.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; color: #222 }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1.5em;
+  color: #222 }
 table { border-collapse: collapse; font-size: 13px; margin-bottom: 2em }
 th { border-bottom: 2px solid #222; text-align: left; position: sticky; top: 0; background: #fff }
 th, td { padding: 3px 10px; vertical-align: top } td { border-bottom: 1px solid #ddd }
@@ -20,6 +22,9 @@ ul.legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .
 .answer { font-size: 18px } .note { color: #666; font-size: 13px }
 """
 """The style of all reports. A report adds only the rules of its own charts."""
+
+
+_COMMAND = re.compile(r"`([^`]+)`")
 
 
 def html_page(
@@ -39,8 +44,9 @@ def html_page(
 
 
 def paragraph(text: str, css_class: str = "") -> str:
-    """Return a paragraph of text."""
-    return f"<p{_class(css_class)}>{escape(text)}</p>"
+    """Return a paragraph of text. Text between backticks is a command."""
+    shown = _COMMAND.sub(r"<code>\1</code>", escape(text))
+    return f"<p{_class(css_class)}>{shown}</p>"
 
 
 def table(headers: Sequence[str], rows: Iterable[str]) -> str:

@@ -84,6 +84,52 @@ class KindAndNameParam(click.ParamType):
         return _items([f"{word}/{name}" for name in names], incomplete)
 
 
+class MessageOrNameParam(click.ParamType):
+    """The id of a message, or the name of an object that has a state; completed with the names."""
+
+    name = "message"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        if "@" in incomplete:
+            return []
+        kinds = ("slices", "faults", "ocs", "cubes", "repairs", "verdicts")
+        return _items([name for kind in kinds for name in list_names(kind, incomplete)], incomplete)
+
+
+class ForkNameParam(click.ParamType):
+    """The name of a fork of this user."""
+
+    name = "fork"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from ops.twin.forks.fork_folders import fork_names
+        from shared.basics.errors import LightwaveError
+
+        try:
+            return _items(fork_names(), incomplete)
+        except LightwaveError:
+            return []
+
+
+class ExperimentParam(click.ParamType):
+    """An experiment's file, or the name of a predefined one."""
+
+    name = "experiment"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        from ops.experiments.library import ready
+
+        return _items([name for name, _ in ready()], incomplete) or [CompletionItem(incomplete, type="file")]
+
+
 class SiteNameParam(click.ParamType):
     """The name of a site of the running twin."""
 

@@ -12,6 +12,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.name_completion import ExperimentParam
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import Form, echo, show, write_or_print
 from ops.cli.common.param_types import FILE, OUT_FILE
@@ -33,7 +34,9 @@ SUFFIX, QUICK_SUFFIX = ".results", ".quick.results"
 Document = Annotated[
     str,
     typer.Argument(
-        metavar="FILE", help="an experiment's file, or the name of a predefined one (`experiment list`)"
+        click_type=ExperimentParam(),
+        metavar="FILE",
+        help="an experiment's file, or the name of a predefined one (`experiment list`)",
     ),
 ]
 Out = Annotated[

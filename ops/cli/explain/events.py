@@ -9,7 +9,7 @@ import typer
 
 from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.event_table import EVENT_HEADERS, event_row, event_rows
-from ops.cli.common.name_completion import PartNameParam
+from ops.cli.common.name_completion import MessageOrNameParam, PartNameParam
 from ops.cli.common.options import TIME_FORMS, At, Fabric, OutputOption
 from ops.cli.common.output import Form, echo, json_line, reader_is_gone, render, show
 from ops.cli.common.param_types import MessageTypeParam, MomentParam
@@ -199,6 +199,7 @@ def why(
     message_id: Annotated[
         str,
         typer.Argument(
+            click_type=MessageOrNameParam(),
             metavar="ID|NAME",
             help="a message, such as scheduler@pod-0/42, or an object, such as pod-0/slice-7",
         ),

@@ -79,6 +79,10 @@ def plot(
         show(samples, output, lambda: chart_text(samples, title, is_rate=shown.endswith("ber")))
 
 
+MARKS_EVERY = 3
+"""Samples that are at least this many columns apart on average are marked."""
+
+
 def chart_text(samples: "Sequence[ReadingSample]", title: str, *, is_rate: bool) -> str:
     """Draw the chart as text, with rates on a logarithmic axis. Times without a reading are left out."""
     from ops.report.terminal_chart import braille_chart
@@ -93,6 +97,7 @@ def chart_text(samples: "Sequence[ReadingSample]", title: str, *, is_rate: bool)
     def label(value: float) -> str:
         return f"{10.0**value:.1e}" if is_rate else f"{value:.2f}"
 
-    lines = braille_chart(found, max(width, COLUMNS_MIN), ROWS, label)
+    columns = max(width, COLUMNS_MIN)
+    lines = braille_chart(found, columns, ROWS, label, marks=len(found) <= columns // MARKS_EVERY)
     first, last = format_time(found[0][0]), format_time(found[-1][0])
     return "\n".join([title, *lines, f"{' ' * LABEL_COLUMNS}{first} to {last}, {len(found)} samples"])

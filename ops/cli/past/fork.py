@@ -9,6 +9,7 @@ import typer
 
 from ops.cli.common.command_groups import DefaultCommandGroup, command_app, examples
 from ops.cli.common.confirmation import AssumeYes, confirm
+from ops.cli.common.name_completion import ForkNameParam
 from ops.cli.common.options import TIME_FORMS, OutputOption
 from ops.cli.common.output import show
 from ops.cli.common.param_types import FILE
@@ -149,7 +150,10 @@ def _moment(at_us: int | None) -> str | None:
 
 @app.command("rm", epilog=examples("fork rm drill", "fork rm drill -o json"))
 def remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="a fork that is not running")],
+    name: Annotated[
+        str,
+        typer.Argument(click_type=ForkNameParam(), metavar="NAME", help="a fork that is not running"),
+    ],
     yes: AssumeYes = False,
     output: OutputOption = "table",
 ) -> None:

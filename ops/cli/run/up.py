@@ -7,6 +7,7 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.name_completion import ForkNameParam
 from ops.cli.common.options import (
     PORT,
     PORT_MAX,
@@ -36,7 +37,11 @@ PortOption = Annotated[
 ]
 ForkOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="run this fork instead of --data; `fork list` lists them"),
+    typer.Option(
+        click_type=ForkNameParam(),
+        metavar="NAME",
+        help="run this fork instead of --data; `fork list` lists them",
+    ),
 ]
 SpeedOption = Annotated[
     float | None,

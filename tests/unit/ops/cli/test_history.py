@@ -145,6 +145,15 @@ def test_a_flat_line_and_a_single_point_are_drawn() -> None:
         assert dotted == [2], "in the middle"
 
 
+def test_marks_show_the_points_on_the_line() -> None:
+    points = [(0.0, 1.0), (3.0, 1.0), (9.0, 1.0)]
+    plain, marked = (
+        braille_chart(points, 30, 5, "{:.2f}".format, marks=marks)[2].partition("┤")[2]
+        for marks in (False, True)
+    )
+    assert [n for n, (one, other) in enumerate(zip(plain, marked, strict=True)) if one != other] == [0, 9, 29]
+
+
 def test_missing_data_is_reported_in_one_sentence() -> None:
     assert chart_text([], "x", is_rate=False) == NO_SAMPLES
     assert chart_text([ReadingSample(at_us=1, value=0.0)], "x", is_rate=True) == NO_SAMPLES

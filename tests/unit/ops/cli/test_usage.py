@@ -106,6 +106,8 @@ def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
         ),
         ("lightwave lab run --kind static-pod --set ocs.", []),
         ("lightwave get ocs pod-", []),
+        ("lightwave experiment run technic", ["technicians"]),
+        ("lightwave why scheduler@pod-0/", []),
     ],
 )
 def test_words_are_completed_without_a_twin(line: str, offers: list[str]) -> None:
@@ -125,6 +127,7 @@ def test_names_are_completed_from_the_running_twin() -> None:
         assert complete("lightwave get OCS pod-0/", twin.url) == ["pod-0/ocs-1", "pod-0/ocs-2"]
         assert complete("lightwave describe ocs pod-1/", twin.url) == ["pod-1/ocs-1"]
         assert complete("lightwave clear ", twin.url) == ["pod-0/fault-7"]
+        assert complete("lightwave why pod-0/fa", twin.url) == ["pod-0/fault-7"]
         assert complete("lightwave inject port pod-1", twin.url) == ["pod-1/ocs-1/N", "pod-1/ocs-1/S"]
         assert complete("lightwave inject chip pod-0/cube-1/host-0/chip-3", twin.url) == [
             "pod-0/cube-1/host-0/chip-3"
