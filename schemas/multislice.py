@@ -24,8 +24,8 @@ Pods = tuple[FabricName, ...]
 
 
 def parse_pods(text: str) -> int | tuple[str, ...]:
-    """`2`, or `pod-0,pod-3`, as a number or names; ValueError says in one sentence what is wrong with the
-    text."""
+    """Parse `2`, or `pod-0,pod-3`, to a number or names. Raises ValueError with one sentence about the
+    error."""
     shown = text[:QUOTED_MAX]
     if re.fullmatch(r"-?[0-9]+", text.strip()):
         if len(text.strip()) > PODS_DIGITS_MAX or not PODS_MIN <= int(text) <= PODS_MAX:
@@ -43,8 +43,8 @@ def parse_pods(text: str) -> int | tuple[str, ...]:
 
 
 class Multislice(Model):
-    """The job that a slice is a part of, and what it sends between its pods. `job` is its name: that of its
-    slice in the first of its `pods`. In every step of `step_us` at full speed, what it takes to send aside,
+    """The job that a slice is a part of, and the traffic between its pods. `job` is its name: the name of its
+    slice in the first of its `pods`. In every step, which takes `step_us` at full speed without sending,
     `gradient_bytes` are summed over all pods."""
 
     job: SliceName

@@ -1,4 +1,5 @@
-"""Recovery policies: what a slice's owner lets the scheduler do when hardware of the slice fails."""
+"""Recovery policies: the choices that a slice's owner allows the scheduler when hardware of the slice
+fails."""
 
 import re
 from typing import Annotated, Literal, get_args
@@ -22,8 +23,8 @@ _ROUTE = re.compile(r"route:([0-9]{1,3}(?:\.[0-9]{1,4})?)%")
 
 
 class RecoveryPolicy(Model):
-    """The choices that a slice leaves the scheduler, the one preferred at equal cost first; `evict` is the
-    last resort even where it is not among them. It runs degraded as long as that makes its steps no more than
+    """The choices that a slice allows the scheduler, the one preferred at equal cost first. `evict` is the
+    last resort even if it is not among them. The slice runs degraded while that makes its steps at most
     `tax_max_ppm` longer; null for any tax."""
 
     choices: tuple[Choice, ...] = CHOICES
@@ -33,7 +34,7 @@ class RecoveryPolicy(Model):
 
 
 def parse_recovery_policy(text: str) -> RecoveryPolicy:
-    """`swap,route:2%,wait` as a policy; ValueError says in one sentence what is wrong with the text."""
+    """Parse a policy such as `swap,route:2%,wait`. Raises ValueError with one sentence about the error."""
     choices: list[Choice] = []
     tax_max_ppm: int | None = None
     for word in text.split(","):

@@ -8,7 +8,7 @@ from schemas.body import Model
 from schemas.names import Tier
 
 GroupBy = Literal["pod", "owner", "slice", "tier"]
-"""What each row stands for."""
+"""The object that each row is about."""
 CHIP_TIME_CATEGORIES = (
     *("productive", "uncommitted", "startup", "checkpointing", "lost", "degraded", "recovering"),
     *("unhealthy", "drained", "held_back", "idle_wanted", "idle_unwanted"),

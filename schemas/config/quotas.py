@@ -12,9 +12,9 @@ _QUOTA = re.compile(rf"({OWNER_PATTERN})=([0-9]{{1,6}})(%?)")
 
 @lru_cache(maxsize=64)
 def parse_quotas(text: str, cubes: int) -> dict[str, int]:
-    """Owner → chips, in a pod of `cubes` cubes.
+    """Parse owner → chips, in a pod of `cubes` cubes.
 
-    ValueError explains in one sentence what is wrong with the text, and what it must be.
+    Raises ValueError with one sentence about the error and the allowed form.
     """
     found: dict[str, int] = {}
     chips = cubes * CHIPS_PER_CUBE

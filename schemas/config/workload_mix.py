@@ -17,10 +17,9 @@ _SHARE = re.compile(r"([0-9]{1,3})x([0-9]{1,3})x([0-9]{1,3})(t?)=([0-9]{1,9}(?:\
 
 @lru_cache(maxsize=64)
 def parse_mix(text: str) -> tuple[tuple[Shape, bool, float], ...]:
-    """(shape, twisted, share) in the order of the text; shares are relative to their sum.
+    """Parse (shape, twisted, share) in the order of the text; shares are relative to their sum.
 
-    ValueError explains in one sentence what is wrong with the text. Which shapes are legal depends on the
-    pod.
+    Raises ValueError with one sentence about the error. The pod determines which shapes are legal.
     """
     found: dict[tuple[Shape, bool], float] = {}
     parts = text.split(",") if text else []

@@ -118,7 +118,7 @@ def _stale(state: OcsState, ocs: int) -> int:
 
 
 def _parts_down(state: OcsState, name: str) -> tuple[str, ...]:
-    """Broken parts of an OCS, in order of name; `power` is what the whole chassis hangs on."""
+    """Return the broken parts of an OCS, in order of name; `power` is the supply of the whole chassis."""
     inside = [part.removeprefix(name).removeprefix("/") for part in state.broken if is_within(part, name)]
     return tuple(sorted(part or "power" for part in inside))
 

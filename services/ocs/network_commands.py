@@ -20,7 +20,7 @@ OcsConflict = tuple[int, str]
 
 
 def on_rewire(state: OcsState, body: RewireCircuits, message: Envelope) -> list[Output]:
-    """Park the mirrors of removed circuits at once, and turn those of new ones; or refuse the whole command.
+    """Park the mirrors of removed circuits at once, and turn those of new ones, or refuse the whole command.
 
     A removed circuit may already be lost. It is no longer wanted, so it is not restored.
     """

@@ -139,7 +139,7 @@ def _lengths(spans: Sequence[FabricSpan], of: str) -> list[int]:
 
 
 def _rank(of: str, share: float, unit_us: float) -> Compute:
-    """Of all lengths of time of all pods, that which so many do not exceed (nearest rank)."""
+    """Return the duration that a given share of all durations of all pods does not exceed (nearest rank)."""
 
     def compute(spans: Sequence[FabricSpan]) -> float | None:
         lengths = sorted(_lengths(spans, of))
@@ -168,7 +168,7 @@ def _cube_spans(pod: PodSpan, *, if_all_ocs: bool) -> Sequence[int]:
 
 
 def _placeable_share(cubes: int, *, if_all_ocs: bool = False) -> Compute:
-    """Of the time of all pods, that in which at least so many cubes were available."""
+    """Return the share of all pods' time in which at least this many cubes were available."""
     return _share(lambda pod: sum(_cube_spans(pod, if_all_ocs=if_all_ocs)[cubes:]), lambda pod: pod.span_us)
 
 

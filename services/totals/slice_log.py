@@ -10,7 +10,7 @@ from services.totals.slice_waits import SliceWaits
 
 @dataclass(frozen=True, slots=True)
 class PodLog:
-    """What the log of a run tells of a pod; empty if nothing recorded it."""
+    """The results that the log of a run gives for a pod; empty if nothing recorded them."""
 
     lengths: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """`waits`, `startups` and `recoveries` of single slices, in microseconds."""
@@ -53,7 +53,7 @@ class SliceLogRecorder:
         return None if found is None else found.spans(at_us)
 
     def log(self, pod: str, at_us: int) -> PodLog:
-        """All that is known of a pod up to `at_us`."""
+        """Return the results of a pod up to `at_us`."""
         return PodLog(
             lengths=self.waits.lengths(pod, at_us),
             jobs=self.waits.disrupted(pod),

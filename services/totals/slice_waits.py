@@ -96,8 +96,8 @@ class SliceWaits:
         return {"ended": calm + hit, "disrupted": hit}
 
     def spans(self, fabric: str) -> dict[str, dict[str, int | None]]:
-        """From cubes to running, of slices that need circuits (`startups`); and from what failed under a
-        slice to running again, be it elsewhere or slower (`recoveries`)."""
+        """The times from cubes to running, of slices that need circuits (`startups`), and from a failure
+        under a slice to running again, possibly elsewhere or slower (`recoveries`)."""
         found: dict[str, dict[str, int | None]] = {}
         for what in DURATIONS:
             took = sorted(self._took.get((what, fabric), []))

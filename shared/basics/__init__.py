@@ -1,1 +1,1 @@
-"""What engine, runtimes and models alike stand on: errors, units, keyed random numbers, argument checks."""
+"""Basics that engine, runtimes and models share: errors, units, keyed random numbers, argument checks."""

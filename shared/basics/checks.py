@@ -7,12 +7,13 @@ from shared.basics.errors import InvalidInput
 from shared.basics.spelling import closest_match
 
 COUNT_MAX = 100_000
-"""Machines, cubes or OCSes at most: far above any fabric, and still a table of a fraction of a second."""
+"""Maximum number of machines, cubes or OCSes: far more than any fabric has, and still a table of a fraction
+of a second."""
 
 
 def check_probability(field: str, value: float) -> float:
-    """Return the value if it lies in 0 … 1; InvalidInput names the field and the nearest legal value
-    otherwise."""
+    """Return the value if it lies in 0 … 1. Otherwise raise InvalidInput with the field and the nearest legal
+    value."""
     if not 0.0 <= value <= 1.0:
         nearest = "" if math.isnan(value) else f"; the nearest is {0 if value < 0 else 1}"
         raise InvalidInput(f"{field} {value}: must be a probability from 0 to 1{nearest}")
@@ -20,7 +21,8 @@ def check_probability(field: str, value: float) -> float:
 
 
 def check_count(field: str, value: int, least: int, most: int = COUNT_MAX) -> int:
-    """Return the value if it lies in least … most; InvalidInput names the nearest legal value otherwise."""
+    """Return the value if it lies in least … most. Otherwise raise InvalidInput with the nearest legal
+    value."""
     if not least <= value <= most:
         nearest = min(max(value, least), most)
         raise InvalidInput(f"{field} {value}: must be between {least} and {most:,}; the nearest is {nearest}")
@@ -28,22 +30,22 @@ def check_count(field: str, value: int, least: int, most: int = COUNT_MAX) -> in
 
 
 def check_positive(field: str, value: float) -> float:
-    """Return the value if it is a finite number above 0; InvalidInput otherwise."""
+    """Return the value if it is a finite number above 0. Otherwise raise InvalidInput."""
     if not (math.isfinite(value) and value > 0.0):
         raise InvalidInput(f"{field} {value}: must be a finite number above 0")
     return float(value)
 
 
 def check_not_negative(field: str, value: float) -> float:
-    """Return the value if it is a finite number of at least 0; InvalidInput otherwise."""
+    """Return the value if it is a finite number of at least 0. Otherwise raise InvalidInput."""
     if not (math.isfinite(value) and value >= 0.0):
         raise InvalidInput(f"{field} {value}: must be a finite number of at least 0; the nearest is 0")
     return float(value)
 
 
 def check_range(name: str, value: float, least: float, most: float, unit: str) -> float:
-    """Return the value if it lies in a physical range; InvalidInput names the nearest allowed value
-    otherwise. For a positive number of decibels that cannot be above 0, the error suggests the sign."""
+    """Return the value if it lies in a physical range. Otherwise raise InvalidInput with the nearest allowed
+    value. For a positive number of decibels that cannot be above 0, the error suggests the sign."""
     if least <= value <= most:
         return value
     allowed = f"must be between {least:g} and {most:g} {unit}".rstrip()
@@ -56,7 +58,7 @@ def check_range(name: str, value: float, least: float, most: float, unit: str) -
 
 
 def closest_match_hint(meant: str, allowed: Iterable[str], similarity: float = 0.5) -> str:
-    """`; the nearest is …` for the end of an error, or nothing if no allowed word is similar enough (0 to
+    """Return `; the nearest is …` for the end of an error; empty if no allowed word is similar enough (0 to
     1)."""
     near = closest_match(meant, allowed, similarity=similarity)
     return f"; the nearest is {near}" if near else ""

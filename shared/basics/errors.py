@@ -1,17 +1,18 @@
-"""One root for every error that a person or a supervisor must act on, split by who must act.
+"""One root for every error that a person or a supervisor must act on, divided by who must act.
 
 The refusal of a request is not an error: it is a message on the log with a reason.
 """
 
 
 class LightwaveError(Exception):
-    """`str()` is one clear sentence for the person who must act. `exit_code` is that of the process."""
+    """An error for the person who must act. `str()` is one clear sentence; `exit_code` is the exit code of
+    the process."""
 
     exit_code = 1
 
 
 class InvalidInput(LightwaveError):
-    """An input is not allowed: the sentence names the field, the value and what it must be."""
+    """An input is not allowed. The sentence names the field, the value and the allowed values."""
 
     exit_code = 2
 
@@ -86,8 +87,8 @@ class ServiceFailed(LightwaveError):
 
 
 class Interrupted(LightwaveError):
-    """A signal interrupted the operation, which stopped cleanly. The exit code is 128 + the number of the
-    signal: by default that of Ctrl-C."""
+    """A signal interrupted the operation, which stopped cleanly. The exit code is 128 + the signal's number;
+    the default is that of Ctrl-C."""
 
     exit_code = 130
 

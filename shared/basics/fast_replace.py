@@ -1,19 +1,20 @@
-"""Changed copies of records, for what is copied at every message: `dataclasses.replace` at a tenth of its
-price."""
+"""Changed copies of records that are copied at every message, ten times as fast as `dataclasses.replace`."""
 
 from typing import TYPE_CHECKING
 
 __all__ = ["replace"]
 
 if TYPE_CHECKING:
-    # So that changes are checked field by field.
+    # Type checkers check the changes field by field.
     from dataclasses import replace
 else:
 
     def replace(record, **changes):
-        """A copy with these fields changed; KeyError for one that there is not. A frozen record sets its
-        fields one by one when it is made, so the copy takes over all of them at once instead: it must be of
-        a dataclass without slots and without `__post_init__`."""
+        """Return a copy with these fields changed. Raises KeyError for an unknown field.
+
+        Creating a frozen record sets its fields one by one. The copy instead takes over all fields at once,
+        so the record must be a dataclass without slots and without `__post_init__`.
+        """
         values = record.__dict__ | changes
         if len(values) != len(record.__dict__):
             raise KeyError(*sorted(changes.keys() - record.__dict__.keys()))

@@ -7,39 +7,39 @@ from math import inf
 from shared.basics.time_format import format_chip_hours, format_duration, format_time
 
 TIME_FIELDS = ("due_us", "expires_us", "anchor_us", "from_us", "until_us")
-"""Fields of messages and operations that are points in time; the other times in them are spans."""
+"""Fields of messages and operations that are points in time; other time fields are durations."""
 CHIP_TIME_SUFFIX = "_chip_us"
-"""How names of chip-time end."""
+"""Suffix of the names of chip-time."""
 PPM_SUFFIX = "_ppm"
-"""How names of shares in millionths end."""
+"""Suffix of the names of shares in millionths."""
 PPM_WHOLE = 1_000_000
 TRUNK_COUNT_FIELDS = ("path_ppm",)
-"""Those that are no shares, but numbers of trunks."""
+"""Names with that suffix that are numbers of trunks, not shares."""
 RATE_FIELDS = {"mbps": "bandwidth", "sent": "sent"}
-"""Field in Mb/s → how people call it, in Gb/s."""
+"""Field in Mb/s → its displayed name, in Gb/s."""
 GBPS_WITHOUT_DECIMALS = 100
-"""From here on nobody reads a digit behind the point."""
+"""From this value on, numbers are shown without decimals."""
 LIST_ITEMS_MAX = 4
-"""Items of a list that are said one by one."""
+"""Maximum number of items of a list that are shown one by one."""
 LINE_MAX = 120
 RAW_TIME = re.compile(r"\b([0-9]{1,18}) us\b")
-"""A point in time as a reason on the log has it."""
+"""A point in time in the text of a reason on the log."""
 
 
 def fields_text(fields: Mapping[str, object]) -> str:
-    """All fields that are not None, in their order."""
+    """Format all fields that are not None, in their order."""
     return one_line([field_text(name, value) for name, value in fields.items() if value is not None])
 
 
 def one_line(words: list[str]) -> str:
-    """Words as one line, cut where it is too long."""
+    """Join words to one line, cut if it is too long."""
     text = " ".join(words)
     return text if len(text) <= LINE_MAX else text[: LINE_MAX - 1] + "…"
 
 
 def field_text(name: str, value: object) -> str:
-    """One field: yes or no, a time by its largest units, chip-time in hours, a share in per cent, a rate in
-    Gb/s, of a long list how many."""
+    """Format one field: yes or no, a time by its largest units, chip-time in hours, a share in percent, a
+    rate in Gb/s, a long list by its number of items."""
     if isinstance(value, bool):
         return f"{name}={'yes' if value else 'no'}"
     if isinstance(value, int) and name.endswith(PPM_SUFFIX):
@@ -66,15 +66,15 @@ def field_text(name: str, value: object) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A share to the hundredth of a per cent, and 100 only where it is all."""
+    """Format a share in percent with two decimals; 100 only if it is exactly 1."""
     return f"{min(100 * share, 99.99 if share < 1 else inf):.2f}%"
 
 
 def format_gbps(value: float) -> str:
-    """A rate in Gb/s, small ones with a digit behind the point."""
+    """Format a rate in Gb/s, small ones with one decimal."""
     return f"{value:,.0f}" if value >= GBPS_WITHOUT_DECIMALS else f"{value:.1f}"
 
 
 def with_readable_times(reason: str) -> str:
-    """A reason on the log, with its times in readable form."""
+    """Return a reason on the log with its times in readable form."""
     return RAW_TIME.sub(lambda match: format_time(int(match[1])), reason)

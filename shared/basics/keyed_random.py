@@ -1,8 +1,8 @@
-"""Keyed draws: a number is a function of (seed, entity, purpose, count), so that every runtime and every
+"""Keyed draws: a number is a function of (seed, entity, purpose, count), so every runtime and every
 redelivery draws the same one. There is no stream whose position could differ.
 
-`splitmix64` over a key hashed from (seed, entity, purpose); the array form gives the same numbers as the
-scalar one.
+The generator is `splitmix64` over a key hashed from (seed, entity, purpose). The array form gives the same
+numbers as the scalar one.
 """
 
 import hashlib
@@ -33,8 +33,8 @@ def draw_bits(seed: int, entity: str, purpose: str, count: int) -> int:
 
 
 def rekeyed_seed(seed: int, salt: int) -> int:
-    """The seed of what is drawn from now on, where a future with this salt parts from others: 52 bits, which
-    every reader of JSON keeps."""
+    """Return the seed of all further draws of a future with this salt. It has 52 bits, which every JSON
+    reader preserves."""
     return draw_bits(seed, "all", "rekeyed", salt) >> 12
 
 

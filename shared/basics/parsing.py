@@ -7,7 +7,7 @@ from schemas.limits import DURATION_S_MAX, OWNER_PATTERN
 
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
-# Ten digits are more than a century of seconds: longer numbers need no arithmetic to be refused.
+# Ten digits are more than a century of seconds, so longer numbers are rejected without arithmetic.
 _DURATION = re.compile(r"(?:[0-9]{1,10}[smhd])+")
 _PART = re.compile(r"([0-9]+)([smhd])")
 _SHAPE = re.compile(r"(\d{1,4})[xX×](\d{1,4})[xX×](\d{1,4})", re.ASCII)

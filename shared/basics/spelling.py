@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 SIMILARITY_MIN = 0.6
-"""How much alike two words must be, 0 to 1, for one to be taken for a slip of the other."""
+"""Minimum similarity of two words, 0 to 1, for one to count as a misspelling of the other."""
 QUOTED_CHARS_MAX = 120
-"""Characters of a refused value that are repeated in the sentence."""
+"""Maximum characters of a refused value that the sentence repeats."""
 
 
 def truncated(text: str) -> str:

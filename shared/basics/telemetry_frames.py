@@ -7,7 +7,7 @@ from shared.basics.units import US_PER_S
 
 def arrow_frame(columns: Mapping[str, object], fabric: str, at_us: int) -> bytes:
     """A frame of these Arrow arrays by name. The schema's metadata has its fabric and time."""
-    # Imported here, for it takes a third of a second, which only those who want telemetry should pay.
+    # Imported here because it takes a third of a second, which only commands with telemetry should spend.
     import pyarrow as pa  # noqa: PLC0415 -- see above
 
     batch = pa.RecordBatch.from_pydict(columns).replace_schema_metadata(

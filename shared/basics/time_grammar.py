@@ -50,7 +50,7 @@ class SimulatedTime:
 
 
 def read_time(text: str) -> SimulatedTime | None:
-    """The time that a text means; None if it is not valid (`time_problem` tells why)."""
+    """Return the time that a text means; None if it is not valid (`time_problem` explains why)."""
     if text == NOW:
         return SimulatedTime(0, 0, is_before_now=True)
     if (before := _BEFORE_NOW.fullmatch(text)) is not None:
@@ -71,8 +71,8 @@ def is_relative(text: str) -> bool:
 
 
 def time_problem(text: str, allowed: str = TIMES_ALLOWED) -> str:
-    """The end of the error for a text that is not a valid time: what it must be. An ambiguous text gets both
-    spellings."""
+    """Return the end of the error for a text that is not a valid time, with the allowed forms. An ambiguous
+    text gets both spellings."""
     day = _TIME_OF_DAY.fullmatch(text)
     if day is not None:
         return _both_clock_spellings(day)
@@ -94,6 +94,7 @@ def _both_clock_spellings(day: re.Match[str]) -> str:
 
 
 def future_problem(text: str, latest: str) -> str:
-    """The end of the error for a time after now. A bare duration may have been meant to count back."""
+    """Return the end of the error for a time after now. The user may have meant a bare duration to count
+    back."""
     limit = f"is in the future; must be at most {latest}"
     return f"{limit}; write -{text} for {text} before now" if parse_duration_s(text) is not None else limit

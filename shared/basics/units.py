@@ -6,7 +6,7 @@ US_PER_MIN = 60 * US_PER_S
 US_PER_HOUR = 3_600 * US_PER_S
 US_PER_DAY = 24 * US_PER_HOUR
 SPAN_US_MAX = 2**61
-"""Some 73,000 years. What is drawn with a tiny rate may come to any number, or to infinity."""
+"""About 73,000 years. A draw with a tiny rate may give any number, or infinity."""
 
 
 def to_whole_us(value: float, unit_us: int) -> int:

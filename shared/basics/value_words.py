@@ -25,8 +25,8 @@ def read_flag(text: str) -> bool | None:
 
 
 def read_number(text: str) -> float | None:
-    """A finite number such as `0.5`, `-3` or `1e-5`; None for another text, and for a zero in front of other
-    digits, which some take for octal."""
+    """Parse a finite number such as `0.5`, `-3` or `1e-5`. Return None for other texts, and for a number with
+    a leading zero, which some readers parse as octal."""
     if len(text) > NUMBER_CHARS_MAX or _NUMBER.fullmatch(text) is None or _ZERO_IN_FRONT.match(text):
         return None
     found = float(text)
@@ -44,12 +44,12 @@ def read_whole(text: str) -> int | None:
 
 
 def has_zero_in_front(text: str) -> bool:
-    """Whether a text is a number with a zero in front of other digits: `010`, `-007`, `0o10`, `00.5`."""
+    """Whether a text is a number with a leading zero: `010`, `-007`, `0o10`, `00.5`."""
     return re.fullmatch(r"[-+]?0(?:o[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)", text) is not None
 
 
 def number_problem(text: str, *, whole: bool) -> str:
-    """What a text that is not a number must be."""
+    """Return the allowed forms for a text that is not a number."""
     noun = "a whole number" if whole else "a number"
     if has_zero_in_front(text):
         return f"must be {noun} without a zero in front"

@@ -1,1 +1,2 @@
-"""The engine: what a service is and how a log is folded. It is pure, and independent of any fabric."""
+"""The engine: the definition of a service, and the fold of a log. It is pure, and independent of any
+fabric."""

@@ -1,9 +1,9 @@
 """The version of the code that folds a log and stores states: the number of its rules, and its state layouts.
 
-`RULES` is raised with every change after which some log would be folded to another message or another value
-of a state; golden logs (`tests/golden`) check this. The layout follows from the classes of the states
-(`state_layout`). Builds of the same rules and the same layout may take each other's states and snapshots;
-`upgrade_refusals` says what happens to all others.
+`RULES` is raised with every change after which some log folds to a different message or a different value of
+a state; golden logs (`tests/golden`) check this. The layout follows from the classes of the states
+(`state_layout`). Builds with the same rules and the same layout may use each other's states and snapshots;
+`upgrade_refusals` handles all others.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,21 +14,21 @@ from shared.engine.service import AnyService
 from shared.engine.state_layout import state_layouts
 
 RULES = 2
-"""The number of the rules. A line of the changelog says what each was raised for."""
+"""The number of the rules. The changelog has a line with the reason for each increase."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateCodeVersion:
-    """Which code made states: the number of its rules, the layout in which it stores each service's states,
-    by the service's name, and its build."""
+    """The code that made states: the number of its rules, the layout in which it stores each service's
+    states, by the service's name, and its build."""
 
     rules: int
     layouts: Mapping[str, str]
     software: str
 
     def is_compatible_with(self, stored: "StateCodeVersion") -> bool:
-        """Whether this code can continue with the states that `stored` made, without changing them. States of
-        services that this code does not have are ignored."""
+        """Whether this code can continue with the states that `stored` made, without converting them. States
+        of services that this code does not have are ignored."""
         layouts_equal = all(stored.layouts.get(name) == layout for name, layout in self.layouts.items())
         return self.rules == stored.rules and layouts_equal
 
@@ -36,20 +36,21 @@ class StateCodeVersion:
 def current_code_version(
     kinds: Iterable[str], services_of: Callable[[str], Iterable[AnyService]], software: str
 ) -> StateCodeVersion:
-    """This code of a build, as far as fabrics of these kinds have it."""
+    """Return the version of this code in a build, limited to the services of these kinds of fabrics."""
     services = [service for kind in dict.fromkeys(kinds) for service in services_of(kind)]
     return StateCodeVersion(RULES, state_layouts(services), software)
 
 
-# --- as a store keeps it with the states that it is about ---------------------------------------------------
+# --- as a store keeps it with its states --------------------------------------------------------------------
 
 RULES_VALUE, SOFTWARE_VALUE, LAYOUT_VALUE = "rules", "software", "layout:"
 UPGRADE_VALUE = "upgrading"
-"""An upgrade to these rules that was begun, by which build; nothing where none was, or the last is done."""
+"""An upgrade to these rules that has started, and its build; empty if there is none, or if the last one is
+complete."""
 
 
 def code_version_values(code: StateCodeVersion) -> dict[str, str]:
-    """The values of a partition that say which code made its states."""
+    """The values of a partition that record which code made its states."""
     layouts = {f"{LAYOUT_VALUE}{name}": layout for name, layout in code.layouts.items()}
     return {RULES_VALUE: str(code.rules), SOFTWARE_VALUE: code.software} | layouts
 
@@ -63,20 +64,20 @@ def shared_code_values(code: StateCodeVersion) -> dict[str, str]:
 
 
 def upgrade_begun_value(code: StateCodeVersion) -> dict[str, str]:
-    """The value of a partition that says that an upgrade to this code was begun."""
+    """The value of a partition that records that an upgrade to this code has started."""
     return {UPGRADE_VALUE: f"{code.rules} {code.software}"}
 
 
 def unfinished_upgrade(values: Mapping[str, str]) -> tuple[int, str] | None:
-    """(rules, build) of the upgrade that was begun and is not done, by a partition's values; None where there
-    is none."""
+    """Return (rules, build) of the upgrade that a partition's values record as unfinished; None if there is
+    none."""
     rules, _, software = values.get(UPGRADE_VALUE, "").partition(" ")
     return (int(rules), software) if rules.isdecimal() else None
 
 
 def recorded_code_version(values: Mapping[str, str]) -> StateCodeVersion | None:
-    """Which code made a partition's states, by its values; None where none of them says. StateRefused if that
-    is not as the twin writes it."""
+    """Return the code that made a partition's states, from its values; None if it is not recorded. Raises
+    StateRefused if a value is not as the twin writes it."""
     if RULES_VALUE not in values:
         return None
     layouts = {

@@ -1,6 +1,6 @@
-"""The one path that a message takes through a service, in every runtime: skip if seen → handle → check.
+"""The one path of a message through a service, in every runtime: skip if seen → handle → check.
 
-Committing is the runtime's; how often it does so is its own choice.
+The runtime commits; it chooses how often.
 """
 
 from dataclasses import dataclass, field
@@ -116,9 +116,9 @@ def deliver(instance: ServiceInstance, message: Envelope) -> list[Envelope]:
 
 
 def skip_message(instance: ServiceInstance, message: Envelope) -> None:
-    """Let a service pass over a message on which it raises; a repeat of it is dropped. Changes `instance`.
+    """Let a service skip a message on which it raises; a repeat of it is dropped. Changes `instance`.
 
-    If it is the service's own Tick, the service is due again only after the next message it reads.
+    If it is the service's own Tick, the service is due again only after the next message that it reads.
     """
     instance.seen[message.source] = message.seq
     if instance.state is not None:

@@ -1,9 +1,10 @@
 """The next root message of a site: the one rule that the lab, the embedded and the live sequencer, and every
 replay share.
 
-A *root* is what nothing on the log led to: a fabric's beginning or end, an operator's request, a Tick. When
-a site is quiet (all that follows from its last root has been read), exactly one root comes next: the oldest
-request that waits, or the earliest due Tick that the clock has reached. Where both could go they take turns.
+A *root* is a message without a cause on the log: a fabric's start or end, an operator's request, a Tick. A
+site is quiet when everything caused by its last root has been read. Then exactly one root comes next: the
+oldest waiting request, or the earliest due Tick that the clock has reached. If both are possible, they take
+turns.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from schemas.names import fabric_order
 from shared.engine.request_time import request_time_us
 
 RETIREMENT_SEQ = 2
-"""The sequencer's second message of a fabric is its end: a reader that has read it has retired."""
+"""The sequencer's second message of a fabric is its end. A reader that has read it has retired."""
 
 ReaderOrder = tuple[tuple[str, int], str]
 
@@ -29,7 +30,7 @@ def reader_order(fabric: str, service: str) -> ReaderOrder:
 
 
 class DueReader(Protocol):
-    """What a root needs to know of one service of one fabric."""
+    """The input of the root rule about one service of one fabric."""
 
     @property
     def fabric(self) -> str: ...
@@ -71,12 +72,12 @@ class Request:
 
 
 def is_root(message: Envelope) -> bool:
-    """Whether nothing on the log led to a message."""
+    """Whether a message has no cause on the log."""
     return message.cause is None
 
 
 def earliest_due(readers: Iterable[DueReaderT]) -> DueReaderT | None:
-    """The reader that is due first; among equals the first in order. None if no reader is due."""
+    """Return the reader that is due first; among equals the first in order. None if no reader is due."""
     first: DueReaderT | None = None
     first_us = 0
     for reader in readers:
@@ -95,7 +96,7 @@ def next_root(
     clock_us: int | None,
     ticked_us: int,
 ) -> Envelope | None:
-    """The root that comes next in a quiet site; None if there is nothing to do yet.
+    """Return the next root of a quiet site; None if there is nothing to do yet.
 
     `now_us` is the site's simulated time, `due` the reader that is due first, `request` the oldest waiting
     request, `clock_us` the clock (None if there is none and time stops), `ticked_us` the time of the site's
@@ -139,7 +140,7 @@ def commissioning_message(fabric: str, body: FabricCommissioned, at_us: int = 0)
 
 
 def retirement_id(fabric: str) -> str:
-    """The id of a fabric's last message. There is only one, however often it is requested."""
+    """The id of a fabric's last message. There is only one, even if it is requested several times."""
     return f"{sequencer_source(fabric)}/{RETIREMENT_SEQ}"
 
 
@@ -159,7 +160,7 @@ def upgrade_source(site: str) -> str:
 
 
 def upgrade_message(site: str, fabric: str, number: int, body: Upgraded, at_us: int) -> Envelope:
-    """An upgrade of a site, the first of which has number 1, as a root on the log of one of its fabrics."""
+    """An upgrade of a site as a root on the log of one of its fabrics. The first upgrade has number 1."""
     return _root(body, fabric, at_us, upgrade_source(site), number)
 
 
@@ -173,7 +174,7 @@ def tick_message(reader: DueReader, now_us: int) -> Envelope:
 
 
 def operator_source(site: str) -> str:
-    """The source of the requests that people make of a site's fabrics."""
+    """The source of operators' requests for a site's fabrics."""
     return f"operator@{site}"
 
 

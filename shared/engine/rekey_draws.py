@@ -1,5 +1,5 @@
-"""The rule of RekeyDraws: from then on, a service draws with another seed. It suits services whose draws
-are all of future events."""
+"""The rule of RekeyDraws: a service draws with a different seed from then on. It suits services that draw
+future events only."""
 
 from schemas.envelope import Envelope
 from schemas.messages.operator import RekeyDraws
@@ -9,7 +9,7 @@ from shared.engine.state import State
 
 
 def on_rekey(state: State, body: RekeyDraws, _message: Envelope) -> list[Output]:
-    """Change the seed. Earlier draws stay: none of them is a time of a pending event that would have to be
-    drawn again."""
+    """Change the seed. Earlier draws stay, because none of them is the time of a pending event that would
+    have to be drawn again."""
     state.seed = rekeyed_seed(state.seed, body.salt)
     return []

@@ -1,8 +1,9 @@
-"""Folding a recorded log again: the lab on its root messages, compared with the record message by message.
+"""Folds a recorded log again: runs the lab on its root messages and compares the output with the record,
+message by message.
 
-One mechanism serves four needs: `lab replay`, the audit, recovery after a crash (the tail of the log beyond
-the last commit), and rebuilding every state from the log alone. It rests on the sequencer's order being the
-lab's order.
+One mechanism serves four purposes: `lab replay`, the audit, recovery after a crash (the tail of the log
+beyond the last commit), and rebuilding every state from the log alone. It relies on the sequencer's order
+being the lab's order.
 """
 
 from bisect import bisect_left
@@ -31,12 +32,12 @@ from shared.engine.site import Site
 
 NUMBER_BYTES = DIGEST_BYTES = 8
 ROW_BYTES = NUMBER_BYTES + DIGEST_BYTES
-"""What is kept of each message that may be repeated: few, for a record has millions."""
+"""The stored part of a message that may be repeated: little, because a log has millions."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayMismatch:
-    """The first place where the record is not what the fold gives. Either side may be missing."""
+    """The first difference between the record and the fold. Either side may be missing."""
 
     position: int
     expected: str | None
@@ -50,10 +51,11 @@ class ReplayMismatch:
 class Replay:
     """Feeds a site the record of its own log. Feed every message in order; the first difference ends it.
 
-    A log on Kafka may hold a message twice, for a writer that died writes again; readers drop the second,
-    whatever it says. Where that is something else than the first, a stranger wrote it: `forged` is the first
-    such place, and the fold goes on. So it is fed from the log's beginning. A file with one writer holds no
-    repeats (`may_repeat` False): what looks like one was written by a stranger.
+    A log on Kafka may contain a message twice, because a restarted writer may write again. Readers drop the
+    second one, whatever it contains. If the second differs from the first, a foreign writer wrote it.
+    `forged` is the first such place, and the fold continues. For this check, feed it from the start of the
+    log. A file with one writer has no repeats (`may_repeat` False): an apparent repeat was written by a
+    foreign writer.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class Replay:
         self.pending: deque[Envelope] = deque()
         """What must follow next; empty when the site is quiet."""
         self.repeats = 0
-        """Messages that readers drop, forged ones among them."""
+        """Messages that readers drop, including forged ones."""
         self.forged: ReplayMismatch | None = None
         self._on_read = on_delivery
         self._may_repeat = may_repeat
@@ -76,7 +78,7 @@ class Replay:
         """Source → number and digest of each of its messages, in order of number."""
 
     def feed(self, position: int, message: Envelope) -> ReplayMismatch | None:
-        """One recorded message; None if it is what had to come, or one that readers drop."""
+        """Feed one recorded message. Return None if it is the expected one, or one that readers drop."""
         seen = self._seen.get(message.source, -1)
         if message.seq <= seen:
             return self._repeated(position, message, seen)
@@ -97,7 +99,7 @@ class Replay:
         return None
 
     def _repeated(self, position: int, message: Envelope, seen: int) -> ReplayMismatch | None:
-        """A message whose number was there before."""
+        """Check a message whose number was there before."""
         if message.fabric not in self.site.fabrics:
             return ReplayMismatch(position, f"a message of site {self.site.name}", _text(message))
         if not self._may_repeat:
@@ -114,7 +116,7 @@ class Replay:
         return None
 
     def remember(self, message: Envelope) -> None:
-        """A message of before where this fold begins: what comes later may repeat it."""
+        """Record a message from before the start of this fold, because later messages may repeat it."""
         rows, row = self._rows[message.source], _row(message)
         if self._may_repeat and row[:NUMBER_BYTES] > bytes(rows[-ROW_BYTES:][:NUMBER_BYTES]):
             rows.extend(row)
@@ -124,7 +126,7 @@ class Replay:
             self._rows[message.source].extend(_row(message))
 
     def _was_there(self, message: Envelope) -> bool:
-        """Whether this very message was fed before."""
+        """Whether exactly this message was fed before."""
         rows, row = self._rows[message.source], _row(message)
 
         def row_at(place: int) -> bytes:
@@ -133,13 +135,15 @@ class Replay:
         return row_at(bisect_left(range(len(rows) // ROW_BYTES), row, key=row_at)) == row
 
     def _skipped(self, position: int, message: Envelope, body: MessageSkipped) -> ReplayMismatch | None:
-        """Written whenever a person asked for it; what it did began earlier, with the message it names."""
+        """Check a skip. It may be written at any time, but takes effect at the message that it names."""
         known = (message.fabric, body.service, body.message) in self.site.skips
-        return None if known else ReplayMismatch(position, "no skip that the fold knows of", _text(message))
+        return (
+            None if known else ReplayMismatch(position, "no skip that is unknown to the fold", _text(message))
+        )
 
     def _upgraded(self, position: int, message: Envelope, body: Upgraded) -> ReplayMismatch | None:
-        """One that changed the layout of states alone changes nothing here. Behind one that changed the rules
-        other states are folded on than this fold has."""
+        """Check an upgrade. If it changed only the layout of states, nothing changes here. After a change of
+        rules, the log continues from states that this fold does not have."""
         expected = upgrade_message(self.site.name, message.fabric, message.seq, body, self.site.now_us)
         if expected != message or message.fabric not in self.site.fabrics:
             return ReplayMismatch(position, _text(expected), _text(message))
@@ -147,10 +151,10 @@ class Replay:
             self._keep(message)
             return None
         why = (
-            f"this is of rules {RULES}, which are older: only that version can tell of what follows"
+            f"this version has rules {RULES}, which are older: only that version can replay what follows"
             if body.after.rules > RULES
-            else "what follows is folded from the snapshot of that upgrade, which is not at hand, or not as "
-            "the log says (`upgrades` of the twin's folder)"
+            else "what follows is folded from that upgrade's snapshot, which is missing or does not match "
+            "the log (`upgrades` in the twin's folder)"
         )
         return ReplayMismatch(
             position,
@@ -159,7 +163,7 @@ class Replay:
         )
 
     def _root(self, message: Envelope) -> Envelope | str:
-        """The root message that had to come now, or in words what it would have been."""
+        """Return the expected root message, or its description."""
         body, site = message.body, self.site
         if isinstance(body, FabricCommissioned):
             return self._commissioning(message, body)
@@ -177,7 +181,7 @@ class Replay:
         return self._request(message, message.seq)
 
     def _commissioning(self, message: Envelope, body: FabricCommissioned) -> Envelope | str:
-        """The fabrics that make up a site at its beginning come at 0; one that joins later, as a request."""
+        """Check a commissioning. The first fabrics of a site start at 0; a later one comes like a request."""
         if body.site != self.site.name:
             return f"a message of site {self.site.name}"
         if message.fabric in self.site.fabrics:
@@ -187,7 +191,8 @@ class Replay:
         return self._request(message, 1) if self.site.fabrics else commissioning_message(message.fabric, body)
 
     def _request(self, message: Envelope, number: int) -> Envelope | str:
-        """A request at its recorded time, which only the clock of then knew, within what the rule allows."""
+        """Return a request at its recorded time, if the rule allows that time. Only the clock at that time
+        knew it exactly."""
         due = self.site.earliest()
         due_us = due.due_us if due else None
         if request_time_us(self.site.now_us, message.at_us, due_us) != message.at_us:
@@ -198,7 +203,8 @@ class Replay:
 
 
 def _seen(site: Site) -> dict[str, int]:
-    """Source → last seq of what a site has read and said so far; what will be fed comes after it."""
+    """Source → last seq of the messages that a site has read and emitted so far; the messages to feed come
+    after it."""
     seen: dict[str, int] = {}
     for instance in site.instances:
         own = (

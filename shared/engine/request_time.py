@@ -7,7 +7,7 @@ So the clock alone does not decide: the time is later than all messages so far, 
 
 
 def request_time_us(now_us: int, clock_us: int | None, due_us: int | None) -> int:
-    """The time of a request, in microseconds: max(now + 1, min(clock, earliest due)).
+    """Return the time of a request, in microseconds: max(now + 1, min(clock, earliest due)).
 
     `now_us` is the time of the site's last message, `clock_us` the clock (None if time stops), `due_us` the
     earliest due time of a service (None if none is due).

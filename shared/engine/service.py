@@ -1,6 +1,5 @@
-"""What a service is: a table of message type → rule, a `due`, and its status documents. There is nothing to
-inherit.
-"""
+"""The definition of a service: a table of message type → rule, a `due`, and its status documents. There is
+nothing to inherit."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from shared.engine.state import StateT
 
 @dataclass(frozen=True, slots=True)
 class CausedBy:
-    """A body whose cause is an earlier message than the one being handled: what a Tick completes was begun by
-    something else, and `why` should lead there."""
+    """A body whose cause is an earlier message than the handled one. Use it when a Tick completes an
+    operation that another message started, so that `why` finds that message."""
 
     cause: str
     body: Body
@@ -26,16 +25,16 @@ class CausedBy:
 Output = Body | CausedBy
 BodyT = TypeVar("BodyT", bound=Body)
 Rule = Callable[[StateT, BodyT, Envelope], Iterable[Output]]
-"""Handles one message, given as its body and the envelope around it: may change the state in place, returns
-what to append to the log. Reads nothing else."""
+"""Handles one message, given as its body and its envelope. It may change the state in place, and returns the
+messages to append to the log. It reads nothing else."""
 
 After = Callable[[StateT, Envelope], None]
-"""Runs after a rule, with the state as the rule left it and the message that the rule handled: updates what
-follows from the whole state, such as counters. Emits nothing."""
+"""Runs after a rule, with the resulting state and the handled message. It updates values that depend on the
+whole state, such as counters, and emits nothing."""
 
 Scope = Literal["own", "addressed", "site-wide"]
-"""Whose messages a rule reads: `own` those of its fabric, `addressed` also those of other fabrics of the site
-whose body names this fabric, `site-wide` all of the site's."""
+"""The messages that a rule reads: `own` those of its fabric, `addressed` also those of other fabrics of the
+site whose body names this fabric, `site-wide` all of the site's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +51,11 @@ class RuleRow(Generic[StateT]):
 def on(
     body: type[BodyT], rule: Rule[StateT, BodyT], *, scope: Scope = "own", runs_after: bool = True
 ) -> RuleRow[StateT]:
-    """The row for a body type; the type checker sees that the rule takes what it is registered for.
+    """Return the row for a body type. The type checker verifies that the rule takes the type for which it is
+    registered.
 
     With `runs_after=False` the service's `after` does not run after this rule: for rules that cannot change
-    anything that `after` looks at.
+    anything that `after` reads.
     """
     return RuleRow(body, rule, scope, runs_after)
 
@@ -82,16 +82,20 @@ DocumentKey = tuple[str, str]
 class Service(Generic[StateT]):
     """One service of the twin, for any number of fabrics.
 
-    `commission` makes the state of a new fabric from its configuration (that of a kind which has this
-    service), at the time of its commissioning (simulated microseconds): whatever is counted or waited for
-    begins then. `rules` has one row a body type; the rule of `Tick` runs when `due` has come. `after`, if
-    there is one, runs after the rule of every row except those with `runs_after=False`, and before `due`.
-    `document` renders one status document of the state, or None if there is no such thing any more;
-    `document_keys` lists all of them. `telemetry` renders the frame (Arrow IPC stream) that a Tick calls for,
-    or None: a Tick of this service, or of those in `frames_at`, if there are any: then it needs none of its
-    own in the log. Frames are due at whole multiples of `frame_interval_s`, in seconds; without it, at every
-    such Tick. Frames are found under the fabric's name, or, where that is taken, under it and `frames_of`.
-    `migrations` lead from every layout in which earlier versions stored the state to its own.
+    `commission` creates the state of a new fabric from its configuration (of a kind that has this service),
+    at the time of its commissioning (simulated microseconds): counters and waits start then. `rules` has one
+    row per body type; the rule of `Tick` runs when `due` has come. `after`, if there is one, runs after the
+    rule of every row except those with `runs_after=False`, and before `due`.
+
+    `document` renders one status document of the state, or None if its object no longer exists;
+    `document_keys` lists all of them.
+
+    `telemetry` renders the frame (Arrow IPC stream) for a Tick, or None. The Tick is one of this service, or
+    of the services in `frames_at`; with these, the service needs no Ticks of its own on the log. Frames are
+    due at whole multiples of `frame_interval_s`, in seconds; without it, at every such Tick. Frames are
+    stored under the fabric's name or, if that is taken, under the name and `frames_of`.
+
+    `migrations` convert every layout in which earlier versions stored the state to the current one.
     """
 
     name: str
@@ -109,11 +113,11 @@ class Service(Generic[StateT]):
     migrations: tuple[Migration, ...] = ()
 
     def emits_frames_at(self, ticked: str) -> bool:
-        """Whether a Tick of the service with this name may call for a frame of this one."""
+        """Whether a Tick of the service with this name may require a frame of this one."""
         return self.telemetry is not None and ticked in (self.frames_on_ticks_of or (self.name,))
 
     def next_frame_us(self, state: StateT, after_us: int) -> int | None:
-        """The time of the first frame that is due after a time; None if that is not known."""
+        """Return the time of the first frame that is due after a time; None if that is not known."""
         return (
             None
             if self.frame_interval_s is None
@@ -121,7 +125,7 @@ class Service(Generic[StateT]):
         )
 
     def frames_name(self, fabric: str) -> str:
-        """Under which its frames of a fabric are found."""
+        """Return the name under which its frames of a fabric are stored."""
         return f"{fabric}/{self.frames_suffix}" if self.frames_suffix else fabric
 
 

@@ -1,8 +1,8 @@
-"""One site: fabrics that share a log, and the order in which a root message and all that follows unfold.
+"""One site: fabrics that share a log, and the order of a root message and all its effects.
 
-This is the sequencer's order, wherever the services run in one process: messages first in, first out; each is
-read in the order of (fabric, service). The emitted messages are ordered on the log by the position of their
-cause, then by fabric, service and order of emission. A site with no messages left is quiet.
+This is the sequencer's order if the services run in one process: messages are first in, first out, and each
+is read in the order of (fabric, service). The emitted messages are ordered on the log by the position of
+their cause, then by fabric, service and order of emission. A site with no messages left is quiet.
 """
 
 from bisect import insort
@@ -38,17 +38,17 @@ class Site:
         self.name = name
         self.skips = skips
         self.instances = sorted(instances, key=_order)
-        """In the order in which they read a message."""
+        """The readers, in the order in which they read a message."""
         self.now_us = max((i.state.now_us for i in self.instances if i.state), default=0)
-        """The simulated time that the site has come to: that of the last message that a service read."""
+        """The site's simulated time: the time of the last message that a service read."""
         self.ticked_us = max((i.ticked_us for i in self.instances), default=0)
-        """That of its last Tick; 0 before the first."""
+        """Time of its last Tick; 0 before the first."""
         self._services_of = services_of
         self._index()
 
     @property
     def fabrics(self) -> list[str]:
-        """The fabrics that were commissioned, in order; those that have retired, too."""
+        """The commissioned fabrics, in order, including retired ones."""
         return list(dict.fromkeys(instance.fabric for instance in self.instances))
 
     def has_retired(self, fabric: str) -> bool:
@@ -74,12 +74,12 @@ class Site:
     def cascade(
         self, root: Envelope, on_delivery: Callable[[ServiceInstance, Envelope], None] | None = None
     ) -> list[Envelope]:
-        """The root and all that follows from it, in the log's order; `on_delivery` is called after every
+        """Return the root and all its effects, in the log's order; `on_delivery` is called after every
         delivery."""
         if isinstance(root.body, FabricCommissioned):
             self._join(root.fabric, root.body)
         log = [root]
-        for message in log:  # it grows while it is walked: that is the queue, first in, first out
+        for message in log:  # it grows during the iteration: it is the queue, first in, first out
             for instance in self._readers_of(message):
                 if self.skips and (instance.fabric, instance.name, message.id) in self.skips:
                     skip_message(instance, message)
@@ -101,7 +101,7 @@ class Site:
             for instance in self._readers_of(root):
                 self.ticked_us = max(self.ticked_us, instance.ticked_us)
         elif type(root.body) is FabricRetired:
-            self._index()  # others read on
+            self._index()  # the others continue
         return log
 
     def earliest(self) -> ServiceInstance | None:
@@ -109,7 +109,7 @@ class Site:
         return earliest_due(self.instances)
 
     def next_root(self, request: Request | None, *, clock_us: int | None) -> Envelope | None:
-        """The root that comes next by the shared rule; None if there is nothing to do yet."""
+        """Return the next root by the shared rule; None if there is nothing to do yet."""
         due, ticked_us = self.earliest(), self.ticked_us
         return next_root(self.name, self.now_us, due, request, clock_us=clock_us, ticked_us=ticked_us)
 

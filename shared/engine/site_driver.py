@@ -21,8 +21,8 @@ class LabRequest:
     body: Body
     number: int
     is_live: bool = False
-    """Whether it comes as it would to a running twin whose clock shows `at_us`: if the site lags behind the
-    clock, before the Ticks that the site has not taken yet."""
+    """Whether it has the timing of a request to a running twin whose clock shows `at_us`: if the site lags
+    behind the clock, it comes before the Ticks that the site has not taken yet."""
 
 
 def stop_tracking_documents(site: Site) -> None:
@@ -33,7 +33,7 @@ def stop_tracking_documents(site: Site) -> None:
 
 
 def cascades(site: Site, until_us: int, requests: Iterable[LabRequest] = ()) -> Iterator[list[Envelope]]:
-    """Advance a quiet site up to and including `until_us`; yields every root with all that follows from it.
+    """Advance a quiet site up to and including `until_us`; yield every root with all its effects.
 
     A request at time T comes before the Ticks of T; several requests at T keep their order. A request whose
     time has passed comes right after the last message. Requests to retired fabrics are dropped.

@@ -1,7 +1,7 @@
-"""The shape of a service's state: a dataclass of numpy arrays, plain values, and tables of frozen records.
+"""The form of a service's state: a dataclass of numpy arrays, plain values, and tables of frozen records.
 
-Frozen records are what makes a commit cheap: a record that is still the same object has not changed, so only
-the fields and table rows that did change are written.
+Frozen records make a commit cheap: a record that is still the same object has not changed, so only the
+changed fields and table rows are written.
 """
 
 from collections.abc import Iterable
@@ -27,13 +27,13 @@ class State:
 
 
 class IgnoredDocumentKeys(set[tuple[str, str]]):
-    """In the place of `touched` where nobody reads status documents: notes nothing, and costs nothing."""
+    """Replaces `touched` if no caller reads status documents: records nothing, and costs nothing."""
 
     def add(self, _key: tuple[str, str]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def update(self, *_keys: Iterable[tuple[str, str]]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 StateT = TypeVar("StateT", bound=State)

@@ -1,7 +1,7 @@
-"""A service's state as named byte strings, and back, exactly.
+"""Converts a service's state to named byte strings and back, exactly.
 
-Arrays travel as raw buffers, everything else as JSON through pydantic. A table is stored row by row, under
-`name/key`, with its key order under `name`, so that a loaded table iterates as the original did.
+Arrays are stored as raw buffers, everything else as JSON through pydantic. A table is stored row by row,
+under `name/key`, with its key order under `name`, so a loaded table iterates like the original.
 """
 
 import hashlib
@@ -62,8 +62,8 @@ def _codec(hint: Any) -> FieldCodec:
 
 
 def _json(hint: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
-    # Pydantic takes a configuration for plain types only, and hands it on to the records inside. So a record
-    # is wrapped into "or None"; models bring their own configuration.
+    # Pydantic accepts a configuration for plain types only, and passes it to the records inside. So a record
+    # is wrapped into "or None"; models have their own configuration.
     plain = _without_annotation(hint)
     model = isinstance(plain, type) and issubclass(plain, BaseModel)
     config = None if model else ConfigDict(ser_json_inf_nan="constants")
@@ -131,7 +131,7 @@ def _unreadable(state_type: type[State], name: str, error: Exception) -> LogDama
     problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else repr(error)
     return LogDamaged(
         f"stored state {state_type.__name__}: field {name} is missing or unreadable ({problem}); "
-        "`lightwave up --rebuild` makes it again from the log"
+        "`lightwave up --rebuild` rebuilds it from the log"
     )
 
 

@@ -41,7 +41,7 @@ _state_layout: Callable[[Any, Any], str] = cache(_layout_by_hints)
 
 
 def _layout_of_type(hint: Any, enclosing: tuple[Any, ...]) -> Any:
-    """A type in words and lists; one that is around itself only by name."""
+    """Describe a type in words and lists. A recursive type refers to itself by name."""
     if hint in enclosing:
         return hint.__name__
     within = (*enclosing, hint) if isinstance(hint, type) else enclosing

@@ -21,8 +21,8 @@ from shared.engine.state_layout import state_layout
 def check_compatible(
     where: str, held: StateCodeVersion | None, own: StateCodeVersion, *, upgrade: str, remake: str
 ) -> None:
-    """UpgradeNeeded unless this code may go on with states that another one left; `upgrade` is the command
-    that takes them over, `remake` the one that makes them again from the log."""
+    """Raise UpgradeNeeded unless this code may continue with states of another version. `upgrade` is the
+    command that converts them, `remake` the one that rebuilds them from the log."""
     if held is None:
         raise UpgradeNeeded(
             f"{where}: its states were written before rules had a number; this is {own.software} of rules "
@@ -45,16 +45,16 @@ def check_compatible(
 
 
 def migrate_fields(service: AnyService, layout: str | None, stored: StoredFields) -> StoredFields:
-    """A service's stored fields, which have this layout (None: not recorded), in its own; UpgradeNeeded
-    if there is no chain of migrations."""
+    """Convert a service's stored fields from this layout (None: not recorded) to its own. Raises
+    UpgradeNeeded if there is no chain of migrations."""
     for step in _steps(service, layout):
         stored = step.migrate(stored)
     return stored
 
 
 def services_to_migrate(layouts: Mapping[str, str], services: Iterable[AnyService]) -> list[str]:
-    """The services whose states, stored in these layouts, must be migrated; UpgradeNeeded if one
-    cannot be."""
+    """Return the services whose states, stored in these layouts, must be migrated. Raises UpgradeNeeded if
+    one cannot be."""
     found = {service.name for service in services if _steps(service, layouts.get(service.name))}
     return sorted(found)
 

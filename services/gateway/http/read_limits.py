@@ -36,7 +36,7 @@ KINDS: dict[str, Shares] = {
 }
 """First part of the path below /v1/ → its limit besides that of all reads."""
 STREAMS = frozenset({"/v1/events/stream", "/v1/telemetry/stream"})
-"""Their number is limited by name; they use a thread for moments only."""
+"""Their number is limited by name. They use a thread only briefly."""
 
 
 class ReadLimits:

@@ -159,7 +159,7 @@ def simulate_tries(loop: AlignmentLoop, seed: int, count: int) -> AlignmentTries
 
 @lru_cache(maxsize=16)
 def all_tries(loop: AlignmentLoop) -> AlignmentTries:
-    """The tries from which those of all circuits are drawn."""
+    """The tries from which the tries of all circuits are drawn."""
     return simulate_tries(loop, 0, 1 << POPULATION_BITS)
 
 

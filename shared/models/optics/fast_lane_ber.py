@@ -118,7 +118,7 @@ class LaneKernel:
         places, strand, lane = _places(beating, found.shape)
         if not len(places):
             return found
-        # Each of these lanes becomes a strand of its own.
+        # Each of these lanes becomes a separate strand.
         single = lanes.single(strand, lane)
         path = self.design.path(strands.part(strand).per_lane())
         light = light_along_path(path, self._launched_dbm, self._lane_losses_db, single)

@@ -33,7 +33,7 @@ def open_own(path: Path, mode: Mode = "rb", *, buffering: int = -1) -> IO[bytes]
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "is a link; must be a regular file", str(path)) from None
-        if error.errno == errno.ENXIO:  # a pipe that nobody reads, opened for writing
+        if error.errno == errno.ENXIO:  # a pipe without a reader, opened for writing
             raise OSError(errno.EINVAL, "is not a regular file", str(path)) from None
         raise
     try:

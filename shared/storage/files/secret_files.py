@@ -10,7 +10,7 @@ from shared.storage.files.fd_limits import out_of_descriptors
 SIZE_MAX = 1_000_000
 ROOT = 0
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
-"""Permission bits of everybody but the owner."""
+"""Permission bits of all users but the owner."""
 OTHERS_OF_ROOT = OTHERS & ~stat.S_IRGRP
 """The same for files of root, whose group may read. Kubernetes mounts secrets like this with `fsGroup`."""
 

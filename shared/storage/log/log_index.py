@@ -202,7 +202,7 @@ class LogIndex:
 
 def _connect(path: Path | None) -> sqlite3.Connection:
     database = sqlite3.connect(path or ":memory:", check_same_thread=False)
-    # Commits do not wait for the disk: what a power loss takes is rebuilt.
+    # Commits do not wait for the disk; entries that a power loss removes are rebuilt.
     database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
     return database
 

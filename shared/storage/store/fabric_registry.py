@@ -17,7 +17,7 @@ REGISTRATION_PREFIX = "fabric:"
 
 
 class NamedService(Protocol):
-    """A service, of which only the name is needed."""
+    """A service, used here by its name only."""
 
     @property
     def name(self) -> str: ...

@@ -211,7 +211,7 @@ class _OneNode:
         )
 
     def mark_stale(self) -> None:
-        """There is no other node."""
+        """Return None, because there is no other node."""
 
     def all_nodes(self) -> dict[str, redis.Redis]:
         return {self._name: self._redis}
@@ -295,7 +295,7 @@ def _no_retry() -> Retry:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The underlying error, if no node could be asked for the others."""
+    """Return the underlying error if no node could be queried for the others."""
     inner = error.__cause__ or error.__context__
     return _cause(inner) if isinstance(inner, RedisError | RedisClusterException) else error
 

@@ -1,8 +1,7 @@
 """The state store on Redis (7.0 or newer) or Valkey (7.2 or newer), one server or a cluster.
 
-Everything of partition P is under keys that start with `lightwave:{P}:`, so that a transaction stays on one
-node of a Redis Cluster. A commit is one Lua script behind a fence: if a position is not as expected, it
-changes nothing.
+All keys of partition P start with `lightwave:{P}:`, so that a transaction stays on one node of a Redis
+Cluster. A commit is one Lua script with a fence: if a position is not as expected, it changes nothing.
 """
 
 import contextlib

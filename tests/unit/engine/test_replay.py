@@ -199,7 +199,9 @@ def test_a_skip_is_what_it_names_whenever_it_is_written() -> None:
     ]
     found = [replay.feed(position, message) for position, message in enumerate((*record, *skips))]
     assert found[:-1] == [None] * (len(found) - 1)
-    assert str(found[-1]).startswith(f"position {len(found) - 1}: expected no skip that the fold knows of")
+    assert str(found[-1]).startswith(
+        f"position {len(found) - 1}: expected no skip that is unknown to the fold"
+    )
     assert replay.forged is None
 
 
@@ -418,13 +420,13 @@ def test_a_fold_ends_where_the_rules_were_changed(monkeypatch: pytest.MonkeyPatc
         f"position {len(record)}: expected messages of rules {RULES}, found the upgrade to rules {newer} by "
         "1.0+two: "
     )
-    older = f"this is of rules {RULES}, which are older: only that version can tell of what follows"
+    older = f"this version has rules {RULES}, which are older: only that version can replay what follows"
     assert str(difference) == f"{found}{older}"
     monkeypatch.setattr(replay, "RULES", newer)
     difference, _ = fold((*record, upgrade(record, newer)))
     assert str(difference) == (
-        f"{found}what follows is folded from the snapshot of that upgrade, which is not at hand, or not as "
-        "the log says (`upgrades` of the twin's folder)"
+        f"{found}what follows is folded from that upgrade's snapshot, which is missing or does not match "
+        "the log (`upgrades` in the twin's folder)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Creates clients of kafka-python that find a broker that runs, and leave nothing behind if there is none."""
+"""Creates clients of kafka-python that find a running broker, and leave nothing behind if there is none."""
 
 import dataclasses
 import socket

@@ -53,7 +53,7 @@ async def _first_refusal(brokers: Brokers) -> str | None:
         try:
             async with asyncio.timeout(PROBE_S_MAX):
                 return await _refusal(brokers, host, port)
-        except (OSError, OverflowError):  # a TimeoutError is one
+        except (OSError, OverflowError):  # a TimeoutError is an OSError
             continue
     return None
 
