@@ -19,7 +19,8 @@ from shared.basics.errors import InvalidInput
 def with_planned_faults(sites: Sequence[SitePlan], path: Path) -> tuple[SitePlan, ...]:
     """The sites with the faults of a file, instead of any that they have.
 
-    InvalidInput names line, column and value, a file of too many faults, and one without any."""
+    Raises InvalidInput that names line, column and value, a file of too many faults, and one without any.
+    """
     found: dict[str, list[PlannedFault]] = {}
     for request in read_faults(path, fabrics_of(sites), DURATION_US_MAX).requests:
         if isinstance(request.body, InjectFault):

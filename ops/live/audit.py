@@ -38,7 +38,8 @@ class _RecordCounts:
 def audit_live(settings: LiveSettings, wanted: str | None = None) -> AuditReport:
     """Audit the live twin, running or not; `clean` in the report is True if everything agrees.
 
-    OperationFailed if the twin of the settings is not `wanted`."""
+    Raises OperationFailed if the twin of the settings is not `wanted`.
+    """
     store = settings.store()
     store.check()
     twin = read_twin(store)
@@ -125,7 +126,8 @@ class _FoldStart:
 def _fold_start(settings: LiveSettings, twin: TwinRecord, partition: int, site: str) -> _FoldStart:
     """Start from the newest upgrade snapshot that the log records.
 
-    SnapshotRefused if that snapshot has other rules than this version."""
+    Raises SnapshotRefused if that snapshot has other rules than this version.
+    """
     upgrades = settings.snapshots_folder(twin.twin, site).kept_upgrades
     for found in upgrades.good():
         offset = found.offset or 0

@@ -84,7 +84,8 @@ class CreatedTwin(TypedDict):
 def init_twin(settings: LiveSettings, new: NewTwin) -> CreatedTwin:
     """Create a twin.
 
-    OperationFailed if Kafka or Redis already hold a twin, InvalidInput if a different one is planned."""
+    Raises OperationFailed if Kafka or Redis already hold a twin, InvalidInput if a different one is planned.
+    """
     until = time.monotonic() + (WAIT_S_MAX if new.wait else 0.0)
     while True:
         try:
@@ -226,8 +227,8 @@ async def _commission(
 ) -> None:
     """Append the first message of every fabric of a partition that is not yet on the log.
 
-    OperationFailed if the log holds other messages. A message that misses its offset, because another writer
-    was faster, is void.
+    Raises OperationFailed if the log holds other messages. A message that misses its offset, because another
+    writer was faster, is void.
     """
     while True:
         end = await appender.end(partition)

@@ -157,7 +157,7 @@ class FoldTask:
 
 
 def fold_partitions(tasks: Sequence[FoldTask], jobs: int | None) -> Iterator[FoldedPartition]:
-    """Fold every partition and stage its image; yields results in order. OutputMismatch names the
+    """Fold every partition and stage its image; yields results in order. Raises OutputMismatch that names the
     difference."""
     workers = min(jobs or os.cpu_count() or 1, len(tasks))
     if workers == 1:

@@ -66,7 +66,7 @@ def rebuild_twin(
     With `by_snapshots` from the historian's newest good snapshots, else from the start of the log. Workers
     may run meanwhile: their pending commits are refused, and they continue from the new states.
     OutputMismatch, with nothing changed, if a service of this version emits other messages than the log
-    holds. InvalidInput while another rebuild runs.
+    holds. Raises InvalidInput while another rebuild runs.
     """
     store = settings.store()
     store.check()
@@ -76,9 +76,10 @@ def rebuild_twin(
 
 @contextlib.contextmanager
 def exclusive_rebuild(store: RedisStore) -> Iterator[None]:
-    """InvalidInput while another rebuild runs; `live status` shows it.
+    """Raise InvalidInput while another rebuild runs; `live status` shows it.
 
-    A killed rebuild is detected at once on its own machine, and elsewhere when its heartbeat stops."""
+    A killed rebuild is detected at once on its own machine, and elsewhere when its heartbeat stops.
+    """
     claim_name(store, REBUILD.name)
     heartbeat = ProcessHeartbeat(REBUILD, store, ProcessReport, lambda: None, address=None)
     heartbeat.start()
@@ -137,8 +138,8 @@ def states_digest(store: RedisStore, fabrics: Mapping[str, FabricPlace]) -> str:
 
 
 def _check_not_upgrading(store: RedisStore, twin: TwinRecord) -> None:
-    """UpgradeNeeded if this version has an unfinished upgrade, because a rebuild would lose what is not on
-    the log.
+    """Raise UpgradeNeeded if this version has an unfinished upgrade, because a rebuild would lose what is not
+    on the log.
 
     The previous version may rebuild its states as long as the log does not record the upgrade.
     """
@@ -150,8 +151,8 @@ def _check_not_upgrading(store: RedisStore, twin: TwinRecord) -> None:
 
 
 def _identify(settings: LiveSettings, store: RedisStore) -> tuple[TwinRecord, list[Record]]:
-    """The twin of the log, and the first batch of each partition; OperationFailed if there is no twin, or
-    Redis holds another."""
+    """The twin of the log, and the first batch of each partition; raises OperationFailed if there is no twin,
+    or Redis holds another."""
     endpoints = settings.endpoints
     log = endpoints.topics.log
     partitions = partition_count(endpoints.kafka, log)
@@ -186,7 +187,8 @@ def _twin_of_record(record: Record) -> str | None:
 
 
 def _check_fully_made(operations: OperationsLog, begins: Sequence[Record]) -> None:
-    """OperationFailed if the creation of the twin was interrupted: a partial twin must not be rebuilt."""
+    """Raise OperationFailed if the creation of the twin was interrupted: a partial twin must not be
+    rebuilt."""
     plan = planned_twin(operations)
     there = {str(record.header(SOURCE)) for record in begins if not record.is_void}
     missing = [

@@ -120,7 +120,8 @@ class LiveSettings(BaseSettings):
 
 
 def live_settings(config: Path | None = None) -> LiveSettings:
-    """The settings of this process; InvalidInput names the variable or key, its value and what it must be."""
+    """The settings of this process; raises InvalidInput that names the variable or key, its value and what it
+    must be."""
     if config is None and os.environ.get(CONFIG):
         config = Path(os.environ[CONFIG])
     file = _toml(config)
@@ -130,7 +131,7 @@ def live_settings(config: Path | None = None) -> LiveSettings:
 
 
 def _brokers(given: LiveSettings) -> Brokers:
-    """How to connect to Kafka; InvalidInput if settings contradict each other or a file is invalid."""
+    """How to connect to Kafka; raises InvalidInput if settings contradict each other or a file is invalid."""
     tls = TlsFiles(given.kafka_ca_file, given.kafka_cert_file, given.kafka_key_file)
     found = Brokers(
         given.kafka, given.kafka_security_protocol, tls, given.kafka_sasl_mechanism, given.kafka_user

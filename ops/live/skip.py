@@ -15,7 +15,8 @@ from shared.storage.store.state_store import OutboxTrim
 
 
 def skip_message(settings: LiveSettings, fabric: str, operations: OperationsLog) -> str:
-    """Order the skip; returns a sentence. NotFound if no service has stopped on a message of this fabric."""
+    """Order the skip; returns a sentence. Raises NotFound if no service has stopped on a message of this
+    fabric."""
     store = settings.store()
     store.check()
     read_twin(store)

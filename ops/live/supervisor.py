@@ -259,7 +259,7 @@ class Supervisor:
             return found
 
     def check(self) -> None:
-        """OperationFailed if a process was given up: it cannot be started, or its usage is wrong."""
+        """Raise OperationFailed if a process was given up: it cannot be started, or its usage is wrong."""
         if not self._given_up.empty():
             raise OperationFailed(self._given_up.get())
 
@@ -287,8 +287,8 @@ def supervise(
     """Run `command` in the foreground until SIGTERM, SIGINT or SIGHUP, which also stop it; 0 if it stopped as
     requested.
 
-    Exit code 2 (wrong usage) is returned without a restart. InvalidInput if the command cannot be run. Call
-    in the main thread. With `with_parent`, the exit of the parent process counts as a SIGTERM.
+    Exit code 2 (wrong usage) is returned without a restart. Raises InvalidInput if the command cannot be run.
+    Call in the main thread. With `with_parent`, the exit of the parent process counts as a SIGTERM.
     """
     if with_parent:
         end_with_parent()

@@ -62,8 +62,8 @@ COMMANDS = UpgradeCommands(UPGRADE_COMMAND, REBUILD_COMMAND)
 def upgrade_live(settings: LiveSettings, say: Callable[[str], None]) -> list[UpgradeRow]:
     """Upgrade every partition of the twin that needs it; returns a row per site.
 
-    OperationFailed while a process of the twin runs, or if the previous version left unfinished work.
-    UpgradeNeeded if this version cannot upgrade the states.
+    Raises OperationFailed while a process of the twin runs, or if the previous version left unfinished work.
+    Raises UpgradeNeeded if this version cannot upgrade the states.
     """
     with _stopped_twin(settings, say) as twin:
         return [] if twin is None else upgrade_partitions(twin)
@@ -110,7 +110,7 @@ def _is_needed(store: RedisStore, twin: TwinRecord) -> bool:
 
 
 def _check_processes_stopped(store: RedisStore) -> None:
-    """OperationFailed if a process runs: it would continue with states that are replaced."""
+    """Raise OperationFailed if a process runs: it would continue with states that are replaced."""
     alive = [row["name"] for row in processes(store) if row["alive"] and row["kind"] != "rebuild"]
     if alive:
         raise OperationFailed(

@@ -42,7 +42,7 @@ def parse_options(
 ) -> dict[str, str]:
     """Parse words like `severity=3` and `onset=12h` into values by name.
 
-    InvalidInput starts with the option's text and shows its form if a name is not allowed.
+    Raises InvalidInput that starts with the option's text and shows its form if a name is not allowed.
     """
     found: dict[str, str] = {}
     for word in words:
@@ -56,7 +56,8 @@ def parse_options(
 
 
 def parse_span_us(option_text: str, text: str, *, least_s: int) -> int:
-    """Parse a duration of at least `least_s` seconds. InvalidInput starts with the option's text."""
+    """Parse a duration of at least `least_s` seconds. Raises InvalidInput that starts with the option's
+    text."""
     seconds = parse_duration_s(text)
     if seconds is None or seconds < least_s:
         zero = "0s, " if least_s == 0 else ""

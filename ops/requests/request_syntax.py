@@ -46,7 +46,9 @@ REQUEST_OPTIONS = {
 def parse_changes(words: Sequence[tuple[str, str]], fabrics: Mapping[str, str]) -> list[Change]:
     """The changes of options, (name, text), in their order. `fabrics` maps names to kinds.
 
-    InvalidInput names the first option that is not valid. The twin checks whether its parts exist."""
+    Raises InvalidInput that names the first option that is not valid. The twin checks whether its parts
+    exist.
+    """
     found = [_parse_change(what, text, fabrics) for what, text in words]
     _check_set_once(words, found)
     return found

@@ -33,7 +33,7 @@ def kafka_version() -> str:
 
 
 def kafka_libs() -> Path:
-    """The complete folder of jars; fetches it if it is missing. OperationFailed if that fails."""
+    """The complete folder of jars; fetches it if it is missing. Raises OperationFailed if that fails."""
     if given := os.environ.get(LIBS):
         if not any(Path(given).glob("kafka_*.jar")):
             raise InvalidInput(f"{LIBS}: {given} holds no Kafka; must be a folder with Kafka's jars")
@@ -52,7 +52,7 @@ def cache() -> Path:
 
 
 def java() -> str:
-    """The Java to run; OperationFailed if there is none or it is too old."""
+    """The Java to run; raises OperationFailed if there is none or it is too old."""
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home) / "bin" / "java") if home else "java"
     try:

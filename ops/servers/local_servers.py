@@ -32,7 +32,7 @@ def run_redis(settings: LiveSettings) -> int:
 
 
 def kafka_address(settings: LiveSettings) -> tuple[str, int]:
-    """Host and port of the broker; InvalidInput if a local server cannot have these settings."""
+    """Host and port of the broker; raises InvalidInput if a local server cannot have these settings."""
     host, _, port = settings.kafka.rpartition(":")
     if not host or not port.isdecimal() or "," in settings.kafka:
         raise InvalidInput(
@@ -47,7 +47,7 @@ def kafka_address(settings: LiveSettings) -> tuple[str, int]:
 
 
 def redis_address(settings: LiveSettings) -> tuple[str, int]:
-    """Host and port of the Redis; InvalidInput if a local server cannot have these settings."""
+    """Host and port of the Redis; raises InvalidInput if a local server cannot have these settings."""
     parts = urlsplit(settings.redis)
     plain = parts.scheme == "redis" and parts.hostname and "@" not in parts.netloc
     if not plain or settings.redis_cluster:

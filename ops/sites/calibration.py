@@ -43,8 +43,8 @@ def calibration_names() -> list[str]:
 
 
 def read_calibration(name: str) -> tuple[CalibrationValue, ...]:
-    """Read a ready calibration by name, or a file. InvalidInput names the parameter, the value and what is
-    allowed."""
+    """Read a ready calibration by name, or a file. Raises InvalidInput that names the parameter, the value
+    and what is allowed."""
     path = Path(name)
     if not _is_file(name):
         if name not in calibration_names():

@@ -160,7 +160,7 @@ def _option_of(name: str) -> str:
 def config_from_sections(kind: str, given: Mapping[str, object], where: str) -> FabricConfig:
     """The configuration of a kind: the defaults, changed by values in the sections of a file.
 
-    InvalidInput names the field by its path, which starts with `where`.
+    Raises InvalidInput that names the field by its path, which starts with `where`.
     """
     model = _model_of(kind)
     try:
@@ -246,7 +246,8 @@ def _contents(place: Sequence[str | int], known: Mapping[str, FieldInfo]) -> str
 
 
 def _value(label: str, text: str, field: FieldInfo) -> Any:
-    """Convert text to the field's type, because strict models do not. InvalidInput starts with `label`."""
+    """Convert text to the field's type, because strict models do not. Raises InvalidInput that starts with
+    `label`."""
     kinds = value_types(field)
     if text.lower() in ("none", "null") and type(None) in kinds:
         return None
@@ -289,8 +290,8 @@ def takes_whole_numbers(name: str) -> bool:
 
 
 def parse_value(kind: str, name: str, text: str, option: str = "--set ") -> bool | int | float | str | None:
-    """Parse the value of `--set NAME=TEXT`. InvalidInput if it does not have the parameter's type; the error
-    starts with the option and the name."""
+    """Parse the value of `--set NAME=TEXT`. Raises InvalidInput if it does not have the parameter's type; the
+    error starts with the option and the name."""
     field = parameters_of(_model_of(kind))[name]
     found: bool | int | float | str | None = _value(f"{option}{name}", text, field)
     return found

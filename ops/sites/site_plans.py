@@ -27,8 +27,8 @@ from shared.models.network.attachments import check_attachments, check_multipod_
 from shared.storage.store.state_store import FabricPlace
 
 TraceReader = Callable[[FabricConfig], tuple[TraceRow, ...]]
-"""Reads recorded requests for a fabric with this configuration. InvalidInput names requests that do not
-fit."""
+"""Reads recorded requests for a fabric with this configuration. Raises InvalidInput that names requests that
+do not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class NewTwinOptions:
     faults: Path | None = None
 
     def sites(self, *, trace: TraceReader | None = None) -> tuple[SitePlan, ...]:
-        """The sites. `trace` reads recorded requests, instead of random arrivals. InvalidInput if options
-        contradict each other, or if a file is not valid."""
+        """The sites. `trace` reads recorded requests, instead of random arrivals. Raises InvalidInput if
+        options contradict each other, or if a file is not valid."""
         found = self._without_faults(trace)
         if self.faults is None:
             return found
@@ -109,8 +109,8 @@ def default_names(kind: str, count: int) -> list[str]:
 
 
 def check_sites(sites: Sequence[SitePlan]) -> None:
-    """InvalidInput if a name of a site or fabric is used twice, or if a fabric has jobs over several pods
-    that no network connects."""
+    """Raise InvalidInput if a name of a site or fabric is used twice, or if a fabric has jobs over several
+    pods that no network connects."""
     for plan in sites:
         for name in plan.fabrics:
             check_multipod_jobs(plan.site, plan.fabrics, name)
@@ -124,7 +124,7 @@ def check_sites(sites: Sequence[SitePlan]) -> None:
 
 
 def with_seed(sites: Sequence[SitePlan], seed: int) -> tuple[SitePlan, ...]:
-    """The same sites, with this seed for fabrics without a seed of their own. InvalidInput if all have
+    """The same sites, with this seed for fabrics without a seed of their own. Raises InvalidInput if all have
     one."""
     if not lacks_seed(sites):
         raise InvalidInput(

@@ -41,8 +41,9 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 def read_yaml(path: Path) -> object:
     """Read the single document of a YAML file of at most 1 MB; None for an empty file.
 
-    Values are dicts with text keys, lists, text, 64-bit integers, floats, booleans and None. InvalidInput
-    names the line."""
+    Values are dicts with text keys, lists, text, 64-bit integers, floats, booleans and None. Raises
+    InvalidInput that names the line.
+    """
     return read_yaml_lines(path)[0]
 
 
@@ -62,7 +63,8 @@ def read_yaml_lines(path: Path) -> tuple[object, YamlLines]:
 
 
 def read_text_file(path: Path) -> str:
-    """Read a text file of at most 1 MB. InvalidInput for other files: a pipe or a device might never end."""
+    """Read a text file of at most 1 MB. Raises InvalidInput for other files: a pipe or a device might never
+    end."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise InvalidInput("must be a text file, not a folder, pipe or device")

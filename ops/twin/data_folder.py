@@ -88,8 +88,8 @@ class DataFolder:
     def hold(self) -> None:
         """Create the folder if needed, and lock it.
 
-        FolderInUse while another process has locked it. OperationFailed, without any change, if it is a live
-        twin's.
+        Raises FolderInUse while another process has locked it. Raises OperationFailed, without any change, if
+        it is a live twin's.
         """
         self.check_embedded()
         try:
@@ -119,7 +119,7 @@ class DataFolder:
             )
 
     def check_free(self) -> None:
-        """FolderInUse while another process has locked the folder. Creates and locks nothing."""
+        """Raise FolderInUse while another process has locked the folder. Creates and locks nothing."""
         if is_locked(self.path):
             raise self._in_use()
 
@@ -151,7 +151,8 @@ class DataFolder:
         """The digests of the twin's stored states, with the key in the folder, which no backup or fork
         contains. Creates the key if it is missing; then stored states are rebuilt at the next start.
 
-        OperationFailed if the key cannot be read or written, or if other users can read it."""
+        Raises OperationFailed if the key cannot be read or written, or if other users can read it.
+        """
         try:
             with open_own(self._digest_key) as file:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -173,8 +174,8 @@ class DataFolder:
     def identity(self) -> TwinIdentity | None:
         """The twin in the folder, or None.
 
-        If the identity file is lost, uses the plan on the operations log. OperationFailed if the folder is a
-        live twin's.
+        If the identity file is lost, uses the plan on the operations log. Raises OperationFailed if the
+        folder is a live twin's.
         """
         self.check_embedded()
         kept = self._read_identity()
@@ -214,7 +215,8 @@ class DataFolder:
     ) -> TwinIdentity:
         """The folder's twin; creates one of the sites `new`, or of the requested sites, if there is none.
 
-        InvalidInput if the existing twin does not match the request."""
+        Raises InvalidInput if the existing twin does not match the request.
+        """
         kept = self.identity()
         if kept is None:
             kept = TwinIdentity(sites=requested.sites() if new is None else new)

@@ -35,12 +35,12 @@ class TwinHistory:
     clock: SavedClock
 
     def point_in_time(self, text: str | None = None) -> PointInTime:
-        """Parse a time in the form of `?at=`; the default is now. InvalidInput for a time in the future,
-        NotFound for an unknown message id."""
+        """Parse a time in the form of `?at=`; the default is now. Raises InvalidInput for a time in the
+        future, NotFound for an unknown message id."""
         return parse_point_in_time(text or NOW, self.clock.now_us, list(self.logs), _LogPositions(self.logs))
 
     def at(self, site: str, position: int) -> ReplayedSite:
-        """A site after `position` messages and all consequences of the last one. LogDamaged if its log
+        """A site after `position` messages and all consequences of the last one. Raises LogDamaged if its log
         differs from the outputs of its services."""
         return site_history(self.folder, site, self.logs[site]).at(position)
 
@@ -48,8 +48,9 @@ class TwinHistory:
 def read_history(folder: DataFolder, client: Client | None = None) -> TwinHistory:
     """The twin in a folder, up to a quiet time.
 
-    A running twin returns that time, as for a backup, through `client` or the URL in the folder. NotFound if
-    there is no twin, OperationFailed if a running one does not answer."""
+    A running twin returns that time, as for a backup, through `client` or the URL in the folder. Raises
+    NotFound if there is no twin, OperationFailed if a running one does not answer.
+    """
     identity = folder.identity() if folder.path.is_dir() else None
     if identity is None:
         raise NotFound(f"data folder {folder.path}: holds no twin")

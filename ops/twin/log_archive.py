@@ -153,9 +153,10 @@ class LogArchiver:
     def take(self, site: str, offset: int, person: str) -> ArchiveResult:
         """Truncate the log of a site to begin at byte `offset`.
 
-        NotFound for an unknown site, InvalidInput if its archive does not end there. OperationFailed if the
-        archive is of another log, if the rest cannot be written, or if the loop does not become quiet; the
-        log is unchanged then."""
+        Raises NotFound for an unknown site, InvalidInput if its archive does not end there. Raises
+        OperationFailed if the archive is of another log, if the rest cannot be written, or if the loop does
+        not become quiet; the log is unchanged then.
+        """
         if site not in self._logs.sites():
             raise NotFound(f"site {site}: no such site")
         log = self._logs.open(site)

@@ -33,9 +33,10 @@ def rebuilt_states(
     message.
 
     Outputs inside the block are appended to the log. `fill` puts requests into the inbox before the fold.
-    Folds from the newest snapshot with `by_snapshots`, else from the start of the log's fold. LogDamaged if a
-    log differs from the outputs. Used idempotency keys come from the log. The states go to `redis`, or to a
-    server in the folder. OperationFailed if that Redis is not empty; if the fold fails, it is emptied again.
+    Folds from the newest snapshot with `by_snapshots`, else from the start of the log's fold. Raises
+    LogDamaged if a log differs from the outputs. Used idempotency keys come from the log. The states go to
+    `redis`, or to a server in the folder. Raises OperationFailed if that Redis is not empty; if the fold
+    fails, it is emptied again.
     """
     with contextlib.ExitStack() as stack:
         url = start_own_redis(folder, stack) if redis is None else redis

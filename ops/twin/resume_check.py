@@ -59,7 +59,7 @@ def check_same_twin(
 
 
 def _check_faults(path: Path, kept: Sequence[SitePlan]) -> None:
-    """InvalidInput if the twin was not created with the faults of this file."""
+    """Raise InvalidInput if the twin was not created with the faults of this file."""
     from ops.lab.planned_faults import with_planned_faults
 
     for plan, requested in zip(kept, with_planned_faults(kept, path), strict=True):

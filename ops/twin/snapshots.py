@@ -38,7 +38,7 @@ def snapshot_files_up_to(folder: DataFolder, site: str, position: int) -> Iterat
 
 
 def check_records(folder: DataFolder, site: str, log: SiteLog) -> None:
-    """OperationFailed if an upgrade snapshot is missing or damaged: a copy of the twin could not be
+    """Raise OperationFailed if an upgrade snapshot is missing or damaged: a copy of the twin could not be
     folded."""
     for sentence in lost_upgrade_snapshots(log, snapshot_folder(folder, site)):
         raise OperationFailed(sentence)

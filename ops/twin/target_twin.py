@@ -18,7 +18,8 @@ class TargetTwin:
     is_live: bool = False
 
     def folder(self, live: str = LIVE_BACKUP_HINT) -> Path:
-        """The data folder. NotFound if the twin is live (`live` is the reason), or on another machine."""
+        """The data folder. Raises NotFound if the twin is live (`live` is the reason), or on another
+        machine."""
         if self.client is None:
             return Path(self.place)
         if self.is_live:
@@ -53,6 +54,6 @@ def target_twin(data: Path | None) -> TargetTwin:
 
 
 def target_folder(data: Path | None, live: str = LIVE_BACKUP_HINT) -> tuple[Path, Client | None]:
-    """The addressed twin's folder and its client. NotFound as in `TargetTwin.folder`."""
+    """The addressed twin's folder and its client. Raises NotFound as in `TargetTwin.folder`."""
     meant = target_twin(data)
     return meant.folder(live), meant.client

@@ -243,7 +243,7 @@ class EmbeddedTwinProcess:
                 self._server.should_exit = True
 
     def _check_log(self, partition: int, plan: SitePlan) -> None:
-        """LogDamaged if a site's log is lost or another twin's; a rebuild would accept it."""
+        """Raise LogDamaged if a site's log is lost or another twin's; a rebuild would accept it."""
         path = self.logs.open(plan.site).path
         if not self.logs.end(plan.site) and (self._kept_us or self._has_read(partition)):
             raise LogDamaged(
@@ -321,7 +321,7 @@ class EmbeddedTwinProcess:
         record_refusal(self.operations, sentence, runner.position, runner.digest())
 
     def _config(self, fabric: str) -> FabricConfig:
-        """The configuration on the log; KeyError for an unknown fabric."""
+        """The configuration on the log; raises KeyError for an unknown fabric."""
         if fabric not in self._configs:
             self._configs[fabric] = commissioned_with(self.logs, self.places[fabric].site, fabric)
         return self._configs[fabric]
@@ -430,7 +430,7 @@ def _embedded_server_errors(folder: DataFolder, options: UpOptions) -> Iterator[
 
 
 def _check_store(url: str, folder: DataFolder) -> None:
-    """OperationFailed unless this Redis can be used, and belongs to the folder's twin or to none."""
+    """Raise OperationFailed unless this Redis can be used, and belongs to the folder's twin or to none."""
     with contextlib.closing(RedisStore(url)) as store:
         store.check()
         check_owner(store, folder.path.resolve(), twin_identity(OperationsFile(folder.operations)))

@@ -129,7 +129,7 @@ def code_to_upgrade(
     where: str, values: Mapping[str, str], kinds: Iterable[str], commands: UpgradeCommands
 ) -> StateCodeVersion | None:
     """The code that left the states of a partition with these values; None if this version can use them as
-    they are. UpgradeNeeded if the partition does not record it, or if it has later rules."""
+    they are. Raises UpgradeNeeded if the partition does not record it, or if it has later rules."""
     code = recorded_code_version(values)
     if code is None:
         raise UpgradeNeeded(
@@ -152,7 +152,7 @@ def planned_site(
     digests: StateDigests,
 ) -> SiteUpgrade:
     """The upgrade of a site from the states that `code` left in a store. `kinds` are those of its fabrics;
-    the states have read `position` messages of its log. StateRefused if they were changed outside of the
-    twin; errors as in `plan_upgrade`."""
+    the states have read `position` messages of its log. Raises StateRefused if they were changed outside of
+    the twin; errors as in `plan_upgrade`."""
     stored = stored_states(store, partition, site, kinds, position, code, services_of, digests)
     return plan_upgrade(stored, log, services_of, software_version())

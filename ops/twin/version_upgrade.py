@@ -44,8 +44,8 @@ COMMANDS = UpgradeCommands(UPGRADE_COMMAND, REBUILD_COMMAND)
 def run_upgrade(data: Path, *, redis: str | None = None) -> list[UpgradeRow]:
     """Upgrade every site of the twin in this folder that needs it; returns a row per upgraded site.
 
-    UpgradeNeeded if this version cannot upgrade the states. FolderInUse while the twin runs. OperationFailed
-    if the previous version left unfinished work, or if something cannot be written.
+    Raises UpgradeNeeded if this version cannot upgrade the states. Raises FolderInUse while the twin runs.
+    Raises OperationFailed if the previous version left unfinished work, or if something cannot be written.
     """
     with _stopped_twin(data, redis) as twin:
         return upgrade_partitions(twin)

@@ -16,7 +16,7 @@ AssumeYes = Annotated[
 
 
 def confirm(question: Callable[[], str]) -> None:
-    """Ask on a terminal; OperationFailed if the answer is no. Without a terminal, go on."""
+    """Ask on a terminal; raises OperationFailed if the answer is no. Without a terminal, go on."""
     if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     found = question()

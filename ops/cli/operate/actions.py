@@ -395,7 +395,7 @@ def drain(
 
 
 def drain_plan(at: str | None, duration_s: int | None) -> dict[str, object]:
-    """The body of a drain request. UsageError for an invalid time."""
+    """The body of a drain request. Raises UsageError for an invalid time."""
     plan: dict[str, object] = {} if duration_s is None else {"duration_s": duration_s}
     if at is None:
         return plan
@@ -410,8 +410,8 @@ def drain_plan(at: str | None, duration_s: int | None) -> dict[str, object]:
 
 
 def _wait_until_drained(client: Client, name: str, answer: "RequestReceipt", timeout_s: int | None) -> None:
-    """Wait until nothing runs on a cube that is being drained. RequestFailed at the timeout, and at once if
-    another client undrains it or its pod retires."""
+    """Wait until nothing runs on a cube that is being drained. Raises RequestFailed at the timeout, and at
+    once if another client undrains it or its pod retires."""
     terms = waiting_terms(timeout_s)
     if answer.status == "received" and wait_for_outcome(client, str(answer.id), terms) is None:
         raise RequestFailed(f"{name}: the drain has not begun{after_text(timeout_s)}")
@@ -456,7 +456,7 @@ def send_request(
     output: Form,
     body: Mapping[str, object] | None = None,
 ) -> "RequestReceipt":
-    """Send a request and print its outcome. RequestFailed if it is refused."""
+    """Send a request and print its outcome. Raises RequestFailed if it is refused."""
     answer = request_answer(client, path, note, body, output)
     with client.reading():
         show(answer, output, lambda: outcome_text(verb, answer))
@@ -468,7 +468,7 @@ def request_answer(
 ) -> "RequestReceipt":
     """The twin's answer to a request.
 
-    RequestFailed if the request is refused; for JSON and YAML, the whole answer is printed first.
+    Raises RequestFailed if the request is refused; for JSON and YAML, the whole answer is printed first.
     """
     answer = client.post(receipt_path(path, note.comment), *ANSWER_FIELDS, body=body, key=note.key)
     with client.reading():

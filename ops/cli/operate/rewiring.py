@@ -102,8 +102,8 @@ def plan_live(dcn: str | None, note: RequestNote, output: Form, *, wait: bool, t
 
 
 def _wait_until_ended(client: Client, name: str, timeout_s: int | None, output: Form) -> None:
-    """Wait until a rewiring has ended. RequestFailed if it does not complete: another client aborts it, or
-    its network retires."""
+    """Wait until a rewiring has ended. Raises RequestFailed if it does not complete: another client aborts
+    it, or its network retires."""
 
     def impossible(report: "ConditionReport") -> str:
         return f"{name}: cannot end any more: {'; '.join(report.reasons)}"

@@ -97,7 +97,7 @@ def _list(kind: str | None, config: JsonObject, output: OutputOption) -> None:
 
 
 def _now(config: JsonObject, name: str) -> JsonValue:
-    """The value of a parameter in a configuration; LookupError if it has none."""
+    """The value of a parameter in a configuration; raises LookupError if it has none."""
     section, _, field = name.partition(".")
     values = config[section]
     if not isinstance(values, dict):

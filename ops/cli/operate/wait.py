@@ -98,7 +98,7 @@ def wait(
 
 
 def _check_condition(text: str) -> None:
-    """UsageError for an object without --for."""
+    """Raise UsageError for an object without --for."""
     if not re.search(r"[\s=<>!]", text):
         raise click.UsageError(
             f"{text!r} is not a condition; give --for STATE, or a condition such as "
@@ -137,7 +137,7 @@ def object_test(kind: "ResourceKind[Any]", name: str, wanted: str) -> ObjectTest
 
 
 def _test_of(kind: "ResourceKind[Any]", wanted: str) -> FieldTest:
-    """The test that `--for` is; a word is a state. UsageError for another form."""
+    """The test that `--for` is; a word is a state. Raises UsageError for another form."""
     try:
         return split_test(wanted)
     except InvalidInput:

@@ -57,7 +57,7 @@ def finished_forecast(
 
 
 def _await_end(client: Client, report: "ForecastReport") -> "ForecastReport":
-    """The report of a forecast that has ended. RequestFailed if another client deletes it."""
+    """The report of a forecast that has ended. Raises RequestFailed if another client deletes it."""
     if report.status not in ("queued", "running"):
         return report
     path, count = forecast_path(str(report.id)), int(report.futures)

@@ -67,7 +67,7 @@ class SiteNetwork:
 
 def read_network(path: Path, fabric: str | None = None, seed: int | None = None) -> SiteNetwork:
     """The network of a site file. `fabric` is optional if the site has one network. `seed` is for fabrics
-    without a seed of their own. InvalidInput names file, block and field."""
+    without a seed of their own. Raises InvalidInput that names file, block and field."""
     plan = read_site(path, "")
     if seed is not None:
         (plan,) = with_seed([plan], seed)
@@ -85,7 +85,7 @@ def read_network(path: Path, fabric: str | None = None, seed: int | None = None)
 
 def read_demands(path: Path, plant: NetworkLayout, fabric: str | None = None) -> list[IntArray]:
     """The demand matrices (B, B) of a file in Mb/s, at least one. Blocks may have the name of the `fabric` in
-    front, as in the running twin. InvalidInput names file, line or blocks."""
+    front, as in the running twin. Raises InvalidInput that names file, line or blocks."""
     readers = {".csv": _of_csv, ".npz": _of_npz}
     reader = readers.get(path.suffix.lower())
     try:
@@ -97,8 +97,8 @@ def read_demands(path: Path, plant: NetworkLayout, fabric: str | None = None) ->
 
 
 def read_circuits(path: Path, plant: NetworkLayout, fabric: str | None = None) -> IntArray:
-    """The circuits (K, B, B) of a printed plan; names may have the `fabric` in front. InvalidInput names
-    file, OCS and block if they are not valid for this plant."""
+    """The circuits (K, B, B) of a printed plan; names may have the `fabric` in front. Raises InvalidInput
+    that names file, OCS and block if they are not valid for this plant."""
     try:
         try:
             content = json.loads(_bytes_of(path))
@@ -155,7 +155,7 @@ def _local_name(name: str, fabric: str | None) -> str:
 def _add_demand_row(
     matrix: Any, seen: dict[tuple[int, int], int], numbers: dict[str, int], row: list[str], line: int
 ) -> None:
-    """Add one line of a CSV file to the matrix. InvalidInput names the line and the problem."""
+    """Add one line of a CSV file to the matrix. Raises InvalidInput that names the line and the problem."""
     if len(row) != len(COLUMNS):
         raise InvalidInput(f"line {line}: {len(row)} values; must be three: {','.join(COLUMNS)}")
     for name in row[:2]:

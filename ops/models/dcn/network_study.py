@@ -296,14 +296,15 @@ class NetworkStudy:
         return links_of(self.circuits), "The current topology"
 
     def _carries(self, links: IntArray) -> FloatArray:
-        """The trunk capacities; InvalidInput if there is no demand, or if a demand has no path."""
+        """The trunk capacities; raises InvalidInput if there is no demand, or if a demand has no path."""
         self._check_demanded()
         carries = trunk_capacity(self.plant, links)
         check_paths(self.plant, carries, self.demand)
         return carries
 
     def _check_demanded(self) -> None:
-        """InvalidInput if no block has demand. If no two blocks can be joined, the error names that cause."""
+        """Raise InvalidInput if no block has demand. If no two blocks can be joined, the error names that
+        cause."""
         if self.demand.any():
             return
         if not self.plant.may_join.any():
@@ -343,7 +344,7 @@ def study_of(
 ) -> NetworkStudy:
     """The study of a site file's network. `demands` are files with recorded demand. Without them, the demand
     is drawn from the site's seed for this hour and the `history_h` hours before it. `state` is a file with
-    the current circuits. InvalidInput names file, block and field."""
+    the current circuits. Raises InvalidInput that names file, block and field."""
     plant = network.plant
     matrices = [matrix for path in demands for matrix in read_demands(path, plant, network.fabric)]
     if matrices:

@@ -49,7 +49,7 @@ class BerCurve:
 
 
 def ber_curves(rate: str, mpis_db: tuple[float, ...]) -> list[BerCurve]:
-    """A curve per MPI and receiver aid. InvalidInput for an unknown rate or an MPI out of range."""
+    """A curve per MPI and receiver aid. Raises InvalidInput for an unknown rate or an MPI out of range."""
     received_dbm = np.arange(RECEIVED_DBM[0], RECEIVED_DBM[1] + 0.5 * STEP_DB, STEP_DB)
     found = []
     for mpi_db in mpis_db:

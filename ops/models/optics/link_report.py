@@ -169,7 +169,8 @@ class LinkCase:
 
 
 def link_report(link: LinkCase) -> LinkReport:
-    """Compute the budget of a link in both directions. InvalidInput names a value out of its range."""
+    """Compute the budget of a link in both directions. Raises InvalidInput that names a value out of its
+    range."""
     reverse = None if link.end is None else _direction_report(link.reversed())
     return LinkReport(_direction_report(link), reverse)
 

@@ -64,7 +64,7 @@ class OcsMatrix:
 def ocs_matrix(name: str, seed: int, config: SuperpodConfig) -> OcsMatrix:
     """The factory measurements of an OCS: insertion loss of each port pair, reflections, mirrors.
 
-    NotFound for a name that nothing in the pod has, InvalidInput for something other than an OCS.
+    Raises NotFound for a name that nothing in the pod has, InvalidInput for something other than an OCS.
     """
     check_ocs(config)
     cubes, technology = config.pod.cubes, config.ocs.technology

@@ -38,8 +38,8 @@ def link_of_twin(client: Client, name: str, to: str | None, warmer_k: float = 0.
     """The link from an end: the current one, or with `to` the one to that end.
 
     The current link, made or only wanted, has all impairments of its light. Another link has clean connectors
-    and sound modules. The module of this end is `warmer_k` kelvin warmer than the far one. InvalidInput if an
-    end has no partner and `to` is not given, or if `to` cannot be its partner.
+    and sound modules. The module of this end is `warmer_k` kelvin warmer than the far one. Raises
+    InvalidInput if an end has no partner and `to` is not given, or if `to` cannot be its partner.
     """
     content = client.resource(f"/v1/trace/{escape_path(name)}", *PATH_FIELDS)
     with client.reading():

@@ -35,8 +35,8 @@ ELEVATION_DEG, AZIMUTH_DEG = 24.0, -62.0
 
 
 def draw_slice(shape: Shape, twisted: bool, out: Path) -> str:
-    """Write the picture of a slice, and return a line that describes it. InvalidInput for an ending other
-    than .html and .png."""
+    """Write the picture of a slice, and return a line that describes it. Raises InvalidInput for an ending
+    other than .html and .png."""
     writers = {".html": write_page, ".png": write_picture}
     writer = writers.get(out.suffix.lower())
     if writer is None:

@@ -65,7 +65,7 @@ class SliceScene:
 
 
 def slice_scene(shape: Shape, twisted: bool) -> SliceScene:
-    """The scene of a slice. InvalidInput for an invalid shape."""
+    """The scene of a slice. Raises InvalidInput for an invalid shape."""
     topology = slice_topology(shape, twisted)
     places = scene_places(topology.coordinates)
     scene = SliceScene(_title(topology))

@@ -53,7 +53,7 @@ def folder_error(what: str, folder: Path, error: OSError) -> OperationFailed:
 
 
 def write_file(folder: Path, name: str, pieces: Iterable[bytes]) -> BackupFile:
-    """Write and sync a new file, and return its size and digest. OSError if it cannot be written."""
+    """Write and sync a new file, and return its size and digest. Raises OSError if it cannot be written."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
@@ -72,7 +72,7 @@ def write_file(folder: Path, name: str, pieces: Iterable[bytes]) -> BackupFile:
 
 
 def file_chunks(path: Path, size: int | None = None) -> Iterator[bytes]:
-    """The first `size` bytes of a file, or all. OSError if it cannot be read."""
+    """The first `size` bytes of a file, or all. Raises OSError if it cannot be read."""
     with open_own(path) as file:
         yield from stream_chunks(file, size)
 
@@ -109,7 +109,7 @@ def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def digest_of(path: Path) -> tuple[int, str]:
-    """(bytes, SHA-256) of a file; OSError if it cannot be read."""
+    """(bytes, SHA-256) of a file; raises OSError if it cannot be read."""
     digest, size = hashlib.sha256(), 0
     for piece in file_chunks(path):
         digest.update(piece)
@@ -121,8 +121,9 @@ def digest_of(path: Path) -> tuple[int, str]:
 def atomic_folder(folder: Path, what: str) -> Iterator[Path]:
     """Yield a new folder to fill, and rename it to `folder` when it is complete and synced.
 
-    An error removes it. A killed process leaves `FOLDER.partial`, which the next attempt removes.
-    OperationFailed if `folder` is not empty, or while another process fills it."""
+    An error removes it. A killed process leaves `FOLDER.partial`, which the next attempt removes. Raises
+    OperationFailed if `folder` is not empty, or while another process fills it.
+    """
     _check_empty(folder, what)
     folder = folder.absolute()
     part = folder.with_name(f"{folder.name}{PARTIAL}")

@@ -25,7 +25,7 @@ from shared.storage.store.redis_store import RedisStore
 def own_backup_point(
     folder: DataFolder, identity: TwinIdentity, twin: EmbeddedTwin, clock: EmbeddedClock, store_url: str
 ) -> BackupPoint:
-    """The point of the twin that runs in this process. OperationFailed while its time is stopped by an
+    """The point of the twin that runs in this process. Raises OperationFailed while its time is stopped by an
     error."""
     with contextlib.closing(InboxBackup(store_url, [site.name for site in twin.sites])) as copy:
 
@@ -39,7 +39,7 @@ def own_backup_point(
 
 def stopped_backup_point(folder: DataFolder, redis: str | None) -> BackupPoint:
     """The point of a stopped twin, whose folder the caller has locked. `redis` has its states, if the folder
-    does not. LogDamaged if a log has lost its end."""
+    does not. Raises LogDamaged if a log has lost its end."""
     identity = folder.identity()
     if identity is None:
         raise NotFound(f"data folder {folder.path}: holds no twin")

@@ -74,8 +74,8 @@ def running_backup_point(folder: DataFolder, client: Client | None, in_use: Fold
 
 
 def client_of_running(folder: DataFolder, client: Client | None, in_use: FolderInUse) -> Client:
-    """A client of the twin that runs in a folder; the default is the URL in the folder. OperationFailed if
-    the twin does not answer, or if another twin does."""
+    """A client of the twin that runs in a folder; the default is the URL in the folder. Raises
+    OperationFailed if the twin does not answer, or if another twin does."""
     running = folder.running()
     if client is None and running is None:
         raise OperationFailed(f"{in_use}, whose address is not known yet; retry")
@@ -135,7 +135,7 @@ def _files(part: Path, folder: DataFolder, point: BackupPoint) -> Iterator[Backu
 
 
 def _log_of(folder: DataFolder, cut: SiteLogCut) -> Iterator[bytes]:
-    """A log up to the cut. LogDamaged if it is shorter, or if no line ends there."""
+    """A log up to the cut. Raises LogDamaged if it is shorter, or if no line ends there."""
     log = site_log(folder.logs, cut.site)
     size, lines, last = 0, 0, b"\n"
     for piece in log_chunks(folder.path, log, cut.size):

@@ -36,8 +36,8 @@ def manifest_bytes(manifest: BackupManifest) -> bytes:
 
 
 def read_manifest(backup: Path) -> BackupManifest:
-    """Read the manifest of a backup. NotFound if there is none; OperationFailed if it is damaged or of
-    another format."""
+    """Read the manifest of a backup. Raises NotFound if there is none; raises OperationFailed if it is
+    damaged or of another format."""
     where = f"backup {backup}"
     path = backup / MANIFEST
     if not backup.is_dir():
@@ -63,7 +63,7 @@ def read_manifest(backup: Path) -> BackupManifest:
 
 
 def verify_backup(backup: Path, report_progress: ReportBytes = lambda _done, _whole: None) -> BackupManifest:
-    """Compare every file with its digest. OperationFailed names the first file that differs."""
+    """Compare every file with its digest. Raises OperationFailed that names the first file that differs."""
     manifest = read_manifest(backup)
     whole, done = sum(row.size for row in manifest.files), 0
     for row in manifest.files:
@@ -86,7 +86,7 @@ def verify_backup(backup: Path, report_progress: ReportBytes = lambda _done, _wh
 
 
 def read_inbox(backup: Path) -> KeptInbox:
-    """Read the pending requests. OperationFailed if this version cannot read them."""
+    """Read the pending requests. Raises OperationFailed if this version cannot read them."""
     try:
         return KeptInbox.model_validate_json(read_own(backup / INBOX, LARGE_MAX))
     except (OSError, ValidationError):

@@ -69,8 +69,9 @@ class ForkOptions:
 def run_fork(options: ForkOptions, data: Path, client: Client | None = None) -> ForkOrigin:
     """Create a fork of the twin in this folder, completely or not at all. `client` reaches a running twin.
 
-    InvalidInput for an invalid name, time or parameter, or if a fabric refuses a parameter; NotFound if there
-    is no twin; OperationFailed if the fork exists already or cannot be written."""
+    Raises InvalidInput for an invalid name, time or parameter, or if a fabric refuses a parameter; raises
+    NotFound if there is no twin; raises OperationFailed if the fork exists already or cannot be written.
+    """
     place = new_fork_folder(options.name)
     parent = read_history(DataFolder(data), client)
     for site, log in parent.logs.items():
@@ -205,8 +206,8 @@ def _link_or_copy(source: Path, place: Path) -> None:
 def _make_states(
     folder: DataFolder, identity: TwinIdentity, origin: ForkOrigin, requests: Sequence[TimedRequest]
 ) -> None:
-    """Fold the states of the fork, and apply its settings first. LogDamaged if the parent's log differs from
-    the outputs of this build's services."""
+    """Fold the states of the fork, and apply its settings first. Raises LogDamaged if the parent's log
+    differs from the outputs of this build's services."""
     with rebuilt_states(folder, identity, by_snapshots=True) as runners:
         for runner in runners:
             own = [request for request in requests if request.fabric in runner.site.fabrics]
@@ -229,7 +230,7 @@ def _apply_requests(runner: SiteRunner, requests: Sequence[TimedRequest], origin
 
 
 def _check_not_refused(messages: Sequence[Envelope], root: Envelope) -> None:
-    """InvalidInput if a message refuses the request."""
+    """Raise InvalidInput if a message refuses the request."""
     for message in messages:
         if message.cause == root.id and message.type.endswith("Refused") and not isinstance(root.body, Tick):
             fields = orjson.loads(message.body.model_dump_json())

@@ -32,14 +32,14 @@ def forks_folder() -> Path:
 
 
 def fork_folder(name: str) -> Path:
-    """The folder of a fork, which need not exist. InvalidInput for an invalid name."""
+    """The folder of a fork, which need not exist. Raises InvalidInput for an invalid name."""
     if re.fullmatch(FORK_NAME_PATTERN, name) is None:
         raise InvalidInput(f"fork {quoted(name)}: is not a valid name; must be {FORK_NAMES_ALLOWED}")
     return forks_folder() / name
 
 
 def existing_fork_folder(name: str) -> Path:
-    """The folder of an existing fork; NotFound if there is none."""
+    """The folder of an existing fork; raises NotFound if there is none."""
     place = fork_folder(name)
     if not (place / "origin.json").is_file():
         near = closest_match(name, fork_names())
@@ -60,8 +60,8 @@ def fork_names() -> list[str]:
 
 
 def new_fork_folder(name: str) -> Path:
-    """The folder of a new fork. InvalidInput for an invalid name, OperationFailed if it exists, or if there
-    are FORKS_MAX forks."""
+    """The folder of a new fork. Raises InvalidInput for an invalid name, OperationFailed if it exists, or if
+    there are FORKS_MAX forks."""
     place = fork_folder(name)
     if place.exists() or place.is_symlink():
         raise OperationFailed(
@@ -99,7 +99,7 @@ class ForkRow:
 
 
 def fork_row(name: str) -> ForkRow:
-    """The row of a fork. InvalidInput for an invalid name."""
+    """The row of a fork. Raises InvalidInput for an invalid name."""
     folder = DataFolder(fork_folder(name))
     runs = is_locked(folder.path)
     running = folder.running() if runs else None
@@ -145,7 +145,8 @@ def folder_size(folder: Path) -> int:
 def remove_fork(name: str) -> int:
     """Remove a stopped fork, and the files that a killed command left of it; returns the size in bytes.
 
-    NotFound if there is neither. OperationFailed if it runs, or if another process writes it."""
+    Raises NotFound if there is neither. Raises OperationFailed if it runs, or if another process writes it.
+    """
     place = fork_folder(name)
     partial = place.with_name(f"{name}{PARTIAL}")
     if not partial.is_dir():

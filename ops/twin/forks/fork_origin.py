@@ -17,8 +17,8 @@ PIECE = 1 << 20
 
 
 def read_origin(folder: DataFolder) -> ForkOrigin | None:
-    """The origin of a fork; None if the twin is not a fork. OperationFailed if the file cannot be read, or
-    has another format."""
+    """The origin of a fork; None if the twin is not a fork. Raises OperationFailed if the file cannot be
+    read, or has another format."""
     where = f"data folder {folder.path}: {folder.origin.name}"
     try:
         text = read_own(folder.origin, ORIGIN_MAX)
