@@ -535,7 +535,7 @@ class TestRedisStore(StateStoreContract):
         assert store.positions(0) == {}
 
     @pytest.mark.parametrize(
-        ("about", "sentence"),
+        ("info_fields", "sentence"),
         [
             ({"redis_version": "6.2.14"}, "redis_version 6.2.14 at unix://.*: must be 7.0 or newer"),
             (

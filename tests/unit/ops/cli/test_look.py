@@ -210,7 +210,7 @@ def test_a_missing_link_end_is_reported_with_the_allowed_names(
 
 
 @pytest.mark.parametrize(
-    ("kind", "thing", "told"),
+    ("kind", "thing", "first_answer"),
     [
         (
             "fabrics",

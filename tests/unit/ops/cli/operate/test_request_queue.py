@@ -284,7 +284,7 @@ def test_a_wait_ends_when_the_object_has_the_state() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "condition"),
+    ("test", "condition"),
     [
         ("state!=queued", 'state != "queued"'),
         ("chips >= 64", 'chips >= "64"'),
