@@ -192,7 +192,7 @@ MUTATIONS: dict[str, Mutation] = {
         "the delay of late readings is taken for seconds, not minutes",
         r"late_us=round\(amount \* US_PER_MIN\)",
         r"late_us=round(amount * US_PER_MIN / 60)",
-        f"{OPTICS}test_impairments.py::test_what_a_kind_does",
+        f"{OPTICS}test_impairments.py::test_the_effect_of_each_kind",
     ),
     "optics-reflection": Mutation(
         "optics",

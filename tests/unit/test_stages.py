@@ -69,7 +69,7 @@ def test_a_result_shows_its_problems() -> None:
 
 
 @pytest.mark.parametrize(("count", "first"), [*product([1, 6, 24, 100], [0, 18])])
-def test_the_slices_of_a_swarm_are_all_of_it_and_none_is_empty(
+def test_the_slices_of_a_swarm_cover_it_and_none_is_empty(
     monkeypatch: pytest.MonkeyPatch, count: int, first: int
 ) -> None:
     found = []

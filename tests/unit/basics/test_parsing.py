@@ -1,4 +1,4 @@
-"""What people may write for durations, shapes and owners, at the command line and to the HTTP API."""
+"""The accepted spellings of durations, shapes and owners, at the command line and in the HTTP API."""
 
 import pytest
 from hypothesis import given

@@ -1,11 +1,11 @@
-"""The nearest word to a slip, and none to nonsense."""
+"""The nearest word to a typo; nonsense has none."""
 
 from shared.basics.spelling import closest_match, closest_matches
 
 KINDS = ("fabrics", "ocs", "cubes", "slices")
 
 
-def test_a_slip_has_a_nearest_word_and_nonsense_has_none() -> None:
+def test_a_typo_has_a_nearest_word_and_nonsense_has_none() -> None:
     assert closest_match("cubse", KINDS) == "cubes"
     assert closest_match("dragons", KINDS) is None
     assert closest_match("dragons", KINDS, similarity=0.1) is not None

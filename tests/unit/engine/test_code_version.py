@@ -1,4 +1,4 @@
-"""What tells code that may go on with states from code that may not."""
+"""The code version that decides whether code may continue from stored states."""
 
 import subprocess
 import sys
@@ -71,7 +71,7 @@ class Same(State):
     rows: dict[str, Row]
 
 
-def test_a_form_is_of_what_is_stored_down_to_the_records() -> None:
+def test_a_format_covers_all_stored_records() -> None:
     assert state_layout(First) == state_layout(Same)
     assert len({state_layout(state) for state in (State, First, Second, Third, Fourth, Fifth)}) == 6
 
@@ -86,7 +86,7 @@ def test_forms_are_the_same_in_every_process() -> None:
     assert output.strip() == str(state_layouts(one for services in FLEET.values() for one in services))
 
 
-def test_what_a_store_notes_is_what_was_reported() -> None:
+def test_a_store_keeps_the_reported_versions() -> None:
     assert recorded_code_version(code_version_values(OWN)) == OWN
     assert recorded_code_version({"fabric:pod-0": "pod-0 superpod"}) is None
 
@@ -112,6 +112,6 @@ def test_other_rules_and_other_forms_are_refused(held: StateCodeVersion | None, 
         check_compatible("pod-0", held, OWN, upgrade="again", remake="anew")
 
 
-def test_another_build_and_a_service_that_is_no_more_are_no_hindrance() -> None:
+def test_another_build_and_a_removed_service_are_no_obstacle() -> None:
     held = StateCodeVersion(2, {**OWN.layouts, "jobs": "z"}, "1.1+1")
     check_compatible("pod-0", held, OWN, upgrade="again", remake="anew")

@@ -1,4 +1,5 @@
-"""The one path of a message through a service: what is dropped, what is checked, what it carries."""
+"""The only path of a message through a service: which messages are dropped, what is checked, what emitted
+messages carry."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -101,7 +102,7 @@ def test_a_repeat_leaves_no_trace() -> None:
 
 
 def test_messages_from_before_a_fabric_joined_are_not_read_when_repeated() -> None:
-    """A record that stands on the log twice may come the second time to somebody who was not there before."""
+    """A record that is on the log twice may reach a service the second time that had not joined before."""
     heard: list[int] = []
 
     def rule(state: ToyState, body: DrainCube, message: Envelope) -> list[Output]:
@@ -119,7 +120,7 @@ def test_messages_from_before_a_fabric_joined_are_not_read_when_repeated() -> No
     assert heard == [4]
 
 
-def test_every_source_counts_for_itself() -> None:
+def test_every_source_is_counted_separately() -> None:
     instance = held_of()
     deliver(instance, drain(7))
     assert len(deliver(instance, drain(1, cube=2, source="operator@pod-1"))) == 1
@@ -162,7 +163,7 @@ def test_a_tick_of_a_service_that_is_not_due_leaves_no_trace() -> None:
     assert encode_instance(instance) == before
 
 
-def test_a_service_reads_what_it_has_a_rule_for_and_its_own_ticks() -> None:
+def test_a_service_reads_messages_it_has_a_rule_for_and_its_own_ticks() -> None:
     cubes, ocs, repairs = (ServiceInstance(service, "pod-0") for service in TOYS)
     messages = [drain(1), tick(), first_message()]
     assert [cubes.reads(m) for m in messages] == [True, True, True]
@@ -204,7 +205,8 @@ def test_because_names_an_earlier_cause() -> None:
 
 
 def test_sayings_may_be_made_one_after_the_other() -> None:
-    """A rule may be a generator: what it says is complete before the service is asked when it is due."""
+    """A rule may be a generator. Its messages are complete before the service is queried for its next due
+    time."""
 
     def rule(state: ToyState, body: DrainCube, message: Envelope) -> Iterable[Output]:
         yield CubeHealthy(cube=1)
@@ -255,7 +257,7 @@ def test_a_commissioning_or_a_due_that_raises_is_named_too() -> None:
 
 @pytest.mark.parametrize("due_us", [0, PERIOD_US - 1, PERIOD_US])
 def test_after_a_tick_a_service_is_due_later_or_not_at_all(due_us: int) -> None:
-    """Otherwise simulated time would stand still for ever."""
+    """Otherwise, simulated time would stop for ever."""
 
     def rule(state: ToyState, body: Tick, message: Envelope) -> list[Output]:
         state.next_us = due_us

@@ -1,4 +1,4 @@
-"""The last things that ended, against a list sorted by hand."""
+"""The last ended resources, against a list sorted by hand."""
 
 from dataclasses import dataclass
 

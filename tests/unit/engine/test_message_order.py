@@ -60,7 +60,7 @@ def test_the_earliest_is_due_first_and_ties_go_by_order() -> None:
     assert first() is None
 
 
-def test_readers_stand_by_fabric_then_service_and_fabrics_by_number() -> None:
+def test_readers_are_ordered_by_fabric_then_service_and_fabrics_by_number() -> None:
     readers = [ServiceProgress(name, fabric, 7, 0, 0) for fabric in FABRICS for name in ("ocs", "cubes")]
     in_order = [(row.fabric, row.name) for row in sorted(readers, key=lambda row: row.order)]
     assert in_order == [
@@ -118,7 +118,7 @@ def test_a_fabric_ends_with_one_message_however_often_it_is_requested(number: in
 
 
 @given(now_us=TIMES_US, clock_us=st.none() | TIMES_US, due_us=st.none() | TIMES_US)
-def test_a_request_comes_after_all_that_has_happened_and_not_after_what_is_due(
+def test_a_request_is_ordered_after_past_messages_and_not_after_due_ones(
     now_us: int, clock_us: int | None, due_us: int | None
 ) -> None:
     root = next_root("campus", now_us, reader(due_us), ASKED, clock_us=clock_us, ticked_us=now_us)
@@ -126,7 +126,7 @@ def test_a_request_comes_after_all_that_has_happened_and_not_after_what_is_due(
     bounds = [at_us for at_us in (clock_us, due_us) if at_us is not None]
     assert root.at_us == max(now_us + 1, min(bounds, default=0)) == request_time_us(now_us, clock_us, due_us)
     assert root.at_us > now_us
-    # Only where its time has passed already may it stand later than what is due.
+    # Only if its time has already passed may it come later than due messages.
     assert due_us is None or root.at_us <= max(due_us, now_us + 1)
     assert (root.id, root.cause, root.seq) == ("operator@campus/41", None, 41)
     assert (root.fabric, root.body) == ("pod-2", DRAIN)

@@ -1,4 +1,4 @@
-"""Folding a recorded log again: a true record is clean, and what is done to it is found where it was done."""
+"""Replaying a recorded log: a true record is clean, and any manipulation is found at its position."""
 
 from functools import cache
 
@@ -128,7 +128,7 @@ def test_the_record_of_the_real_services_folds_cleanly_too() -> None:
     assert states(replay.site) == states(site)
 
 
-def test_the_tail_of_a_record_folds_from_what_was_stored() -> None:
+def test_the_tail_of_a_record_folds_from_the_stored_states() -> None:
     record, site = toy_record()
     for start in range(1, len(record)):
         difference, before = fold(record[:start])
@@ -144,7 +144,7 @@ def test_the_tail_of_a_record_folds_from_what_was_stored() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_repeats_are_ignored_wherever_they_stand(data: st.DataObject) -> None:
+def test_repeats_are_ignored_at_any_position(data: st.DataObject) -> None:
     record, site = toy_record()
     repeated = list(record)
     for _ in range(data.draw(st.integers(1, 5))):
@@ -176,7 +176,7 @@ def test_a_repeat_that_shows_something_else_is_found_and_dropped(data: st.DataOb
     assert states(replay.site) == states(site)
 
 
-def test_a_number_that_none_used_is_a_stranger_s() -> None:
+def test_an_unused_number_belongs_to_a_foreign_writer() -> None:
     record, _ = toy_record()
     asked = record[place_of(record, "DrainCube")]
     skipped = asked.model_copy(update={"seq": 15, "id": f"{asked.source}/15"})
@@ -186,7 +186,7 @@ def test_a_number_that_none_used_is_a_stranger_s() -> None:
     assert str(replay.forged).startswith(wanted)
 
 
-def test_a_skip_is_what_it_names_whenever_it_is_written() -> None:
+def test_a_skip_names_its_message_whenever_it_is_written() -> None:
     """Its time is that of the sequencer that wrote it; two may."""
     record, _ = toy_record()
     known = MessageSkipped(service="toy", message="a/1", sentence="raised")
@@ -222,7 +222,7 @@ def test_a_record_without_its_end_is_unfinished_and_no_difference() -> None:
     for end in range(len(record) + 1):
         difference, replay = fold(record[:end])
         assert difference is None
-        # What is missing of the last cascade is exactly what the record went on with.
+        # The missing part of the last cascade is exactly how the record continued.
         assert tuple(replay.pending) == record[end : end + len(replay.pending)]
         if end < len(record) and not replay.pending:
             assert record[end].cause is None
@@ -238,7 +238,7 @@ def test_an_empty_record_is_clean() -> None:
 
 
 def test_a_dropped_message_is_found_at_its_place_or_where_it_is_missed() -> None:
-    """A dropped root takes with it what follows; nothing less than the whole tail can be dropped unseen."""
+    """A dropped root takes its consequences with it. Only the whole tail can be dropped unnoticed."""
     record, _ = toy_record()
     for place in range(len(record) - 1):
         difference, _ = fold((*record[:place], *record[place + 1 :]))
@@ -280,7 +280,7 @@ def test_a_changed_body_is_found_at_its_place() -> None:
 
 
 def test_a_changed_request_is_found_where_it_was_answered_differently() -> None:
-    """A request is the log's own input: only its answer can show that it was another."""
+    """A request is an input of the log. Only its answer can show that it was a different one."""
     record, _ = toy_record()
     place = place_of(record, "DrainCube")
     body = DrainCube(cube="pod-0/cube-3")
@@ -294,14 +294,14 @@ def test_a_changed_time_is_found_at_its_place(by_us: int) -> None:
     record, _ = toy_record()
     for place, message in enumerate(record):
         if message.type == "DrainCube":
-            continue  # the moment of a request is an input, within its bounds
+            continue  # the time of a request is an input, within its bounds
         if message.at_us + by_us >= 0:
             difference, _ = fold(changed(record, place, at_us=message.at_us + by_us))
             assert difference is not None, message
             assert difference.position == place
 
 
-def test_a_request_has_its_time_after_what_happened_and_not_after_what_is_due() -> None:
+def test_a_request_is_timed_after_past_messages_and_not_after_due_ones() -> None:
     record, _ = toy_record()
     place = place_of(record, "DrainCube", 1)
     before_us = record[place - 1].at_us
@@ -377,7 +377,7 @@ def test_a_record_begins_with_its_commissioning() -> None:
     assert late.position == 0
 
 
-def test_another_seed_is_found_where_it_first_shows() -> None:
+def test_another_seed_is_found_at_its_first_effect() -> None:
     record, _ = record_of(SUPERPOD, US_PER_DAY // 10, [])
     body = record[0].body
     assert isinstance(body, FabricCommissioned)
@@ -385,7 +385,7 @@ def test_another_seed_is_found_where_it_first_shows() -> None:
     difference, _ = fold(changed(record, 0, body=other), SUPERPOD)
     asked = [position for position, message in enumerate(record) if message.type == "SliceRequested"]
     assert difference is not None
-    assert difference.position == asked[0]  # what is asked for is drawn; when the workload first looks is not
+    assert difference.position == asked[0]  # requests are drawn; the first Tick of the workload is not
 
 
 def test_a_difference_reads_as_a_sentence() -> None:
@@ -394,7 +394,7 @@ def test_a_difference_reads_as_a_sentence() -> None:
 
 
 def upgrade(record: tuple[Envelope, ...], rules: int, **changed: object) -> Envelope:
-    """What stands on a log behind all of a record where another version went on."""
+    """Messages on a log after the whole record, where another version continued."""
     body = Upgraded(
         before=CodeVersion(software="1.0+one", rules=RULES),
         after=CodeVersion(software="1.0+two", rules=rules),
@@ -430,12 +430,12 @@ def test_a_fold_ends_where_the_rules_were_changed(monkeypatch: pytest.MonkeyPatc
     )
 
 
-def test_what_repeats_a_message_from_before_the_fold_s_beginning_is_no_stranger_s() -> None:
+def test_a_repeat_of_a_message_before_the_start_of_the_fold_is_not_foreign() -> None:
     record, _ = toy_record()
     place = place_of(record, "Tick")
     _, whole = fold(record[:place])
     again = Replay(whole.site)
-    for message in (*record[:place], *record[:place]):  # what was written twice is remembered once
+    for message in (*record[:place], *record[:place]):  # a message written twice is remembered once
         again.remember(message)
     for position, message in enumerate(record[:place], place):
         assert again.feed(position, message) is None

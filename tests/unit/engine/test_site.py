@@ -1,4 +1,4 @@
-"""The sequencer's order in a site of one pod: what follows from a root, and how the lab lets time pass."""
+"""The order of messages in a site of one pod: the consequences of a root, and how the lab advances time."""
 
 from itertools import permutations
 
@@ -32,7 +32,7 @@ SAYS: dict[str, Body] = {
 
 
 def step(site: Site) -> list[Envelope]:
-    """The next Tick and what follows from it."""
+    """The next Tick and its consequences."""
     return site.cascade(next_tick(site))
 
 
@@ -66,7 +66,7 @@ def test_outputs_are_in_order_of_their_causes() -> None:
 
 
 @pytest.mark.parametrize("order", [*permutations(SAYS)])
-def test_answers_to_one_message_stand_in_order_of_service_name_then_of_saying(order: tuple[str, ...]) -> None:
+def test_answers_to_one_message_are_ordered_by_service_name_then_by_emission(order: tuple[str, ...]) -> None:
     """However the services are listed; and all answers to one message come before answers to the next."""
 
     def answers(name: str) -> tuple[RuleRow[ToyState], ...]:
@@ -105,13 +105,13 @@ def test_every_reading_is_reported_in_order() -> None:
     ]
 
 
-def test_a_root_that_none_reads_is_the_whole_cascade() -> None:
+def test_an_unread_root_is_the_whole_cascade() -> None:
     site = commissioned((idle(None),))
     root = request(site)
     assert site.cascade(root) == [root]
 
 
-def test_a_tick_of_an_unknown_service_is_read_by_none() -> None:
+def test_a_tick_of_an_unknown_service_is_ignored() -> None:
     site = commissioned()
     tick = tick_message(site.instance(POD, "cubes"), 0)
     stray = tick.model_copy(update={"body": tick.body.model_copy(update={"service": "nobody"})})
@@ -168,7 +168,7 @@ def test_the_earliest_is_due_first_and_ties_go_by_name() -> None:
     assert waiting(ocs=None) is None
 
 
-def test_a_site_of_what_was_held_continues_at_its_time() -> None:
+def test_a_site_of_stored_states_continues_at_its_time() -> None:
     site = commissioned()
     step(site)
     again = Site(POD, fleet_of(TOYS), [*reversed(site.instances)])

@@ -1,4 +1,5 @@
-"""A site of several fabrics: who reads what, in which order answers stand, and how its time goes on."""
+"""A site of several fabrics: which service reads which messages, the order of answers, and how time
+advances."""
 
 from collections.abc import Iterator
 
@@ -53,7 +54,7 @@ def site() -> Site:
 
 
 def asking(site: Site, to: str = FOR_ALL, number: int = 1, clock_us: int = 1) -> list[Envelope]:
-    """What a request to the network leads to, itself included."""
+    """The consequences of a request to the network, itself included."""
     return site.cascade(request_to(site, ToyAsked(to=to), number, clock_us, fabric=NET))
 
 
@@ -66,7 +67,7 @@ def toy_state(site: Site, fabric: str, service: str) -> ToyState:
 # --- who reads ----------------------------------------------------------------------------------------------
 
 
-def test_readers_stand_in_order_of_fabric_and_service_whenever_their_fabric_came(site: Site) -> None:
+def test_readers_are_ordered_by_fabric_and_service_whenever_their_fabric_joined(site: Site) -> None:
     assert site.fabrics == [NET, POD_2, POD_10]
     assert [instance.source for instance in site.instances] == [
         "clerk@dcn-0",
@@ -102,7 +103,7 @@ def test_every_reading_of_a_cascade_is_in_order(site: Site) -> None:
         (ASKED, "router@dcn-0"),
         ("router@dcn-0/1", "agent@pod-2"),
         ("router@dcn-0/1", "agent@pod-10"),
-        # What an agent answers is read by all of the network, and by its own pod's clerk.
+        # The whole network reads the answer of an agent, and so does the clerk of its own pod.
         ("agent@pod-2/1", "clerk@dcn-0"),
         ("agent@pod-2/1", "clerk@pod-2"),
         ("agent@pod-2/2", "clerk@dcn-0"),
@@ -126,7 +127,7 @@ def test_a_message_that_names_a_fabric_is_read_only_there(site: Site, pod: str) 
 
 
 def test_a_message_that_names_the_next_fabric_is_read_there(site: Site) -> None:
-    """Who reads what is kept at hand: for each addressee by itself."""
+    """The list of readers is cached for each addressee."""
     logs = [asking(site, to=pod, number=number) for number, pod in enumerate((POD_2, POD_10, POD_2), start=1)]
     assert [log[2].source for log in logs] == ["agent@pod-2", "agent@pod-10", "agent@pod-2"]
 
@@ -145,7 +146,7 @@ def test_a_fabric_does_not_read_its_own_messages_to_another(site: Site) -> None:
     assert [i.source for i in site.instances if i.reads(offered)] == ["agent@pod-10"]
 
 
-def test_a_message_to_a_missing_fabric_is_read_by_none(site: Site) -> None:
+def test_a_message_to_a_missing_fabric_is_ignored(site: Site) -> None:
     assert [m.id for m in asking(site, to="pod-3")] == [ASKED, "router@dcn-0/1"]
 
 
@@ -160,8 +161,8 @@ def test_a_request_is_read_in_the_fabric_that_it_speaks_of(site: Site) -> None:
     assert site.cascade(root) == [root]
 
 
-def test_a_tick_is_read_by_its_addressee_alone(site: Site) -> None:
-    """Two pods have a clerk; each is due for itself."""
+def test_a_tick_is_read_only_by_its_addressee(site: Site) -> None:
+    """Two pods have a clerk, and each clerk has its own due time."""
     asking(site, clock_us=5)
     ticks = [site.cascade(next_tick(site)) for _ in range(2)]
     due_us = 5 + NOTED_LATER_US
@@ -202,7 +203,7 @@ def test_a_root_comes_after_all_that_happened_anywhere_in_the_site(site: Site) -
     second = asking(site, to=POD_2, number=2, clock_us=50)[0]
     third = request_to(site, ToyAsked(to=FOR_ALL), 3, clock_us=PERIOD_US + 9, fabric=POD_10)
     assert (first.at_us, second.at_us) == (50, 51)
-    # Not after what is due: a clerk, since the first request.
+    # It does not follow due messages: a clerk is due since the first request.
     assert third.at_us == 50 + NOTED_LATER_US
     assert site.now_us == 51
 
@@ -249,7 +250,7 @@ def test_a_fabric_that_joins_late_bursts_nothing(site: Site) -> None:
 
 
 def test_a_fabric_that_joined_is_read_by_all_and_reads_all(site: Site) -> None:
-    asking(site)  # who reads what is known by now, and must be found out anew
+    asking(site)  # the readers are cached by now, and must be computed again
     joined(site)
     site.cascade(first_message(SuperpodConfig(), "pod-3", site=SITE, at_us=JOINS_US))
     log = asking(site, number=2, clock_us=JOINS_US + 1)
@@ -332,7 +333,7 @@ def test_the_tail_of_a_sites_record_folds_from_any_quiet_time(record: list[Envel
 
 
 @pytest.mark.parametrize("what", ["dropped", "swapped", "body", "fabric", "at_us"])
-def test_what_is_done_to_a_sites_record_is_found_at_its_place(record: list[Envelope], what: str) -> None:
+def test_a_manipulated_site_record_is_found_at_its_position(record: list[Envelope], what: str) -> None:
     for place in range(len(record) - 1):
         message, after = record[place], record[place + 1]
         planted = {
@@ -359,19 +360,19 @@ def _with_another_number(message: Envelope) -> Envelope:
 
 
 def _is_unread(message: Envelope) -> bool:
-    """No pod reads what the network is asked for."""
+    """No pod reads the requests to the network."""
     return isinstance(message.body, ToyAsked) and message.fabric == POD_2
 
 
 def _is_input(message: Envelope, what: str) -> bool:
-    """What only the log knows: fabrics may come in any order, at any time or not at all, and what nobody
-    reads may be left out."""
+    """Only the log determines it: fabrics may join in any order, at any time or not at all, and messages
+    without a reader may be left out."""
     is_first = message.type == "FabricCommissioned"
     return what in ("dropped", "swapped", "at_us") and (is_first or _is_unread(message))
 
 
 def test_two_pods_that_swap_their_answers_are_found(record: list[Envelope]) -> None:
-    """Same service, same body, same cause: only the order of fabrics tells them apart."""
+    """Same service, same body, same cause: only the order of fabrics distinguishes them."""
     heard = next(n for n, m in enumerate(record) if type(m.body) is ToyAnnounced)
     answers = record[heard + 1 : heard + 5]
     assert [m.source for m in answers] == ["agent@pod-2"] * 2 + ["agent@pod-10"] * 2

@@ -1,4 +1,4 @@
-"""The state codec: what is stored and loaded again is the same to the last bit, and is stored alike again."""
+"""The state codec: a stored and loaded state is bit-identical, and is stored in the same way again."""
 
 import dataclasses
 from random import Random
@@ -58,7 +58,7 @@ def test_the_order_in_which_a_store_gives_the_fields_does_not_matter(state: ToyS
     state=toy_states(),
 )
 @settings(max_examples=30, deadline=None)
-def test_the_readers_own_book_comes_back(
+def test_the_counters_of_the_reader_are_restored(
     seen: dict[str, int], emitted: int, ticks: int, due_us: int | None, state: ToyState
 ) -> None:
     instance = ServiceInstance(
@@ -73,7 +73,7 @@ def test_the_readers_own_book_comes_back(
     assert encode_instance(turned) == stored
 
 
-def test_nothing_is_stored_before_commissioning_and_nothing_comes_of_it() -> None:
+def test_nothing_is_stored_before_commissioning_and_an_empty_store_gives_nothing() -> None:
     assert encode_instance(instance_of(None)) == {}
     found = restore_instance(SERVICE, "pod-0", {})
     assert found.state is None
@@ -182,7 +182,7 @@ def test_names_and_contents_do_not_run_into_each_other_in_the_digest() -> None:
 
 @pytest.mark.parametrize("service", SUPERPOD, ids=lambda service: service.name)
 def test_every_service_s_state_has_only_fields_that_the_codec_keeps(service: AnyService) -> None:
-    """Every record and value of a state is frozen, so that what did not change is the same object."""
+    """Every record and value of a state is frozen, so unchanged ones are the same object."""
     config = SuperpodConfig()
     state = service.commission("pod-0", config, 0)
     kinds = {name: codec.kind for name, codec in codecs(service.state).items()}

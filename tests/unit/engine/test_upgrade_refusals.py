@@ -48,7 +48,7 @@ SERVICE_NOW: Service[Now] = Service(
         (OWN, {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}),
     ],
 )
-def test_each_form_leads_to_the_present_one_step_by_step(layout: str, stored: StoredFields) -> None:
+def test_each_format_migrates_to_the_current_one_step_by_step(layout: str, stored: StoredFields) -> None:
     assert migrate_fields(SERVICE_NOW, layout, stored) == {"rows": b'["a"]', "rows/a": b"1", "count": b"0"}
     assert services_to_migrate({"cubes": layout}, [SERVICE_NOW]) == ([] if layout == OWN else ["cubes"])
 
@@ -60,14 +60,14 @@ def test_each_form_leads_to_the_present_one_step_by_step(layout: str, stored: St
         (None, "cubes: is new in this version; no migration creates its state in an existing twin"),
     ],
 )
-def test_a_form_from_which_nothing_leads_is_refused(layout: str | None, sentence: str) -> None:
+def test_a_format_without_a_migration_is_refused(layout: str | None, sentence: str) -> None:
     with pytest.raises(UpgradeNeeded, match=sentence):
         migrate_fields(SERVICE_NOW, layout, {})
     with pytest.raises(UpgradeNeeded, match=sentence):
         services_to_migrate({} if layout is None else {"cubes": layout}, [SERVICE_NOW])
 
 
-def test_migrations_that_lead_in_a_circle_end() -> None:
+def test_circular_migrations_end() -> None:
     circle = replace(SERVICE_NOW, migrations=(Migration("a", "b", added), Migration("b", "a", added)))
     with pytest.raises(UpgradeNeeded, match="no migration leads from states of layout a"):
         migrate_fields(circle, "a", {})

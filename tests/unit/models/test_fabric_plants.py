@@ -1,4 +1,4 @@
-"""Every kind of pod has a plant, and what they share goes by the same names and numbers."""
+"""Every kind of pod has a plant, and shared parts have the same names and numbers."""
 
 import pytest
 

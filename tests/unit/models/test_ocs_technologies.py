@@ -43,7 +43,7 @@ def test_unknown_technologies() -> None:
 
 
 def test_connections_take_the_time_of_the_table() -> None:
-    """Of one circuit, and of 64 of which 16 are of one OCS."""
+    """The time of one circuit, and of 64 circuits with 16 on one OCS."""
     found = {name: switching_speed(technology) for name, technology in TECHNOLOGIES.items()}
     one = {name: pace.expected_us(1, 1) for name, pace in found.items()}
     many = {name: pace.expected_us(64, 16) for name, pace in found.items()}
@@ -61,7 +61,7 @@ def test_connections_take_the_time_of_the_table() -> None:
     assert all(pace.expected_us(0, 0) == 0 for pace in found.values())
 
 
-def test_a_time_that_is_set_holds_for_all() -> None:
+def test_a_configured_time_applies_to_all() -> None:
     config = OcsConfig(switching_time_ms=2.5)
     for name, technology in TECHNOLOGIES.items():
         assert switching_speed(technology, config).expected_us(6, 3) == (

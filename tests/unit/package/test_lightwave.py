@@ -63,13 +63,13 @@ def test_examples_are_true(name: str) -> None:
 
 
 @pytest.mark.parametrize("module", [lightwave, availability, optics, topology])
-def test_a_module_shows_what_it_offers_and_nothing_else(module: object) -> None:
+def test_a_module_lists_exactly_its_public_names(module: object) -> None:
     names = getattr(module, "__all__")  # noqa: B009 -- of any module
     assert dir(module) == sorted(names)
     assert [name for name in names if not (getattr(module, name).__doc__ or "").strip()] == []
 
 
-def test_none_waits_long_for_it(tmp_path: Path) -> None:
+def test_the_import_is_fast(tmp_path: Path) -> None:
     slow = ["distributed", "matplotlib", "pandas", "polars"]
     code = f"import sys, lightwave; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
@@ -153,7 +153,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-# What a checker of types would find, where nobody ran one.
+# Errors that a type checker would find, for users who run none.
 ANY: Any = lightwave
 WRONG += [
     (lambda: ANY.topology.figures(None), "shape None: must be text"),
@@ -235,7 +235,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert topology.figures("4x4x4", without_ocs={3}) == without  # type: ignore[arg-type]  # as above
 
 
-def test_results_that_are_none_cannot_be_read(tmp_path: Path) -> None:
+def test_invalid_results_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "a.parquet").write_bytes(pickle.dumps(QUESTION))
     with pytest.raises(lightwave.InvalidInput, match="cannot be read"):
@@ -308,7 +308,7 @@ def test_answers_are_typed_and_refusals_are_errors() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"status": "gone"}, {"id": 3}])
-def test_a_receipt_that_is_none_is_no_twins(wrong: dict[str, object]) -> None:
+def test_an_invalid_receipt_is_of_no_twin(wrong: dict[str, object]) -> None:
     receipt = {
         "id": "a",
         "repeated": False,

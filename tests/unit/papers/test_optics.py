@@ -205,7 +205,7 @@ FIGURES = (
 
 
 @table_of_figures(FIGURES)
-def test_parts_are_made_as_the_papers_say(figure: PaperFigure) -> None:
+def test_parts_are_made_as_in_the_papers(figure: PaperFigure) -> None:
     figure.check()
 
 

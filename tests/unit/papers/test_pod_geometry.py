@@ -1,4 +1,4 @@
-"""What a superpod is made of: chips, links, switches, ports and legal slices, as the papers count them."""
+"""The parts of a superpod: chips, links, switches, ports and legal slices, as the papers count them."""
 
 from itertools import combinations, combinations_with_replacement, pairwise
 

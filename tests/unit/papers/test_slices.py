@@ -24,10 +24,11 @@ ROUNDED = 0.5
 
 
 def ring_bandwidth(topology: SliceTopology) -> float:
-    """Bandwidth of an all-reduce by rings, in links: what both rings of every line of chips carry at once.
+    """Bandwidth of an all-reduce by rings, in links: the traffic that both rings of every line of chips carry
+    at once.
 
-    Each step goes to the next chip of the line, that from the last to the first over the wrap-around link or,
-    where there is none, back along the line. Links carry one each way.
+    Each step goes to the next chip of the line. The step from the last chip to the first uses the wrap-around
+    link or, without one, goes back along the line. Links carry one transfer in each direction.
     """
     load = np.zeros(topology.neighbours.shape)
     for dimension, side in enumerate(topology.shape):
@@ -49,7 +50,7 @@ def ring_bandwidth(topology: SliceTopology) -> float:
 
 
 def _copper_rewired() -> int:
-    """Ends of electrical links that lead elsewhere once the torus is twisted."""
+    """Ends of electrical links that go elsewhere in a twisted torus."""
     regular, twisted = slice_topology((8, 8, 16), False), slice_topology((8, 8, 16), True)
     copper = regular.ocs == COPPER
     moved = (regular.neighbours != twisted.neighbours) | (twisted.ocs != COPPER)

@@ -1,4 +1,4 @@
-"""What a clock was set to, as plain arithmetic: pace, pause, and a run to a moment."""
+"""The settings of a clock as plain arithmetic: speed, pause, and a run to a target time."""
 
 import math
 
@@ -16,7 +16,7 @@ RUNNING = Epoch(100, WALL_US, 60.0, paused=False)
 MOMENT = 2 * US_PER_HOUR
 
 
-def test_it_runs_to_a_time_and_stands_still_there_to_the_microsecond() -> None:
+def test_time_runs_to_its_target_and_stops_there_to_the_microsecond() -> None:
     run = RUNNING.changed(ClockChange(until_us=MOMENT, run_speed=10.0), 160, WALL_US + 1)
     assert run.clock_us(WALL_US + 1) == 160
     assert run.clock_us(WALL_US + 101) == 160 + 1_000
@@ -35,7 +35,7 @@ def test_without_a_speed_it_requests_the_time_at_once_and_lags_not() -> None:
     assert run.wall_s_until(MOMENT + 1, WALL_US) == math.inf
 
 
-def test_what_is_shown_of_a_run_and_when_it_has_come() -> None:
+def test_the_progress_and_the_end_of_a_run_are_shown() -> None:
     run = RUNNING.changed(ClockChange(for_us=MOMENT), 160, WALL_US)
     shown = run.state(500, WALL_US, 3.0)
     assert (shown.paused, shown.until_us, shown.speed, shown.achieved_speed) == (
@@ -93,8 +93,8 @@ def test_a_clock_never_goes_back_nor_beyond_its_time(
     assert until_us is None or after <= until_us
 
 
-def test_a_fabric_that_is_ahead_continues_with_the_others_and_stands_still_with_them() -> None:
-    """One has come to 160, another to 900."""
+def test_a_fabric_that_is_ahead_continues_and_pauses_with_the_others() -> None:
+    """One fabric has reached 160, another 900."""
     for asked in (ClockChange(), ClockChange(speed=2.0), ClockChange(paused=False)):
         assert RUNNING.changed(asked, 160, WALL_US, 900).anchor_us == 900
     paused = RUNNING.changed(ClockChange(paused=True), 160, WALL_US, 900)

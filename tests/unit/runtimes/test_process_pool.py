@@ -1,4 +1,4 @@
-"""Worker processes: in order, and gone with who began them."""
+"""Worker processes: results are in order, and the workers stop with the process that started them."""
 
 import os
 import signal

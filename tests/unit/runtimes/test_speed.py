@@ -18,7 +18,7 @@ def test_no_speed_is_reported_over_no_time() -> None:
 
 
 @given(st.floats(0.01, 1e6), st.lists(st.floats(0.001, 3.0), min_size=1, max_size=50))
-def test_a_steady_speed_is_what_is_measured(speed: float, steps: list[float]) -> None:
+def test_a_steady_speed_is_measured_exactly(speed: float, steps: list[float]) -> None:
     meter = SpeedMeter()
     wall_s = 0.0
     meter.measure(wall_s, 0)

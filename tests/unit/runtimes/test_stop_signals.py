@@ -66,7 +66,7 @@ def test_the_second_signal_takes_effect_at_once() -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "in\n"
         process.send_signal(signal.SIGTERM)
-        while process.poll() is None:  # two signals that are pending at once count as one
+        while process.poll() is None:  # two signals pending at once count as one
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.05)

@@ -30,12 +30,14 @@ WRITTEN: tuple[type[BaseModel], ...] = (
     FabricCommissioned,
     Envelope,
 )
-"""What people can write: configurations, operators' messages, bodies of requests, a line of a log file."""
+"""Everything that people can write: configurations, operators' messages, bodies of requests, a line of a log
+file."""
 LEAST = -(2**63)
 
 
 def unbounded(schema: Any, place: str) -> Iterator[str]:
-    """Where a pydantic schema takes a whole number without both bounds, or what is no number."""
+    """The places of a pydantic schema that accept an integer without both bounds, or a value that is no
+    number."""
     if isinstance(schema, list | tuple):
         for n, part in enumerate(schema):
             yield from unbounded(part, f"{place}.{n}")

@@ -1,4 +1,4 @@
-"""The forms of names: every part of every plant has one, and what cannot be a name is refused."""
+"""The formats of names: every part of every plant has a name, and an invalid name is refused."""
 
 import pytest
 from hypothesis import given

@@ -29,7 +29,7 @@ from tests.support.seeds import rotating
 
 INTEGER_MAX = 2**63 - 1
 FLOATS = (-0.0, 5e-324, 1e-7, 0.1, 1e16, 1e300)
-"""Those of which writers of JSON may think differently."""
+"""Floats that JSON writers may format differently."""
 Values = st.SearchStrategy[Any]
 
 
@@ -85,7 +85,7 @@ GRAMMARS = (("scheduler", "quotas", "team-1=25%"), ("workload", "mix", "4x4x8t=1
 
 
 def by_the_rules(row: dict[str, Any]) -> dict[str, Any]:
-    """The same commissioning, with what a configuration says of two fields together made true."""
+    """The same commissioning, with cross-field rules of its configuration satisfied."""
     if row["config"]["kind"] == "dcn":
         return row
     optics = row["config"]["transceivers"]
@@ -137,7 +137,7 @@ def message_of(body: Body) -> Envelope:
 @pytest.mark.parametrize("name", rotating(TYPES, "draws from the schema of every type of message"))
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
-def test_what_is_made_without_validation_comes_back_the_same(name: str, data: st.DataObject) -> None:
+def test_models_made_without_validation_survive_a_round_trip(name: str, data: st.DataObject) -> None:
     row = data.draw(rows_of(name))
     valid = TYPES[name].model_validate_json(json.dumps(row))
     made = type(valid)(**{field: getattr(valid, field) for field in reversed(type(valid).model_fields)})
@@ -154,7 +154,7 @@ def test_what_is_made_without_validation_comes_back_the_same(name: str, data: st
 
 @pytest.mark.slow("draws configurations until every field had another value")
 def test_configurations_of_every_kind_are_tried_with_other_values_than_the_defaults() -> None:
-    """Else the test above would say little about the longest message there is."""
+    """Otherwise, the test above would show little about the longest possible message."""
     tried: set[tuple[str, str]] = set()
 
     @settings(max_examples=250, database=None, derandomize=True, deadline=None)
@@ -189,7 +189,7 @@ def test_defaults_are_filled_in_the_order_of_the_fields() -> None:
     assert [*made.__dict__] == [*RequestBody.model_fields, *fields]
 
 
-def test_what_is_made_without_validation_can_be_copied_and_pickled() -> None:
+def test_models_made_without_validation_can_be_copied_and_pickled() -> None:
     message = message_of(OcsDown(ocs=3))
     assert copy.deepcopy(message) == pickle.loads(pickle.dumps(message)) == message  # noqa: S301 -- our own
     assert message.model_copy(update={"at_us": 18}).at_us == 18
@@ -233,7 +233,7 @@ CONFIGURATION = ("FabricCommissioned", "config")
 LOOKS = ("EndsStoodOut", "ends")
 SETTINGS, CHANGES = ("SetParameters", "settings"), ("ParametersChanged", "changes")
 MODELS = {CONFIGURATION, LOOKS, SETTINGS, CHANGES}
-"""Models in models, each of which has a test of its own."""
+"""Nested models, each of which has its own test."""
 
 
 def test_a_fault_and_a_configuration_have_numbers_that_need_not_be_whole() -> None:
@@ -262,7 +262,7 @@ def test_a_setting_with_such_a_number_is_refused(value: float) -> None:
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)
-def test_a_look_with_such_a_number_is_refused(value: float) -> None:
+def test_an_inspection_with_such_a_number_is_refused(value: float) -> None:
     pair = (None, value)
     look = LinkEndInspection.model_construct(
         end=1,

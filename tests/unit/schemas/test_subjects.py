@@ -38,10 +38,10 @@ NAME_NOTHING = {
     *("settings", "changes"),  # parameters, which are of the whole fabric
     *("chip_us", "tiers", "owners", "slices"),  # accounts of all slices at once, not news of each
 }
-"""Fields of messages that tell how, why, when and how much; a field of another name either bears a mark or is
-added here on purpose. (`port` is like `N24` where a whole command is refused.)"""
+"""Fields that describe how, why, when or how much. A field with another name either has a mark or is added
+here on purpose. (`port` is like `N24` if a whole command is refused.)"""
 NAMES_OF_PEOPLE = {"OwnerName"}
-"""Lists are filtered by who wants things; a message is about the things."""
+"""Lists are filtered by the owner; a message is about the resources."""
 
 
 def leaves(annotation: Any, metadata: tuple[Any, ...] = ()) -> Iterator[tuple[Any, SubjectMark | None]]:
@@ -71,7 +71,8 @@ def fields_without_a_mark(model: type[BaseModel]) -> set[str]:
 
 
 def sample(annotation: Any, metadata: tuple[Any, ...], numbers: Iterator[int], named: list[object]) -> Any:
-    """A value of a type, every name and number in it another; those that name something go into `named`."""
+    """A value of a type in which every name and number differs; the values that name a resource are added to
+    `named`."""
     mark = next((item for item in metadata if isinstance(item, SubjectMark)), None)
     if mark is not None:
         number = next(numbers)
@@ -166,7 +167,7 @@ def test_ports_are_named_with_their_ocs_and_joins_with_their_faces() -> None:
     }
 
 
-def test_a_field_that_may_name_one_thing_or_another_is_refused() -> None:
+def test_a_field_that_may_name_different_resources_is_refused() -> None:
     with pytest.raises(TypeError, match="its value does not show the type"):
         type("Unclear", (Body,), {"__annotations__": {"thing": CubeIndex | OcsIndex}})
 

@@ -1,4 +1,4 @@
-"""The proof of a soak finds what it must find: a request lost, applied twice, changed, answered wrongly."""
+"""The checks of a soak find every violation: a request lost, applied twice, changed, or answered wrongly."""
 
 import dataclasses
 import json
@@ -38,14 +38,14 @@ class Log:
         at: int | None = None,
         key: str | None = None,
     ) -> str:
-        """An operator's request that wants to land here, or at another offset; its key is its number else."""
+        """An operator's request for this offset or another; by default, its key is its number."""
         offset = len(self.lines)
         headers = {EXPECTED_OFFSET: str(offset if at is None else at), LEVEL_AT: str(offset)}
         body = {**body, "key": str(number) if key is None else key}
         return self._write(kind, "operator@pod-0", number, body, None, headers)
 
     def stray(self) -> None:
-        """What the soak wrote itself."""
+        """A message that the soak wrote itself."""
         line = self.lines[0]
         self.lines.append(
             LogRecord(0, len(self.lines), {FOREIGN_HEADER: ""}, line.value.replace(b"/100", b"/999"))
@@ -100,7 +100,7 @@ SLICE = {"shape": [4, 4, 8], "twisted": False, "priority": 0, "duration_us": 300
 
 @dataclasses.dataclass
 class Case:
-    """A log, and what a client and the twin would say of it."""
+    """A log, with the corresponding answers of a client and of the twin."""
 
     log: Log
     book: ClientRecord
@@ -167,7 +167,7 @@ def test_all_is_well(case: Case) -> None:
     assert count_outcomes(facts, facts.requests) == (3, 0)
 
 
-def test_what_the_soak_wrote_itself_counts_for_nothing(case: Case) -> None:
+def test_messages_of_the_soak_itself_do_not_count(case: Case) -> None:
     case.log.stray()
     assert case.problems() == []
     facts = case.facts()
@@ -195,7 +195,7 @@ def test_a_lost_request_is_found(case: Case) -> None:
 
 
 def test_a_request_that_fell_behind_a_later_one_is_found(case: Case) -> None:
-    """It stands there, and every reader dropped it as a repeat."""
+    """It is on the log, and every reader dropped it as a repeat."""
     body = {"cube": f"{POD}/cube-9"}
     name = case.log.root("DrainCube", 150, body)
     case.accept(name, "DrainCube", body, 90)
@@ -230,7 +230,7 @@ def test_one_request_that_was_taken_under_two_numbers_is_found(case: Case) -> No
     )
 
 
-def test_one_that_is_unsure_may_stand_there_once(case: Case) -> None:
+def test_an_uncertain_request_may_be_on_the_log_once(case: Case) -> None:
     case.unsure("500", "600")
     again(case, "500")
     assert case.problems() == []
@@ -252,7 +252,7 @@ def test_one_that_was_received_and_is_lost_is_found_unless_redis_was_made_to_for
     assert problems == ["a request was received under the key lost, but is not on the log"] * found
 
 
-def test_one_that_stands_under_the_key_of_another_is_found(case: Case) -> None:
+def test_a_request_under_the_key_of_another_is_found(case: Case) -> None:
     *others, last = case.book.accepted
     case.book = dataclasses.replace(
         case.book, accepted=(*others, dataclasses.replace(last, id="operator@pod-0/401"))
@@ -298,7 +298,7 @@ def test_one_number_reported_to_two_clients_is_found(case: Case) -> None:
     expect(case, "operator@pod-0/100 was the answer to 2 requests")
 
 
-def test_a_cube_left_otherwise_than_its_last_request_is_found(case: Case) -> None:
+def test_a_cube_in_another_state_than_its_last_request_is_found(case: Case) -> None:
     drained = {f"{POD}/cube-2": False, f"{POD}/cube-3": True}
     case.stand = dataclasses.replace(case.stand, drained=drained)
     expect(case, "cube-2: not drained", "cube-3: drained, but its last request left it not drained")
@@ -344,7 +344,7 @@ def test_a_network_that_is_shown_as_the_log_leaves_it_is_well(case: Case) -> Non
     assert case.problems() == []
 
 
-def test_a_network_that_is_shown_otherwise_is_found(case: Case) -> None:
+def test_a_network_that_is_shown_differently_is_found(case: Case) -> None:
     wire(case)
     case.stand = dataclasses.replace(
         case.stand,

@@ -1,4 +1,4 @@
-"""How processes ended is judged by what was sent to them, and what they wrote by its tracebacks."""
+"""The exits of processes are judged by the signals sent to them, and their output by its tracebacks."""
 
 import signal
 from pathlib import Path
@@ -9,13 +9,13 @@ from tests.soak.checks import check_exits, check_logs, wrong_usage_exits
 KILL, TERM = signal.SIGKILL, signal.SIGTERM
 
 
-def test_what_strikes_did_and_what_processes_say_themselves_is_no_problem() -> None:
+def test_exits_caused_by_faults_and_clean_exits_are_no_problem() -> None:
     exits = {"ocs-a": [-9, 1, 0, EXIT_RESTART, -9], "gateway": [-15, 143], "sequencer": []}
     sent = {("ocs-a", KILL): 3, ("ocs-a", TERM): 1, ("gateway", TERM): 2}
     assert [*check_exits(exits, sent)] == []
 
 
-def test_an_end_that_none_brought_about_is_found() -> None:
+def test_an_unexplained_exit_is_found() -> None:
     exits = {"ocs-a": [-9, -9, 0], "gateway": [-11, 3], "cubes-a": [143]}
     assert [*check_exits(exits, {("ocs-a", KILL): 1, ("gateway", KILL): 1})] == [
         "ocs-a ended in good order 1 times, and was asked to 0 times",
@@ -30,7 +30,7 @@ def test_a_process_that_shows_its_use_is_wrong_is_named() -> None:
     assert wrong_usage_exits({"ocs-a": [2, 1], "gateway": [1, 2], "sequencer": []}) == ["gateway"]
 
 
-def test_a_traceback_is_found_in_whatever_a_process_wrote(tmp_path: Path) -> None:
+def test_a_traceback_is_found_in_any_output(tmp_path: Path) -> None:
     (tmp_path / "gateway.log").write_text("lightwave: Kafka at 127.0.0.1:9: refused; see that it runs\n")
     (tmp_path / "ocs-a.log").write_text(
         "13:00 ocs-a: error\nTraceback (most recent call last):\n  File a\n    it()\nKeyError: 'first'\n"

@@ -1,4 +1,4 @@
-"""Fabrics join a soak's sites as they were planned, each under one key; what went wrong with one is found."""
+"""Fabrics join the sites of a soak as planned, each under one key; failures are reported."""
 
 import dataclasses
 import io
@@ -62,7 +62,7 @@ def test_fabrics_of_every_kind_join_every_site_in_order_of_time() -> None:
     assert plan[1].retires_s < plan[2].at_s
 
 
-def test_names_are_new_whatever_the_others_are_called() -> None:
+def test_names_are_new_whatever_the_existing_names() -> None:
     hall = SitePlan(site="hall", fabrics={"hall-7": SuperpodConfig()})
     (join,) = plan_joins(0, [hall], 1, 1.0)
     assert (join.fabric, join.site) == ("pod-0", "hall")
@@ -109,7 +109,7 @@ def test_a_soak_of_sites_reports_it_when_it_is_repeated(tmp_path: Path) -> None:
 
 
 class Gateway:
-    """Answers as the script says."""
+    """Answers as the script prescribes."""
 
     def __init__(self, *script: Exception | str) -> None:
         self.script = list(script)
@@ -135,7 +135,7 @@ def commission(gateway: Gateway, joins: int = 1) -> tuple[Commissioner, list[Pla
     plan = plan_joins(1, SITES, joins, 3_600.0)
     found = Commissioner(1, plan, {"gateway": gateway.post}, welcomed.append, welcomed.remove)
     found.start()
-    found.stop()  # what is still to come joins at once
+    found.stop()  # the remaining fabrics join at once
     found.join(timeout=60)
     assert not found.is_alive()
     return found, welcomed
@@ -156,7 +156,7 @@ def test_a_lost_answer_is_requested_again_under_the_same_key() -> None:
 
 
 @pytest.mark.parametrize("before", [(), ("received",)])
-def test_a_refusal_is_one_that_none_should_get(before: tuple[str, ...]) -> None:
+def test_an_unexpected_refusal_is_reported(before: tuple[str, ...]) -> None:
     """Also where it was received before: the key is known then."""
     found, welcomed = commission(Gateway(*before, refused()))
     assert found.unexpected_answer is not None
@@ -304,6 +304,6 @@ def test_a_fabric_that_the_audit_passed_over_is_found() -> None:
         (None, False),
     ],
 )
-def test_rows_of_a_setting_are_held_one_by_one(rows: object, *, is_found: bool) -> None:
+def test_rows_of_a_setting_are_compared_one_by_one(rows: object, *, is_found: bool) -> None:
     request = {"network": {"blocks": [{"count": 2}, {"count": 3}]}}
     assert matches_settings({"network": {"blocks": rows, "racks": 4}}, request) is is_found

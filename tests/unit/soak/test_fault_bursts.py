@@ -1,4 +1,4 @@
-"""Volleys are shot one after the other, each when the twin lives again."""
+"""Bursts of faults are injected one after the other, each when the twin has recovered."""
 
 import time
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def fault(number: int, burst: int, hit: Hit, after_s: float = 0.0) -> PlannedFau
 
 
 class Twin:
-    """Lives whenever it is looked at, unless it is dead."""
+    """A twin that is alive at every inspection, unless it is dead."""
 
     def __init__(self) -> None:
         self.dead = False
@@ -74,7 +74,7 @@ def test_strikes_of_a_volley_overlap_and_volleys_do_not(context: FaultContext) -
     assert all(one.recovery_s is not None for one in meter.injected)
 
 
-def test_a_twin_that_does_not_live_again_ends_the_soak(context: FaultContext) -> None:
+def test_a_twin_that_does_not_recover_ends_the_soak(context: FaultContext) -> None:
     twin = Twin()
 
     def hit(_scene: FaultContext, _fault: PlannedFault) -> None:
@@ -98,7 +98,7 @@ def test_a_soak_with_a_failed_strike_is_not_clean(context: FaultContext) -> None
         run(Twin(), context, [fault(0, 0, hit)])
 
 
-def test_a_soak_that_ends_lets_every_strike_come_to_its_end(context: FaultContext) -> None:
+def test_a_soak_that_stops_lets_every_fault_finish(context: FaultContext) -> None:
     let_go: list[int] = []
 
     def hit(context: FaultContext, fault: PlannedFault) -> None:
@@ -131,5 +131,5 @@ def until_second_time(wait: Callable[[float], None]) -> Callable[[float], None]:
     return found
 
 
-def test_a_fault_is_reported_in_a_few_words() -> None:
+def test_a_fault_is_described_in_a_few_words() -> None:
     assert describe(fault(3, 1, lambda *_: None)) == "3: kill, ocs-a"

@@ -1,4 +1,4 @@
-"""What strikes themselves find is found, and what they struck is let go again, however they end."""
+"""Faults report the problems they detect, and restore the processes they hit, however they end."""
 
 import io
 import json
@@ -118,7 +118,7 @@ def fault_at(
 
 
 def answers(context: FaultContext, *found: CommandResult) -> list[tuple[str, ...]]:
-    """Let commands end so, one after the other; the words of each."""
+    """Let commands end with these results, one after the other; the arguments of each."""
     asked: list[tuple[str, ...]] = []
     ends = iter(found)
 
@@ -228,7 +228,7 @@ def test_a_clock_change_that_is_lost_is_found(context: FaultContext, loses: bool
 
 @pytest.mark.parametrize(("code", "expected"), [(500, 4), (503, 0)])
 def test_a_clock_that_never_answers_is_found(context: FaultContext, code: int, expected: int) -> None:
-    """What is wrong is told once for each request, and that no pair was compared."""
+    """Each request reports its problems once, and reports that no pair was compared."""
 
     def send(method: str, path: str, body: Any = None, *, gateway: str) -> dict[str, Any]:
         if (method, path) == ("PUT", "/v1/clock"):
@@ -243,7 +243,7 @@ def test_a_clock_that_never_answers_is_found(context: FaultContext, code: int, e
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not run now does not come to run."""
+    """A process that does not run now does not start."""
     monkeypatch.setattr(FaultContext.wait_until, "__defaults__", (0.0,))
 
 

@@ -1,4 +1,5 @@
-"""The operators of a soak: what they ask for is allowed and distinct, and asked for until it is accepted."""
+"""The operators of a soak: their requests are valid and distinct, and are repeated until they are
+accepted."""
 
 import io
 import itertools
@@ -63,7 +64,7 @@ OF_A_SUPERPOD = set(FAULT_KINDS) - OF_A_DCN
 
 @pytest.mark.parametrize("kind", CUBES)
 @pytest.mark.parametrize("seed", range(5))
-def test_every_wish_is_one_that_the_twin_takes(seed: int, kind: str) -> None:
+def test_every_generated_request_is_valid(seed: int, kind: str) -> None:
     seen, struck, tiers, recoveries = set(), set(), set(), set()
     plant = plant_of(kind, PodConfig(cubes=CUBES[kind]))
     for wish in wishes(seed, 400, kind):
@@ -115,11 +116,11 @@ def test_an_operator_of_a_network_breaks_and_mends_all_that_it_has_and_requests_
     assert {wish.body["kind"] for wish in requests if wish.type == "InjectFault"} == {"ocs", *OF_A_DCN}
 
 
-def test_the_same_seed_wishes_the_same_and_another_something_else() -> None:
+def test_the_same_seed_gives_the_same_requests_and_another_seed_different_ones() -> None:
     assert list(wishes(1, 50)) == list(wishes(1, 50)) != list(wishes(2, 50))
 
 
-def test_no_two_wishes_have_the_same_span_and_parts_are_struck_in_turn() -> None:
+def test_no_two_requests_have_the_same_span_and_parts_are_hit_in_turn() -> None:
     all_wishes = list(wishes(3, 600))
     spans = [(w.type, w.body["duration_us"]) for w in all_wishes if "duration_us" in w.body]
     assert len(spans) == len(set(spans)) > 200
@@ -128,7 +129,7 @@ def test_no_two_wishes_have_the_same_span_and_parts_are_struck_in_turn() -> None
 
 
 class Gateway:
-    """Answers as the script says, then that all is accepted."""
+    """Answers as the script prescribes, then accepts everything."""
 
     def __init__(self, *script: Exception | str) -> None:
         self.script = list(script)
@@ -190,7 +191,7 @@ def test_a_request_on_its_way_is_brought_to_its_end_before_the_operator_ends() -
     assert operator.unexpected_answer is None
 
 
-def test_operators_of_one_site_ask_one_at_a_time() -> None:
+def test_operators_of_one_site_send_one_request_at_a_time() -> None:
     asking, most = [0], [0]
     gateway, turn = Gateway(), threading.Lock()
 
@@ -214,7 +215,7 @@ def test_operators_of_one_site_ask_one_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("code", [404, 422, 500])
-def test_an_answer_that_none_should_get_ends_it(code: int) -> None:
+def test_an_unexpected_answer_ends_the_operator(code: int) -> None:
     operator = run_operator(Gateway("accepted", http_error(code)), 5)
     assert len(operator.accepted) == 1
     assert operator.unexpected_answer is not None
@@ -247,7 +248,7 @@ class Sides:
         return {"id": "operator@pod-1/1", "status": "accepted", "at_us": 5, "outcome": []}
 
 
-def test_what_is_unsure_at_one_gateway_is_requested_at_the_other_under_the_same_key() -> None:
+def test_an_uncertain_request_is_repeated_at_the_other_gateway_under_the_same_key() -> None:
     sides = Sides()
     client = SoakClient("asker", sides.posts)
     before_s = time.monotonic()
@@ -282,7 +283,7 @@ def test_the_record_contains_the_requests_of_all_clients() -> None:
     assert book.unsure == {"unsure", "drowned"}
 
 
-def test_a_flooder_shows_of_an_answer_that_none_should_get() -> None:
+def test_a_flooder_reports_an_unexpected_answer() -> None:
     gateway = Gateway(http_error(429), http_error(500))
     flooder = FloodClient("one", gateway.posts, FABRIC, 3, 100.0)
     flooder.start()
@@ -292,7 +293,7 @@ def test_a_flooder_shows_of_an_answer_that_none_should_get() -> None:
     assert flooder.unexpected_answer == "flood one: undrain pod-1/cube-3 was answered with 500"
 
 
-def test_a_flooder_does_not_wait_and_knows_what_was_not_taken() -> None:
+def test_a_flooder_does_not_wait_and_counts_refused_requests() -> None:
     gateway = Gateway("accepted", "received", http_error(429), http_error(503), TimeoutError(), "refused")
     flooder = FloodClient("one", gateway.posts, FABRIC, 3, 100.0)
     flooder.start()

@@ -1,4 +1,4 @@
-"""When a twin lives again is measured from its own Ticks and from what its gateways answer."""
+"""The recovery time of a twin is measured from its own Ticks and from the answers of its gateways."""
 
 import time
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ WAIT_S_MAX = 10.0
 
 @dataclass
 class Twin:
-    """What the probe sees; ticks None: Redis does not answer."""
+    """The observations of the probe; ticks None: Redis does not answer."""
 
     ticks: dict[str, int] | None = field(default_factory=lambda: {"pod-0": 5, "pod-1": 9})
     gateways: dict[str, float] = field(default_factory=lambda: {"gateway": 0.0, "gateway-b": 0.0})
@@ -91,7 +91,7 @@ def test_every_pod_must_continue_and_every_gateway_answer(twin: Twin, meter: Rec
     assert meter.waiting() == []
 
 
-def test_one_silent_gateway_is_enough_not_to_live(twin: Twin, meter: RecoveryMeter) -> None:
+def test_one_silent_gateway_is_enough_to_count_as_down(twin: Twin, meter: RecoveryMeter) -> None:
     injected = struck_now(meter)
     twin.advance("pod-0", "pod-1")
     twin.answer("gateway")
@@ -102,7 +102,7 @@ def test_one_silent_gateway_is_enough_not_to_live(twin: Twin, meter: RecoveryMet
     assert poll_until(lambda: not meter.waiting(), WAIT_S_MAX)
 
 
-def test_an_answer_to_what_was_requested_before_shows_nothing(twin: Twin, meter: RecoveryMeter) -> None:
+def test_an_answer_to_an_earlier_query_shows_nothing(twin: Twin, meter: RecoveryMeter) -> None:
     twin.answer("gateway", "gateway-b")
     injected = struck_now(meter)
     twin.advance("pod-0", "pod-1")
@@ -152,7 +152,7 @@ def test_a_planned_stop_is_not_a_standstill(twin: Twin, meter: RecoveryMeter) ->
     assert poll_until(lambda: meter.stalled_s() > 0.2, WAIT_S_MAX)
 
 
-def test_a_twin_that_lives_too_late_or_never_is_named_with_its_fault() -> None:
+def test_a_twin_that_recovers_late_or_never_is_reported_with_its_fault() -> None:
     lived = (60.0, 61.0, None)
     rows = [InjectedFault(fault(), 0, awaited=("pod-1", "gateway"), recovery_s=seconds) for seconds in lived]
     assert [*check_recovery(rows, 60.0)] == [

@@ -1,4 +1,4 @@
-"""Strikes at a Redis that runs: it lives on, and holds what it held."""
+"""Faults at a running Redis: it continues, and keeps its data."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ FAULT = PlannedFault(
 )
 
 
-def test_a_redis_whose_disk_is_full_lives_and_refuses(tmp_path: Path) -> None:
+def test_a_redis_with_a_full_disk_runs_and_refuses_writes(tmp_path: Path) -> None:
     server = LocalRedis(tmp_path, port=free_port())
     twin: Any = SimpleNamespace(redis=server)
     context = FaultContext(twin)

@@ -79,7 +79,7 @@ def test_every_probe_of_every_process_is_requested_and_a_problem_reported_once()
     assert watch.problems == ["gateway: /readyz was answered with 500"]
 
 
-def test_a_worker_s_probes_speak_for_itself_alone() -> None:
+def test_the_probes_of_a_worker_concern_only_itself() -> None:
     urls = {"ocs-a": "http://ocs-a", "gateway": "http://gateway"}
     watch = TwinMonitor(replace(SIGHTS, urls=lambda: urls, stalled_s=lambda: 61.0))
     watch.poll()
@@ -136,7 +136,7 @@ def test_the_resources_of_processes_are_measured_and_excess_is_found() -> None:
     assert resources_of(2**22 + 1) is None
 
 
-def test_a_twin_that_does_not_say_that_it_is_well_is_reported_with_its_reasons() -> None:
+def test_an_unhealthy_twin_is_reported_with_its_reasons() -> None:
     def ask(url: str) -> tuple[int, bytes]:
         if url.startswith("http://gone"):
             raise ConnectionRefusedError("refused")
@@ -159,7 +159,7 @@ class Unwell(BaseHTTPRequestHandler):
         """Quietly."""
 
 
-def test_an_answer_is_reported_whatever_it_is() -> None:
+def test_any_answer_is_reported() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Unwell) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}"

@@ -1,4 +1,4 @@
-"""A soak that broke says nothing of the twin; a twin that deviates is what a soak is there to find."""
+"""A failed soak allows no conclusion about the twin; a deviating twin is the finding of a soak."""
 
 import json
 import signal
@@ -53,7 +53,7 @@ class Meter:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """As much of a soak as waiting and reporting ask for."""
+    """The part of a soak that waiting and reporting need."""
     monkeypatch.setattr(reports, "versions", lambda redis: {"redis-server": redis})
     twin: Any = SimpleNamespace(
         supervisor=Supervised(),
@@ -69,12 +69,12 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return soaks._SoakRun(SOAK, twin, sites, meter, watch, context, [operator], commissioner, lambda _: None)
 
 
-def test_waiting_notes_the_longest_stand(run: Any) -> None:
+def test_the_longest_standstill_is_recorded_while_waiting(run: Any) -> None:
     run.wait(0.0)
     assert run.longest_stall_s == 1.5
 
 
-def test_time_that_stands_still_and_a_wrong_answer_are_the_twin_s(run: Any) -> None:
+def test_a_standstill_and_a_wrong_answer_are_faults_of_the_twin(run: Any) -> None:
     run.meter.standing_s = STALL_S_MAX + 1
     with pytest.raises(TwinDeviated, match=r"^time has stalled for 241 s: ocs-a: its last words$"):
         run.wait(0.0)

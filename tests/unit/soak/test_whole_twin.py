@@ -1,4 +1,4 @@
-"""A whole twin of several fabrics and kinds, some of which joined later, is looked at fabric by fabric."""
+"""A whole twin with fabrics of several kinds, some of which joined later, is checked fabric by fabric."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ SITE = "{site: campus, fabrics: [{name: pod-0, config: {seed: 7}}, {name: pod-1,
 
 
 class Store:
-    """What a live twin's store says of where its fabrics live and how far their services are."""
+    """The contents of a live twin's store: the site of each fabric, and the progress of its services."""
 
     def __init__(self) -> None:
         self.places = {
@@ -42,7 +42,7 @@ class Store:
 
 @pytest.fixture
 def twin(tmp_path: Path) -> WholeTwin:
-    """Of one site; `pod-2` is another one's."""
+    """The fabrics of one site; `pod-2` belongs to another."""
     file = tmp_path / "campus.yaml"
     file.write_text(SITE)
 
@@ -81,10 +81,10 @@ def test_a_position_is_that_of_the_services_of_its_kind(twin: WholeTwin) -> None
 @pytest.mark.parametrize(
     ("second", "seeds", "expected"), [("", [7, 3], ["--seed", "3"]), (", config: {seed: 9}", [7, 9], [])]
 )
-def test_the_seed_is_that_of_the_fabrics_which_have_none(
+def test_the_seed_is_that_of_the_fabrics_without_their_own(
     tmp_path: Path, second: str, seeds: list[int], expected: list[str]
 ) -> None:
-    """Where all have one of their own, it is that of faults and requests alone, and nobody is refused."""
+    """If every fabric has its own seed, it only affects faults and requests, and none is refused."""
     file = tmp_path / "campus.yaml"
     file.write_text(
         "{site: campus, fabrics: [{name: pod-0, config: {seed: 7}}, {name: pod-1, kind: static-pod"

@@ -1,5 +1,5 @@
-"""Closed stretches of a log, compressed: read as the log was, whatever happens to them or to who writes
-them."""
+"""Closed, compressed stretches of a log: they read like the log, whatever happens to them or to their
+writer."""
 
 import errno
 import itertools
@@ -80,7 +80,7 @@ def archive(log: LogBytes, before_us: int) -> LogPosition | None:
 
 
 def archived(folder: Path, *before: int) -> LogBytes:
-    """A log of which what is of before these times was archived, one after the other."""
+    """A log whose parts before these times were archived, one after the other."""
     log = written(folder)
     for before_us in before:
         archive(log, before_us)
@@ -144,7 +144,7 @@ def test_any_bytes_of_it_are_those_of_the_plain_log(
 
 
 def answers(log: IndexedLog) -> list[object]:
-    """What people find in it."""
+    """The results of lookups in it."""
     return [
         log.end,
         log.size,
@@ -188,12 +188,12 @@ def test_every_answer_is_as_before(tmp_path: Path, index: str, before: tuple[int
 # --- what may happen to who archives ------------------------------------------------------------------------
 
 FORCED = 5
-"""How often an archive forces something to the disk before the file has the log's name: stretch and folder,
-manifest and folder, rest, and what came meanwhile; then once more for the folder."""
+"""The number of fsyncs of an archive until the file has the log's name: stretch and folder, manifest and
+folder, rest, and newly written lines; then one more for the folder."""
 
 
 def of_forced(at: int, happens: Callable[[], None]) -> Callable[[int], None]:
-    """An fsync, of which the one of this number does not come to pass."""
+    """An fsync; the one with this number fails."""
     sync, calls = os.fsync, itertools.count(1)
 
     def forced(number: int) -> None:
@@ -213,7 +213,7 @@ def killed() -> None:
 
 
 def is_plain(log: LogBytes) -> None:
-    """It reads as it was by whatever reads it, and can be written to."""
+    """Every reader reads it as before, and it can be written to."""
     assert content(log) == PLAIN
     opened = IndexedLog(log.path)
     assert [line + b"\n" for _, line in opened.lines(0)] == LINES
@@ -261,9 +261,7 @@ def test_a_full_disk_at_any_step_is_reported_and_leaves_the_log_as_it_was(
     is_plain(log)
 
 
-def test_a_stretch_that_cannot_be_written_whole_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partly_written_stretch_is_discarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
     log = written(tmp_path)
@@ -339,7 +337,7 @@ HARMS: dict[str, Callable[[LogBytes, Path], object]] = {
 
 @pytest.mark.parametrize("index", ["kept", "gone"])
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_lost_stretch_is_named_by_who_reads_it_and_stops_no_other(
+def test_a_lost_stretch_is_named_by_its_reader_and_affects_no_other(
     tmp_path: Path, harm: str, index: str
 ) -> None:
     log = written(tmp_path)

@@ -1,4 +1,4 @@
-"""A site that is followed: fold and log, fold and store, at every position at which a store may stand."""
+"""Following a site: fold and log, fold and store, at every possible position of the store."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -35,8 +35,8 @@ def lived() -> tuple[bytes, ...]:
 
 @cache
 def read_through() -> dict[str, list[tuple[int, dict[str, bytes]]]]:
-    """Service → (position that it has read up to, what it holds then), of every message that it read; as its
-    worker would go through the log, whatever the others do."""
+    """Service → (position read so far, its state then), for every message that it reads. Each service goes
+    through the log as its worker would, independently of the others."""
     found: dict[str, list[tuple[int, dict[str, bytes]]]] = {}
     placed = {decode(line).id: at for at, line in enumerate(lived())}
 
@@ -49,7 +49,7 @@ def read_through() -> dict[str, list[tuple[int, dict[str, bytes]]]]:
 
 
 def held_at(positions: Mapping[str, int]) -> Held:
-    """What a store holds whose services stand at these positions."""
+    """The contents of a store whose services are at these positions."""
     found: Held = {}
     for service, position in positions.items():
         before = [stored for at, stored in read_through()[service] if at <= position]
@@ -80,7 +80,7 @@ def quiet_positions() -> Iterator[int]:
     return iter([*roots[1:], len(lived())])
 
 
-def test_at_quiet_times_every_state_is_compared_and_none_differs(tmp_path: Path) -> None:
+def test_at_quiet_points_every_state_is_compared_and_none_differs(tmp_path: Path) -> None:
     follower = Follower(tmp_path)
     for position in quiet_positions():
         compared = follower.compare(all_at(position))
@@ -100,9 +100,9 @@ def test_snapshots_are_taken_on_the_way_and_know_where_the_log_continues(tmp_pat
     assert again.compare(all_at(len(lived()))).differences == ()
 
 
-def test_services_may_stand_anywhere_in_a_cascade(tmp_path: Path) -> None:
-    """Each on its own way through the log, some far ahead: what can be compared never differs, and of
-    every service something can."""
+def test_services_may_be_anywhere_in_a_cascade(tmp_path: Path) -> None:
+    """Each service reads the log on its own, some far ahead. Comparable states never differ, and some states
+    of every service can be compared."""
     follower = Follower(tmp_path)
     names = sorted(read_through())
     seen: dict[str, int] = dict.fromkeys(names, 0)
@@ -142,7 +142,7 @@ def test_a_field_too_few_or_too_many_is_named(tmp_path: Path, change: str) -> No
     assert (found.field, found.expected, found.found) == wanted
 
 
-def test_a_log_that_is_not_what_its_services_say_is_reported_once_and_folded_no_further(
+def test_a_log_that_differs_from_its_services_is_reported_once_and_not_folded_further(
     tmp_path: Path,
 ) -> None:
     lines = [*lived()]

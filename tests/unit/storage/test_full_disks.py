@@ -1,4 +1,4 @@
-"""A disk that is full: who it was, and what to do."""
+"""A full disk: the error names the writer and the remedy."""
 
 import errno
 from pathlib import Path

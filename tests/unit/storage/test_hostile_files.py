@@ -1,4 +1,4 @@
-"""Files that are not what they should be: pipes, devices, and frames that hold more than they may."""
+"""Invalid files: pipes, devices, and frames larger than allowed."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_a_frame_is_unpacked_within_its_bound_and_no_further(data: bytes, most: 
             decompress_bounded(packed, most)
 
 
-def test_a_frame_that_does_not_say_what_it_holds_is_bounded_too() -> None:
+def test_a_frame_without_a_declared_size_is_bounded_too() -> None:
     packed = zstandard.ZstdCompressor(write_content_size=False).compress(b"0" * 100_000)
     with pytest.raises(zstandard.ZstdError):
         decompress_bounded(packed, 1_000)

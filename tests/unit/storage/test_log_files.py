@@ -162,7 +162,7 @@ def test_finding_a_place_reads_a_small_part_of_a_long_log(
 
 
 STRANGE_STRIDES = ["5", "null", '[0,"a"]', '{"x": "y"}', "\xff"]
-"""What stands where a stride should tell the seqs before it."""
+"""Invalid contents of a stride, where the preceding seqs should be."""
 
 
 def indexed_log(path: Path, count: int) -> list[Envelope]:
@@ -175,7 +175,7 @@ def indexed_log(path: Path, count: int) -> list[Envelope]:
 
 
 @pytest.mark.parametrize("seqs", STRANGE_STRIDES)
-def test_strides_that_tell_nothing_are_made_again(tmp_path: Path, seqs: str) -> None:
+def test_invalid_strides_are_rebuilt(tmp_path: Path, seqs: str) -> None:
     path = tmp_path / "pod-0.jsonl"
     messages = indexed_log(path, 3 * STRIDE)
     with sqlite3.connect(path.with_suffix(".sqlite")) as base:
@@ -313,7 +313,7 @@ def test_a_full_disk_leaves_whole_lines_only(tmp_path: Path) -> None:
     log.close()
 
 
-def test_a_pipe_that_none_reads_is_refused(tmp_path: Path) -> None:
+def test_a_pipe_without_a_reader_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OperationFailed, match="pipe"):
         LineWriter(tmp_path / "pipe")
@@ -334,7 +334,7 @@ def test_a_log_is_read_from_any_offset_and_sought_by_offsets_of_it(tmp_path: Pat
 
 
 def test_no_other_knows_in_which_files_a_log_lies() -> None:
-    """What reads a log opens it by `LogBytes`, so that it may lie elsewhere one day."""
+    """Every reader of a log opens it by `LogBytes`, so that it may be stored elsewhere one day."""
     root = Path(__file__).parents[3]
     sources = [path for room in ("shared", "services", "ops") for path in (root / room).rglob("*.py")]
     naming = re.compile(r"site\}\.jsonl|\*\.jsonl\"")

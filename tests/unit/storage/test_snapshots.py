@@ -1,4 +1,4 @@
-"""Snapshots of a site, and any moment of its past by them."""
+"""Snapshots of a site, and any time of its past rebuilt from them."""
 
 import logging
 import re
@@ -77,7 +77,7 @@ def digest(site: Site) -> str:
 
 @cache
 def from_zero() -> dict[int, str]:
-    """Position of every quiet moment → digest of the states, folded without any snapshot."""
+    """Position of every quiet point → digest of the states, folded without any snapshot."""
     found = {0: digest(Site(POD, services_of))}
 
     def note(moment: ReplayedSite) -> None:
@@ -122,7 +122,7 @@ def test_a_restored_site_continues_as_the_original(kept: Path) -> None:
         assert digest(site) == from_zero()[len(lived())]
 
 
-def test_snapshots_stand_at_quiet_times_this_many_messages_apart_and_are_made_once(kept: Path) -> None:
+def test_snapshots_are_at_quiet_points_at_the_configured_distance_and_are_made_once(kept: Path) -> None:
     positions = folder(kept).positions()
     assert set(positions) <= from_zero().keys()
     gaps = [b - a for a, b in pairwise([0, *positions])]
@@ -134,7 +134,7 @@ def test_snapshots_stand_at_quiet_times_this_many_messages_apart_and_are_made_on
 
 @settings(max_examples=200, deadline=None)
 @given(at=st.floats(0, 1, exclude_max=True), flipped=st.integers(1, 255))
-def test_a_byte_that_is_another_is_found(at: float, flipped: int) -> None:
+def test_a_changed_byte_is_detected(at: float, flipped: int) -> None:
     data = bytearray(to_bytes(_snapshot()))
     data[int(at * len(data))] ^= flipped
     with pytest.raises(SnapshotRefused):
@@ -196,7 +196,7 @@ def test_one_of_something_else_is_refused(tmp_path: Path, change: dict[str, Any]
     assert history(tmp_path).at(350).folded >= 350
 
 
-def test_what_cannot_be_written_is_one_sentence_and_nothing_is_left(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported_in_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "snapshots").write_text("a file")
     with pytest.raises(OperationFailed, match="snapshot"):
         folder(tmp_path).put(_snapshot())
@@ -210,7 +210,7 @@ def test_other_files_are_no_snapshots(tmp_path: Path) -> None:
     for name in ("x", "000000000001.part", "1.snapshot"):
         (place.folder / name).touch()
     assert place.positions() == [_snapshot().position]
-    assert place.discard_after(_snapshot().position) == 0  # but what a killed writer left goes
+    assert place.discard_after(_snapshot().position) == 0  # but the remains of a killed writer are removed
     assert sorted(path.name for path in place.folder.iterdir()) == [
         f"{_snapshot().position:012d}.snapshot",
         "1.snapshot",
@@ -250,8 +250,8 @@ def test_a_snapshot_does_not_change_with_its_site() -> None:
     assert digest(first.restored(services_of)) == first.digest
 
 
-def test_one_of_another_log_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """As where an older copy of the log was put back, and the twin has lived on otherwise."""
+def test_a_snapshot_of_another_log_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As after an older copy of the log was restored, and the twin has continued differently."""
     history(tmp_path).take_due_snapshots(EVERY)
     lines: list[bytes] = []
     lab = pod_lab(CONFIG, sink=lambda some: lines.extend(some.splitlines()))
@@ -265,23 +265,23 @@ def test_one_of_another_log_is_passed_over(tmp_path: Path, caplog: pytest.LogCap
     assert "belongs to another log; using an older one" in caplog.text
 
 
-def test_one_of_another_build_of_the_same_rules_is_used(kept: Path) -> None:
+def test_a_snapshot_of_another_build_of_the_same_rules_is_used(kept: Path) -> None:
     other = SiteHistory(recorded(), folder(kept, software="1.0+other"), services_of)
     assert other.at(350).folded < EVERY
     assert other.nearest(350).started_from == BUILD
 
 
-def test_one_stored_in_another_form_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_snapshot_in_another_format_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     layouts = {**_snapshot().layouts, "cubes": "another"}
     folder(tmp_path).put(replace(_snapshot(), layouts=layouts))
     assert history(tmp_path).at(350).folded >= 350
     assert "are of 1.0+test: cubes: no migration leads from states of layout another" in caplog.text
 
 
-def test_where_another_build_folded_otherwise_its_snapshot_is_passed_over(
+def test_a_snapshot_of_a_build_that_folded_differently_is_skipped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The golden logs did not see that its rules are others."""
+    """The golden logs did not show that its rules differ."""
     key = ("scheduler", POD)
     book = orjson.loads(_snapshot().states[key]["_counters"])
     book["emitted"] += 1

@@ -124,7 +124,7 @@ def test_the_kinds_of_modules_are_those_of_the_optics() -> None:
         *((host, 3072, "reconfigurable", None, 0.75) for host in (0.99, 0.995, 0.999)),
     ],
 )
-def test_goodput_is_what_both_papers_state(
+def test_goodput_matches_both_papers(
     host: float, chips: int, fabric: str, ocs: float | None, stated: float
 ) -> None:
     found = promised_goodput(host, chips, fabric, ocs_availability=ocs)
@@ -159,7 +159,7 @@ def test_goodput_is_the_most_slices_of_exact_fractions(
     assert found.goodput == found.slices * size / cubes
 
 
-def test_goodput_is_what_a_small_simulation_gives() -> None:
+def test_goodput_matches_a_small_simulation() -> None:
     works = np.random.default_rng(5).random((20_000, 64, 16)) < 0.995
     cubes = works.all(axis=2)
     for chips in (64, 256, 1024):
@@ -194,7 +194,7 @@ def test_a_slice_of_one_cube_needs_the_fabric_for_its_wrap_around() -> None:
 
 
 def test_a_fabric_below_the_target_promises_nothing() -> None:
-    """The reason why the OCSes counted are 24 unless said otherwise."""
+    """The reason why 24 OCSes are counted by default."""
     found = promised_goodput(0.999, 1024, "reconfigurable", ocs_availability=0.999, kind="cwdm4-bidi")
     assert (found.slices, found.goodput, found.held_back_cubes) == (0, 0.0, 64)
     assert found.probability == 1.0
@@ -228,7 +228,7 @@ def circled(**chosen: Any) -> set[tuple[int, float]]:
     return {point for trace in marks for point in zip(trace.x, trace.y, strict=True)}
 
 
-def test_only_what_is_stated_of_the_curves_drawn_is_circled() -> None:
+def test_only_published_points_of_the_curves_are_marked() -> None:
     assert circled() == {(1024, 0.75), (1024, 0.5), (1024, 0.25), (2048, 0.5)}
     assert circled(fabrics=("static",)) == {(1024, 0.25)}
     assert circled(fabrics=("static",), host_availabilities=(0.99,)) == set()
@@ -304,7 +304,7 @@ PROBABILITY = "must be a probability from 0 to 1"
         ),
     ],
 )
-def test_goodput_shows_what_is_allowed(wrong: dict[str, Any], sentence: str) -> None:
+def test_goodput_shows_the_allowed_values(wrong: dict[str, Any], sentence: str) -> None:
     asked: dict[str, Any] = {"host_availability": 0.99, "slice_chips": 1024, "fabric": "reconfigurable"}
     with pytest.raises(InvalidInput) as error:
         promised_goodput(**(asked | wrong))
@@ -329,7 +329,7 @@ def test_a_fabric_has_no_fewer_than_no_ocses() -> None:
         ({"kind": "cwdm"}, "kind: 'cwdm' is not a known kind of module"),
     ],
 )
-def test_placement_shows_what_is_allowed(wrong: dict[str, Any], sentence: str) -> None:
+def test_placement_shows_the_allowed_values(wrong: dict[str, Any], sentence: str) -> None:
     asked: dict[str, Any] = {"cube_availability": 0.9, "ocs_availability": 0.999}
     with pytest.raises(InvalidInput) as error:
         placement_curve(**(asked | wrong))

@@ -27,8 +27,8 @@ ROLLOUTS = st.builds(
 
 
 def test_racks_that_come_on_their_days_wait_as_computed_by_hand() -> None:
-    """By itself a rack waits for its crew and its test; in a block of 16 also 7.5 gaps, in the mean, for the
-    last, and for the test of the whole."""
+    """A single rack waits for its crew and its test. In a block of 16, it also waits 7.5 gaps in the mean for
+    the last rack, and for the test of the whole block."""
     found = deployed(STEADY, 0)
     gap = 7.0 / STEADY.racks_per_week
     alone = STEADY.install_days + STEADY.test_days
@@ -58,7 +58,8 @@ def test_tests_fail_as_often_and_repairs_last_as_long_as_assumed() -> None:
 
 
 def put_up_by_walking(arrived: list[float], crews: int, days: int) -> list[int]:
-    """When each rack stands, walked day by day: whoever is free takes the rack that came first."""
+    """The completion time of each rack, simulated day by day: a free crew takes the rack that arrived
+    first."""
     waiting = sorted(range(len(arrived)), key=lambda rack: (arrived[rack], rack))
     left, at, day, stands = [0] * crews, [-1] * crews, 0, [0] * len(arrived)
     while waiting or any(left):

@@ -63,7 +63,7 @@ def test_flows_balance(machines: int, crews: int, failure: float, repair: float)
     assert found.failures_per_time == pytest.approx(failing, rel=1e-6, abs=1e-9 * machines * failure)
     assert found.mean_down == pytest.approx(found.mean_busy_crews + found.mean_waiting)
     assert found.availability == pytest.approx(1.0 - found.mean_down / machines, abs=1e-12)
-    # Little: those who wait are the rate of failures times the wait.
+    # Little: the number of waiting machines is the rate of failures times the wait.
     assert found.mean_waiting == pytest.approx(found.failures_per_time * found.mean_wait, rel=1e-9)
 
 
@@ -129,7 +129,9 @@ def test_limits(up: float, down: float) -> None:
         ((1, 1, 1.0, math.inf), "repair-rate inf: must be a finite number above 0"),
     ],
 )
-def test_machine_repair_shows_what_is_allowed(values: tuple[int, int, float, float], sentence: str) -> None:
+def test_machine_repair_shows_the_allowed_values(
+    values: tuple[int, int, float, float], sentence: str
+) -> None:
     with pytest.raises(InvalidInput) as error:
         machine_repair(*values)
     assert sentence in str(error.value)
@@ -140,7 +142,7 @@ def test_rates_at_the_ends_of_floating_point_overflow_nothing() -> None:
     assert (idle.availability, idle.mean_wait) == (1.0, 0.0)
 
 
-def test_alternating_renewal_shows_what_is_allowed() -> None:
+def test_alternating_renewal_shows_the_allowed_values() -> None:
     with pytest.raises(InvalidInput, match=r"mean-up -1\.0: must be a finite number above 0"):
         AlternatingRenewal(-1.0, 1.0)
     with pytest.raises(InvalidInput, match="mean-down nan: must be a finite number above 0"):

@@ -1,4 +1,4 @@
-"""Bills are counted by hand, answers move with prices as they must, and a fit gives what it is fitted to."""
+"""Bills are computed by hand, results follow prices monotonically, and a fit reproduces its data."""
 
 import re
 from itertools import pairwise
@@ -60,7 +60,7 @@ def test_prices_that_are_the_same_for_both_make_no_saving_of_their_own() -> None
 
 @pytest.mark.parametrize("name", list(PRICES))
 def test_every_answer_moves_one_way_with_every_price(name: str) -> None:
-    """What halving, and the ends of a range for its extremes, stand on."""
+    """The assumption behind bisection, and behind taking the ends of a range as its extremes."""
     price = PRICES[name]
     steps = [price.low + n * (price.high - price.low) / 8 for n in range(9)]
     rows = [answers(FULL, standard_prices() | {name: value}) for value in steps]

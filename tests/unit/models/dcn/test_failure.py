@@ -1,4 +1,4 @@
-"""What a failure leaves: counted circuit by circuit; what is made of it: never on ports that are gone."""
+"""The remains of a network after a failure, counted circuit by circuit; no plan uses lost ports."""
 
 import re
 
@@ -42,7 +42,7 @@ def mesh_circuits(found: NetworkLayout) -> IntArray:
 @pytest.mark.parametrize(
     ("kind", "share"), [("rack", 1 / 32), ("ocs", 1 / 128), ("power", 1 / 4), ("control", 0.0)]
 )
-def test_what_fails_costs_every_block_its_share_and_no_more(kind: str, share: float) -> None:
+def test_a_failure_costs_every_block_its_share_and_no_more(kind: str, share: float) -> None:
     circuits = matched_circuits(ALIKE, packed_links(ALIKE, 3))
     used = links_of(circuits).sum(axis=1) == ALIKE.uplinks
     assert used.sum() >= 7  # all ports taken, but for one block's that no other has room for
@@ -73,7 +73,7 @@ def test_a_block_takes_its_own_trunks_with_it() -> None:
     seed=st.integers(0, 10**6),
     data=st.data(),
 )
-def test_survivors_are_those_whose_ends_and_ocs_stand(
+def test_survivors_are_the_circuits_with_working_ends_and_ocs(
     found: NetworkLayout, seed: int, data: st.DataObject
 ) -> None:
     circuits = matched_circuits(found, packed_links(found, seed, 0.2))
@@ -148,7 +148,7 @@ def test_demand_without_a_path_is_cut_off() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(found=st.sampled_from([ALIKE, MIXED]), hour=st.integers(0, 500), data=st.data())
-def test_no_plan_uses_what_is_gone_nor_touches_what_is_held(
+def test_no_plan_uses_lost_ports_or_touches_frozen_circuits(
     found: NetworkLayout, hour: int, data: st.DataObject
 ) -> None:
     every = [name for kind in FAILURE_KINDS for name in names_of(found, kind)]

@@ -1,5 +1,5 @@
-"""Growth: every step is a network, keeps its capacity floor, and disturbs what it says; mistakes are
-sentences."""
+"""Growth: every step is a valid network, keeps its capacity floor, and disturbs only the stated links; errors
+are sentences."""
 
 import re
 from dataclasses import replace
@@ -41,7 +41,7 @@ def test_racks_newer_blocks_and_more_of_them_come_one_at_a_time() -> None:
     assert [step.change for step in steps] == [*["new rack"] * 12, "newer block", "new block", "new block"]
     assert steps[-1].plant.blocks == later.blocks
     assert steps[-1].plant.racks == 16
-    # No rack changes a trunk; after all of a doubling every OCS has what its ports allow.
+    # No rack changes a trunk. At the end of a doubling, every OCS has the circuits that its ports allow.
     for step in steps[:12]:
         assert (links_of(step.circuits) == links_of(circuits)).all()
         assert step.use is None
@@ -84,7 +84,7 @@ def test_a_step_reports_the_changes_that_it_makes() -> None:
     assert first.panel.seconds > first.seconds
 
 
-def test_a_rack_takes_half_of_another_from_every_block() -> None:
+def test_a_new_rack_takes_half_of_another_from_every_block() -> None:
     now, later = plant(8, racks=8), plant(8, racks=16)
     circuits = matched_circuits(now, packed_links(now, 4))
     steps = list(growth_steps(now, later, circuits, demand))

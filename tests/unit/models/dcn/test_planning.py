@@ -17,7 +17,7 @@ CAMPUS = plant(16, (100, 200, 400), (256, 512), racks=16)
 
 
 @pytest.mark.parametrize("found", [plant(6), CAMPUS], ids=["alike", "mixed"])
-def test_a_plan_leads_from_one_weeks_topology_to_the_nexts(found: NetworkLayout) -> None:
+def test_a_plan_connects_the_topologies_of_consecutive_weeks(found: NetworkLayout) -> None:
     first = plan(found, demand_at(found, DemandModel(), 0))
     demand = demand_at(found, DemandModel(), WEEK_H)
     second = plan(found, demand, first.circuits)

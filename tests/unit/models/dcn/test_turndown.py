@@ -1,5 +1,5 @@
-"""A block turned down: nothing of it is left, the others keep what is promised, stages lead from the one to
-the other."""
+"""Turning down a block: none of its links remains, the others keep the promised capacity, and stages connect
+the two topologies."""
 
 import re
 
@@ -46,7 +46,8 @@ def test_its_circuits_go_to_the_others_in_stages_that_keep_the_capacity_floor(
             assert (walked.sum(axis=axis) <= found.ports).all()
     assert (walked == done.circuits).all()
     assert not links_of(walked)[gone].any()
-    # What it held goes to the links that the others are engineered to have, but for what short chains miss.
+    # Its capacity goes to the links engineered for the others, except for the part that short chains cannot
+    # use.
     left = plant(5, [block.generation for n, block in enumerate(found.blocks) if n != gone])
     best = engineer(left, demand[np.ix_(others, others)]).links
     assert (links_of(walked)[others].sum(axis=1) >= 0.95 * best.sum(axis=1)).all()

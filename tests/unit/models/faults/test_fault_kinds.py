@@ -1,4 +1,4 @@
-"""The table of faults, held to the names of fault kinds, the plant and the configuration."""
+"""The table of faults, compared with the names of fault kinds, the plant and the configuration."""
 
 import subprocess
 import sys
@@ -193,7 +193,7 @@ def test_a_severity_may_have_the_unit_of_its_kind(kind: FaultKind, text: str, fo
         ),
     ],
 )
-def test_a_severity_of_another_unit_is_refused_with_its_own(
+def test_a_severity_in_another_unit_is_refused_with_the_right_unit(
     kind: FaultKind, text: str, sentence: str
 ) -> None:
     with pytest.raises(InvalidInput) as raised:

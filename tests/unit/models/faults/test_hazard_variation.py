@@ -36,7 +36,7 @@ def test_weeks_vary_and_remember_as_the_closed_form_shows(by: Variation) -> None
         assert products.mean() / variance == pytest.approx(weekly_covariance(by, weeks) / variance, abs=0.02)
 
 
-def test_the_multiplier_moves_as_its_parts_say() -> None:
+def test_the_multiplier_is_composed_of_its_parts() -> None:
     by = Variation(0.5, 10.0)
     assert by.multiplier(0.0) == pytest.approx(1 / math.sqrt(1.25))  # the median of a log-normal with mean 1
     assert by.moved(1.0, 0.0) == pytest.approx(math.exp(-0.1))

@@ -1,4 +1,4 @@
-"""The chip-time of a fabric: exact sums at any moment, and what a span between two moments comes to."""
+"""The chip-time of a fabric: exact sums at any time, and the difference between two times."""
 
 from dataclasses import replace
 
@@ -88,7 +88,7 @@ def test_time_by_place_continues_until_something_changes() -> None:
     assert integral({"drained": 5, "idle": 0}, {"drained": 2, "idle": 3}, 10) == {"drained": 25, "idle": 30}
 
 
-def test_work_done_before_a_span_is_none_of_it() -> None:
+def test_work_done_before_a_span_does_not_count() -> None:
     """60 µs of work before, 10 within; then the checkpoint keeps all 70."""
     progress = started()
     span = chip_time_between(chip_time(progress, 80), chip_time(progress, 100))
@@ -99,7 +99,7 @@ def test_work_done_before_a_span_is_none_of_it() -> None:
     }
 
 
-def test_work_lost_from_before_a_span_is_none_of_it_either() -> None:
+def test_work_lost_from_before_a_span_does_not_count_either() -> None:
     progress = started()
     before, now = chip_time(progress, 80), chip_time(struck(progress, 85), 90)
     assert chip_time_between(before, now).used[GROUP] == UsageByCategory(lost=5 * CHIPS, recovering=5 * CHIPS)
@@ -107,7 +107,8 @@ def test_work_lost_from_before_a_span_is_none_of_it_either() -> None:
 
 @given(st.integers(0, 2_000), st.integers(0, 2_000), st.integers(0, 2_000), st.booleans())
 def test_a_span_counts_its_own_time_only(first: int, second: int, fault_us: int, is_struck: bool) -> None:
-    """Whatever the job does: every category is of the span, none below nothing, and they sum to its time."""
+    """Whatever the job does, every category lies within the span, none is negative, and they sum to its
+    time."""
     begin_us, end_us = sorted((first, second))
     progress = started()
     end = struck(progress, fault_us) if is_struck and fault_us <= end_us else progress

@@ -61,7 +61,7 @@ def test_it_starts_steps_and_writes_by_turns_until_its_work_is_done(
     assert next_change_us(stepping()) == 1_130
 
 
-def test_a_fault_takes_what_no_checkpoint_keeps_and_it_continues_from_there() -> None:
+def test_a_fault_loses_the_work_since_the_checkpoint_and_the_job_continues_from_there() -> None:
     job = struck(stepping(), 1_060)
     assert job.usage == UsageByCategory(startup=10, productive=30, checkpointing=5, lost=15)
     assert (job.phase, job.kept_us, next_change_us(job)) == ("standing", 30, None)
@@ -70,7 +70,7 @@ def test_a_fault_takes_what_no_checkpoint_keeps_and_it_continues_from_there() ->
     assert next_change_us(again) == 1_100 + 7 + (30 + 5) * 2 + 10 + 5
 
 
-def test_a_fault_in_the_midst_of_a_write_takes_what_it_was_to_keep() -> None:
+def test_a_fault_during_a_checkpoint_loses_the_work_it_was_saving() -> None:
     job = struck(stepping(), 1_043)
     assert job.usage == UsageByCategory(startup=10, lost=30, checkpointing=3)
 
@@ -104,13 +104,13 @@ def test_one_that_replicates_loses_only_the_time_until_a_fault_is_noticed() -> N
     )
 
 
-def test_what_replicas_kept_is_written_by_one_that_is_requested_to_leave_as_it_starts() -> None:
+def test_a_job_noticed_at_its_start_writes_the_work_kept_by_replicas() -> None:
     again = ready(halted(stepping(REPLICATES), 1_060), 1_100)
     left = progress_at(given_notice(again, 1_102), 1_107)
     assert (left.phase, left.kept_us, left.uncommitted_us) == ("standing", 45, 0)
 
 
-def test_half_the_speed_takes_twice_the_steps_and_shows_what_the_other_half_cost() -> None:
+def test_half_the_speed_doubles_the_step_time_and_shows_the_cost() -> None:
     job = stepping(speed_ppm=500_000)
     assert next_change_us(job) == 1_010 + 200 + 20
     assert progress_at(job, 1_230).usage == UsageByCategory(
@@ -186,7 +186,7 @@ histories = st.lists(st.tuples(spans, st.sampled_from(sorted(EVENTS)), speeds), 
 
 
 @given(st.one_of(st.none(), terms), histories)
-def test_every_microsecond_is_in_one_place_and_only_what_is_uncommitted_falls(
+def test_every_microsecond_is_in_one_category_and_only_uncommitted_time_falls(
     terms: JobTerms | None, history: list[tuple[int, str, int]]
 ) -> None:
     job, now_us = placed_at(terms, 0), 0
@@ -214,7 +214,7 @@ def test_every_microsecond_is_in_one_place_and_only_what_is_uncommitted_falls(
 def test_a_glance_on_the_way_changes_nothing(
     terms: JobTerms | None, glances: list[int], ppm: int, change: tuple[int, int] | None, leaves: bool
 ) -> None:
-    """Exactly, whatever its speed and whatever moments are asked for."""
+    """Exactly, for any speed and any times."""
     job = ready(placed_at(terms, 0), 4, ppm)
     if change is not None:
         job = slowed(job, job.since_us + change[0], change[1])
@@ -244,7 +244,7 @@ def test_it_turns_when_it_shows_and_not_before(terms: JobTerms, ppm: int, span_u
 
 
 @given(terms, st.integers(0, 400))
-def test_it_is_where_a_walk_of_single_steps_comes_to(terms: JobTerms, span_us: int) -> None:
+def test_progress_matches_a_walk_of_single_steps(terms: JobTerms, span_us: int) -> None:
     """At full speed, against an oracle that knows nothing of cycles."""
     kept = fresh = wrote = done = 0
     usage = dict.fromkeys(CATEGORIES, 0)

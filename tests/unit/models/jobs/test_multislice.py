@@ -1,4 +1,4 @@
-"""Jobs over several pods: what the rings send, and what that makes of a step."""
+"""Jobs over several pods: the traffic of the rings, and its effect on a step."""
 
 import pytest
 from hypothesis import given
@@ -14,8 +14,8 @@ GBPS = st.floats(0.1, 1e6)
 
 
 def ring_by_hand(pods: int, gradient_bytes: int) -> int:
-    """What one pod sends if a ring all-reduce is played: P − 1 rounds of adding, then P − 1 of handing on, a
-    P-th part of the gradient each."""
+    """The traffic of one pod in a simulated ring all-reduce: P − 1 rounds of adding, then P − 1 of
+    forwarding, a P-th of the gradient each."""
     sent = 0
     for _ in range(2 * (pods - 1)):
         sent += gradient_bytes // pods
@@ -23,7 +23,7 @@ def ring_by_hand(pods: int, gradient_bytes: int) -> int:
 
 
 @given(PODS, st.integers(0, 10**9))
-def test_every_pod_sends_what_a_ring_played_round_by_round_sends(pods: int, parts: int) -> None:
+def test_every_pod_sends_as_much_as_a_simulated_ring(pods: int, parts: int) -> None:
     assert ring_bytes(pods, parts * pods) == ring_by_hand(pods, parts * pods)
 
 

@@ -1,4 +1,4 @@
-"""The plant of a datacenter network: striping, rates, and sentences for what cannot be built."""
+"""The plant of a datacenter network: striping, rates, and the refusals of impossible networks."""
 
 import re
 
@@ -22,7 +22,7 @@ def test_every_block_is_striped_evenly_over_both_sides_of_every_ocs() -> None:
     assert int(found.ports.sum()) == 32 * 2 + 32 * 1
 
 
-def test_a_domain_is_a_quarter_of_the_switches_and_holds_whole_racks() -> None:
+def test_a_domain_is_a_quarter_of_the_switches_and_contains_whole_racks() -> None:
     found = plant(4)
     assert np.bincount(found.domains).tolist() == [32] * CONTROL_DOMAINS
     by_rack = found.domains.reshape(found.racks, found.switches)
@@ -80,7 +80,8 @@ def test_an_unknown_block_names_the_nearest() -> None:
 
 
 def test_too_many_blocks_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.models.network.blocks.Block", None)  # TypeError for whoever makes one
+    # a TypeError for every attempt to make one
+    monkeypatch.setattr("shared.models.network.blocks.Block", None)
     rows = tuple([BlockGroupConfig(count=1_024)] * 1_024)
     with pytest.raises(InvalidInput, match="blocks 1048576: must be between 2 and 1,024"):
         network_of(NetworkConfig(blocks=rows))

@@ -1,4 +1,4 @@
-"""Ports, circuits and links of any network: what is counted, placed and named agrees with itself."""
+"""Ports, circuits and links of any network: counts, positions and names are consistent."""
 
 from random import Random
 
@@ -45,7 +45,7 @@ def some_circuits(plant: NetworkLayout, seed: int, share: float) -> IntArray:
 
 
 def by_hand(plant: NetworkLayout, south_of: IntArray) -> IntArray:
-    """(K, B, B) the same circuits one by one, a block's ports being told by its uplinks alone."""
+    """(K, B, B) the same circuits one by one; the ports of a block follow from its uplinks alone."""
     blocks = len(plant.blocks)
     at = [b for b, block in enumerate(plant.blocks) for _ in range(block.uplinks // (2 * plant.ocs_count))]
     found = np.zeros((plant.ocs_count, blocks, blocks), dtype=np.int64)
@@ -73,10 +73,10 @@ def test_circuits_are_counted_one_by_one_and_make_a_link_each(
 
 @given(hardware(), st.integers(0, 2**32 - 1), st.floats(0.1, 1.0))
 @settings(max_examples=40, deadline=None)
-def test_circuits_by_blocks_take_free_ports_and_come_out_as_they_went_in(
+def test_circuits_by_blocks_use_free_ports_and_convert_back(
     config: NetworkConfig, seed: int, share: float
 ) -> None:
-    """All that stands is taken away, and all of another set of circuits made: nothing else is left."""
+    """All existing circuits are removed and another set is made; nothing else remains."""
     plant = network_of(config)
     now, then = some_circuits(plant, seed, share), some_circuits(plant, seed + 1, share)
 
@@ -97,7 +97,7 @@ def test_circuits_by_blocks_take_free_ports_and_come_out_as_they_went_in(
     assert (circuit_counts(plant, after) == circuit_counts(plant, then)).all()
 
 
-def test_what_is_not_there_cannot_go_and_what_has_no_port_cannot_come() -> None:
+def test_a_missing_circuit_cannot_be_removed_and_one_without_a_port_cannot_be_made() -> None:
     plant = network_of(
         NetworkConfig(blocks=(BlockGroupConfig(count=2, uplinks=256),), racks=8, racks_full=8, switches=2)
     )

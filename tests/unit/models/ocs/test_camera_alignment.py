@@ -1,4 +1,4 @@
-"""The camera loop: against a scalar one, against its closed forms, and what must be monotone."""
+"""The camera loop: against a scalar version, against its closed forms, and for monotonicity."""
 
 import math
 from dataclasses import replace
@@ -74,7 +74,7 @@ def test_every_try_is_that_of_a_scalar_loop(loop: AlignmentLoop, seed: int) -> N
         assert found.time_us[number] == 4_000 + 1_000 * frames
 
 
-def test_a_slew_misses_what_the_camera_looks_at_as_often_as_rayleigh_shows() -> None:
+def test_a_slew_misses_the_field_of_view_as_often_as_rayleigh_predicts() -> None:
     found = simulate_tries(LOOP, 5, 200_000)
     miss = math.exp(-(LOOP.capture_urad**2) / (2 * LOOP.pointing_urad**2))
     share = 1 - (1 - miss) ** 2
@@ -84,7 +84,7 @@ def test_a_slew_misses_what_the_camera_looks_at_as_often_as_rayleigh_shows() -> 
 
 @pytest.mark.parametrize("gain", [0.2, 0.6, 1.0, 1.6])
 def test_a_loop_that_continues_keeps_its_jitter(gain: float) -> None:
-    """Var = g σ² ÷ (2 − g) of either tilt: what drift between commands is held to."""
+    """Var = g σ² ÷ (2 − g) of either tilt: the reference for drift between commands."""
     loop = replace(LOOP, gain=gain, tolerance_urad=1e-6, frames=80.0, capture_urad=1e6)
     square = np.square(simulate_tries(loop, 1, 20_000).error_urad).mean() / 2
     assert math.sqrt(square) == pytest.approx(loop.jitter_urad, rel=0.02)
@@ -149,7 +149,7 @@ def test_a_circuit_depends_on_no_other() -> None:
         assert 0.2 < (other.time_us == whole.time_us).mean() < 0.8
 
 
-def test_tries_follow_each_other_until_one_does_or_none_is_left() -> None:
+def test_attempts_follow_each_other_until_one_succeeds_or_none_is_left() -> None:
     loop = replace(LOOP, camera_noise_urad=45.0)
     share = failing_share(loop)
     found = align(loop, 7, "pod-0", *circuits(50_000))
@@ -162,7 +162,7 @@ def test_tries_follow_each_other_until_one_does_or_none_is_left() -> None:
 
 @pytest.mark.parametrize("noise", [10.0, 40.0])
 @pytest.mark.parametrize("count", [1, 32, 500])
-def test_the_time_that_is_expected_is_the_mean_of_what_comes(noise: float, count: int) -> None:
+def test_the_expected_time_is_the_mean_of_the_drawn_times(noise: float, count: int) -> None:
     loop = replace(LOOP, camera_noise_urad=noise)
     ocs, north, _ = circuits(count)
     slowest = [align(loop, 3, "pod-0", ocs, north, np.full(count, turn)).time_us.max() for turn in range(400)]
@@ -184,7 +184,7 @@ def test_the_remaining_error_costs_little_light() -> None:
     assert pointing_loss_db(2 * at_tolerance) == pytest.approx(4 * 0.032)
 
 
-def test_mirrors_that_no_camera_holds_lose_in_proportion_to_time() -> None:
+def test_mirrors_without_camera_lose_light_in_proportion_to_time() -> None:
     """Against many walks of two tilts of two mirrors."""
     steps = np.random.default_rng(0).normal(0.0, 12.0 * math.sqrt(0.25), (4_000, 4, 24))
     urad = steps.cumsum(axis=2)

@@ -1,4 +1,4 @@
-"""Mirrors that no camera holds walk at random, each for itself."""
+"""Mirrors without camera control walk at random, independently of each other."""
 
 import math
 
@@ -20,9 +20,9 @@ def walked(hours: int, ocs: int = 17, side: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("hours", [1, 24])
-def test_the_mean_of_what_mirrors_lose_is_that_of_the_closed_form(hours: int) -> None:
+def test_the_mean_loss_of_mirrors_matches_the_closed_form(hours: int) -> None:
     loss_db = np.concatenate([drifted_db(walked(hours, ocs)) for ocs in range(OCSES)])
-    # What one mirror loses is distributed exponentially: its standard deviation is its mean.
+    # The loss of one mirror is exponentially distributed: its standard deviation is its mean.
     mean_db = drift_loss_db(hours, arrays=1)
     assert loss_db.mean() == pytest.approx(mean_db, abs=5 * mean_db / math.sqrt(len(loss_db)))
     assert (loss_db > 3 * mean_db).mean() == pytest.approx(math.exp(-3), abs=0.01)
@@ -40,7 +40,7 @@ def test_steps_are_normal_and_depend_on_nothing_but_their_key() -> None:
         assert abs(np.corrcoef(step_nrad(*key, PORTS)[0], one[0])[0, 1]) < 0.4
 
 
-def test_what_blinds_which_array() -> None:
+def test_which_fault_affects_which_array() -> None:
     assert array_of("pod-0/ocs-17/camera-N") == (17, 0)
     assert array_of("pod-0/ocs-3/injector-S") == (3, 1)
     for part in (

@@ -21,7 +21,7 @@ FAULTS_PER_DAY, REPAIR_DAYS = FailuresConfig().ocs_per_day, RepairsConfig().ocs_
 DEVIATIONS = 4.5
 
 
-def test_the_chassis_draws_what_it_may_at_most() -> None:
+def test_the_chassis_draws_its_maximum_power() -> None:
     assert POWER_W_MAX == 108.0  # [LF] 4.1.1
     assert 100 < power_w() <= 108.0
     assert power_w(tuple(replace(part, watts=part.watts + 0.2) for part in PARTS)) > POWER_W_MAX
@@ -35,7 +35,7 @@ def test_all_faults_are_of_some_part() -> None:
     )
 
 
-def test_with_the_defaults_light_and_service_are_what_is_published() -> None:
+def test_with_the_defaults_light_and_service_match_the_published_values() -> None:
     assert light_availability(FAULTS_PER_DAY, REPAIR_DAYS) > 0.9998
     assert serviceable_share(FAULTS_PER_DAY, REPAIR_DAYS) == pytest.approx(0.9988, abs=5e-6)
     lost = light_loss_by_part(FAULTS_PER_DAY, REPAIR_DAYS)
@@ -43,7 +43,7 @@ def test_with_the_defaults_light_and_service_are_what_is_published() -> None:
     assert lost["driver"] > 2 * sum(amount for word, amount in lost.items() if word != "driver")
 
 
-def test_redundancy_is_what_keeps_supplies_and_fans_from_mattering() -> None:
+def test_redundancy_hides_failures_of_supplies_and_fans() -> None:
     lost = light_loss_by_part(FAULTS_PER_DAY, REPAIR_DAYS)
     alone = light_loss_by_part(FAULTS_PER_DAY, REPAIR_DAYS, [replace(part, spare=0) for part in PARTS])
     for word in ("supply", "fan"):
@@ -71,7 +71,7 @@ def test_more_faults_never_give_more_light(faults_per_day: float, repair_days: f
 
 
 def spans_out(draw: random.Random, rate: float, mean_days: float, days: float) -> list[tuple[float, float]]:
-    """When one part is out: repairs are uniform in 0 to twice their mean, as nobody else has them."""
+    """The times when a part is down; repairs are uniform in 0 to twice their mean, unlike elsewhere."""
     spans, at = [], draw.expovariate(rate)
     while at < days:
         back = at + draw.uniform(0, 2 * mean_days)
@@ -81,7 +81,7 @@ def spans_out(draw: random.Random, rate: float, mean_days: float, days: float) -
 
 
 def dark_share(draw: random.Random, faults_per_day: float, mean_days: float, days: float) -> float:
-    """Share of the days on which, part by part as an operator would tell it, some circuit is dark."""
+    """Share of the days on which, counted part by part as an operator would, some circuit is dark."""
     steps: list[tuple[float, int, str]] = []
     for word, count, share in [(str(p.word), p.count, p.share) for p in PARTS]:
         for _ in range(count):
@@ -98,7 +98,7 @@ def dark_share(draw: random.Random, faults_per_day: float, mean_days: float, day
 
 
 @pytest.mark.parametrize("faults_per_day", [0.02, 0.2])
-def test_the_closed_form_is_what_a_simulation_comes_to(faults_per_day: float) -> None:
+def test_the_closed_form_matches_a_simulation(faults_per_day: float) -> None:
     draw = random.Random(7)
     runs = [dark_share(draw, faults_per_day, 3.0, 4_000.0) for _ in range(100)]
     mean = math.fsum(runs) / len(runs)
@@ -108,6 +108,6 @@ def test_the_closed_form_is_what_a_simulation_comes_to(faults_per_day: float) ->
     assert deviation < 0.05 * expected, "wide enough to let a wrong formula pass"
 
 
-def test_words_name_each_part_once() -> None:
+def test_names_of_parts_are_unique() -> None:
     assert [*PART] == [part.word for part in PARTS]
     assert all(isinstance(part, OcsPart) for part in PARTS)

@@ -1,4 +1,4 @@
-"""A budget's steps must add up to what `evaluate` finds for many links at once."""
+"""The steps of a budget add up to the result of `evaluate` for many links at once."""
 
 from dataclasses import replace
 
@@ -121,7 +121,7 @@ def test_each_port_of_the_ocs_reflects_its_own() -> None:
 
 
 def test_lanes_differ_over_their_span() -> None:
-    """[LF] 3.3.1: dispersion costs most at 1271 nm, farthest from where there is none; each further lane has
+    """[LF] 3.3.1: dispersion costs most at 1271 nm, farthest from zero dispersion; each further lane has
     bounced once more off the filters of both multiplexers."""
     found = link_budget(LinkDesign(rate=LANE_RATES["100G-PAM4"], length_km=2.0), 1.5, -46.0, -46.0)
     assert found.lanes[0].penalty_db == max(lane.penalty_db for lane in found.lanes) > 0.1
@@ -131,11 +131,11 @@ def test_lanes_differ_over_their_span() -> None:
     assert len({lane.ber for lane in found.lanes}) == 4
 
 
-def test_dispersion_takes_from_the_signal_and_not_from_what_is_sent_back(
+def test_dispersion_weakens_the_signal_and_not_the_reflections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Bright light, strong reflections, long fibre: the own light that comes back stays as it is, so that it
-    costs more than as much less of all light would."""
+    """Bright light, strong reflections, long fibre: the module's own returning light is not weakened, so
+    dispersion costs more than an equal loss of all light."""
     monkeypatch.setitem(ASSUMPTIONS, "burst_error_ber", Assumption(1e-40, "", ""))
     design = LinkDesign(rate=LANE_RATES["100G-PAM4"], launch_dbm=6.0, length_km=2.5)
     found = link_budget(design, 0.0, -26.0, -26.0)
@@ -146,7 +146,7 @@ def test_dispersion_takes_from_the_signal_and_not_from_what_is_sent_back(
     assert found.lanes[0].interference_db == pytest.approx(found.interference_db)
 
 
-def test_lanes_tell_how_their_modules_were_made() -> None:
+def test_lanes_show_how_their_modules_were_made() -> None:
     made = Lanes(
         np.array([0.5, 0.0, 0.0, -0.5]),
         np.zeros(4),

@@ -1,4 +1,4 @@
-"""What an OCS puts between two ends: against the whole table of the switch, and which ends it can join."""
+"""The loss of an OCS between two ends: against the whole table of the switch, and which ends it can join."""
 
 import itertools
 
@@ -35,7 +35,7 @@ def test_strands_are_those_of_the_switch_as_made(end: LinkEnd, far_cube: int) ->
 
 
 @given(st.lists(st.tuples(ENDS, st.integers(0, CUBES - 1)), min_size=1, max_size=9))
-def test_many_ends_are_each_by_itself_and_the_far_end_sees_the_reverse(
+def test_many_ends_are_independent_and_the_far_end_sees_the_reverse(
     links: list[tuple[LinkEnd, int]],
 ) -> None:
     ends = np.array([end.number for end, _ in links])

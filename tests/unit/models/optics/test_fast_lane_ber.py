@@ -42,7 +42,7 @@ DESIGNS = {
 
 
 def expect_close(found: np.ndarray, exact: np.ndarray) -> None:
-    """Within the bound wherever the rate counts, and below where it does not."""
+    """Within the error bound wherever the rate matters, and below the relevant rate elsewhere."""
     assert found.shape == exact.shape
     assert np.isfinite(found).all()
     counts = exact > COUNTS_ABOVE
@@ -70,7 +70,7 @@ def test_beyond_the_grid_its_edge_counts() -> None:
 
 
 def random_links(seed: int, count: int, loss_db: float = 25.0, return_db: float = -15.0) -> Strands:
-    """Losses, reflections and dirty connectors far beyond what is ever shipped, unless told otherwise."""
+    """Losses, reflections and dirty connectors far beyond any shipped part, unless given otherwise."""
     rng = np.random.default_rng(seed)
     dirty = rng.random((2, count)) < 0.3
     near_db, far_db = rng.uniform(0.0, 6.0, (2, count)) * dirty
@@ -119,7 +119,7 @@ def test_any_link(
     bursts: float,
     launch_dbm: float | None,
 ) -> None:
-    """Also such as bursts nearly hide, far brighter than any, and with ports that reflect a tenth."""
+    """Also links that bursts nearly hide, links far brighter than any, and ports that reflect a tenth."""
     design = replace(DESIGNS[name], launch_dbm=launch_dbm)
     ocs = OcsPath(np.array([loss]), np.array([near]), np.array([far]))
     link = Strands(ocs, np.array([near_db]), np.array([0.0]))

@@ -19,7 +19,7 @@ def exact(ber: Fraction) -> tuple[float, float]:
     symbol = 1 - (1 - ber) ** 10
     shares = {k: math.comb(544, k) * symbol**k * (1 - symbol) ** (544 - k) for k in range(16)}
     lost = 1 - sum(shares.values())
-    # Wrong symbols on average, less those of the blocks that are mended; each holds 10 · ber ÷ symbol bits.
+    # Wrong symbols on average, minus those of corrected blocks; each contains 10 · ber ÷ symbol bits.
     left = 544 * symbol - sum(k * share for k, share in shares.items())
     return float(lost), float(left * (10 * ber / symbol) / 5_440)
 
@@ -48,7 +48,7 @@ def test_the_outer_code_never_harms_and_leaves_more_of_more(ber: float, times: f
 
 
 def test_the_threshold_is_where_next_to_nothing_is_left() -> None:
-    """[LF] 4.1.2 takes 2×10⁻⁴ as what the code mends. At ten times that it fails."""
+    """[LF] 4.1.2 takes 2×10⁻⁴ as the rate that the code corrects. At ten times that rate it fails."""
     assert float(post_fec_ber(np.asarray(2e-4))) < 1e-15
     assert float(post_fec_ber(np.asarray(2e-3))) > 1e-6
 

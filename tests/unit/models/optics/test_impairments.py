@@ -1,5 +1,5 @@
-"""What is wrong with an end: every kind does something, amounts add up in any order, and what comes slowly
-comes in steps and ends at all of it."""
+"""Impairments of an end: every kind has an effect, amounts add up in any order, and a gradual one grows in
+steps to its full amount."""
 
 from itertools import pairwise
 from random import Random
@@ -38,7 +38,7 @@ def test_every_kind_does_something_when_all_of_it_has_come(kind: str) -> None:
     assert impairment(kind, 3.0, 1.0, None) != SOUND
 
 
-def test_what_a_kind_does() -> None:
+def test_the_effect_of_each_kind() -> None:
     assert impairment("connector", 2.0, 0.5, None) == Impairment(dirt_db=1.0)
     assert impairment("mirror", 2.0, 1.0, 1) == Impairment(lost_db=(0.0, 2.0))
     assert impairment("shake", 2.0, 1.0, None) == Impairment(lost_db=(2.0, 2.0))

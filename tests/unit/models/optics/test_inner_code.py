@@ -1,5 +1,4 @@
-"""The inner code against a decoder that decodes, and its count of neighbours against all words of a short
-one."""
+"""The inner code against a real decoder, and its count of neighbours against all words of a short code."""
 
 import itertools
 import math
@@ -18,12 +17,12 @@ LEAST_RELIABLE = 6
 
 
 def columns(bits: int) -> np.ndarray:
-    """Parity checks of the extended Hamming code of 2^bits: every column another, and a check of all."""
+    """Parity checks of the extended Hamming code of 2^bits: distinct columns, and an overall check."""
     numbers = np.arange(2**bits)
     return np.concatenate([(numbers[None, :] >> np.arange(bits)[:, None]) & 1, np.ones((1, 2**bits), int)])
 
 
-def test_its_words_of_weight_four_are_as_many_as_is_reported() -> None:
+def test_the_number_of_words_of_weight_four_is_as_reported() -> None:
     """All sets of four columns of a code of 16 bits that add up to nothing; the formula for any length."""
     checks = columns(4)
     found = sum(
@@ -35,8 +34,9 @@ def test_its_words_of_weight_four_are_as_many_as_is_reported() -> None:
 
 
 def decoded_share(q: float, blocks: int) -> float:
-    """Wrong bits of words of zeros, sent as +1 in noise of 1 ÷ q, after soft decoding: of all words that the
-    hard decoder finds when it turns the least reliable bits about, the one nearest to what was received."""
+    """Wrong bits of zero words, sent as +1 in noise of 1 ÷ q, after soft decoding. The decoder flips the
+    least reliable bits, decodes each variant with the hard decoder, and takes the word nearest to the
+    received one."""
     drawn = np.random.default_rng(11)
     received = 1.0 + drawn.standard_normal((blocks, BLOCK_BITS)) / q
     checks, powers = columns(7), 1 << np.arange(8)
@@ -61,8 +61,8 @@ def decoded_share(q: float, blocks: int) -> float:
 
 
 def test_a_decoder_errs_about_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where 7 bits of 1,000 are wrong before: the bound counts each wrong neighbour by itself, so that it is
-    above what the best decoder errs, and not by much."""
+    """With 7 of 1,000 input bits wrong: the bound counts each wrong neighbour separately, so it lies above
+    the error of the best decoder, and not by much."""
     monkeypatch.setitem(ASSUMPTIONS, "inner_decoder_loss_db", Assumption(0.0, "dB", ""))
     q = 2.45
     found = decoded_share(q, 1_500)

@@ -1,5 +1,4 @@
-"""What telemetry is made of, against the plain chain of the link; and what is kept, against what is
-computed."""
+"""The inputs of telemetry, against the plain chain of the link; and cached values, against computed ones."""
 
 import math
 from dataclasses import fields, replace
@@ -40,7 +39,7 @@ def test_the_light_of_a_lane_is_that_of_the_plain_chain(design: LinkDesign) -> N
     assert found.log10_ber == pytest.approx(plain.log10_ber.reshape(shape), abs=3e-3)
 
 
-def test_what_is_known_is_what_would_be_computed_whatever_changes() -> None:
+def test_cached_values_equal_computed_ones_after_any_change() -> None:
     known = KnownLight(DESIGN, len(ENDS))
     lanes = lanes_of(7, "pod-0", 8, ENDS, PEERS)
     some = ENDS[::7]

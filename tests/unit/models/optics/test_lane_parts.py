@@ -1,4 +1,4 @@
-"""Circulators and lasers of modules: what another part than the usual one does to the light."""
+"""Circulators and lasers of modules: the effect of an unusual part on the light."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_a_directly_modulated_laser_is_brighter_chirps_and_cannot_be_mitigated()
 
 
 @pytest.mark.parametrize("design", [USUAL, OUTSIDE, DIRECTLY])
-def test_a_whole_pod_at_once_shows_what_the_plain_chain_shows(design: LinkDesign) -> None:
+def test_a_whole_pod_at_once_matches_the_plain_chain(design: LinkDesign) -> None:
     ends = np.arange(32) * 96
     peers = np.roll(ends, 1) + 16
     strands, lanes = Strands(strands_of(5, "pod-0", ends, peers)), lanes_of(5, "pod-0", 64, ends, peers)

@@ -81,9 +81,9 @@ def by_hand(monkeypatch: pytest.MonkeyPatch) -> LinkDesign:
 
 
 def test_a_link_worked_by_hand(by_hand: LinkDesign) -> None:
-    """An own light of 2 dBm: 1 is behind the mux, −0.5 behind the circulator, −2 behind dirty connectors of
-    1 dB, −5 behind an OCS of 3 dB, −5.5 behind clean ones, −7 and −8 at the far end. Whatever is sent back
-    loses the same once more."""
+    """Own light of 2 dBm: 1 behind the mux, −0.5 behind the circulator, −2 behind dirty connectors of 1 dB,
+    −5 behind an OCS of 3 dB, −5.5 behind clean ones, −7 and −8 at the far end. Every reflection loses the
+    same again on its way back."""
     there = strand(switched(3.0, -40.0, -45.0), 1.0)
     path = by_hand.path(there)
     assert float(loss_db(path)) == pytest.approx(1 + 1.5 + 1.5 + 3 + 0.5 + 1.5 + 1)
@@ -107,9 +107,9 @@ def test_a_link_worked_by_hand(by_hand: LinkDesign) -> None:
     assert light.rest_db[0] == pytest.approx(10 * math.log10(total_mw - strongest_mw) + 8.0)
 
 
-def test_modules_as_made_shift_what_they_launch(by_hand: LinkDesign) -> None:
-    """A far laser brighter by 1 dB, an own one by 0.4 dB: the interference is over a stronger signal, and
-    stronger itself. A receiver that needs 0.3 dB more errs as with so much less of all light."""
+def test_modules_as_made_shift_their_launched_power(by_hand: LinkDesign) -> None:
+    """With a far laser brighter by 1 dB and an own laser by 0.4 dB, both the signal and the interference are
+    stronger. A receiver that needs 0.3 dB more has the errors of a link with 0.3 dB less of all light."""
     there = strand(switched(3.0, -40.0, -45.0), 1.0)
     ones = np.ones(4)
     made = Lanes(1.0 * ones, 0.4 * ones, 0.3 * ones, 0.1 * ones, None, None)
@@ -125,7 +125,7 @@ def test_modules_as_made_shift_what_they_launch(by_hand: LinkDesign) -> None:
     assert lane_log10_ber(by_hand, there, made) == pytest.approx(np.log10(10**direct + bursts))
 
 
-def test_one_reflection_is_launch_and_return_over_what_is_received() -> None:
+def test_one_reflection_is_launch_and_return_over_received_power() -> None:
     """[LF] 3.3.1, Appendix B: (Tx + r) − Rx for one reflector in front of everything, all else silent."""
     silent = {
         name: Assumption(-300.0, "dB", "")
@@ -142,9 +142,9 @@ def test_one_reflection_is_launch_and_return_over_what_is_received() -> None:
     assert interference_db == pytest.approx((1.0 - 38.0) - (-3.0))
 
 
-def test_dirt_reflects_a_share_of_what_it_takes() -> None:
-    """3.0103 dB take half of the light: with −27 dB of that sent back, −30 dB of all, beside clean connectors
-    of −52 dB. Clean ones are as they are."""
+def test_dirt_reflects_a_share_of_the_light_it_absorbs() -> None:
+    """3.0103 dB take half of the light. If −27 dB of that is reflected, it is −30 dB of all, next to clean
+    connectors with −52 dB. Clean connectors are unaffected."""
     assert float(connector_return_db(np.asarray(0.0))) == pytest.approx(-52.0)
     half = float(connector_return_db(np.asarray(10 * math.log10(2))))
     assert 10 ** (half / 10) == pytest.approx(10**-5.2 + 0.5 * 10**-2.7)
@@ -180,7 +180,7 @@ def test_both_directions_of_a_symmetric_link_are_alike(
 
 @given(SWITCHED)
 def test_a_duplex_link_has_no_reflections(ocs: tuple[float, float, float]) -> None:
-    """[LF] 3.3.1: only where both directions share a strand does an end's own light come in beside."""
+    """[LF] 3.3.1: an end's own light interferes only if both directions share a strand."""
     design = LinkDesign(kind=MODULE_KINDS["cwdm4-duplex"])
     with np.errstate(all="raise", under="ignore"):
         found = evaluate(design, strand(switched(*ocs)))
@@ -196,7 +196,7 @@ def test_lanes_are_on_the_grid_of_their_kind() -> None:
     assert lanes_nm(MODULE_KINDS["cwdm8-bidi"]).tolist() == [1271.0 + 10 * n for n in range(8)]
 
 
-def test_many_links_at_once_are_each_by_itself() -> None:
+def test_many_links_at_once_are_independent() -> None:
     drawn = np.random.default_rng(3)
     limits = ((0, 9), (-60, -30), (-60, -30))
     ends = OcsPath(*(drawn.uniform(low, high, 7) for low, high in limits))
@@ -244,7 +244,7 @@ def test_no_physical_link_overflows(
 def test_no_loss_and_no_reflection_ever_helps(
     design: LinkDesign, ocs: tuple[float, float, float], more_db: float
 ) -> None:
-    """Within what slicers can read at all, and to what phases at so few places can tell."""
+    """Within the range that slicers can read at all, and to the precision of so few phases."""
     here = worst(design, switched(*ocs))
     loss, near_db, far_db = ocs
     assert worst(design, switched(loss, near_db + more_db, far_db)) >= here - 0.01
@@ -267,8 +267,8 @@ def test_dirt_on_either_end_takes_as_much_of_the_signal(
 
 
 def test_dispersion_is_that_of_itu_t_g652() -> None:
-    """None at the zero, at most 3.5 ps/(nm km) from 1288 to 1339 nm and 5.3 from 1271 to 1360, about 17 at
-    1550; the slope at the zero at most 0.092 ps/(nm² km)."""
+    """Zero at the zero-dispersion wavelength, at most 3.5 ps/(nm km) from 1288 to 1339 nm and 5.3 from 1271
+    to 1360, about 17 at 1550; the slope at the zero is at most 0.092 ps/(nm² km)."""
 
     def per_km(nm: float) -> float:
         return float(dispersion_ps_per_nm(np.asarray(nm), 1.0))
@@ -309,16 +309,16 @@ def test_the_penalty_against_a_pulse_worked_by_hand() -> None:
 # --- what comes out by itself -------------------------------------------------------------------------------
 
 
-def test_mitigation_and_the_inner_code_gain_what_the_paper_measured() -> None:
-    """[LF] 4.1.2, Figures 11 and 12: more than 1 dB, and 1.6 dB by soft FEC alone (to that its decoder's loss
-    is calibrated), for 50 Gb/s PAM4 at an MPI of −32 dB and a BER of 2×10⁻⁴."""
+def test_mitigation_and_the_inner_code_gain_the_measured_values_of_the_paper() -> None:
+    """[LF] 4.1.2, Figures 11 and 12: more than 1 dB, and 1.6 dB by soft FEC alone (its decoder loss is
+    calibrated to that), for 50 Gb/s PAM4 at an MPI of −32 dB and a BER of 2×10⁻⁴."""
     plain_dbm = sensitivity_dbm("50G-PAM4", -32.0, 2e-4)
     assert 1.0 < plain_dbm - sensitivity_dbm("50G-PAM4", -32.0, 2e-4, mitigation=True) < 1.2
     assert plain_dbm - sensitivity_dbm("50G-PAM4", -32.0, 2e-4, soft_fec=True) == pytest.approx(1.6, abs=0.05)
 
 
 def test_ports_at_the_specification_make_the_interference_that_the_aids_were_tried_at() -> None:
-    """[LF] 4.1.1 and Figures 11 and 12: −38 dB, over an OCS that loses what it may, are −32 dB beside the
+    """[LF] 4.1.1 and Figures 11 and 12: −38 dB, over an OCS with its maximum loss, is −32 dB relative to the
     signal."""
     assert arrives(LinkDesign(), switched(3.0, -38.0, -38.0))[1] == pytest.approx(-32.0, abs=1.5)
 
@@ -348,7 +348,7 @@ def test_of_negative_decibels_a_sign_may_have_been_forgotten(value: float, sente
         check_range("return-loss-db", value, -80.0, -10.0, "dB")
 
 
-def test_nothing_is_nearest_to_what_is_not_a_number() -> None:
+def test_nothing_is_nearest_to_nan() -> None:
     with pytest.raises(InvalidInput, match=r"^mpi-db nan: not a number; must be between -80 and 0 dB$"):
         check_range("mpi-db", math.nan, -80.0, 0.0, "dB")
 

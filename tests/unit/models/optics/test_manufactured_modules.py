@@ -1,4 +1,4 @@
-"""Modules as made: each from its own draws, within what is shipped, seen alike from both ends."""
+"""Modules as made: each from its own draws, within shipping limits, and equal as seen from both ends."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_a_module_is_the_same_however_many_others_there_are() -> None:
         ("frequency_ghz", assumed("laser_wavelength_sigma_nm") * 177.0),
     ],
 )
-def test_figures_scatter_as_assumed_within_what_is_shipped(name: str, sigma: float) -> None:
+def test_values_scatter_as_assumed_within_shipping_limits(name: str, sigma: float) -> None:
     found = getattr(MADE, name).ravel()
     assert np.abs(found).max() <= SHIPPED_SIGMAS * sigma + 1e-4
     assert kstest(found / sigma, truncnorm(-SHIPPED_SIGMAS, SHIPPED_SIGMAS).cdf).pvalue > 1e-3
@@ -53,7 +53,7 @@ def test_extinction_is_set_in_steps() -> None:
     assert MADE.extinction_db.mean() == pytest.approx(assumed("laser_extinction_db"), abs=0.01)
 
 
-def test_what_lies_between_two_ends_is_seen_from_both() -> None:
+def test_elements_between_two_ends_are_seen_from_both() -> None:
     ends, peers = np.array([3, 700, 5]), np.array([19, 4_000, 5])
     here, there = lanes_between(MADE, ends, peers, 2), lanes_between(MADE, peers, ends, 2)
     assert here.far_launch_db.shape == (3, 2, 4)

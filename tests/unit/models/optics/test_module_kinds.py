@@ -1,4 +1,4 @@
-"""Modules: what the papers say of each, and that any two settle on the best rate or say why not."""
+"""Modules: the values of the papers, and that any two modules agree on the best rate or give a reason."""
 
 import itertools
 
@@ -28,7 +28,7 @@ PAIRS = list(itertools.product(EVERY, EVERY))
 def test_kind_sets_the_number_of_ocses(
     kind: str, lanes: int, spacing_nm: int, strands: int, ocs_count: int
 ) -> None:
-    """[LF] 4.2.2, and by counting: 3,072 links of so many strands over 128 working ports an OCS."""
+    """[LF] 4.2.2, and by counting: 3,072 links with their strands over 128 working ports per OCS."""
     found = MODULE_KINDS[kind]
     assert (found.lanes_per_strand, found.spacing_nm) == (lanes, spacing_nm)
     assert (found.strands_per_link, found.ocs_count) == (strands, ocs_count)
@@ -36,7 +36,7 @@ def test_kind_sets_the_number_of_ocses(
 
 
 def test_bandwidth_grew_twentyfold() -> None:
-    """[LF] 3.3.1: from 40 to 800 Gb/s; a generation's lanes at its fastest rate are what it is named for."""
+    """[LF] 3.3.1: from 40 to 800 Gb/s; a generation is named after the fastest rate of all its lanes."""
     assert max(GENERATIONS) / min(GENERATIONS) == 20
     for generation in GENERATIONS.values():
         assert generation.lanes * generation.rate.gbps == generation.gbps
@@ -48,7 +48,7 @@ def test_newest_runs_every_rate_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda made: made.name)
-def test_any_two_agree_or_say_why_not(one: OpticalModule, other: OpticalModule) -> None:
+def test_any_two_modules_agree_or_give_a_reason(one: OpticalModule, other: OpticalModule) -> None:
     agreement = agree(one, other)
     assert agreement == agree(other, one)
     if one.kind is other.kind:
@@ -89,7 +89,7 @@ def test_reasons_name_the_physics() -> None:
     )
 
 
-def test_names_lead_back() -> None:
+def test_names_can_be_parsed_back() -> None:
     assert [parse_module(made.name) for made in EVERY] == EVERY
     assert [parse_module(made.name.upper()) for made in EVERY] == EVERY
     assert [module_kind(name.upper()) for name in MODULE_KINDS] == list(MODULE_KINDS.values())

@@ -30,7 +30,8 @@ def levels_mw(received_dbm: float, count: int) -> FloatArray:
 
 
 def other_noise_ma(receiver: Receiver, level_mw: FloatArray) -> FloatArray:
-    """Of distortion and of the laser, which is what stays besides interference where light abounds."""
+    """The noise of distortion and of the laser, which remains besides interference when there is plenty of
+    light."""
     current_ma = assumed("receiver_responsivity_a_per_w") * level_mw
     bandwidth_hz = assumed("receiver_bandwidth") * receiver.symbol_gbd * 1e9
     laser = 10 ** (assumed("laser_intensity_noise_db_per_hz") / 10) * bandwidth_hz
@@ -76,7 +77,7 @@ def test_one_reflection_errs_as_often_as_its_fields(mitigation: bool, mpi_db: fl
 
 @pytest.mark.parametrize("mpi_db", [-20.0, -17.0])
 def test_many_reflections_err_as_often_as_their_fields(mpi_db: float) -> None:
-    """Of 16 as strong, none is the strongest."""
+    """Of 16 equally strong reflections, none is the strongest."""
     drawn = np.random.default_rng(5)
     receiver = Receiver(LANE_RATES["50G-PAM4"], mitigation=False, soft_fec=False)
     level_mw = levels_mw(RECEIVED_DBM, 4)
@@ -95,7 +96,8 @@ def test_many_reflections_err_as_often_as_their_fields(mpi_db: float) -> None:
 
 
 def test_one_strong_reflection_costs_less_than_as_much_noise() -> None:
-    """It stays within bounds: at −32 dB, 1.1 dB where noise would cost 2 (a floor of which is not far)."""
+    """It stays within bounds: 1.1 dB at −32 dB, where Gaussian noise would cost 2 (and is close to an error
+    floor)."""
     receiver = Receiver(LANE_RATES["50G-PAM4"], mitigation=False, soft_fec=False)
     bounded_dbm = sensitivity_dbm("50G-PAM4", -32.0) - sensitivity_dbm("50G-PAM4", -80.0)
     assert 0.9 < bounded_dbm < 1.3

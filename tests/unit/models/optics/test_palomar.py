@@ -1,4 +1,4 @@
-"""An OCS as manufactured: the paper's distributions, and the same device whoever asks for it, and how."""
+"""An OCS as manufactured: the paper's distributions, and the same device for every caller and access path."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_best_mirrors_serve() -> None:
 
 
 def test_loss_is_the_sum_of_its_parts() -> None:
-    """One pair from scalar draws alone: collimators, mirrors, splices, deflection."""
+    """The loss of one pair from scalar draws alone: collimators, mirrors, splices, deflection."""
     made = manufacture(7, FABRIC, np.array([5]))
     north, south = 17, 130
     deflected = np.array(
@@ -180,7 +180,7 @@ def test_invalid_switches() -> None:
 
 @pytest.mark.parametrize("technology", [name for name in TECHNOLOGIES if name != "palomar"])
 def test_other_technologies_stay_below_the_bounds_of_the_table(technology: str) -> None:
-    """[LF] Table C.1; in the proportion of the bounds, and any OCS by itself."""
+    """[LF] Table C.1; in the proportion of the bounds, and independently for any OCS."""
     bound_db = TECHNOLOGIES[technology].insertion_loss_below_db
     for seed in range(5):
         made = manufactured_ocses(seed, FABRIC, technology=technology)

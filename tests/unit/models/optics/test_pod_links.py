@@ -1,4 +1,4 @@
-"""The table of all links that a pod could be asked for, where modules at some ends are not the first ones."""
+"""The table of all possible links of a pod, with replaced modules at some ends."""
 
 from unittest.mock import patch
 
@@ -31,10 +31,10 @@ def whole(table: LinkTable) -> bytes:
     asked=st.tuples(st.integers(0, 2), st.integers(0, CUBES - 1)),
     later=st.integers(0, ENDS - 1),
 )
-def test_what_shares_the_first_table_is_what_all_computed_again_is(
+def test_a_table_derived_from_the_first_equals_a_full_recomputation(
     replaced: list[int], asked: tuple[int, int], later: int
 ) -> None:
-    """To the last bit, whatever was asked for before, and whatever is replaced later."""
+    """Bit-identical, whatever was looked up before and whatever is replaced later."""
     made = made_with(replaced)
     shares = link_table(SEED, POD, CUBES, LinkDesign()).over(made, replaced)
     shares.rows(asked[0], np.array([asked[1]]))

@@ -1,4 +1,5 @@
-"""A whole pod's pairings: the paper's margin, the reasons for the specification, each pairing by itself."""
+"""All pairings of a pod: the margin of the paper, the reasons for the specification, and each pairing on its
+own."""
 
 import json
 from dataclasses import asdict
@@ -60,8 +61,8 @@ def test_otherwise_it_has_not(conditions: Conditions, ends: int) -> None:
 
 
 def test_the_specification_of_return_loss_is_where_the_pod_begins_to_fail() -> None:
-    """[LF] 4.1.1: −38 dB. Were every port to reflect so much, all pairings would still be within; 3 dB more,
-    and some fail."""
+    """[LF] 4.1.1: −38 dB. If every port reflected that much, all pairings would still be within the limit;
+    with 3 dB more, some fail."""
     specified, beyond = (qualified(Conditions(7, return_loss_db=reflects)) for reflects in (-38.0, -35.0))
     assert specified.qualified
     assert not beyond.qualified
@@ -77,7 +78,7 @@ def test_lanes_of_twice_the_rate_qualify_with_parts_made_for_them() -> None:
 @pytest.mark.slow("qualifies a whole pod twice")
 def test_lasers_modulated_directly_fail_unless_they_are_brighter() -> None:
     """[LF] Appendix C.1: externally modulated lasers are critical against interference. At equal launched
-    power that follows; by what is assumed of brighter ones it does not."""
+    power the model agrees; with the assumed brighter ones it does not."""
     as_bright = LinkDesign(laser="DML", launch_dbm=LinkDesign().launched_dbm)
     assert not qualified(Conditions(7, design=as_bright)).qualified
     assert qualified(Conditions(7, design=LinkDesign(laser="DML"))).qualified
@@ -85,7 +86,7 @@ def test_lasers_modulated_directly_fail_unless_they_are_brighter() -> None:
 
 @pytest.mark.slow("qualifies a whole pod three times")
 def test_mitigation_and_specification_each_add_margin() -> None:
-    """To the worst pairing; the median has none to gain from light."""
+    """Compared at the worst pairing, because the median gains nothing from more light."""
     margins = []
     for design, reflects in (
         (LinkDesign(), None),
@@ -100,7 +101,8 @@ def test_mitigation_and_specification_each_add_margin() -> None:
 
 
 def one_pairing(conditions: Conditions, end: LinkEnd, partner: int) -> tuple[float, int, float]:
-    """(log10 BER, lane, OCS loss) of the worst lane by the names of ports and the plain chain alone."""
+    """(log10 BER, lane, OCS loss) of the worst lane, from the names of the ports and the plain chain
+    alone."""
     ports = ocs_radix(conditions.cubes)
     there = LinkEnd(partner, FACES.index(FACES[end.face].translate(str.maketrans("+-", "-+"))), end.index)
     assert end.ocs == there.ocs
@@ -134,7 +136,7 @@ def one_pairing(conditions: Conditions, end: LinkEnd, partner: int) -> tuple[flo
         ),
     ],
 )
-def test_every_pairing_is_what_its_ports_make_it(conditions: Conditions) -> None:
+def test_every_pairing_follows_from_its_ports(conditions: Conditions) -> None:
     result = qualified(conditions)
     rng = np.random.default_rng(1)
     chosen = rng.integers(0, result.log10_ber.shape, (60, 2)).tolist()
@@ -145,7 +147,7 @@ def test_every_pairing_is_what_its_ports_make_it(conditions: Conditions) -> None
         assert result.insertion_loss_db[end, partner] == pytest.approx(loss_db, abs=1e-4)
 
 
-def test_all_pairings_are_what_the_twin_looks_up() -> None:
+def test_all_pairings_match_the_lookups_of_the_twin() -> None:
     """The services' table of all links against the sweep."""
     conditions = Conditions(4, cubes=16)
     result = qualified(conditions)
@@ -159,7 +161,8 @@ def test_all_pairings_are_what_the_twin_looks_up() -> None:
 
 
 def test_the_table_of_all_links_loses_nothing() -> None:
-    """Whole numbers are what its lanes give, to the bit: what a fault leaves measures what it did."""
+    """The integers equal the values of its lanes bit for bit, so a link restored after a fault measures its
+    earlier value."""
     design = LinkDesign(fibre_loss_db=2.5)
     rng = np.random.default_rng(8)
     ocs, north, south = (rng.integers(0, top, 200) for top in (48, 16, 16))
@@ -217,7 +220,7 @@ def failing() -> Qualification:
     return qualified(Conditions(7, cubes=8, design=BARE, return_loss_db=-28.0))
 
 
-def test_report_counts_what_is_there(failing: Qualification) -> None:
+def test_the_report_counts_all_pairings(failing: Qualification) -> None:
     content = json.loads(json.dumps(asdict(qualification_report(failing, 4))))
     rates = 10.0 ** failing.log10_ber.astype(np.float64)
     assert (content["ends"], content["partners"], content["pairings"]) == (768, 8, 6_144)
@@ -237,7 +240,7 @@ def test_pairings_have_names(failing: Qualification) -> None:
     assert pairing.margin_orders == pytest.approx(np.log10(2e-4) - np.log10(pairing.ber))
 
 
-def test_table_and_page_say_the_verdict(failing: Qualification) -> None:
+def test_table_and_page_show_the_verdict(failing: Qualification) -> None:
     report = qualification_report(failing, 2)
     text = qualification_table(report)
     assert text.startswith("NOT QUALIFIED: 6,144 pairings of 768 link ends with 8 partners each, ")

@@ -107,7 +107,7 @@ def test_every_noise_adds_as_its_own_formula_has_it(
 
 
 def test_the_inner_code_costs_symbols() -> None:
-    """[LF] 3.3.2: 128 bits are sent for 120, over so much more bandwidth."""
+    """[LF] 3.3.2: 128 bits are sent for 120, over a bandwidth larger by that ratio."""
     coded, uncoded = (Receiver(lane_rate("50G-PAM4"), soft_fec=soft_fec) for soft_fec in (True, False))
     assert coded.symbol_gbd == uncoded.symbol_gbd * 128 / 120
     assert ber(coded.uncoded(), -9.0, NONE) > ber(uncoded, -9.0, NONE)
@@ -140,7 +140,7 @@ def test_pam4_errs_as_often_as_a_million_symbols_drawn(
     drawn = np.random.default_rng(5)
     sent = drawn.integers(0, 4, 1_000_000)
     received_a = level_a[sent] + noise_a[sent] * drawn.standard_normal(len(sent))
-    # The slicer stands as many deviations above the one level as below the next.
+    # The slicer is as many deviations above one level as below the next.
     thresholds_a = [
         (level_a[n] * noise_a[n + 1] + level_a[n + 1] * noise_a[n]) / (noise_a[n] + noise_a[n + 1])
         for n in range(3)
@@ -178,10 +178,10 @@ def test_a_rate_is_a_rate_and_its_logarithm_is_its_logarithm(
 def test_more_light_helps_and_more_interference_never_does(
     of: Receiver, received_dbm: float, interference_db: float, more_db: float
 ) -> None:
-    """Up to −18 dB: beyond, levels lie on each other, and no slicer stands where it should.
+    """Up to −18 dB. Beyond that, levels overlap, and no slicer is in the right place.
 
-    At −18 dB the eye of PAM4 is closed: every sixth bit is wrong, whatever the light. There more light lowers
-    the noise, which moves the slicer, and can raise the rate by 2·10⁻⁴ of a decade.
+    At −18 dB the eye of PAM4 is closed: every sixth bit is wrong, whatever the light. More light then lowers
+    the noise, which moves the slicer and can raise the rate by 2·10⁻⁴ of a decade.
     """
     here = log10_ber(of, received_dbm, interference_db)
     brighter = log10_ber(of, received_dbm + more_db, interference_db)
@@ -194,7 +194,7 @@ def test_more_light_helps_and_more_interference_never_does(
 def test_neither_mitigation_nor_the_inner_code_ever_harms_where_it_matters(
     of: Receiver, received_dbm: float, interference_db: float, rest_db: float
 ) -> None:
-    """The inner code's bits cost bandwidth, which shows where it mends nothing."""
+    """The bits of the inner code cost bandwidth, which shows where it corrects nothing."""
     here = log10_ber(of, received_dbm, interference_db, rest_db)
     assert (
         log10_ber(Receiver(of.rate, True, of.soft_fec), received_dbm, interference_db, rest_db) <= here + 1e-3
@@ -224,7 +224,7 @@ def test_arrays_of_any_shape_are_their_elements_one_by_one() -> None:
 
 
 def test_phases_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gauss–Chebyshev at so few phases is what it is at very many."""
+    """Gauss–Chebyshev with these few phases equals the result with very many."""
     received_dbm, mpi_db = np.linspace(-12, 0, 13)[:, None], np.linspace(-60, -15, 19)[None, :]
     for mitigation in (True, False):
         of = Receiver(lane_rate("50G-PAM4"), mitigation)

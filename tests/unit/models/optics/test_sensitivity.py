@@ -33,7 +33,7 @@ def test_sensitivity_against_a_scan(rate: str, mpi_db: float, mitigation: bool) 
 
 
 def test_sensitivity_in_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NRZ in thermal noise alone, of full extinction: R P = Q σ."""
+    """NRZ in thermal noise alone, with full extinction: R P = Q σ."""
     silence = {"laser_intensity_noise_db_per_hz": -999.0, "signal_to_distortion_db": 999.0}
     for name, value in {"laser_extinction_db": 200.0, "interference_overlap": 0.0, **silence}.items():
         monkeypatch.setitem(ASSUMPTIONS, name, Assumption(value, "", ""))
@@ -48,7 +48,7 @@ def test_sensitivity_in_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(RATES, st.floats(-80, -20), st.floats(-15, -1), AIDS)
-def test_what_is_found_is_just_enough_or_cannot_be_found(
+def test_the_found_power_is_just_enough_or_does_not_exist(
     rate: str, mpi_db: float, wanted: float, aids: dict[str, bool]
 ) -> None:
     ber = 10.0**wanted
@@ -82,7 +82,7 @@ def test_more_interference_needs_more_light_and_aids_need_less(
 
 
 @given(RATES, st.floats(-80, -15), AIDS)
-def test_the_floor_is_where_light_without_end_leads(rate: str, mpi_db: float, aids: dict[str, bool]) -> None:
+def test_the_floor_is_the_limit_of_unlimited_light(rate: str, mpi_db: float, aids: dict[str, bool]) -> None:
     of = Receiver(lane_rate(rate), **aids)
     floor = floor_ber(of, mpi_db)
     if floor < 1e-300:

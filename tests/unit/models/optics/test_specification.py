@@ -31,7 +31,7 @@ def test_curves_are_those_of_the_pod() -> None:
 
 
 def test_the_chart_draws_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the curves are: computing them takes seconds, which the test above has spent."""
+    """The curves do not matter; computing them takes seconds, and the test above has spent those."""
     expected = [
         ReturnLossSweep(pairing, aids, tuple(RETURN_LOSSES_DB / (place + 2.0)))
         for place, (pairing, aids) in enumerate(product(("median", "worst"), DESIGNS))

@@ -37,7 +37,7 @@ CONNECTED = CircuitsConnected(
 
 
 def look(end: int) -> LinkEndInspection:
-    """At an end at which nothing is wrong; what it is about is the end, and not the far one."""
+    """The inspection of an end without findings; the message is about this end, not the far one."""
     strands = dict.fromkeys(("rx_db", "tx_db", "snr_db", "mpi_db"), (0.0, 0.0))
     rest = {"bias": 0.0, "warmer_k": 0.0, "spread_db": 0.0, "age_min": 0.0, "outages": 0}
     return LinkEndInspection.model_validate(
@@ -83,7 +83,7 @@ CASES: list[tuple[Body, list[str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("body", "names", "holders"), CASES)
-def test_a_message_names_its_things_and_is_found_under_what_holds_them(
+def test_a_message_names_its_resources_and_is_found_under_their_containers(
     body: Body, names: list[str], holders: list[str]
 ) -> None:
     assert mentioned_names(mentions_by_field(type(body), body.__dict__, PLANT, FABRIC)) == [
@@ -96,7 +96,7 @@ def test_a_message_names_its_things_and_is_found_under_what_holds_them(
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_number_that_names_something_has_a_name(kind: str) -> None:
-    """A type whose numbers nobody can name fails here; one whose fields bear no mark in `test_about`."""
+    """A type whose numbers have no names fails here; one whose fields have no mark fails in `test_about`."""
     model, named = TYPES[kind], list[object]()
     body: dict[str, Any] = {
         name: sample(field.annotation, tuple(field.metadata), count(1), named)
@@ -120,7 +120,7 @@ def test_a_host_without_a_cube_before_it_and_a_number_beyond_the_plant_stay_numb
     assert mentioned_names(mentions_by_field(OcsDown, {"ocs": 3}, static_pod_plant(), FABRIC)) == []
 
 
-def test_a_link_end_is_looked_for_with_its_face_and_all_else_by_itself() -> None:
+def test_a_link_end_is_searched_with_its_face_and_everything_else_alone() -> None:
     assert names_to_search(PLANT, "pod-3/cube-2/+y/7") == ("pod-3/cube-2/+y/7", "pod-3/cube-2/+y")
     for name in ("pod-3/cube-2", "pod-3/slice-4", "pod-3/ocs-17/N24", "pod-3", "pod-3/cube-2/+y"):
         assert names_to_search(PLANT, name) == (name,)

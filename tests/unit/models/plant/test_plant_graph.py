@@ -69,7 +69,7 @@ def targets(plant: Plant) -> st.SearchStrategy[Part]:
 
 @settings(max_examples=60, deadline=None)
 @given(targets(superpod_plant(4)), uses(4))
-def test_what_hangs_on_a_part_of_a_superpod_is_what_arithmetic_finds(target: Part, use: Use) -> None:
+def test_the_dependents_of_a_superpod_part_match_arithmetic(target: Part, use: Use) -> None:
     plant = superpod_plant(4)
     far_ends = plant.far_ends(switched(use.circuits, 4))
     own = batch_ends(plant, target)
@@ -80,7 +80,7 @@ def test_what_hangs_on_a_part_of_a_superpod_is_what_arithmetic_finds(target: Par
 
 @settings(max_examples=20, deadline=None)
 @given(targets(static_pod_plant()), st.sets(st.integers(0, 63)), st.sets(st.integers(0, 63)))
-def test_what_hangs_on_a_part_of_a_static_pod_is_what_arithmetic_finds(
+def test_the_dependents_of_a_static_pod_part_match_arithmetic(
     target: Part, one: set[int], two: set[int]
 ) -> None:
     plant, own = static_pod_plant(), batch_ends(static_pod_plant(), target)
@@ -154,7 +154,7 @@ def batch_ends(plant: Plant, target: Part) -> np.ndarray[tuple[int, ...], np.dty
 
 @settings(max_examples=30, deadline=None)
 @given(uses(4), st.data())
-def test_light_arrives_where_the_arrays_say(use: Use, data: st.DataObject) -> None:
+def test_light_arrives_where_the_arrays_show(use: Use, data: st.DataObject) -> None:
     plant = superpod_plant(4)
     circuits = switched(use.circuits, 4)
     far_ends = plant.far_ends(circuits)

@@ -24,7 +24,7 @@ def test_as_many_are_down_as_the_chain_shows(machines: int, crews: int, failing:
 
 
 def test_its_error_is_that_of_seeds() -> None:
-    """Means of seeds differ from each other as much as each says of itself."""
+    """The means of seeds differ from each other by as much as their stated errors."""
     runs = [count_down(48, 2, 0.02, 1.0, seed=n, replications=100, events=200, warm_up=50) for n in range(60)]
     spread = np.std([one.down for one in runs], ddof=1)
     assert spread == pytest.approx(np.mean([one.error for one in runs]), rel=0.35)  # 60 seeds: ± 9 % each

@@ -1,4 +1,4 @@
-"""Draws of the kernel: the same bits on every machine, and of the distributions that they are said to be."""
+"""Draws of the kernel: the same bits on every machine, with the stated distributions."""
 
 from hashlib import sha256
 

@@ -1,5 +1,5 @@
-"""The kernel with identities kept: against a loop that is written as the rules are told, against itself
-compiled, and in pieces of any length."""
+"""The kernel with identities kept: against a literal loop of the rules, against its compiled form, and in
+pieces of any length."""
 
 from collections.abc import Callable
 
@@ -91,7 +91,7 @@ def told(shop: Shop, pieces: list[FaultPiece], end: float) -> list[tuple[float, 
 @pytest.mark.parametrize("delay", [0.0, 0.3])
 @pytest.mark.parametrize("shop", [ONE, MANY], ids=["one class", "many"])
 @pytest.mark.parametrize("form", [lambda: plain, compiled], ids=["plain", "compiled"])
-def test_the_kernel_does_what_the_rules_tell(
+def test_the_kernel_follows_the_rules(
     shop: Shop, delay: float, form: Callable[[], Loop], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failure_kernel, "FAULTS_PER_PIECE", 50)
@@ -123,7 +123,7 @@ def test_pieces_of_any_length_make_the_same_history(monkeypatch: pytest.MonkeyPa
     assert same(whole[1], simulate(MANY, 2, 400.0, compiled()))
 
 
-def test_no_fault_depends_on_who_repairs() -> None:
+def test_no_fault_depends_on_the_order_of_repairs() -> None:
     """Common random numbers: with more crews the same parts fail at the same times, but for those that were
     down then."""
     few, many = (simulate(machine_shop(50, crews, 0.01, 1.0), 3, 500.0) for crews in (1, 50))

@@ -1,4 +1,4 @@
-"""Splitting against the gambler's ruin, from what happens often to what nobody would wait for."""
+"""Multilevel splitting against the gambler's ruin, from frequent events to events too rare to simulate."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_it_reaches_one_in_a_billion() -> None:
 
 
 @pytest.mark.slow("hundreds of drawn estimates")
-def test_its_intervals_cover_the_closed_form_as_often_as_they_say() -> None:
+def test_its_intervals_cover_the_closed_form_at_their_stated_rate() -> None:
     """Of 200 fresh ones of 95 % at 1e-4 or so: 180 at least, but for one chance in a thousand."""
     expected = exceeds(*SHOP, 6)
     assert 1e-5 < expected < 1e-3

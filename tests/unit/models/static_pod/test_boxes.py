@@ -55,7 +55,7 @@ def test_the_boxes_of_a_shape_are_all_there_are(shape: Shape) -> None:
 
 @pytest.mark.parametrize("shape", FITTING)
 def test_neighbours_in_a_slice_are_neighbours_in_the_grid(shape: Shape) -> None:
-    """The cubes are listed in the slice's own order: what is one step apart there is joined by fibres."""
+    """The cubes are listed in the slice's own order: neighbours there are joined by fibres."""
     torus = nx.grid_graph(GRID, periodic=True)
     own = list(product(*(range(side) for side in cube_grid(shape))))
     steps = [(a, b) for a in own for b in own if sum(abs(i - j) for i, j in zip(a, b, strict=True)) == 1]
@@ -110,7 +110,7 @@ def test_a_row_lies_along_z_first_and_may_lie_across_the_end_of_the_torus() -> N
         ((4, 4, 12), True, "shape 4x4x12 cannot be twisted"),
     ],
 )
-def test_what_can_never_lie_in_the_grid_is_refused_by_its_rule(
+def test_a_slice_that_never_fits_in_the_grid_is_refused_with_its_rule(
     shape: Shape, twisted: bool, sentence: str
 ) -> None:
     with pytest.raises(InvalidInput) as refusal:

@@ -61,7 +61,7 @@ def test_the_cubes_are_a_torus_as_networkx_has_it() -> None:
 
 
 @given(st.integers(0, 63), st.integers(0, 2), st.integers(0, 15))
-def test_four_steps_in_a_dimension_lead_back(cube: int, dimension: int, index: int) -> None:
+def test_four_steps_in_a_dimension_return_to_the_start(cube: int, dimension: int, index: int) -> None:
     seen, here = [], cube
     for _ in range(4):
         seen.append(here)
@@ -81,7 +81,7 @@ def test_numbers_keep_their_shape(shape: tuple[int, ...]) -> None:
     assert (neighbour_end(ends) == neighbour_end(7)).all()
 
 
-def test_both_strands_of_a_link_end_lead_to_its_neighbour() -> None:
+def test_both_strands_of_a_link_end_go_to_its_neighbour() -> None:
     assert (POD.far_ends() == neighbour_end(ALL_ENDS)).all()
     end = POD.parse("pod-0/cube-0/-x/5")
     assert [far.name for far in joined(POD, end)] == ["pod-0/cube-48/+x/5"] * 2

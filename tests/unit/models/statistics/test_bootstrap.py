@@ -27,7 +27,7 @@ def test_of_skewed_runs_they_hold_the_mean_more_often_than_students() -> None:
     assert held > 0.89 * 600
 
 
-def test_the_same_runs_have_the_same_bounds_and_few_have_none() -> None:
+def test_equal_runs_give_equal_bounds_and_few_runs_give_none() -> None:
     runs = np.random.default_rng(7).normal(size=12)
     assert bca_interval(runs) == bca_interval(runs)
     assert bca_interval(runs[:9]) is None

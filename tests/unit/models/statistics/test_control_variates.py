@@ -1,4 +1,4 @@
-"""Control variates, against what is known of the normal distribution."""
+"""Control variates, against known results for the normal distribution."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from shared.models.statistics.control_variates import controlled_mean
 from shared.models.statistics.means import mean_interval
 
 
-def test_it_saves_what_the_control_explains() -> None:
+def test_the_variance_falls_by_the_explained_part() -> None:
     """Of correlation r the variance falls to 1 − r²."""
     drawn = np.random.default_rng(5).normal(size=(2, 20_000))
     control = 3.0 + drawn[0]
@@ -32,7 +32,7 @@ def test_weights_are_those_of_the_other_runs() -> None:
     assert (found.interval.value, found.interval.low) == pytest.approx((want.value, want.low))
 
 
-def test_intervals_hold_as_often_as_they_say() -> None:
+def test_intervals_cover_at_their_stated_rate() -> None:
     drawn = np.random.default_rng(8)
     held = 0
     for _ in range(2_000):

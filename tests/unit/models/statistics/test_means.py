@@ -35,7 +35,7 @@ def test_a_single_run_shows_nothing_of_its_bounds() -> None:
     assert (found.value, found.low, found.high, found.runs) == (0.3, -math.inf, math.inf, 1)
 
 
-def test_runs_that_all_say_the_same_have_no_width() -> None:
+def test_equal_runs_have_an_interval_without_width() -> None:
     assert mean_interval([0.3, 0.3, 0.3]).half_width == 0.0
 
 
@@ -64,7 +64,7 @@ def test_of_two_precisions_the_narrower_one_counts() -> None:
     assert precision.wanted(1.0) == pytest.approx(0.2)
 
 
-def test_it_looks_at_ever_longer_distances_and_at_the_end() -> None:
+def test_the_means_are_checked_at_growing_distances_and_at_the_end() -> None:
     assert check_points(10, 60) == (10, 15, 22, 33, 49, 60)
     assert check_points(10, 10) == (10,)
     assert check_points(2, 4) == (2, 3, 4)
@@ -72,7 +72,7 @@ def test_it_looks_at_ever_longer_distances_and_at_the_end() -> None:
 
 @pytest.mark.parametrize("half", [0.5, 0.3, 0.2])
 def test_stopping_at_the_wanted_width_keeps_the_coverage_of_the_mean(half: float) -> None:
-    """From 20 runs on, and looking seldom: within a hundredth of what is promised."""
+    """From 20 runs on, with few checks: within a hundredth of the stated rate."""
     draws = np.random.default_rng(6).normal(1.0, 1.0, (4000, 400))
     held = 0
     for runs in draws:

@@ -25,7 +25,7 @@ def test_it_is_scipys_paired_t_test(rows: list[tuple[float, float]]) -> None:
     assert found.chance == pytest.approx(want.pvalue, rel=1e-6, abs=1e-12)
 
 
-def test_pairing_saves_what_runs_have_in_common() -> None:
+def test_pairing_removes_the_common_variance_of_runs() -> None:
     drawn = np.random.default_rng(3).normal(size=(3, 4000))
     shared, own = 2.0 * drawn[0], drawn[1:]
     found = paired_difference(shared + own[0] + 0.1, shared + own[1])

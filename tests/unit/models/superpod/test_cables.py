@@ -1,4 +1,4 @@
-"""The copper cables of a cube: what of its mesh is not on a board."""
+"""The copper cables of a cube: the links of its mesh that are not on a board."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from shared.models.superpod.wiring import CHIPS_PER_HOST, HOSTS_PER_CUBE, chip_i
 CHIPS = [(x, y, z) for x in range(4) for y in range(4) for z in range(4)]
 
 
-def test_every_internal_link_between_different_hosts_is_one_cable_and_no_other_is() -> None:
+def test_cables_are_exactly_the_internal_links_between_different_hosts() -> None:
     """By brute force over all pairs of chips."""
     mesh = {
         frozenset((chip_in_cube(one), chip_in_cube(other)))
@@ -33,7 +33,7 @@ def test_every_internal_link_between_different_hosts_is_one_cable_and_no_other_i
 
 
 def test_a_tray_has_four_links_on_its_board_and_sixteen_ports() -> None:
-    """[T4] 2.2: a 2 × 2 mesh on the board; 16 links that lead to other trays, by cable or by light."""
+    """[T4] 2.2: a 2 × 2 mesh on the board; 16 links that go to other trays, by cable or by light."""
     on_boards = len(internal_links()) - CABLES_PER_CUBE
     assert on_boards == 4 * HOSTS_PER_CUBE
     optical = 96

@@ -138,7 +138,9 @@ def test_refusals_name_field_value_and_nearest(
 
 
 @given(SHAPES, st.booleans(), st.integers(4, 144))
-def test_nearest_is_legal_and_itself_for_a_legal_one(shape: Shape, twisted: bool, cubes: int) -> None:
+def test_the_nearest_shape_is_legal_and_a_legal_shape_is_its_own(
+    shape: Shape, twisted: bool, cubes: int
+) -> None:
     nearest = nearest_shape(shape, twisted, cubes)
     check_shape(nearest, twisted, cubes)
     assert nearest_shape(nearest, twisted, cubes) == nearest

@@ -45,7 +45,7 @@ LIKE = (
 )
 
 
-def test_a_full_pod_has_what_the_papers_say() -> None:
+def test_a_full_pod_matches_the_papers() -> None:
     populations = {word: POD.population(word) for word in WORDS}
     assert populations == {
         "ocs": 48,
@@ -149,7 +149,7 @@ def test_the_absence_of_a_part_is_reported_with_the_nearest(word: str, name: str
 
 
 @given(PARTS)
-def test_names_and_numbers_lead_back_to_the_part(part: Part) -> None:
+def test_names_and_numbers_convert_back_to_the_part(part: Part) -> None:
     assert POD.contains(part.name)
     assert POD.parse(part.name) == part
     assert POD.part(part.kind, part.number, part.fabric) == part
@@ -212,7 +212,9 @@ JOINS = st.sampled_from([8, 64, 144]).flatmap(
 
 
 @given(JOINS)
-def test_circuits_lead_light_where_the_joins_say(drawn: tuple[int, tuple[tuple[int, int, int], ...]]) -> None:
+def test_circuits_guide_light_as_the_joins_require(
+    drawn: tuple[int, tuple[tuple[int, int, int], ...]],
+) -> None:
     cubes, joins = drawn
     plant = superpod_plant(cubes)
     circuits = join_ports(joins)

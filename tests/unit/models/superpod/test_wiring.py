@@ -47,7 +47,7 @@ def test_radix_grows_with_the_pod(cubes: int, radix: int) -> None:
 
 
 @given(ENDS)
-def test_numbers_and_ports_lead_back_to_the_end(end: LinkEnd) -> None:
+def test_numbers_and_ports_convert_back_to_the_end(end: LinkEnd) -> None:
     assert link_end(end.number) == end
     for strand in (0, 1):
         assert end_at(end.ocs, end.port) == end

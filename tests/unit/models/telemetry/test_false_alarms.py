@@ -1,4 +1,4 @@
-"""Doubts, against asking of each circuit by itself."""
+"""Suspicions for many circuits at once, against each circuit alone."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def plainly(off: ExpectationOffsets) -> np.ndarray:
     return may_false_alarm(replace(part, rx_db=part.rx_db + off_db(ENDS, PEERS)))
 
 
-def test_it_shows_of_each_circuit_what_requesting_of_it_alone_shows() -> None:
+def test_the_result_for_each_circuit_equals_that_of_a_single_query() -> None:
     off = acceptance(SEED, FABRIC, COUNT)
     doubts, want = FalseAlarms(off), plainly(off)
     assert 0 < want.sum() < len(want)
@@ -52,7 +52,7 @@ def test_an_end_is_requested_once() -> None:
     assert asked == np.unique(ENDS[:40]).tolist()
 
 
-def test_another_module_at_an_end_is_requested_again_and_no_other() -> None:
+def test_a_replaced_module_is_computed_again_and_no_other() -> None:
     first = acceptance(SEED, FABRIC, COUNT)
     doubts = FalseAlarms(first)
     doubts.of(ENDS, PEERS, off_db)

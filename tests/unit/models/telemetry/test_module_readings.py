@@ -1,4 +1,4 @@
-"""What modules say against what is: within calibration and noise, and by sensors that are broken."""
+"""Readings of modules against the true values: within calibration and noise, and with broken sensors."""
 
 import dataclasses
 from typing import Any
@@ -105,7 +105,7 @@ def test_bias_shows_of_wear_and_of_warmth() -> None:
     )
 
 
-def test_a_dead_module_shows_nothing_and_one_without_light_that_there_is_none() -> None:
+def test_a_dead_module_reads_nothing_and_one_without_light_reads_dark() -> None:
     nan, dark = np.nan, -np.inf
     unmeasured = {"snr_db": nan, "log10_raw_ber": nan, "log10_ber": nan, "interference_db": nan}
     dead = readings(light(launched_dbm=nan, received_dbm=nan, temperature_c=nan, wear=nan, **unmeasured))
@@ -123,7 +123,7 @@ def test_mpi_is_reported_down_to_a_floor() -> None:
     assert set(said.ravel().tolist()) == {assumed("reading_mpi_floor_db")}
 
 
-def test_the_worst_lane_stands_for_all() -> None:
+def test_the_worst_lane_represents_all() -> None:
     said = readings(light())
     for name, field in MODULE_FIELDS.items():
         values = said.field(name)
@@ -153,7 +153,7 @@ def test_flags_are_raised_beyond_thresholds_and_not_before(name: str) -> None:
             assert not module_flags(with_field(said, name, beyond))[place].any()
 
 
-def test_what_is_usual_raises_no_flag_and_thresholds_lie_in_order() -> None:
+def test_normal_readings_raise_no_flag_and_thresholds_are_ordered() -> None:
     for field in MODULE_FIELDS.values():
         bounds = [
             *(bound for bound in (field.low_alarm, field.low_warning) if bound is not None),
@@ -170,7 +170,7 @@ def broken(**changed: Any) -> Sensors:
     return dataclasses.replace(Sensors.sound(COUNT), **changed)
 
 
-def test_a_wrong_calibration_moves_the_received_power_alone() -> None:
+def test_a_wrong_calibration_changes_only_the_received_power() -> None:
     sound = readings(light())
     assert same(sound, readings(light(), sensors=Sensors.sound(COUNT)))
     off = readings(light(), sensors=broken(rx_offset_db=np.where(ENDS == 4, -2.5, 0.0)))
@@ -180,7 +180,7 @@ def test_a_wrong_calibration_moves_the_received_power_alone() -> None:
     assert same(dataclasses.replace(off, rx_power_dbm=sound.rx_power_dbm), sound)
 
 
-def test_a_sensor_that_is_stuck_shows_what_it_reported_then() -> None:
+def test_a_stuck_sensor_repeats_its_reading() -> None:
     then_us = 7 * US_PER_HOUR
     stuck = broken(stuck_at_us=np.where(ENDS % 2 == 0, then_us, -1))
     for at_us in (8 * US_PER_HOUR, 9 * US_PER_HOUR):
@@ -194,7 +194,7 @@ def test_a_sensor_that_is_stuck_shows_what_it_reported_then() -> None:
         assert set(said.at_us[::2].tolist()) == {then_us}
 
 
-def test_a_late_one_shows_what_was_and_when() -> None:
+def test_a_late_sensor_shows_earlier_readings_with_their_time() -> None:
     late = broken(late_us=np.where(ENDS == 9, US_PER_HOUR, 0))
     at_us = 8 * US_PER_HOUR
     said, before = readings(light(), at_us, late), readings(light(), at_us - US_PER_HOUR)
@@ -203,7 +203,7 @@ def test_a_late_one_shows_what_was_and_when() -> None:
     assert readings(light(), 0, late).at_us[9] == 0, "there is no time before the first"
 
 
-def test_one_that_lies_shows_what_sound_ones_would_whatever_is() -> None:
+def test_a_lying_sensor_shows_plausible_readings_whatever_the_truth() -> None:
     liars = broken(lying=ENDS < 50)
     bad = light(received_dbm=-14.0, log10_ber=-3.0, log10_raw_ber=-2.0, snr_db=13.0, interference_db=-25.0)
     said = readings(bad, sensors=liars)

@@ -1,4 +1,4 @@
-"""What OCSes say of themselves, against what is: plain values in, numbers worked out by hand."""
+"""Readings of OCSes against the true values: plain inputs, and results computed by hand."""
 
 from dataclasses import replace
 from typing import Any
@@ -84,7 +84,7 @@ def test_the_drive_goes_with_the_root_of_the_angle() -> None:
     assert said(replace(sound(), deflection=np.zeros((COUNT, 2, PORTS)))).mirror_drive_v.max() < 0.5
 
 
-def test_a_held_mirror_reads_the_noise_of_its_images_and_the_jitter_of_the_loop() -> None:
+def test_a_controlled_mirror_shows_image_noise_and_loop_jitter() -> None:
     tilt = np.hypot(10.0, AlignmentLoop().jitter_urad)
     readings = said(sound())
     assert np.sqrt(np.mean(readings.mirror_error_urad**2)) == pytest.approx(np.sqrt(2) * tilt, rel=0.01)
@@ -122,7 +122,7 @@ def test_an_array_without_its_camera_or_its_beam_shows_no_error(name: str) -> No
     assert np.count_nonzero(unread) == 1
 
 
-def test_what_nothing_is_to_be_read_of_is_not_unread() -> None:
+def test_a_field_that_cannot_be_read_is_not_reported_as_unread() -> None:
     of_no_circuit = replace(sound(), deflection=np.full((COUNT, 2, PORTS), np.nan))
     assert not ocs_unread(said(of_no_circuit), of_no_circuit).any()
     without_cameras = replace(sound(), loop=None)
@@ -181,7 +181,7 @@ def test_switches_without_a_camera_have_no_mirrors_to_read() -> None:
     assert unread == {"mirror_drive_v", "mirror_error_urad", "camera_snr_db", "monitor_power_dbm"}
 
 
-def test_what_one_shows_depends_on_no_sibling_and_on_the_time() -> None:
+def test_a_reading_depends_on_the_time_and_on_no_other_device() -> None:
     few, all_of = said(sound(3)), said(sound())
     struck_too = said(struck("loss_db", (1, 0, 0), by=2.0))
     for name in OCS_FIELDS:
@@ -199,7 +199,7 @@ def test_readings_are_quantized() -> None:
             assert np.abs(steps - np.rint(steps)).max() < 1e-6, name
 
 
-def test_every_field_has_thresholds_beyond_what_is_usual_and_a_bit() -> None:
+def test_every_field_has_thresholds_outside_its_normal_range() -> None:
     for name, field in OCS_FIELDS.items():
         low, high = field.usual
         bounds = [bound for bound in (field.low_alarm, field.low_warning) if bound is not None]

@@ -46,5 +46,5 @@ def test_each_end_may_have_its_own_time() -> None:
     assert together.tolist() == pytest.approx(alone)
 
 
-def test_another_fabric_and_seed_has_another_weather() -> None:
+def test_another_fabric_or_seed_has_different_weather() -> None:
     assert len({hall_c(*key, US_PER_DAY // 3) for key in ((7, "pod-0"), (8, "pod-0"), (7, "pod-1"))}) == 3

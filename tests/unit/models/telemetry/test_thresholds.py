@@ -1,4 +1,4 @@
-"""Thresholds stand where the models say: by the twin's own limits, the codes, and pods as they are made."""
+"""Thresholds follow the models: the twin's own limits, the codes, and pods as made."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_raw_errors_and_snr_are_flagged_where_the_inner_code_leaves_as_much() ->
 
 
 @pytest.mark.parametrize(("seed", "rate"), [(7, "50G-PAM4"), (1, "50G-PAM4"), (3, "100G-PAM4")])
-def test_a_pod_as_made_shows_what_is_usual_and_raises_no_flag(seed: int, rate: str) -> None:
+def test_a_pod_as_made_reads_normally_and_raises_no_flag(seed: int, rate: str) -> None:
     config = SuperpodConfig(seed=seed, transceivers=TransceiversConfig.model_validate({"lane_rate": rate}))
     bench = Bench([SERVICE], config)
     joins = tuple((d, cube, (cube + seed) % 64) for d in range(3) for cube in range(64))

@@ -1,4 +1,4 @@
-"""From slices to circuits and back, and what is wrong with circuits that are no slice."""
+"""From slices to circuits and back, and the errors of circuits that form no slice."""
 
 from collections.abc import Callable
 from random import Random
@@ -25,7 +25,7 @@ def listed(shape: Shape, twisted: bool, cubes: list[int]) -> Circuits:
 
 @given(slices(cubes_max=16), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_circuits_tell_their_slice(slice_: tuple[Shape, bool], random: Random) -> None:
+def test_circuits_identify_their_slice(slice_: tuple[Shape, bool], random: Random) -> None:
     shape, twisted = slice_
     if is_mesh(shape):
         return
@@ -56,7 +56,7 @@ def test_circuits_join_the_ends_that_the_graph_joins() -> None:
     assert joined == optical
 
 
-def test_a_mesh_has_no_circuits_and_so_none_tell_it() -> None:
+def test_a_mesh_has_no_circuits_that_identify_it() -> None:
     assert listed((2, 4, 4), False, [3]) == []
     with pytest.raises(InvalidInput, match="none given; a mesh inside a cube has none"):
         slice_of([])

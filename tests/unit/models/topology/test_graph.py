@@ -1,4 +1,4 @@
-"""Which chip each link reaches, which OCS it passes, and what is left when parts fail."""
+"""The chip that each link reaches, the OCS that it passes, and the remaining graph when parts fail."""
 
 from math import prod
 
@@ -42,7 +42,7 @@ def test_crossing_a_twisted_wrap_also_moves_by_half_the_longer_sides(shape: Shap
 
 @given(slices(cubes_max=16))
 @settings(max_examples=40, deadline=None)
-def test_every_link_leads_back_and_passes_one_ocs(slice_: tuple[Shape, bool]) -> None:
+def test_every_link_has_a_reverse_and_passes_one_ocs(slice_: tuple[Shape, bool]) -> None:
     topology = slice_topology(*slice_)
     for way in range(6):
         there = np.flatnonzero(topology.neighbours[:, way] >= 0)
@@ -58,7 +58,7 @@ def test_every_link_leads_back_and_passes_one_ocs(slice_: tuple[Shape, bool]) ->
 @given(slices(cubes_max=16))
 @settings(max_examples=40, deadline=None)
 def test_links_between_cubes_are_the_pairs_of_ends_that_the_joins_give(slice_: tuple[Shape, bool]) -> None:
-    """The geometry of ends (face, index, chip) is another way to the same graph."""
+    """The geometry of ends (face, index, chip) gives the same graph in another way."""
     shape, twisted = slice_
     topology = slice_topology(shape, twisted)
     cubes = tuple(range(max(1, prod(shape) // 64)))

@@ -1,4 +1,4 @@
-"""The closed form of what is kept, against routing tables that are made and proven."""
+"""The closed form of the kept bandwidth, against routing tables that are built and proven."""
 
 import pytest
 
@@ -11,7 +11,7 @@ OCSES_A_DIMENSION = 16
 
 
 def left(*lost: int) -> tuple[int, int, int]:
-    """What is left of the planes without these OCSes."""
+    """The remaining planes without these OCSes."""
     x, y, z = [
         10**6 - 10**6 * sum(ocs // OCSES_A_DIMENSION == dimension for ocs in lost) // OCSES_A_DIMENSION
         for dimension in range(3)
@@ -36,7 +36,9 @@ def left(*lost: int) -> tuple[int, int, int]:
         ((8, 8, 8), False, (0, 1)),
     ],
 )
-def test_it_is_what_tables_keep(shape: Shape, twisted: bool, lost: tuple[int, ...]) -> None:
+def test_it_matches_the_bandwidth_of_routing_tables(
+    shape: Shape, twisted: bool, lost: tuple[int, ...]
+) -> None:
     kept = routing_figures(without_ocs(slice_topology(shape, twisted), lost)).all_to_all_kept
     assert kept is not None
     most = 0.05 if twisted else 0.024
@@ -64,5 +66,5 @@ def test_a_short_dimension_has_to_spare() -> None:
     ("kept", "share", "speed"),
     [(10**6, 500_000, 10**6), (500_000, 10**6, 500_000), (800_000, 400_000, 909_090), (0, 300_000, 0)],
 )
-def test_the_tax_is_the_communication_share_of_what_is_not_kept(kept: int, share: int, speed: int) -> None:
+def test_the_tax_is_the_communication_share_of_the_lost_bandwidth(kept: int, share: int, speed: int) -> None:
     assert speed_ppm(kept, share) == speed

@@ -1,4 +1,4 @@
-"""Routing tables: what they promise, on healthy and damaged slices, held to networkx and closed forms."""
+"""Routing tables on healthy and damaged slices, against networkx and closed forms."""
 
 import networkx as nx
 import numpy as np
@@ -83,7 +83,7 @@ def test_twisted_ties_leave_every_link_near_the_mean(shape: tuple[int, int, int]
 
 
 @pytest.mark.parametrize("ocs", [0, 21, 47])
-def test_one_ocs_out_of_8x8x8_keeps_nearly_what_the_cut_allows(ocs: int) -> None:
+def test_one_ocs_out_of_8x8x8_keeps_nearly_the_cut_bound(ocs: int) -> None:
     """15 of 16 links across the middle are left: nothing keeps more than 15/16 of the all-to-all."""
     figures = routing_figures(without_ocs(slice_topology((8, 8, 8)), [ocs]))
     assert figures.reached == figures.pairs == 512 * 511
@@ -98,7 +98,7 @@ def test_one_ocs_out_of_8x8x8_keeps_nearly_what_the_cut_allows(ocs: int) -> None
 @pytest.mark.slow("routes for 512 chips")
 @pytest.mark.parametrize("lost", [[0, 16, 32], [5, 23, 39]])
 def test_an_ocs_out_in_every_dimension_of_8x8x8_keeps_as_much(lost: list[int]) -> None:
-    """A free hop first and one last lead around three broken lines; nobody needs the tree."""
+    """One free hop first and one last go around three broken lines, so no path needs the tree."""
     figures = routing_figures(without_ocs(slice_topology((8, 8, 8)), lost))
     assert figures.reached == figures.pairs
     assert figures.deadlock_free
@@ -133,7 +133,7 @@ def damaged(what: tuple[tuple[tuple[int, int, int], bool], set[int], list[tuple[
 
 @settings(deadline=None, max_examples=15)
 @given(damage)
-def test_whatever_is_gone_all_that_are_connected_are_reached_without_deadlock(
+def test_after_any_failure_all_connected_chips_are_reached_without_deadlock(
     what: tuple[tuple[tuple[int, int, int], bool], set[int], list[tuple[int, int]]],
 ) -> None:
     left = damaged(what)

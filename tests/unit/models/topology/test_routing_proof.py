@@ -50,7 +50,7 @@ def test_a_known_cycle_is_found_and_named() -> None:
     assert "chip (0, 0, 7) +z, virtual channel 0" in [channel.name(WHOLE) for channel in proof.cycle]
 
 
-def test_datelines_are_what_breaks_the_rings() -> None:
+def test_datelines_break_the_rings() -> None:
     table = routing_table(WHOLE)
     without = [Paths(p.sources, p.targets, p.links, np.zeros_like(p.channels)) for p in paths_of(table)]
     assert prove(WHOLE, paths_of(table), 2).cycle == ()
@@ -72,12 +72,12 @@ def one_way(links: list[int], source: int, target: int) -> Paths:
         ([4, -1], 1),
         ([], 0),  # no way at all
         ([0], 0),  # ends elsewhere
-        ([4, 6 * 5 + 4], 0),  # goes on where it is not
+        ([4, 6 * 5 + 4], 0),  # continues elsewhere
         ([-1, 4], 0),  # begins with nothing
         ([4, 6 + 4], 0),  # goes past its target
     ],
 )
-def test_a_way_counts_only_if_it_leads_there(links: list[int], reached: int) -> None:
+def test_a_path_counts_only_if_it_reaches_its_target(links: list[int], reached: int) -> None:
     proof = prove(WHOLE, [one_way(links, 0, 1)], 1)
     assert proof.reached == reached
     assert ((0, 1) in proof.unreached) == (not reached)

@@ -36,9 +36,10 @@ TWISTABLE = [shape for shape in legal_shapes(64) if is_twistable(shape)]
 
 
 def flow_by_linear_program(topology: SliceTopology, sources: dict[int, int] | None = None) -> float:
-    """The whole multicommodity flow: a commodity a source, kept whole at every chip; no link more than full.
+    """The full multicommodity flow: one commodity per source, conserved at every chip; no link carries more
+    than its capacity.
 
-    With `sources` (chip → how many it stands for), links are shared by kind instead.
+    With `sources` (chip → number of chips it represents), links are shared by kind instead.
     """
     links = np.array(directed_links(topology))
     chips, count = topology.chips, len(links)
@@ -98,8 +99,8 @@ def test_a_mesh_with_failed_links_has_the_throughput_of_the_full_linear_program(
 def test_a_torus_has_the_throughput_of_the_linear_program(
     shape: Shape, twisted: bool, lost: tuple[int, ...]
 ) -> None:
-    """One commodity for each kind of chip, links shared by kind: exact, for averaging any flow over the
-    symmetries makes it so. That the kinds are right is tested with the link loads."""
+    """One commodity for each kind of chip, links shared by kind. This is exact, because averaging any flow
+    over the symmetries has this form. The link loads test that the kinds are right."""
     topology = degraded(shape, twisted, lost)
     symmetry = symmetry_of(topology)
     sources = dict(zip(symmetry.sources.tolist(), symmetry.weights.tolist(), strict=True))
@@ -191,7 +192,7 @@ def test_failures_never_help_and_bounds_are_in_order(slice_: tuple[Shape, bool],
 
 @pytest.mark.parametrize("shape", TWISTABLE)
 def test_twisting_gains_by_the_mean_hops(shape: Shape) -> None:
-    """All links fill evenly, at 6 ÷ mean hops: nobody can do better than all full on shortest paths."""
+    """All links fill evenly, at 6 ÷ mean hops: nothing is better than all links full on shortest paths."""
     figures = slice_figures(shape, True)
     assert figures.mean_hops is not None
     assert figures.all_to_all_throughput == pytest.approx(6 / figures.mean_hops, rel=1e-12)
@@ -199,7 +200,7 @@ def test_twisting_gains_by_the_mean_hops(shape: Shape) -> None:
     assert figures.all_to_all_gain == pytest.approx(shape[2] / 8 * 6 / figures.mean_hops, rel=1e-12)
 
 
-def test_ideal_gains_bound_what_the_paper_measured() -> None:
+def test_ideal_gains_bound_the_measurements_of_the_paper() -> None:
     """[T4] Fig. 6: 1.63 on 4×4×8 and 1.31 on 4×8×8, measured."""
     for shape, measured in (((4, 4, 8), 1.63), ((4, 8, 8), 1.31)):
         gain = slice_figures(shape, True).all_to_all_gain
@@ -219,7 +220,7 @@ def test_the_full_pod() -> None:
 
 @given(slices(cubes_max=64))
 @settings(max_examples=40, deadline=None)
-def test_wrapping_around_doubles_what_an_open_slice_could(slice_: tuple[Shape, bool]) -> None:
+def test_wrap_around_doubles_the_throughput_of_an_open_slice(slice_: tuple[Shape, bool]) -> None:
     """[T4] 2.6; open, a slice has N ÷ longest side links across and 4 ÷ longest side throughput."""
     shape, _ = slice_
     figures = slice_figures(shape)
@@ -354,7 +355,7 @@ def test_a_whole_torus_packs_as_many_trees_as_it_has_links_for() -> None:
         assert nx.edge_connectivity(in_networkx(topology)) == 6
 
 
-def test_what_is_left_without_an_ocs() -> None:
+def test_remaining_throughput_without_an_ocs() -> None:
     left = slice_figures((8, 8, 8), False, (0, 0))
     assert left.without_ocs == (0,)
     assert (left.links, left.optical_links, left.cross_connects, left.ocs_used) == (1528, 376, 752, 47)

@@ -1,4 +1,4 @@
-"""Which shapes exist for so many chips, and which ranks first."""
+"""The shapes with a given number of chips, and their ranking."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def best(chips: int, traffic: str) -> tuple[str, bool]:
     return first.shape, first.twisted
 
 
-def test_the_papers_choices_come_out() -> None:
+def test_the_choices_of_the_papers_rank_first() -> None:
     """[T4] 2.7 and 2.8: 8×8×8 for the highest bisection; twisted where there is no cube."""
     assert best(512, "all-to-all") == ("8x8x8", False)
     assert best(128, "all-to-all") == ("4x4x8", True)

@@ -1,4 +1,4 @@
-"""The clock of a living twin, on a wall clock that the test moves: it never jumps, whatever it is asked."""
+"""The clock of a running twin, on a wall clock that the test moves: no request makes it jump."""
 
 import json
 import math
@@ -17,14 +17,14 @@ from shared.runtimes.simulated_clock import SPEED_WINDOW_S
 
 
 class Wall:
-    """Wall time and what the twin has processed, both moved by the test."""
+    """Wall time and the progress of the twin, both moved by the test."""
 
     def __init__(
         self, speed: float = 10.0, paused: bool = False, at_us: int = 0, keep: Path | None = None
     ) -> None:
         self.now_s = 1_000.0
         self.done_us: int | None = None
-        """How far the twin has come; None where it keeps up."""
+        """The simulated time that the twin has reached; None if it keeps up."""
         self.clock = EmbeddedClock(speed=speed, paused=paused, keep=keep, wall_s=lambda: self.now_s)
         self.clock.start(lambda asked: asked if self.done_us is None else min(asked, self.done_us), at_us)
 
@@ -66,7 +66,7 @@ def test_a_twin_that_was_stopped_while_paused_begins_paused() -> None:
     assert wall.clock.clock_us() == 5
 
 
-def test_a_new_speed_holds_from_now_on() -> None:
+def test_a_new_speed_applies_from_now_on() -> None:
     wall = Wall(speed=10.0)
     wall.pass_s(1)
     wall.clock.set_speed(1_000.0)
@@ -108,7 +108,7 @@ def test_no_order_ever_makes_it_jump_or_go_back(steps: list[tuple[float, str, fl
         wall.pass_s(span_s)
         now_us = wall.now_us
         most_us = 0 if paused or wall.done_us is not None else span_s * speed * US_PER_S
-        # The clock reads wall time in whole microseconds, in each of which so many simulated ones pass.
+        # The clock reads wall time in whole microseconds, and each of them covers several simulated ones.
         assert -1 <= now_us - before_us <= most_us * (1 + 1e-6) + 2 + speed
         if order == "pause":
             wall.clock.pause()
@@ -119,10 +119,10 @@ def test_no_order_ever_makes_it_jump_or_go_back(steps: list[tuple[float, str, fl
         elif order == "lag":
             wall.done_us = now_us
         elif order == "catch up" and wall.done_us is not None:
-            # A lag is forgiven by the next order; here the twin goes on from where it is.
+            # The next change of the clock forgives a lag; here the twin continues from its current time.
             wall.clock.resume() if not paused else wall.clock.pause()
             wall.done_us = None
-        # What the order itself does to the time shown: nothing.
+        # The change itself does not move the displayed time.
         assert abs(wall.now_us - now_us) <= 1
         before_us = wall.now_us
 
@@ -140,11 +140,11 @@ def test_a_lag_is_shown_and_forgiven_by_the_next_order() -> None:
     assert (shown.now_us, shown.lag_us) == (32 * US_PER_S, 0)
 
 
-def test_the_speed_held_is_what_was_processed_over_the_last_seconds() -> None:
+def test_the_achieved_speed_is_measured_over_the_last_seconds() -> None:
     wall = Wall(speed=100.0)
-    assert wall.clock.show().achieved_speed == 100.0  # nothing measured yet: what was asked for
+    assert wall.clock.show().achieved_speed == 100.0  # nothing is measured yet: the requested speed
     for tenth in range(1, 101):
-        wall.done_us = tenth * 5 * US_PER_S  # half of what is asked for
+        wall.done_us = tenth * 5 * US_PER_S  # half of the requested speed
         wall.pass_s(0.1)
         wall.clock.sample()
     assert wall.clock.show().achieved_speed == pytest.approx(50.0)
@@ -152,7 +152,7 @@ def test_the_speed_held_is_what_was_processed_over_the_last_seconds() -> None:
     for _ in range(round(SPEED_WINDOW_S * 10) + 5):
         wall.pass_s(0.1)
         wall.clock.sample()
-    # The lag of 500 s is made up within the window, then 100 is held again.
+    # The lag of 500 s is made up within the window, then the speed is 100 again.
     assert wall.clock.show().achieved_speed == pytest.approx(100.0, rel=0.05)
     wall.clock.pause()
     assert wall.clock.show().achieved_speed == 0.0
@@ -196,7 +196,7 @@ def test_an_unwritable_clock_file_is_an_error_in_one_sentence(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, math.nan, math.inf, -math.inf, 2 * SPEED_MAX])
-def test_a_speed_that_is_none_is_refused_and_changes_nothing(speed: float) -> None:
+def test_an_invalid_speed_is_refused_and_changes_nothing(speed: float) -> None:
     wall = Wall(speed=3.0)
     with pytest.raises(
         InvalidInput, match=r"speed: \S+ is not allowed; must be above 0 and at most 1,000,000,000"
@@ -208,7 +208,7 @@ def test_a_speed_that_is_none_is_refused_and_changes_nothing(speed: float) -> No
 
 
 @pytest.mark.parametrize("speed", [1e-6, 1.0, SPEED_MAX])
-def test_any_other_speed_is_held(speed: float) -> None:
+def test_any_other_speed_is_accepted(speed: float) -> None:
     wall = Wall(speed=speed)
     wall.pass_s(10)
     assert wall.now_us == int(10 * speed * US_PER_S)

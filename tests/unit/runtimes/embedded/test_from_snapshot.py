@@ -1,4 +1,4 @@
-"""States made anew from a snapshot and the log behind it: all that the fold from the beginning gives."""
+"""States rebuilt from a snapshot and the rest of the log equal the fold of the whole log."""
 
 import copy
 import logging
@@ -64,7 +64,7 @@ class Kept:
 
 
 def live(folder: Path) -> None:
-    """Two pods on one log, of which the second joins later and retires, with requests all the way."""
+    """Two pods on one log. The second joins later and retires, with requests throughout."""
     with closing(Kept(folder)) as kept:
         taker = SnapshotTaker(kept.snapshots, interval_messages=EVERY)
         runner = kept.runner(taker)
@@ -118,8 +118,8 @@ def rebuilt(
     start_of: Callable[[list[SiteSnapshot]], SiteSnapshot | None],
     end: int | None = None,
 ) -> tuple[dict[str, Any], int, bytes]:
-    """(all that the store holds, messages folded, the log) after a rebuild of a copy of which so many
-    messages are left."""
+    """(all contents of the store, messages folded, the log) after the rebuild of a copy that keeps the given
+    number of messages."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(lived, folder)
     path = folder / "pod-0.jsonl"
@@ -132,10 +132,10 @@ def rebuilt(
 
 @settings(max_examples=12, deadline=None)
 @given(end=st.integers(1, 700), chosen=st.integers(0, 20))
-def test_all_that_a_store_holds_is_what_the_fold_from_the_beginning_gives(
+def test_a_rebuilt_store_equals_the_fold_of_the_whole_log(
     lived: Path, tmp_path_factory: pytest.TempPathFactory, end: int, chosen: int
 ) -> None:
-    """Wherever the log ends, within a cascade too, and whichever snapshot it begins from."""
+    """Wherever the log ends, also within a cascade, and whichever snapshot the fold starts from."""
     folder = tmp_path_factory.mktemp("anew")
     began: list[int] = []
 
@@ -157,7 +157,7 @@ def test_only_the_log_behind_the_newest_snapshot_is_folded(lived: Path, tmp_path
     assert held["fabrics"]["pod-1"].retired_us > 0
 
 
-def test_a_twin_made_again_lives_on_as_the_other_does(lived: Path, tmp_path: Path) -> None:
+def test_a_rebuilt_twin_continues_as_the_original_does(lived: Path, tmp_path: Path) -> None:
     logs = []
     for by_snapshot in (True, False):
         folder = tmp_path / f"by-{by_snapshot}"
@@ -173,10 +173,10 @@ def test_a_twin_made_again_lives_on_as_the_other_does(lived: Path, tmp_path: Pat
     assert logs[0] == logs[1]
 
 
-def test_a_snapshot_that_does_not_lead_to_the_log_is_reported_and_all_is_folded(
+def test_a_snapshot_that_does_not_match_the_log_is_reported_and_all_is_folded(
     lived: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One that is wrong in itself, as no digest can tell."""
+    """The snapshot is wrong in itself, which no digest can detect."""
 
     def wrong(found: list[SiteSnapshot]) -> SiteSnapshot:
         states = {key: dict(stored) for key, stored in found[1].states.items()}
@@ -218,7 +218,7 @@ def test_a_log_that_is_not_the_folds_is_refused_with_a_snapshot_too(lived: Path,
 
 
 def test_snapshots_of_a_longer_log_are_removed(lived: Path, tmp_path: Path) -> None:
-    """The twin will live on otherwise, and its log may have a line there that is the same."""
+    """The twin will continue differently, and its log may contain an identical line there."""
     shutil.copytree(lived / "snapshots", tmp_path / "snapshots")
     folder = SnapshotFolder(tmp_path / "snapshots", POD, "build")
     before = folder.positions()

@@ -1,4 +1,4 @@
-"""A log that is moved away while its twin lives: time stands still until it is back, and nothing is lost."""
+"""A log that is moved away while its twin runs: time stops until it is back, and nothing is lost."""
 
 import time
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_time_stops_while_the_log_is_missing(tmp_path: Path) -> None:
     assert twin.twin.problem == (
         f"log file {log}: was moved, removed or replaced while the twin writes to it; put it back"
     )
-    log.touch()  # another one under its name is not it
+    log.touch()  # another file under its name is not the log
     twin._wall_s += 3_600
     time.sleep(0.2)
     assert (twin.logs.end("pod-0"), log.read_bytes()) == (end, b"")

@@ -1,4 +1,4 @@
-"""No file descriptor is left: time stands still until there is one, and nothing is lost."""
+"""Without free file descriptors, time stops until one is free, and nothing is lost."""
 
 import errno
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_time_stops_until_a_file_can_be_opened_again(
         raise OSError(number, "Too many open files")
 
     monkeypatch.setattr(Path, "replace", refused)
-    for _ in range(8):  # time that passes while it stands still is not made up for
+    for _ in range(8):  # time that passes during the stop is not made up for
         twin.advance(1)
     assert refusals == twin.twin.recoveries == 3
     assert twin.twin.problem is None

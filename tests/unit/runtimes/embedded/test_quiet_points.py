@@ -1,4 +1,4 @@
-"""What is asked of a living twin between two steps of its loop."""
+"""Queries to a running twin between two steps of its loop."""
 
 import threading
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_nothing_moves_while_it_is_looked_at(tmp_path: Path) -> None:
     may_go_on = threading.Event()
 
     def look() -> list[int]:
-        number = twin.store.put(0, "pod-0", DRAIN).number  # somebody asks meanwhile
+        number = twin.store.put(0, "pod-0", DRAIN).number  # another client sends a request meanwhile
         may_go_on.wait(0.1)
         for site in twin.twin.sites:
             seen.append((site.position, site.is_quiet(), [r.number for r in twin.store.waiting(0, 9)]))
@@ -39,7 +39,7 @@ def test_nothing_moves_while_it_is_looked_at(tmp_path: Path) -> None:
     twin.close()
 
 
-def test_what_the_question_raises_is_its_asker_s_and_the_loop_continues(tmp_path: Path) -> None:
+def test_an_error_of_a_query_goes_to_its_caller_and_the_loop_continues(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
 
     def raises() -> None:

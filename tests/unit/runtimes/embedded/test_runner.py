@@ -1,4 +1,4 @@
-"""One fabric of the embedded runtime: what it leaves behind, and recovery after a crash at every point."""
+"""One fabric of the embedded runtime: its stored data, and recovery after a crash at every point."""
 
 import copy
 import errno
@@ -43,7 +43,7 @@ BUSY = configured(["pod.cubes=8", "failures.host_per_day=0.3", "failures.ocs_per
 
 
 class Twin:
-    """A fabric with its folder and its store; `start` begins again from what these two hold."""
+    """A fabric with its folder and its store; `start` restarts it from these two."""
 
     def __init__(
         self, folder: Path, services: tuple[AnyService, ...] = TOYS, store: MemoryStore | None = None
@@ -81,7 +81,7 @@ class Twin:
         return self.runner.recover()
 
     def step(self) -> None:
-        """What the loop does next: the oldest request, otherwise the next Tick."""
+        """The next step of the loop: the oldest request, otherwise the next Tick."""
         waiting = self.store.waiting(0, 1)
         if waiting:
             assert self.runner.step(waiting[0], self.runner.site.now_us + 5)
@@ -110,7 +110,7 @@ def copied(store: MemoryStore) -> MemoryStore:
 
 
 def held_by(store: MemoryStore) -> dict[str, object]:
-    """All that a store holds of the fabric."""
+    """All data of the fabric in a store."""
     kept = store._partitions[0]
     return {
         "positions": kept.positions,
@@ -134,7 +134,8 @@ def run(
 
 
 def check_whole(twin: Twin) -> None:
-    """What a living twin owes at any quiet moment: the store holds what is in memory, and all of the log."""
+    """The guarantees of a running twin at any quiet point: the store equals the memory, and contains all of
+    the log."""
     runner = twin.runner
     assert set(twin.store.positions(0).values()) == {runner.position}
     assert runner.position == len(twin.log.splitlines())
@@ -177,12 +178,12 @@ def test_a_request_leaves_the_inbox_with_the_commit_that_took_it(tmp_path: Path)
     line = next(line for line in twin.log.splitlines() if b'"DrainCube"' in line)
     assert decode(line).id == f"operator@pod-0/{received.number}"
     before = twin.log
-    assert twin.runner.step(waiting, 10**9)  # handed out once more: the log holds it already
+    assert twin.runner.step(waiting, 10**9)  # delivered once more: the log contains it already
     assert twin.log == before
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_requests_and_due_ticks_take_turns_whoever_is_started_again(tmp_path: Path, restarted: bool) -> None:
+def test_requests_and_due_ticks_take_turns_across_restarts(tmp_path: Path, restarted: bool) -> None:
     """The clock is far ahead, so that a Tick is always due."""
     twin = run(tmp_path, 0)
     for n in range(12):
@@ -247,8 +248,9 @@ def test_a_full_disk_leaves_the_store_behind_no_log(tmp_path: Path, monkeypatch:
 def check_recovery(
     folder: Path, twin: Twin, before: MemoryStore, start: int, cuts: list[int], again: Callable[[Twin], None]
 ) -> None:
-    """`twin` wrote its last cascade from byte `start` on, when the store held `before`. Cut its log off after
-    each of `cuts` bytes, as a crash may, and recover; where the root itself was lost, go on with `again`."""
+    """`twin` wrote its last cascade from byte `start` on, when the store contained `before`. Cut its log
+    after each of `cuts` bytes, as a crash may, and recover. If the root itself was lost, continue with
+    `again`."""
     whole, digest, instance = twin.log, twin.runner.digest(), held_by(twin.store)
     root_end = whole.index(b"\n", start) + 1
     for n, cut in enumerate(cuts):
@@ -329,7 +331,7 @@ def test_a_store_that_is_many_roots_behind_catches_up(
 
 @pytest.mark.parametrize("services", [TOYS, SUPERPOD], ids=["toys", "superpod"])
 @pytest.mark.parametrize("how", ["empty", "rebuild"])
-def test_everything_is_made_again_from_the_log_alone(
+def test_all_states_are_rebuilt_from_the_log_alone(
     tmp_path: Path, services: tuple[AnyService, ...], how: str
 ) -> None:
     twin = run(tmp_path, 60, services, BUSY)
@@ -375,12 +377,12 @@ def test_a_log_that_is_shorter_than_the_states_is_reported(tmp_path: Path) -> No
     ):
         twin.start()
     twin.runner.rebuild()
-    # What the last cascade lacked was written again, as it had been.
+    # The missing part of the last cascade was written again, unchanged.
     assert twin.log == b"".join(lines)
     check_whole(twin)
 
 
-def test_a_tail_that_its_services_do_not_say_is_reported(tmp_path: Path) -> None:
+def test_a_tail_that_its_services_do_not_emit_is_reported(tmp_path: Path) -> None:
     twin = run(tmp_path, 6)
     before = copied(twin.store)
     twin.step()
@@ -397,7 +399,7 @@ def test_a_tail_that_its_services_do_not_say_is_reported(tmp_path: Path) -> None
         twin.start()
 
 
-def test_services_that_stand_at_different_positions_are_reported(tmp_path: Path) -> None:
+def test_services_at_different_positions_are_reported(tmp_path: Path) -> None:
     twin = run(tmp_path, 6)
     twin.stop()
     position = twin.runner.position
@@ -424,7 +426,7 @@ GARBAGE = [b"not json", b"{}", b"", b"[1,2]", b'{"type":"Nonsense"}', b"\xff\xfe
 
 
 def test_garbage_in_the_log_goes_to_dead_letters_and_stops_nothing(tmp_path: Path) -> None:
-    """Wherever it stands: before the first message, between cascades, and in the middle of one."""
+    """At any position: before the first message, between cascades, and in the middle of one."""
     clean = run(tmp_path / "clean", 12)
     digest, lines = clean.runner.digest(), clean.log.splitlines()
     clean.stop()
@@ -460,14 +462,14 @@ def test_a_runner_is_fenced_when_another_one_committed(tmp_path: Path) -> None:
     with pytest.raises(Fenced, match=f"pod-0: the store is no longer at position {position}"):
         one.step()
     assert held_by(one.store) == instance
-    # Its log holds the same cascade, for nothing else could follow.
+    # Its log contains the same cascade, because nothing else could follow.
     assert one.runner.recover() == 0
     assert one.log == other.log
     check_whole(one)
 
 
 def test_a_store_that_went_back_is_noticed_and_caught_up(tmp_path: Path) -> None:
-    """A server that was killed may have lost what it had not written yet."""
+    """A killed server may have lost data that it had not written yet."""
     twin, other = run(tmp_path / "one", 4), run(tmp_path / "other", 9)
     older = copied(twin.store)
     for _ in range(3):
@@ -550,7 +552,7 @@ def test_only_the_newest_telemetry_frames_are_kept(tmp_path: Path) -> None:
     assert folder.latest("pod-0") == b"again"
 
 
-def test_what_is_no_frame_in_the_folder_is_none_s(tmp_path: Path) -> None:
+def test_an_invalid_frame_in_the_folder_is_ignored(tmp_path: Path) -> None:
     folder = TelemetryFolder(tmp_path, share_max=math.inf)
     folder.put("pod-0", 1, b"frame")
     for name in ("foreign.arrows", f"{7:020d}.part", "٣" * 20 + ".arrows"):
@@ -594,7 +596,7 @@ def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Pa
     assert folder.latest("pod-0") == b"cubes 10000000 1"
 
 
-def test_a_service_may_render_a_frame_at_the_tick_of_another_next_to_that_one_s(tmp_path: Path) -> None:
+def test_a_service_may_render_a_frame_at_the_tick_of_another_service(tmp_path: Path) -> None:
     cubes, ocs, *others = TOYS
     beside = replace(ocs, frames_on_ticks_of=("cubes",), frames_suffix="ocs")
     twin = Twin(tmp_path, (cubes, beside, *others))
@@ -615,8 +617,8 @@ def test_a_service_may_render_a_frame_at_the_tick_of_another_next_to_that_one_s(
 def test_frames_that_would_hold_up_the_twin_are_passed_over_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A frame of 20 ms is followed by 180 ms without any, and by 380 ms where there are two fabrics: all
-    together take a tenth of the time."""
+    """A frame of 20 ms is followed by 180 ms without frames, and by 380 ms if there are two fabrics. All
+    frames together take a tenth of the time."""
     now_s = [100.0]
     monkeypatch.setattr("shared.storage.log.frame_files.time.perf_counter", lambda: now_s[0])
     folder = TelemetryFolder(tmp_path)
@@ -698,8 +700,8 @@ def test_a_frame_that_cannot_be_written_is_reported_and_counted_and_the_twin_con
     assert (folder.latest("pod-0") or b"").startswith(b"cubes ")
 
 
-def test_a_tick_is_due_until_what_it_reported_is_committed(tmp_path: Path) -> None:
-    """Who waits for the clock must not read the documents of before."""
+def test_a_tick_is_due_until_its_messages_are_committed(tmp_path: Path) -> None:
+    """A client that waits for the clock must not read the earlier documents."""
 
     class Watching(MemoryStore):
         dues: ClassVar[list[int | None]] = []
@@ -751,7 +753,7 @@ def test_states_of_another_build_of_the_same_rules_are_continued(tmp_path: Path)
         ({"rules": None}, "were written before rules had a number"),
     ],
 )
-def test_states_of_other_rules_or_another_form_are_refused_until_made_again(
+def test_states_of_other_rules_or_another_format_are_refused_until_rebuilt(
     tmp_path: Path, values: dict[str, str | None], sentence: str
 ) -> None:
     twin = Twin(tmp_path, tuple(services_of("superpod")))

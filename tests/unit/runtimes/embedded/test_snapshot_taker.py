@@ -55,13 +55,13 @@ class Living:
         self.log.close()
 
 
-def test_each_is_what_the_fold_of_the_log_gives(tmp_path: Path) -> None:
+def test_each_snapshot_equals_the_fold_of_the_log(tmp_path: Path) -> None:
     twin = Living(tmp_path)
     twin.live(600)
     twin.end()
     assert (
         len(twin.snapshots.positions()) >= 2
-    )  # of ten: one that is due while another is written is left out
+    )  # of ten: a snapshot that is due while another is written is left out
     without = SiteHistory(twin.log, SnapshotFolder(tmp_path / "none", POD, "build"), services_of)
     for snapshot in twin.snapshots.good():
         assert without.at(snapshot.position).snapshot("build") == snapshot
@@ -80,7 +80,7 @@ def test_a_twin_that_begins_again_takes_the_next_where_it_would_have(tmp_path: P
     assert before + EVERY <= kept[1] < before + 2 * EVERY
 
 
-def test_where_none_can_be_written_the_twin_continues_and_reports_it_once(
+def test_if_no_snapshot_can_be_written_the_twin_continues_and_reports_it_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "snapshots").write_text("in the way")

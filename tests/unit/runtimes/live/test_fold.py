@@ -77,7 +77,7 @@ def store() -> MemoryStore:
     return store
 
 
-def test_a_service_renders_a_frame_at_the_tick_of_another_and_reads_nothing_of_it(store: MemoryStore) -> None:
+def test_a_service_renders_a_frame_at_the_tick_of_another_without_reading_it(store: MemoryStore) -> None:
     frames: list[tuple[str, int, bytes]] = []
     service = replace(
         OCS,
@@ -130,7 +130,7 @@ def test_the_second_of_two_workers_continues_after_the_first(store: MemoryStore)
     assert drained(store) == ["pod-0/cube-1", "pod-0/cube-2", "pod-0/cube-3"]
 
 
-def test_a_service_takes_up_a_fabric_that_another_one_has_noted(store: MemoryStore) -> None:
+def test_a_service_adopts_a_fabric_that_another_one_has_noted(store: MemoryStore) -> None:
     """It knows the fabric from the store before it reads the fabric's first message."""
     both = (CUBES, OCS)
     folds = [PartitionFold(served_service(one, both), 0, TWIN, store, software="1.0+one") for one in both]
@@ -148,7 +148,7 @@ def test_a_service_takes_up_a_fabric_that_another_one_has_noted(store: MemorySto
 def test_workers_of_two_versions_are_not_mixed(
     store: MemoryStore, has_loaded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither as the second one starts nor where both began before anything was said."""
+    """Neither when the second one starts, nor if both started before the first message."""
     both = (CUBES, OCS)
     cubes = PartitionFold(served_service(CUBES, both), 0, TWIN, store, software="1.0+one")
     monkeypatch.setattr(fold_module, "RULES", RULES + 1)

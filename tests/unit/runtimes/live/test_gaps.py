@@ -1,4 +1,4 @@
-"""Offsets that Kafka gives to nobody: what folds make of a gap, and the sequencer of one at the log's end."""
+"""Unused offsets in Kafka: how folds treat a gap, and how the sequencer treats one at the end of the log."""
 
 import asyncio
 import random
@@ -57,7 +57,7 @@ def test_there_is_a_record_for_every_offset(
 class TestReadingAgain:
     @pytest.fixture(autouse=True)
     def kafka(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Holds records at 3, 4, 7 and 8."""
+        """Contains records at offsets 3, 4, 7 and 8."""
 
         def read(
             _brokers: Brokers, _topic: str, _partition: int, start: int, end: int

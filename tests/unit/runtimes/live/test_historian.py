@@ -1,4 +1,4 @@
-"""What the historian says of a state that is otherwise, for how long, and where it cannot write."""
+"""The historian's reports of differing states, for how long, and if it cannot write."""
 
 import json
 import logging

@@ -1,5 +1,5 @@
-"""How a process finds its twin: one that waits goes on as soon as all is there, one that does not says what
-is missing."""
+"""How a process finds its twin: a waiting process continues when everything is there; another one reports
+what is missing."""
 
 import logging
 import time
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Iterator[RedisStore]:
 
 
 class Kafka:
-    """As much of one as is looked at: away for the first looks, then with this log."""
+    """The inspected part of a log: missing in the first inspections, then with this log."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, away: int = 0, topic: str = "topic") -> None:
         self.away = away
@@ -105,7 +105,9 @@ def test_a_redis_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatc
         join(RedisStore(f"redis://127.0.0.1:{free_port()}/0"), 0.05)
 
 
-def test_a_log_of_another_twin_is_not_waited_for(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_does_not_wait_for_the_log_of_another_twin(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Kafka(monkeypatch, topic="another")
     write_twin(store, TWIN.twin, TWIN.partitions, TWIN.topic_id)
     with pytest.raises(
@@ -124,7 +126,7 @@ def test_a_log_of_another_twin_is_not_waited_for(store: RedisStore, monkeypatch:
         ),
     ],
 )
-def test_one_of_another_version_is_refused_whichever_partition_it_is_given(
+def test_a_log_of_another_version_is_refused_for_every_partition(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch, held: StateCodeVersion, sentence: str
 ) -> None:
     Kafka(monkeypatch)

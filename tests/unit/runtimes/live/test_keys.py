@@ -1,4 +1,4 @@
-"""A key is one request on the log, whatever becomes of the store that knew it."""
+"""A key is one request on the log, whatever happens to the store that knew it."""
 
 import asyncio
 import random
@@ -33,13 +33,13 @@ def swarm_of(seed: int) -> LiveSwarm:
 
 
 def request_of(n: int) -> tuple[str, DrainCube]:
-    """What is asked for under the n-th key, and of which pod."""
+    """The request of the n-th key, and its pod."""
     pod = PODS[n % len(PODS)]
     return pod, with_key(f"key-{n}", DrainCube(cube=f"{pod}/cube-{n}"))
 
 
 def on_log(swarm: LiveSwarm) -> dict[str, list[str]]:
-    """Key → the ids under which its request stands on the log."""
+    """Key → the ids under which its request is on the log."""
     found: dict[str, list[str]] = {}
     for pod in PODS:
         for message in swarm.messages(pod):
@@ -50,7 +50,7 @@ def on_log(swarm: LiveSwarm) -> dict[str, list[str]]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
-def test_a_key_is_on_the_log_once_whatever_fails_and_is_rolled_back(seed: int) -> None:
+def test_a_key_is_on_the_log_once_despite_failures_and_rollbacks(seed: int) -> None:
     swarm = swarm_of(seed)
     swarm.run_out()
     for _ in range(250):
@@ -89,7 +89,7 @@ def test_a_store_that_lost_everything_learns_its_keys_from_the_log() -> None:
 
 
 def test_unreported_records_of_another_sequencer_are_read() -> None:
-    """It was appended, its sequencer ended, and the store went back to before it was asked for."""
+    """The request was appended, its sequencer stopped, and the store went back to before the request."""
     swarm = swarm_of(1)
     swarm.run_out()
     before = swarm.store.picture(0)
@@ -112,7 +112,7 @@ def test_unreported_records_of_another_sequencer_are_read() -> None:
 
 
 class Cancelling:
-    """People who cancel what waits at any moment, also while a sequencer is about to append it."""
+    """Clients cancel waiting requests at any time, also while a sequencer is about to append them."""
 
     def __init__(self, swarm: LiveSwarm, monkeypatch: pytest.MonkeyPatch) -> None:
         self.told: dict[int, CancelOutcome] = {}
@@ -140,7 +140,7 @@ class Cancelling:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
-def test_what_was_cancelled_is_never_on_the_log_and_what_was_not_is(seed: int) -> None:
+def test_a_cancelled_request_is_never_on_the_log_and_any_other_is(seed: int) -> None:
     swarm = swarm_of(seed)
     swarm.run_out()
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The clock of a live twin in memory: whoever changes it meanwhile, every change holds and is noted."""
+"""The clock of a live twin in memory: concurrent changes all take effect and are recorded."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,7 +20,7 @@ START = Epoch(0, 0, 1.0, paused=False)
 
 
 class InterruptedStore(MemoryStore):
-    """Lets somebody else act between the reading of a clock and its setting."""
+    """Lets another process act between a read of the clock and its write."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -102,7 +102,7 @@ def test_a_change_is_noted_once_and_after_a_kill_as_well() -> None:
     operations = MemoryOperations()
     before = store.read_globals("clock")
     assert log_pending_operations(store, operations) == 2
-    store.set_globals("clock", before)  # as if the sequencer had been killed before it could say so
+    store.set_globals("clock", before)  # as if the sequencer had been killed before it could report it
     assert log_pending_operations(store, operations) == 2
     assert [found.who for _, found in operations.read()] == ["init", "mia"]
     assert log_pending_operations(store, operations) == 0
@@ -128,7 +128,7 @@ def test_a_clock_that_others_keep_changing_is_an_error_in_one_sentence() -> None
 
 
 def test_a_change_reads_every_partition_once() -> None:
-    """What all have done and how far they came are then of one moment."""
+    """The counts and the progress of all services are then of one time."""
     read: list[int] = []
 
     class Counted(MemoryStore):

@@ -1,4 +1,4 @@
-"""The sequencer finds that Kafka lost the end of a log, also where no service has read what was lost."""
+"""The sequencer detects that Kafka lost the end of a log, also if no service has read the lost part."""
 
 import asyncio
 import random
@@ -30,7 +30,7 @@ WRITTEN = 5
 
 
 class Store(FlakyStore):
-    """With what a relay asks of Redis beside the partitions."""
+    """Also answers the other queries of a relay to Redis, besides the partitions."""
 
     def __init__(self) -> None:
         super().__init__(random.Random(0))
@@ -87,7 +87,7 @@ def test_the_loss_of_unread_records_is_detected(store: Store, log: FakeLog) -> N
 
 
 def test_records_of_a_faster_second_sequencer_are_not_a_loss(store: Store, log: FakeLog) -> None:
-    """It appends and notes so after this one has asked Kafka, and before this one looks into the store."""
+    """It appends and records it after this one has queried Kafka, and before this one reads the store."""
 
     class Overtaken(FakeLog):
         asked = 0
@@ -103,14 +103,15 @@ def test_records_of_a_faster_second_sequencer_are_not_a_loss(store: Store, log: 
     assert found.end == WRITTEN
 
 
-def test_services_that_read_nothing_for_long_make_it_ask_again(
+def test_services_that_read_nothing_for_long_make_the_sequencer_query_again(
     store: Store, log: FakeLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They wait for what is lost, and the sequencer, which has nothing to append, would wait for them."""
+    """The services wait for the lost part, and the sequencer, which has nothing to append, would wait for
+    them."""
     monkeypatch.setattr(relay, "END_RECHECK_S", 0.05)
 
     class Shortened(FakeLog):
-        """Loses its end after it was first asked for it; ends the relay when the loss must be known."""
+        """Loses its end after the first query; stops the relay when the loss must be known."""
 
         asked = 0
 

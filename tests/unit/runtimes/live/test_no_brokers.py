@@ -1,4 +1,4 @@
-"""What a worker's consumer makes of a Kafka that is starting, and names no broker yet."""
+"""How a worker's consumer handles a Kafka that is starting and names no broker yet."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from shared.runtimes.live.worker.faust_pump import retry_without_brokers
 
 
 async def look() -> None:
-    """What a consumer does that knows no broker, and wants the coordinator of its group."""
+    """The behaviour of a consumer that knows no broker and needs the coordinator of its group."""
     made = AIOKafkaConsumer(group_id="ocs", bootstrap_servers="127.0.0.1:9")
     client: AIOKafkaClient = made._client
     try:
@@ -24,9 +24,7 @@ async def look() -> None:
 
 def test_no_broker_is_an_answer_after_which_it_requests_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumer, "AIOKafkaClient", AIOKafkaClient)
-    with pytest.raises(
-        AssertionError
-    ):  # it ends the search; where this no longer holds, nothing is to be done
+    with pytest.raises(AssertionError):  # it ends the search; if that no longer works, there is nothing to do
         asyncio.run(look())
     retry_without_brokers()
     with pytest.raises(KafkaError) as found:

@@ -1,4 +1,4 @@
-"""A live process has no file descriptor left: it says so in one sentence, and lives on."""
+"""A live process without free file descriptors: it reports that in one sentence, and continues."""
 
 import socket
 import subprocess
@@ -86,7 +86,7 @@ def test_a_failed_connection_is_not_diagnosed_with_another_client(loop: str) -> 
 
 
 def test_a_consumer_that_does_not_reach_kafka_leaves_nothing_behind(deaf: Brokers) -> None:
-    """A gateway whose Kafka is away asks again and again."""
+    """A gateway without Kafka retries again and again."""
     before = threading.active_count()
     for _ in range(3):
         with pytest.raises(KafkaError):

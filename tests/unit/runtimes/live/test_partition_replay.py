@@ -1,5 +1,5 @@
-"""A log of a live twin folded anew in memory: the states that the workers came to, or a sentence that says
-where a service would say something else."""
+"""The log of a live twin replayed in memory: the states that the workers reached, or a sentence that names
+the first difference."""
 
 import json
 from dataclasses import replace
@@ -81,7 +81,7 @@ def test_messages_that_are_not_on_the_log_yet_are_left_to_the_sequencer(swarm: L
 
 
 def outputs(records: list[Record]) -> list[int]:
-    """The places of what services said, of each id the first."""
+    """The positions of the services' messages, the first one of each id."""
     seen: set[str] = set()
     found = []
     for n, record in enumerate(records):
@@ -93,7 +93,7 @@ def outputs(records: list[Record]) -> list[int]:
 
 
 def test_a_service_that_shows_more_is_refused_by_name(swarm: LiveSwarm) -> None:
-    """As if an older version, that did not say it, had written the log."""
+    """As if an older version that did not emit it had written the log."""
     read = {rule.body.__name__ for service in FLEET["superpod"] for rule in service.rules}
     records = list(swarm.log.records[0])
     answer = [json.loads(records[n].value) for n in outputs(records)]
@@ -113,7 +113,7 @@ def test_a_service_that_shows_more_is_refused_by_name(swarm: LiveSwarm) -> None:
         refolded(gone).image()
 
 
-def test_a_service_that_shows_less_or_otherwise_is_refused_by_name(swarm: LiveSwarm) -> None:
+def test_a_service_with_missing_or_different_messages_is_refused_by_name(swarm: LiveSwarm) -> None:
     records = list(swarm.log.records[0])
     place = outputs(records)[20]
     fields = json.loads(records[place].value)

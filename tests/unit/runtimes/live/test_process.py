@@ -1,4 +1,4 @@
-"""What a live process has beside its work goes on, whatever goes wrong: beat, guard, health and metrics."""
+"""The background tasks of a live process continue whatever fails: heartbeat, guard, health and metrics."""
 
 import json
 import os
@@ -43,7 +43,7 @@ HANG_S = 6.0
 
 
 class Notes:
-    """As much of a store as the beat asks for."""
+    """The part of a store that the heartbeat needs."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any] | None] = []
@@ -106,8 +106,8 @@ def metrics(server: HealthServer, path: str = "/metrics") -> str:
 
 
 def test_a_beat_continues_after_a_report_that_raised(caplog: pytest.LogCaptureFixture) -> None:
-    """Such as one that reads what another thread changes: without its beat a process would be lost to sight,
-    and without its guard never end."""
+    """For example, an error while reading data that another thread changes. Without its heartbeat, a process
+    would disappear from view; without its guard, it would never stop."""
     store = Notes()
     broken = threading.Event()
     broken.set()
@@ -145,7 +145,7 @@ def test_a_guard_that_raised_is_a_problem_and_is_requested_again(caplog: pytest.
 
 
 def test_a_guard_that_waits_does_not_hold_up_the_beat() -> None:
-    """A Kafka that hangs must not make its processes look dead."""
+    """A hanging Kafka must not make its processes look dead."""
     waits = threading.Event()
     store = Notes()
 
@@ -166,7 +166,7 @@ def test_a_store_that_is_away_is_a_problem_until_it_is_back() -> None:
         store.away = False
         until(lambda: health(server) == (200, []))
     assert [row["problems"] for row in store.rows if row] == [[]] * (len(store.rows) - 1)
-    assert store.rows[-1] is None  # it left
+    assert store.rows[-1] is None  # it signed off
 
 
 def test_a_process_that_stops_does_not_wait_for_an_unreachable_store() -> None:
@@ -190,7 +190,7 @@ def silent_url() -> Iterator[str]:
         yield f"redis://127.0.0.1:{server.getsockname()[1]}/0"
 
 
-def test_a_redis_that_hangs_holds_up_neither_health_nor_metrics(
+def test_a_hanging_redis_delays_neither_health_nor_metrics(
     silent_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_client, "ANSWER_S_MAX", HANG_S)
@@ -219,7 +219,7 @@ def test_metrics_take_a_query_and_a_client_that_goes_away(capfd: pytest.CaptureF
 
 
 @pytest.mark.parametrize(("expected", "count"), [("3", 3), ("", 0), ("many", 0), (None, 0)])
-def test_restarts_are_what_the_supervisor_shows(
+def test_restarts_are_those_shown_by_the_supervisor(
     expected: str | None, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if expected is None:

@@ -11,7 +11,7 @@ from shared.runtimes.live.worker import faust_pump
 
 
 class CountingQueue(asyncio.Queue[SimpleNamespace]):
-    """A queue that counts how often somebody looks whether it is empty."""
+    """A queue that counts the checks for emptiness."""
 
     looks = 0
 
@@ -51,7 +51,7 @@ async def batches_of(stream: Any, count: int) -> list[list[int]]:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow this machine is, only what comes ends a batch."""
+    """However slow this machine is, only a message ends a batch."""
     monkeypatch.setattr(faust_pump, "WITHIN_S", 60.0)
 
 
@@ -68,7 +68,7 @@ def test_a_batch_is_all_that_has_come_up_to_a_bound() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_what_follows_within_the_pause_is_of_the_same_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_within_the_pause_join_the_same_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faust_pump, "PAUSE_S", 0.2)
 
     async def run() -> list[list[int]]:
@@ -92,7 +92,7 @@ def test_a_batch_that_has_filled_for_long_is_whole(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("patient")
-def test_what_came_before_partitions_were_given_out_again_is_left_to_be_read_again() -> None:
+def test_records_read_before_a_reassignment_are_left_to_be_read_again() -> None:
     async def run() -> list[list[int]]:
         stream = FakeStream()
         stream.arrive(1, range(2))

@@ -1,4 +1,4 @@
-"""What every reader of the live log makes of a record."""
+"""How every reader of the live log interprets a record."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -50,7 +50,7 @@ def test_messages_are_read_back_unchanged() -> None:
     assert open_record(root(message=first), TWIN) == first
 
 
-def test_a_root_message_that_missed_its_offset_is_void_whatever_it_shows() -> None:
+def test_a_root_message_at_the_wrong_offset_is_void_whatever_its_content() -> None:
     assert open_record(root(offset=10), TWIN) is None
     assert open_record(replace(root(offset=10), value=b"not even JSON"), TWIN) is None
 
@@ -105,7 +105,9 @@ def test_a_foreign_record_is_unreadable_with_one_sentence(record: Record, senten
         ({}, False),
     ],
 )
-def test_headers_tell_what_may_be_passed_over_without_parsing(headers: dict[str, bytes], known: bool) -> None:
+def test_headers_show_which_records_may_be_skipped_without_parsing(
+    headers: dict[str, bytes], known: bool
+) -> None:
     assert has_known_headers(Record(1, 0, b"", headers)) is known
 
 
@@ -128,13 +130,13 @@ def test_the_level_of_a_root_message_is_that_of_a_valid_one_only() -> None:
         (b"\xff", [("\ufffd", b"\xff")], Record(1, 9, b"\xff", {"\ufffd": b"\xff"})),
     ],
 )
-def test_whatever_a_client_reads_becomes_a_record(
+def test_everything_a_client_reads_becomes_a_record(
     value: bytes | None, headers: list[tuple[str, bytes | None]] | None, wanted: Record
 ) -> None:
     assert record_of(1, 9, value, headers) == wanted
 
 
-def test_a_dead_letter_is_small_whatever_the_record_is() -> None:
+def test_a_dead_letter_is_small_however_large_its_record() -> None:
     for value in (b"\xff" * 8_000_000, b'{"type":"' + b"\\u0001" * 1_000_000 + b'"}'):
         record = replace(saying(), value=value)
         with pytest.raises(Unreadable) as unreadable:

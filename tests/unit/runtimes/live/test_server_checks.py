@@ -1,4 +1,5 @@
-"""What a live twin stands on: which settings lose it, an emptied Redis, clocks, two processes of one name."""
+"""Checks of the servers of a live twin: unsafe settings, an emptied Redis, clocks, two processes with one
+name."""
 
 import json
 import os
@@ -89,7 +90,7 @@ def test_settings_of_redis_that_lose_a_twin_are_reported(expected: RedisServer, 
     assert all(words in sentence and "CONFIG SET" in sentence for sentence in found if words)
 
 
-def test_a_redis_that_does_not_tell_its_settings_is_noted_once_and_no_problem(
+def test_a_redis_that_hides_its_settings_is_logged_once_and_is_no_problem(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_warned", set())
@@ -109,7 +110,7 @@ def test_a_redis_that_does_not_tell_its_settings_is_noted_once_and_no_problem(
         (NOTED | {"id": "../x"}, r"twin '../x' of '4' partitions is not valid; must be 32 digits"),
     ],
 )
-def test_a_redis_that_holds_the_twin_no_more_is_reported(noted: dict[str, str], words: str | None) -> None:
+def test_a_redis_that_has_lost_the_twin_is_reported(noted: dict[str, str], words: str | None) -> None:
     store = Store()
     store.globals["twin"] = noted
     looked = around(store)
@@ -153,7 +154,7 @@ def test_clocks_of_two_machines_that_differ_are_reported(apart_s: float, is_told
 # --- all of it ----------------------------------------------------------------------------------------------
 
 
-def test_settings_of_topics_are_looked_at_and_what_is_away_is_left_to_others(
+def test_topic_settings_are_checked_and_missing_topics_are_left_to_other_checks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answers: list[Callable[[], list[str]]] = []
@@ -177,7 +178,7 @@ def test_settings_of_topics_are_looked_at_and_what_is_away_is_left_to_others(
         assert looked.problems == problems
 
 
-def test_a_store_that_is_away_changes_nothing_of_what_was_seen() -> None:
+def test_an_unreachable_store_does_not_change_earlier_findings() -> None:
     store = Store()
     looked = around(store)
     store.globals["twin"] = {}
@@ -221,7 +222,7 @@ def test_of_two_processes_of_one_name_each_sees_the_other_and_the_first_has_it()
     )
 
 
-def test_a_name_is_free_where_none_beats_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_free_if_no_process_beats_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_registry, "CLAIM_S_MAX", 0.05)
     monkeypatch.setattr(process_registry, "CLAIM_POLL_S", 0.01)
     store = Store()

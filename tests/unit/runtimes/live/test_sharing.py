@@ -1,4 +1,4 @@
-"""Every partition of the log is given to a member, whatever the leader of its group was told of the topic."""
+"""Every partition of the log is assigned to a member, whatever the group leader knows of the topic."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ TOPIC = "lightwave.log"
 
 
 class Cluster:
-    """What a client was told of the topic."""
+    """A client's knowledge of the topic."""
 
     def __init__(self, partitions: set[int] | None) -> None:
         self._partitions = partitions

@@ -117,7 +117,7 @@ def first_difference(found: list[Envelope], wanted: list[Envelope]) -> tuple[int
 
 
 def stored(swarm: LiveSwarm, site: Site) -> bool:
-    """Whether the store holds the states that the lab has."""
+    """Whether the store contains the same states as the lab."""
     partition = swarm.partitions[site.name]
     return all(
         swarm.store.load(partition, instance.name, instance.fabric) == encode_instance(instance)
@@ -127,7 +127,7 @@ def stored(swarm: LiveSwarm, site: Site) -> bool:
 
 @settings(max_examples=80, deadline=None)
 @given(script=SCRIPTS, neighbours=st.integers(0, 2))
-def test_whatever_people_do_the_live_log_is_the_labs(script: list[Asked], neighbours: int) -> None:
+def test_for_any_requests_the_live_log_equals_the_lab_log(script: list[Asked], neighbours: int) -> None:
     """With sites that announce and answer as well, in another partition of the log or in the same."""
     beside: dict[str, Mapping[str, FabricConfig]] = {
         f"other-{n}": {f"dcn-{n}": ToynetConfig(), f"pod-{n}": SuperpodConfig()} for n in (7, 8)[:neighbours]
@@ -143,7 +143,7 @@ def test_whatever_people_do_the_live_log_is_the_labs(script: list[Asked], neighb
 
 
 def test_a_repeated_message_is_not_read_by_fabrics_that_joined_since() -> None:
-    """All that was ever said stands on the log once more, after a pod joined that would answer to it."""
+    """All messages are on the log once more, after a pod joined that would answer them."""
     swarm = LiveSwarm(1, {SITE: FABRICS}, FLEET)
     requests: list[LabRequest] = []
     swarm.place(SITE, "pod-3", NEWCOMERS["pod-3"])
@@ -169,7 +169,7 @@ def test_a_repeated_message_is_not_read_by_fabrics_that_joined_since() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_fails_the_sites_log_folds_and_every_request_is_taken_at_most_once(seed: int) -> None:
+def test_despite_any_failure_the_log_folds_and_every_request_is_read_at_most_once(seed: int) -> None:
     alone = {pod: {pod: SuperpodConfig()} for pod in ("pod-7", "pod-8")}
     swarm = LiveSwarm(seed, {SITE: FABRICS, **alone}, FLEET)
     asked: list[int] = []
@@ -203,9 +203,8 @@ def test_whatever_fails_the_sites_log_folds_and_every_request_is_taken_at_most_o
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_requests_and_due_ticks_take_turns_whatever_is_killed(seed: int) -> None:
-    """The clock is far ahead, so that a Tick is always due; all that a process knows by itself is lost
-    again and again."""
+def test_requests_and_due_ticks_take_turns_despite_kills(seed: int) -> None:
+    """The clock is far ahead, so a Tick is always due. The memory of a process is lost again and again."""
     swarm = LiveSwarm(seed, {SITE: FABRICS}, FLEET)
     swarm.run_out()
     swarm.now_us = 100 * PERIOD_US

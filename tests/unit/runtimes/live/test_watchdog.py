@@ -30,7 +30,7 @@ looks = st.lists(
 
 
 @given(offsets, offsets)
-def test_a_store_behind_what_was_committed_went_back(position: int, stored: int) -> None:
+def test_a_store_behind_the_committed_position_went_back(position: int, stored: int) -> None:
     found = restart_reason("ocs", 3, PartitionPosition(position, 0.0, None), stored, None)
     assert (found is not None and "rolled back" in found) == (stored < position)
 
@@ -38,7 +38,7 @@ def test_a_store_behind_what_was_committed_went_back(position: int, stored: int)
 def seen(
     fold_progress: PartitionPosition, stored: int, end: int | None, moments: list[float]
 ) -> PartitionStall | None:
-    """After looks at these moments, between which nothing moved."""
+    """The stall reported after inspections at these times, between which nothing moved."""
     stall = None
     for now_s in moments:
         stall = next_stall(stall, fold_progress, stored, end, now_s)
@@ -62,8 +62,8 @@ class TestStall:
         stall = next_stall(quiet, self.HERE, 10, 11, 3_601.0)
         assert restart_reason("ocs", 3, self.HERE, 10, stall) is None
 
-    def test_a_worker_that_another_overtook_ends_once_the_other_does_not_continue_either(self) -> None:
-        """It may hold the partition again without knowing it; whoever starts anew asks."""
+    def test_an_overtaken_worker_stops_when_the_other_one_does_not_continue_either(self) -> None:
+        """It may own the partition again without knowing it; a restarted worker queries."""
         stall = None
         for now_s in range(100):
             stall = next_stall(stall, self.HERE, 12 + now_s, 1_000, float(now_s))
@@ -83,15 +83,15 @@ class TestStall:
             assert restart_reason("ocs", 3, taken_up, 10, stall) is None
         assert restart_reason("ocs", 3, taken_up, 10, next_stall(stall, taken_up, 10, 11, 60.0)) is not None
 
-    def test_time_in_which_none_could_look_does_not_count(self) -> None:
-        """The process was stopped by a signal, or the store did not answer: then nobody could commit."""
+    def test_time_without_a_possible_inspection_does_not_count(self) -> None:
+        """The process was stopped by a signal, or the store did not answer, so no worker could commit."""
         stall = seen(self.HERE, 10, 11, [float(n) for n in range(20)])
         stall = next_stall(stall, self.HERE, 10, 11, 20.0 + UNSEEN_S_MAX)
         assert stall is not None
         assert stall.since_s == 20.0 + UNSEEN_S_MAX
 
     def test_an_end_that_the_sequencer_requests_just_now_does_not_begin_again(self) -> None:
-        """It asks every few seconds while something is left unread, and knows none meanwhile."""
+        """It queries every few seconds while a message is unread, and finds none meanwhile."""
         stall = None
         for n in range(32):
             stall = next_stall(stall, self.HERE, 10, None if n % 10 == 9 else 11, float(n))
@@ -159,7 +159,7 @@ class TestWorkerWatch:
         )
 
     def looks(self, watch: WorkerWatchdog, seconds: int) -> str | None:
-        """One look a second, until it says something."""
+        """One inspection a second, until it reports a stall."""
         for _ in range(seconds):
             self.now_s += 1.0
             if (found := watch.check()) is not None:
@@ -179,7 +179,7 @@ class TestWorkerWatch:
         self.store.commit(Commit(partition, {}, {"ocs": read}, fields={"end": str(end), **fields}))
 
     def test_a_partition_that_no_worker_reads_ends_it(self) -> None:
-        """Kafka's group gave it to this worker, which never began, or to nobody."""
+        """Kafka's group assigned it to this worker, which never started, or to none."""
         for held in ({0: PartitionPosition(5, 0.0, None)}, {}):
             self.owned = held
             self.place(1, 7, 9)
@@ -190,7 +190,7 @@ class TestWorkerWatch:
             assert self.shown(watch) == ["partition 1: ocs has more to read, but no worker reads it"]
             assert "partition 1: ocs is at 7" in (self.looks(watch, 30) or "")
 
-    def test_a_partition_that_another_worker_reads_is_no_reason(self) -> None:
+    def test_a_partition_read_by_another_worker_is_no_stall(self) -> None:
         watch = self.watch()
         for read in range(7, 27):
             self.place(1, read, 30)
@@ -208,7 +208,7 @@ class TestWorkerWatch:
             )
         assert self.looks(self.watch(), 200) is None
 
-    def test_a_topic_that_was_made_again_is_another_log(self) -> None:
+    def test_a_recreated_topic_is_another_log(self) -> None:
         watch = self.watch()
         assert self.looks(watch, 15) is None
         self.topic = "another"
@@ -235,7 +235,7 @@ class TestWorkerWatch:
         assert self.looks(watch, 30) is None
         assert "committed nothing" in (self.looks(watch, 2) or "")
 
-    def test_a_partition_that_went_to_another_and_came_back_begins_again(self) -> None:
+    def test_a_partition_that_moved_away_and_back_starts_again(self) -> None:
         watch = self.watch()
         self.store.commit(Commit(0, {}, {}, fields={"end": "9"}))
         assert self.looks(watch, 25) is None

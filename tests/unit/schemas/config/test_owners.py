@@ -1,4 +1,4 @@
-"""Who may want slices of a pod."""
+"""The owners that may request slices of a pod."""
 
 from schemas.config.owners import known_owners
 from schemas.config.pods import SuperpodConfig
@@ -6,7 +6,7 @@ from schemas.config.scheduler import SchedulerConfig
 from schemas.config.workload import TraceRow, WorkloadConfig
 
 
-def test_owners_are_those_who_ask_by_themselves_or_have_a_quota() -> None:
+def test_owners_are_those_of_the_workload_and_those_with_a_quota() -> None:
     row = TraceRow(submit_us=0, duration_us=1, shape=(4, 4, 4), twisted=False, priority=0)
     config = SuperpodConfig(
         workload=WorkloadConfig(owners=2),

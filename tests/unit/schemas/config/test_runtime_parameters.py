@@ -1,4 +1,4 @@
-"""Which parameters may change while a fabric lives, and what is said of those that may not be as asked."""
+"""Parameters that may change while a fabric runs, and the refusals of all others."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_all_of_them_are_parameters_of_some_kind() -> None:
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_someone_goes_by_every_one_of_a_kind(kind: str) -> None:
     readers = {s.name for s in FLEET[kind] if "ParametersChanged" in {r.body.__name__ for r in s.rules}}
-    assert "failures" not in readers  # it is the one that says so
+    assert "failures" not in readers  # this service reports it
     for one in runtime_parameters(kind):
         there = {service.name for service in FLEET[kind]}
         assert set(one.services) & there, one.name

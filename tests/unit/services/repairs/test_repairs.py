@@ -247,7 +247,7 @@ def test_a_cancelled_repair_frees_its_technician_for_the_next_request() -> None:
     assert (begun.body.repair, begun.body.technician, begun.cause) == ("pod-0/repair-2", 0, asked.id)
 
 
-def test_a_queued_repair_that_is_withdrawn_never_begins() -> None:
+def test_a_withdrawn_queued_repair_never_starts() -> None:
     bench = shop(RepairsConfig(technicians=1))
     bench.say(ask(0), 1)
     bench.say(ask(1), 2)
@@ -259,7 +259,7 @@ def test_a_queued_repair_that_is_withdrawn_never_begins() -> None:
     assert [done.repair for done in bodies(bench.log, RepairCompleted)] == ["pod-0/repair-0"]
 
 
-def test_beyond_the_bound_of_the_queue_requests_are_counted_and_dropped() -> None:
+def test_requests_beyond_the_queue_limit_are_counted_and_dropped() -> None:
     bench = shop(RepairsConfig(technicians=1, queue_max=1))
     for n in range(4):
         bench.say(ask(n), n + 1)
@@ -288,7 +288,7 @@ def test_repair_times_are_log_normal_with_the_mean_of_their_kind(
     assert len(hours) > 500
     relative_spread = math.sqrt(math.exp(0.25) - 1)
     assert abs(fmean(hours) / mean_h - 1) < 4.5 * relative_spread / math.sqrt(len(hours))
-    # The median of a log-normal is its mean × exp(−σ²/2); that of a sample deviates by about 1.25 σ/√n.
+    # The median of a log-normal is its mean × exp(−σ²/2); the sample median deviates by about 1.25 σ/√n.
     logs = math.log(median(hours)) - math.log(mean_h * math.exp(-0.125))
     assert abs(logs) < 4.5 * 1.25 * 0.5 / math.sqrt(len(hours))
 
@@ -327,7 +327,7 @@ def events_of(n: int) -> tuple[Body, Body]:
 
 @settings(max_examples=100, deadline=None)
 @given(STEPS, st.integers(1, 4), st.integers(0, 2), st.integers(0, 99))
-def test_every_opened_repair_is_in_one_state_and_technicians_are_never_too_many(
+def test_every_open_repair_is_in_one_state_and_technicians_are_never_exceeded(
     steps: list[tuple[str, int]], technicians: int, fibre_technicians: int, seed: int
 ) -> None:
     crew = RepairsConfig(technicians=technicians, fibre_technicians=fibre_technicians)

@@ -40,12 +40,12 @@ def ask(n: int) -> RepairRequested:
 
 
 def times(bench: Bench, kind: type) -> list[float]:
-    """When messages of a type were said, in hours."""
+    """The times of the messages of a type, in hours."""
     return [m.at_us / US_PER_HOUR for m in bench.log if isinstance(m.body, kind)]
 
 
 def assert_sound(bench: Bench) -> None:
-    """The checker of every audit finds nothing, and documents and stored fields are the state's."""
+    """The checker of the audit finds nothing, and documents and stored fields match the state."""
     checker = RepairChecker()
     assert [text for message in bench.log for text in checker.see(message)] == []
     bench.assert_documents_hold()
@@ -55,7 +55,7 @@ def assert_sound(bench: Bench) -> None:
     bench.assert_documents_hold()
 
 
-def test_none_begins_at_night_and_work_continues_in_the_morning() -> None:
+def test_no_repair_starts_at_night_and_work_continues_in_the_morning() -> None:
     bench = shop(technicians=2, off_hours_technicians=0, host_repair_h=3.0)
     bench.say(ask(0), 16 * US_PER_HOUR)  # Monday: until 18:00, and an hour on Tuesday
     bench.say(ask(1), 20 * US_PER_HOUR)
@@ -65,7 +65,7 @@ def test_none_begins_at_night_and_work_continues_in_the_morning() -> None:
     assert_sound(bench)
 
 
-def test_news_in_the_microsecond_in_which_a_shift_begins_does_not_keep_it_from_its_work() -> None:
+def test_a_message_at_the_start_of_a_shift_does_not_delay_its_work() -> None:
     bench = shop(technicians=1, off_hours_technicians=0, host_repair_h=3.0)
     bench.say(ask(0), 2 * US_PER_HOUR)
     bench.say(RepairWithdrawn(target="pod-0/cube-5/host-0"), 8 * US_PER_HOUR)
@@ -74,21 +74,22 @@ def test_news_in_the_microsecond_in_which_a_shift_begins_does_not_keep_it_from_i
     assert times(bench, RepairCompleted) == [11.0]
 
 
-def test_someone_is_there_at_night() -> None:
+def test_one_technician_works_at_night() -> None:
     bench = shop(technicians=2, off_hours_technicians=1, host_repair_h=30.0)
     for n in range(3):
         bench.say(ask(n), 5 * US_PER_DAY + n)  # Saturday
     bench.run(20 * US_PER_DAY)
     saturday, monday = 5 * 24.0, 7 * 24.0
     assert times(bench, RepairBegun) == pytest.approx([saturday, saturday + 30, monday + 8])
-    # The second began on Sunday with who works round the clock, the third takes three days of ten hours.
+    # The second started on Sunday with the technician who works round the clock. The third takes three days
+    # of ten hours.
     assert times(bench, RepairCompleted) == pytest.approx(
         [saturday + 30, saturday + 60, monday + 48 + 18], abs=1e-6
     )
     assert_sound(bench)
 
 
-def test_fibre_technicians_have_hours_of_their_own() -> None:
+def test_fibre_technicians_have_their_own_hours() -> None:
     bench = shop(technicians=1, off_hours_technicians=0, fibre_technicians=1)
     bench.say(RepairRequested(kind="connector", target="pod-0/cube-0/+x/0"), 2 * US_PER_HOUR)
     assert bodies(bench.log, RepairBegun)[0].technician == 1
@@ -98,7 +99,7 @@ def test_fibre_technicians_have_hours_of_their_own() -> None:
     assert times(nobody, RepairBegun) == [8.0]
 
 
-def test_a_shift_that_ends_before_it_begins_is_refused() -> None:
+def test_a_shift_that_ends_before_it_starts_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"shift_ends_h: 6 is not after shift_begins_h, 8"):
         RepairsConfig(shift_ends_h=6.0)
 
@@ -108,12 +109,12 @@ def test_a_repair_without_a_spare_waits_for_the_next_delivery() -> None:
     for n in range(3):
         bench.say(ask(n), n + 1)
     bench.run(30 * US_PER_DAY)
-    # Each is ordered as the one before is used up, and comes two days later.
+    # Each part is ordered when the previous one is used, and arrives two days later.
     assert times(bench, RepairBegun) == pytest.approx([0.0, 54.0, 108.0], abs=1e-6)
     assert_sound(bench)
 
 
-def test_parts_of_another_kind_are_not_waited_for() -> None:
+def test_a_repair_does_not_wait_for_parts_of_another_kind() -> None:
     bench = shop(technicians=4, host_spares=1, ocs_spares=1, spares_lead_days=5.0)
     bench.say(ask(0))
     bench.say(ask(1))
@@ -124,7 +125,7 @@ def test_parts_of_another_kind_are_not_waited_for() -> None:
     assert begun == ["pod-0/cube-0/host-0", "pod-0/ocs-3/fan-1", "pod-0/ocs-4/cpu"]
 
 
-def test_a_part_of_a_repair_that_is_called_off_is_on_the_shelf_again() -> None:
+def test_the_part_of_a_cancelled_repair_returns_to_the_shelf() -> None:
     bench = shop(technicians=4, host_spares=1, spares_lead_days=900.0)
     bench.say(ask(0))
     bench.say(ask(1))
@@ -149,7 +150,7 @@ def test_a_host_is_burnt_in_without_a_technician() -> None:
     assert_sound(bench)
 
 
-def test_a_test_that_none_needs_any_more_is_over() -> None:
+def test_a_burn_in_without_a_purpose_ends() -> None:
     bench = shop(host_repair_h=4.0, burn_in_h=12.0)
     bench.say(ask(0))
     bench.run(5 * US_PER_HOUR)
@@ -166,7 +167,7 @@ def test_an_ocs_is_not_burnt_in() -> None:
     assert times(bench, RepairCompleted) == [5.0]
 
 
-def test_the_wrong_thing_is_mended_as_often_as_requested_and_done_again() -> None:
+def test_wrong_diagnoses_occur_at_the_configured_rate_and_are_repeated() -> None:
     share, repairs = 0.3, 3000
     bench = shop(technicians=1000, misdiagnosed=share, host_repair_h=2.0, burn_in_h=1.0, repair_sigma=0.5)
     for n in range(repairs):
@@ -188,7 +189,7 @@ def test_the_wrong_thing_is_mended_as_often_as_requested_and_done_again() -> Non
 
 
 def test_work_at_fibres_is_not_drawn_for() -> None:
-    """What was wrong there is found wrong by readings; the shop does not draw for it as well."""
+    """Readings decide that the diagnosis was wrong; the shop does not draw it as well."""
     bench = shop(misdiagnosed=0.9, clean_h=1.0)
     for n in range(20):
         bench.say(RepairRequested(kind="connector", target=f"pod-0/cube-{n}/+x/0"), n * US_PER_DAY)
@@ -198,8 +199,9 @@ def test_work_at_fibres_is_not_drawn_for() -> None:
 
 
 @given(data=st.data())
-def test_whatever_is_requested_in_whatever_shop_ends(data: st.DataObject) -> None:
-    """Any mix of hours, shelves, tests and errors: nobody is in two places, nothing is lost, all ends."""
+def test_every_request_ends_in_every_shop(data: st.DataObject) -> None:
+    """For any mix of hours, shelves, tests and errors: no technician is in two places, no request is lost,
+    all end."""
     many = data.draw(st.integers(1, 3), "technicians")
     bench = shop(
         technicians=many,
@@ -254,7 +256,7 @@ class LampConfig(FabricConfig):
         return self.repairs
 
 
-def test_a_shop_stores_the_repair_times_of_a_kind_of_fabric_that_is_added(
+def test_a_shop_stores_the_repair_times_of_an_added_fabric_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(CONFIGS, "lamps", LampConfig)

@@ -1,4 +1,4 @@
-"""No file descriptor is left: what is said by whoever would open something."""
+"""Without free file descriptors, every attempt to open a file or connection reports the reason."""
 
 import errno
 import re
@@ -19,7 +19,7 @@ EVERYBODYS = "this machine has no file descriptor left; raise its limit (`sysctl
 
 
 def behind(first: OSError) -> Exception:
-    """An error that was raised while another one was handled, as clients do, and so a third."""
+    """An error raised while another one was handled, as clients do, and then a third."""
     second, third = ValueError("second"), ValueError("third")
     second.__context__, third.__cause__ = first, second
     return third
@@ -33,7 +33,7 @@ def test_the_cause_of_an_error_is_found() -> None:
     assert out_of_descriptors(behind(OSError(errno.ENOSPC, "z"))) is None
 
 
-def test_errors_that_led_to_each_other_come_to_an_end() -> None:
+def test_chained_errors_come_to_an_end() -> None:
     one, other = ValueError("one"), ValueError("other")
     one.__cause__, other.__cause__ = other, one
     assert CHAIN_MAX > 2
@@ -42,7 +42,7 @@ def test_errors_that_led_to_each_other_come_to_an_end() -> None:
 
 @pytest.mark.parametrize("is_cluster", [False, True])
 def test_a_redis_is_not_requested_while_nothing_can_be_opened(is_cluster: bool) -> None:
-    """Nor is a file that says the client's version."""
+    """Nor is a file that contains the client's version."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"redis://127.0.0.1:{server.getsockname()[1]}"
         client = RedisClient(url, cluster=is_cluster)

@@ -1,4 +1,4 @@
-"""Files of TLS: which do, and what is said of the others."""
+"""TLS files: which are valid, and the refusals of the others."""
 
 import socket
 import ssl
@@ -21,8 +21,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("tls") / "ours")
 
 
-def test_whom_we_trust_is_checked_and_who_we_are_is_shown(authority: Authority) -> None:
-    """A server that asks for a certificate of its own authority."""
+def test_the_server_is_verified_and_the_client_certificate_is_sent(authority: Authority) -> None:
+    """A server that requires a certificate of its own authority."""
     asking = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.ca)
     asking.load_cert_chain(authority.cert, authority.key)
     asking.verify_mode = ssl.CERT_REQUIRED

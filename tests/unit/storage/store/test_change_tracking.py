@@ -1,4 +1,4 @@
-"""The tracker's law: what it says has changed, applied to what was stored, is always the whole state."""
+"""The law of the change tracker: its changes, applied to the stored state, always give the whole state."""
 
 from typing import Any
 
@@ -32,15 +32,15 @@ from tests.support.toy_state import (
 
 
 def applied(stored: dict[str, bytes], change: StateChange | None) -> dict[str, bytes]:
-    """What a store holds after a change: removed first, then written."""
+    """The contents of a store after a change: removed first, then written."""
     assert change is not None
     kept = {name: data for name, data in stored.items() if name not in change.removed}
     return kept | dict(change.written)
 
 
 class TrackerLaw(RuleBasedStateMachine):
-    """Changes a state in every way in which rules may, commits now and then, and now and then begins again
-    from what is stored, as a runtime does after a crash."""
+    """Changes a state in every way in which rules may. Commits now and then, and sometimes restarts from the
+    stored state, as a runtime does after a crash."""
 
     @initialize(state=toy_states(), late=st.booleans())
     def begin(self, state: ToyState, late: bool) -> None:
@@ -63,7 +63,7 @@ class TrackerLaw(RuleBasedStateMachine):
 
     @rule(data=st.data(), name=st.sampled_from(TABLES), again=st.sampled_from(["no", "same", "new"]))
     def delete_a_row(self, data: st.DataObject, name: str, again: str) -> None:
-        """And perhaps insert it again: the same record or another, now as the last one."""
+        """Perhaps insert it again: the same record or another, now as the last one."""
         table = getattr(self.state, name)
         if table:
             key = data.draw(st.sampled_from([*table]))
@@ -132,7 +132,7 @@ class TrackerLaw(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """What was not committed is lost."""
+        """Uncommitted changes are lost."""
         self.commit()
         self.state.counts["lost"] = 1
         self.instances = restore_instance(SERVICE, "pod-0", self.stored)
@@ -163,7 +163,7 @@ def test_nothing_changes_before_commissioning() -> None:
     assert StateTracker(instance).changes(instance) is None
 
 
-def test_a_state_that_did_not_change_writes_its_book_alone() -> None:
+def test_an_unchanged_state_writes_only_its_counters() -> None:
     """Undefined numbers included: they differ from themselves by value."""
     state = some_state()
     state.by_number = {1: some_record(float("nan"))}

@@ -1,4 +1,4 @@
-"""Private copies of states: of one quiet moment, and nobody else's."""
+"""Private copies of states, all of one quiet point."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

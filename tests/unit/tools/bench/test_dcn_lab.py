@@ -17,7 +17,7 @@ def test_a_month_a_year_and_a_campus_are_measured(monkeypatch: pytest.MonkeyPatc
         "dcn campus in the lab",
     )
     assert year.goal == "at most 120, aiming at 60"
-    # The month here has a day, of which a year has 365.
+    # The month here has one day, and a year has 365 of them.
     assert year.value == pytest.approx(365.0 * month.value, rel=0.5, abs=365.0 * 0.006)
     assert month.value > 0.0
     assert campus.value > 1.0

@@ -37,20 +37,20 @@ def test_every_goal_is_measured_next_to_its_peer_in_the_same_run(monkeypatch: py
         "scipy matching loop",
     }
     assert 0.0 <= found["dcn weights proved gap, closer"].value <= 1.1 * dcn_planning.CLOSE
-    # No split is better than the linear program's, and ours is within what is proved of it.
+    # No split is better than that of the linear program, and ours is within the proven bound.
     for which in ("", ", closer"):
         gap = found[f"dcn weights gap{which}"].value
         assert -1e-4 <= gap <= found[f"dcn weights proved gap{which}"].value + 1e-4
 
 
-def test_a_first_look_leaves_slow_peers_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_run_leaves_slow_peers_out(monkeypatch: pytest.MonkeyPatch) -> None:
     found = measured(monkeypatch, quick=True)
     assert not {"HiGHS one-hop topology", "HiGHS weights", "networkx matching loop"} & set(found)
     assert "dcn weights" in found
 
 
 @pytest.mark.parametrize("loop", [dcn_planning._matching_loop, dcn_planning._networkx_loop])
-def test_peers_place_every_link_of_a_full_mesh_and_say_what_is_left_where_they_cannot(loop: Loop) -> None:
+def test_peers_place_every_link_of_a_full_mesh_or_report_the_rest(loop: Loop) -> None:
     alike = plant(9, (400,), (512,))
     full = uniform_mesh(alike)
     assert full.sum() == 9 * 512
@@ -59,7 +59,7 @@ def test_peers_place_every_link_of_a_full_mesh_and_say_what_is_left_where_they_c
     assert loop(alike, 2 * full) == 9 * 512 // 2
 
 
-def test_times_of_another_answer_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_of_a_different_result_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dcn_planning, "_networkx_loop", lambda *_: 1)
     with pytest.raises(OperationFailed, match="networkx leaves links over"):
         measured(monkeypatch, quick=False)

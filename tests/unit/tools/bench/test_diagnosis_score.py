@@ -1,4 +1,4 @@
-"""Which mirror of a circuit a verdict names counts wherever the OCS sees its mirrors."""
+"""The mirror of a circuit that a verdict names counts if the OCS monitors its mirrors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The benchmark of a pod-year whose hardware behaves: what is compared with what."""
+"""The benchmark of a pod-year with healthy hardware: the values that it compares."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Services of a campus: how many are up, where, what they send, against closed forms; and how a demand is the
-sum of theirs and the background's."""
+"""Services of a campus: their number, placement and traffic, against closed forms. The demand is the sum of
+their traffic and the background."""
 
 import re
 from dataclasses import replace
@@ -28,7 +28,7 @@ SEEDS = range(40)
 
 
 def test_as_many_are_up_at_any_time_as_assumed() -> None:
-    """M/M/∞: Poisson with the assumed mean at every moment, the first included."""
+    """M/M/∞: Poisson with the assumed mean at every time, including the first."""
     found = plant(8)
     for hour in (0.0, 10.0 * WEEK_H):
         up = [
@@ -47,7 +47,7 @@ def test_turn_ups_come_at_the_pace_that_keeps_them_this_many() -> None:
     assert fmean(turned_up) == pytest.approx(48.0, abs=3 * (48 / len(SEEDS)) ** 0.5)
 
 
-def test_a_service_spans_two_clusters_or_more_each_once_and_none_more_often_than_others() -> None:
+def test_a_service_spans_at_least_two_distinct_clusters_chosen_uniformly() -> None:
     services = [one for seed in SEEDS for one in services_of(plant(16), Campus(seed), 8 * WEEK_H)]
     spans = [len(one.clusters) for one in services]
     assert all(len(set(one.clusters)) == len(one.clusters) for one in services)
@@ -72,7 +72,7 @@ def test_services_send_the_share_that_is_assumed() -> None:
     assert np.std(loads) == pytest.approx(deviation, rel=0.2)
 
 
-def test_what_is_sent_while_up_counts_by_hand() -> None:
+def test_traffic_while_up_matches_a_hand_computation() -> None:
     found = plant(4)
     services = (CampusService(-5.0, 6.0, (0, 2, 3), 10.0), CampusService(9.0, 99.0, (1, 0), 4.0))
     # The first is up for 6 of 10 hours, 5 Gb/s to each of two others; the second for one.
@@ -98,7 +98,7 @@ def test_demand_is_that_of_services_and_background() -> None:
     assert mean.sum() == pytest.approx(hours.sum(), rel=0.02)
 
 
-def test_the_same_seed_gives_the_same_services_however_far_one_looks() -> None:
+def test_the_same_seed_gives_the_same_services_for_any_horizon() -> None:
     found = plant(6)
     short, long = (services_of(found, Campus(3), weeks * WEEK_H) for weeks in (2, 9))
     assert long[: len(short)] == short
@@ -107,7 +107,7 @@ def test_the_same_seed_gives_the_same_services_however_far_one_looks() -> None:
 
 
 def test_services_that_last_longer_are_the_same_ones_later() -> None:
-    """So what one assumption moves is not what other draws move."""
+    """So a change of one assumption does not change the draws of the others."""
     found = plant(6)
     plain = services_of(found, Campus(3), 4 * WEEK_H)
     slower = services_of(found, Campus(3, life_weeks=16.0), 8 * WEEK_H)

@@ -1,4 +1,4 @@
-"""Demand: gravity, noise, hot pairs, day and night, and what was recorded."""
+"""Demand: gravity, noise, hot pairs, day and night, and recorded traces."""
 
 import re
 
@@ -20,7 +20,7 @@ def test_equal_blocks_without_noise_send_each_other_the_same() -> None:
     assert demand.sum(axis=1) == pytest.approx(0.4 * 512 * 100 * 1_000, rel=1e-6)
 
 
-def test_gravity_sends_to_the_others_in_proportion_to_what_they_receive() -> None:
+def test_gravity_sends_in_proportion_to_the_receivers() -> None:
     demand = demand_at(plant(4, (100, 400)), CALM, 0)
     assert demand[0, 1] / demand[0, 2] == pytest.approx(4.0, rel=1e-6)
 
@@ -33,7 +33,7 @@ def test_the_same_hour_gives_the_same_demand_and_another_hour_or_seed_another() 
 
 
 def test_a_block_that_joins_changes_no_draw_of_another() -> None:
-    """What two pairs get from each other's gravity changes with the others; their ratio does not."""
+    """The gravity traffic of two pairs changes with the other blocks, but their ratio does not."""
     model = DemandModel(hot_pairs=0)
     few, more = demand_at(plant(5), model, 9), demand_at(plant(6), model, 9)
     assert few[0, 1] / few[0, 2] == pytest.approx(more[0, 1] / more[0, 2], rel=1e-5)
@@ -43,7 +43,7 @@ def test_a_hot_pair_lives_for_days() -> None:
     found = plant(8)
     hot = [int(demand_at(found, HOT, hour).argmax()) for hour in range(60 * DAY_H)]
     changes = int(np.count_nonzero(np.diff(hot)))
-    assert 10 <= changes <= 45  # of 60 days, lives of 1.5 to 4.5 days
+    assert 10 <= changes <= 45  # of 60 days, with lifetimes of 1.5 to 4.5 days
 
 
 def test_the_daily_swing_is_as_configured() -> None:

@@ -1,4 +1,4 @@
-"""What jobs send: by hand, and what is conserved whatever the job."""
+"""Traffic of jobs: by hand, and the conserved quantities of every job."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""Rings over pods: rates against a linear program of their own and by hand, and what choosing gains."""
+"""Rings over pods: rates against an independent linear program and by hand, and the gain of choosing a
+topology."""
 
 import re
 
@@ -34,8 +35,8 @@ def plant(blocks: int = BLOCKS, generation: int = 400) -> NetworkLayout:
 
 
 def rate_by_program(found: NetworkLayout, links: IntArray, background: IntArray, ring: list[int]) -> float:
-    """The most that each pod of a ring can send, in uplinks of its block: a program whose variables are what
-    each pair sends over each path, and the rate."""
+    """The maximum that each pod of a ring can send, in uplinks of its block. The variables of the program are
+    the traffic of each pair over each path, and the rate."""
     blocks = len(found.blocks)
     carries = trunk_capacity(found, links) / UPLINK_MBPS
     part = np.zeros((blocks, blocks))
@@ -94,7 +95,7 @@ def test_the_rate_is_that_of_the_program_but_for_the_gap_of_the_weights(
 
 
 def test_two_blocks_by_hand() -> None:
-    """What their one trunk has left, in the direction that has less."""
+    """The remaining capacity of their single trunk, in the direction with less."""
     found = plant(2)
     background = np.array([[0, 112], [12, 0]]) * UPLINK_MBPS
     rate = ring_rate(found, uniform_mesh(found), background, ("pod-0", "pod-1"))
@@ -102,8 +103,8 @@ def test_two_blocks_by_hand() -> None:
 
 
 def test_links_made_for_a_ring_carry_more_than_a_mesh_that_others_fill() -> None:
-    """ab-2 and ab-3 want 300 links of each other, of which a mesh has 170: the rest passes the ring's blocks,
-    and the ring's passes theirs. Links of their own for either carry all 512."""
+    """ab-2 and ab-3 need 300 links to each other, and a mesh has 170. The rest passes the blocks of the ring,
+    and the ring's traffic passes theirs. Dedicated links for either carry all 512."""
     found = plant()
     background = np.zeros((BLOCKS, BLOCKS), dtype=np.int64)
     background[2, 3] = background[3, 2] = 300 * UPLINK_MBPS

@@ -148,7 +148,7 @@ def test_a_mesh_of_equal_blocks_is_equal() -> None:
     assert set(links[~np.eye(9, dtype=bool)].tolist()) == {64}
 
 
-def test_what_fits_in_fractions_fits_in_whole_links() -> None:
+def test_a_fractional_fit_also_fits_in_whole_links() -> None:
     found = plant(5)
     wanted = np.full((5, 5), 100.25)
     np.fill_diagonal(wanted, 0.0)
@@ -188,7 +188,7 @@ def test_the_bound_for_several_is_below_the_linear_program_for_all(data: st.Data
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_the_least_demand_has_a_path_next_to_the_largest(data: st.DataObject) -> None:
-    """However many times larger another is, whose pair would take all uplinks."""
+    """However much larger another block is, whose pair would take all uplinks."""
     found = data.draw(plants(5))
     blocks = len(found.blocks)
     pairs = st.tuples(st.integers(0, blocks - 1), st.integers(0, blocks - 1)).filter(
@@ -233,7 +233,7 @@ def test_one_demand_for_all_is_that_demand() -> None:
 
 
 def test_the_gradient_is_that_of_the_function() -> None:
-    """What the search stands on: differences of the dual function, at some point inside its bounds."""
+    """The basis of the search: differences of the dual function, at a point inside its bounds."""
     several = [demand_at(MIXED, DemandModel(seed=seed), 0) for seed in range(2)]
     search = _Search(MIXED, several)
     rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Customers and grids stay apart in every plan; the checker finds what no plan makes."""
+"""Customers and grids stay apart in every plan; the checker finds violations that no plan makes."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def stage(removed: list[tuple[int, int, int]], made: list[tuple[int, int, int]])
     return Stage(0, rows[0], rows[1], 1.0, 0.0)
 
 
-def test_a_crossing_is_found_wherever_it_is() -> None:
+def test_a_crossing_is_found_anywhere() -> None:
     good = circuits((0, 1), (2, 3))
     assert check_isolation(TWO, good, [], good) == 4
     for now, stages, then, when in (
@@ -106,7 +106,7 @@ def test_a_crossing_is_found_wherever_it_is() -> None:
         check_isolation(TWO, good, [], good, tables)
 
 
-def test_stages_that_lead_elsewhere_are_found() -> None:
+def test_stages_with_another_result_are_found() -> None:
     good = circuits((0, 1), (2, 3))
     with pytest.raises(OperationFailed, match="the stages do not lead to the circuits"):
         check_isolation(TWO, good, [stage([(0, 0, 1)], [])], good)

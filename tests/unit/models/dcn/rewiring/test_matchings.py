@@ -1,4 +1,4 @@
-"""Trunks split into matchings, and few circuits changed: sums, ports, spread, and what is given up."""
+"""Trunks split into matchings with few changed circuits: sums, ports, spread, and the circuits given up."""
 
 import re
 
@@ -99,7 +99,7 @@ def test_any_trunks_can_be_rewired_to_any_others(
 
 @settings(max_examples=40, deadline=None)
 @given(found=st.sampled_from(PLANTS), seed=st.integers(0, 10**6), chain_max=st.integers(0, 4))
-def test_with_short_chains_only_what_runs_is_between_now_and_what_is_requested(
+def test_with_short_chains_only_used_circuits_differ_between_now_and_the_request(
     found: NetworkLayout, seed: int, chain_max: int
 ) -> None:
     before, links = packed_links(found, seed), packed_links(found, seed + 1)

@@ -59,7 +59,7 @@ def test_no_stage_breaks_the_promise_and_all_is_done(
         stages = plan_stages(found, now, then, capacity_floor)
     except InvalidInput as error:
         refusal = str(error)
-    if refusal:  # many ports on few OCSes: what changes together may be too much
+    if refusal:  # many ports on few OCSes: one stage may change too much
         assert capacity_floor >= 0.75
         assert "that can only change together" in refusal
         return
@@ -117,6 +117,6 @@ def test_a_stage_takes_as_long_as_its_slowest_ocs(technology: str, seconds: floa
     assert sum(len(stage.made) for stage in stages) == circuits_made(now, then)
 
 
-def test_a_time_below_none_names_its_field() -> None:
+def test_a_negative_time_names_its_field() -> None:
     with pytest.raises(InvalidInput, match="qualify_s"):
         Timing(qualify_s=-1.0)

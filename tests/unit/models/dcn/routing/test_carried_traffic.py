@@ -30,7 +30,7 @@ from tests.support.dcn_plants import demands, packed_links, plants
 
 
 def one_by_one(split: Split, carries: FloatArray) -> FloatArray:
-    """(B, B, B) shares by their definition: a path by its weights, none over a trunk that is gone."""
+    """(B, B, B) shares by definition: each path by its weight, none over a missing trunk."""
     blocks = len(carries)
     weight = [
         [float(np.exp(-split.prices[i, j])) if carries[i, j] > 0.0 else 0.0 for j in range(blocks)]
@@ -76,8 +76,8 @@ def networks(draw: st.DrawFn) -> tuple[NetworkLayout, IntArray, IntArray, float]
 def test_the_carried_traffic_is_the_sum_over_all_paths(
     network: tuple[NetworkLayout, IntArray, IntArray, float], seed: int
 ) -> None:
-    """On the trunks that weights were solved for, on what is left of them, and on more than they know of,
-    where some pairs have no weights."""
+    """On the trunks that the weights were solved for, on the remaining ones, and on additional ones, where
+    some pairs have no weights."""
     plant, links, demand, hedge = network
     rng = np.random.default_rng(seed)
     upper = np.triu(np.where(rng.random(links.shape) < 0.3, links // 7, links), 1)
@@ -111,7 +111,7 @@ def test_no_demand_is_served_in_full() -> None:
     assert (found.use, found.served, found.direct, found.path) == (0.0, 1.0, 1.0, 1.0)
 
 
-def test_jobs_add_to_what_is_drawn_and_no_pair_wants_more_than_can_be_reported() -> None:
+def test_jobs_add_to_the_drawn_demand_within_the_largest_reportable_value() -> None:
     row = BlockGroupConfig(count=3, generation=800)
     network = NetworkConfig(blocks=(row,))
     model = NetworkDemand(1, network, DemandConfig())

@@ -33,7 +33,7 @@ BLOCKS = 5
 
 
 def trunks(blocks: int = BLOCKS) -> st.SearchStrategy[FloatArray]:
-    """Symmetric capacities of a few links, some of them none, with a path between any two blocks."""
+    """Symmetric capacities of a few links, some of them zero, with a path between any two blocks."""
     pairs = blocks * (blocks - 1) // 2
     lists = st.lists(st.sampled_from((0, 1, 2, 8, 64)), min_size=pairs, max_size=pairs)
     return lists.map(lambda links: _symmetric(links, blocks)).filter(_joins)
@@ -59,7 +59,8 @@ def mesh(found: NetworkLayout) -> FloatArray:
 
 
 def least_use_by_edges(carries: FloatArray, demand: IntArray) -> float:
-    """The least largest use by another formulation: over two layers of trunks, the first and second hop."""
+    """The minimum of the maximum use, by another formulation: over two layers of trunks, the first and second
+    hop."""
     blocks = len(carries)
     hop = blocks * blocks
     pairs = [(i, j) for i in range(blocks) for j in range(blocks) if demand[i, j]]
@@ -70,7 +71,7 @@ def least_use_by_edges(carries: FloatArray, demand: IntArray) -> float:
     for n, (i, j) in enumerate(pairs):
         first, second = 2 * n * hop, (2 * n + 1) * hop
         for k in range(blocks):
-            row = np.zeros(width)  # what comes to k first goes on from there
+            row = np.zeros(width)  # traffic that reaches k first continues from there
             if k != j:
                 row[first + i * blocks + k] = 1.0
                 row[second + k * blocks + j] = -1.0
@@ -161,8 +162,8 @@ def test_an_impossible_split_is_refused() -> None:
 
 
 def test_weights_keep_some_transit_however_idle_the_network() -> None:
-    """The aim is the least largest use, whatever it comes to, and where trunks have no price transit has its
-    prior: what the docs say of it."""
+    """The aim is the minimum of the maximum use, whatever its value. If trunks have no price, transit follows
+    its prior, as the docs state."""
     found = plant(16, (400,), (512,))
     demand, carries = demand_at(found, DemandModel(seed=3), 0), mesh(found)
     busy, idle = split_demand(carries, demand), split_demand(carries, demand // 100)
@@ -302,7 +303,7 @@ def test_fitted_tables_lose_little_where_plain_ones_fill_small_trunks(entries: i
 
 @settings(max_examples=50, deadline=None)
 @given(carries=trunks(), demand=demands(BLOCKS))
-def test_fair_shares_fit_and_none_can_have_more_without_taking_it_from_a_poorer(
+def test_fair_shares_fit_and_none_can_grow_without_shrinking_a_smaller_one(
     carries: FloatArray, demand: IntArray
 ) -> None:
     share = capacity_shares(carries)
@@ -323,7 +324,7 @@ def test_fair_shares_fit_and_none_can_have_more_without_taking_it_from_a_poorer(
 
 @settings(max_examples=50, deadline=None)
 @given(carries=trunks(), demand=demands(BLOCKS, 10**5))
-def test_endless_flows_rise_until_each_meets_a_full_trunk_where_none_gets_more(
+def test_unlimited_flows_grow_until_each_meets_a_full_trunk_where_none_gets_more(
     carries: FloatArray, demand: IntArray
 ) -> None:
     share = capacity_shares(carries)
@@ -342,7 +343,7 @@ def test_endless_flows_rise_until_each_meets_a_full_trunk_where_none_gets_more(
 
 @settings(max_examples=30, deadline=None)
 @given(carries=trunks(), demand=demands(BLOCKS, 10**5), times=st.sampled_from((2, 10)))
-def test_what_endless_flows_get_hangs_on_the_proportions_of_their_demand_alone(
+def test_unlimited_flows_depend_only_on_the_proportions_of_their_demand(
     carries: FloatArray, demand: IntArray, times: int
 ) -> None:
     share = capacity_shares(carries)

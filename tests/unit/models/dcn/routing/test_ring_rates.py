@@ -1,4 +1,4 @@
-"""What a job over several pods gets in a burst, held to sums by hand and to what else is on the trunks."""
+"""The burst rate of a multislice job, against sums by hand and the other traffic on the trunks."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_the_mean_of_a_ring_is_a_demand_like_any_other() -> None:
     )
 
 
-def test_an_empty_network_gives_a_ring_what_its_fullest_trunk_takes() -> None:
+def test_an_empty_network_gives_a_ring_the_rate_of_its_fullest_trunk() -> None:
     alone = demand((0, 1, 1_000), (1, 0, 1_000))
     split = weights_for(CARRIES, alone, 0.0)
     gbps = ring_gbps(split, CARRIES, alone, ("pod-0/slice-1", (0, 1), 1_000))
@@ -57,7 +57,7 @@ def test_an_empty_network_gives_a_ring_what_its_fullest_trunk_takes() -> None:
     assert gbps == pytest.approx(1_000 / use, rel=1e-9)
 
 
-def test_what_others_send_is_taken_off_and_a_full_trunk_is_shared() -> None:
+def test_other_traffic_is_subtracted_and_a_full_trunk_is_shared() -> None:
     ring = ("pod-0/slice-1", (0, 1), 1_000)
     own = ((0, 1, 1_000), (1, 0, 1_000))
     split = weights_for(CARRIES, demand(*own), 0.0)
@@ -71,9 +71,9 @@ def test_what_others_send_is_taken_off_and_a_full_trunk_is_shared() -> None:
     assert gave[0] > gave[1] > gave[2] > gave[3] == gave[4] == pytest.approx(0.5 * gave[0], rel=0.01)
 
 
-def test_a_share_that_no_table_holds_lets_no_full_trunk_hold_up_a_ring() -> None:
-    """Weights are never 0: by prices alone a ten-millionth of the ring goes over the full trunk from block 0
-    to block 2."""
+def test_a_negligible_share_on_a_full_trunk_does_not_slow_a_ring() -> None:
+    """Weights are never 0: by prices alone, a ten-millionth of the ring uses the full trunk from block 0 to
+    block 2."""
     prices = np.where(CARRIES > 0.0, 0.0, np.inf)
     prices[:, 2] += 28.0
     prices[0, 2] = 14.0
@@ -87,14 +87,14 @@ def test_a_share_that_no_table_holds_lets_no_full_trunk_hold_up_a_ring() -> None
 
 
 @given(st.floats(0.0, 1e3), st.lists(st.floats(0.0, 1e3), max_size=40))
-def test_a_max_min_part_is_what_others_leave_or_as_much_as_any_of_them_has(
+def test_a_max_min_share_is_the_rest_or_equals_the_largest_other_share(
     room: float, wanted: list[float]
 ) -> None:
     part = max_min_part(room, np.array(wanted))
     assert part + sum(min(one, part) for one in wanted) == pytest.approx(room, rel=1e-9, abs=1e-9)
 
 
-def test_by_weights_that_are_made_for_the_burst_it_gets_what_a_ring_of_choice_gets() -> None:
+def test_with_weights_solved_for_the_burst_a_ring_gets_the_rate_of_free_path_choice() -> None:
     """`ring_rate` makes weights for the ring at its full rate; those in use are made for its mean. That is
     all by which the two differ, but for the gap of either's weights."""
     blocks = (
@@ -127,8 +127,8 @@ def test_a_ring_that_is_cut_off_gets_nothing() -> None:
     )
 
 
-def test_the_trunk_that_gives_least_is_the_one_that_a_ring_is_held_up_by() -> None:
-    """More links of that trunk give the ring more, of no other one; and without a path there is none."""
+def test_the_reported_trunk_is_the_one_that_limits_the_ring() -> None:
+    """More links on that trunk, and on no other, speed up the ring; without a path there is no such trunk."""
     ring = ("pod-0/slice-1", (0, 1), 1_000)
     wanted = demand((0, 1, 3_000_000), (1, 0, 1_000), (2, 3, 500_000))
     split = weights_for(CARRIES, wanted, 0.0)
