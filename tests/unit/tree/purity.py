@@ -1,7 +1,7 @@
-"""Checks that pure modules are pure: the same answers everywhere, from what they are given and nothing else.
+"""Checks that pure modules are pure: their results depend only on their arguments, on every machine.
 
-They hold names and not only calls, for `reader = open` opens a file as well. They find what slips in by
-mistake or for comfort; a module that is built to deceive (`getattr(value, "__ha" + "sh__")`) can.
+They check names and not only calls, because `reader = open` opens a file as well. They find accidental
+impurity. A module built to deceive (`getattr(value, "__ha" + "sh__")`) can evade them.
 """
 
 import ast
@@ -31,7 +31,7 @@ PURE_IMPORTS = {
     *("functools", "hashlib", "heapq", "itertools", "json", "math", "operator", "re", "string", "types"),
     *("typing", "zlib"),
 }
-"""Modules of Python that pure modules may use: what these make public."""
+"""Modules of the standard library whose public names pure modules may use."""
 PURE_NAMES_BY_MODULE = {
     "networkx": "DiGraph Graph ancestors descendants dfs_preorder_nodes freeze",
     "numba": "njit",
@@ -65,8 +65,8 @@ PURE_NAMES_BY_MODULE = {
     "scipy.special": "betainc log_ndtr ndtr ndtri ndtri_exp stdtr stdtrit",
     "statistics": "NormalDist median",
 }
-"""Module of a library → what of it a pure module may use, with all that is in it: the rest draws, reads,
-writes or is not needed. What is added must be a function of its arguments."""
+"""Module of a library → names that a pure module may use, with all their attributes. All other names draw,
+read, write or are not needed. A new name must be a function of its arguments."""
 PURE_NAMES = {f"{module}.{name}" for module, names in PURE_NAMES_BY_MODULE.items() for name in names.split()}
 LIBRARIES = {name.split(".")[0] for name in PURE_NAMES}
 IMPURE_NAMES = {
@@ -74,7 +74,7 @@ IMPURE_NAMES = {
     *("locals", "setattr", "delattr"),
     *("__import__", "__builtins__", "__loader__", "__spec__"),
 }
-"""What reaches outside, or differs between two runs."""
+"""Names that reach outside, or differ between two runs."""
 IMPURE_ATTRIBUTES = {
     *("__hash__", "__builtins__", "__globals__", "__import__", "__loader__", "__spec__", "__subclasses__"),
     *("rvs", "samples", "tofile", "fromfile", "memmap"),
@@ -86,7 +86,7 @@ MUTATORS = {
 }
 MUTABLE = {"list", "dict", "set", "bytearray", "deque", "defaultdict", "Counter", "OrderedDict"}
 IN_ORDER = {"list", "tuple", "iter", "next", "enumerate", "zip", "map", "filter", "reversed", "dict"}
-"""Calls that go through what they are given in its order."""
+"""Calls that iterate over their arguments in order."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -101,9 +101,8 @@ def is_pure(source: Source) -> bool:
 
 
 def impure_imports(source: Source) -> Iterator[Problem]:
-    """A pure module imports pure modules, and of the rest only what can reach no clock, socket, file,
-    environment or global random number. What it imports is held to the same, so nothing comes in at second
-    hand."""
+    """A pure module imports pure modules. All other imports must reach no clock, socket, file, environment or
+    global random number. Imported modules follow the same rule, so none of these is reached indirectly."""
     if is_pure(source):
         for node in ast.walk(source.tree):
             for name in imported(node):
@@ -117,9 +116,9 @@ def _is_pure_module(name: str) -> bool:
 
 
 def impure_uses(source: Source) -> Iterator[Problem]:
-    """Of what it imports, a pure module uses what is allowed, by its full name: no other module's things
-    that a module happens to hold (`enum.sys`), nothing of a library that draws or reads. A library itself is
-    no value to hand on."""
+    """A pure module uses only allowed names of its imports, by their full names. It uses no name that another
+    module merely imported (`enum.sys`), and nothing in a library that draws or reads. A library itself must
+    not be passed on as a value."""
     if not is_pure(source):
         return
     for node in ast.walk(source.tree):
@@ -132,7 +131,7 @@ def impure_uses(source: Source) -> Iterator[Problem]:
 
 
 def uses(source: Source) -> Iterator[tuple[int, str]]:
-    """(line, full name) of everything that a module uses of what it imports from outside."""
+    """(line, full name) of every name from outside that a module uses."""
     outside: dict[str, str] = {}
     for node in ast.walk(source.tree):
         outside |= _taken_from(node)
@@ -149,14 +148,14 @@ def uses(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def _taken_from(node: ast.AST) -> dict[str, str]:
-    """Name in the module → full name, of what `from … import …` takes from outside."""
+    """Name in the module → full name, for names that `from … import …` takes from outside."""
     if not isinstance(node, ast.ImportFrom) or _is_pure_module(node.module or ""):
         return {}
     return {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
 
 
 def _chain(node: ast.expr) -> list[str]:
-    """`a.b.c` as its names; anything else than a name at its root has none there."""
+    """`a.b.c` as its names; any other root than a name gives none."""
     if isinstance(node, ast.Attribute):
         return [*_chain(node.value), node.attr]
     return [node.id] if isinstance(node, ast.Name) else [""]
@@ -183,7 +182,7 @@ def is_allowed(name: str) -> bool:
 
 @cache
 def _is_module(name: str) -> bool:
-    """Whether a library's full name is a module, of which something that is allowed may be used."""
+    """Whether the full name is a module of a library with allowed names."""
     return any(allowed.startswith(f"{name}.") for allowed in PURE_NAMES)
 
 
@@ -191,8 +190,8 @@ def _is_module(name: str) -> bool:
 
 
 def impure_names(source: Source) -> Iterator[Problem]:
-    """What import rules cannot see: builtins that reach outside or differ between runs, called or not, and
-    methods that draw or open files."""
+    """Impurities that import rules cannot detect: builtins that reach outside or differ between runs, called
+    or not, and methods that draw or open files."""
     if is_pure(source):
         for node in ast.walk(source.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in IMPURE_NAMES:
@@ -202,8 +201,8 @@ def impure_names(source: Source) -> Iterator[Problem]:
 
 
 def orders_of_sets(source: Source) -> Iterator[Problem]:
-    """A set of strings has another order in every process: nothing goes through one that is written there,
-    unless it is sorted or its order is lost again."""
+    """A set of strings has a different order in every process. No set literal is iterated, unless it is
+    sorted or its order is discarded."""
     if not is_pure(source):
         return
     for node in ast.walk(source.tree):
@@ -266,7 +265,7 @@ def _imported_names(tree: ast.Module) -> set[str]:
 
 
 def _local_names(function: Function) -> set[str]:
-    """Its parameters, and what it binds: another thing of the same name as one of the module's."""
+    """Its parameters and local names, which hide names of the module."""
     nodes = [*ast.walk(function)]
     shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
@@ -286,7 +285,7 @@ def _mutated(node: ast.AST) -> str | None:
 
 
 def mutable_defaults(source: Source) -> Iterator[Problem]:
-    """A default is made once and kept: one that can be changed is a state that nobody sees."""
+    """A default is created once and kept. A mutable default is hidden state."""
     if not is_pure(source):
         return
     for node in ast.walk(source.tree):

@@ -1,4 +1,4 @@
-"""The pages on diagnosis and telemetry state what the code has: fields, faults and numbers."""
+"""The pages on diagnosis and telemetry match the code: fields, faults and numbers."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every import rule holds, and each can fail: a copy of the tree with one import too many breaks it."""
+"""Every import rule passes, and each can fail: a copy of the tree with one additional import breaks it."""
 
 import re
 import shutil
@@ -90,7 +90,7 @@ def lint(tree: Path, *contracts: str) -> tuple[int, str]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of what the rules are about."""
+    """A copy of the folders that the rules check."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for folder in (*LIBRARY, "ops/", "tools/"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,4 @@
-"""What docs/explanation/ocs-alignment.md says of the camera loop is what the loop does."""
+"""The statements of docs/explanation/ocs-alignment.md on the camera loop match the code."""
 
 from dataclasses import replace
 from pathlib import Path

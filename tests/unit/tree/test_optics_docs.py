@@ -1,4 +1,4 @@
-"""The pages on optics state what the code has: its assumptions, and what is calibrated."""
+"""The pages on optics match the code: its assumptions, and its calibrated values."""
 
 import re
 from pathlib import Path

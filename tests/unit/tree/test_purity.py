@@ -1,4 +1,4 @@
-"""What must be pure is, and every check of it can fail."""
+"""Pure modules are pure, and every check of it can fail."""
 
 import pytest
 

@@ -20,15 +20,15 @@ LINE_COLUMNS_MAX = 110
 FUNCTION_LINES_MAX = 80
 MODULE_LINES_MAX = 600
 PLAIN_LINES_MAX = 8
-"""A class or function up to this long may be explained by its name alone."""
+"""A class or function up to this long may be documented by its name alone."""
 ROLES = re.compile(r"on_\w+|commission|due|document|document_keys|telemetry")
-"""Functions of a service's table: `shared/engine/service.py` says what each is for."""
+"""Functions of a service's table, documented in `shared/engine/service.py`."""
 
 CODE = (".py", ".toml", ".yml", ".yaml", ".sh", "Makefile", ".ci/run", "constraints.txt", "Dockerfile")
 LIBRARY = ("schemas/", "shared/", "services/", "lightwave/")
 GATEWAY = "services/gateway/"
 NOT_SERVICES = {"forecasts", "gateway", "totals", "what_if"}
-"""Packages in `services/` that have no table: they read what services wrote."""
+"""Packages in `services/` without a table: they read data that services wrote."""
 SCHEMA_IMPORTS = {
     *("schemas", "pydantic", "pydantic_core", "orjson"),
     *("collections", "dataclasses", "enum", "functools", "math", "re", "types", "typing"),
@@ -40,7 +40,7 @@ ROLES_BY_FILE = {
     "logic.py": ("due", "on_tick"),
     "documents.py": ("document_keys", "document"),
 }
-"""Modules that every service has beside its table, and the functions that stand there and nowhere else."""
+"""Modules that every service has next to its table, and the functions that are defined only there."""
 LOGIC = ("logic", "timers")
 """`logic.py` is called `timers.py` if it has no other rules than those of the service's Ticks."""
 TABLE = {
@@ -48,7 +48,7 @@ TABLE = {
     "document_keys": "documents.document_keys",
     "document": "documents.document",
 }
-"""What every service's table gives for these."""
+"""The names of these functions in every service's table."""
 
 Problem = tuple[int, str]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -99,8 +99,8 @@ Check = Callable[[Source], Iterator[Problem]]
 
 
 def sources(root: Path = ROOT) -> list[Source]:
-    """Every text file of the repository, in order of path: those that git tracks; without git, all but
-    hidden folders and what the installation makes."""
+    """Every text file of the repository, in order of path: the files tracked by git. Without git, all files
+    except hidden folders and the results of the installation."""
     found = []
     for path in _paths(root):
         try:
@@ -129,7 +129,7 @@ def _is_made(part: str) -> bool:
 
 
 def long_lines(source: Source) -> Iterator[Problem]:
-    """A suppression at a line's end does not count: it cannot stand elsewhere."""
+    """A suppression at the end of a line does not count, because it cannot be placed elsewhere."""
     if source.path.endswith(CODE):
         for number, line in enumerate(source.lines, start=1):
             suppression = SUPPRESSION.search(line)
@@ -257,7 +257,7 @@ def idle_tests(source: Source) -> Iterator[Problem]:
 
 
 def schema_imports(source: Source) -> Iterator[Problem]:
-    """What may be said rests on pydantic and plain typing only."""
+    """Message schemas depend only on pydantic and plain typing."""
     if source.path.startswith("schemas/"):
         for node in ast.walk(source.tree):
             for name in imported(node):
@@ -266,7 +266,7 @@ def schema_imports(source: Source) -> Iterator[Problem]:
 
 
 OWN_FOLDERS = ("shared/", "services/", "ops/experiments/", "ops/live/", "ops/servers/", "ops/twin/")
-"""Code that opens files by itself in folders of a twin, a backup or an experiment."""
+"""Code that opens files itself in folders of a twin, a backup or an experiment."""
 OPENS_NAMED = {
     "ops/experiments/library/__init__.py": "a file of the package",
     "ops/experiments/recorded_inputs.py": "a file that a document names",
@@ -283,7 +283,7 @@ FILE_CALLS = {"read_text", "read_bytes", "write_text", "write_bytes"}
 
 
 def unsafe_opens(source: Source) -> Iterator[Problem]:
-    """Files that a command opens by itself are opened by `own_files`: not through links, and no pipes."""
+    """Files that a command opens itself are opened by `own_files`: not through links, and no pipes."""
     if not source.path.startswith(OWN_FOLDERS) or source.path in OPENS_NAMED:
         return
     for node in ast.walk(source.tree):
@@ -343,7 +343,7 @@ def service_tables(source: Source) -> Iterator[Problem]:
 
 
 def service_roles(source: Source) -> Iterator[Problem]:
-    """Who knows one service finds his way in all of them: what a table names stands in the same file."""
+    """Every service has the same layout: functions named in a table are defined in the same file."""
     match = re.fullmatch(r"services/\w+/(\w+\.py)", source.path)
     if match is None or source.path.startswith(GATEWAY):
         return
