@@ -21,8 +21,8 @@ LOCKED = --require-hashes --only-binary :all:
 STARTED := $(shell date +%s.%N)
 STAGES := lint types imports unit integration contract live-test simulation compare e2e
 
-.PHONY: help install install-test run live soak servers test test-all $(STAGES) secure browser ratios \
-    mutations nginx chromium lock golden format coverage bench clean
+.PHONY: help install install-test run live soak servers test test-all $(STAGES) secure browser advisories \
+    ratios mutations nginx chromium lock golden format coverage bench clean
 
 help: ## say what there is to do
 	@echo "make TARGET, where TARGET is one of"
@@ -54,7 +54,7 @@ servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafk
 test: .venv/installed-test .venv/servers ## the gate: about 15 minutes, always the same tests for a commit
 	@exec $(BIN)/python -m tests.stages gate --since $(STARTED)
 
-test-all: .venv/installed-test .venv/servers nginx chromium ## everything: slow tests, random examples, TLS
+test-all: .venv/installed-test .venv/installed-audit .venv/servers nginx chromium ## everything: slow tests, random examples, TLS
 	@exec $(BIN)/python -m tests.stages all --since $(STARTED)
 
 lint: ## style: ruff's rules and formatting
@@ -69,6 +69,7 @@ compare: ## logs, schemas and output equal the stored files
 e2e: ## the twin as people run it: the tour, a crash, bad input
 secure: ## a twin on Kafka and Redis with TLS, logins and few rights
 browser: ## the API page renders in a real browser
+advisories: ## no advisory is about a locked package; NOT MEASURED without an advisory database
 ratios: ## speed ratios, each measured in one run, reach their goals
 mutations: ## faults are planted into the code, and the gate's tests catch each of them
 
@@ -76,7 +77,8 @@ contract live-test simulation e2e integration secure browser: .venv/servers
 secure: nginx
 ratios: SLOW = 1 # all of its tests are slow
 browser: chromium
-$(STAGES) secure browser ratios mutations: .venv/installed-test
+advisories: .venv/installed-audit
+$(STAGES) secure browser advisories ratios mutations: .venv/installed-test
 	@exec $(BIN)/python -m tests.stages $@ $(if $(SLOW),--slow)
 
 nginx:
@@ -158,6 +160,13 @@ endef
 	@$(install)
 	echo "installing what a live twin needs"
 	install_locked build run live
+	touch $@
+
+# pip-audit has an environment of its own: it is no part of the product or its tests.
+.venv/installed-audit: .venv/made locks/audit.txt
+	@echo "installing pip-audit"
+	$(BIN)/python -m venv --clear .venv/audit
+	.venv/audit/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) -r locks/audit.txt
 	touch $@
 
 # Java, Maven and Redis come from Debian, Kafka from Maven into the user's cache.

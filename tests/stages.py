@@ -84,6 +84,11 @@ STAGES = (
     Stage("compare", "logs, schemas and output equal the stored files", tests=("tests/golden",), budget_s=70),
     Stage("secure", "a twin on Kafka and Redis with TLS, logins and few rights", tests=("tests/secure",)),
     Stage("browser", "the API page renders in a real browser", tests=("tests/browser",)),
+    Stage(
+        "advisories",
+        "no advisory is about a locked package; not measured without a database",
+        (("python", "-m", "tools.package_audit"),),
+    ),
     Stage("ratios", "speed ratios, each measured in one run, reach their goals", tests=("tests/ratios",)),
     Stage(
         "mutations",

@@ -16,18 +16,19 @@ ROOT = Path(__file__).parents[1]
 LOCKS = ROOT / "locks"
 CONSTRAINTS = ROOT / "constraints.txt"
 PYTHON_MIN = "3.11"
-BUILD, INSTALLER = "build", "uv"
+BUILD, INSTALLER, AUDIT = "build", "uv", "audit"
 GROUPS: Mapping[str, tuple[str, ...]] = {
     BUILD: (),
     INSTALLER: (),
     "run": (),
     "live": ("live",),
     "test": ("live", "test"),
+    AUDIT: (),
 }
-"""File in `locks/` → the extras of pyproject.toml whose packages it completes. Each file has only the
-packages that the previous files lack."""
-ONE_PACKAGE = {BUILD: "setuptools", INSTALLER: "uv"}
-"""Locks of one package that pyproject.toml does not require: it builds the project, or installs it."""
+"""File in `locks/` → the extras of pyproject.toml whose packages it completes. Each file has only what those
+before it lack, except that of `AUDIT`, which is installed alone."""
+ONE_PACKAGE = {BUILD: "setuptools", INSTALLER: "uv", AUDIT: "pip-audit==2.10.1"}
+"""Locks of one package that pyproject.toml does not require: it builds, installs or audits the project."""
 HEADER = "# Made by `make lock` from constraints.txt and pyproject.toml. Do not edit.\n"
 NOT_SUPPORTED = re.compile(r"^sys_platform == 'win32'$")
 """Markers of packages that no supported platform needs."""
@@ -87,7 +88,7 @@ def split_groups(
         own = [
             package
             for package in packages
-            if canonical(package.name) not in known
+            if (group == AUDIT or canonical(package.name) not in known)
             and not (package.marker and NOT_SUPPORTED.match(package.marker))
         ]
         known |= {canonical(package.name) for package in own}
@@ -100,7 +101,8 @@ def resolve(group: str) -> list[LockedPackage]:
     extras = [word for extra in GROUPS[group] for word in ("--extra", extra)]
     command = [
         *(str(Path(sys.executable).with_name("uv")), "pip", "compile", source, *extras),
-        *("--constraint", str(CONSTRAINTS), "--universal", "--python-version", PYTHON_MIN),
+        *(() if group == AUDIT else ("--constraint", str(CONSTRAINTS))),
+        *("--universal", "--python-version", PYTHON_MIN),
         *("--generate-hashes", "--no-header", "--no-annotate", "--quiet"),
     ]
     done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)  # noqa: S603 -- no shell

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO
 
 from tests.support import seeds
@@ -20,6 +20,9 @@ IDLE_CORES = 0.25
 LEFT_S_MAX = 10.0
 """How long the processes of a stage may outlive it."""
 POLL_S = 0.05
+NOT_MEASURED = 77
+"""Exit code of a command that could not measure what its stage proves. The stage does not fail, and its line
+says so."""
 MARK = "TEST_STAGE"
 """Environment variable that marks the processes of a stage."""
 SLOWER = "TEST_SLOWER"
@@ -68,13 +71,14 @@ class Result:
     cpu_s: float
     others: float
     problems: tuple[str, ...]
+    is_measured: bool = True
 
     def __str__(self) -> str:
         budget = "" if self.stage.budget_s is None else f" of {self.stage.budget_s * scale():.0f} s"
         line = f"== {self.stage.name}: {self.wall_s:.1f} s{budget}, CPU {self.cpu_s:.1f} s"
         if self.others > IDLE_CORES:
             line += f", other processes used {self.others:.1f} cores"
-        return "; ".join([line, *self.problems])
+        return "; ".join([line, *([] if self.is_measured else ["NOT MEASURED"]), *self.problems])
 
 
 class Meter:
@@ -126,10 +130,12 @@ class _Running:
     def result(self) -> Result:
         wall_s, _, others = self.meter.read()
         code = self.process.returncode
-        problems = [f"exit code {code} of {shlex.join(self.process.args)}"] if code else []  # type: ignore[arg-type]  # a list of words
+        failed = code not in (0, NOT_MEASURED)
+        problems = [f"exit code {code} of {shlex.join(self.process.args)}"] if failed else []  # type: ignore[arg-type]  # a list of words
         if left := _left_behind(self.stage):
             problems.append(f"left processes behind: {', '.join(left)}")
-        return judged(self.stage, wall_s, self.cpu_s, others, problems)
+        found = judged(self.stage, wall_s, self.cpu_s, others, problems)
+        return replace(found, is_measured=code != NOT_MEASURED)
 
     def print_output(self) -> None:
         if self.output is not None:

@@ -65,6 +65,11 @@ def test_a_result_shows_its_problems() -> None:
     assert str(found) == "== unit: 1.0 s of 5 s, CPU 2.0 s; exit code 1 of pytest"
 
 
+def test_a_stage_that_could_not_measure_says_so() -> None:
+    found = Result(Stage("advisories", ""), 1.0, 2.0, 0.0, (), is_measured=False)
+    assert str(found) == "== advisories: 1.0 s, CPU 2.0 s; NOT MEASURED"
+
+
 # --- seeds --------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.tree.test_tidy import pins, required
 from tests.unit.tree.tidy import ROOT
-from tools.locks import GROUPS, HEADER, LockedPackage, LockError, canonical, read_lock, split_groups
+from tools.locks import AUDIT, GROUPS, HEADER, LockedPackage, LockError, canonical, read_lock, split_groups
 
 DIGESTS = ("a" * 64, "0" * 64)
 
@@ -18,7 +18,9 @@ def locks() -> dict[str, list[LockedPackage]]:
 
 def test_locks_and_constraints_agree() -> None:
     """After a change of constraints.txt or pyproject.toml: `make lock`."""
-    rows = [(canonical(one.name), one.version) for packages in locks().values() for one in packages]
+    found = locks()
+    assert any(one.name == "pip-audit" for one in found.pop(AUDIT)), "it is installed alone"
+    rows = [(canonical(one.name), one.version) for packages in found.values() for one in packages]
     assert len(rows) == len(dict(rows)), "a package is locked twice"
     assert dict(rows) == pins()
     assert {path.stem for path in (ROOT / "locks").iterdir()} == {*GROUPS}
@@ -57,6 +59,7 @@ def test_nothing_is_installed_without_hashes() -> None:
     ]
     allowed = ("$(LOCKED) ", '"$$@"', "--no-deps --no-build-isolation --editable .")
     assert len(lines) == 4
+    assert "pip install --quiet --disable-pip-version-check $(LOCKED) -r locks/audit.txt" in text
     assert [line for line in lines if not any(part in line for part in allowed)] == []
 
 
