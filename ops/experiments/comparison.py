@@ -5,7 +5,7 @@ common.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ops.experiments.loader import parse_experiment
 from ops.experiments.result_json import difference_json
 from ops.experiments.results import VariantDifference, variant_difference, with_holm_chances
 from ops.experiments.schema import Experiment
+from ops.experiments.steadiness import VariantSteadiness, backlog_growths, load_checks
 from ops.experiments.variants import Variant, value_text, variants_of
 from ops.report.intervals import ReportFields, interval_json
 from ops.report.safe_text import quoted
@@ -42,19 +43,32 @@ class StoredExperiment:
         found = {seed: row.figures.get(name) for (key, seed), row in self.rows.items() if key == variant.key}
         return {seed: value for seed, value in sorted(found.items()) if value is not None}
 
+    def steadiness(self, variant: Variant) -> VariantSteadiness:
+        """Whether a variant is steady. Its loads are unknown if it has files that are not here."""
+        try:
+            loads = load_checks(self.experiment, variant, self.folder)
+        except (InvalidInput, NotFound):
+            loads = ()
+        rows = [
+            row for (key, _), row in sorted(self.rows.items()) if key == variant.key and row.error is None
+        ]
+        return VariantSteadiness(variant, loads, backlog_growths(self.experiment, rows))
+
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
     """How much a measure differs between the first and the second side.
 
     `left_out` is the number of runs of both sides that do not count: if differences are paired, only runs
-    with common seeds count.
+    with common seeds count. `steadiness` is `not steady` or `not yet steady` if one of them is, and empty
+    otherwise.
     """
 
     compared: VariantDifference
     first: Interval
     second: Interval
     left_out: int
+    steadiness: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +178,19 @@ def _contrasts(
     confidence = first.experiment.confidence
     found = []
     for variant, other in pairs:
+        steadiness = _worst_word([first.steadiness(variant), second.steadiness(other)])
         for name in names:
             before, after = first.values(variant, name), second.values(other, name)
             if before and after:
-                found.append(_contrast(variant, other, name, before, after, confidence))
+                contrast = _contrast(variant, other, name, before, after, confidence)
+                found.append(replace(contrast, steadiness=steadiness))
     corrected = with_holm_chances([one.compared for one in found])
-    return tuple(
-        Contrast(compared, one.first, one.second, one.left_out)
-        for one, compared in zip(found, corrected, strict=True)
-    )
+    return tuple(replace(one, compared=compared) for one, compared in zip(found, corrected, strict=True))
+
+
+def _worst_word(both: Sequence[VariantSteadiness]) -> str:
+    words = [one.word for one in both if not one.is_steady]
+    return max(words, key="not steady".__eq__, default="")
 
 
 def _contrast(
@@ -211,6 +229,7 @@ def comparison_json(found: ExperimentComparison) -> ReportFields:
                 "first": interval_json(one.first),
                 "second": interval_json(one.second),
                 "left_out": one.left_out,
+                "steady": not one.steadiness,
             }
             for one in found.contrasts
         ],

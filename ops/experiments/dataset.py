@@ -4,7 +4,8 @@ A run's file is either complete or absent, even if the process that writes it is
 
     experiment.yaml   the document, including all defaults
     identity.json     the properties that all runs share
-    runs/             one file per run with one row: variant, parameters, seed, measures, version, error
+    runs/             one file per run with one row: variant, parameters, seed, measures (of the whole run and
+                      of both halves), samples of its backlogs, version, error
     series/           one file per run with a row per window: the same key, from and to, measures
     costs.jsonl       the CPU time of each run
 
@@ -18,7 +19,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +32,7 @@ from ops.experiments.schema import WINDOWS_MAX, Scalar
 from ops.experiments.service_run import RunResult
 from ops.experiments.variant_sites import ExperimentParameter, parameters_of, site_sha256
 from ops.experiments.variants import Variant
+from ops.lab.backlog import BACKLOGS, SAMPLES
 from ops.report.safe_text import quoted
 from ops.report.yaml_writer import yaml_text
 from services.totals.measures import MEASURES
@@ -52,7 +54,11 @@ Columns = dict[str, list[object]]
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A stored run: its figures, or the error with which it failed."""
+    """A stored run: its figures, or the error with which it failed.
+
+    `halves` are its figures in the first and in the second half, `backlogs` the samples of its backlogs
+    (`ops.lab.backlog`). Runs of older builds and closed forms have neither.
+    """
 
     variant: str
     seed: int
@@ -60,6 +66,8 @@ class RunRow:
     messages: int
     digest: str
     error: str | None
+    halves: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    backlogs: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def key(self) -> RunKey:
@@ -88,6 +96,12 @@ def read_run(path: Path, measures: Sequence[str]) -> RunRow:
             _typed(int, row["messages"]),
             _typed(str, row["log_sha256"]),
             error,
+            {
+                name: (figure_value(row[first]), figure_value(row[second]))
+                for name in measures
+                if (first := f"{name}_{HALVES[0]}") in row and (second := f"{name}_{HALVES[1]}") in row
+            },
+            {name: _samples(row[name]) for name in BACKLOGS if row.get(name) is not None},
         )
 
 
@@ -120,6 +134,14 @@ def _typed(kind: type[CellValue], value: object) -> CellValue:
     return value
 
 
+def _samples(value: object) -> tuple[float, ...]:
+    """The samples of a backlog; ValueError for all else."""
+    found = tuple([_typed(float, one) for one in _typed(list, value)])
+    if len(found) != SAMPLES + 1 or not all(map(math.isfinite, found)):
+        raise ValueError(f"{quoted(value)} is no backlog")
+    return found
+
+
 def figure_value(value: object) -> float | None:
     """Return the figure of a measure. Raises ValueError if it is not finite."""
     if value is None or math.isfinite(found := _typed(float, value)):
@@ -142,6 +164,8 @@ def reading_run(path: Path) -> Iterator[None]:
 
 
 RUNS, SERIES = "runs", "series"
+HALVES = ("first_half", "second_half")
+"""Endings of the columns with the figures of both halves of a run."""
 UNPACKED_MAX = 256 << 20
 """Maximum uncompressed size of a run's file, in bytes."""
 IDENTITY, DOCUMENT, COSTS, LOCK = "identity.json", "experiment.yaml", "costs.jsonl", ".lock"
@@ -198,7 +222,8 @@ class Dataset:
         if part == SERIES:
             figures = dict.fromkeys(self._over_time, pa.float64())
             return pa.schema(key | {"from_us": pa.int64(), "to_us": pa.int64()} | figures)
-        figures = dict.fromkeys(self._measures, pa.float64())
+        names = [name for one in self._measures for name in (one, *(f"{one}_{half}" for half in HALVES))]
+        figures = dict.fromkeys(names, pa.float64()) | dict.fromkeys(BACKLOGS, pa.list_(pa.float64()))
         last = {"messages": pa.int64(), **dict.fromkeys(("log_sha256", "version", "error"), pa.string())}
         return pa.schema(key | figures | last)
 
@@ -277,35 +302,38 @@ class Dataset:
             rows["from_us"] = [window.from_us for window in trial.windows]
             rows["to_us"] = [window.to_us for window in trial.windows]
             self._write(SERIES, variant, seed, rows | columns)
-        return self._row(variant, seed, trial.figures, trial.messages, trial.digest, None, trial.cpu_s)
+        samples = {name: tuple(map(float, values)) for name, values in trial.backlogs.items()}
+        row = RunRow(
+            *(variant.key, seed, trial.figures, trial.messages, trial.digest, None, trial.halves, samples)
+        )
+        self._write_row(variant, row, trial.cpu_s)
+        return row
 
     def keep_failure(self, variant: Variant, seed: int, error: str) -> RunRow:
         """Store that a run failed, with the error."""
-        return self._row(variant, seed, dict.fromkeys(self._measures), 0, "", error, 0.0)
+        row = RunRow(variant.key, seed, dict.fromkeys(self._measures), 0, "", error)
+        self._write_row(variant, row, 0.0)
+        return row
 
-    def _row(
-        self,
-        variant: Variant,
-        seed: int,
-        figures: Mapping[str, float | None],
-        messages: int,
-        digest: str,
-        error: str | None,
-        cpu_s: float,
-    ) -> RunRow:
-        measured: Columns = {name: [figures[name]] for name in self._measures}
+    def _write_row(self, variant: Variant, row: RunRow, cpu_s: float) -> None:
+        measured: Columns = {name: [row.figures[name]] for name in self._measures}
+        for place, half in enumerate(HALVES):
+            measured |= {
+                f"{name}_{half}": [row.halves[name][place] if name in row.halves else None]
+                for name in self._measures
+            }
+        measured |= {name: [row.backlogs.get(name)] for name in BACKLOGS}
         last: Columns = {
-            "messages": [messages],
-            "log_sha256": [digest],
+            "messages": [row.messages],
+            "log_sha256": [row.digest],
             "version": [self._software],
-            "error": [error],
+            "error": [row.error],
         }
-        key: Columns = {name: [value] for name, value in self._key(variant, seed).items()}
-        cost = json.dumps({"variant": variant.key, "seed": seed, "cpu_s": round(cpu_s, 3)})
+        key: Columns = {name: [value] for name, value in self._key(variant, row.seed).items()}
+        cost = json.dumps({"variant": variant.key, "seed": row.seed, "cpu_s": round(cpu_s, 3)})
         with _named(self.folder), open_own(self.folder / COSTS, "ab") as file:
             file.write(f"{cost}\n".encode())
-        self._write(RUNS, variant, seed, key | measured | last)
-        return RunRow(variant.key, seed, figures, messages, digest, error)
+        self._write(RUNS, variant, row.seed, key | measured | last)
 
     def _key(self, variant: Variant, seed: int) -> dict[str, Scalar]:
         given = dict(variant.values)

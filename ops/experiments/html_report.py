@@ -8,14 +8,26 @@ from typing import Any
 from plotly import graph_objects
 
 from ops.experiments.interval_text import interval_text
-from ops.experiments.result_text import answer_text, difference_note, estimate_note
-from ops.experiments.results import MeasureEstimate, Results, VariantDifference
+from ops.experiments.result_text import (
+    BACKLOG_HEADERS,
+    LOAD_HEADERS,
+    answer_text,
+    backlog_rows,
+    difference_note,
+    estimate_note,
+    halves_text,
+    load_rows,
+    steadiness_lines,
+)
+from ops.experiments.results import MeasureEstimate, Results
 from ops.experiments.variant_sites import KIND_PARAMETER
 from ops.experiments.variants import value_text as shown_value
+from ops.lab.backlog import BACKLOGS, sample_days
 from ops.report.html_shell import paragraph, table, table_row
 from ops.report.plots import plot_section, plots_page
 from ops.report.yaml_writer import yaml_text
 from services.totals.measures import MEASURES
+from shared.basics.units import US_PER_DAY
 
 
 def html_report(results: Results, command: str, software: str) -> str:
@@ -26,12 +38,15 @@ def html_report(results: Results, command: str, software: str) -> str:
         paragraph(answer_text(results), "answer"),
         paragraph(_setup_text(results), "note"),
         paragraph(results.planned.method.sentence, "note"),
+        *([] if experiment.steady else [paragraph(OVERLOAD, "note")]),
+        *[paragraph(line, "note") for line in _steadiness_notes(results)],
     ]
     for name in experiment.measure:
         if figures := [one for one in results.figures if one.measure == name]:
             sections.append(plot_section(_chart(name, figures), "420px"))
-    sections += ["<h2>Figures</h2>", _estimates_table(results.figures)]
-    sections += [_convergences(results), _differences_table(results.compared), _failed_runs(results)]
+    sections += ["<h2>Figures</h2>", _estimates_table(results)]
+    sections += [_convergences(results), _steadiness_section(results), _differences_table(results)]
+    sections.append(_failed_runs(results))
     sections += ["<h2>Parameters</h2>", paragraph(_parameters_text(results))]
     sections.append(
         "<details><summary>The document, including all defaults</summary>"
@@ -122,7 +137,57 @@ def _convergences(results: Results) -> str:
     return f"<h2>Precision by number of seeds</h2>{''.join(charts)}" if charts else ""
 
 
-def _estimates_table(figures: Sequence[MeasureEstimate]) -> str:
+OVERLOAD = "The document is a study of overload (steady: false): its figures are of its days alone."
+
+
+def _steadiness_notes(results: Results) -> list[str]:
+    return steadiness_lines([*results.unsteady.values()])
+
+
+def _steadiness_section(results: Results) -> str:
+    """The loads, the backlogs at both ends with the test of their growth, and their course."""
+    loads = [_plain_row(row) for row in load_rows(results.steadiness)]
+    backlogs = [_plain_row(row) for row in backlog_rows(results.steadiness)]
+    charts = [
+        plot_section(_backlog_chart(name, results), "360px")
+        for name in BACKLOGS
+        if any(one.name == name for variant in results.steadiness for one in variant.backlogs)
+    ]
+    parts = ["<h2>Steady state</h2>", paragraph(STEADINESS_NOTE, "note")]
+    parts += [table([head.lower() for head in LOAD_HEADERS], loads)] if loads else []
+    parts += [table([head.lower() for head in BACKLOG_HEADERS], backlogs)] if backlogs else []
+    return "\n".join([*parts, *charts])
+
+
+STEADINESS_NOTE = (
+    "Load: work that arrives over work that can be done. Relaxation: the time in which the memory of the "
+    "start fades, of which a run needs 20. P: the probability of such a growth of the backlog where it does "
+    "not grow, one-sided over seeds; below 0.01 it is not steady."
+)
+
+
+def _plain_row(cells: Sequence[object]) -> str:
+    return table_row([escape(str(cell)) for cell in cells])
+
+
+def _backlog_chart(name: str, results: Results) -> Any:
+    """A backlog over the days that count, the mean over seeds of each variant."""
+    days = sample_days(0, round(results.planned.experiment.fabric.days * US_PER_DAY))
+    chart = graph_objects.Figure(
+        [
+            graph_objects.Scatter(x=days, y=list(one.means), mode="lines", name=variant.variant.words)
+            for variant in results.steadiness
+            for one in variant.backlogs
+            if one.name == name
+        ]
+    )
+    chart.update_layout(title=f"{BACKLOGS[name]}, mean over seeds")
+    chart.update_xaxes(title_text="days")
+    chart.update_yaxes(rangemode="tozero")
+    return chart
+
+
+def _estimates_table(results: Results) -> str:
     rows = [
         table_row(
             [
@@ -131,16 +196,18 @@ def _estimates_table(figures: Sequence[MeasureEstimate]) -> str:
                 escape(interval_text(one.interval, one.measure)),
                 escape(MEASURES[one.measure].unit),
                 f"{one.interval.runs}",
-                escape(estimate_note(one)),
+                *map(escape, halves_text(one)),
+                escape(estimate_note(one, results)),
             ],
-            figures=(2, 4),
+            figures=(2, 4, 5, 6),
         )
-        for one in figures
+        for one in results.figures
     ]
-    return table(("variant", "measure", "figure", "unit", "runs", ""), rows)
+    return table(("variant", "measure", "figure", "unit", "runs", "first half", "second half", ""), rows)
 
 
-def _differences_table(compared: Sequence[VariantDifference]) -> str:
+def _differences_table(results: Results) -> str:
+    compared = results.compared
     if not compared:
         return ""
     rows = [
@@ -150,7 +217,7 @@ def _differences_table(compared: Sequence[VariantDifference]) -> str:
                 escape(one.measure),
                 escape(interval_text(one.interval, one.measure, difference=True)),
                 f"{one.chance:.2g}",
-                escape(difference_note(one)),
+                escape(difference_note(one, results)),
             ],
             figures=(2, 3),
         )

@@ -12,19 +12,23 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ops.experiments.recorded_inputs import has_recorded_inputs
-from ops.experiments.reliability_run import part_classes
+from ops.experiments.reliability_run import LOG_MEASURES, part_classes
 from ops.experiments.schema import Experiment
+from ops.experiments.variants import variants_of
 from schemas.config.fabric_configs import config_model
-from schemas.config.pods import AnyPodConfig
+from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.config.repairs import RepairsConfig
 from schemas.files.site_plan import SitePlan
+from services.totals.measures import MEASURES
 from shared.basics.units import US_PER_DAY
 from shared.models.reliability.repair_shop import PartClass
 
 MethodName = Literal["exact", "kernel", "services"]
 METHOD_NAMES: tuple[MethodName, ...] = ("exact", "kernel", "services")
 """Methods, cheapest first."""
-KERNEL_MEASURES = frozenset({"cube_availability", "faults_a_day", "repairs_a_day"})
+EXACT_MEASURES = frozenset({"cube_availability", "faults_a_day", "repairs_a_day"})
+"""Measures with a closed form."""
+KERNEL_MEASURES = EXACT_MEASURES | {name for name in MEASURES if name.startswith(LOG_MEASURES)}
 """Measures that depend only on failures and repairs. Unhealthy chips are not among them, because those that
 belong to a slice count as the slice's."""
 KERNEL_PARAMETERS = frozenset(
@@ -62,11 +66,15 @@ WARM_UP_BIAS_MAX = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A chosen method, `why` it was chosen, and the reasons against each cheaper method."""
+    """A chosen method, `why` it was chosen, and the reasons against each cheaper method.
+
+    `remedy` are the lines of the document, under `fabric.set`, with which the kernel would answer; empty if
+    there are none."""
 
     name: MethodName
     why: str
     rejected: Mapping[str, str]
+    remedy: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -79,6 +87,10 @@ class Method:
 
 
 SERVICES = Method("services", "as the document requests", {})
+REMEDY = (
+    "the kernel, about a thousand times as fast, would answer with these lines under fabric.set; faults of "
+    "optics are then left out:"
+)
 METHOD_TEXT: Mapping[str, str] = {
     "exact": "closed forms",
     "kernel": "the kernel of failures and repairs",
@@ -98,11 +110,12 @@ def choose_method(experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -
         stop = _obstacle(name, experiment, sites)
         if requested in ("auto", name) and stop is None:
             why = "as the document requests" if requested == name else _REASONS[name]
-            return Method(name, why, stops if requested == "auto" else {})
+            remedy = _kernel_remedy(experiment, sites) if name == "services" else ()
+            return Method(name, why, stops if requested == "auto" else {}, remedy)
         if stop is not None and requested in ("auto", name):
             stops[name] = stop
         if requested == name:
-            return Method(name, "as the document requests", stops)
+            return Method(name, "as the document requests", stops, _kernel_remedy(experiment, sites))
     raise AssertionError("services answer everything")
 
 
@@ -124,6 +137,8 @@ def _obstacle(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePl
     for measure in experiment.measure:
         if measure not in KERNEL_MEASURES:
             return f"measure {measure} depends on more than failures and repairs"
+        if name == "exact" and measure not in EXACT_MEASURES:
+            return f"measure {measure} has no closed form here"
     checks: tuple[Callable[[Any], str | None], ...] = (_unknown_parameter,)
     if name == "exact":
         checks = (_unknown_parameter, lambda config: _no_closed_form(experiment, config))
@@ -133,6 +148,32 @@ def _obstacle(name: str, experiment: Experiment, sites: Sequence[Sequence[SitePl
                 if (found := check(config)) is not None:
                     return found
     return None
+
+
+def _kernel_remedy(experiment: Experiment, sites: Sequence[Sequence[SitePlan]]) -> tuple[str, ...]:
+    """The lines with which the kernel can answer, where only what must be 0 is not."""
+    if _obstacle("kernel", experiment, sites) is None:
+        return ()
+    needed: dict[str, None] = {}
+    without = []
+    for plan in sites:
+        for site in plan:
+            fabrics = {}
+            for fabric, config in site.fabrics.items():
+                names = [name for name in MUST_BE_ZERO if _failure_rate(config, name)]
+                needed |= dict.fromkeys(names)
+                zero = {name.split(".")[1]: 0.0 for name in names}
+                rates = config.failure_rates.model_copy(update=zero)
+                fabrics[fabric] = config.model_copy(update={"failures": rates})
+            without.append([site.model_copy(update={"fabrics": fabrics})])
+    varied = {name for variant in variants_of(experiment) for name, _ in variant.values}
+    if varied & needed.keys() or _obstacle("kernel", experiment, without) is not None:
+        return ()
+    return tuple([f"{name}: 0" for name in needed])
+
+
+def _failure_rate(config: FabricConfig, name: str) -> float:
+    return float(getattr(config.failure_rates, name.split(".")[1], 0.0))
 
 
 def _unknown_parameter(config: Any) -> str | None:

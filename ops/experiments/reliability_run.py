@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ops.experiments.service_run import ExperimentRunPlan, RunResult, Window, measure_all
+from ops.experiments.service_run import ExperimentRunPlan, RunResult, Window, measure_all, measure_halves
+from ops.lab.backlog import add_samples
 from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.names import FaultKind
 from services.failures.hazards import (
@@ -24,13 +25,16 @@ from services.failures.hazards import (
     seeds_of,
 )
 from services.failures.state import rates_of
+from services.totals.availability_time import BLOCK_SIZES, AvailabilitySpans
 from services.totals.fabric_spans import PodSpan
 from services.totals.measures import MEASURES
+from services.totals.slice_log import PodLog
 from shared.basics.keyed_random import draw_index, draw_lognormal
 from shared.basics.units import US_PER_DAY, US_PER_HOUR, US_PER_S
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_kinds import FAULTS, mean_repair_h, rate_per_day
 from shared.models.faults.repair_work import WORK_DEFINITIONS
+from shared.models.ocs.parts import PART
 from shared.models.reliability.draws import FloatArray, IntArray
 from shared.models.reliability.failure_kernel import FailureHistory, FaultPiece, replay
 from shared.models.reliability.repair_shop import PartClass, Shop
@@ -38,6 +42,8 @@ from shared.models.superpod.wiring import ENDS_PER_CUBE, HOSTS_PER_CUBE
 
 PARTS_PER_CUBE = {"host": HOSTS_PER_CUBE, "link": ENDS_PER_CUBE}
 """Class → number of its parts per cube, for classes of which a cube needs every part to be healthy."""
+LOG_MEASURES = ("placeable_", "block_")
+"""Prefixes of the measures that depend on when each cube was available."""
 
 
 def run_kernel(plan: ExperimentRunPlan) -> RunResult:
@@ -46,17 +52,24 @@ def run_kernel(plan: ExperimentRunPlan) -> RunResult:
     pods = [_Pod(f, c, plan) for site in plan.sites for f, c in site.fabrics.items()]
     over_time = [name for name in plan.measures if MEASURES[name].over_time]
     first_us, *_, last_us = plan.window_bounds_us
+    with_log = any(name.startswith(LOG_MEASURES) for name in plan.measures)
+    first, second, whole = (
+        [pod.span(*bounds_us, with_log=with_log) for pod in pods]
+        for bounds_us in ((first_us, plan.middle_us), (plan.middle_us, last_us), (first_us, last_us))
+    )
     windows = [
         Window(*window_bounds_us, measure_all(over_time, [pod.span(*window_bounds_us) for pod in pods]))
         for window_bounds_us in (pairwise(plan.window_bounds_us) if plan.window_us else ())
     ]
     digest = sha256(b"".join(pod.digest for pod in pods)).hexdigest()
     return RunResult(
-        figures=measure_all(plan.measures, [pod.span(first_us, last_us) for pod in pods]),
+        figures=measure_all(plan.measures, whole),
         windows=tuple(windows),
         messages=sum(pod.history.events for pod in pods),
         cpu_s=time.process_time() - began_s,
         digest=digest,
+        halves=measure_halves(plan.measures, first, second),
+        backlogs=add_samples([{"open_repairs": pod.open_repairs(plan.sample_times_us)} for pod in pods]),
     )
 
 
@@ -84,6 +97,7 @@ def part_classes(config: AnyPodConfig) -> dict[FaultKind, PartClass]:
 class _Unhealthy:
     """The spans during which monitoring sees cubes as unhealthy, in microseconds; one list for all cubes."""
 
+    cube: IntArray
     begin: FloatArray
     end: FloatArray
 
@@ -105,8 +119,14 @@ class _Pod:
         columns = (self.history.part, self.history.failed, self.history.mended)
         self.digest = sha256(b"".join(column.tobytes() for column in columns)).digest()
 
-    def span(self, from_us: int, to_us: int) -> PodSpan:
-        """Return the pod's availability, faults and repairs between two times."""
+    def open_repairs(self, times_us: Sequence[int]) -> list[int]:
+        """Return the number of parts that are down at each of these times."""
+        failed = np.searchsorted(self.history.failed, times_us, "right")
+        return [int(n) for n in failed - np.searchsorted(self._mended, times_us, "right")]
+
+    def span(self, from_us: int, to_us: int, *, with_log: bool = False) -> PodSpan:
+        """Return the pod's availability, faults and repairs between two times; `with_log`, also when its
+        cubes were available."""
         cubes, failed = self._config.pod.cubes, self.history.failed
         return PodSpan(
             kind=self._config.kind,
@@ -115,7 +135,40 @@ class _Pod:
             cube_us=cubes * (to_us - from_us) - (self._bad.until(to_us) - self._bad.until(from_us)),
             faults={"all": _clipped_us(failed, from_us, to_us)},
             repairs=_clipped_us(self._mended, from_us, to_us),
+            log=PodLog(availability_time=self._availability(from_us, to_us)) if with_log else PodLog(),
         )
+
+    def _availability(self, from_us: int, to_us: int) -> AvailabilitySpans:
+        """How long cubes, and OCSes, were available between two times."""
+        cubes, bad = self._config.pod.cubes, self._bad
+        out = np.stack((bad.begin, bad.end), axis=1).clip(from_us, to_us)
+        ocs = self._merged_ocs_spans().clip(from_us, to_us)
+        blocks = {}
+        for size in BLOCK_SIZES:
+            if size <= cubes:
+                of = bad.cube // size
+                whole = of < cubes // size
+                merged = _merged_spans(list(zip(of[whole].tolist(), *out[whole].T.tolist(), strict=True)))
+                lost_us = float((merged[2] - merged[1]).sum())
+                blocks[size] = to_us - from_us - lost_us / (cubes // size)
+        return AvailabilitySpans(
+            _time_by_available(out, np.empty((0, 2)), cubes, (from_us, to_us)),
+            _time_by_available(out, ocs, cubes, (from_us, to_us)),
+            blocks,
+        )
+
+    def _merged_ocs_spans(self) -> FloatArray:
+        """When any part of an OCS was down, shape (spans, 2)."""
+        history, first, found = self.history, 0, list[tuple[int, float, float]]()
+        for kind, one in self._classes.items():
+            if kind in PART:
+                mine = (history.part >= first) & (history.part < first + one.number)
+                end = np.where(np.isnan(history.mended[mine]), np.inf, history.mended[mine])
+                found += [
+                    (0, *both) for both in zip(history.failed[mine].tolist(), end.tolist(), strict=True)
+                ]
+            first += one.number
+        return np.stack(_merged_spans(found)[1:], axis=1)
 
     def _run(self, until: float) -> FailureHistory:
         config, seed = self._config, self._config.seed
@@ -191,8 +244,26 @@ class _Pod:
         return _Unhealthy(*_merged_spans(spans))
 
 
-def _merged_spans(spans: Sequence[tuple[int, float, float]]) -> tuple[FloatArray, FloatArray]:
-    """Merge overlapping spans of the same cube."""
+def _time_by_available(
+    out: FloatArray, ocs: FloatArray, cubes: int, bounds_us: tuple[int, int]
+) -> tuple[int, ...]:
+    """Number of cubes → time between two times with exactly that many available, without the time in which
+    an OCS was not whole. `out` are the spans of cubes that were not available, `ocs` those of OCSes."""
+    many = len(out), len(ocs)
+    at_us = np.concatenate((out[:, 0], out[:, 1], ocs[:, 0], ocs[:, 1], bounds_us))
+    lost = np.repeat((1, -1, 0, 0, 0), (many[0], many[0], many[1], many[1], 2))
+    faulty = np.repeat((0, 0, 1, -1, 0), (many[0], many[0], many[1], many[1], 2))
+    order = np.argsort(at_us, kind="stable")
+    span_us = np.diff(at_us[order])
+    # Spans outside begin and end at once: for no time, more than all cubes may be lost.
+    left = np.maximum(cubes - np.cumsum(lost[order])[:-1], 0)
+    is_whole = np.cumsum(faulty[order])[:-1] == 0
+    found = np.bincount(left[is_whole], weights=span_us[is_whole], minlength=cubes + 1)
+    return tuple(found.tolist())
+
+
+def _merged_spans(spans: Sequence[tuple[int, float, float]]) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Merge overlapping spans of the same cube. Returns cube, begin and end of each."""
     found: list[list[float]] = []
     for cube, begin, end in sorted(spans):
         if found and found[-1][0] == cube and begin <= found[-1][2]:
@@ -200,7 +271,7 @@ def _merged_spans(spans: Sequence[tuple[int, float, float]]) -> tuple[FloatArray
         elif end > begin:
             found.append([cube, begin, end])
     table = np.array(found, dtype=np.float64).reshape(-1, 3)
-    return table[:, 1], table[:, 2]
+    return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
 
 
 def _clipped_us(times: FloatArray, from_us: float, to_us: float) -> int:

@@ -2,13 +2,18 @@
 
 from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 from ops.experiments.seed_stopping_rule import BOOTSTRAP_MIN
+from ops.experiments.steadiness import VariantSteadiness
+from ops.lab.offered_load import is_crew
 from ops.report.intervals import ReportFields, finite_or_none, interval_json
 from services.totals.measures import MEASURES
+
+TESTED_RUNS_MIN = 2
 
 
 def results_json(results: Results) -> ReportFields:
     """Return the results as JSON, in the units of the measures."""
     experiment = results.planned.experiment
+    not_steady = {one.variant for one in results.steadiness if not one.is_steady}
     return {
         "title": experiment.title,
         "question": experiment.question,
@@ -17,6 +22,7 @@ def results_json(results: Results) -> ReportFields:
             "name": results.planned.method.name,
             "why": results.planned.method.why,
             "others": dict(results.planned.method.rejected),
+            "kernel_with": list(results.planned.method.remedy),
         },
         "confidence": experiment.confidence,
         "seeds": results.seeds,
@@ -46,6 +52,9 @@ def results_json(results: Results) -> ReportFields:
                 },
                 "bootstrap": None if one.bootstrap is None else list(one.bootstrap),
                 "seeds_needed": one.seeds_needed,
+                "first_half": None if one.halves is None else one.halves[0],
+                "second_half": None if one.halves is None else one.halves[1],
+                "steady": one.variant not in not_steady,
             }
             for one in results.figures
         ],
@@ -58,6 +67,8 @@ def results_json(results: Results) -> ReportFields:
             "sentence": results.verdict.sentence,
             "seeds_needed": results.verdict.seeds_needed,
         },
+        "steady": experiment.steady,
+        "steadiness": [steadiness_json(one) for one in results.steadiness],
         "convergence": [
             {
                 "variant": one.variant.key,
@@ -68,6 +79,45 @@ def results_json(results: Results) -> ReportFields:
             for one in results.convergence
         ],
         "failed": [{"variant": row.variant, "seed": row.seed, "error": row.error} for row in results.failed],
+    }
+
+
+def steadiness_json(one: VariantSteadiness) -> ReportFields:
+    """Whether a variant is steady, its loads and its backlogs. `relaxation_days` is null where there is no
+    relaxation time, `p` for a single seed."""
+    return {
+        "variant": one.variant.key,
+        "parameters": dict(one.variant.values),
+        "steady": one.is_steady,
+        "problems": list(one.problems),
+        "loads": [
+            {
+                "name": check.load.name,
+                "load": finite_or_none(check.load.load),
+                "servers": check.load.servers,
+                "arrivals_per_day": check.load.arrivals_per_day,
+                "work_days": check.load.work_days,
+                "growth_per_day": check.load.growth_per_day,
+                "relaxation_days": finite_or_none(check.load.relaxation_days)
+                if is_crew(check.load)
+                else None,
+                "days": check.days,
+                "problem": check.problem,
+            }
+            for check in one.loads
+        ],
+        "backlogs": [
+            {
+                "name": backlog.name,
+                "start": backlog.start,
+                "end": backlog.end,
+                "growth_per_day": backlog.per_day,
+                "p": None if backlog.runs < TESTED_RUNS_MIN else backlog.chance,
+                "runs": backlog.runs,
+                "problem": backlog.problem,
+            }
+            for backlog in one.backlogs
+        ],
     }
 
 

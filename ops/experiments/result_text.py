@@ -1,9 +1,18 @@
 """Results of an experiment as sentences: the answer, and notes on estimates and differences."""
 
 import math
+from collections.abc import Sequence
 
-from ops.experiments.interval_text import interval_text
+from ops.experiments.interval_text import display_unit, interval_text
 from ops.experiments.results import MeasureEstimate, Results, VariantDifference
+from ops.experiments.steadiness import VariantSteadiness
+from ops.lab.backlog import BACKLOGS
+from ops.lab.offered_load import LoadCheck, is_crew
+
+PROBLEMS_MAX = 5
+"""Lines of problems that are shown."""
+LOAD_HEADERS = ("VARIANT", "OF", "LOAD", "RELAXATION", "STEADY")
+BACKLOG_HEADERS = ("VARIANT", "BACKLOG", "START", "END", "A-DAY", "P", "STEADY")
 
 
 def answer_text(results: Results) -> str:
@@ -23,6 +32,12 @@ def _answer(results: Results) -> str:
     figures = results.figures
     if not figures:
         return "No run measured anything."
+    return _extremes(results) + _not_steady(results)
+
+
+def _extremes(results: Results) -> str:
+    """The lowest and the highest figure of the first measure."""
+    figures = results.figures
     name = results.planned.experiment.measure[0]
     chosen = [one for one in figures if one.measure == name]
     if len(chosen) == 1:
@@ -36,9 +51,72 @@ def _answer(results: Results) -> str:
     )
 
 
-def estimate_note(one: MeasureEstimate) -> str:
-    """Return notes on an estimate."""
+def _not_steady(results: Results) -> str:
+    """A sentence on the variants that are not steady, whose figures answer nothing in general."""
+    unsteady = [*results.unsteady.values()]
+    if not unsteady:
+        return ""
+    more = f", and {len(unsteady) - 1} more variants" if len(unsteady) > 1 else ""
+    return f" But {unsteady[0].variant.words} is {unsteady[0].problems[0]}{more}."
+
+
+def steadiness_lines(steadiness: Sequence[VariantSteadiness], most: int = PROBLEMS_MAX) -> list[str]:
+    """What is not steady, a line a variant; each problem once, with the first variant that has it."""
+    lines, known = list[str](), set[str]()
+    for one in steadiness:
+        fresh = [problem for problem in one.problems if problem not in known]
+        known.update(fresh)
+        if fresh:
+            lines.append(f"{one.variant.words}: {'; '.join(fresh)}")
+    left = len(lines) - most
+    return [*lines[:most], *([f"and {left} more variants"] if left > 0 else [])]
+
+
+def load_rows(steadiness: Sequence[VariantSteadiness]) -> list[list[object]]:
+    """A row for each load that differs from those of the variants before: LOAD_HEADERS."""
+    rows: list[list[object]] = []
+    known: set[LoadCheck] = set()
+    for one in steadiness:
+        for check in one.loads:
+            if check in known:
+                continue
+            known.add(check)
+            load = check.load
+            problem = check.problem
+            relaxation = f"{load.relaxation_days:.3g} d" if is_crew(load) and not load.is_overloaded else "-"
+            steady = "yes" if problem is None else problem.split(":")[0]
+            rows.append([one.variant.words, load.name, f"{load.load:.3f}", relaxation, steady])
+    return rows
+
+
+def backlog_rows(steadiness: Sequence[VariantSteadiness]) -> list[list[object]]:
+    """A row for each variant and backlog: BACKLOG_HEADERS."""
+    return [
+        [
+            *(one.variant.words, BACKLOGS[backlog.name], f"{backlog.start:.3g}", f"{backlog.end:.3g}"),
+            f"{backlog.per_day:+.2g}",
+            "-" if backlog.runs < 2 else f"{backlog.chance:.2g}",
+            one.word,
+        ]
+        for one in steadiness
+        for backlog in one.backlogs
+    ]
+
+
+def halves_text(one: MeasureEstimate) -> tuple[str, str]:
+    """The figure in both halves of the runs, `-` if it is not known."""
+    if one.halves is None:
+        return "-", "-"
+    factor, unit = display_unit(one.measure, difference=False)
+    first, second = (f"{factor * value:.4g}{unit}" for value in one.halves)
+    return first, second
+
+
+def estimate_note(one: MeasureEstimate, results: Results | None = None) -> str:
+    """Notes on an estimate; with the results that it is of, also whether its variant is steady."""
     notes = []
+    if results is not None and (unsteady := results.unsteady.get(one.variant)) is not None:
+        notes.append(unsteady.word)
     if one.batches is not None:
         short = "" if one.batches.is_sound else ", which are still correlated because the run is too short"
         windows = f"{one.batches.count} batches of {one.batches.length} windows"
@@ -55,9 +133,14 @@ def estimate_note(one: MeasureEstimate) -> str:
     return "; ".join(notes)
 
 
-def difference_note(one: VariantDifference) -> str:
-    """Return notes on a difference: significance, and the gain of common seeds."""
+def difference_note(one: VariantDifference, results: Results | None = None) -> str:
+    """Notes on a difference: significance, and the gain of common seeds; with the results that it is of, also
+    whether both variants are steady."""
     notes = []
+    if results is not None:
+        unsteady = [results.unsteady[v] for v in (one.variant, one.against) if v in results.unsteady]
+        if unsteady:
+            notes.append(max([found.word for found in unsteady], key="not steady".__eq__))
     if one.interval.low == one.interval.value == one.interval.high == 0.0:
         notes.append("the same in every run")
     if one.seeds_needed is not None:

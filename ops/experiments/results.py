@@ -4,6 +4,7 @@ claim."""
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from scipy.special import ndtri
 
@@ -12,6 +13,7 @@ from ops.experiments.interval_text import display_unit, interval_text
 from ops.experiments.loader import PlannedExperiment
 from ops.experiments.schema import ExperimentClaim
 from ops.experiments.seed_stopping_rule import exact_interval, interval_of, seed_of, values_of
+from ops.experiments.steadiness import VariantSteadiness, steadiness_after
 from ops.experiments.sweep import SweepResult
 from ops.experiments.variants import Variant, single_variant
 from shared.models.statistics.batch_means import BATCHES_MIN, Batches, batch_means
@@ -45,7 +47,8 @@ class MeasureEstimate:
 
     `batches` is the source of the interval if there is only one run. `bootstrap` has other bounds if runs are
     far from normal. `seeds_needed` is the number of seeds for the requested precision; None if no precision
-    was requested or if it is reached. `controlled` is the estimate with a control variate."""
+    was requested or if it is reached. `controlled` is the estimate with a control variate. `halves` are the
+    means in the first and in the second half of the runs; None if they are not known."""
 
     variant: Variant
     measure: str
@@ -54,6 +57,7 @@ class MeasureEstimate:
     seeds_needed: int | None
     batches: Batches | None = None
     controlled: Controlled | None = None
+    halves: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,10 @@ class Convergence:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """The verdict on the claim: "holds", "does not hold" or "is undecided".
+    """The verdict on the claim: "holds", "does not hold", "is undecided" or "is not judged".
 
-    For an undecided claim, `seeds_needed` estimates the number of seeds that decide it."""
+    For an undecided claim, `seeds_needed` estimates the number of seeds that decide it. A claim about a
+    variant that is not steady is not judged, unless the document is a study of overload (`steady: false`)."""
 
     word: str
     interval: Interval
@@ -97,7 +102,7 @@ class ClaimVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All results. `failed` runs are not counted."""
+    """All results. `failed` runs are not counted. `steadiness` has an entry for each variant."""
 
     planned: PlannedExperiment
     seeds: int
@@ -107,6 +112,14 @@ class Results:
     verdict: ClaimVerdict | None
     failed: tuple[RunRow, ...]
     convergence: tuple[Convergence, ...] = ()
+    steadiness: tuple[VariantSteadiness, ...] = ()
+
+    @property
+    def unsteady(self) -> Mapping[Variant, VariantSteadiness]:
+        """The variants that are not steady; empty for a quick run, which is too short to be."""
+        if self.planned.is_quick:
+            return {}
+        return {one.variant: one for one in self.steadiness if not one.is_steady}
 
 
 def no_series(_variant: str, _seed: int) -> WindowSeries:
@@ -118,6 +131,9 @@ def results_of(planned: PlannedExperiment, swept: SweepResult, series: SeriesRea
     """The results of a sweep; `series` reads the series of a run, which gives a single run an interval."""
     rows, seeds = swept.rows, swept.seeds
     keys = {(v.key, seed_of(planned, v, n)) for v in planned.variants for n in range(seeds)}
+    steadiness = steadiness_after(
+        planned, {v.key: _finished_rows(planned, rows, v, seeds) for v in planned.variants}
+    )
     figures = tuple(
         found
         for variant in planned.variants
@@ -130,10 +146,31 @@ def results_of(planned: PlannedExperiment, swept: SweepResult, series: SeriesRea
         swept.is_enough,
         figures,
         _differences(planned, rows, seeds, series),
-        None if planned.is_quick else _verdict(planned, rows, seeds, series),
+        None if planned.is_quick else _verdict(planned, rows, seeds, series, steadiness),
         tuple(row for key, row in sorted(rows.items()) if key in keys and row.error is not None),
         _convergence(planned, rows, seeds),
+        steadiness,
     )
+
+
+def _finished_rows(
+    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], variant: Variant, seeds: int
+) -> list[RunRow]:
+    """The runs of a variant that did not fail, in order of their seeds."""
+    keys = [(variant.key, seed_of(planned, variant, n)) for n in range(seeds)]
+    return [rows[key] for key in keys if key in rows and rows[key].error is None]
+
+
+def _halves(rows: Sequence[RunRow], name: str) -> tuple[float, float] | None:
+    """The means of a measure in both halves of the runs that have it in both."""
+    both = [
+        (first, second)
+        for row in rows
+        if name in row.halves
+        for first, second in [row.halves[name]]
+        if first is not None and second is not None
+    ]
+    return (fmean([one for one, _ in both]), fmean([two for _, two in both])) if both else None
 
 
 def _convergence(
@@ -165,10 +202,11 @@ def _estimate(
     interval = interval_of(planned, rows, variant, name, seeds)
     if interval is None:
         return None
+    halves = _halves(_finished_rows(planned, rows, variant, seeds), name)
     if interval.runs == 1 and (batches := _batches(planned, rows, variant, name, seeds, series)) is not None:
         half = batches.interval.half_width
         interval = replace(interval, low=interval.value - half, high=interval.value + half)
-        return MeasureEstimate(variant, name, interval, None, None, batches)
+        return MeasureEstimate(variant, name, interval, None, None, batches, halves=halves)
     values = values_of(planned, rows, variant, name, seeds)
     other = bca_interval(values, planned.experiment.confidence)
     if other == (interval.low, interval.high):
@@ -184,9 +222,8 @@ def _estimate(
         half = Precision(wanted.half_width, wanted.relative_half_width).wanted(interval.value)
         if interval.half_width > half > 0.0 and interval.runs > 1:
             needed = runs_needed(interval.deviation, half, interval.confidence)
-    return MeasureEstimate(
-        variant, name, interval, other, needed, controlled=_controlled(planned, rows, variant, name, seeds)
-    )
+    controlled = _controlled(planned, rows, variant, name, seeds)
+    return MeasureEstimate(variant, name, interval, other, needed, controlled=controlled, halves=halves)
 
 
 def _controlled(
@@ -369,12 +406,16 @@ def _seeds_to_distinguish(interval: Interval) -> int | None:
 
 
 def _verdict(
-    planned: PlannedExperiment, rows: Mapping[RunKey, RunRow], seeds: int, series: SeriesReader
+    planned: PlannedExperiment,
+    rows: Mapping[RunKey, RunRow],
+    seeds: int,
+    series: SeriesReader,
+    steadiness: Sequence[VariantSteadiness],
 ) -> ClaimVerdict | None:
     claim = planned.experiment.claim
     if claim is None:
         return None
-    of = single_variant(planned.variants, claim.of, "claim.of")
+    of = over = single_variant(planned.variants, claim.of, "claim.of")
     if claim.over is None:
         figure = _estimate(planned, rows, of, claim.measure, seeds, series)
         interval = None if figure is None else figure.interval
@@ -384,7 +425,19 @@ def _verdict(
         interval = None if found is None else found.interval
     if interval is None:
         return None
-    return judge_claim(claim, interval)
+    verdict = judge_claim(claim, interval)
+    unsteady = [one for one in steadiness if one.variant in (of, over) and not one.is_steady]
+    if not planned.experiment.steady:
+        days = planned.experiment.fabric.days
+        of_days = f"{verdict.sentence}; a figure of these {days:g} days, which need not be steady"
+        return replace(verdict, sentence=of_days)
+    return not_judged(verdict, unsteady) if unsteady else verdict
+
+
+def not_judged(verdict: ClaimVerdict, unsteady: Sequence[VariantSteadiness]) -> ClaimVerdict:
+    """The verdict on a claim about variants that are not steady: none, with the reason."""
+    reasons = "; ".join([f"{one.variant.words} is {one.problems[0]}" for one in unsteady])
+    return ClaimVerdict("is not judged", verdict.interval, f"{verdict.sentence}; {reasons}", None)
 
 
 def judge_claim(claim: ExperimentClaim, interval: Interval) -> ClaimVerdict:

@@ -236,6 +236,11 @@ class Experiment(ExperimentPart):
     )
     compare: Compare | None = None
     claim: ExperimentClaim | None = None
+    steady: bool = Field(
+        True,
+        description="whether figures are of a steady state; false for a study of overload, whose claim is of "
+        "its days alone",
+    )
     store: Store = Store()
     method: Literal["auto", "exact", "kernel", "services"] = Field(
         "auto",

@@ -137,11 +137,17 @@ def cube_availability(pod: PodSpan) -> float:
     return 1.0 if found is None else found
 
 
+def productive_share(pod: PodSpan) -> float:
+    """Chip-time whose work was kept, as a share of the same chip-time as utilisation; 0 without any."""
+    return MEASURES["productive_share"].value([pod]) or 0.0
+
+
 def _pod_json(pod: PodSpan) -> ReportFields:
     found: ReportFields = {
         "slices": pod.slices,
         "utilisation": pod.utilisation,
         "utilisation_by_tier": pod.utilisation_by_tier,
+        "productive_share": productive_share(pod),
         "goodput": {"total_chip_us": pod.total_chip_us, "chip_us": pod.chip_us},
         "cube_availability": cube_availability(pod),
         "cubes": pod.cubes,

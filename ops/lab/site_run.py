@@ -14,7 +14,7 @@ from services.service_names import kinds_with
 from services.totals.fabric_spans import FabricSpan, FabricTotals, fabric_span
 from services.totals.network_totals import network_totals
 from services.totals.pod_totals import ChipTimeReader, pod_totals
-from services.totals.slice_log import SliceLogRecorder
+from services.totals.slice_log import PodLog, SliceLogRecorder
 from services.what_if.run_copy import Observer
 from shared.engine.service import AnyService
 from shared.engine.site_driver import LabRequest
@@ -33,6 +33,16 @@ class SiteWindow:
     since_us: int
     until_us: int
     spans: Mapping[str, FabricSpan]
+
+
+class _Split:
+    """What is known of a run at the time at which it is split, and records of what comes after it."""
+
+    def __init__(self, at_us: int, cubes: Mapping[str, int]) -> None:
+        self.at_us = at_us
+        self.second = SliceLogRecorder(cubes, at_us, waits_since_us=at_us, with_availability=True)
+        self.totals: SiteTotals = {}
+        self.logs: Mapping[str, PodLog] = {}
 
 
 class PendingRequests:
@@ -66,6 +76,7 @@ class SiteRun:
         observers: Sequence[Observer] = (),
         services: Sequence[str] = (),
         start_snapshot: SiteSnapshot | None = None,
+        split_us: int | None = None,
     ) -> None:
         self.plan = plan
         self.at_us = UNTIL_COMMISSIONED if start_snapshot is None else start_snapshot.at_us - 1
@@ -78,7 +89,12 @@ class SiteRun:
             with_availability=start_snapshot is None,
         )
         self.windows: list[SiteWindow] = []
-        self._observers = (self.recorder, *observers)
+        self._split = None if split_us is None else _Split(split_us, cubes)
+        self._observers = (
+            self.recorder,
+            *((self._split.second,) if self._split is not None else ()),
+            *observers,
+        )
         self._has_totals = not services
         chosen = _only(services) if services else services_of
         self.lab = (
@@ -124,11 +140,15 @@ class SiteRun:
         before: SiteTotals = {}
         since_us = first_us
         mine = PendingRequests(one for one in requests if one.fabric in self.plan.fabrics)
-        for until_us in sorted({*bounds_us, *steps_us} - {0}):
+        split_us = () if self._split is None else (self._split.at_us,)
+        for until_us in sorted({*bounds_us, *steps_us, *split_us} - {0}):
             finished = self.run(until_us, mine.until(until_us), stop)
             if self.at_us == first_us:
                 self._start = before = self.read_totals()
             is_end = not finished or until_us == ends_us[-1]
+            if self._split is not None and self.at_us == self._split.at_us:
+                self._split.totals = self.read_totals()
+                self._split.logs = {pod: self.recorder.log(pod, self.at_us) for pod in self.pods}
             if self.at_us >= first_us and (is_end or until_us in ends_us):
                 now = self.read_totals(whole=is_end, links=links and is_end)
                 self.windows.append(SiteWindow(since_us, self.at_us, self._spans(before, now)))
@@ -169,6 +189,21 @@ class SiteRun:
         including values that only the messages of a whole run contain. Empty if the run ended within its
         warm-up."""
         return {} if self._end is None else self._spans(self._start, self._end, with_log=True)
+
+    def half_spans(self) -> tuple[dict[str, FabricSpan], dict[str, FabricSpan]]:
+        """What each fabric did from the end of the warm-up to the split, and from there to the end. Empty
+        unless the run was split and has finished."""
+        if self._split is None or self._end is None or not self._split.totals:
+            return {}, {}
+        kinds = {fabric: config.kind for fabric, config in self.plan.fabrics.items()}
+        first, second, end = {}, {}, self._end
+        for fabric, middle in self._split.totals.items():
+            is_pod = fabric in self.pods
+            before = self._split.logs[fabric] if is_pod else None
+            after = self._split.second.log(fabric, self.at_us) if is_pod else None
+            first[fabric] = fabric_span(kinds[fabric], middle, self._start.get(fabric), before)
+            second[fabric] = fabric_span(kinds[fabric], end[fabric], middle, after)
+        return first, second
 
     def _spans(self, since: SiteTotals, end: SiteTotals, *, with_log: bool = False) -> dict[str, FabricSpan]:
         fabrics = self.plan.fabrics

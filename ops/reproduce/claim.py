@@ -9,7 +9,7 @@ from typing import Literal
 
 from scipy.special import bdtr, stdtrit
 
-from ops.reproduce.lab_runs import ClaimRunPlan
+from ops.reproduce.lab_runs import ClaimRunPlan, unsteady_run
 
 Bound = Literal["at least", "at most", "above", "below"]
 """One-sided tolerances: the measured value must be at least (at most, above, below) the paper's."""
@@ -120,7 +120,8 @@ class ClaimRow:
     """A claim as `lightwave reproduce` prints it: the stated value, the measured one, and whether it holds.
 
     `kind` is one of `EvidenceKind`; `basis` is the reason for it. `interval` is the interval of a mean over
-    seeds. `figures` are the note's numbers by name, for programs.
+    seeds. `figures` are the note's numbers by name, for programs. `steady` is false if the lab runs are too
+    short for their queues, or overload them: such a row does not hold, whatever its value.
     """
 
     name: str
@@ -137,6 +138,7 @@ class ClaimRow:
     note: str
     how: Computation
     figures: Mapping[str, float]
+    steady: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +164,9 @@ class PaperClaim:
         found = self.measure()
         measured = found if isinstance(found, Measured) else Measured(found)
         tolerance = self.stated.tolerance if measured.tolerance is None else measured.tolerance
-        kept = holds(measured.value, self.stated.value, tolerance)
-        note = "; ".join(filter(None, (measured.note, self.note)))
+        problem = next(filter(None, map(unsteady_run, self.runs)), None)
+        kept = problem is None and holds(measured.value, self.stated.value, tolerance)
+        note = "; ".join(filter(None, (problem, measured.note, self.note)))
         return ClaimRow(
             name=self.name,
             claim=self.claim,
@@ -179,6 +182,7 @@ class PaperClaim:
             note=note if kept or note else UNEXPLAINED,
             how=self.how,
             figures=measured.figures,
+            steady=problem is None,
         )
 
 

@@ -4,9 +4,11 @@ processes."""
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from joblib import Parallel, delayed
 
+from ops.lab.offered_load import LoadCheck, is_scheduler, loads_of_sites
 from ops.lab.site_run import SiteRun
 from ops.reproduce.circuit_watch import CircuitWatch
 from ops.sites.site_plans import single_fabric_sites
@@ -155,6 +157,20 @@ def lab_run(plan: ClaimRunPlan) -> ClaimRun:
     if plan not in _finished_runs:
         _finished_runs[plan] = _run(plan)
     return _finished_runs[plan]
+
+
+@cache
+def unsteady_run(plan: ClaimRunPlan) -> str | None:
+    """Why a run of this plan is not steady, as far as its loads tell; None if it is. The loads of services
+    that do not run do not count."""
+    sites = single_fabric_sites(1, pairs=plan.pairs, seed=plan.seed, calibration=plan.calibration)
+    for load in loads_of_sites(sites, plan.days):
+        service = "scheduler" if is_scheduler(load) else "repairs"
+        if not plan.services or service in plan.services:
+            problem = LoadCheck(load, plan.days).problem
+            if problem is not None:
+                return problem
+    return None
 
 
 def lab_runs(plans: Iterable[ClaimRunPlan]) -> list[ClaimRun]:

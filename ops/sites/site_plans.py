@@ -31,6 +31,12 @@ TraceReader = Callable[[FabricConfig], tuple[TraceRow, ...]]
 do not fit."""
 
 
+SIMPLE_WORLD = (
+    "hardware fails and is repaired as simply as the papers assume: constant rates, technicians round the "
+    "clock"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class NewTwinOptions:
     """Command-line options of a new twin: `pods` fabrics of a kind, or the sites of files.
@@ -46,6 +52,17 @@ class NewTwinOptions:
     site_files: tuple[Path, ...] = ()
     calibration: str | None = None
     faults: Path | None = None
+
+    @property
+    def is_simple_world(self) -> bool:
+        """Whether these are pods with the default failures and repairs (`SIMPLE_WORLD`)."""
+        names = [pair.partition("=")[0].strip() for pair in self.pairs]
+        return (
+            self.calibration is None
+            and not self.site_files
+            and self.kind in (None, "superpod", "static-pod")
+            and not any(name.startswith(("failures.", "repairs.")) for name in names)
+        )
 
     def sites(self, *, trace: TraceReader | None = None) -> tuple[SitePlan, ...]:
         """The sites. `trace` reads recorded requests, instead of random arrivals. Raises InvalidInput if

@@ -17,7 +17,7 @@ from ops.serving.access_tokens import known_tokens
 from ops.serving.http_server import listen, quiet_server
 from ops.serving.past_sites import PastReader
 from ops.serving.query_deadline import query_deadline
-from ops.sites.site_plans import NewTwinOptions
+from ops.sites.site_plans import SIMPLE_WORLD, NewTwinOptions
 from ops.twin.backups.backup_point import own_backup_point, twin_identity
 from ops.twin.data_folder import IDENTITY_FILE, DataFolder, FolderInUse, TwinIdentity, default_data
 from ops.twin.embedded_server import start_embedded_server
@@ -111,27 +111,13 @@ def run_up(options: UpOptions, on_serving: Callable[[], None] = lambda: None) ->
         if options.fresh:
             _erase(folder, options.redis)
         identity = folder.open_or_create(options.requested, new)
-        if new is not None and _is_simple_world(options.requested):
-            log.info(
-                "hardware fails and is repaired as simply as the papers assume: constant rates, technicians "
-                "round the clock; `--calibration field` of a new twin is closer to real fleets"
-            )
+        if new is not None and options.requested.is_simple_world:
+            log.info("%s; `--calibration field` of a new twin is closer to real fleets", SIMPLE_WORLD)
         url = f"http://{options.host}:{listener.getsockname()[1]}"
         with _embedded_server_errors(folder, options):
             process = EmbeddedTwinProcess(folder, identity, options, stack)
             on_serving()
             process.serve(listener, url, tokens)
-
-
-def _is_simple_world(requested: NewTwinOptions) -> bool:
-    """Whether a new twin of pods has the default failures and repairs."""
-    names = [pair.partition("=")[0].strip() for pair in requested.pairs]
-    return (
-        requested.calibration is None
-        and not requested.site_files
-        and requested.kind in (None, "superpod", "static-pod")
-        and not any(name.startswith(("failures.", "repairs.")) for name in names)
-    )
 
 
 def _listen(options: UpOptions, folder: DataFolder) -> socket.socket:

@@ -45,7 +45,8 @@ class GoodputReport(Model):
     """Where chip-time went from `since_us` to `until_us`; for several fabrics, from the earliest start to the
     latest end. Every chip-microsecond is in one category of one row.
 
-    `utilisation` is the chip-time of slices over that of chips that were healthy and not drained.
+    `utilisation` is the chip-time of slices over that of chips that were healthy and not drained, and
+    `productive_share` the productive chip-time over the same: what utilisation was worth.
     `scheduling_goodput` is the chip-time of slices over that of all chips, and `runtime_goodput` the
     productive share of the chip-time of slices. All are null if the divisor is 0.
     """
@@ -57,6 +58,7 @@ class GoodputReport(Model):
     chip_us: ChipUs
     utilisation: float | None
     utilisation_by_tier: dict[Tier, float] | None
+    productive_share: float | None = None
     scheduling_goodput: float | None
     runtime_goodput: float | None
     rows: tuple[GoodputRow, ...]

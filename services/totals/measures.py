@@ -203,6 +203,13 @@ _TABLE = (
         better="more",
     ),
     Measure(
+        "productive_share",
+        "share",
+        "chip-time whose work was kept, of what was healthy and not drained: what utilisation was worth",
+        _share(lambda pod: float(pod.chip_us.get("productive", 0)), lambda pod: pod.usable_chip_us),
+        better="more",
+    ),
+    Measure(
         "cube_availability",
         "share",
         "cube-time that was healthy, of all",

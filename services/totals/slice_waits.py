@@ -113,7 +113,7 @@ class SliceWaits:
             at_us - requested_us for of, _, _, requested_us in self._requested.values() if of == fabric
         ]
         return {"waits": [*waited, *waiting]} | {
-            what: self._took.get((what, fabric), []) for what in DURATIONS
+            what: [*self._took.get((what, fabric), ())] for what in DURATIONS
         }
 
     def report(self, fabric: str, at_us: int) -> list[SliceWaitRow]:

@@ -30,6 +30,7 @@ EXPERIMENT = {
         "over": {"repairs.technicians": 1},
         "more_than": 0.01,
     },
+    "steady": False,
 }
 
 

@@ -18,14 +18,21 @@ from shared.models.statistics.means import mean_interval
 
 ALONE = {"failures.optics_per_day": 0.0, "failures.stray_per_day": 0.0}
 QUIET = ALONE | {"workload.enabled": False, "transceivers.telemetry_interval_s": 0}
-MEASURES = ["cube_availability", "faults_a_day", "repairs_a_day"]
+EXACT = ["cube_availability", "faults_a_day", "repairs_a_day"]
+MEASURES = [
+    *EXACT,
+    *(f"placeable_{n}" for n in (1, 60, 64)),
+    "placeable_60_if_all_ocs",
+    "block_1",
+    "block_16",
+]
 
 
 def planned(
     values: dict[str, Any], days: float = 60.0, warm_up_days: float = 0.0, **more: Any
 ) -> PlannedExperiment:
     fabric = {"days": days, "warm_up_days": warm_up_days, "set": values}
-    request = {"title": "a", "question": "b", "fabric": fabric, "measure": MEASURES, "seeds": 1} | more
+    request = {"title": "a", "question": "b", "fabric": fabric, "measure": EXACT, "seeds": 1} | more
     return plan_experiment(parse_experiment(request | {"store": {"window_h": 240}}), Path())
 
 
@@ -44,11 +51,14 @@ def test_the_kernel_has_the_figures_of_the_services_under_the_same_seed(
 ) -> None:
     """The figures are equal run by run, not only in the mean: the same faults occur, and the same repairs
     take as long."""
-    experiment = planned(values, days)
+    experiment = planned(values, days, measure=MEASURES)
     assert experiment.method.name == "kernel"
     plan = plan_of(experiment, SweepRun(experiment.variants[0], 3))
     kernel, services = run_kernel(plan), run_services(plan)
     assert kernel.figures == pytest.approx(services.figures, rel=1e-9)
+    for name in MEASURES:
+        assert kernel.halves[name] == pytest.approx(services.halves[name], rel=1e-9), name
+    assert kernel.backlogs["open_repairs"] == services.backlogs["open_repairs"]
     assert len(kernel.windows) == len(services.windows) > 1
     for a, b in zip(kernel.windows, services.windows, strict=True):
         assert a.figures == pytest.approx(b.figures, rel=1e-9)
@@ -63,7 +73,7 @@ def test_closed_forms_equal_the_means_of_the_kernel() -> None:
     runs = [
         run_kernel(plan_of(experiment, SweepRun(experiment.variants[0], seed))).figures for seed in range(60)
     ]
-    for name in MEASURES:
+    for name in EXACT:
         interval = mean_interval([float(run[name] or 0.0) for run in runs], 0.999)
         assert interval.low < float(exact[name] or 0.0) < interval.high, name
 
@@ -102,6 +112,8 @@ def test_all_forms_of_the_kernel_have_as_many_hosts_down_as_the_chain(
         (QUIET, {"fabric": {"kind": "dcn", "days": 1}, "measure": ["served"]}, "services", "measure served"),
         (QUIET, {}, "kernel", "would wait"),
         (QUIET | {"repairs.technicians": 40}, {}, "kernel", "fabric.warm_up_days 0 is too short"),
+        (QUIET, {"measure": ["placeable_60"]}, "kernel", "measure placeable_60 has no closed form"),
+        (QUIET, {"measure": ["block_4", "placeable_1_if_all_ocs"]}, "kernel", "block_4 has no closed form"),
     ],
 )
 def test_the_cheapest_sufficient_method_is_used_and_explained(
@@ -110,6 +122,29 @@ def test_the_cheapest_sufficient_method_is_used_and_explained(
     method = planned(values, **more).method
     assert method.name == name
     assert sentence in method.sentence
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "lines"),
+    [
+        ({}, {}, ("failures.optics_per_day: 0", "failures.stray_per_day: 0")),
+        ({"failures.stray_per_day": 0}, {}, ("failures.optics_per_day: 0",)),
+        ({}, {"fabric": {"kind": "static-pod", "days": 1}}, ("failures.optics_per_day: 0",)),
+        ({}, {"measure": ["placeable_60"]}, ("failures.optics_per_day: 0", "failures.stray_per_day: 0")),
+        ({"failures.host_variation": 0.3}, {}, ()),
+        ({}, {"measure": ["goodput"]}, ()),
+        ({}, {"vary": {"failures.optics_per_day": [0.00002, 0.00004]}}, ()),
+        (QUIET, {}, ()),
+    ],
+)
+def test_where_few_lines_make_the_kernel_possible_they_are_given(
+    values: dict[str, Any], more: dict[str, Any], lines: tuple[str, ...]
+) -> None:
+    assert planned(values, **more).method.remedy == lines
+    if lines:
+        given = {line.split(": ")[0]: 0 for line in lines}
+        fabric = more.get("fabric", {}) | {"days": 60.0, "set": values | given}
+        assert planned({}, **(more | {"fabric": fabric})).method.name == "kernel"
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ops.experiments.sweep import SweepProgress
 
 SUFFIX, QUICK_SUFFIX = ".results", ".quick.results"
+LOADS_MAX = 20
+"""Rows of loads that are shown."""
 Document = Annotated[
     str,
     typer.Argument(
@@ -94,6 +96,7 @@ def run(
         raise click.UsageError("--workers cannot be combined with --dask, whose cluster has its own workers")
     planned = _planned(file, quick=quick)
     folder = _folder(file, out, quick=quick)
+    _warn_unsteady(planned)
     with (
         interrupt_on_sigterm(),  # so that the workers stop with it
         nullcontext(workers or 1) if dask is None else cluster_at(dask) as those,
@@ -119,13 +122,15 @@ def run(
 def validate(file: Document) -> None:
     """Check an experiment and all its variants.
 
-    Runs nothing.
+    Runs nothing. Shows the load of technicians, spare parts and the scheduler, and whether the runs are long
+    enough for a steady state.
     """
     planned = _planned(file)
-    echo(
+    head = (
         f"{file}: valid; {len(planned.variants)} variants, {_runs_max(planned)} runs at most; "
         f"{planned.method.sentence}"
     )
+    echo("\n".join([head, *_remedy_lines(planned), *_load_lines(planned)]))
 
 
 @app.command("plan", epilog=examples("experiment plan hazards", "experiment plan mine.yaml --quick"))
@@ -136,15 +141,19 @@ def plan(file: Document, quick: Quick = False, output: OutputOption = "table") -
     """
     from dataclasses import asdict
 
+    from ops.experiments.result_json import steadiness_json
+    from ops.experiments.steadiness import steadiness_before
     from ops.experiments.sweep import estimate_cost
 
     planned = _planned(file, quick=quick)
     found = asdict(estimate_cost(planned))
-    show(
-        found,
-        output,
-        lambda: text_table(("WHAT", "AMOUNT"), [[k.replace("_", " "), v] for k, v in found.items()]),
-    )
+    lines = [*_remedy_lines(planned), *_load_lines(planned)]
+    table = text_table(("WHAT", "AMOUNT"), [[k.replace("_", " "), v] for k, v in found.items()])
+    more = {
+        "kernel_with": list(planned.method.remedy),
+        "steadiness": [steadiness_json(one) for one in steadiness_before(planned)],
+    }
+    show(found | more, output, lambda: "\n".join([table, *lines]))
 
 
 @app.command("status", epilog=examples("experiment status hazards", "experiment status mine.yaml -o json"))
@@ -327,6 +336,53 @@ def _planned(file: str, *, quick: bool = False) -> "PlannedExperiment":
     return planned
 
 
+def _remedy_lines(planned: "PlannedExperiment") -> list[str]:
+    """The lines of the document that make the kernel possible, if there are any."""
+    from ops.experiments.method import REMEDY
+
+    lines = planned.method.remedy
+    return [REMEDY, *(f"  {line}" for line in lines)] if lines else []
+
+
+def _load_lines(planned: "PlannedExperiment") -> list[str]:
+    """A table of the loads of all variants, and what is not steady."""
+    from ops.experiments.result_text import LOAD_HEADERS, load_rows, steadiness_lines
+    from ops.experiments.steadiness import steadiness_before
+
+    found = steadiness_before(planned)
+    rows = load_rows(found)
+    if not rows:
+        return []
+    left = len(rows) - LOADS_MAX
+    lines = [
+        "",
+        text_table(LOAD_HEADERS, rows[:LOADS_MAX]),
+        *([f"and {left} more loads"] if left > 0 else []),
+    ]
+    problems = steadiness_lines(found)
+    return [*lines, *(["", *problems, _advice(planned)] if problems else [])]
+
+
+def _advice(planned: "PlannedExperiment") -> str:
+    if planned.experiment.steady:
+        return (
+            "a claim about such a variant is not judged; give more people, parts or days, or write "
+            "steady: false to study overload"
+        )
+    return "a study of overload (steady: false): figures are of their days alone"
+
+
+def _warn_unsteady(planned: "PlannedExperiment") -> None:
+    """Before the runs, what is not steady; a quick run is too short to be."""
+    if planned.is_quick:
+        return
+    from ops.experiments.result_text import steadiness_lines
+    from ops.experiments.steadiness import steadiness_before
+
+    for line in steadiness_lines(steadiness_before(planned)):
+        echo(line, to_stderr=True)
+
+
 def _path(file: str) -> Path:
     """Return the file, or the file of the predefined experiment with this name."""
     from ops.experiments.library import library_path
@@ -401,7 +457,16 @@ def _comparison_text(found: "ExperimentComparison") -> str:
             figure_text(one.second, one.compared.measure),
             figure_text(one.compared.interval, one.compared.measure, difference=True),
             one.compared.interval.runs,
-            difference_note(one.compared) + (f"; {one.left_out} runs left out" if one.left_out else ""),
+            "; ".join(
+                filter(
+                    None,
+                    (
+                        one.steadiness,
+                        difference_note(one.compared),
+                        f"{one.left_out} runs left out" if one.left_out else "",
+                    ),
+                )
+            ),
         ]
         for one in found.contrasts
     ]
@@ -413,7 +478,15 @@ def _comparison_text(found: "ExperimentComparison") -> str:
 
 def _results_text(results: "Results", command: str) -> str:
     from ops.experiments.interval_text import figure_text
-    from ops.experiments.result_text import answer_text, difference_note, estimate_note
+    from ops.experiments.result_text import (
+        BACKLOG_HEADERS,
+        answer_text,
+        backlog_rows,
+        difference_note,
+        estimate_note,
+        halves_text,
+        steadiness_lines,
+    )
 
     rows = [
         [
@@ -421,24 +494,29 @@ def _results_text(results: "Results", command: str) -> str:
             one.measure,
             figure_text(one.interval, one.measure),
             one.interval.runs,
-            estimate_note(one),
+            *halves_text(one),
+            estimate_note(one, results),
         ]
         for one in results.figures
     ]
     lines = [results.planned.experiment.question, answer_text(results), results.planned.method.sentence, ""]
-    lines.append(text_table(("VARIANT", "MEASURE", "FIGURE", "RUNS", "NOTE"), rows))
+    headers = ("VARIANT", "MEASURE", "FIGURE", "RUNS", "FIRST-HALF", "SECOND-HALF", "NOTE")
+    lines.append(text_table(headers, rows))
     if results.compared:
         rows = [
             [
                 one.variant.words,
                 one.measure,
                 figure_text(one.interval, one.measure, difference=True),
-                difference_note(one),
+                difference_note(one, results),
             ]
             for one in results.compared
         ]
         lines += ["", f"against {results.compared[0].against.words}"]
         lines.append(text_table(("VARIANT", "MEASURE", "DIFFERENCE", "NOTE"), rows))
+    if backlogs := backlog_rows(results.steadiness):
+        lines += ["", text_table(BACKLOG_HEADERS, backlogs)]
+    lines += steadiness_lines([*results.unsteady.values()])
     if not results.is_enough:
         lines += ["", f"the requested precision was not reached with {results.seeds} seeds"]
     lines += [f"failed: variant {row.variant}, seed {row.seed}: {row.error}" for row in results.failed]

@@ -164,7 +164,7 @@ def lab_run(
     from ops.cli.common.log_format import configure_logging
     from ops.cli.experiments.lab_inputs import planned_run, run_inputs
     from ops.lab.run import partial_path, repeat_command, run_lab
-    from ops.sites.site_plans import NewTwinOptions
+    from ops.sites.site_plans import SIMPLE_WORLD, NewTwinOptions
 
     configure_logging(as_json=log_json)
     _check(chart)
@@ -180,7 +180,9 @@ def lab_run(
         result = run_lab(plan, jobs=jobs, log=log, repeat=words, progress=progress, recorded=planned.recorded)
     if chart is not None:
         _draw(chart, result)
-    show(result.json(), output, lambda: _summary(result))
+    is_simple = requested.is_simple_world and start_from is None
+    note = f"{SIMPLE_WORLD}; --calibration field is closer to real fleets" if is_simple else ""
+    show(result.json(), output, lambda: _summary(result, note))
     if result.interrupted:
         kept = "" if log is None else f"; its log up to there is {partial_path(log)}"
         raise Interrupted(f"the run was interrupted{kept}", 128 + (result.stop_signal or signal.SIGINT))
@@ -230,7 +232,8 @@ def _progress_bar() -> Iterator[Callable[[float], None] | None]:
         yield lambda done: bar.update(task, completed=done)
 
 
-def _summary(result: "LabReport") -> str:
+def _summary(result: "LabReport", note: str = "") -> str:
+    """The tables, the digests and how to repeat the run; `note` is a sentence about it."""
     rate = f"{result.messages_per_s:,} a second"
     whole, covered = "repeat", []
     if result.interrupted:
@@ -241,6 +244,7 @@ def _summary(result: "LabReport") -> str:
         [
             "\n\n".join(tables) or "no figures: it ended within its warm-up",
             *covered,
+            *([note] if note else []),
             "",
             f"{result.messages:,} messages in {result.wall_s:.1f} s, {rate}",
             f"log {result.log_sha256}",
@@ -253,18 +257,19 @@ def _summary(result: "LabReport") -> str:
 def _pod_table(result: "LabReport") -> str:
     """Format the table of pods: slices, utilisation, availability, faults, repairs, and the durations of
     slices."""
-    from ops.lab.reports import cube_availability
+    from ops.lab.reports import cube_availability, productive_share
     from services.totals.fabric_spans import PodSpan
 
     headers = (
         *("FABRIC", "KIND", "SITE", *(SLICE_HEADINGS.get(word, word.upper()) for word in SLICES)),
-        *("USED", "CUBES-UP", "FAULTS", "REPAIRS", "STARTUP", "RECOVERY"),
+        *("USED", "PRODUCTIVE", "CUBES-UP", "FAULTS", "REPAIRS", "STARTUP", "RECOVERY"),
     )
     rows = [
         [
             *(report.fabric, report.kind, report.site),
             *(pod.slices[word] for word in SLICES),
             f"{100 * pod.utilisation:.1f}%",
+            f"{100 * productive_share(pod):.1f}%",
             f"{100 * cube_availability(pod):.2f}%",
             sum(pod.faults.values()),
             pod.repairs,

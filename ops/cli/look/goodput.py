@@ -113,10 +113,10 @@ def _summary(found: "GoodputReport") -> str:
     if found.utilisation is None or found.utilisation_by_tier is None:
         return f"{span}: no time has passed"
     tiers = ", ".join(f"{tier} {_percent(share)}" for tier, share in found.utilisation_by_tier.items())
-    lines = [
-        f"{span}: {format_chip_hours(found.total_chip_us)} chip-hours",
-        f"utilisation {_percent(found.utilisation)} of the chips in order ({tiers})",
-    ]
+    utilisation = f"utilisation {_percent(found.utilisation)} of the chips in order ({tiers})"
+    if found.productive_share is not None:
+        utilisation += f", productive {_percent(found.productive_share)}"
+    lines = [f"{span}: {format_chip_hours(found.total_chip_us)} chip-hours", utilisation]
     if found.runtime_goodput is not None and found.scheduling_goodput is not None:
         lines.append(
             f"scheduling goodput {_percent(found.scheduling_goodput)}, "

@@ -8,14 +8,14 @@ from shared.basics.errors import NotFound
 FOLDER = Path(__file__).parent
 TEMPLATE = """\
 title: How many technicians does a pod need?
-question: Does a second pair of technicians raise goodput?
-fabric: {days: 30, warm_up_days: 10, set: {failures.host_per_day: 0.004}}
+question: Do four more than eight technicians raise goodput?
+fabric: {days: 60, warm_up_days: 10, set: {failures.host_per_day: 0.004}}
 vary:
-  repairs.technicians: [2, 4]
+  repairs.technicians: [8, 12]
 seeds: 20
 measure: [goodput, cube_availability, queue_h_p95]
-compare: {against: {repairs.technicians: 2}}
-claim: {measure: goodput, of: {repairs.technicians: 4}, over: {repairs.technicians: 2}, more_than: 0}
+compare: {against: {repairs.technicians: 8}}
+claim: {measure: goodput, of: {repairs.technicians: 12}, over: {repairs.technicians: 8}, more_than: 0}
 """
 
 

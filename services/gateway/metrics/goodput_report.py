@@ -155,6 +155,7 @@ def _report(by: GroupBy, chip_times: Mapping[str, ChipTime], parts: Sequence[Chi
         chip_us=chip_us,
         utilisation=used_us / usable if usable else None,
         utilisation_by_tier={tier: us / usable for tier, us in by_tier.items()} if usable else None,
+        productive_share=chip_us["productive"] / usable if usable else None,
         scheduling_goodput=used_us / total if total else None,
         runtime_goodput=chip_us["productive"] / used_us if used_us else None,
         rows=tuple(rows),

@@ -17,6 +17,7 @@ from ops.experiments.loader import PlannedExperiment
 from ops.experiments.schema import Experiment
 from ops.experiments.service_run import RunResult, Window
 from ops.experiments.variants import Variant, variants_of
+from ops.lab.backlog import BACKLOGS, SAMPLES
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.storage.files.own_files import Mode, open_own
 
@@ -44,6 +45,8 @@ def trial(goodput: float, windows: int = 3) -> RunResult:
         messages=7,
         cpu_s=1.25,
         digest="00ff",
+        halves={"goodput": (0.4, 0.6), "queue_h_p95": (None, None)},
+        backlogs={"open_repairs": tuple(range(SAMPLES + 1))},
     )
 
 
@@ -61,7 +64,13 @@ def test_a_run_is_a_row_and_its_course_are_rows(tmp_path: Path) -> None:
         "repairs.technicians": 1,
         "seed": 3,
         "goodput": 0.53,
+        "goodput_first_half": 0.4,
+        "goodput_second_half": 0.6,
         "queue_h_p95": None,
+        "queue_h_p95_first_half": None,
+        "queue_h_p95_second_half": None,
+        "open_repairs": [float(n) for n in range(SAMPLES + 1)],
+        "queued_slices": None,
         "messages": 7,
         "log_sha256": "00ff",
         "version": BUILD,
@@ -94,6 +103,19 @@ def test_runs_that_are_done_are_known_again(tmp_path: Path) -> None:
         ((TWO.key, 1), "ZeroDivisionError: here"),
     }
     assert found[ONE.key, 3].figures == {"goodput": 0.53, "queue_h_p95": None}
+    assert found[ONE.key, 3].halves == {"goodput": (0.4, 0.6), "queue_h_p95": (None, None)}
+    assert found[ONE.key, 3].backlogs == {"open_repairs": tuple(map(float, range(SAMPLES + 1)))}
+    assert found[TWO.key, 1].backlogs == {}
+
+
+def test_runs_of_builds_without_halves_are_read(tmp_path: Path) -> None:
+    fill(tmp_path / "r", [(ONE, 3)])
+    path = tmp_path / "r" / RUNS / f"{ONE.key}-3.parquet"
+    table = pq.read_table(path, partitioning=None)
+    kept = [name for name in table.schema.names if "_half" not in name and name not in BACKLOGS]
+    pq.write_table(table.select(kept), path)
+    found = Dataset(tmp_path / "r", MEASURES).done()[ONE.key, 3]
+    assert (found.figures["goodput"], found.halves, found.backlogs) == (0.53, {}, {})
 
 
 def test_a_partly_written_file_is_not_a_run(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def planned(**changed: object) -> PlannedExperiment:
         "vary": {"grid": {"repairs.technicians": [1, 4]}},
         "seeds": {"count": 30},
         "compare": {"against": FEW},
+        "steady": False,
     }
     return plan_experiment(Experiment.model_validate(base | changed), Path())
 
@@ -156,12 +157,12 @@ def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
     plan = planned(claim={"measure": "goodput", "of": MANY, "over": FEW, "more_than": 0.01})
     results = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True))
     assert answer_text(results) == (
-        "The claim holds: the difference of goodput is 4.94 ± 0.53 points; the claim is more than 1 points."
+        "The claim holds: the difference of goodput is 4.94 ± 0.53 points; the claim is more than 1 points; "
+        "a figure of these 1 days, which need not be steady."
     )
     equal = [replace(one, interval=results.figures[0].interval) for one in results.figures]
-    assert answer_text(replace(results, verdict=None, figures=tuple(equal))).startswith(
-        "goodput is the same with each variant, "
-    )
+    calm = replace(results, verdict=None, figures=tuple(equal), steadiness=())
+    assert answer_text(calm).startswith("goodput is the same with each variant, ")
     text = html_report(results, "lightwave experiment run x.yaml", "1+abc")
     assert "Do more &lt;b&gt;help&lt;/b&gt;?" in text
     assert "lightwave experiment run x.yaml" in text

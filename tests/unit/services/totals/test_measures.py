@@ -39,6 +39,24 @@ def pod(productive: int = 3, queued: int = 1, *, kind: str = "superpod") -> PodS
     )
 
 
+def test_slices_that_get_nothing_done_are_used_and_not_productive() -> None:
+    """A pod with every link dark: nearly all chips are in slices, and next to none of their work is kept."""
+    dark = PodSpan(
+        kind="superpod",
+        span_us=US_PER_DAY,
+        cubes=CUBES,
+        cube_us=US_PER_DAY,
+        faults={},
+        repairs=0,
+        utilisation=0.994,
+        total_chip_us=1_200,
+        chip_us={"productive": 5, "startup": 989, "idle_wanted": 6, "unhealthy": 150, "drained": 50},
+    )
+    assert MEASURES["utilisation"].value([dark]) == pytest.approx(0.994)
+    assert MEASURES["productive_share"].value([dark]) == pytest.approx(0.005)
+    assert MEASURES["goodput"].value([dark]) == pytest.approx(5 / 1_200)
+
+
 def network(served: float) -> NetworkSpan:
     return NetworkSpan(
         kind="dcn",

@@ -217,6 +217,7 @@ def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
     )
     assert _summary(whole).splitlines()[-1] == f"repeat: {command}"
     assert "fabric-days" not in _summary(whole)
+    assert "as the papers" in _summary(whole, "as the papers").splitlines()
     cut = _summary(replace(whole, interrupted=True, fabric_days=0.025)).splitlines()
     assert "interrupted: figures of 0.03 fabric-days behind the warm-up" in cut
     assert cut[-1] == f"the whole run, which has other digests: {command}"

@@ -1,6 +1,7 @@
 """`lightwave goodput`: its output for a real gateway's answers, and invalid queries."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +54,7 @@ def test_a_pod_is_reported_as_shares_of_its_chip_hours(answers: Answers) -> None
     lines = output_of(answers, "by=pod").splitlines()
     assert lines[0] == "0d00:00:00 to 0d04:00:00: 1,024.0 chip-hours"
     assert lines[1].startswith("utilisation 12.50 % of the chips in order (production ")
+    assert re.search(r"\), productive \d+\.\d\d %$", lines[1])
     assert lines[2].startswith("scheduling goodput 12.50 %, runtime goodput ")
     assert lines[4].split()[:3] == ["POD", "CHIP-HOURS", "PRODUCTIVE"]
     assert lines[5].split()[:2] == ["pod-0", "1,024.0"]

@@ -79,6 +79,7 @@ def test_shares_refer_to_their_stated_totals(client: Client) -> None:
     usable = report["total_chip_us"] - chip_us["unhealthy"] - chip_us["drained"]
     assert chip_us["unhealthy"] > 0
     assert report["utilisation"] == pytest.approx(used_chip_us / usable)
+    assert report["productive_share"] == pytest.approx(chip_us["productive"] / usable)
     assert report["utilisation_by_tier"] == {
         tier: pytest.approx(row["total_chip_us"] / usable) for tier, row in rows.items()
     }

@@ -1,0 +1,142 @@
+"""Whether a variant of an experiment is steady: by its offered loads before any run, and by the growth of its
+backlogs after them.
+
+A figure of a queue that grows is a figure of its days. The guard therefore has two parts. Before any run, no
+load may be 1 or more, and a run must last for 20 relaxation times of the technicians. After the runs, no
+backlog may grow, by a one-sided t test over seeds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from ops.experiments.dataset import RunRow
+from ops.experiments.loader import PlannedExperiment
+from ops.experiments.schema import Experiment, Values
+from ops.experiments.variant_sites import sites_of
+from ops.experiments.variants import Variant
+from ops.lab.backlog import BACKLOGS, measured_from, sample_days
+from ops.lab.offered_load import LoadCheck, loads_of_sites
+from shared.basics.units import US_PER_DAY
+from shared.models.reliability.server_load import ServerLoad
+from shared.models.statistics.trend import growth
+
+ALPHA = 0.01
+"""Probability with which the test reports the growth of a backlog that does not grow."""
+
+
+NOT_YET = "not yet steady"
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogGrowth:
+    """A backlog of a variant: its means over seeds at both ends, and its growth a day. `chance` is the
+    p-value of the one-sided test that it grows; 1 for a single seed."""
+
+    name: str
+    start: float
+    end: float
+    per_day: float
+    chance: float
+    runs: int
+    means: tuple[float, ...] = ()
+    """The mean over seeds of each sample."""
+
+    @property
+    def problem(self) -> str | None:
+        """What is not steady, as a clause."""
+        if self.chance >= ALPHA:
+            return None
+        return (
+            f"not steady: {BACKLOGS[self.name]} went from {self.start:.3g} to {self.end:.3g} and grew by "
+            f"{self.per_day:.2g} a day (p = {self.chance:.1g} over {self.runs} seeds)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VariantSteadiness:
+    """Whether a variant is steady, with its loads and its backlogs. Nothing is known of the backlogs of
+    closed forms and of runs of older builds."""
+
+    variant: Variant
+    loads: tuple[LoadCheck, ...]
+    backlogs: tuple[BacklogGrowth, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is not steady, what is only too short last; empty if nothing is."""
+        found = [one.problem for one in (*self.loads, *self.backlogs) if one.problem is not None]
+        return tuple(sorted(found, key=lambda problem: problem.startswith(NOT_YET)))
+
+    @property
+    def is_steady(self) -> bool:
+        return not self.problems
+
+    @property
+    def word(self) -> str:
+        """In two words."""
+        if self.is_steady:
+            return "steady"
+        is_short = all(problem.startswith(NOT_YET) for problem in self.problems)
+        return NOT_YET if is_short else "not steady"
+
+
+def load_checks(experiment: Experiment, variant: Variant, folder: Path) -> tuple[LoadCheck, ...]:
+    """The loads of a variant. If parameters change during the runs, the highest of each."""
+    fabric = experiment.fabric
+    own = {**fabric.set, **dict(variant.values)}
+    highest: dict[str, ServerLoad] = {}
+    states = accumulate([dict(one.set) for one in fabric.changes], _changed, initial=own)
+    for values in states:
+        for load in loads_of_sites(sites_of(experiment, values, folder), fabric.warm_up_days + fabric.days):
+            if load.name not in highest or load.load > highest[load.name].load:
+                highest[load.name] = load
+    return tuple([LoadCheck(load, fabric.days) for load in highest.values()])
+
+
+def _changed(values: Values, change: Values) -> Values:
+    return {**values, **change}
+
+
+def steadiness_before(planned: PlannedExperiment) -> tuple[VariantSteadiness, ...]:
+    """What can be said of each variant before any run."""
+    return tuple(
+        [
+            VariantSteadiness(variant, load_checks(planned.experiment, variant, planned.folder))
+            for variant in planned.variants
+        ]
+    )
+
+
+def steadiness_after(
+    planned: PlannedExperiment, rows: Mapping[str, Sequence[RunRow]]
+) -> tuple[VariantSteadiness, ...]:
+    """The same with the runs of each variant, by its key."""
+    return tuple(
+        [
+            VariantSteadiness(
+                one.variant, one.loads, backlog_growths(planned.experiment, rows.get(one.variant.key, ()))
+            )
+            for one in steadiness_before(planned)
+        ]
+    )
+
+
+def backlog_growths(experiment: Experiment, rows: Sequence[RunRow]) -> tuple[BacklogGrowth, ...]:
+    """The growth of each backlog over the runs of a variant.
+
+    It is measured behind the first tenth of the runs, warm-up included, in which queues fill.
+    """
+    fabric = experiment.fabric
+    first = measured_from(fabric.warm_up_days, fabric.days)
+    days = sample_days(0, round(fabric.days * US_PER_DAY))
+    found = []
+    for name in BACKLOGS:
+        samples = [row.backlogs[name] for row in rows if name in row.backlogs]
+        if not samples:
+            continue
+        grown = growth(days[first:], [values[first:] for values in samples])
+        means = tuple([sum(column) / len(samples) for column in zip(*samples, strict=True)])
+        found.append(BacklogGrowth(name, means[0], means[-1], grown.slope, grown.chance, len(samples), means))
+    return tuple(found)

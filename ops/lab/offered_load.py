@@ -1,0 +1,223 @@
+"""The offered load of a fabric, before any run: of technicians, of spare parts and of the scheduler.
+
+Loads are means of the configuration: parts × failure rate × mean work × attempts, over the people on duty.
+Failures that a rate does not give, such as recorded or injected ones, are not among them.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from schemas.config.pods import AnyPodConfig, FabricConfig
+from schemas.config.repairs import RepairShopConfig
+from schemas.config.workload import TraceRow
+from schemas.files.site_plan import SitePlan
+from schemas.names import FaultKind
+from services.failures.hazards import ageing, hazard_classes, parts_at_risk
+from services.failures.state import rates_of
+from services.repairs.spares import TRAY_KINDS
+from services.workload.run_times import run_mean_h
+from services.workload.slice_mix import arrivals_per_day, mix_for
+from shared.basics.units import US_PER_DAY
+from shared.models.assumptions import assumed
+from shared.models.fabric_plants import plant_of
+from shared.models.faults.fault_kinds import FAULTS, mean_repair_h, rate_per_day
+from shared.models.faults.repair_work import WORK_DEFINITIONS
+from shared.models.faults.shifts import DAYS, WORKDAYS
+from shared.models.ocs.parts import PART
+from shared.models.reliability.server_load import RELAXATIONS_MIN, ServerLoad
+from shared.models.superpod.shapes import chips_of
+from shared.models.superpod.wiring import CHIPS_PER_CUBE
+
+SCHEDULER, CREW = "scheduler", "technicians"
+HOURS_A_DAY = 24.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Repairs:
+    """Repairs of one kind of fault: so many a day (attempts included), of so many hours of work each."""
+
+    kind: FaultKind
+    per_day: float
+    hours: float
+    at_link_ends: bool
+
+
+def loads_of_sites(sites: Sequence[SitePlan], days: float) -> tuple[ServerLoad, ...]:
+    """The loads of all fabrics of these sites in a run of so many days, warm-up included. Of fabrics that
+    differ, each load is named with its fabric."""
+    found = {name: offered_loads(config, days) for site in sites for name, config in site.fabrics.items()}
+    if len({*found.values()}) <= 1:
+        return next(iter(found.values()), ())
+    return tuple(
+        ServerLoad(f"{fabric}: {one.name}", one.servers, one.arrivals_per_day, one.work_days)
+        for fabric, loads in found.items()
+        for one in loads
+    )
+
+
+def is_scheduler(load: ServerLoad) -> bool:
+    """Whether a load is that of a scheduler."""
+    return load.name.split(": ")[-1] == SCHEDULER
+
+
+def is_crew(load: ServerLoad) -> bool:
+    """Whether a load is that of technicians. Only they have a relaxation time: slices differ too much, and
+    spare parts arrive after a fixed time."""
+    return load.name.split(": ")[-1].startswith(CREW)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCheck:
+    """One load, checked for runs of so many days; `problem` is None if it is steady."""
+
+    load: ServerLoad
+    days: float
+
+    @property
+    def problem(self) -> str | None:
+        """What is not steady, as a clause."""
+        one = self.load
+        if one.is_overloaded:
+            return (
+                f"not steady: {one.name}: load {one.load:.3g}, so the backlog grows by "
+                f"{one.growth_per_day:.2g} {_unit(one)} a day; this is a figure of its {self.days:g} days"
+            )
+        if is_crew(one) and not one.is_long_enough(self.days):
+            return (
+                f"not yet steady: {one.name}: load {one.load:.3g}, so {self.days:g} days are "
+                f"{one.relaxations(self.days):.2g} relaxation times of {one.relaxation_days:.3g} days; must "
+                f"be at least {RELAXATIONS_MIN:g}, here {RELAXATIONS_MIN * one.relaxation_days:,.0f} days"
+            )
+        return None
+
+
+def offered_loads(config: FabricConfig, days: float) -> tuple[ServerLoad, ...]:
+    """The loads of a fabric in a run of so many days, warm-up included."""
+    repairs = _repairs_of(config, days)
+    shop = config.repair_times
+    found = [*_technicians(shop, repairs), *_spares(shop, repairs)]
+    if isinstance(config, AnyPodConfig) and (slices := _scheduler(config, days)) is not None:
+        found.append(slices)
+    return tuple(found)
+
+
+def _repairs_of(config: FabricConfig, days: float) -> list[_Repairs]:
+    """All repairs that the failure rates of a fabric cause."""
+    plant, rates, shop = plant_of(config.kind, config.hardware), rates_of(config), config.repair_times
+    if not rates.enabled or rates.until_days == 0.0:
+        return []
+    # Parts age during the run, and those that are replaced start again: the age at its middle, about.
+    age_days = float(getattr(rates, "age_days", 0.0)) / 2.0 + days / 2.0
+    factor = ageing(rates).factor(age_days)
+    found = []
+    for kind in hazard_classes():
+        per_day = parts_at_risk(kind, plant) * rate_per_day(kind, rates, plant) * factor
+        if not per_day:
+            continue
+        row = FAULTS[kind]
+        if row.strikes == "batch":  # each of its modules is replaced
+            per_day *= plant.population("end") / plant.population("batch")
+        attempts = 1.0
+        if row.work == "mend":
+            attempts = 1.0 / (1.0 - shop.value_or("misdiagnosed", 0.0))
+        definition = WORK_DEFINITIONS[row.work]
+        hours = _link_end_hours(kind, shop) if definition.at_link_ends else mean_repair_h(kind, shop)
+        found.append(_Repairs(kind, per_day * attempts, hours, definition.at_link_ends))
+    return found
+
+
+def _link_end_hours(kind: FaultKind, shop: RepairShopConfig) -> float:
+    """Mean work at a link end: what the fault needs, and what comes next where that does not help."""
+    depth = WORK_DEFINITIONS[FAULTS[kind].work].depth
+    hours, reached = 0.0, 1.0
+    for one in sorted(WORK_DEFINITIONS.values(), key=lambda work: work.depth):
+        if one.at_link_ends and one.depth >= depth and one.hours is not None:
+            hours += reached * float(getattr(shop, one.hours))
+            reached *= 0.0 if one.succeeds is None else 1.0 - assumed(one.succeeds)
+    return hours
+
+
+def _technicians(shop: RepairShopConfig, repairs: Sequence[_Repairs]) -> list[ServerLoad]:
+    """Of technicians alone what only they do; of them and fibre technicians together all work."""
+    people = _on_duty(shop, shop.technicians, "off_hours_technicians")
+    fibre = shop.value_or("fibre_technicians", 0)
+    own = [one for one in repairs if not one.at_link_ends]
+    found = [_load(CREW, people, own)]
+    if len(own) < len(repairs):
+        both = people + _on_duty(shop, fibre, "off_hours_fibre_technicians")
+        name = f"{CREW} and fibre technicians" if fibre else f"{CREW}, with link ends"
+        found.append(_load(name, both, repairs))
+    return found
+
+
+def _on_duty(shop: RepairShopConfig, people: int, off_hours: str) -> float:
+    """The mean number of people on duty over the week."""
+    always: int | None = shop.value_or(off_hours, None)
+    if always is None or always >= people:
+        return float(people)
+    hours = shop.value_or("shift_ends_h", HOURS_A_DAY) - shop.value_or("shift_begins_h", 0.0)
+    return always + (people - always) * hours / HOURS_A_DAY * WORKDAYS / DAYS
+
+
+def _load(name: str, servers: float, repairs: Sequence[_Repairs]) -> ServerLoad:
+    per_day = sum(one.per_day for one in repairs)
+    hours = sum(one.per_day * one.hours for one in repairs)
+    return ServerLoad(name, servers, per_day, hours / per_day / HOURS_A_DAY if per_day else 0.0)
+
+
+def _spares(shop: RepairShopConfig, repairs: Sequence[_Repairs]) -> list[ServerLoad]:
+    """Of each limited stock: a part is gone for the repair and until another one arrives. Every kind of OCS
+    part has its own stock; that with the highest load counts."""
+    lead_days = shop.value_or("spares_lead_days", 0.0)
+    stocks: dict[str, list[_Repairs]] = defaultdict(list)
+    for one in repairs:
+        if one.kind in TRAY_KINDS:
+            stocks["host_spares"].append(one)
+        elif one.hours and FAULTS[one.kind].work == "replace":
+            stocks["link_spares"].append(one)
+        elif one.kind in PART:
+            stocks[f"ocs_spares {one.kind}"].append(one)
+    found: dict[str, ServerLoad] = {}
+    for stock, mine in stocks.items():
+        name = stock.split()[0]
+        parts: int | None = shop.value_or(name, None)
+        if parts is None:
+            continue
+        worked = _load(name.replace("_", " ").replace("ocs", "OCS"), float(parts), mine)
+        load = ServerLoad(worked.name, worked.servers, worked.arrivals_per_day, lead_days + worked.work_days)
+        if name not in found or load.load > found[name].load:
+            found[name] = load
+    return [*found.values()]
+
+
+def _scheduler(config: AnyPodConfig, days: float) -> ServerLoad | None:
+    """Chip-time of requested slices, without filler, over that of the pod; None without requests."""
+    cubes, workload = config.pod.cubes, config.workload
+    chips = float(cubes * CHIPS_PER_CUBE)
+    if config.trace:
+        return _trace_load(config.trace, chips, days)
+    if not workload.enabled:
+        return None
+    per_day = arrivals_per_day(workload, cubes)
+    chip_days = sum(
+        many * kind.chips * run_mean_h(workload, kind.cubes) / HOURS_A_DAY
+        for kind, many in zip(mix_for(workload.mix, cubes), per_day, strict=True)
+    )
+    return ServerLoad(SCHEDULER, chips, sum(per_day), chip_days / sum(per_day))
+
+
+def _trace_load(trace: Sequence[TraceRow], chips: float, days: float) -> ServerLoad | None:
+    """Of the rows that a run of so many days requests, filler left out."""
+    until_us = days * US_PER_DAY
+    rows = [row for row in trace if row.submit_us <= until_us and row.tier != "filler"]
+    if not rows or not days:
+        return None
+    chip_days = sum(chips_of(row.shape) * row.duration_us / US_PER_DAY for row in rows)
+    return ServerLoad(SCHEDULER, chips, len(rows) / days, chip_days / len(rows))
+
+
+def _unit(load: ServerLoad) -> str:
+    if is_scheduler(load):
+        return "slices"
+    return "repairs" if is_crew(load) else "parts"

@@ -1,0 +1,257 @@
+"""The steady-state guard: what is not steady is never a claim that holds, in table, JSON, page and answer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ops.cli.main import root
+from ops.experiments.comparison import compare_within, read_stored
+from ops.experiments.dataset import RunKey, RunRow, open_dataset
+from ops.experiments.html_report import html_report
+from ops.experiments.library import FOLDER, TEMPLATE, ready
+from ops.experiments.loader import (
+    PlannedExperiment,
+    parse_experiment,
+    plan_experiment,
+    quick_version,
+    read_experiment,
+)
+from ops.experiments.result_json import results_json
+from ops.experiments.result_text import answer_text, difference_note, estimate_note
+from ops.experiments.results import Results, results_of
+from ops.experiments.steadiness import steadiness_before
+from ops.experiments.sweep import SweepResult, run_sweep
+from ops.experiments.variants import single_variant
+from ops.lab.backlog import SAMPLES, measured_from
+from ops.sites.yaml_reader import read_yaml_lines
+
+SEEDS = 8
+BUSY, CALM = {"repairs.technicians": 1}, {"repairs.technicians": 8}
+OVERLOADED = {"failures.host_per_day": 0.002}
+FIGURE = 0.75
+
+
+def planned(days: float = 365.0, values: Any = OVERLOADED, **more: Any) -> PlannedExperiment:
+    base = {
+        "title": "t",
+        "question": "q",
+        "fabric": {"days": days, "set": values},
+        "vary": {"repairs.technicians": [1, 8]},
+        "seeds": SEEDS,
+        "measure": ["cube_availability", "goodput"],
+        "compare": {"against": CALM},
+    }
+    return plan_experiment(parse_experiment(base | more), Path())
+
+
+def results(plan: PlannedExperiment, growing: bool = False, samples: bool = True) -> Results:
+    """Runs with known figures; backlogs that grow in the first variant, if that is said."""
+    rng, rows = np.random.default_rng(1), dict[RunKey, RunRow]()
+    for place, variant in enumerate(plan.variants):
+        for seed in range(SEEDS):
+            more = np.arange(SAMPLES + 1) if growing and place == 0 else np.zeros(SAMPLES + 1)
+            backlog = tuple(map(float, 3 + more + rng.normal(size=SAMPLES + 1)))
+            figures = dict.fromkeys(plan.experiment.measure, FIGURE + 0.001 * rng.normal())
+            halves = dict.fromkeys(figures, (0.7, 0.8))
+            backlogs = {"open_repairs": backlog, "queued_slices": backlog[::-1] if not growing else backlog}
+            known = (halves, backlogs) if samples else ({}, {})
+            row = RunRow(variant.key, seed, figures, 1, "00", None, *known)
+            rows[row.key] = row
+    return results_of(plan, SweepResult(rows, SEEDS, is_enough=True))
+
+
+CLAIMS: tuple[dict[str, Any], ...] = (
+    {"of": BUSY, "more_than": 0.5},
+    {"of": BUSY, "less_than": 0.5},
+    {"of": BUSY, "equals": FIGURE, "within": 0.1},
+    {"of": BUSY, "over": CALM, "less_than": 1.0},
+    {"of": CALM, "over": BUSY, "equals": 0.0, "within": 0.5},
+    {"of": CALM, "over": BUSY, "more_than": 0.3},
+)
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("days", [60.0, 365.0, 36_500.0])
+def test_a_claim_about_an_overloaded_variant_is_not_judged(claim: dict[str, Any], days: float) -> None:
+    plan = planned(days, claim={"measure": "cube_availability", **claim}, store={"series": False})
+    found = results(plan)
+    assert found.verdict is not None
+    assert found.verdict.word == "is not judged"
+    assert found.verdict.seeds_needed is None
+    for text in (answer_text(found), html_report(found, "c", "1"), json.dumps(results_json(found))):
+        assert "claim holds" not in text
+        assert '"holds"' not in answer_text(found) + json.dumps(results_json(found))
+        assert "load 2.11, so the backlog grows by 1.1 repairs a day" in text
+        assert f"this is a figure of its {days:g} days" in text
+
+
+@pytest.mark.parametrize(
+    ("values", "days", "word"),
+    [
+        ({}, 365.0, "not yet steady"),
+        ({"failures.host_per_day": 0.0001}, 365.0, ""),
+        ({"failures.host_per_day": 0.0001}, 5.0, "not yet steady"),
+        ({"failures.host_per_day": 0.0001, "workload.offered_load": 1.2}, 365.0, "not steady"),
+        ({"failures.host_per_day": 0.0001, "workload.slices_per_day": 1_000.0}, 365.0, "not steady"),
+        ({"failures.host_per_day": 0.0001, "repairs.off_hours_technicians": 0}, 365.0, "not yet steady"),
+        ({"failures.host_per_day": 0.0001, "repairs.host_spares": 1}, 365.0, "not steady"),
+        ({"failures.ocs_per_day": 0.02}, 365.0, "not steady"),
+        ({"failures.link_per_day": 0.002}, 365.0, "not steady"),
+        ({"failures.enabled": False}, 0.5, ""),
+    ],
+)
+def test_steady_is_what_has_little_load_and_many_days(values: Any, days: float, word: str) -> None:
+    claim = {"measure": "cube_availability", "of": BUSY, "more_than": 0.5}
+    found = results(planned(days, values, claim=claim))
+    assert found.verdict is not None
+    assert found.verdict.word == ("is not judged" if word else "holds")
+    assert (word or "The claim holds") in answer_text(found)
+    busy = next(one for one in found.figures if dict(one.variant.values) == BUSY)
+    assert estimate_note(busy, found).split(";")[0] == word
+
+
+def test_a_backlog_that_grows_is_found_whatever_the_load_says() -> None:
+    claim = {"measure": "cube_availability", "of": BUSY, "more_than": 0.5}
+    plan = planned(365.0, {"failures.host_per_day": 0.0001}, claim=claim)
+    steady, grown = results(plan), results(plan, growing=True)
+    assert [one.is_steady for one in steady.steadiness] == [True, True]
+    assert [one.is_steady for one in grown.steadiness] == [False, True]
+    assert grown.verdict is not None
+    assert grown.verdict.word == "is not judged"
+    assert "not steady: repairs in progress or waiting went from" in answer_text(grown)
+    assert "slices that wait, without filler" in "".join(grown.steadiness[0].problems)
+    content: Any = results_json(grown)
+    backlog = content["steadiness"][0]["backlogs"][0]
+    assert (backlog["start"], backlog["end"]) == pytest.approx((3.0, 43.0), abs=1.0)
+    assert backlog["growth_per_day"] == pytest.approx(SAMPLES / 365.0, rel=0.05)
+    assert backlog["p"] < 0.01
+
+
+def test_other_variants_do_not_change_the_verdict_but_are_marked() -> None:
+    claim = {"measure": "goodput", "of": CALM, "more_than": 0.5}
+    found = results(planned(claim=claim))
+    assert found.verdict is not None
+    assert found.verdict.word == "holds"
+    notes = [estimate_note(one, found) for one in found.figures]
+    assert notes == ["not steady", "not steady", "", ""]
+    assert difference_note(found.compared[0], found).startswith("not steady")
+    content: Any = results_json(found)
+    assert [row["steady"] for row in content["figures"]] == [False, False, True, True]
+
+
+def test_without_a_claim_the_answer_says_what_is_not_steady() -> None:
+    assert "But repairs.technicians 1 is not steady: technicians: load 2.11" in answer_text(
+        results(planned())
+    )
+
+
+def test_a_study_of_overload_is_judged_for_its_days() -> None:
+    claim = {"measure": "goodput", "of": BUSY, "more_than": 0.5}
+    found = results(planned(60.0, claim=claim, steady=False))
+    assert answer_text(found) == (
+        f"The claim holds: {found.verdict.sentence}." if found.verdict is not None else ""
+    )
+    assert "a figure of these 60 days, which need not be steady" in answer_text(found)
+    assert "study of overload" in html_report(found, "c", "1")
+    content: Any = results_json(found)
+    assert (content["steady"], content["steadiness"][0]["steady"]) == (False, False)
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_both_halves_are_always_shown(steady: bool) -> None:
+    found = results(planned(steady=steady))
+    content: Any = results_json(found)
+    assert {(row["first_half"], row["second_half"]) for row in content["figures"]} == {(0.7, 0.8)}
+    text = html_report(found, "c", "1")
+    assert "<th>first half</th><th>second half</th>" in text
+    assert ">70 %<" in text
+
+
+def test_runs_of_other_builds_have_no_halves_and_no_backlogs() -> None:
+    found = results(planned(values={"failures.host_per_day": 0.0001}), samples=False)
+    content: Any = results_json(found)
+    assert content["figures"][0]["first_half"] is None
+    assert content["steadiness"][0]["backlogs"] == []
+    assert found.steadiness[0].is_steady
+
+
+def test_a_quick_run_is_not_blamed_for_being_short() -> None:
+    found = results(quick_version(planned(365.0)))
+    assert not found.unsteady
+    assert "steady" not in answer_text(found)
+
+
+def test_a_change_during_the_run_counts() -> None:
+    change = {"at": "20d", "set": {"failures.host_per_day": 0.02}}
+    fabric = {"days": 365.0, "set": {"failures.host_per_day": 0.0001}}
+    before, after = planned(fabric=fabric), planned(fabric=fabric | {"changes": [change]})
+    assert [one.is_steady for one in steadiness_before(before)] == [True, True]
+    assert [one.is_steady for one in steadiness_before(after)] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("warm_up_days", "days", "first"), [(0, 100, 4), (10, 90, 0), (5, 95, 2), (100, 10, 0), (0, 1, 4)]
+)
+def test_growth_is_measured_behind_the_first_tenth(warm_up_days: float, days: float, first: int) -> None:
+    assert measured_from(warm_up_days, days) == first
+
+
+def test_every_ready_experiment_is_steady_or_says_that_it_is_not() -> None:
+    for name, _ in ready():
+        plan = read_experiment(FOLDER / f"{name}.yaml")
+        unsteady = [one for one in steadiness_before(plan) if not one.is_steady]
+        assert bool(unsteady) is not plan.experiment.steady, (name, [one.problems for one in unsteady])
+
+
+def test_the_template_is_steady(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(TEMPLATE)
+    assert all(one.is_steady for one in steadiness_before(read_experiment(path)))
+
+
+H7 = """\
+title: H7
+question: Are more technicians worth it?
+fabric:
+  days: 60
+  set: {failures.host_per_day: 0.002, failures.optics_per_day: 0, failures.stray_per_day: 0}
+vary: {repairs.technicians: [1, 8]}
+seeds: 4
+measure: [cube_availability]
+claim: {measure: cube_availability, of: {repairs.technicians: 1}, more_than: 0.1}
+store: {series: false}
+"""
+
+
+@pytest.mark.integration
+def test_from_document_to_report(tmp_path: Path) -> None:
+    """The commands, with the kernel: validate, run, compare and report say it."""
+    path = tmp_path / "h7.yaml"
+    path.write_text(H7)
+    shown = CliRunner().invoke(root, ["experiment", "validate", str(path)])
+    assert "not steady: technicians: load 2.11" in shown.output
+    assert "steady: false" in shown.output
+    folder = tmp_path / "h7.results"
+    ran = CliRunner().invoke(root, ["experiment", "run", str(path), "--out", str(folder)])
+    assert ran.exit_code == 0, ran.output
+    assert "The claim is not judged" in ran.output
+    assert "SECOND-HALF" in ran.output
+    assert "repairs in progress or waiting" in ran.output
+    stored = read_stored(folder)
+    slow = single_variant(stored.variants, BUSY, "of")
+    assert not stored.steadiness(slow).is_steady
+    (contrast,) = compare_within(stored, ["repairs.technicians=8"]).contrasts
+    assert contrast.steadiness == "not steady"
+    content, _ = read_yaml_lines(folder / "experiment.yaml")
+    assert content["steady"] is True
+    planned = read_experiment(path)
+    with open_dataset(folder, planned, str(stored.identity["software"]), resume=True) as dataset:
+        again = results_of(planned, run_sweep(planned, dataset))
+    grown = again.steadiness[0].backlogs[0]
+    assert grown.end - grown.start > 30
+    first, second = again.figures[0].halves or (0.0, 0.0)
+    assert first > again.figures[0].interval.value > second
