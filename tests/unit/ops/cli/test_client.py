@@ -1,4 +1,4 @@
-"""How commands meet a twin that answers badly, late or not at all: one sentence, the right exit code."""
+"""Commands against a twin that answers badly, late or not at all: one sentence, the right exit code."""
 
 import contextlib
 import http.client
@@ -115,7 +115,7 @@ def test_an_address_may_have_a_path() -> None:
 
 
 @pytest.mark.parametrize("words", ["get ocs", "request 4x4x4", "clock speed 3", "events --follow", "why a/1"])
-def test_none_there(words: str) -> None:
+def test_a_missing_twin_is_reported(words: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     done = lightwave(*words.split(), url=url)
@@ -126,14 +126,14 @@ def test_none_there(words: str) -> None:
     )
 
 
-def test_the_token_goes_along_and_must_be_one() -> None:
+def test_the_token_is_sent_and_must_be_valid() -> None:
     with answering(default=as_json(CLOCK)) as twin:
         assert lightwave("clock", "show", url=twin.url, **{BEARER: "s3cret"}).returncode == 0
         assert twin.requests[0].headers["authorization"] == "Bearer s3cret"
         check(lightwave("get", "ocs", url=twin.url, **{BEARER: "a\nb"}), USAGE, BEARER)
 
 
-def test_names_arrive_whole() -> None:
+def test_names_are_sent_unchanged() -> None:
     with answering() as twin:
         for name in ("pod-0/cube-12/+y/7", "a?b#c", "ü ö", " ", ".."):
             done = lightwave("get", "links", name, url=twin.url)
@@ -141,8 +141,8 @@ def test_names_arrive_whole() -> None:
             assert twin.requests[-1].path == f"/v1/links/{name}"
 
 
-def test_all_that_a_command_requests_of_the_past_is_of_one_time() -> None:
-    """Though time goes on: what the first answer was of, the others are, too."""
+def test_all_past_queries_of_a_command_have_one_time() -> None:
+    """Time continues between the queries, but all of them have the time of the first answer."""
     rows = as_json([{"name": "pod-0/ocs-1", "state": "up"}])
     answers = {"/v1/ocs": [rows], "/v1/clock": [as_json({"now_us": 5})]}
     with answering(answers=answers) as twin:
@@ -150,11 +150,11 @@ def test_all_that_a_command_requests_of_the_past_is_of_one_time() -> None:
         client = Client(twin.url, at="-2h")
         client.rows("/v1/ocs", "name", state="up")
         client.resource("/v1/clock", "now_us")
-        assert [asked.query for asked in twin.requests] == ["state=up&at=-2h", "at=7200000000us"]
+        assert [request.query for request in twin.requests] == ["state=up&at=-2h", "at=7200000000us"]
         named = Client(twin.url, at="scheduler@pod-0/7")
         for _ in range(2):
             named.rows("/v1/ocs", "name")
-        assert {asked.query for asked in twin.requests[2:]} == {"at=scheduler%40pod-0%2F7"}
+        assert {request.query for request in twin.requests[2:]} == {"at=scheduler%40pod-0%2F7"}
         twin.headers["Lightwave-At-Us"] = "x&state=down"
         hostile = Client(twin.url, at="-2h")
         for _ in range(2):
@@ -189,7 +189,7 @@ UNDRAINED = DRAINED | {
 }
 
 
-def test_a_request_whose_answer_got_lost_is_sent_once_more_under_the_same_key() -> None:
+def test_a_request_whose_answer_is_lost_is_retried_under_the_same_key() -> None:
     with answering({"/v1/cubes/pod-0/cube-3/undrain": [DROP, as_json(UNDRAINED)]}) as twin:
         done = lightwave("undrain", "pod-0/cube-3", url=twin.url)
         assert (done.returncode, done.stdout) == (0, "pod-0/cube-3 in use again (operator@pod-0/7)\n")
@@ -202,13 +202,13 @@ def test_a_request_whose_answer_got_lost_is_sent_once_more_under_the_same_key() 
 
 
 def test_a_request_that_is_refused_fails_with_the_reason() -> None:
-    said = DRAINED | {"status": "refused", "reason": "cube 'pod-0/cube-3': is not a cube", "error": "."}
-    with answering({"/v1/cubes/pod-0/cube-3/drain": [as_json(said, 409)]}) as twin:
+    refusal = DRAINED | {"status": "refused", "reason": "cube 'pod-0/cube-3': is not a cube", "error": "."}
+    with answering({"/v1/cubes/pod-0/cube-3/drain": [as_json(refusal, 409)]}) as twin:
         done = lightwave("drain", "pod-0/cube-3", url=twin.url)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == "lightwave: cube 'pod-0/cube-3': is not a cube (operator@pod-0/7)\n"
         shown = lightwave("drain", "pod-0/cube-3", "-o", "json", url=twin.url)
-        assert (shown.returncode, json.loads(shown.stdout)) == (1, said)
+        assert (shown.returncode, json.loads(shown.stdout)) == (1, refusal)
 
 
 def test_a_request_is_sent_no_third_time() -> None:
@@ -246,7 +246,7 @@ def test_requests_are_sent_as_typed() -> None:
 
 
 def stream(*numbers: int) -> Answer:
-    """A stream that sends these messages and breaks off."""
+    """Return a stream that sends these messages and breaks off."""
     text = ": ping\n\n"
     for number in numbers:
         message = {"id": f"ocs@pod-0/{number}", "type": "OcsUp", "at_us": number, "cause": None, "text": ""}
@@ -281,8 +281,8 @@ def test_follow_resumes_a_broken_stream_after_the_last_message() -> None:
         assert requests == ["pod-0:4", "pod-0:6", "pod-0:6", "pod-0:6"]
 
 
-def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    # What closes itself as it is collected swallows a Ctrl-C that comes in the middle of that.
+def test_every_answer_is_closed_explicitly(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A response that closes itself during garbage collection would swallow a Ctrl-C that arrives then.
     made: list[http.client.HTTPResponse] = []
 
     class Kept(http.client.HTTPResponse):
@@ -304,14 +304,14 @@ def test_no_answer_is_left_to_close_itself(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("line", [b"data: garbage", b"data: null", b"data: [", b"id: \xff"])
-def test_a_stream_that_is_none_is_not_taken_up_again(line: bytes) -> None:
+def test_an_invalid_stream_is_not_resumed(line: bytes) -> None:
     with answering({"/v1/events/stream": [(200, "text/event-stream", line + b"\n\n")]}) as fake:
         stream = follow_events(Client(fake.url), "pod-0", {}, "pod-0:3", reconnect_s=0.0)
         with pytest.raises(TwinUnreachable, match="is not a twin of this version"):
             next(stream)
 
 
-def test_what_a_twin_shows_is_one_line_that_shows_what_it_hides() -> None:
+def test_control_characters_in_errors_are_escaped() -> None:
     with (
         answering({"/v1/twin": [as_json({"error": "\x1b[31mred\nalert"}, 500)]}) as fake,
         pytest.raises(RequestFailed) as caught,
@@ -320,15 +320,15 @@ def test_what_a_twin_shows_is_one_line_that_shows_what_it_hides() -> None:
     assert str(caught.value) == r"\x1b[31mred\nalert"
 
 
-def _spoken(said: list[bytes], every_s: float) -> str:
-    """The address of what answers one connection, piece by piece."""
+def _serve_pieces(pieces: list[bytes], every_s: float) -> str:
+    """Serve one connection with these pieces; return the address."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def speak() -> None:
         connection, _ = listening.accept()
         with listening, connection, contextlib.suppress(OSError):
             connection.recv(65_536)
-            for piece in said:
+            for piece in pieces:
                 connection.sendall(piece)
                 time.sleep(every_s)
 
@@ -336,22 +336,22 @@ def _spoken(said: list[bytes], every_s: float) -> str:
     return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def test_an_answer_that_trickles_in_is_not_waited_for() -> None:
+def test_a_slow_answer_times_out() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
-    url = _spoken([head, *[b" "] * 100], 0.05)
+    url = _serve_pieces([head, *[b" "] * 100], 0.05)
     with pytest.raises(TwinUnreachable, match="its answer does not end"):
         Client(url, timeout_s=0.3).resource("/v1/twin")
 
 
 def test_an_answer_that_breaks_off_is_lost() -> None:
-    url = _spoken([b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{}"], 0.0)
+    url = _serve_pieces([b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{}"], 0.0)
     with pytest.raises(TwinUnreachable, match="no twin answers at"):
         Client(url).resource("/v1/twin")
 
 
 def test_a_server_that_does_not_speak_http_is_reported_briefly() -> None:
     with pytest.raises(TwinUnreachable) as caught:
-        Client(_spoken([b"\x00\x07" * 5_000], 0.0)).resource("/v1/twin")
+        Client(_serve_pieces([b"\x00\x07" * 5_000], 0.0)).resource("/v1/twin")
     assert len(str(caught.value)) < 300
     assert str(caught.value).isprintable()
 
@@ -385,14 +385,14 @@ def test_watch_redraws_on_a_terminal() -> None:
             stderr=subprocess.PIPE,
         )
         os.close(follower)
-        told = b""
-        while told.count(b"PAUSED") < 2:
-            told += os.read(leader, 4096)
+        output = b""
+        while output.count(b"PAUSED") < 2:
+            output += os.read(leader, 4096)
         watcher.send_signal(signal.SIGINT)
         _, error = watcher.communicate(timeout=60)
     os.close(leader)
     assert (watcher.returncode, error) == (INTERRUPTED, b"\n")
-    assert told.count(b"\x1b[H\x1b[2J") == 2
+    assert output.count(b"\x1b[H\x1b[2J") == 2
 
 
 def test_leaving_a_run_reports_that_the_twin_continues() -> None:
@@ -429,7 +429,7 @@ SLOW = ("numpy", "pydantic", "fastapi", "orjson", "rich", "yaml", "pyarrow", "re
 
 @pytest.mark.parametrize("words", QUERIES)
 def test_no_query_imports_slow_modules(words: str) -> None:
-    """After the command has run, whatever came of it."""
+    """The modules are checked after the command has run, whatever its outcome."""
     code = (
         "import sys, atexit\nfrom ops.cli.main import main\n"
         f"atexit.register(lambda: sys.stderr.write(repr([m for m in {SLOW!r} if m in sys.modules])))\nmain()"
@@ -473,7 +473,7 @@ def test_no_query_imports_slow_modules(words: str) -> None:
     assert done.stdout
 
 
-def test_over_tls_it_trusts_whom_it_is_reported_to(tmp_path: Path) -> None:
+def test_over_tls_only_trusted_certificates_are_accepted(tmp_path: Path) -> None:
     ca = Authority(tmp_path / "ours")
     with answering({"/v1/clock": [as_json(CLOCK)]}, tls=ca.server_context()) as twin:
         done = lightwave("clock", "show", "-o", "json", url=twin.url, LIGHTWAVE_CA_FILE=str(ca.ca))
@@ -522,7 +522,15 @@ def ids(done: subprocess.CompletedProcess[str]) -> list[int]:
             "lightwave: only the oldest 100,000 are shown; use --since or --limit to see others\n",
         ),
     ],
-    ids=["all pages", "so many", "back from now", "the last hundred", "of a thing", "just these", "too many"],
+    ids=[
+        "all pages",
+        "limited",
+        "back from now",
+        "the last hundred",
+        "of an object",
+        "just these",
+        "too many",
+    ],
 )
 def test_a_list_is_followed_over_its_pages(
     words: str, answers: list[Answer], links: list[str], shown: list[int], sentence: str
@@ -531,18 +539,18 @@ def test_a_list_is_followed_over_its_pages(
         done = lightwave("events", *words.split(), "-o", "json", url=twin.url)
     assert ids(done) == shown
     assert done.stderr == sentence
-    following = [asked.query for asked in twin.requests[1:]]
+    following = [request.query for request in twin.requests[1:]]
     assert following == [link.partition("?")[2].partition(">")[0] for link in links][: len(following)]
 
 
-def test_a_list_does_not_lead_elsewhere() -> None:
+def test_next_pages_on_another_server_are_refused() -> None:
     links = {EVENTS: ['<http://127.0.0.1:1/v1/events?a=b>; rel="next"']}
     with answering({EVENTS: [events(1)]}, links=links) as twin:
         done = lightwave("events", "--since", "-1d", url=twin.url)
     check(done, UNREACHABLE, "the next page of its list is 'http://127.0.0.1:1/v1/events?a=b'")
 
 
-def test_what_only_a_message_shows_is_shown_and_not_obeyed() -> None:
+def test_control_characters_in_output_are_escaped() -> None:
     fault = {"name": "pod-0/fault-\x1b[31m2", "target": "pod-0/ocs-1"}
     receipt = {
         "id": "operator@pod-0/1",

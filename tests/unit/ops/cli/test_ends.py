@@ -1,4 +1,4 @@
-"""How a command ends where what it prints cannot be written: one sentence at most, never a traceback."""
+"""Commands whose output cannot be written: one sentence at most, never a traceback."""
 
 import json
 import os
@@ -16,7 +16,7 @@ LIGHTWAVE = Path(sys.executable).with_name("lightwave")
 
 
 def ended(line: str) -> tuple[int, str]:
-    """(exit code, stderr) of a shell's line, in which `lightwave` is the command."""
+    """Run a shell line in which `lightwave` is the command; return (exit code, stderr)."""
     env = os.environ | {
         "PATH": f"{LIGHTWAVE.parent}:{os.environ['PATH']}",
         "LIGHTWAVE_URL": "http://127.0.0.1:9",
@@ -71,10 +71,13 @@ ANSWERS = {
         ("get cubes -o json", 0),
         ("get cubes -o json --watch", 0),
         ("get cubes -o yaml", 0),
-        ("wait 'count(cubes) == 2' --timeout 0s", 1),  # not reached, whoever reads that
+        (
+            "wait 'count(cubes) == 2' --timeout 0s",
+            1,
+        ),  # the condition is not reached, whatever reads the output
     ],
 )
-def test_a_reader_that_has_enough_is_no_failure(words: str, code: int) -> None:
+def test_a_closed_reader_is_not_a_failure(words: str, code: int) -> None:
     """One rule for all: a stream ends with 0, and any other command with its own code."""
     with answering({**ANSWERS}) as twin:
         line = f"LIGHTWAVE_URL={twin.url} lightwave {words} 2>/dev/null | head -n 1 > /dev/null; "

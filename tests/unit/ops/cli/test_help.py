@@ -67,7 +67,7 @@ def test_the_root_ends_with_five_examples() -> None:
         parse(example)
 
 
-def test_lightwave_alone_shows_the_help() -> None:
+def test_lightwave_without_a_command_shows_the_help() -> None:
     alone = lightwave()
     assert (alone.returncode, alone.stderr) == (0, "")
     assert alone.stdout == lightwave("--help").stdout

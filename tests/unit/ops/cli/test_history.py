@@ -1,4 +1,4 @@
-"""How a field went over the frames that are kept, drawn and exported."""
+"""The course of a field over the stored frames, drawn and exported."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ FRAMES = 5
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Of a slice over two cubes, after some frames."""
+    """Return a gateway's client for a slice over two cubes, after some frames."""
     driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = driven.client()
     assert client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20}).status_code == 200
@@ -36,8 +36,8 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def asked(gateway: Client) -> Iterator[FakeTwin]:
-    """The answers of the gateway to what the commands below ask."""
+def recorded_twin(gateway: Client) -> Iterator[FakeTwin]:
+    """Record the gateway's answers to the commands below."""
     paths = [f"readings/{END}", "clock", "fabrics"]
     bodies = {f"/v1/{path}": [as_json(gateway.get(f"/v1/{path}").json())] for path in paths}
     with answering(bodies) as twin:
@@ -45,7 +45,7 @@ def asked(gateway: Client) -> Iterator[FakeTwin]:
 
 
 def invoke(url: str, *words: str) -> tuple[int, str]:
-    """(exit code, what is printed or said)."""
+    """Run a command; return (exit code, its output or error)."""
     done = CliRunner(env={"LIGHTWAVE_URL": url}).invoke(root, list(words))
     if isinstance(done.exception, NotFound | InvalidInput):
         return done.exception.exit_code, str(done.exception)
@@ -55,13 +55,15 @@ def invoke(url: str, *words: str) -> tuple[int, str]:
 # --- the gateway --------------------------------------------------------------------------------------------
 
 
-def test_history_has_a_sample_a_frame(gateway: Client) -> None:
+def test_history_has_one_sample_per_frame(gateway: Client) -> None:
     samples = gateway.get(f"/v1/readings/{END}").json()
     assert [sample["at_us"] for sample in samples] == [STEP_US * n for n in range(1, FRAMES + 1)]
     (newest,) = [row for row in gateway.get("/v1/readings").json() if row["name"] == END]
     assert samples[-1]["value"] == newest["rx_power_dbm"]
     lanes = [gateway.get(f"/v1/readings/{END}?lane={lane}").json() for lane in range(8)]
-    assert min(lane[0]["value"] for lane in lanes) == samples[0]["value"], "the worst lane stands for all"
+    assert min(lane[0]["value"] for lane in lanes) == samples[0]["value"], (
+        "the reading is that of the worst lane"
+    )
     assert len(gateway.get(f"/v1/readings/{END}?since=-35m").json()) == 2
     assert gateway.get(f"/v1/readings/{DARK}").json() == []
 
@@ -110,14 +112,14 @@ def test_frames_are_reported_one_after_another(gateway: Client) -> None:
 # --- plot ---------------------------------------------------------------------------------------------------
 
 
-def test_a_plot_is_drawn_of_the_samples(asked: FakeTwin) -> None:
-    code, text = invoke(asked.url, "plot", END)
+def test_a_plot_is_drawn_of_the_samples(recorded_twin: FakeTwin) -> None:
+    code, text = invoke(recorded_twin.url, "plot", END)
     assert code == 0, text
     lines = text.splitlines()
     assert lines[0] == f"{END} rx_power_dbm"
     assert lines[-1].strip() == f"0d00:15:00 to 0d01:15:00, {FRAMES} samples"
-    code, told = invoke(asked.url, "plot", END, "--lane", "3", "-o", "json")
-    assert (code, len(json.loads(told))) == (0, FRAMES)
+    code, output = invoke(recorded_twin.url, "plot", END, "--lane", "3", "-o", "json")
+    assert (code, len(json.loads(output))) == (0, FRAMES)
 
 
 def test_rates_are_drawn_by_orders_of_magnitude() -> None:
@@ -132,7 +134,7 @@ def test_a_line_goes_from_corner_to_corner_without_a_gap() -> None:
     lines = braille_chart([(0.0, 1.0), (5.0, 2.0)], 10, 5, "{:.2f}".format)
     assert [line.split()[0] for line in (lines[0], lines[-1])] == ["2.00", "1.00"]
     drawn_at = [line.partition("┤")[2] or line.partition("│")[2] for line in lines]
-    assert len(drawn_at[0]) == 10, "it ends above at the right"
+    assert len(drawn_at[0]) == 10, "the line ends at the top right"
     assert all(line.strip() for line in drawn_at)
     assert drawn_at[-1][0] != " "
     assert drawn_at[0][0] == " "
@@ -178,13 +180,15 @@ def test_bad_input_is_an_error_in_one_sentence(words: list[str], sentence: str) 
 
 
 def frames_suffix(gateway: Client) -> dict[str, list[Answer]]:
-    """The frames that the gateway has, as a client asks for one after another."""
-    found = [
+    """Return the gateway's frames in order, as a client requests them one after another."""
+    answers_found = [
         gateway.get(f"/v1/telemetry/pod-0?after_us={us}")
         for us in (-1, *(STEP_US * n for n in range(1, FRAMES + 1)))
     ]
-    assert [one.status_code for one in found] == [200] * FRAMES + [404]
-    answers = [(one.status_code, one.headers["content-type"], one.content) for one in found]
+    assert [answer.status_code for answer in answers_found] == [200] * FRAMES + [404]
+    answers = [
+        (answer.status_code, answer.headers["content-type"], answer.content) for answer in answers_found
+    ]
     return {"/v1/telemetry/pod-0": answers}
 
 
@@ -192,12 +196,12 @@ def test_frames_are_exported_as_one_table(gateway: Client, tmp_path: Path) -> No
     paths = {f"/v1/{path}": [as_json(gateway.get(f"/v1/{path}").json())] for path in ("clock", "fabrics")}
     out = tmp_path / "readings.parquet"
     with answering(paths | frames_suffix(gateway)) as twin:
-        code, said = invoke(twin.url, "telemetry", "export", "--parquet", str(out))
-    assert code == 0, said
-    assert f"{FRAMES} frames up to 0d01:15:00" in said
+        code, output = invoke(twin.url, "telemetry", "export", "--parquet", str(out))
+    assert code == 0, output
+    assert f"{FRAMES} frames up to 0d01:15:00" in output
     now_us = gateway.get("/v1/clock").json()["now_us"]
-    asked = [one.query for one in twin.requests if one.path.startswith("/v1/telemetry/")]
-    assert all(f"until_us={now_us}" in query for query in asked), "those made meanwhile are another day's"
+    queries = [one.query for one in twin.requests if one.path.startswith("/v1/telemetry/")]
+    assert all(f"until_us={now_us}" in query for query in queries), "later frames are left out"
     table = pq.read_table(out)
     assert table.num_rows == FRAMES * 2 * 96
     row = table.slice(0, 1).to_pylist()[0]
@@ -228,21 +232,21 @@ POD, STATIC, NETWORK = (
 )
 def test_frames_of_a_missing_object_are_not_exported(words: str, sentence: str, tmp_path: Path) -> None:
     with answering({"/v1/fabrics": [as_json([POD, STATIC, NETWORK])]}) as twin:
-        code, said = invoke(
+        code, output = invoke(
             twin.url, "telemetry", "export", "--parquet", str(tmp_path / "a.parquet"), *words.split()
         )
     refused = NotFound if "--fabric" in sentence else InvalidInput
-    assert (code, said) == (refused.exit_code, sentence)
-    assert [one.path for one in twin.requests] == ["/v1/fabrics"]
+    assert (code, output) == (refused.exit_code, sentence)
+    assert [request.path for request in twin.requests] == ["/v1/fabrics"]
 
 
 def test_without_frames_nothing_is_written(gateway: Client, tmp_path: Path) -> None:
     paths = {f"/v1/{path}": [as_json(gateway.get(f"/v1/{path}").json())] for path in ("clock", "fabrics")}
     out = tmp_path / "readings.parquet"
     with answering(paths) as twin:
-        code, said = invoke(twin.url, "telemetry", "export", "--parquet", str(out))
-        assert code == NotFound.exit_code, said
+        code, output = invoke(twin.url, "telemetry", "export", "--parquet", str(out))
+        assert code == NotFound.exit_code, output
         early = ("--from", "0d01:00", "--to", "0d00:30")
-        code, said = invoke(twin.url, "telemetry", "export", "--parquet", str(out), *early)
-    assert (code, said) == (InvalidInput.exit_code, "--to 0d00:30: is before --from 0d01:00")
+        code, output = invoke(twin.url, "telemetry", "export", "--parquet", str(out), *early)
+    assert (code, output) == (InvalidInput.exit_code, "--to 0d00:30: is before --from 0d01:00")
     assert list(tmp_path.iterdir()) == []

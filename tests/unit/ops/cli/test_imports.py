@@ -1,7 +1,7 @@
-"""Commands must start at once: the root imports none of them, and none of them what is slow. Nor does a
-process of a live twin import what only others of it need.
+"""Commands must start fast: the root imports none of them, and none imports slow modules. A process of a live
+twin does not import modules that only other processes need.
 
-`test_client.py` looks again after each query has run.
+`test_client.py` checks again after each query has run.
 """
 
 import os
@@ -40,16 +40,14 @@ def test_the_root_knows_every_command_and_imports_none_of_them() -> None:
 
 
 @pytest.mark.parametrize("module", ["ops.live.gateway", "ops.live.historian", "ops.live.sequencer"])
-def test_only_workers_load_what_feeds_them(module: str) -> None:
+def test_only_workers_load_faust(module: str) -> None:
     code = f"import sys, {module}; print([m for m in ('faust', 'aiohttp') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(("given", "then"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
-def test_the_linear_algebra_has_one_thread_unless_someone_shows_otherwise(
-    given: dict[str, str], then: str
-) -> None:
+def test_linear_algebra_has_one_thread_unless_set(given: dict[str, str], then: str) -> None:
     code = (
         "import atexit, os, sys\nfrom ops.cli.main import main\nsys.argv = ['lightwave', '--version']\n"
         "atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS']))\nmain()"

@@ -1,4 +1,4 @@
-"""What people read of links that are not as they should be, and of ends that are not there."""
+"""Links with problems and missing link ends, as commands show them."""
 
 import json
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ ABSENT = (
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
-    """What a gateway answers about a torus of two cubes in a pod of four, some of its links broken and no
-    other cube free to take over."""
+def recorded_twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
+    """Record a gateway's answers about a torus of two cubes in a pod of four, with some broken links and no
+    spare cube."""
     driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = driven.client()
     faults = [
@@ -63,20 +63,20 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeTwin]:
 
 
 @pytest.fixture
-def twin(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
-    monkeypatch.setenv("LIGHTWAVE_URL", asked.url)
-    return asked
+def twin(recorded_twin: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> FakeTwin:
+    monkeypatch.setenv("LIGHTWAVE_URL", recorded_twin.url)
+    return recorded_twin
 
 
 def read(*words: str) -> list[str]:
-    """The lines that a command prints."""
+    """Return the lines that a command prints."""
     done = CliRunner().invoke(root, list(words))
     assert done.exit_code == 0, (done.output, done.exception)
     return done.stdout.splitlines()
 
 
 def refused(*words: str) -> tuple[int, str]:
-    """(exit code, sentence)."""
+    """Run a command that fails; return (exit code, sentence)."""
     done = CliRunner().invoke(root, list(words))
     if isinstance(done.exception, LightwaveError):
         return done.exception.exit_code, str(done.exception)
@@ -84,7 +84,7 @@ def refused(*words: str) -> tuple[int, str]:
 
 
 def cells(lines: list[str], name: str) -> list[str]:
-    """The row of a table that begins with this name."""
+    """Return the row of a table that begins with this name."""
     return next(line.split() for line in lines if line.split()[:1] == [name])
 
 
@@ -104,7 +104,7 @@ def test_every_view_of_a_link_shows_the_same_loss_and_the_same_rate(twin: FakeTw
 
 
 def test_the_loss_of_a_link_is_that_of_its_worse_circuit_and_the_fibre(twin: FakeTwin) -> None:
-    """To the last digit, in JSON and for people, as the OCS and the budget have it."""
+    """The loss is equal to the last digit, in JSON and in tables, to those of the OCS and the budget."""
     link, path = first_answer(twin, f"links/{SOUND}"), first_answer(twin, f"trace/{SOUND}")
     ports = [strand["north"] for strand in path["strands"]]
     circuits = first_answer(twin, "describe/ocs/pod-0/ocs-37")["object"]["circuits"]
@@ -170,11 +170,11 @@ def test_a_path_without_far_end_explains_why_and_where_it_should_lead(
 
 def test_the_budget_of_a_link_that_is_wanted_keeps_its_dirt(twin: FakeTwin) -> None:
     [dirt_db] = [f["severity"] for f in first_answer(twin, "faults") if f["severity"] is not None]
-    here = json.loads("\n".join(read("link", "budget", HALF, "--to", HALF_FAR, "-o", "json")))
-    there = json.loads("\n".join(read("link", "budget", HALF_FAR, "--to", HALF, "-o", "json")))
-    assert (here["near_excess_db"], there["far_excess_db"]) == (dirt_db, dirt_db)
+    near = json.loads("\n".join(read("link", "budget", HALF, "--to", HALF_FAR, "-o", "json")))
+    far = json.loads("\n".join(read("link", "budget", HALF_FAR, "--to", HALF, "-o", "json")))
+    assert (near["near_excess_db"], far["far_excess_db"]) == (dirt_db, dirt_db)
     why = f"strand 0 is not made; strand 1 leads to {HALF_FAR}"
-    assert here["note"] == f"{why}: this is what the link would receive"
+    assert near["note"] == f"{why}: this is what the link would receive"
     other = json.loads("\n".join(read("link", "budget", HALF, "--to", "pod-0/cube-2/-x/9", "-o", "json")))
     assert (other["near_excess_db"], other["note"]) == (
         0.0,
@@ -201,16 +201,16 @@ SENTENCES = (
 def test_a_missing_link_end_is_reported_with_the_allowed_names(
     twin: FakeTwin, command: str, end: str, why: str | None
 ) -> None:
-    code, said = refused(*command.split(), end)
+    code, output = refused(*command.split(), end)
     if command == "get link" and not end:
-        assert (code, "NAME '': is empty" in said) == (2, True)
+        assert (code, "NAME '': is empty" in output) == (2, True)
         return
     whole = "fabric 'pod-7': no such fabric; must be one of pod-0" if why is None else f"link {end!r}: {why}"
-    assert (code, said) == (NotFound.exit_code, whole)
+    assert (code, output) == (NotFound.exit_code, whole)
 
 
 @pytest.mark.parametrize(
-    ("kind", "thing", "first_answer"),
+    ("kind", "row", "sections_shown"),
     [
         (
             "fabrics",
@@ -222,32 +222,32 @@ def test_a_missing_link_end_is_reported_with_the_allowed_names(
         ("slices", {"name": "pod-0/slice-1"}, {"Cubes": "none", "Links": "none down or degraded"}),
     ],
 )
-def test_an_empty_section_shows_that_all_is_well(
-    kind: str, thing: dict[str, Any], first_answer: dict[str, str]
+def test_an_empty_section_reports_no_problems(
+    kind: str, row: dict[str, Any], sections_shown: dict[str, str]
 ) -> None:
-    sections: dict[str, list[Any]] = {title.lower(): [] for title in first_answer}
-    content = {"object": thing, "related": sections, "events": [], "events_in_all": 0}
+    sections: dict[str, list[Any]] = {title.lower(): [] for title in sections_shown}
+    content = {"object": row, "related": sections, "events": [], "events_in_all": 0}
     lines = _description_text(kind, as_record(content)).splitlines()
-    assert {title: lines[lines.index(f"{title}:") + 1].strip() for title in first_answer} == first_answer
+    assert {title: lines[lines.index(f"{title}:") + 1].strip() for title in sections_shown} == sections_shown
 
 
-def test_lengths_of_time_are_reported_as_such() -> None:
-    thing = {
+def test_durations_are_formatted_as_durations() -> None:
+    row = {
         "requested_us": 93_600_000_000,
         "duration_us": 7_200_000_000,
         "left_us": None,
         "waits": {"median_us": 5_400_000_000, "p95_us": 90_000_000},
     }
-    content = {"object": thing, "related": {"slices": [thing]}, "events": [], "events_in_all": 0}
-    first_answer = _description_text("faults", as_record(content))
+    content = {"object": row, "related": {"slices": [row]}, "events": [], "events_in_all": 0}
+    text = _description_text("faults", as_record(content))
     for line in (
         "Requested:  1d02:00:00",
         "Duration:   2h",
         "Left:       -",
         "Waits:      median 1h30m, p95 1m30s",
     ):
-        assert line in first_answer
-    assert "1d02:00:00   2h" in first_answer
+        assert line in text
+    assert "1d02:00:00   2h" in text
 
 
 @pytest.mark.parametrize(
@@ -259,14 +259,14 @@ def test_circuits_have_slices_or_blocks(fabric: str, there: list[str], gone: str
     if fabric == "pod-0":
         blocks = {"north_block": None, "south_block": None}
     name = f"{fabric}/ocs-3"
-    thing = {
+    row = {
         "name": name,
         "state": "up",
         "circuits": [circuit | blocks],
         "spares_left": [8, 8],
         "patches": [],
     }
-    answer = {"object": thing, "related": {"faults": [], "repairs": []}, "events": [], "events_in_all": 0}
+    answer = {"object": row, "related": {"faults": [], "repairs": []}, "events": [], "events_in_all": 0}
     with answering({}) as fake:
         fake.default = as_json(answer)
         result = CliRunner(env={"LIGHTWAVE_URL": fake.url}).invoke(root, ["describe", "ocs", name])
@@ -277,11 +277,11 @@ def test_circuits_have_slices_or_blocks(fabric: str, there: list[str], gone: str
     assert gone not in heads
 
 
-def test_shares_are_reported_as_lists_tell_them() -> None:
+def test_shares_are_formatted_as_in_lists() -> None:
     network = {"served": 0.99997, "use": 0.6496, "transit": None, "blocks": 16}
     rewiring = {"name": "dcn-0/rewiring-2", "use_ppm": 649_600, "transit_ppm": 1_000_000}
-    thing = {"name": "dcn-0", "ocs": 4, "slices": None, "network": network, "use_ppm": 1_035_762}
-    answer = {"object": thing, "related": {"rewirings": [rewiring]}, "events": [], "events_in_all": 0}
+    row = {"name": "dcn-0", "ocs": 4, "slices": None, "network": network, "use_ppm": 1_035_762}
+    answer = {"object": row, "related": {"rewirings": [rewiring]}, "events": [], "events_in_all": 0}
     with answering({}) as fake:
         fake.default = as_json(answer)
         result = CliRunner(env={"LIGHTWAVE_URL": fake.url}).invoke(root, ["describe", "fabrics", "dcn-0"])
@@ -292,7 +292,7 @@ def test_shares_are_reported_as_lists_tell_them() -> None:
     assert ["dcn-0/rewiring-2", "64.96%", "100.00%"] in [line.split() for line in result.output.splitlines()]
 
 
-def test_a_verdict_is_reported_with_how_sure_it_is() -> None:
+def test_a_verdict_is_reported_with_its_confidence() -> None:
     verdict = {
         "name": "pod-0/verdict-5",
         "kind": "connector",
@@ -313,7 +313,7 @@ def test_a_verdict_is_reported_with_how_sure_it_is() -> None:
     ]
     repair = {"name": "pod-0/repair-2", "kind": "connector", "target": SOUND, "work": "clean"}
     times = {"state": "completed", "technician": 0, "requested_us": 0, "began_us": 0, "ended_us": 0}
-    first_answer = repair | times | {"ineffective": True, "verdict": "pod-0/verdict-5"}
-    headers, (row,) = table_of(REPAIRS, as_record([first_answer]), 0)
+    repair_row = repair | times | {"ineffective": True, "verdict": "pod-0/verdict-5"}
+    headers, (row,) = table_of(REPAIRS, as_record([repair_row]), 0)
     shown = dict(zip(headers, row, strict=True))
     assert (shown["WORK"], shown["INEFFECTIVE"], shown["VERDICT"]) == ("clean", True, "pod-0/verdict-5")

@@ -1,5 +1,7 @@
-"""What people read of OCSes: rows, one OCS field by field, how a field went, metrics; against the gateway of
-a twin whose frames the rows are checked against."""
+"""OCS readings at the command line: rows, one OCS field by field, the course of a field, and metrics.
+
+The answers come from a real gateway, whose rows are checked against its frames.
+"""
 
 import json
 from collections.abc import Iterator
@@ -23,12 +25,12 @@ MIRROR = "N0"
 
 @pytest.fixture(scope="module")
 def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
-    """A torus of two cubes, after two frames: sound before the first, then broken by degrees."""
+    """Return a twin with a torus of two cubes, after two frames. Faults begin after the first one."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = twin.client()
-    ask(client, "slices", {"shape": "4x4x8"})
+    send_request(client, "slices", {"shape": "4x4x8"})
     for cube in (2, 3):
-        ask(client, f"cubes/pod-0/cube-{cube}/drain")
+        send_request(client, f"cubes/pod-0/cube-{cube}/drain")
     twin.advance(0.01)
     assert client.get("/v1/ocs-readings").json() == []
     assert client.get("/v1/telemetry/pod-0/ocs").status_code == 404
@@ -39,13 +41,13 @@ def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
         ("cpu", f"{DUMB}/cpu", None),
         ("camera", f"{BLIND}/camera-N", None),
     ):
-        ask(client, "faults", {"kind": kind, "target": target, "severity": severity})
+        send_request(client, "faults", {"kind": kind, "target": target, "severity": severity})
     twin.advance(0.25)
     yield twin
     twin.close()
 
 
-def ask(client: Client, path: str, body: Any = None) -> None:
+def send_request(client: Client, path: str, body: Any = None) -> None:
     answer = client.post(f"/v1/{path}", json=body, params={"wait": 20})
     assert answer.status_code == 200, answer.text
 
@@ -58,8 +60,8 @@ def gateway(driven: DrivenTwin) -> Client:
 @pytest.fixture(scope="module")
 def frame(gateway: Client) -> list[dict[str, Any]]:
     with pa.ipc.open_stream(gateway.get("/v1/telemetry/pod-0/ocs").content) as reader:
-        found: list[dict[str, Any]] = reader.read_all().to_pylist()
-    return found
+        table: list[dict[str, Any]] = reader.read_all().to_pylist()
+    return table
 
 
 @pytest.fixture(scope="module")
@@ -104,10 +106,10 @@ def test_rows_are_those_of_the_newest_frame(
 
 
 def test_a_missing_reading_is_flagged(gateway: Client) -> None:
-    found = gateway.get(f"/v1/describe/ocs/{DUMB}").json()["related"]["readings"]
-    assert {row["flag"] for row in found} == {"unread"}
-    found = gateway.get(f"/v1/describe/ocs/{BLIND}").json()["related"]["readings"]
-    flags = {row["field"]: (row["flag"], row["count"]) for row in found}
+    readings = gateway.get(f"/v1/describe/ocs/{DUMB}").json()["related"]["readings"]
+    assert {row["flag"] for row in readings} == {"unread"}
+    readings = gateway.get(f"/v1/describe/ocs/{BLIND}").json()["related"]["readings"]
+    flags = {row["field"]: (row["flag"], row["count"]) for row in readings}
     assert flags["camera_snr_db"] == ("unread", 1)
     assert flags["mirror_error_urad"][0] == "unread"
     assert flags["mirror_drive_v"] == ("ok", 8)
@@ -121,12 +123,12 @@ def test_rows_are_sorted_and_cut_as_requested(gateway: Client) -> None:
 
 
 def test_a_description_has_all_fields_with_their_thresholds(gateway: Client) -> None:
-    found = gateway.get(f"/v1/describe/ocs/{DRIFTED}").json()["related"]["readings"]
-    assert [row["field"] for row in found] == list(OCS_FIELDS)
-    error = found[1]
+    readings = gateway.get(f"/v1/describe/ocs/{DRIFTED}").json()["related"]["readings"]
+    assert [row["field"] for row in readings] == list(OCS_FIELDS)
+    error = readings[1]
     assert (error["count"], error["at"], error["flag"], error["high_warning"]) == (8, MIRROR, "alarm", 60.0)
     assert error["lowest"] < error["median"] < 30 < 300 < error["highest"]
-    assert {row["flag"] for row in found[2:]} == {"ok"}
+    assert {row["flag"] for row in readings[2:]} == {"ok"}
     (lame,) = [
         row
         for row in gateway.get(f"/v1/describe/ocs/{LAME}").json()["related"]["readings"]
@@ -135,7 +137,7 @@ def test_a_description_has_all_fields_with_their_thresholds(gateway: Client) -> 
     assert (lame["at"], lame["lowest"], lame["count"], lame["flag"]) == ("1", 0.0, 2, "alarm")
 
 
-def test_a_field_goes_over_the_frames_of_the_worst_or_of_one(gateway: Client) -> None:
+def test_the_course_of_a_field_is_that_of_the_worst_part_or_of_one(gateway: Client) -> None:
     before, after = samples(gateway, DRIFTED)
     assert before is not None
     assert after is not None
@@ -197,24 +199,24 @@ def test_frames_are_found_one_after_another(gateway: Client) -> None:
     assert gateway.get("/v1/telemetry/pod-9/ocs").status_code == 404
 
 
-def test_metrics_tell_of_all_and_of_the_worst_by_name(gateway: Client, rows: dict[str, Any]) -> None:
+def test_metrics_have_statistics_of_all_and_the_worst_by_name(gateway: Client, rows: dict[str, Any]) -> None:
     lines = [line for line in gateway.get("/metrics").text.splitlines() if line.startswith("lightwave_ocs_")]
-    found = {key: float(value) for key, _, value in (line.rpartition(" ") for line in lines)}
+    values = {key: float(value) for key, _, value in (line.rpartition(" ") for line in lines)}
     read = [row["temperature_c"] for row in rows.values() if row["temperature_c"] is not None]
     for statistic, value in (("lowest", min(read)), ("highest", max(read))):
-        assert found[
+        assert values[
             f'lightwave_ocs_temperature_c{{fabric="pod-0",statistic="{statistic}"}}'
         ] == pytest.approx(value, abs=1e-3)
-    assert found['lightwave_ocs_flags{fabric="pod-0",field="supply_v",level="alarm"}'] == 1
-    assert found['lightwave_ocs_flags{fabric="pod-0",field="camera_snr_db",level="unread"}'] == 2
-    worst = {key: value for key, value in found.items() if "worst_mirror_error_urad" in key}
+    assert values['lightwave_ocs_flags{fabric="pod-0",field="supply_v",level="alarm"}'] == 1
+    assert values['lightwave_ocs_flags{fabric="pod-0",field="camera_snr_db",level="unread"}'] == 2
+    worst = {key: value for key, value in values.items() if "worst_mirror_error_urad" in key}
     assert len(worst) == 10
     key = f'lightwave_ocs_worst_mirror_error_urad{{fabric="pod-0",ocs="{DRIFTED}"}}'
     assert worst[key] == max(worst.values()) == pytest.approx(rows[DRIFTED]["mirror_error_urad"], abs=1e-3)
     assert len(lines) < 100
 
 
-def test_an_incomplete_frame_is_none(driven: DrivenTwin) -> None:
+def test_an_incomplete_frame_gives_no_readings(driven: DrivenTwin) -> None:
     for broken in (b"", b"ARROW", b"\xff\xff\xff\xff\x10\x00"):
         client = driven.client(telemetry=lambda _name, frame=broken: frame)
         assert client.get("/v1/ocs-readings").json() == []
@@ -224,7 +226,7 @@ def test_an_incomplete_frame_is_none(driven: DrivenTwin) -> None:
 
 
 @pytest.fixture(scope="module")
-def asked(gateway: Client) -> Iterator[FakeTwin]:
+def recorded_twin(gateway: Client) -> Iterator[FakeTwin]:
     paths = [
         "links",
         "links?fabric=pod-0&fields=name%2Cocs",
@@ -241,8 +243,8 @@ def asked(gateway: Client) -> Iterator[FakeTwin]:
 
 
 @pytest.fixture
-def lines_of(asked: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("LIGHTWAVE_URL", asked.url)
+def lines_of(recorded_twin: FakeTwin, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("LIGHTWAVE_URL", recorded_twin.url)
 
     def read(*words: str) -> list[str]:
         done = CliRunner().invoke(root, list(words))

@@ -1,4 +1,4 @@
-"""What people read of sites: an audit's report, and that a fabric has joined."""
+"""Sites at the command line: audit reports, and fabrics that join and retire."""
 
 import json
 from typing import Any
@@ -21,11 +21,11 @@ SITE = {
     "first_difference": None,
     "differing_states": [],
 }
-ALONE = SITE | {"site": "pod-7", "fabrics": ["pod-7"], "messages": 9, "states_clean": False}
+SINGLE = SITE | {"site": "pod-7", "fabrics": ["pod-7"], "messages": 9, "states_clean": False}
 
 
-def test_an_audit_shows_of_every_site(monkeypatch: pytest.MonkeyPatch) -> None:
-    report = {"clean": False, "sites": [SITE, ALONE | {"differing_states": ["ocs@pod-7: radix"]}]}
+def test_an_audit_reports_every_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = {"clean": False, "sites": [SITE, SINGLE | {"differing_states": ["ocs@pod-7: radix"]}]}
     monkeypatch.setattr(ops.cli.run.audit, "_audit_folder", lambda *_: report)
     done = CliRunner().invoke(root, ["audit", "--data", "a-folder"])
     assert done.output.splitlines() == [

@@ -1,5 +1,5 @@
-"""Every command on a terminal of 80 columns and in a pipe, against a twin with a pod and a network in which
-much has happened."""
+"""Every command on a terminal of 80 columns and in a pipe, against a twin of a pod and a network with a busy
+past."""
 
 import fcntl
 import json
@@ -44,7 +44,7 @@ NETWORK = {
     "demand": {"load": 0.3, "hot_pairs": 1},
 }
 REPR = re.compile(r"\{'|\[\{|\('|datetime|\bNone\b|<[a-z_.]+ object|='|\(\)")
-"""What Python writes and people do not read."""
+"""Python representations, which must not appear in output."""
 OF_KINDS = [f"get {kind}{more}" for kind in KINDS for more in ("", " -o wide", " --top 1", " --no-headers")]
 OF_NAMES = (
     *("fabrics pod-0", "fabrics dcn-0", "ocs pod-0/ocs-17", "cubes pod-0/cube-4", "links pod-0/cube-3/+z/7"),
@@ -113,12 +113,12 @@ ELSEWHERE = {
         ("link agree", "pod qualify", "dcn abort", "dcn approve", "dcn check", "dcn grow"), "files"
     ),
 }
-"""Command with tables → why it is not run here."""
+"""Command with tables → the reason why it is not run here."""
 
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a campus that has lived for 15 hours."""
+    """Return the address of a campus that has run for 15 hours."""
     plan = SitePlan(
         site="campus",
         fabrics={"pod-0": superpod_config(POD), "dcn-0": config_from_sections("dcn", NETWORK, "dcn-0")},
@@ -143,7 +143,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The file of a site with a network."""
+    """Return the file of a site with a network."""
     return str(written_site(tmp_path_factory.mktemp("site")))
 
 
@@ -255,7 +255,7 @@ def test_states_have_colours_on_a_terminal(
     assert ("\x1b[" in run(url, "get ocs", *options, **environment).stdout) == coloured
 
 
-def test_colours_can_be_had_in_a_pipe(url: str) -> None:
+def test_colours_can_be_forced_in_a_pipe(url: str) -> None:
     always = run(url, "get ocs --color always").stdout
     assert "\x1b[32mup\x1b[0m" in always
     assert plain(always) == run(url, "get ocs").stdout
@@ -296,7 +296,7 @@ def test_every_table_has_names(url: str, line: str, names: list[str] | None) -> 
 
 
 @pytest.mark.usefixtures("on_terminal")
-def test_details_of_an_answer_come_before_it_and_only_if_they_are_wanted(url: str) -> None:
+def test_details_come_before_the_answer_and_only_with_verbose(url: str) -> None:
     short, long = (run(url, f"impact pod-0/ocs-17{more}").stdout for more in ("", " -v"))
     assert "LINK-END" not in short
     assert "LINK-END" in long
@@ -304,7 +304,7 @@ def test_details_of_an_answer_come_before_it_and_only_if_they_are_wanted(url: st
     assert long.splitlines()[-1].startswith("in short:") or long.splitlines()[-2].startswith("in short:")
 
 
-def test_status_is_one_line_a_fabric(url: str) -> None:
+def test_status_is_one_line_per_fabric(url: str) -> None:
     network, pod = run(url, "status").stdout.splitlines()
     rows = {row["name"]: row for row in json.loads(run(url, "get fabrics -o json").stdout)}
     slices = json.loads(run(url, "get slices -o json --fabric pod-0").stdout)
@@ -326,7 +326,7 @@ def test_words_of_other_tools_work(alias: str, command: str) -> None:
 
 
 def test_a_real_terminal_is_measured(url: str) -> None:
-    """In a process of its own, on a pseudo-terminal of 80 columns, without COLUMNS."""
+    """The command runs in its own process, on a pseudo-terminal of 80 columns, without COLUMNS."""
     main, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}

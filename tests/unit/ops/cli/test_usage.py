@@ -1,4 +1,4 @@
-"""Mistakes at the command line, help, completion: before any twin is asked."""
+"""Mistakes at the command line, help and completion, without any request to a twin."""
 
 import socket
 import subprocess
@@ -55,13 +55,13 @@ def test_every_command_explains_itself(words: list[str]) -> None:
     shown = CliRunner().invoke(root, [*words, "-h"], prog_name="lightwave")
     assert shown.exit_code == 0
     assert shown.output.startswith(f"Usage: lightwave {' '.join(words)} ")
-    # The first sentence, behind the usage and an empty line, says what it does.
+    # After the usage and an empty line, the first sentence describes the command.
     assert shown.output.split("\n\n")[1].strip()
 
 
 @pytest.mark.parametrize("words", leaves(root), ids=" ".join)
 def test_no_path_may_be_the_empty_word(words: list[str]) -> None:
-    """Which would mean the current folder."""
+    """An empty path would mean the current folder."""
     paths = [param for param in leaf(root, words).params if isinstance(param.type, click.Path)]
     assert [param.name for param in paths if not isinstance(param.type, FileParam)] == []
 
@@ -72,7 +72,7 @@ def test_a_default_is_shown_as_it_can_be_typed() -> None:
 
 
 def complete(line: str, url: str = "http://127.0.0.1:9") -> list[str]:
-    """What the shell offers behind this line, whose last word is incomplete."""
+    """Return the completions of this line, whose last word is incomplete."""
     words = line.split(" ")
     more = {
         "_LIGHTWAVE_COMPLETE": "bash_complete",
@@ -156,7 +156,7 @@ def test_only_requested_objects_are_listed() -> None:
         assert complete("lightwave impact pod-1/ocs-1/", twin.url) == ports
         assert complete("lightwave impact pod-1/ocs-10/S2", twin.url) == ["pod-1/ocs-10/S2"]
     of_a_trace, of_a_part = ("links", "trunks"), ("hosts", "links", "bundles")
-    assert [(asked.path, asked.query) for asked in twin.requests] == [
+    assert [(request.path, request.query) for request in twin.requests] == [
         ("/v1/fabrics", ""),
         *((f"/v1/{kind}", "fabric=pod-1") for kind in (*of_a_trace, *of_a_part, "ocs", "ocs")),
     ]
@@ -183,7 +183,7 @@ def test_a_run_shows_how_to_repeat_it() -> None:
     assert by_setting[5:] == ["--days", "1", "--warmup", "0.5", "--set", "seed=3", "-o", "json"]
 
 
-def test_a_twin_that_is_slow_to_answer_does_not_hold_up_the_shell() -> None:
+def test_a_slow_twin_does_not_delay_completion() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         started_s = time.monotonic()
         assert complete("lightwave get ocs p", f"http://127.0.0.1:{silent.getsockname()[1]}") == []

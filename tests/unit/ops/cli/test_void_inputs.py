@@ -1,5 +1,8 @@
-"""Silence is no answer: files and options that say nothing, or nothing that can happen, are refused with one
-sentence and exit code 2. The table has every file and option that can be void."""
+"""Files and options without content, or that can have no effect, are refused with one sentence and exit code
+2.
+
+The table has every file and option that can be empty.
+"""
 
 from pathlib import Path
 
@@ -107,29 +110,29 @@ SITE = "site: x\nfabrics:\n - {name: pod-0, config: {trace: []}}\n"
         ("", (*RUN, "--jobs", "0"), "--jobs: 0 is not allowed; must be a whole number from 1 to 64"),
     ],
 )
-def test_what_says_nothing_is_refused(
+def test_an_empty_input_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, words: tuple[str, ...], sentence: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "input.yaml"
     path.write_text(text)
     monkeypatch.setattr("sys.argv", ["lightwave", *(str(path) if word == "FILE" else word for word in words)])
-    said: list[tuple[str, int]] = []
+    failures: list[tuple[str, int]] = []
 
     def fail(words: str, code: int) -> None:
-        said.append((words, code))
+        failures.append((words, code))
         raise SystemExit(code)
 
     monkeypatch.setattr(command_line, "_fail", fail)
     with pytest.raises(SystemExit):
         command_line.main()
-    ((found, code),) = said
-    assert sentence in " ".join(found.split())
+    ((sentence_shown, code),) = failures
+    assert sentence in " ".join(sentence_shown.split())
     assert code == 2
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# names follow\n"])
-def test_a_file_of_tokens_names_somebody(tmp_path: Path, text: str) -> None:
+def test_a_file_of_tokens_must_have_names(tmp_path: Path, text: str) -> None:
     path = tmp_path / "tokens"
     path.write_text(text)
     path.chmod(0o600)

@@ -1,4 +1,4 @@
-"""What people type nearly right: headings for fields, names of no form, events of the wrong fabric."""
+"""Input that is nearly right: headings for fields, malformed names, events of the wrong fabric."""
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,8 +17,10 @@ def run(twin: FakeTwin, *words: str) -> Result:
 def test_fields_are_spelt_as_tables_head_them() -> None:
     with answering({"/v1/trunks": [as_json([])]}) as twin:
         run(twin, "get", "trunks", "--sort=-USE-OUT,name", "--where", "USE-OUT=null", "--where", "state=up")
-        (asked,) = twin.requests
-    assert {"sort=-USE-OUT%2Cname", "where=USE-OUT%3Dnull", "where=state%3Dup"} <= set(asked.query.split("&"))
+        (request,) = twin.requests
+    assert {"sort=-USE-OUT%2Cname", "where=USE-OUT%3Dnull", "where=state%3Dup"} <= set(
+        request.query.split("&")
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def test_fields_are_spelt_as_tables_head_them() -> None:
         (["--for", "dcn-0/block-3"], "no events\n"),
     ],
 )
-def test_that_there_are_no_events_is_reported_of_a_fabric(words: list[str], sentence: str) -> None:
+def test_a_list_without_events_names_its_fabric(words: list[str], sentence: str) -> None:
     answers = {
         "/v1/events": [as_json([])],
         "/v1/fabrics": [as_json(FABRICS)],
@@ -51,9 +53,9 @@ def test_that_there_are_no_events_is_reported_of_a_fabric(words: list[str], sent
 def test_a_name_of_unknown_form_has_no_kind(name: str, sentence: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
     assert isinstance(result.exception, NotFound)
-    sentence = str(result.exception)
-    assert f"NAME '{name}': is not a valid name" in sentence
-    assert f"{sentence}\n".count(sentence) == 1
+    text = f"{result.exception}\n"
+    assert f"NAME '{name}': is not a valid name" in text
+    assert text.count(sentence) == 1
 
 
 @pytest.mark.parametrize("name", ["pod-0/batch-7", "batch-7"])
@@ -74,7 +76,7 @@ def test_a_batch_is_reported_where_it_shows(name: str) -> None:
         ("pod-0/cube-1/cable-77", "pod-0/cube-1"),
     ],
 )
-def test_a_part_is_reported_with_what_it_is_described(name: str, shown: str) -> None:
+def test_a_part_is_reported_with_its_described_object(name: str, shown: str) -> None:
     result = CliRunner().invoke(root, ["describe", name])
     assert isinstance(result.exception, NotFound)
     assert f"is part of {shown}; `lightwave describe {shown}` shows it" in str(result.exception)

@@ -21,11 +21,11 @@ MODULES = (descriptions, explain, ocs_management, rows, sensor_readings, whatif,
 
 
 def models(modules: Iterable[ModuleType] = MODULES) -> Iterator[type[BaseModel]]:
-    """All models of these modules; the default is those of answers and of the documents that are rows."""
+    """Yield all models of these modules; by default those of answers and of documents that are rows."""
     for module in modules:
-        for found in vars(module).values():
-            if isinstance(found, type) and issubclass(found, BaseModel):
-                yield found
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, BaseModel):
+                yield value
 
 
 def test_a_default_is_that_of_a_model() -> None:
@@ -36,9 +36,12 @@ def test_a_default_is_that_of_a_model() -> None:
 
 def test_a_row_that_leaves_a_field_out_has_its_default() -> None:
     """All rows of the table of kinds; `reason` of a repair is not in its table, and required elsewhere."""
-    found = (rows.SliceRow, rows.LightPath, rows.StrandPath, rows.VerdictRow, rows.RepairRow)
+    models_found = (rows.SliceRow, rows.LightPath, rows.StrandPath, rows.VerdictRow, rows.RepairRow)
     left_out = {
-        name for row in found for name, field in row.model_fields.items() if field.exclude_if is not None
+        name
+        for row in models_found
+        for name, field in row.model_fields.items()
+        if field.exclude_if is not None
     }
     assert left_out - {"reason", "generation"} <= set(DEFAULTS)
 
@@ -55,5 +58,5 @@ def test_fields_are_attributes_and_json_stays_json() -> None:
 
 def test_no_model_has_a_field_that_a_dict_has_too() -> None:
     """The attribute of a JsonRecord would be the method."""
-    every = [import_module(found.name) for found in walk_packages(schemas.__path__, "schemas.")]
+    every = [import_module(info.name) for info in walk_packages(schemas.__path__, "schemas.")]
     assert not {name for model in models(every) for name in model.model_fields} & set(dir(dict))

@@ -1,4 +1,4 @@
-"""The states of a site as a twin gives them, by code that may know what comes of them or not."""
+"""A site's states fetched from a twin, by software that may or may not be able to continue them."""
 
 from dataclasses import replace
 
@@ -13,8 +13,8 @@ from shared.storage.snapshots.site_snapshot import SiteSnapshot, take_snapshot, 
 from tests.support.pods import POD, pod_lab
 
 
-class Given(Client):
-    """Answers with a snapshot."""
+class SnapshotClient(Client):
+    """A client that answers with a snapshot."""
 
     def __init__(self, snapshot: SiteSnapshot) -> None:
         super().__init__("http://127.0.0.1:9")
@@ -25,20 +25,20 @@ class Given(Client):
         return to_bytes(self._snapshot)
 
 
-def lived() -> SiteSnapshot:
+def snapshot_of_lab() -> SiteSnapshot:
     lab = pod_lab()
     lab.run(1_000_000)
     return take_snapshot(lab.site, lab.messages, b"", software="another", kinds={POD: "superpod"})
 
 
-def test_another_build_of_the_same_rules_is_as_good() -> None:
-    found = fetch_snapshot(Given(lived()), POD)
-    assert found.software == "another"
-    assert found.restored(services_of).fabrics == [POD]
+def test_a_build_with_the_same_rules_is_accepted() -> None:
+    snapshot = fetch_snapshot(SnapshotClient(snapshot_of_lab()), POD)
+    assert snapshot.software == "another"
+    assert snapshot.restored(services_of).fabrics == [POD]
 
 
-def test_of_other_rules_it_cannot_know() -> None:
+def test_a_build_with_other_rules_is_refused() -> None:
     with pytest.raises(
         OperationFailed, match=f"build another with rules {RULES + 1}, but this command is build"
     ):
-        fetch_snapshot(Given(replace(lived(), rules=RULES + 1)), POD)
+        fetch_snapshot(SnapshotClient(replace(snapshot_of_lab(), rules=RULES + 1)), POD)

@@ -1,4 +1,4 @@
-"""Frames as rows of a table: whose each is, and of when."""
+"""Telemetry frames as table rows, with the name of their source and their time."""
 
 import pyarrow as pa
 import pytest

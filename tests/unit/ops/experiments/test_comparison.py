@@ -1,4 +1,4 @@
-"""Two folders of results side by side, and variants of one."""
+"""Comparison of two folders of results, and of variants in one."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ SCATTER = np.random.default_rng(4).normal(size=(3, 200))
 
 
 def results(folder: Path, name: str, text: str = TEXT, more: float = 0.0, build: str = "1+a") -> Path:
-    """Runs whose goodput goes with their seed."""
+    """Store runs whose goodput depends on their seed; return the folder."""
     path = folder / f"{name}.yaml"
     path.write_text(text)
     planned = read_experiment(path)
@@ -44,23 +44,23 @@ def results(folder: Path, name: str, text: str = TEXT, more: float = 0.0, build:
 
 def test_two_builds_are_compared_variant_by_variant_and_seed_by_seed(tmp_path: Path) -> None:
     first, second = results(tmp_path, "a"), results(tmp_path, "b", more=0.05, build="1+b")
-    found = compare(read_stored(first), read_stored(second))
-    assert found.differs == {"software": ("1+a", "1+b")}
-    assert [(one.compared.variant.words, one.compared.measure) for one in found.contrasts] == [
+    comparison = compare(read_stored(first), read_stored(second))
+    assert comparison.differs == {"software": ("1+a", "1+b")}
+    assert [(one.compared.variant.words, one.compared.measure) for one in comparison.contrasts] == [
         (f"repairs.technicians {n}", name) for n in (1, 4) for name in ("goodput", "queue_h_p95")
     ]
-    one, queue = found.contrasts[:2]
+    one, queue = comparison.contrasts[:2]
     before, after = (
         list(read_stored(at).values(one.compared.variant, "goodput").values()) for at in (first, second)
     )
-    want = paired_difference(after, before)
-    assert one.compared.interval == want.interval
-    assert one.compared.paired == want
-    assert one.compared.chance >= want.chance, "it is read among others"
-    assert one.second.value - one.first.value == pytest.approx(want.interval.value)
+    expected = paired_difference(after, before)
+    assert one.compared.interval == expected.interval
+    assert one.compared.paired == expected
+    assert one.compared.chance >= expected.chance, "it is corrected for several comparisons"
+    assert one.second.value - one.first.value == pytest.approx(expected.interval.value)
     assert one.left_out == 0
     assert (queue.compared.interval.runs, difference_note(queue.compared)) == (11, "the same in every run")
-    answer = json.loads(json.dumps(comparison_json(found)))
+    answer = json.loads(json.dumps(comparison_json(comparison)))
     assert answer["differences"][0]["paired"] is True
     assert answer["differences"][0]["first"]["runs"] == 12
 
@@ -70,10 +70,10 @@ def test_without_common_seeds_they_are_two_samples(tmp_path: Path) -> None:
     second = results(tmp_path, "b", TEXT.replace("first: 5", "first: 100"), more=0.3)
     one = compare(read_stored(first), read_stored(second)).contrasts[0]
     a, b = (list(read_stored(at).values(one.compared.variant, "goodput").values()) for at in (first, second))
-    want = welch_difference(b, a)
+    expected = welch_difference(b, a)
     assert one.compared.paired is None
-    assert one.compared.interval == want.interval
-    assert want.chance <= one.compared.chance < 0.05
+    assert one.compared.interval == expected.interval
+    assert expected.chance <= one.compared.chance < 0.05
 
 
 def test_with_some_common_seeds_only_those_count(tmp_path: Path) -> None:
@@ -87,20 +87,20 @@ def test_with_some_common_seeds_only_those_count(tmp_path: Path) -> None:
 def test_the_only_variants_of_both_are_compared_whatever_they_are_called(tmp_path: Path) -> None:
     one = TEXT.replace("vary: {repairs.technicians: [1, 4]}\n", "")
     other = TEXT.replace("[1, 4]", "[2]")
-    found = compare(read_stored(results(tmp_path, "a", one)), read_stored(results(tmp_path, "b", other)))
-    assert [one.compared.variant.words for one in found.contrasts] == 2 * ["repairs.technicians 2"]
-    assert found.alone == ()
+    comparison = compare(read_stored(results(tmp_path, "a", one)), read_stored(results(tmp_path, "b", other)))
+    assert [one.compared.variant.words for one in comparison.contrasts] == 2 * ["repairs.technicians 2"]
+    assert comparison.alone == ()
 
 
 def test_variants_of_one_folder_are_compared_with_one_of_them(tmp_path: Path) -> None:
-    found = read_stored(results(tmp_path, "a"))
-    (one, _) = compare_within(found, ["repairs.technicians=1"]).contrasts
+    stored = read_stored(results(tmp_path, "a"))
+    (one, _) = compare_within(stored, ["repairs.technicians=1"]).contrasts
     assert one.compared.interval.value == pytest.approx(0.2)
     with pytest.raises(
         InvalidInput,
         match=r"--against repairs.technicians=7: matches no variant; must match one, such as repairs",
     ):
-        compare_within(found, ["repairs.technicians=7"])
+        compare_within(stored, ["repairs.technicians=7"])
 
 
 def test_an_impossible_comparison_is_an_error_in_one_sentence(tmp_path: Path) -> None:

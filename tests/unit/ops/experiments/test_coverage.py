@@ -1,12 +1,12 @@
-"""Whether intervals hold what they say: of many small experiments with a known answer, made of things that
-fail and are repaired (`shared.models.availability.alternating_renewal`).
+"""Coverage of the intervals: many small experiments with a known answer, made of parts that fail and are
+repaired (`shared.models.availability.alternating_renewal`).
 
-The seeds are fixed, so that the test says the same each time. With fresh ones, any whole number:
+The seeds are fixed, so that the result is reproducible. With fresh ones, any whole number:
 
     FRESH=17 pytest -s tests/unit/ops/experiments/test_coverage.py
 
-prints what share of the intervals held. Of 2,000 that hold 95 % it differs by 0.5 points (one deviation)
-between fresh seeds by chance alone, so that one in twenty of these is beyond 95 % ± 1.
+prints the share of intervals that contain the answer. For 2,000 intervals of 95 %, one deviation between
+fresh seeds is 0.5 points, so that one in twenty of these shares is beyond 95 % ± 1.
 """
 
 import os
@@ -27,9 +27,9 @@ from shared.models.availability.alternating_renewal import AlternatingRenewal
 SEED = int(os.environ.get("FRESH", "1"))
 EXPERIMENTS, RUNS, MACHINES, SPAN = 2_000, 20, 16, 40.0
 KINDS = (AlternatingRenewal(10.0, 1.0), AlternatingRenewal(10.0, 3.0))
-"""Few technicians or many: what varies, in days."""
+"""With few technicians or many; mean times up and down in days."""
 CHANGES = 40
-"""So often a machine fails and is repaired in a span at most."""
+"""The most failures and repairs of a machine in a span."""
 Array = npt.NDArray[np.float64]
 
 
@@ -47,8 +47,10 @@ def planned(**changed: object) -> PlannedExperiment:
 
 
 def up_shares(kind: AlternatingRenewal, units: Array) -> Array:
-    """The share of its span that each machine is up which begins so, by times from units, shape (…, 2 ·
-    CHANGES); their mean over machines, the last axis but one."""
+    """Return the share of the span that machines are up, by unit times of shape (…, 2 · CHANGES).
+
+    Machines start up. The result is the mean over machines, the last axis but one.
+    """
     times = units * np.tile([kind.mean_up, kind.mean_down], CHANGES)
     ends = np.minimum(np.cumsum(times, axis=-1), SPAN)
     spans = np.diff(ends, axis=-1, prepend=0.0)
@@ -57,19 +59,19 @@ def up_shares(kind: AlternatingRenewal, units: Array) -> Array:
 
 
 def rows_of(plan: PlannedExperiment, figures: Array) -> dict[RunKey, RunRow]:
-    """Runs of these figures, shape (variant, run)."""
-    found = {}
+    """Return runs with these figures, shape (variant, run)."""
+    rows = {}
     for variant, values in zip(plan.variants, figures, strict=True):
         for n, value in enumerate(values):
             row = RunRow(
                 variant.key, seed_of(plan, variant, n), {"cube_availability": float(value)}, 1, "", None
             )
-            found[row.key] = row
-    return found
+            rows[row.key] = row
+    return rows
 
 
-def told(what: str, held: float) -> float:
-    print(f"{what}: {held:.4f} held")  # noqa: T201 -- for whoever runs it with fresh seeds
+def report(what: str, held: float) -> float:
+    print(f"{what}: {held:.4f} covered")  # noqa: T201 -- for runs with fresh seeds
     return held
 
 
@@ -86,14 +88,14 @@ def test_95_of_100_intervals_hold_the_mean_and_the_difference() -> None:
         means += interval.low <= answers[0] <= interval.high
         more = results.compared[0].interval
         differences += more.low <= answers[1] - answers[0] <= more.high
-    assert abs(told("means over seeds", means / EXPERIMENTS) - 0.95) <= 0.01
-    assert abs(told("paired differences", differences / EXPERIMENTS) - 0.95) <= 0.01
+    assert abs(report("means over seeds", means / EXPERIMENTS) - 0.95) <= 0.01
+    assert abs(report("paired differences", differences / EXPERIMENTS) - 0.95) <= 0.01
 
 
 @pytest.mark.slow("hundreds of drawn runs")
 def test_the_interval_of_one_long_run_holds_nearly_as_often() -> None:
-    """Machines that fail and are repaired from one hour to the next, in steady state: batch means of one run
-    of 40 days. They hold a little less than they say, as is known of them."""
+    """Batch means of one run of 40 days, with machines that fail and are repaired hour by hour in steady
+    state. Such intervals are known to cover slightly less than they claim."""
     plan = planned(seeds={"count": 1})
     hours, machines, fails, repaired = 960, 64, 0.004, 0.04
     answer = repaired / (fails + repaired)
@@ -114,4 +116,4 @@ def test_the_interval_of_one_long_run_holds_nearly_as_often() -> None:
         )
         interval = results.figures[0].interval
         held += interval.low <= answer <= interval.high
-    assert 0.92 <= told("batch means of one run", held / EXPERIMENTS) <= 0.96
+    assert 0.92 <= report("batch means of one run", held / EXPERIMENTS) <= 0.96

@@ -1,4 +1,4 @@
-"""Results in a folder: whole rows or none, for one process, of one experiment."""
+"""Results in a folder: complete rows or none, written by one process, for one experiment."""
 
 import errno
 import fcntl
@@ -34,8 +34,8 @@ def planned(**changed: object) -> PlannedExperiment:
         "measure": MEASURES,
         "vary": {"grid": {"repairs.technicians": [1, 2]}},
     }
-    asked = Experiment.model_validate(base | changed)
-    return PlannedExperiment(asked, variants_of(asked), Path())
+    experiment = Experiment.model_validate(base | changed)
+    return PlannedExperiment(experiment, variants_of(experiment), Path())
 
 
 def trial(goodput: float, windows: int = 3) -> RunResult:
@@ -84,7 +84,7 @@ def test_a_run_is_a_row_and_its_course_are_rows(tmp_path: Path) -> None:
     assert costs == [{"variant": ONE.key, "seed": 3, "cpu_s": 1.25}]
 
 
-def test_whatever_the_order_the_dataset_is_the_same(tmp_path: Path) -> None:
+def test_the_dataset_does_not_depend_on_the_order_of_runs(tmp_path: Path) -> None:
     order = [(variant, seed) for variant in (ONE, TWO) for seed in range(4)]
     fill(tmp_path / "a", order)
     fill(tmp_path / "b", order[5:])
@@ -96,16 +96,16 @@ def test_runs_that_are_done_are_known_again(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3), (TWO, 0)])
     with open_dataset(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
         dataset.keep_failure(TWO, 1, "ZeroDivisionError: here")
-        found = dataset.done()
-    assert {(key, row.error) for key, row in found.items()} == {
+        done = dataset.done()
+    assert {(key, row.error) for key, row in done.items()} == {
         ((ONE.key, 3), None),
         ((TWO.key, 0), None),
         ((TWO.key, 1), "ZeroDivisionError: here"),
     }
-    assert found[ONE.key, 3].figures == {"goodput": 0.53, "queue_h_p95": None}
-    assert found[ONE.key, 3].halves == {"goodput": (0.4, 0.6), "queue_h_p95": (None, None)}
-    assert found[ONE.key, 3].backlogs == {"open_repairs": tuple(map(float, range(SAMPLES + 1)))}
-    assert found[TWO.key, 1].backlogs == {}
+    assert done[ONE.key, 3].figures == {"goodput": 0.53, "queue_h_p95": None}
+    assert done[ONE.key, 3].halves == {"goodput": (0.4, 0.6), "queue_h_p95": (None, None)}
+    assert done[ONE.key, 3].backlogs == {"open_repairs": tuple(map(float, range(SAMPLES + 1)))}
+    assert done[TWO.key, 1].backlogs == {}
 
 
 def test_runs_of_builds_without_halves_are_read(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_partly_written_file_is_not_a_run(tmp_path: Path) -> None:
     assert not half.exists()
 
 
-def test_results_are_not_continued_unasked(tmp_path: Path) -> None:
+def test_results_are_continued_only_on_request(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     with (
         pytest.raises(InvalidInput, match="already has 1 runs; continue with --resume"),
@@ -145,7 +145,7 @@ def test_results_are_not_continued_unasked(tmp_path: Path) -> None:
         ({}, "1.0+def", "software"),
     ],
 )
-def test_results_of_something_else_are_refused(
+def test_results_of_another_experiment_are_refused(
     tmp_path: Path, changed: dict[str, object], build: str, field: str
 ) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
@@ -195,7 +195,7 @@ def test_a_file_that_is_not_a_run_is_named(tmp_path: Path) -> None:
         ("error", pa.array([1])),
     ],
 )
-def test_a_run_of_other_types_is_none(tmp_path: Path, column: str, values: Any) -> None:
+def test_a_run_with_wrong_types_is_refused(tmp_path: Path, column: str, values: Any) -> None:
     fill(tmp_path / "r", [(ONE, 0)])
     (path,) = (tmp_path / "r" / RUNS).glob("*.parquet")
     table = pq.read_table(path, partitioning=None)
@@ -232,7 +232,7 @@ def test_nothing_is_written_through_links_of_others(tmp_path: Path, name: str) -
     fill(tmp_path / "r", [(ONE, 3)])
     (tmp_path / "r" / name).unlink(missing_ok=True)
     (tmp_path / "r" / name).symlink_to(victim)
-    if name == "experiment.yaml":  # its place is taken, not what it leads to
+    if name == "experiment.yaml":  # the link is replaced, not its target
         fill(tmp_path / "r", [])
     else:
         with pytest.raises((InvalidInput, OperationFailed), match="is a link; must be a regular file"):
@@ -339,7 +339,7 @@ fabrics:
 def test_a_site_whose_file_was_edited_is_another(tmp_path: Path) -> None:
     def of_site(text: str) -> None:
         (tmp_path / "site.yaml").write_text(text)
-        asked = Experiment.model_validate(
+        experiment = Experiment.model_validate(
             {
                 "title": "t",
                 "question": "q",
@@ -348,13 +348,13 @@ def test_a_site_whose_file_was_edited_is_another(tmp_path: Path) -> None:
                 "vary": {"grid": {"repairs.technicians": [1, 2]}},
             }
         )
-        plan = PlannedExperiment(asked, variants_of(asked), tmp_path)
+        plan = PlannedExperiment(experiment, variants_of(experiment), tmp_path)
         with open_dataset(tmp_path / "r", plan, BUILD, resume=True) as dataset:
             if not dataset.done():
                 dataset.keep(ONE, 0, trial(0.5))
 
     of_site(SITE % 16)
-    of_site("# what is said is the same\n" + SITE % 16)
+    of_site("# the content is the same\n" + SITE % 16)
     with pytest.raises(InvalidInput, match="its 1 runs have another site"):
         of_site(SITE % 32)
 
@@ -372,14 +372,14 @@ def test_columns_are_of_the_type_of_their_parameter(tmp_path: Path) -> None:
         dataset.keep_failure(plan.variants[2], 0, "ValueError: no")
     files = sorted((tmp_path / "r" / RUNS).iterdir())
     assert len({pq.read_schema(path) for path in files}) == 1
-    found = [pq.read_table(path, partitioning=None).to_pylist()[0] for path in files]
+    rows_found = [pq.read_table(path, partitioning=None).to_pylist()[0] for path in files]
     assert {
         (row["repairs.technicians"], row["failures.host_per_day"], row["transceivers.soft_fec"])
-        for row in found
+        for row in rows_found
     } == {(3, 1.0, None), (None, 0.5, True), (2, None, False)}
 
 
-def test_runs_that_none_shows_of_what_are_no_ones(tmp_path: Path) -> None:
+def test_runs_without_an_identity_are_refused(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     (tmp_path / "r" / "identity.json").unlink()
     with pytest.raises(InvalidInput, match=r"has 1 runs, but no identity.json to identify them"):
@@ -388,8 +388,10 @@ def test_runs_that_none_shows_of_what_are_no_ones(tmp_path: Path) -> None:
         require_same_identity(tmp_path / "r", planned())
 
 
-def test_runs_answer_the_document_that_they_are_of_and_what_requests_less(tmp_path: Path) -> None:
-    require_same_identity(tmp_path / "r", planned(fabric={"days": 2.0}))  # there is none to be of another
+def test_runs_match_their_document_and_smaller_ones(tmp_path: Path) -> None:
+    require_same_identity(
+        tmp_path / "r", planned(fabric={"days": 2.0})
+    )  # an empty folder matches every document
     fill(tmp_path / "r", [(ONE, 3)])
     require_same_identity(tmp_path / "r", planned())
     require_same_identity(tmp_path / "r", planned(measure=("goodput",), confidence=0.9))
@@ -403,12 +405,12 @@ def test_a_run_that_lost_its_series_is_done_again(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3), (TWO, 0)])
     (tmp_path / "r" / SERIES / f"{ONE.key}-3.parquet").unlink()
     with open_dataset(tmp_path / "r", planned(), BUILD, resume=True) as dataset:
-        dataset.keep_failure(TWO, 1, "ZeroDivisionError: here")  # which never had one
+        dataset.keep_failure(TWO, 1, "ZeroDivisionError: here")  # a failed run has no series
         assert {*dataset.done()} == {(TWO.key, 0), (TWO.key, 1)}
     assert len(Dataset(tmp_path / "r", MEASURES).done()) == 3, "its row can still be read"
 
 
-def test_a_run_under_the_name_of_another_is_none(tmp_path: Path) -> None:
+def test_a_run_under_the_name_of_another_is_refused(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     runs = tmp_path / "r" / RUNS
     (runs / f"{ONE.key}-4.parquet").write_bytes((runs / f"{ONE.key}-3.parquet").read_bytes())
@@ -418,10 +420,10 @@ def test_a_run_under_the_name_of_another_is_none(tmp_path: Path) -> None:
         Dataset(tmp_path / "r", MEASURES).done()
 
 
-def test_a_cost_that_was_cut_short_takes_no_other_with_it(tmp_path: Path) -> None:
+def test_a_truncated_cost_does_not_lose_others(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3), (TWO, 0)])
     costs = tmp_path / "r" / "costs.jsonl"
     costs.write_text(costs.read_text()[:-9])
-    assert Dataset(tmp_path / "r", MEASURES).cpu_s() is None, "of one nothing is known"
+    assert Dataset(tmp_path / "r", MEASURES).cpu_s() is None, "the cost of one run is unknown"
     fill(tmp_path / "r", [(TWO, 0)])
     assert Dataset(tmp_path / "r", MEASURES).cpu_s() == 2.5

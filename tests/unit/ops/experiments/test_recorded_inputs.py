@@ -40,7 +40,7 @@ TRACE = "trace: trace.csv, trace_from: 1680000000"
 
 
 def test_every_seed_and_variant_has_the_inputs_of_the_lab(tmp_path: Path) -> None:
-    """The oracle is what `lab run` makes of the same options."""
+    """The oracle is `lab run` with the same options."""
     planned = read_experiment(document(tmp_path, f"faults: faults.csv, {CHANGES}"))
     options = RunInputs(
         faults=tmp_path / "faults.csv",
@@ -71,7 +71,7 @@ def test_a_trace_is_part_of_every_run(tmp_path: Path, monkeypatch: pytest.Monkey
     assert plan_of(planned, SweepRun(planned.variants[0], 1)).trace is not None
 
 
-def test_a_quick_run_leaves_out_what_comes_later(tmp_path: Path) -> None:
+def test_a_quick_run_leaves_out_later_inputs(tmp_path: Path) -> None:
     planned = read_experiment(
         document(tmp_path, f"faults: faults.csv, {CHANGES.replace('12h', '2d')}, {TRACE}")
     )
@@ -118,7 +118,7 @@ def test_results_belong_to_the_content_of_the_files(tmp_path: Path) -> None:
         ("trace: trace.csv, kind: dcn", "a dcn has no slices to request"),
     ],
 )
-def test_what_is_wrong_with_recorded_inputs(tmp_path: Path, inputs: str, sentence: str) -> None:
+def test_invalid_recorded_inputs_are_refused(tmp_path: Path, inputs: str, sentence: str) -> None:
     path = document(tmp_path, inputs)
     if "kind: dcn" in inputs:
         path.write_text(path.read_text().replace("pod.cubes: 4", "topology.gain_min: 0.1"))

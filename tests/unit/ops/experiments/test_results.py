@@ -1,4 +1,4 @@
-"""What runs say, from rows whose figures are known."""
+"""Results of runs with known figures."""
 
 import math
 from dataclasses import replace
@@ -48,10 +48,10 @@ def planned(**changed: object) -> PlannedExperiment:
 def rows_of(
     plan: PlannedExperiment, apart: float = 0.05, scatter: float = 0.1, seeds: int = 30
 ) -> dict[RunKey, RunRow]:
-    """Runs whose goodput has most of its scatter in common."""
+    """Return runs whose goodput has most of its scatter in common."""
     drawn = np.random.default_rng(1)
     common, own = scatter * drawn.normal(size=seeds), 0.1 * scatter * drawn.normal(size=(2, seeds))
-    found = {}
+    rows = {}
     for place, variant in enumerate(plan.variants):
         for n in range(seeds):
             figures = {
@@ -59,8 +59,8 @@ def rows_of(
                 "queue_h_p95": 2.0 + own[place, n],
             }
             row = RunRow(variant.key, seed_of(plan, variant, n), figures, 10, "00", None)
-            found[row.key] = row
-    return found
+            rows[row.key] = row
+    return rows
 
 
 def test_every_figure_has_the_interval_of_its_runs() -> None:
@@ -69,32 +69,32 @@ def test_every_figure_has_the_interval_of_its_runs() -> None:
     results = results_of(plan, SweepResult(rows, 30, is_enough=True))
     assert len(results.figures) == 4
     first = results.figures[0]
-    want = mean_interval([rows[plan.variants[0].key, n].figures["goodput"] or 0.0 for n in range(30)])
-    assert (first.measure, first.interval) == ("goodput", want)
+    expected = mean_interval([rows[plan.variants[0].key, n].figures["goodput"] or 0.0 for n in range(30)])
+    assert (first.measure, first.interval) == ("goodput", expected)
 
 
 def test_variants_are_compared_seed_by_seed() -> None:
     plan = planned()
     rows = rows_of(plan)
-    found = results_of(plan, SweepResult(rows, 30, is_enough=True)).compared[0]
+    difference = results_of(plan, SweepResult(rows, 30, is_enough=True)).compared[0]
     values = [[rows[v.key, n].figures["goodput"] or 0.0 for n in range(30)] for v in plan.variants]
-    want = paired_difference(values[1], values[0])
-    assert found.interval == want.interval
-    assert found.paired is not None
-    assert found.paired.saved > 20
-    assert 0.03 < found.interval.low < 0.05 < found.interval.high < 0.07
-    assert found.chance is not None
-    assert found.chance >= want.chance, "it is read among others"
+    expected = paired_difference(values[1], values[0])
+    assert difference.interval == expected.interval
+    assert difference.paired is not None
+    assert difference.paired.saved > 20
+    assert 0.03 < difference.interval.low < 0.05 < difference.interval.high < 0.07
+    assert difference.chance is not None
+    assert difference.chance >= expected.chance, "it is corrected for several comparisons"
 
 
 def test_without_common_seeds_they_are_two_samples() -> None:
     plan = planned(seeds={"count": 30, "common": False})
     seeds = {seed_of(plan, variant, n) for variant in plan.variants for n in range(30)}
     assert len(seeds) == 60
-    found = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True)).compared[0]
-    assert found.paired is None
-    assert found.interval.half_width > 0.04
-    assert found.seeds_needed is not None or found.interval.low > 0
+    difference = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True)).compared[0]
+    assert difference.paired is None
+    assert difference.interval.half_width > 0.04
+    assert difference.seeds_needed is not None or difference.interval.low > 0
 
 
 def test_runs_that_failed_count_nowhere_and_are_reported() -> None:
@@ -109,7 +109,7 @@ def test_runs_that_failed_count_nowhere_and_are_reported() -> None:
     assert "ValueError: odd" in html_report(results, "lightwave experiment run x.yaml", "1+abc")
 
 
-def test_it_is_enough_when_every_variant_is_reported_closely() -> None:
+def test_seeds_are_enough_when_every_variant_is_precise() -> None:
     plan = planned(seeds={"least": 20, "most": 60}, stop_when={"goodput": {"half_width": 0.03}})
     assert seed_rounds(plan) == (20, 30, 45, 60)
     rows = rows_of(plan, scatter=0.2, seeds=60)
@@ -121,7 +121,7 @@ def test_it_is_enough_when_every_variant_is_reported_closely() -> None:
     assert needed == pytest.approx((1.96 * results.figures[0].interval.deviation / 0.03) ** 2, rel=0.1)
 
 
-def test_so_far_counts_whole_rounds_of_seeds() -> None:
+def test_a_partial_result_counts_whole_rounds_of_seeds() -> None:
     plan = planned()
     rows = rows_of(plan)
     del rows[plan.variants[1].key, 12]
@@ -148,9 +148,11 @@ def interval(low: float, high: float, deviation: float = 0.1) -> Interval:
 def test_a_claim_holds_where_all_of_the_interval_is(
     claim: dict[str, float], low: float, high: float, word: str
 ) -> None:
-    found = judge_claim(ExperimentClaim.model_validate({"measure": "goodput", **claim}), interval(low, high))
-    assert found.word == word
-    assert (found.seeds_needed is not None) == (word == "is undecided")
+    verdict = judge_claim(
+        ExperimentClaim.model_validate({"measure": "goodput", **claim}), interval(low, high)
+    )
+    assert verdict.word == word
+    assert (verdict.seeds_needed is not None) == (word == "is undecided")
 
 
 def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
@@ -160,7 +162,7 @@ def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
         "The claim holds: the difference of goodput is 4.94 ± 0.53 points; the claim is more than 1 points; "
         "a figure of these 1 days, which need not be steady."
     )
-    equal = [replace(one, interval=results.figures[0].interval) for one in results.figures]
+    equal = [replace(figure, interval=results.figures[0].interval) for figure in results.figures]
     calm = replace(results, verdict=None, figures=tuple(equal), steadiness=())
     assert answer_text(calm).startswith("goodput is the same with each variant, ")
     text = html_report(results, "lightwave experiment run x.yaml", "1+abc")
@@ -181,19 +183,19 @@ def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
         (0.0, 0.0, "slices_evicted_a_day", "0.0000 ± 0.0000"),
     ],
 )
-def test_figures_have_the_digits_that_their_intervals_tell(
+def test_figures_have_the_digits_of_their_intervals(
     value: float, half: float, measure: str, sentence: str
 ) -> None:
     assert interval_text(Interval(value, value - half, value + half, 0.95, 9, 1.0), measure) == sentence
 
 
-def alone(seed_count: int = 1) -> tuple[PlannedExperiment, dict[RunKey, RunRow]]:
+def single_seed_plan(seed_count: int = 1) -> tuple[PlannedExperiment, dict[RunKey, RunRow]]:
     plan = planned(seeds={"count": seed_count})
     return plan, rows_of(plan, seeds=seed_count)
 
 
 def course(variant: str, _seed: int) -> dict[str, list[float]]:
-    """Of two runs that go up and down together."""
+    """Return the courses of two runs with common variation."""
     drawn = np.random.default_rng(7).normal(size=(2, 400))
     more = 0.05 if variant == planned().variants[1].key else 0.0
     own = np.random.default_rng(8).normal(size=400) * more
@@ -201,35 +203,35 @@ def course(variant: str, _seed: int) -> dict[str, list[float]]:
 
 
 def test_a_figure_of_one_run_has_the_interval_of_its_course() -> None:
-    plan, rows = alone()
+    plan, rows = single_seed_plan()
     results = results_of(plan, SweepResult(rows, 1, is_enough=True), course)
     first, queue = results.figures[:2]
-    want = batch_means(course(plan.variants[0].key, 0)["goodput"])
+    expected = batch_means(course(plan.variants[0].key, 0)["goodput"])
     assert first.interval.value == rows[plan.variants[0].key, 0].figures["goodput"]
-    assert first.interval.half_width == pytest.approx(want.interval.half_width)
-    assert first.batches == want
+    assert first.interval.half_width == pytest.approx(expected.interval.half_width)
+    assert first.batches == expected
     assert (as_json(results)["figures"][0]["method"], as_json(results)["figures"][1]["method"]) == (
         "batch means",
         "none",
     )
     assert not math.isfinite(queue.interval.half_width)
     assert "no interval" in interval_text(queue.interval, queue.measure)
-    assert f"{want.count} batches of {want.length} windows" in html_report(results, "x", "1+abc")
+    assert f"{expected.count} batches of {expected.length} windows" in html_report(results, "x", "1+abc")
 
 
-def test_two_single_runs_differ_by_what_their_courses_do() -> None:
-    plan, rows = alone()
-    found = results_of(plan, SweepResult(rows, 1, is_enough=True), course).compared[0]
+def test_two_single_runs_are_compared_by_their_courses() -> None:
+    plan, rows = single_seed_plan()
+    difference = results_of(plan, SweepResult(rows, 1, is_enough=True), course).compared[0]
     half = results_of(plan, SweepResult(rows, 1, is_enough=True), course).figures[0].interval.half_width
-    assert 0.0 < found.interval.half_width < 0.2 * half, "what both have in common is in neither"
-    assert found.chance < 0.01
+    assert 0.0 < difference.interval.half_width < 0.2 * half, "their common variation cancels"
+    assert difference.chance < 0.01
     without = results_of(plan, SweepResult(rows, 1, is_enough=True)).compared[0]
     assert not math.isfinite(without.interval.half_width)
     assert without.chance == 1.0
 
 
-def test_a_course_that_is_too_short_shows_nothing() -> None:
-    plan, rows = alone()
+def test_a_short_course_has_no_interval() -> None:
+    plan, rows = single_seed_plan()
     results = results_of(plan, SweepResult(rows, 1, is_enough=True), lambda *_: {"goodput": [0.5] * 19})
     assert not math.isfinite(results.figures[0].interval.half_width)
 
@@ -252,8 +254,8 @@ def test_quantiles_have_the_bounds_of_the_bootstrap_from_20_runs_on() -> None:
         assert (figure.bootstrap is None) == (method == "bootstrap")
 
 
-class Outside(HTMLParser):
-    """Collects what a page refers to that is not in it."""
+class ExternalReferences(HTMLParser):
+    """Collects the references of a page to other files."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -274,17 +276,17 @@ class Outside(HTMLParser):
 def test_a_page_refers_to_nothing_outside_of_it() -> None:
     plan = planned(claim={"measure": "goodput", "of": MANY, "over": FEW, "more_than": 0.01})
     text = html_report(results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True)), "repeat me", "1+abc")
-    outside = Outside()
+    outside = ExternalReferences()
     outside.feed(text)
     assert outside.found == []
     assert "@import" not in text.partition("</style>")[0]
-    assert outside.scripts == 1 + 2 + 1, "plotly itself, a chart a measure, and how closely it is told"
+    assert outside.scripts == 1 + 2 + 1, "plotly itself, one chart per measure, and the convergence"
     after = text.rpartition("</script>")[2]
     for part in ("repeat me", "warm_up_days: 0.0", "1+abc", "<h2>Parameters</h2>", "Against"):
         assert part in after
 
 
-def test_it_is_reported_how_intervals_became_narrower() -> None:
+def test_the_convergence_of_intervals_is_reported() -> None:
     plan = planned()
     results = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True))
     (first, _) = results.convergence
@@ -294,7 +296,7 @@ def test_it_is_reported_how_intervals_became_narrower() -> None:
 
 
 def controlled(mean: float) -> tuple[Results, dict[RunKey, RunRow]]:
-    """Goodput goes with the availability of cubes, whose mean is 0.9."""
+    """Return results whose goodput depends on the availability of cubes, whose mean is 0.9."""
     plan = planned(
         measure=("goodput", "cube_availability"),
         controls={"goodput": {"by": "cube_availability", "mean": mean}},
@@ -318,7 +320,7 @@ def controlled(mean: float) -> tuple[Results, dict[RunKey, RunRow]]:
     return results_of(plan, SweepResult(rows, 30, is_enough=True)), rows
 
 
-def test_what_is_known_exactly_of_one_measure_shows_another_more_closely() -> None:
+def test_a_control_variate_makes_a_measure_more_precise() -> None:
     results, _ = controlled(0.9)
     first = results.figures[0]
     assert first.controlled is not None
@@ -329,18 +331,18 @@ def test_what_is_known_exactly_of_one_measure_shows_another_more_closely() -> No
     assert "with its control variate, worth" in html_report(results, "x", "1+abc")
 
 
-def test_a_mean_that_runs_deny_bends_nothing() -> None:
+def test_a_control_mean_that_contradicts_the_runs_is_ignored() -> None:
     results, _ = controlled(0.8)
     assert results.figures[0].controlled is None
 
 
 @pytest.mark.parametrize("runs", [10, 20, 60])
-def test_the_bootstrap_is_reported_runs_that_are_far_from_normal_alone(runs: int) -> None:
-    def told(draw: str) -> float:
-        """How often, of 60 experiments."""
+def test_the_bootstrap_is_reported_only_for_non_normal_runs(runs: int) -> None:
+    def bootstrap_share(draw: str) -> float:
+        """Return the share of 60 experiments with a bootstrap interval."""
         drawn = np.random.default_rng(runs)
         values = drawn.normal(size=(60, runs)) if draw == "normal" else drawn.lognormal(0.0, 1.5, (60, runs))
-        found = 0
+        count = 0
         for row in values:
             plan = planned(seeds={"count": runs}, vary={}, compare=None, measure=("goodput",))
             key = plan.variants[0].key
@@ -348,10 +350,10 @@ def test_the_bootstrap_is_reported_runs_that_are_far_from_normal_alone(runs: int
                 (key, n): RunRow(key, n, {"goodput": float(value)}, 1, "", None)
                 for n, value in enumerate(row)
             }
-            found += (
+            count += (
                 results_of(plan, SweepResult(rows, runs, is_enough=True)).figures[0].bootstrap is not None
             )
-        return found / 60
+        return count / 60
 
-    assert told("normal") < 0.35
-    assert told("lognormal") > 0.7
+    assert bootstrap_share("normal") < 0.35
+    assert bootstrap_share("lognormal") > 0.7

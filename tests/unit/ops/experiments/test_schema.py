@@ -1,4 +1,4 @@
-"""Documents of experiments: what may stand there, and the sentence for what may not."""
+"""Experiment documents: valid content, and the sentence for each error."""
 
 from datetime import date
 from pathlib import Path
@@ -43,12 +43,12 @@ def refused(folder: Path, text: str) -> str:
     return str(caught.value).removeprefix(f"{folder}/question.yaml: ")
 
 
-def test_what_is_new_is_sound(tmp_path: Path) -> None:
+def test_the_template_is_valid(tmp_path: Path) -> None:
     assert len(read(tmp_path, TEMPLATE).variants) == 2
 
 
 @pytest.mark.parametrize("name", [name for name, _ in ready()])
-def test_the_ready_ones_are_sound_and_begin_with_their_question(name: str) -> None:
+def test_ready_experiments_are_valid_and_begin_with_their_question(name: str) -> None:
     planned = read_experiment(library_path(name))
     assert len(planned.variants) >= 2
     assert dict(ready())[name].endswith("?")
@@ -60,8 +60,8 @@ def test_an_unknown_experiment_is_reported_with_the_nearest() -> None:
 
 
 def test_a_grid_has_every_combination(tmp_path: Path) -> None:
-    found = [dict(variant.values) for variant in read(tmp_path, SOUND).variants]
-    assert found == [
+    values_found = [dict(variant.values) for variant in read(tmp_path, SOUND).variants]
+    assert values_found == [
         {"repairs.technicians": technicians, "failures.host_per_day": rate}
         for technicians in (1, 2)
         for rate in (0.001, 0.002)
@@ -100,19 +100,19 @@ KINDS = SOUND.replace("repairs.technicians: [1, 2]", "fabric.kind: [superpod, st
 
 def test_kinds_of_fabric_vary_as_parameters_do(tmp_path: Path) -> None:
     planned = read(tmp_path, KINDS)
-    found = []
+    kinds_found = []
     for variant in planned.variants:
         values = {**planned.experiment.fabric.set, **dict(variant.values)}
         (site,) = sites_of(planned.experiment, values, tmp_path)
         (config,) = site.fabrics.values()
         assert isinstance(config, AnyPodConfig)
-        found.append((config.kind, config.failures.host_per_day, config.repairs.technicians))
-    assert found == [(kind, rate, 3) for kind in ("superpod", "static-pod") for rate in (0.001, 0.002)]
+        kinds_found.append((config.kind, config.failures.host_per_day, config.repairs.technicians))
+    assert kinds_found == [(kind, rate, 3) for kind in ("superpod", "static-pod") for rate in (0.001, 0.002)]
 
 
-def test_a_parameter_that_a_kind_has_not_is_given_to_others_alone(tmp_path: Path) -> None:
-    said = refused(tmp_path, KINDS.replace("repairs.technicians: 3", "ocs.technology: piezo"))
-    assert said == (
+def test_a_parameter_is_given_only_to_kinds_that_have_it(tmp_path: Path) -> None:
+    sentence = refused(tmp_path, KINDS.replace("repairs.technicians: 3", "ocs.technology: piezo"))
+    assert sentence == (
         "line 7: ocs.technology: a static-pod has no such parameter, only a superpod; set it in "
         "vary.list, in the variants of that fabric.kind alone"
     )
@@ -122,17 +122,17 @@ def test_a_parameter_that_a_kind_has_not_is_given_to_others_alone(tmp_path: Path
     assert len(read(tmp_path, listed + "seeds: 3\nmeasure: [goodput]\n").variants) == 2
 
 
-def test_kinds_that_there_are_not_or_that_a_site_has_are_refused(tmp_path: Path) -> None:
-    said = refused(tmp_path, KINDS.replace("superpod, static", "superpods, static"))
-    assert said == (
+def test_unknown_kinds_and_kinds_of_a_site_file_are_refused(tmp_path: Path) -> None:
+    sentence = refused(tmp_path, KINDS.replace("superpod, static", "superpods, static"))
+    assert sentence == (
         "line 7: fabric.kind: 'superpods' is not allowed; must be one of superpod, static-pod, dcn"
         "; the nearest is superpod"
     )
     (tmp_path / "hall.yaml").write_text("site: hall\nfabrics:\n- {name: pod-0}\n")
     sited = KINDS.replace("days: 2\n  set:\n    repairs.technicians: 3", "days: 2\n  site: hall.yaml")
     assert "must not be given together with fabric.site" in refused(tmp_path, sited)
-    said = refused(tmp_path, SOUND.replace("pod.cubes: 4", "fabric.kind: static-pod"))
-    assert "set.fabric.kind: is not allowed in set; give fabric.kind, or vary it" in said
+    sentence = refused(tmp_path, SOUND.replace("pod.cubes: 4", "fabric.kind: static-pod"))
+    assert "set.fabric.kind: is not allowed in set; give fabric.kind, or vary it" in sentence
 
 
 def test_a_list_and_a_latin_hypercube_are_other_ways_to_vary(tmp_path: Path) -> None:
@@ -165,10 +165,13 @@ def test_a_latin_hypercube_takes_whole_numbers_where_a_parameter_is_counted(tmp_
     assert sorted(str(point) for point in points) == ["1"] * 3 + ["2"] * 3 + ["3"] * 3 + ["4"] * 3
 
 
-def test_a_variant_has_a_name_that_goes_by_its_values_alone() -> None:
+def test_the_key_of_a_variant_depends_only_on_its_values() -> None:
     def keys(grid: dict[str, list[int]]) -> set[str]:
         base = {"title": "t", "question": "q", "fabric": {"days": 1.0}, "measure": ("goodput",)}
-        return {one.key for one in variants_of(Experiment.model_validate({**base, "vary": {"grid": grid}}))}
+        return {
+            variant.key
+            for variant in variants_of(Experiment.model_validate({**base, "vary": {"grid": grid}}))
+        }
 
     assert keys({"a": [1, 2], "b": [3]}) == keys({"b": [3], "a": [2, 1]})
     assert keys({"a": [1]}).isdisjoint(keys({"a": [2]}))
@@ -325,7 +328,7 @@ def test_a_claim_over_its_own_variant_is_refused(tmp_path: Path) -> None:
         ({"title": ENDLESS}, "nested deeper than 20 levels, the maximum"),
     ],
 )
-def test_a_document_of_python_is_made_of_what_a_file_can_say(changed: Any, sentence: str) -> None:
+def test_a_document_of_python_has_only_values_of_a_file(changed: Any, sentence: str) -> None:
     sound = {"title": "t", "question": "q", "fabric": {"days": 1}, "measure": ["goodput"]}
     with pytest.raises(InvalidInput) as caught:
         parse_experiment(sound | changed)

@@ -1,4 +1,4 @@
-"""The checker of chip-time finds what is missing, told twice or fallen, and nothing in what adds up."""
+"""The checker of chip-time finds missing, duplicate and falling amounts, and accepts consistent ones."""
 
 import pytest
 
@@ -39,9 +39,11 @@ def capacity(allocated: int, idle: int) -> CapacityReported:
     return CapacityReported(chip_us=(("allocated", allocated), ("idle_unwanted", idle)))
 
 
-def judged(*said: tuple[int, Body]) -> list[str]:
-    """What the checker finds in a log of these bodies at these times: two slices of a cube, the one held from
-    10 to 30, the other from 20 on."""
+def judged(*bodies: tuple[int, Body]) -> list[str]:
+    """Return the checker's findings in a log of these bodies at these times.
+
+    Two slices have one cube each: the first from 10 to 30, the second from 20 on.
+    """
     config = SuperpodConfig(pod=PodConfig(cubes=4))
     log: list[tuple[int, Body]] = [
         (0, FabricCommissioned(site="pod-0", config=config)),
@@ -49,7 +51,7 @@ def judged(*said: tuple[int, Body]) -> list[str]:
         (10, admitted(NAME, 0)),
         (20, admitted(OTHER, 1)),
         (30, SliceCompleted(slice=NAME, reason="finished")),
-        *said,
+        *bodies,
     ]
     checker = ChipTimeChecker()
     return [
@@ -61,15 +63,15 @@ def judged(*said: tuple[int, Body]) -> list[str]:
     ]
 
 
-HELD = CHIPS * (20 + 20)
-"""Chip-microseconds up to 40."""
+ALLOCATED_US = CHIPS * (20 + 20)
+"""Allocated chip-microseconds up to time 40."""
 
 
 def test_consistent_sums_are_accepted() -> None:
-    later = HELD + 10 * CHIPS
+    later = ALLOCATED_US + 10 * CHIPS
     assert not judged(
-        (40, usage(HELD - 7, 7)),
-        (40, capacity(HELD, 40 * POD_CHIPS - HELD)),
+        (40, usage(ALLOCATED_US - 7, 7)),
+        (40, capacity(ALLOCATED_US, 40 * POD_CHIPS - ALLOCATED_US)),
         (50, usage(later)),
         (50, capacity(later, 50 * POD_CHIPS - later)),
     )
@@ -78,12 +80,21 @@ def test_consistent_sums_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        (usage(HELD - 1), f"slices of tier research: {HELD - 1} chip-µs in all accounts, not {HELD}"),
-        (usage(HELD, owner_us=9), f"owners in tier research used 9 chip-µs, but their slices had {HELD}"),
-        (capacity(HELD, 0), f"the chips: {HELD} chip-µs in all accounts, not {40 * POD_CHIPS}"),
         (
-            capacity(HELD + 1, 40 * POD_CHIPS - HELD - 1),
-            f"{HELD + 1} chip-µs were allocated, but slices had {HELD}",
+            usage(ALLOCATED_US - 1),
+            f"slices of tier research: {ALLOCATED_US - 1} chip-µs in all accounts, not {ALLOCATED_US}",
+        ),
+        (
+            usage(ALLOCATED_US, owner_us=9),
+            f"owners in tier research used 9 chip-µs, but their slices had {ALLOCATED_US}",
+        ),
+        (
+            capacity(ALLOCATED_US, 0),
+            f"the chips: {ALLOCATED_US} chip-µs in all accounts, not {40 * POD_CHIPS}",
+        ),
+        (
+            capacity(ALLOCATED_US + 1, 40 * POD_CHIPS - ALLOCATED_US - 1),
+            f"{ALLOCATED_US + 1} chip-µs were allocated, but slices had {ALLOCATED_US}",
         ),
     ],
 )
@@ -91,9 +102,9 @@ def test_inconsistent_sums_are_reported(body: Body, problem: str) -> None:
     assert problem in judged((40, body))
 
 
-def test_a_place_that_falls_is_reported() -> None:
-    problems = judged((40, usage(HELD)), (40, usage(HELD - 5, 5)), (40, usage(HELD)))
+def test_a_category_that_falls_is_reported() -> None:
+    problems = judged((40, usage(ALLOCATED_US)), (40, usage(ALLOCATED_US - 5, 5)), (40, usage(ALLOCATED_US)))
     assert problems == [
-        f"slices of tier research: productive fell from {HELD} to {HELD - 5} chip-µs",
-        f"slice 0: productive fell from {HELD} to {HELD - 5} chip-µs",
+        f"slices of tier research: productive fell from {ALLOCATED_US} to {ALLOCATED_US - 5} chip-µs",
+        f"slice 0: productive fell from {ALLOCATED_US} to {ALLOCATED_US - 5} chip-µs",
     ]

@@ -1,4 +1,4 @@
-"""The checker of circuits finds what is wrong with cross-connects by hand, and nothing in what may happen."""
+"""The checker of circuits finds invalid manual cross-connects, and accepts valid sequences."""
 
 import pytest
 
@@ -22,7 +22,7 @@ from tests.support.ocs_model import CONFIG
 
 PAIR = ((4, 0),)
 JOINS: tuple[Join, ...] = ((1, 2, 3),)
-"""N4 to S7 and N7 to S4 of OCS 17 and others."""
+"""N4 to S7 and N7 to S4 of OCS 17, among others."""
 TAKEN = CrossConnectsTaken(ocs=17, circuits=PAIR, refused=(), not_tried=())
 MADE = CrossConnectsMade(ocs=17, circuits=PAIR)
 REMOVED = CrossConnectsRemoved(ocs=17, circuits=PAIR, refused=(), not_tried=())
@@ -34,11 +34,11 @@ FROZEN = (OcsPartDown(part="pod-0/ocs-17/cpu"), OcsHeld(ocs=17))
 
 def problems(*bodies: Body) -> list[str]:
     checker = CircuitChecker()
-    said: list[str] = []
+    findings: list[str] = []
     for seq, body in enumerate((FabricCommissioned(site="pod-0", config=CONFIG), *bodies)):
         message = enclose(body, fabric="pod-0", at_us=0, cause=None, source="test@pod-0", seq=seq)
-        said += checker.see(message)
-    return said
+        findings += checker.see(message)
+    return findings
 
 
 @pytest.mark.parametrize(

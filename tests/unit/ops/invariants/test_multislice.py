@@ -1,4 +1,4 @@
-"""The checker of jobs over several pods finds every half of one, and nothing in a whole life."""
+"""The checker of multi-pod jobs finds every incomplete job, and accepts a whole life."""
 
 from collections.abc import Sequence
 
@@ -22,8 +22,8 @@ from tests.support.requested import slice_requested
 
 ONE, TWO = "pod-0/slice-4", "pod-1/slice-7"
 JOB = Multislice(job=ONE, pods=("pod-0", "pod-1"), gradient_bytes=1, step_us=1)
-ASKED = [slice_requested(name, multislice=JOB) for name in (ONE, TWO)]
-HELD = [PodHeld(job=ONE, slice=name, until_us=100) for name in (ONE, TWO)]
+REQUESTED = [slice_requested(name, multislice=JOB) for name in (ONE, TWO)]
+RESERVED = [PodHeld(job=ONE, slice=name, until_us=100) for name in (ONE, TWO)]
 JOINED = PodsJoined(job=ONE, slices=(ONE, TWO), chips=64, gradient_bytes=1, step_us=1)
 ADMITTED = [
     SliceAdmitted(slice=name, shape=(4, 4, 4), twisted=False, cubes=(1,), corner=None, waited_us=0)
@@ -36,9 +36,9 @@ LATER = Tick(service="scheduler", due_us=50, count=1)
 TOO_LATE = Tick(service="scheduler", due_us=101 + LATE_US, count=2)
 
 
-def problems(said: Sequence[Body]) -> list[str]:
-    checker, found, at_us = MultisliceChecker(), [], 0
-    for seq, body in enumerate([*said, TOO_LATE], start=1):
+def problems(bodies: Sequence[Body]) -> list[str]:
+    checker, findings, at_us = MultisliceChecker(), [], 0
+    for seq, body in enumerate([*bodies, TOO_LATE], start=1):
         is_root = isinstance(body, Tick)
         at_us = body.due_us if isinstance(body, Tick) else at_us
         message = enclose(
@@ -49,33 +49,39 @@ def problems(said: Sequence[Body]) -> list[str]:
             source="x@pod-0",
             seq=seq,
         )
-        found += list(checker.see(message))
-    return found
+        findings += list(checker.see(message))
+    return findings
 
 
 def test_a_whole_life_breaks_no_rule() -> None:
-    again = [*HELD, JOINED, *ADMITTED]
+    again = [*RESERVED, JOINED, *ADMITTED]
     lost = [REQUEUED[0], PARTED[0], REQUEUED[1], PARTED[1]]
-    assert problems([*ASKED, *again, LATER, *lost, *again, LATER, *DONE]) == []
+    assert problems([*REQUESTED, *again, LATER, *lost, *again, LATER, *DONE]) == []
     waits = PodWaits(job=ONE, slice=ONE, again_us=160, reason="r")
-    assert problems([*ASKED, HELD[0], LATER, waits]) == []
-    # A request of the very moment comes before the tick by which the hold is over.
-    assert problems([*ASKED, HELD[0], Tick(service="scheduler", due_us=101, count=2), waits]) == []
+    assert problems([*REQUESTED, RESERVED[0], LATER, waits]) == []
+    # A request at the same time comes before the Tick that ends the hold.
+    assert problems([*REQUESTED, RESERVED[0], Tick(service="scheduler", due_us=101, count=2), waits]) == []
 
 
 @pytest.mark.parametrize(
     ("expected", "problem"),
     [
-        ([*ASKED, HELD[0]], f"cubes are reserved for {ONE} for longer than until 100"),
-        ([*ASKED, ADMITTED[0], ADMITTED[1]], f"{ONE} has cubes before its job {ONE} starts"),
-        ([*ASKED, *HELD, JOINED, ADMITTED[0]], f"of job {ONE} over 2 pods only {ONE} have cubes"),
-        ([*ASKED, *HELD, JOINED, *ADMITTED, LATER, DONE[1]], f"of job {ONE} over 2 pods only {ONE} have"),
+        ([*REQUESTED, RESERVED[0]], f"cubes are reserved for {ONE} for longer than until 100"),
+        ([*REQUESTED, ADMITTED[0], ADMITTED[1]], f"{ONE} has cubes before its job {ONE} starts"),
+        ([*REQUESTED, *RESERVED, JOINED, ADMITTED[0]], f"of job {ONE} over 2 pods only {ONE} have cubes"),
         (
-            [ASKED[0], HELD[0], JOINED, ADMITTED[0]],
+            [*REQUESTED, *RESERVED, JOINED, *ADMITTED, LATER, DONE[1]],
+            f"of job {ONE} over 2 pods only {ONE} have",
+        ),
+        (
+            [REQUESTED[0], RESERVED[0], JOINED, ADMITTED[0]],
             f"job {ONE} starts with ('{ONE}', '{TWO}'), but was requested",
         ),
-        ([*ASKED, *HELD, JOINED, *ADMITTED, HELD[0]], f"{ONE} has cubes, but more are reserved for it"),
+        (
+            [*REQUESTED, *RESERVED, JOINED, *ADMITTED, RESERVED[0]],
+            f"{ONE} has cubes, but more are reserved for it",
+        ),
     ],
 )
-def test_every_half_of_a_job_is_found(expected: list[Body], problem: str) -> None:
+def test_every_incomplete_job_is_found(expected: list[Body], problem: str) -> None:
     assert problems(expected)[0].startswith(problem)

@@ -1,4 +1,4 @@
-"""The checker of what networks carry for jobs over several pods finds those that none knows of."""
+"""The checker of network demand finds multi-pod jobs that a network does not know."""
 
 from collections.abc import Sequence
 
@@ -24,13 +24,13 @@ CARRIED = DemandMoved(hour=0, jobs=(), rings=((ONE, (0, 1), 7),), sent=(7, 7, 0)
 QUIET = Tick(service="traffic", due_us=1, count=1)
 
 
-def problems(said: Sequence[Body]) -> list[str]:
-    checker, found = MultisliceRateChecker(), []
-    for seq, body in enumerate([*said, QUIET], start=1):
+def problems(bodies: Sequence[Body]) -> list[str]:
+    checker, findings = MultisliceRateChecker(), []
+    for seq, body in enumerate([*bodies, QUIET], start=1):
         cause = None if isinstance(body, Tick | FabricCommissioned | FabricRetired) else "x@dcn-0/1"
         message = enclose(body, fabric="dcn-0", at_us=0, cause=cause, source="x@dcn-0", seq=seq)
-        found += list(checker.see(message))
-    return found
+        findings += list(checker.see(message))
+    return findings
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,12 @@ def problems(said: Sequence[Body]) -> list[str]:
     [
         [BEGINS, QUIET, NOTHING, QUIET, JOINED, CARRIED, QUIET, PARTED, NOTHING],
         [JOINED, QUIET, BEGINS, RUNNING, QUIET, CARRIED],
-        [JOINED, QUIET, BEGINS, QUIET],  # no hour was told
+        [JOINED, QUIET, BEGINS, QUIET],  # no hour was reported
         [BEGINS, NOTHING, QUIET, OTHERS],
         [BEGINS, NOTHING, QUIET, FabricRetired(), QUIET, JOINED],
     ],
 )
-def test_a_network_that_carries_what_runs_on_its_pods_breaks_no_rule(expected: list[Body]) -> None:
+def test_a_network_that_carries_the_jobs_of_its_pods_breaks_no_rule(expected: list[Body]) -> None:
     assert problems(expected) == []
 
 
@@ -62,5 +62,5 @@ def test_a_network_that_carries_what_runs_on_its_pods_breaks_no_rule(expected: l
         ),
     ],
 )
-def test_a_job_that_a_network_takes_to_be_otherwise_is_found(expected: list[Body], problem: str) -> None:
+def test_a_wrong_view_of_a_job_is_found(expected: list[Body], problem: str) -> None:
     assert problems(expected) == [problem]

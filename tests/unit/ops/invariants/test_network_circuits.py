@@ -1,4 +1,4 @@
-"""The checkers of a datacenter network find nothing in a life of one, and every lie told of it."""
+"""The checkers of a datacenter network accept a real log, and find every falsified message in it."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -35,7 +35,7 @@ CONFIG = DcnConfig.model_validate(
         "traffic": {"telemetry_interval_s": 900},
     }
 )
-ASKED: Sequence[tuple[int, Body]] = (
+REQUESTS: Sequence[tuple[int, Body]] = (
     (2, PlanTopology(dcn=DCN)),
     (9, InjectFault(kind="ocs", target=f"{DCN}/ocs-3", duration_us=US_PER_HOUR)),
     (10, InjectFault(kind="block", target=f"{DCN}/block-1", duration_us=US_PER_HOUR // 2)),
@@ -45,22 +45,24 @@ Change = Callable[[Any], dict[str, Any]]
 
 @cache
 def life() -> tuple[Envelope, ...]:
-    """Some hours, in which an OCS and a block fail."""
+    """Return the log of some hours in which an OCS and a block fail."""
     lines: list[bytes] = []
     lab = Lab(DCN, {DCN: CONFIG}, services_of, lambda data: lines.extend(data.splitlines()))
-    requests = [LabRequest(h * US_PER_HOUR + 7, DCN, body, n) for n, (h, body) in enumerate(ASKED, start=1)]
+    requests = [
+        LabRequest(h * US_PER_HOUR + 7, DCN, body, n) for n, (h, body) in enumerate(REQUESTS, start=1)
+    ]
     lab.run(12 * US_PER_HOUR, requests)
     return tuple(decode(line) for line in lines)
 
 
 def places(kind: type[Body]) -> list[int]:
-    found = [n for n, message in enumerate(life()) if type(message.body) is kind]
-    assert found, f"no {kind.__name__} in this life"
-    return found
+    numbers = [n for n, message in enumerate(life()) if type(message.body) is kind]
+    assert numbers, f"no {kind.__name__} in this life"
+    return numbers
 
 
 def changed(kind: type[Body], change: Change, which: int = 0) -> list[Envelope]:
-    """The life with one message of a type that says something else."""
+    """Return the log with one changed message of a type."""
     log, place = list(life()), places(kind)[which]
     body = log[place].body
     log[place] = log[place].model_copy(update={"body": body.model_copy(update=change(body))})
@@ -78,11 +80,11 @@ def twice(kind: type[Body], which: int = 0) -> list[Envelope]:
 
 
 def lost_before(kind: type[Body], which: int) -> list[Envelope]:
-    """The life with every domain's control lost just before a message."""
+    """Return the log with the control of every domain lost just before a message."""
     place = places(kind)[which]
     like = life()[place]
-    said = [like.model_copy(update={"body": ControlLost(part=f"{DCN}/control-{n}")}) for n in range(4)]
-    return [*life()[:place], *said, *life()[place:]]
+    losses = [like.model_copy(update={"body": ControlLost(part=f"{DCN}/control-{n}")}) for n in range(4)]
+    return [*life()[:place], *losses, *life()[place:]]
 
 
 def same_south(body: CircuitsRewired) -> dict[str, Any]:
@@ -96,7 +98,7 @@ def promise_of_all(body: FabricCommissioned) -> dict[str, Any]:
     return {"config": body.config.model_copy(update={"topology": topology})}
 
 
-def test_a_life_is_found_in_order_and_was_judged() -> None:
+def test_a_real_log_is_accepted_and_was_judged() -> None:
     assert check_all(life()) == []
     checkers = AllCheckers()
     for message in life():
@@ -107,7 +109,7 @@ def test_a_life_is_found_in_order_and_was_judged() -> None:
     assert own.circuits.judged > 10
 
 
-LIES: list[tuple[str, Callable[[], list[Envelope]]]] = [
+FALSIFICATIONS: list[tuple[str, Callable[[], list[Envelope]]]] = [
     ("is connected to a port that has a circuit", lambda: changed(CircuitsRewired, same_south)),
     ("is removed, but was not connected", lambda: twice(CircuitsRewired, 1)),
     (
@@ -151,14 +153,14 @@ LIES: list[tuple[str, Callable[[], list[Envelope]]]] = [
 ]
 
 
-@pytest.mark.parametrize("lie", range(len(LIES)), ids=[sentence for sentence, _ in LIES])
-def test_every_lie_is_found(lie: int) -> None:
-    sentence, doctored = LIES[lie]
+@pytest.mark.parametrize("case", range(len(FALSIFICATIONS)), ids=[sentence for sentence, _ in FALSIFICATIONS])
+def test_every_falsification_is_found(case: int) -> None:
+    sentence, doctored = FALSIFICATIONS[case]
     assert [problem for problem in check_all(doctored()) if sentence in problem]
 
 
 def test_a_refusal_answers_a_command_too() -> None:
-    """And what was refused is not awaited any longer."""
+    """A refused command is no longer pending."""
     place = places(CircuitsRewired)[1]
     body = life()[place].body
     assert isinstance(body, CircuitsRewired)

@@ -1,4 +1,4 @@
-"""The checker of what slices hold finds every half of it, and nothing in a slice's whole life."""
+"""The checker of slices' circuits finds every incomplete set, and accepts a whole life."""
 
 from collections.abc import Sequence
 
@@ -39,7 +39,7 @@ def disconnect(joins: Sequence[Join], name: str = NAME) -> DisconnectCircuits:
 
 
 def judged(*steps: Sequence[Body]) -> list[str]:
-    """What the checker finds in a log of these steps, each of which follows from one Tick."""
+    """Return the checker's findings in a log of these steps, each caused by one Tick."""
     checker = SliceCircuitsChecker()
     config = FabricCommissioned(site="pod-0", config=SuperpodConfig())
     tick = Tick(service="scheduler", due_us=0, count=1)
@@ -60,7 +60,7 @@ def judged(*steps: Sequence[Body]) -> list[str]:
     ]
 
 
-def test_a_whole_life_is_found_in_order() -> None:
+def test_a_whole_life_is_accepted() -> None:
     gone, new = set(JOINS) - set(MOVED), set(MOVED) - set(JOINS)
     assert (
         judged(
@@ -76,7 +76,7 @@ def test_a_whole_life_is_found_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "says"),
+    ("steps", "expected_text"),
     [
         ([[BEGIN], [connect(JOINS)]], "which do not match its shape"),
         ([[BEGIN, connect(JOINS[1:])]], "which do not match its shape"),
@@ -90,7 +90,7 @@ def test_a_whole_life_is_found_in_order() -> None:
         ),
     ],
 )
-def test_every_half_is_found(steps: list[list[Body]], says: str) -> None:
-    found = judged(*steps)
-    assert found
-    assert all(says in problem for problem in found)
+def test_every_incomplete_set_is_found(steps: list[list[Body]], expected_text: str) -> None:
+    findings = judged(*steps)
+    assert findings
+    assert all(expected_text in problem for problem in findings)

@@ -1,4 +1,4 @@
-"""The checkers of slices and hardware find what they are there for, and nothing in what may happen."""
+"""The checkers of slices and hardware find violations, and accept valid sequences."""
 
 from collections.abc import Sequence
 
@@ -67,11 +67,11 @@ def preflight(until_us: int) -> SlicePreflight:
     return SlicePreflight(slice=NAME, until_us=until_us)
 
 
-def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
-    """What the checker finds in a log of these bodies alone."""
+def judged(checker: Checker, bodies: Sequence[Body]) -> list[str]:
+    """Return the checker's findings in a log of only these bodies."""
     log = [
         enclose(body, fabric="pod-0", at_us=seq, cause="ocs@pod-0/1", source=f"{body.writer}@pod-0", seq=seq)
-        for seq, body in enumerate(said, start=1)
+        for seq, body in enumerate(bodies, start=1)
     ]
     return [problem for message in log for problem in checker.see(message)]
 
@@ -95,7 +95,7 @@ def judged(checker: Checker, said: Sequence[Body]) -> list[str]:
         [swapped(0, 2), swapped(1, 0), recovering(2), EVICTED],
     ],
 )
-def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
+def test_valid_lives_of_a_slice_are_accepted(life: list[Body]) -> None:
     assert judged(SliceChecker(), [requested(), admitted(), *life]) == []
     assert (
         judged(CubeChecker(), [FabricCommissioned(site="pod-0", config=SuperpodConfig()), admitted(), *life])
@@ -122,7 +122,7 @@ def test_lives_that_a_slice_may_have(life: list[Body]) -> None:
         ([requested()], f"{NAME} is requested twice"),
     ],
 )
-def test_lives_that_no_slice_has(life: list[Body], problem: str) -> None:
+def test_invalid_lives_of_a_slice_are_reported(life: list[Body], problem: str) -> None:
     assert problem in judged(SliceChecker(), [requested(), admitted(), *life])
 
 
@@ -144,8 +144,8 @@ REQUEUED = SliceRequeued(slice=NAME, reason="its links are down")
 )
 def test_a_slice_in_backoff_has_no_cubes(expected: list[Body], problem: str | None) -> None:
     commissioned = FabricCommissioned(site="pod-0", config=SuperpodConfig())
-    found = judged(BackOffChecker(), [commissioned, *expected])
-    assert [problem in one for one in found] == [True] if problem else found == []
+    findings = judged(BackOffChecker(), [commissioned, *expected])
+    assert [problem in finding for finding in findings] == [True] if problem else findings == []
 
 
 CHECKED = (preflight(140 * US_PER_S),)
@@ -154,7 +154,7 @@ MESH = SliceAdmitted(slice=NAME, shape=(2, 2, 4), twisted=False, cubes=(0,), cor
 
 
 def with_preflight(seconds: int, timed: Sequence[tuple[int, Body]]) -> list[str]:
-    """What the checker of preflights finds in a log of these bodies at these seconds."""
+    """Return the preflight checker's findings in a log of these bodies at these times in s."""
     config = SuperpodConfig(scheduler=SchedulerConfig(preflight_s=seconds))
     commissioned = FabricCommissioned(site="pod-0", config=config)
     checker, cause = PreflightChecker(), "ocs@pod-0/1"
@@ -240,7 +240,7 @@ def test_a_check_that_is_left_out_or_cut_short_is_found(timed: list[tuple[int, B
         ([admitted(), recovering(5)], f"{NAME} is hit by cube 5, which it does not have"),
     ],
 )
-def test_cubes_that_no_slice_holds_like_that(expected: list[Body], problem: str) -> None:
+def test_invalid_allocations_of_cubes_are_reported(expected: list[Body], problem: str) -> None:
     problems = judged(CubeChecker(), [FabricCommissioned(site="pod-0", config=SuperpodConfig()), *expected])
     assert len(problems) == 1
     assert problem in problems[0]
@@ -249,12 +249,12 @@ def test_cubes_that_no_slice_holds_like_that(expected: list[Body], problem: str)
 def test_slices_are_counted_by_state() -> None:
     checker = SliceChecker()
     names = [f"pod-0/slice-{n}" for n in range(3)]
-    said = [*(requested(name) for name in names), admitted(names[0]), admitted(names[1]), STARTED]
-    assert judged(checker, [*said, recovering(0)]) == []
+    bodies = [*(requested(name) for name in names), admitted(names[0]), admitted(names[1]), STARTED]
+    assert judged(checker, [*bodies, recovering(0)]) == []
     assert checker.counts() == {"running": 2, "queued": 1}
 
 
-NEWS: list[list[Body]] = [
+REPORTS: list[list[Body]] = [
     [CubeUnhealthy(cube=3, reasons=("host 0",)), CubeHealthy(cube=3)],
     [
         HostDown(cube=3, host=2, reason="chip"),
@@ -267,10 +267,10 @@ NEWS: list[list[Body]] = [
 ]
 
 
-@pytest.mark.parametrize("news", NEWS, ids=[type(news[0]).__name__ for news in NEWS])
-def test_news_of_hardware_is_news(news: list[Body]) -> None:
+@pytest.mark.parametrize("news", REPORTS, ids=[type(news[0]).__name__ for news in REPORTS])
+def test_only_changes_of_hardware_are_reported(news: list[Body]) -> None:
     assert judged(PartReportChecker(), news * 2) == []
     last = news[-1]
-    assert len(judged(PartReportChecker(), [last])) == 1, "at first everything is well"
+    assert len(judged(PartReportChecker(), [last])) == 1, "at first all parts are ok"
     assert len(judged(PartReportChecker(), [news[0], news[0]])) == 1
     assert len(judged(PartReportChecker(), [*news, last])) == 1

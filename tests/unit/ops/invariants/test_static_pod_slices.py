@@ -1,4 +1,4 @@
-"""The checker of boxes finds what lies in the grid as no slice can, and nothing in what may."""
+"""The checker of boxes finds impossible placements in the grid, and accepts possible ones."""
 
 from collections.abc import Sequence
 
@@ -18,10 +18,10 @@ NAME = "pod-0/slice-0"
 STATIC = StaticPodConfig()
 
 
-def judged(said: Sequence[Body], config: FabricConfig = STATIC) -> list[str]:
-    """What the checker finds in a log of these bodies alone."""
+def judged(bodies: Sequence[Body], config: FabricConfig = STATIC) -> list[str]:
+    """Return the checker's findings in a log of only these bodies."""
     checker = StaticPodSliceChecker()
-    log = [FabricCommissioned(site="pod-0", config=config), *said]
+    log = [FabricCommissioned(site="pod-0", config=config), *bodies]
     return [
         problem
         for seq, body in enumerate(log, start=1)
@@ -39,7 +39,7 @@ def swapped(left: int, spare: int) -> CubeSwapped:
     return CubeSwapped(slice=NAME, left=left, spare=spare, corner=None, reason="failed")
 
 
-def test_every_box_is_one() -> None:
+def test_every_box_is_accepted() -> None:
     fitting = [shape for shape in legal_shapes(64) if shape not in MESHES and max(shape) <= 16]
     assert [
         (shape, cubes) for shape in fitting for _, cubes in boxes(shape) if judged([admitted(shape, cubes)])

@@ -1,4 +1,4 @@
-"""The checker of verdicts sees what must not be, and nothing else."""
+"""The checker of verdicts finds violations, and accepts valid sequences."""
 
 from ops.invariants.repairs import VerdictChecker
 from schemas.body import Body
@@ -28,22 +28,22 @@ DONE = RepairCompleted(
 )
 
 
-def test_a_verdict_its_repair_and_one_that_follows_are_well() -> None:
+def test_a_verdict_its_repair_and_a_following_verdict_are_accepted() -> None:
     log: list[Body] = [given(0), DONE, given(1, "pod-0/repair-0")]
     log.append(VerdictWithdrawn(verdict="pod-0/verdict-1", target=END))
     assert judged(VerdictChecker(), log) == []
 
 
-def test_what_could_not_be_read_for_a_while_was_an_outlier_all_the_time() -> None:
+def test_an_unread_link_end_stays_an_outlier() -> None:
     usual = (0.0, 0.0)
     strands = dict.fromkeys(("rx_db", "tx_db", "snr_db", "mpi_db"), usual)
     own = {"bias": 0.0, "warmer_k": 0.0, "spread_db": 0.0, "age_min": 90.0, "unchanged": False, "outages": 0}
-    look = LinkEndInspection.model_validate({"end": 3, "far": None, "silent": False, **strands, **own})
-    stood_out = EndsStoodOut(ends=(look,), usual=(), unseen=())
+    inspection = LinkEndInspection.model_validate({"end": 3, "far": None, "silent": False, **strands, **own})
+    outlier = EndsStoodOut(ends=(inspection,), usual=(), unseen=())
     dark, back = EndsStoodOut(ends=(), usual=(), unseen=(3,)), EndsStoodOut(ends=(), usual=(3,), unseen=())
-    assert judged(VerdictChecker(), [stood_out, dark, back]) == []
-    assert judged(VerdictChecker(), [stood_out, dark, stood_out, back]) == []
-    assert judged(VerdictChecker(), [stood_out, dark, back, dark])
+    assert judged(VerdictChecker(), [outlier, dark, back]) == []
+    assert judged(VerdictChecker(), [outlier, dark, outlier, back]) == []
+    assert judged(VerdictChecker(), [outlier, dark, back, dark])
 
 
 def test_violations_are_reported() -> None:

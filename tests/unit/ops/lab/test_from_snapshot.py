@@ -1,4 +1,4 @@
-"""The lab goes on from what a living twin held."""
+"""The lab continues from the states of a running twin."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ PLAN = SitePlan(site=POD, fabrics={POD: CONFIG})
 
 
 @pytest.fixture(scope="module")
-def lived() -> tuple[Lab, list[bytes]]:
+def lab_run() -> tuple[Lab, list[bytes]]:
     lines: list[bytes] = []
     lab = pod_lab(CONFIG, sink=lambda some: lines.extend(some.splitlines(keepends=True)))
     lab.run(8 * DAY)
@@ -39,84 +39,87 @@ def lived() -> tuple[Lab, list[bytes]]:
 
 
 @pytest.fixture
-def data(tmp_path: Path, lived: tuple[Lab, list[bytes]]) -> Path:
-    """The folder of a twin that has lived for eight days; its name has what divides it from a moment."""
+def data(tmp_path: Path, lab_run: tuple[Lab, list[bytes]]) -> Path:
+    """Return the folder of a twin that has run for eight days. Its name contains the character that separates
+    it from a time."""
     place = tmp_path / "pod@home"
     (place / "log").mkdir(parents=True)
-    (place / "log" / f"{POD}.jsonl").write_bytes(b"".join(lived[1]))
+    (place / "log" / f"{POD}.jsonl").write_bytes(b"".join(lab_run[1]))
     (place / IDENTITY_FILE).write_text(TwinIdentity(sites=(PLAN,)).model_dump_json())
     return place
 
 
-def test_it_shows_what_the_twin_then_shows(
-    data: Path, lived: tuple[Lab, list[bytes]], tmp_path: Path
+def test_the_lab_writes_the_log_of_the_twin(
+    data: Path, lab_run: tuple[Lab, list[bytes]], tmp_path: Path
 ) -> None:
-    held, again = start_snapshots(f"{data}@5d")
+    snapshots, again = start_snapshots(f"{data}@5d")
     assert again == f"{data}@{5 * DAY}us"
-    plan, _ = plan_from_snapshots(held, 2.0, 0.0, RunInputs())
+    plan, _ = plan_from_snapshots(snapshots, 2.0, 0.0, RunInputs())
     log = tmp_path / "on.jsonl"
     run_site(plan, 0, log)
     later = log.read_bytes().splitlines(keepends=True)
-    assert later == lived[1][held[0].position :][: len(later)]
+    assert later == lab_run[1][snapshots[0].position :][: len(later)]
     assert json.loads(later[-1])["at_us"] <= plan.until_us
-    assert json.loads(lived[1][held[0].position + len(later)])["at_us"] > plan.until_us
+    assert json.loads(lab_run[1][snapshots[0].position + len(later)])["at_us"] > plan.until_us
     assert {path.name for path in data.iterdir()} == {"log", IDENTITY_FILE}
     again_held, _ = start_snapshots(again)
-    assert to_bytes(again_held[0]) == to_bytes(held[0])
+    assert to_bytes(again_held[0]) == to_bytes(snapshots[0])
 
 
-def test_figures_are_those_of_the_time_behind_the_time(data: Path) -> None:
-    held, _ = start_snapshots(f"{data}@5d")
-    since_us = held[0].at_us
+def test_figures_cover_the_time_after_the_snapshot(data: Path) -> None:
+    snapshots, _ = start_snapshots(f"{data}@5d")
+    since_us = snapshots[0].at_us
     days = (8 * DAY - since_us) / DAY
-    plan, _ = plan_from_snapshots(held, days, 0.0, RunInputs())
+    plan, _ = plan_from_snapshots(snapshots, days, 0.0, RunInputs())
     (on,) = run_lab(plan, jobs=1, log=None, repeat=["x"]).fabrics
     whole = run_lab(RunPlan((PLAN,), days, since_us / DAY), jobs=1, log=None, repeat=["x"])
     (same,) = whole.fabrics
-    told = ("slices", "utilisation", "cube_availability", "faults", "repairs", "links", "cross_connects")
-    assert [on.json().get(name) for name in told] == [same.json().get(name) for name in told]
+    names = ("slices", "utilisation", "cube_availability", "faults", "repairs", "links", "cross_connects")
+    assert [on.json().get(name) for name in names] == [same.json().get(name) for name in names]
 
 
 def test_a_fault_may_be_injected_at_once_or_later(data: Path, tmp_path: Path) -> None:
-    held, _ = start_snapshots(str(data))
+    snapshots, _ = start_snapshots(str(data))
     texts = ("cube-power:pod-0/cube-3@0s+1h", "cube-power:pod-0/cube-4@2h")
-    plan, _ = plan_from_snapshots(held, 1.0, 0.0, RunInputs(inject=texts))
+    plan, _ = plan_from_snapshots(snapshots, 1.0, 0.0, RunInputs(inject=texts))
     log = tmp_path / "on.jsonl"
     run_site(plan, 0, log)
-    asked = [row for row in map(json.loads, log.read_text().splitlines()) if row["type"] == "InjectFault"]
-    assert [row["at_us"] - plan.since_us for row in asked] == [1, 2 * 3_600_000_000]
+    injections = [
+        row for row in map(json.loads, log.read_text().splitlines()) if row["type"] == "InjectFault"
+    ]
+    assert [row["at_us"] - plan.since_us for row in injections] == [1, 2 * 3_600_000_000]
 
 
-def test_a_snapshot_may_be_gone_on_from(data: Path, tmp_path: Path) -> None:
-    held, _ = start_snapshots(f"{data}@5d")
+def test_a_run_can_start_from_a_snapshot_file(data: Path, tmp_path: Path) -> None:
+    snapshots, _ = start_snapshots(f"{data}@5d")
     file = tmp_path / "5d.snapshot"
-    file.write_bytes(to_bytes(held[0]))
-    (found,), again = start_snapshots(str(file))
-    assert (to_bytes(found), again) == (to_bytes(held[0]), str(file))
-    file.write_bytes(to_bytes(held[0])[:-1])
+    file.write_bytes(to_bytes(snapshots[0]))
+    (snapshot,), again = start_snapshots(str(file))
+    assert (to_bytes(snapshot), again) == (to_bytes(snapshots[0]), str(file))
+    file.write_bytes(to_bytes(snapshots[0])[:-1])
     with pytest.raises(SnapshotRefused, match="content changed since it was written"):
         start_snapshots(str(file))
-    file.write_bytes(to_bytes(replace(held[0], software="0+0")))
+    file.write_bytes(to_bytes(replace(snapshots[0], software="0+0")))
     with pytest.raises(
         OperationFailed, match=rf"is of build 0\+0, and this command is of {software_version()[:3]}"
     ):
         start_snapshots(str(file))
 
 
-def test_a_fork_may_be_gone_on_from_by_its_name(
+def test_a_run_can_start_from_a_fork_by_its_name(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     place = tmp_path / "state" / "lightwave-forks" / "calm"
     shutil.copytree(data, place)
     (place / "origin.json").write_text("{}")
-    (found,), again = start_snapshots("calm@5d")
+    (snapshot,), again = start_snapshots("calm@5d")
     assert again == f"{place}@{5 * DAY}us"
-    assert to_bytes(found) == to_bytes(start_snapshots(f"{data}@5d")[0][0])
+    assert to_bytes(snapshot) == to_bytes(start_snapshots(f"{data}@5d")[0][0])
     monkeypatch.chdir(tmp_path)
     (tmp_path / "calm").mkdir()
     with pytest.raises(NotFound, match="holds no twin"):
-        start_snapshots("calm")  # a folder of this name is nearer
+        start_snapshots("calm")  # a folder of this name has precedence
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Importers of public traces, on small files in the published layouts.
 
-The first rows are the examples that the publishers give; docs/reference/recorded-inputs.md names the layouts.
+The first rows are the publishers' examples; docs/reference/recorded-inputs.md names the layouts.
 """
 
 import json
@@ -94,7 +94,8 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def converted(folder: Path, text: str, form: str, **options: Any) -> tuple[list[tuple[str, ...]], Any]:
-    """((submission, run time, chips, owner) of each row, report). The lab takes what is written."""
+    """Convert a trace and check that the lab accepts it; return ((submission, run time, chips, owner) of each
+    row, report)."""
     source, out = folder / "source", folder / "out.csv"
     source.write_text(text)
     report = import_trace(source, out, TraceImport(form, **options))
@@ -153,7 +154,7 @@ def test_swf(tmp_path: Path) -> None:
     assert report.start == "2001-09-09T01:47:10+00:00"
 
 
-def test_jobs_are_sorted_however_many_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_number_of_jobs_is_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_common, "SORTED_ROWS_MAX", 3)
     lines = [f"{n} {7 * n % 11} 0 {n + 1} 1 -1 -1 1 -1 -1 1 {n} 1 -1 1 -1 -1 -1" for n in range(11)]
     rows, _ = converted(tmp_path, "\n".join(lines), "swf")
@@ -183,7 +184,7 @@ ZONE = {"time_zone": "UTC"}
         ("swf", SWF, {"max_chips": 1}, "none of its 4 jobs can be used: 2 more than 1 chips"),
     ],
 )
-def test_what_cannot_be_imported(
+def test_invalid_traces_are_refused(
     tmp_path: Path, form: str, text: str, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)):
@@ -243,8 +244,8 @@ def test_backblaze(tmp_path: Path) -> None:
     folder.mkdir()
     for day in (1, 2):
         (folder / f"2024-01-0{day}.csv").write_text(BACKBLAZE.replace("2024-01-01", f"2024-02-0{day}"))
-    found = import_faults(folder, tmp_path / "two.csv", FaultImport("backblaze", time_zone="UTC"))
-    assert (found.written, found.records) == (4, 6)
+    folder_report = import_faults(folder, tmp_path / "two.csv", FaultImport("backblaze", time_zone="UTC"))
+    assert (folder_report.written, folder_report.records) == (4, 6)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_backblaze(tmp_path: Path) -> None:
         ("backblaze", "date,failure\n2024-01-01,2\n", {}, "line 2: failure must be 0 or 1"),
     ],
 )
-def test_what_failures_cannot_be_imported(
+def test_invalid_failure_records_are_refused(
     tmp_path: Path, form: str, text: str, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)):

@@ -40,24 +40,24 @@ def test_recorded_faults_are_injected_faults(tmp_path: Path) -> None:
         "ocs:pod-0/ocs-17@1m",
         "laser:pod-0/cube-1/+y/7@1m+1d,severity=3,onset=12h",
     )
-    of_file, found = timed_requests(faults(tmp_path, *rows, header=f"{HEADER},severity,onset_s"), PODS, 1.0)
+    of_file, source = timed_requests(faults(tmp_path, *rows, header=f"{HEADER},severity,onset_s"), PODS, 1.0)
     of_options, _ = timed_requests(RunInputs(inject=texts), PODS, 1.0)
     assert of_file == of_options
     assert [request.number for request in of_file] == [1, 2, 3]
-    assert found is not None
-    assert (found.counts.rows, found.counts.played, found.counts.after_run, found.note) == (3, 3, 0, None)
+    assert source is not None
+    assert (source.counts.rows, source.counts.played, source.counts.after_run, source.note) == (3, 3, 0, None)
 
 
 def test_faults_after_the_end_are_counted_and_reported(tmp_path: Path) -> None:
     inputs = faults(
         tmp_path, "ocs,pod-0/ocs-17,60,5", "ocs,pod-0/ocs-18,259200,5", "ocs,pod-0/ocs-19,172800,5"
     )
-    requests, found = timed_requests(inputs, PODS, 1.0)
+    requests, source = timed_requests(inputs, PODS, 1.0)
     assert len(requests) == 1
-    assert found is not None
-    assert (found.counts.played, found.counts.after_run) == (1, 2)
-    assert found.note is not None
-    assert found.note.endswith(
+    assert source is not None
+    assert (source.counts.played, source.counts.after_run) == (1, 2)
+    assert source.note is not None
+    assert source.note.endswith(
         "2 of 3 rows are not played: they begin after the end of the run, the first at 2d00:00:00"
     )
 
@@ -76,7 +76,7 @@ def test_faults_after_the_end_are_counted_and_reported(tmp_path: Path) -> None:
         (("ocs,pod-0/ocs-1,1680000000,5",), "1 of 1 rows are not played: they begin after"),
     ],
 )
-def test_what_is_wrong_with_a_file_of_faults(tmp_path: Path, rows: Sequence[str], sentence: str) -> None:
+def test_invalid_files_of_faults_are_refused(tmp_path: Path, rows: Sequence[str], sentence: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(sentence)) as caught:
         timed_requests(faults(tmp_path, *rows), PODS, 1.0)
     assert str(caught.value).startswith(f"faults {tmp_path / 'faults.csv'}")
@@ -95,7 +95,7 @@ def test_a_missing_file_of_faults(tmp_path: Path) -> None:
 
 def test_a_network_has_faults_of_its_own(tmp_path: Path) -> None:
     requests, _ = timed_requests(faults(tmp_path, "rack,rack-3,60,600"), NETWORK, 1.0)
-    assert [(one.fabric, one.at_us) for one in requests] == [("dcn-0", 60 * US_PER_S)]
+    assert [(request.fabric, request.at_us) for request in requests] == [("dcn-0", 60 * US_PER_S)]
     with pytest.raises(InvalidInput, match="line 2: kind: 'host' strikes no part of dcn-0"):
         timed_requests(faults(tmp_path, "host,dcn-0/cube-1/host-1,60,600"), NETWORK, 1.0)
 
@@ -175,14 +175,14 @@ def test_a_run_plays_all_of_them(tmp_path: Path) -> None:
     run_lab(RunPlan(PODS[:1], 0.1, requests=requests), jobs=1, log=path, repeat=["x"])
     messages = [decode(line) for line in path.read_bytes().splitlines()]
     kinds = (FaultBegan, InjectFault, ParametersChanged, SetParameters)
-    found = [(m.at_us, m.type, m.source) for m in messages if isinstance(m.body, kinds)]
-    assert [name for _, name, _ in found] == [
+    events = [(m.at_us, m.type, m.source) for m in messages if isinstance(m.body, kinds)]
+    assert [name for _, name, _ in events] == [
         *("InjectFault", "FaultBegan"),
         *("SetParameters", "ParametersChanged"),
         *("InjectFault", "FaultBegan"),
     ]
-    assert {source for _, name, source in found if name in ("InjectFault", "SetParameters")} == {
+    assert {source for _, name, source in events if name in ("InjectFault", "SetParameters")} == {
         "operator@pod-0"
     }
-    assert found[0][0] == US_PER_HOUR // 2
-    assert 0 <= found[2][0] - US_PER_DAY // 24 <= 1
+    assert events[0][0] == US_PER_HOUR // 2
+    assert 0 <= events[2][0] - US_PER_DAY // 24 <= 1

@@ -1,4 +1,4 @@
-"""What comes of a run in several processes when one of them is killed."""
+"""The result of a run in several processes when one of them is killed."""
 
 import os
 import signal
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.integration
 
 
 def killed_at_work(_plan: object, n: int = 0, log: Path | None = None, _board: object = None) -> NoReturn:
-    """A worker that has begun its part of the log."""
+    """A worker that is killed after it has started its part of the log."""
     if log is not None:
-        log.write_text(f"what site {n} said\n")
+        log.write_text(f"messages of site {n}\n")
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("still alive")
 

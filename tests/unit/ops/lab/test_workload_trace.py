@@ -1,4 +1,4 @@
-"""Recorded traces: what is refused, what is reported, and traces of any length."""
+"""Recorded traces: refused files, reported rows, and traces of any length."""
 
 import re
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def test_a_network_plays_no_trace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "seconds"),
     [
         ("0", 0.0),
         ("12.5", 12.5),
@@ -96,30 +96,30 @@ def test_a_network_plays_no_trace(tmp_path: Path) -> None:
         ("2023-03-28T18:40:00+08:00", 1.68e9),
     ],
 )
-def test_times_in_a_trace(text: str, found: float) -> None:
-    assert parse_trace_time("--trace-from", text) == found
+def test_times_in_a_trace(text: str, seconds: float) -> None:
+    assert parse_trace_time("--trace-from", text) == seconds
 
 
 @pytest.mark.parametrize(
     "text", ["", "soon", "-1", "2023-03-28T10:40:00", "2023-03-28", "1e99", "nan", "1969-01-01T00:00:00Z"]
 )
-def test_times_that_are_none_or_may_mean_two(text: str) -> None:
+def test_invalid_or_ambiguous_times_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^--trace-from: .* is not allowed; must be seconds"):
         parse_trace_time("--trace-from", text)
 
 
 def requested(source: TraceSource, days: float) -> list[tuple[int, SliceRequested]]:
-    """(time, body) of all requests of a run of a small pod without failures."""
+    """Return (time, body) of all requests in a run of a small pod without failures."""
     sites = single_fabric_sites(1, pairs=SETTINGS, seed=3, trace=source)
     plan = RunPlan(sites, days, trace=source.rest)
-    found: list[tuple[int, SliceRequested]] = []
+    requests_found: list[tuple[int, SliceRequested]] = []
 
     def observe(cascade: Sequence[object]) -> None:
-        found.extend((m.at_us, m.body) for m in cascade if isinstance(m.body, SliceRequested))  # type: ignore[attr-defined]  # messages
+        requests_found.extend((m.at_us, m.body) for m in cascade if isinstance(m.body, SliceRequested))  # type: ignore[attr-defined]  # messages
 
     lab = Lab("pod-0", sites[0].fabrics, services_of, None, observe)
     lab.run(plan.until_us, requests_of_site((), sites[0], plan.trace))
-    return found
+    return requests_found
 
 
 @settings(max_examples=12, deadline=None)
@@ -128,9 +128,12 @@ def requested(source: TraceSource, days: float) -> list[tuple[int, SliceRequeste
 def test_a_long_trace_requests_what_a_short_one_does(
     tmp_path_factory: pytest.TempPathFactory, submits: list[int], part: int, late: int
 ) -> None:
-    """However many rows fit into the configuration, the same slices are requested at the same times with the
-    same draws. The oracle is the run whose configuration has them all. Parts come at
-    different times of the run, the first ones at once."""
+    """The same slices are requested at the same times with the same draws, however many rows the
+    configuration has.
+
+    The oracle is the run whose configuration has them all. Parts come at different times of the run, the
+    first ones at once.
+    """
     days = 15_000 / 86_400
     rows = [
         f"{submit_s},{30 + n},{64 if n % 3 else 128}" for n, submit_s in enumerate(sorted([*submits, late]))
@@ -167,5 +170,5 @@ def test_reading_keeps_no_more_rows_than_a_configuration_has(
     assert source.counts == TraceCounts(5_000, 4_001, 0, 0, 999)
     assert source.rest is not None
     parts = source.rest.requests("pod-0", SuperpodConfig())
-    sizes = [len(one.body.rows) for one in parts]  # type: ignore[attr-defined]  # all are ExtendTrace
+    sizes = [len(request.body.rows) for request in parts]  # type: ignore[attr-defined]  # all are ExtendTrace
     assert sizes == [10] * 399 + [1]

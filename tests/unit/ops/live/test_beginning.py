@@ -1,4 +1,4 @@
-"""A partition folded from the snapshots of its sites comes to what the fold from its beginning comes to."""
+"""A partition that is folded from the snapshots of its sites equals one folded from its beginning."""
 
 import logging
 import shutil
@@ -29,7 +29,7 @@ from tests.support.live_swarm import TWIN, LiveSwarm
 from tests.support.swarm_snapshots import keep_snapshots
 
 JOINED = "pod-9"
-STRANGE = (
+FOREIGN = (
     Record(0, 0, b"no message", {}),
     Record(0, 0, b"{}", output_headers("DrainCube", "operator@pod-0", TWIN)),
     Record(0, 0, b"[1]", {"type": b"Tick", "source": b"tick.cubes@pod-0", TWIN_HEADER: b"another"}),
@@ -38,22 +38,23 @@ STRANGE = (
 
 @pytest.fixture(scope="module")
 def swarm() -> LiveSwarm:
-    """Partition 0 has two pods, and later one that joins a site; one retires, and strangers wrote there."""
+    """Return a swarm whose partition 0 has two pods, a third that joins later, one that retires, and foreign
+    records."""
     swarm = LiveSwarm(4, SITES)
     for hour in range(1, 5):
         swarm.now_us = hour * US_PER_HOUR
         if hour == 2:
             swarm.join("pod-2", JOINED, CONFIG)
-            swarm.run_out()  # before a strike may lose the request
+            swarm.run_out()  # before a fault may lose the request
         for fabric in PODS:
             swarm.request(fabric, InjectFault(kind="host", target=f"{fabric}/cube-{hour}/host-1"))
             swarm.request(fabric, DrainCube(cube=f"{fabric}/cube-{hour + 3}"))
         for _ in range(300):
             swarm.step(faults=True)
         swarm.run_out()
-        for strange in STRANGE:
+        for foreign in FOREIGN:
             records = swarm.log.records[0]
-            records.append(replace(strange, offset=len(records)))
+            records.append(replace(foreign, offset=len(records)))
     swarm.request(PODS[0], FabricRetired())
     swarm.run_out()
     swarm.now_us += US_PER_HOUR
@@ -63,15 +64,17 @@ def swarm() -> LiveSwarm:
 
 @pytest.fixture(scope="module")
 def kept(swarm: LiveSwarm, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of snapshots of both sites of the partition, at different places."""
+    """Return a folder with snapshots of both sites of the partition, at different positions."""
     folder = tmp_path_factory.mktemp("kept")
     for site, every in (("pod-0", 40), ("pod-2", 55)):
         assert len(keep_snapshots(swarm, site, folder, every, software_version())) > 3
     return folder
 
 
-def begun(swarm: LiveSwarm, folder: Path, end: int | None = None) -> tuple[UnfoldedLog, ReplayStart | None]:
-    """What is read of the log, and what its fold begins with."""
+def start_of(
+    swarm: LiveSwarm, folder: Path, end: int | None = None
+) -> tuple[UnfoldedLog, ReplayStart | None]:
+    """Return the records read from the log, and the start of its fold."""
     records = swarm.log.records[0][:end]
     past = UnfoldedLog(0, TWIN, served_services())
     for start in range(0, len(records), 100):
@@ -83,22 +86,22 @@ def begun(swarm: LiveSwarm, folder: Path, end: int | None = None) -> tuple[Unfol
     return past, start_from_snapshots(line_before, 0, past.sites, folder, folder / "upgrades")[0]
 
 
-def folded(swarm: LiveSwarm, begun: ReplayStart | None = None, end: int | None = None) -> Commit:
-    anew = PartitionReplay(0, TWIN, served_services(), begun)
+def folded(swarm: LiveSwarm, start: ReplayStart | None = None, end: int | None = None) -> Commit:
+    replay = PartitionReplay(0, TWIN, served_services(), start)
     records = swarm.log.records[0][:end]
-    for start in range(anew.end, len(records), 100):
-        anew.take(records[start : start + 100])
-    return anew.image()
+    for first in range(replay.end, len(records), 100):
+        replay.take(records[first : first + 100])
+    return replay.image()
 
 
 def all_of(image: Commit, letters: Mapping[int, bytes]) -> dict[str, Any]:
-    """Of an image, whatever order its parts are in."""
-    found = asdict(image)
-    found["states"] = {(one.service, one.fabric): dict(one.written) for one in image.states}
-    found["documents"] = {(one.fabric, one.kind, one.name): one.text for one in image.documents}
-    found["progress"] = {(one.name, one.fabric): one for one in image.progress}
-    found["dead_letters"] = {**image.dead_letters, **letters}
-    return found
+    """Return the content of an image, independent of the order of its parts."""
+    content = asdict(image)
+    content["states"] = {(each.service, each.fabric): dict(each.written) for each in image.states}
+    content["documents"] = {(each.fabric, each.kind, each.name): each.text for each in image.documents}
+    content["progress"] = {(each.name, each.fabric): each for each in image.progress}
+    content["dead_letters"] = {**image.dead_letters, **letters}
+    return content
 
 
 @pytest.mark.slow("drawn lives of a live twin, folded twice")
@@ -107,7 +110,8 @@ def all_of(image: Commit, letters: Mapping[int, bytes]) -> dict[str, Any]:
 def test_an_image_from_snapshots_is_the_one_from_the_beginning(
     swarm: LiveSwarm, kept: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Whichever snapshots are there of each site, and wherever the log ends, within a cascade too."""
+    """The images are equal for any stored snapshots of each site, and for any end of the log, even within a
+    cascade."""
     folder = tmp_path_factory.mktemp("some")
     for site in ("pod-0", "pod-2"):
         paths = sorted((kept / site).iterdir())
@@ -115,20 +119,20 @@ def test_an_image_from_snapshots_is_the_one_from_the_beginning(
         for path in paths[: data.draw(st.integers(0, len(paths)))]:
             shutil.copy(path, folder / site)
     end = data.draw(st.integers(1, len(swarm.log.records[0])))
-    past, start = begun(swarm, folder, end)
+    past, start = start_of(swarm, folder, end)
     assert all_of(folded(swarm, start, end), past.letters()) == all_of(folded(swarm, end=end), {})
 
 
-def test_where_the_log_ends_with_a_snapshot_nothing_is_folded(swarm: LiveSwarm, kept: Path) -> None:
+def test_a_log_that_ends_with_a_snapshot_is_not_folded(swarm: LiveSwarm, kept: Path) -> None:
     folder = SnapshotFolder(kept / "pod-0", "pod-0", software_version())
     for position in folder.positions():
         end = folder.read(position).offset
-        past, start = begun(swarm, kept, end)
+        past, start = start_of(swarm, kept, end)
         assert all_of(folded(swarm, start, end), past.letters()) == all_of(folded(swarm, end=end), {})
 
 
-def test_only_what_is_behind_the_snapshots_is_folded(swarm: LiveSwarm, kept: Path) -> None:
-    _, start = begun(swarm, kept)
+def test_only_records_after_the_snapshots_are_folded(swarm: LiveSwarm, kept: Path) -> None:
+    _, start = start_of(swarm, kept)
     assert start is not None
     assert start.offset > len(swarm.log.records[0]) / 2
     assert len(start.commits) == 2
@@ -151,7 +155,7 @@ def test_a_damaged_or_foreign_snapshot_is_reported_and_an_older_one_is_used(
         folder.put(replace(folder.read(third), states={key: {"x": b""} for key in folder.read(third).states}))
         positions[site] = third
     with caplog.at_level(logging.WARNING):
-        past, start = begun(swarm, tmp_path / "x")
+        past, start = start_of(swarm, tmp_path / "x")
     assert all_of(folded(swarm, start), past.letters()) == all_of(folded(swarm), {})
     for site, third in positions.items():
         logged = [record.getMessage() for record in caplog.records if site in record.getMessage()]
@@ -160,19 +164,19 @@ def test_a_damaged_or_foreign_snapshot_is_reported_and_an_older_one_is_used(
     assert caplog.text.count("belongs to another log; using an older one") == 2
 
 
-def test_where_no_site_has_one_it_begins_with_the_log(swarm: LiveSwarm, tmp_path: Path) -> None:
-    assert begun(swarm, tmp_path)[1] is None
+def test_without_snapshots_the_fold_begins_with_the_log(swarm: LiveSwarm, tmp_path: Path) -> None:
+    assert start_of(swarm, tmp_path)[1] is None
 
 
 def test_skipped_records_are_dead_letters(swarm: LiveSwarm) -> None:
     past = UnfoldedLog(0, TWIN, served_services())
     records = swarm.log.records[0][:40]
     past.take(records)
-    asked = decode(records[1].value)
-    body = MessageSkipped(service="cubes", message=asked.id, sentence="x")
-    passed_over = enclose(
-        body, fabric=asked.fabric, at_us=0, cause=asked.id, source=f"skip.cubes@{asked.fabric}", seq=1
+    request = decode(records[1].value)
+    body = MessageSkipped(service="cubes", message=request.id, sentence="x")
+    skip = enclose(
+        body, fabric=request.fabric, at_us=0, cause=request.id, source=f"skip.cubes@{request.fabric}", seq=1
     )
-    headers = output_headers(passed_over.type, passed_over.source, TWIN)
-    past.take([Record(0, len(records), encode(passed_over), headers)])
+    headers = output_headers(skip.type, skip.source, TWIN)
+    past.take([Record(0, len(records), encode(skip), headers)])
     assert past.letters_of_skips([records]) == {1: dead_letter_line(records[1], "cubes", SKIPPED)}

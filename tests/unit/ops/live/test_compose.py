@@ -1,4 +1,4 @@
-"""Containers and processes of a live twin are what the rest of the tree says."""
+"""The containers and processes of a live twin match the rest of the tree."""
 
 import json
 import re
@@ -30,7 +30,7 @@ from tests.support.deployment import (
 from tests.unit.tree.tidy import ROOT
 
 SERVICES = [*service_names()]
-LIVING = sorted([*SERVICES, "gateway", "historian", "sequencer"])
+LIVE_PROCESSES = sorted([*SERVICES, "gateway", "historian", "sequencer"])
 MAKEFILE_VARIABLES = {"PODS", "SPEED", "PORT"}
 
 
@@ -38,7 +38,7 @@ MAKEFILE_VARIABLES = {"PODS", "SPEED", "PORT"}
 
 
 def problems(document: Compose) -> list[str]:
-    """What the Compose specification's own schema has against it."""
+    """Return the violations of the Compose specification's schema."""
     place = resources.files("check_jsonschema") / "builtin_schemas/vendor/compose-spec.json"
     schema = json.loads(place.read_text())
     checker = jsonschema.validators.validator_for(schema)
@@ -68,7 +68,7 @@ def test_the_specification_refuses_errors(service: str, key: str, value: object)
 
 def test_only_known_variables_are_requested_and_none_must_be_given() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
-    request = {found[1]: found[2] for found in VARIABLE.finditer(text)}
+    request = {match[1]: match[2] for match in VARIABLE.finditer(text)}
     assert request == dict.fromkeys(MAKEFILE_VARIABLES, "-")
     assert text.count("$") == len(VARIABLE.findall(text))
 
@@ -77,17 +77,17 @@ def test_only_known_variables_are_requested_and_none_must_be_given() -> None:
 
 
 def test_every_service_has_its_container_and_its_process() -> None:
-    assert sorted(services()) == sorted([*LIVING, "init", "kafka", "redis"])
-    assert sorted(procfile()) == sorted([*LIVING, "kafka", "redis"])
+    assert sorted(services()) == sorted([*LIVE_PROCESSES, "init", "kafka", "redis"])
+    assert sorted(procfile()) == sorted([*LIVE_PROCESSES, "kafka", "redis"])
 
 
-@pytest.mark.parametrize("name", LIVING)
+@pytest.mark.parametrize("name", LIVE_PROCESSES)
 def test_each_runs_the_command_of_its_name(name: str) -> None:
     command = ["worker", name] if name in SERVICES else [name]
-    wanted = ["lightwave", "live", *command, "--wait"]
-    assert services()[name]["command"][: len(wanted)] == wanted
+    expected = ["lightwave", "live", *command, "--wait"]
+    assert services()[name]["command"][: len(expected)] == expected
     kept, run = commands_of(procfile()[name])[-2:]
-    assert run == wanted
+    assert run == expected
     assert kept[-len(run) - 2 : -len(run)] == [name, "--"]
 
 
@@ -99,9 +99,9 @@ def test_every_command_of_a_container_can_be_given(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(procfile()))
 def test_every_command_of_a_process_can_be_given(name: str) -> None:
-    found = [parse(words) for words in commands_of(procfile()[name])]
-    assert found[-2] == "live supervise"
-    assert {path.split()[0] for path in found} == {"live"}
+    paths = [parse(words) for words in commands_of(procfile()[name])]
+    assert paths[-2] == "live supervise"
+    assert {path.split()[0] for path in paths} == {"live"}
 
 
 def test_a_command_that_cannot_be_given_is_found() -> None:
@@ -154,10 +154,11 @@ def test_redis_keeps_confirmed_writes() -> None:
     assert redis["image"] == "redis:7"
     binary, *words = redis["command"]
     assert binary == "redis-server"
-    wanted = {
-        f"--{key}": it for key, it in (DURABLE_SETTINGS | {"aclfile": "/run/secrets/redis-users"}).items()
+    expected = {
+        f"--{key}": value
+        for key, value in (DURABLE_SETTINGS | {"aclfile": "/run/secrets/redis-users"}).items()
     }
-    assert dict(zip(words[::2], words[1::2], strict=True)) == wanted
+    assert dict(zip(words[::2], words[1::2], strict=True)) == expected
     assert redis["volumes"] == ["redis:/data"]
 
 
@@ -181,7 +182,7 @@ def test_only_the_gateway_is_published_to_this_machine_alone_and_watched() -> No
 def test_all_wait_for_the_twin_and_are_started_again() -> None:
     for name, service in services().items():
         assert service["restart"] == ("no" if name == "init" else "unless-stopped"), name
-        if name in LIVING:
+        if name in LIVE_PROCESSES:
             assert service["depends_on"] == {"init": {"condition": "service_completed_successfully"}}, name
     volumes = {volume.split(":")[0] for each in services().values() for volume in each.get("volumes", [])}
     assert volumes == compose()["volumes"].keys()
@@ -223,7 +224,7 @@ def test_secrets_are_for_their_owner_and_stay(tmp_path: Path) -> None:
     assert modes == dict.fromkeys(made, 0o600) | {"redis-users": 0o644}
     drawn = [made[name] for name in ("token", "kafka-password", "redis-password")]
     assert len({*drawn}) == 3
-    assert all(re.fullmatch(r"[0-9a-f]{48}\n", one) for one in drawn)
+    assert all(re.fullmatch(r"[0-9a-f]{48}\n", secret) for secret in drawn)
     assert f'user_twin="{made["kafka-password"].strip()}"' in made["kafka-jaas"]
     assert made["redis-password"].strip() not in made["redis-users"]
     assert make_secrets(tmp_path) == made
@@ -237,7 +238,7 @@ def test_the_rights_in_redis_are_those_that_are_documented(tmp_path: Path) -> No
 
 
 def make_secrets(folder: Path) -> dict[str, str]:
-    """What the script makes in the folder `secrets` of this one: name → text."""
+    """Run the script on the folder `secrets` of this one; return name → text."""
     script = ROOT / "ops/deploy/secrets.sh"
     subprocess.run([script, folder / "secrets"], check=True)
     return {path.name: path.read_text() for path in (folder / "secrets").iterdir()}

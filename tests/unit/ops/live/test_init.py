@@ -1,4 +1,4 @@
-"""Making a live twin, killed at every step of it: whoever comes next makes exactly what was planned."""
+"""Creation of a live twin that is killed at any step; the next attempt makes exactly what was planned."""
 
 import asyncio
 import random
@@ -17,43 +17,43 @@ from shared.storage.store.memory_store import MemoryStore
 from tests.support.live_swarm import FakeLog
 from tests.support.memory_operations import MemoryOperations
 
-ASKED = NewTwinOptions(pods=5, seed=7)
+OPTIONS = NewTwinOptions(pods=5, seed=7)
 PODS = [f"pod-{number}" for number in range(5)]
 
 
-def new(requested: NewTwinOptions = ASKED, **options: Any) -> NewTwin:
+def new(requested: NewTwinOptions = OPTIONS, **options: Any) -> NewTwin:
     return NewTwin(
         **{"sites": requested.sites(), "requested": requested, "partitions": 3, "speed": 60.0, **options}
     )
 
 
 class Killed(BaseException):
-    """The process is gone, in the middle of what it did."""
+    """The process is killed in the middle of a call."""
 
 
-class Mortal:
-    """Lets so many calls of what is behind it pass; the next one kills: before it is done, or after."""
+class KilledAfter:
+    """Passes this many calls on to an object; the next one kills, before or after it is done."""
 
-    def __init__(self, behind: object, life: list[int], *, after: bool) -> None:
-        self._behind, self._life, self._after = behind, life, after
+    def __init__(self, target: object, life: list[int], *, after: bool) -> None:
+        self._target, self._life, self._after = target, life, after
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._behind, name)
-        if not callable(found):
-            return found
-        if asyncio.iscoroutinefunction(found):
+        attribute = getattr(self._target, name)
+        if not callable(attribute):
+            return attribute
+        if asyncio.iscoroutinefunction(attribute):
 
-            async def requested(*given: Any) -> Any:
+            async def awaited(*arguments: Any) -> Any:
                 self._spend(before=True)
-                answer = await found(*given)
+                answer = await attribute(*arguments)
                 self._spend(before=False)
                 return answer
 
-            return requested
+            return awaited
 
-        def call(*given: Any, **named: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
             self._spend(before=True)
-            answer = found(*given, **named)
+            answer = attribute(*arguments, **named)
             self._spend(before=False)
             return answer
 
@@ -68,7 +68,7 @@ class Mortal:
 
 
 class World:
-    """A log, an operations log and a store, all empty."""
+    """An empty log, operations log and store."""
 
     def __init__(self) -> None:
         self.log = FakeLog(random.Random(0))
@@ -76,16 +76,16 @@ class World:
         self.store = MemoryStore(wall_s=lambda: 0.0)
 
     def init(self, requested: NewTwin, life: int | None = None, *, after: bool = False) -> None:
-        """Make a twin here; with a life, by somebody who dies after so many calls."""
+        """Make a twin here; with a life, in a process that is killed after this many calls."""
         parts: list[Any] = [self.operations, self.store, self.log]
         if life is not None:
             left = [life]
-            parts = [Mortal(part, left, after=after) for part in parts]
+            parts = [KilledAfter(part, left, after=after) for part in parts]
         operations, store, log = parts
         asyncio.run(make_twin(requested, operations, store, log, "t.log", "topic"))
 
     def check(self, pods: list[str] = PODS) -> None:
-        """It holds the planned twin, each first message once."""
+        """Check that the parts contain the planned twin, with each first message once."""
         plan = planned_twin(self.operations)
         twin = find_twin(self.store)
         assert plan is not None
@@ -101,7 +101,7 @@ class World:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_killed_at_any_step_it_is_finished_by_the_next(after: bool) -> None:
+def test_a_killed_creation_is_finished_by_the_next(after: bool) -> None:
     life = 0
     while True:
         world = World()
@@ -117,7 +117,7 @@ def test_killed_at_any_step_it_is_finished_by_the_next(after: bool) -> None:
     assert life > 20
 
 
-def test_killed_again_and_again_it_is_finished_all_the_same() -> None:
+def test_a_creation_that_is_killed_repeatedly_is_finished() -> None:
     world = World()
     for life in range(40):
         try:
@@ -128,7 +128,7 @@ def test_killed_again_and_again_it_is_finished_all_the_same() -> None:
     world.check()
 
 
-def test_what_was_begun_otherwise_is_refused_by_name() -> None:
+def test_other_options_than_the_planned_ones_are_refused_by_name() -> None:
     world = World()
     with pytest.raises(Killed):
         world.init(new(), 12)
@@ -152,7 +152,7 @@ def test_what_was_begun_otherwise_is_refused_by_name() -> None:
     world.check()
 
 
-def test_of_two_at_once_both_make_the_same() -> None:
+def test_two_concurrent_creations_make_the_same_twin() -> None:
     """The second begins while the first waits for each answer of the log."""
 
     class Slow(FakeLog):
@@ -161,9 +161,9 @@ def test_of_two_at_once_both_make_the_same() -> None:
             return await super().append(partition, entries)
 
         async def end(self, partition: int) -> int:
-            found = await super().end(partition)
+            end = await super().end(partition)
             await asyncio.sleep(0)
-            return found
+            return end
 
     world = World()
     world.log = Slow(random.Random(0))

@@ -1,4 +1,4 @@
-"""Settings of a live twin: environment over file over defaults, and what is wrong with them."""
+"""Settings of a live twin: environment over file over defaults, and the sentence for each error."""
 
 import os
 import ssl
@@ -26,25 +26,30 @@ def set_all(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]) -> None:
 
 
 def test_defaults_are_this_machine() -> None:
-    found = live_settings()
-    assert (found.kafka, found.redis, found.host, found.prefix) == (
+    settings = live_settings()
+    assert (settings.kafka, settings.redis, settings.host, settings.prefix) == (
         "127.0.0.1:9092",
         "redis://127.0.0.1:6379/0",
         "127.0.0.1",
         "lightwave",
     )
-    assert found.endpoints.topics.log == "lightwave.log"
+    assert settings.endpoints.topics.log == "lightwave.log"
 
 
 def test_the_environment_overrides_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "live.toml"
     file.write_text('kafka = "a:1,b:2"\nport = 9000\nredis_cluster = true\ndata = "/some/where"\n')
     set_all(monkeypatch, {"LIGHTWAVE_CONFIG": str(file), "LIGHTWAVE_PORT": "9001", "LIGHTWAVE_TOKEN": ""})
-    found = live_settings()
+    settings = live_settings()
     monkeypatch.delenv("LIGHTWAVE_CONFIG")
-    assert found == live_settings(file)
-    assert (found.kafka, found.port, found.redis_cluster, found.token) == ("a:1,b:2", 9001, True, None)
-    assert found.data == Path("/some/where")
+    assert settings == live_settings(file)
+    assert (settings.kafka, settings.port, settings.redis_cluster, settings.token) == (
+        "a:1,b:2",
+        9001,
+        True,
+        None,
+    )
+    assert settings.data == Path("/some/where")
 
 
 @pytest.mark.parametrize(
@@ -84,9 +89,7 @@ def test_a_wrong_file_is_named_with_the_key(
         live_settings(file)
 
 
-def test_a_file_that_cannot_be_read_is_not_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInput, match=rf"^settings file {tmp_path}: Is a directory$"):
         live_settings(tmp_path)
     os.mkfifo(tmp_path / "pipe")
@@ -99,17 +102,17 @@ def test_a_file_that_cannot_be_read_is_not_passed_over(
         live_settings(Path("~/live.toml"))
 
 
-def test_settings_that_are_made_directly_look_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_from_python_ignore_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     set_all(monkeypatch, {"LIGHTWAVE_PORT": "9001", "LIGHTWAVE_CONFIG": "/no/such/file"})
     assert LiveSettings(redis="redis://a:1/0").port == 8080
 
 
 @pytest.mark.integration
 class TestKafka:
-    """How Kafka is reached, from settings that go together."""
+    """The connection to Kafka, from compatible settings."""
 
     @pytest.fixture
-    def given(self, tmp_path: Path) -> dict[str, str]:
+    def kafka_settings(self, tmp_path: Path) -> dict[str, str]:
         secret = tmp_path / "password"
         secret.write_text("s3cret\n")
         secret.chmod(0o600)
@@ -122,15 +125,15 @@ class TestKafka:
             "LIGHTWAVE_KAFKA_PASSWORD_FILE": str(secret),
         }
 
-    def test_every_client_is_given_the_same(
-        self, given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    def test_every_client_has_the_same_arguments(
+        self, kafka_settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        set_all(monkeypatch, given)
+        set_all(monkeypatch, kafka_settings)
         brokers = live_settings().endpoints.kafka
-        found = brokers.arguments()
-        context = found.pop("ssl_context")
+        arguments = brokers.arguments()
+        context = arguments.pop("ssl_context")
         assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
-        assert found == {
+        assert arguments == {
             "bootstrap_servers": ["a:1", "b:2"],
             "security_protocol": "SASL_SSL",
             "sasl_mechanism": "SCRAM-SHA-512",
@@ -145,9 +148,11 @@ class TestKafka:
         assert (login.username, login.password) == ("twin", "s3cret")
         assert login.ssl_context is not None
 
-    def test_without_login_or_tls(self, given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_login_or_tls(
+        self, kafka_settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         assert credentials(live_settings().endpoints.kafka) is None
-        ca = given["LIGHTWAVE_KAFKA_CA_FILE"]
+        ca = kafka_settings["LIGHTWAVE_KAFKA_CA_FILE"]
         set_all(monkeypatch, {"LIGHTWAVE_KAFKA_SECURITY_PROTOCOL": "SSL", "LIGHTWAVE_KAFKA_CA_FILE": ca})
         assert isinstance(credentials(live_settings().endpoints.kafka), SSLCredentials)
 
@@ -176,21 +181,23 @@ class TestKafka:
     )
     def test_incompatible_settings_are_named(
         self,
-        given: dict[str, str],
+        kafka_settings: dict[str, str],
         change: dict[str, str],
         sentence: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        set_all(monkeypatch, given | {f"LIGHTWAVE_KAFKA_{name}": value for name, value in change.items()})
+        set_all(
+            monkeypatch, kafka_settings | {f"LIGHTWAVE_KAFKA_{name}": value for name, value in change.items()}
+        )
         with pytest.raises(InvalidInput, match=f"^{sentence}") as refused:
             _ = live_settings().endpoints
         assert "s3cret" not in str(refused.value)
 
     def test_a_password_that_others_may_read_is_refused(
-        self, given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+        self, kafka_settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        Path(given["LIGHTWAVE_KAFKA_PASSWORD_FILE"]).chmod(0o644)
-        set_all(monkeypatch, given)
+        Path(kafka_settings["LIGHTWAVE_KAFKA_PASSWORD_FILE"]).chmod(0o644)
+        set_all(monkeypatch, kafka_settings)
         with pytest.raises(InvalidInput, match=r"^LIGHTWAVE_KAFKA_PASSWORD_FILE .*other users can access it"):
             _ = live_settings().endpoints
 

@@ -1,4 +1,4 @@
-"""The restart supervisor: what it starts again, how patiently, and that nothing outlives it."""
+"""The restart supervisor: what it restarts, how long it waits, and that no process outlives it."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from tests.support.child_processes import has_ended, runs
 pytestmark = pytest.mark.integration
 
 STOP_S_MAX = 60.0
-"""Longer than any machine needs to stop a command that obeys."""
+"""Longer than any machine needs to stop a command that handles SIGTERM."""
 WAIT = "import time; time.sleep(60)"
 
 
@@ -29,7 +29,7 @@ def python(code: str) -> list[str]:
 
 
 def supervised(stop_s_max: float = STOP_S_MAX) -> list[str]:
-    """The command of a supervisor that kills what does not stop in time."""
+    """Return the command of a supervisor that kills what does not stop in time."""
     return python(
         "import logging, sys\n"
         "from ops.live.supervisor import RestartPolicy, supervise\n"
@@ -40,14 +40,14 @@ def supervised(stop_s_max: float = STOP_S_MAX) -> list[str]:
 
 
 class Foreground:
-    """`supervise` in a process of its own; `starts` are the pids that its command wrote down."""
+    """`supervise` in its own process; `starts` are the pids that its command wrote."""
 
     def __init__(self, folder: Path) -> None:
         self.noted = folder / "starts"
         self.process: subprocess.Popen[str] | None = None
 
     def run(self, code: str, first: str = "", stop_s_max: float = STOP_S_MAX) -> "subprocess.Popen[str]":
-        """The command does what comes `first`, notes its pid and its number of restarts, and does `code`."""
+        """Run a command that executes `first`, writes its pid and number of restarts, and executes `code`."""
         note = (
             "import os, sys, signal\n"
             f"{first}\n"
@@ -63,7 +63,7 @@ class Foreground:
         return self.process
 
     def starts(self, count: int) -> list[tuple[int, int]]:
-        """Pid and number of restarts of each start, when there are this many."""
+        """Wait for this many starts; return (pid, number of restarts) of each."""
         until = time.monotonic() + 20
         while time.monotonic() < until:
             lines = self.noted.read_text().splitlines() if self.noted.exists() else []
@@ -82,7 +82,7 @@ def foreground(tmp_path: Path) -> Iterator[Foreground]:
         foreground.process.communicate()
 
 
-def test_starts_a_command_again_however_it_ended_and_shows_it_how_often(foreground: Foreground) -> None:
+def test_a_command_is_restarted_after_any_end_and_knows_how_often(foreground: Foreground) -> None:
     code = (
         "n = int(os.environ['LIGHTWAVE_RESTARTS'])\n"
         "if n == 0: sys.exit(0)\n"
@@ -91,10 +91,10 @@ def test_starts_a_command_again_however_it_ended_and_shows_it_how_often(foregrou
         "sys.exit(2)\n"
     )
     process = foreground.run(code)
-    _, said = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == 2
     assert [number for _, number in foreground.starts(4)] == [0, 1, 2, 3]
-    lines = said.splitlines()
+    lines = stderr.splitlines()
     assert len(lines) == 4
     for line, start in zip(lines, ("it: exit code 0", "it: exit code 7", "it: SIGKILL"), strict=False):
         assert line.startswith(f"{start} after ")
@@ -109,9 +109,7 @@ def test_starts_a_command_again_however_it_ended_and_shows_it_how_often(foregrou
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("first", ["", "signal.signal(15, lambda *_: sys.exit(0))"])
-def test_ends_with_the_command_in_good_order(
-    foreground: Foreground, sign: signal.Signals, first: str
-) -> None:
+def test_it_stops_with_the_command(foreground: Foreground, sign: signal.Signals, first: str) -> None:
     process = foreground.run(WAIT, first)
     ((pid, _),) = foreground.starts(1)
     process.send_signal(sign)
@@ -119,7 +117,7 @@ def test_ends_with_the_command_in_good_order(
     assert not runs(pid)
 
 
-def test_a_command_that_ends_badly_when_it_is_requested_to_is_reported(foreground: Foreground) -> None:
+def test_the_exit_code_of_a_stopped_command_is_passed_on(foreground: Foreground) -> None:
     process = foreground.run(f"print(); {WAIT}", "signal.signal(15, lambda *_: sys.exit(9))")
     foreground.starts(1)
     process.terminate()
@@ -131,9 +129,9 @@ def test_a_command_that_does_not_end_is_killed(foreground: Foreground) -> None:
     ((pid, _),) = foreground.starts(1)
     process.terminate()
     process.terminate()
-    _, said = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGKILL
-    assert said == "it: did not stop within 1 s of SIGTERM; killed it\n"
+    assert stderr == "it: did not stop within 1 s of SIGTERM; killed it\n"
     assert not runs(pid)
 
 
@@ -146,7 +144,7 @@ def test_a_suspended_command_is_stopped_too(foreground: Foreground) -> None:
     assert not runs(pid)
 
 
-def test_ends_at_once_while_it_waits_for_the_next_start(foreground: Foreground) -> None:
+def test_it_stops_at_once_while_it_waits_for_the_next_start(foreground: Foreground) -> None:
     process = foreground.run("sys.exit(1)")
     assert process.stderr is not None
     assert any("restart 5 in 3.2 s" in line for line in process.stderr)
@@ -163,8 +161,8 @@ def test_the_command_dies_with_a_supervisor_that_is_killed(foreground: Foregroun
     assert has_ended(pid)
 
 
-def test_ends_in_good_order_with_the_process_that_started_it(tmp_path: Path) -> None:
-    """Such as a process manager whose terminal is closed."""
+def test_it_stops_with_the_process_that_started_it(tmp_path: Path) -> None:
+    """For example a process manager whose terminal is closed."""
     noted = tmp_path / "noted"
     command = f"import os, time; open({str(noted)!r}, 'w').write(f'{{os.getppid()}} {{os.getpid()}}'); {WAIT}"
     started = [*supervised(), *python(command)]
@@ -192,7 +190,7 @@ def test_a_command_that_cannot_run_is_reported_once_and_not_retried() -> None:
 
 
 @given(st.lists(st.floats(0, DEFAULT_RESTART_POLICY.good_s_min - 0.001), min_size=1, max_size=20))
-def test_waits_twice_as_long_after_each_short_run_up_to_a_bound(ran: list[float]) -> None:
+def test_the_wait_doubles_after_each_short_run_up_to_a_bound(ran: list[float]) -> None:
     waits = [0.0]
     for ran_s in ran:
         waits.append(DEFAULT_RESTART_POLICY.next_wait_s(waits[-1], ran_s))

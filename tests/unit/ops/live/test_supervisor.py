@@ -1,4 +1,4 @@
-"""Several processes supervised: what ends is started again, signals meet the process itself, none is left."""
+"""Several supervised processes: ended ones are restarted, signals reach the process itself, none remains."""
 
 import os
 import signal
@@ -42,10 +42,10 @@ def is_gone(pid: int) -> bool:
 
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    found = Supervisor({"WORD": "of ours"}, tmp_path)
-    yield found
-    found.stop()
-    assert found.pids() == {}
+    supervisor = Supervisor({"WORD": "of ours"}, tmp_path)
+    yield supervisor
+    supervisor.stop()
+    assert supervisor.pids() == {}
 
 
 def test_a_killed_process_is_restarted(supervisor: Supervisor) -> None:
@@ -58,7 +58,7 @@ def test_a_killed_process_is_restarted(supervisor: Supervisor) -> None:
     assert is_gone(first)
 
 
-def test_how_it_ended_is_remembered_of_what_is_dropped_and_kept_again(supervisor: Supervisor) -> None:
+def test_exits_of_a_dropped_process_are_kept_when_it_is_added_again(supervisor: Supervisor) -> None:
     supervisor.keep("a", (*PYTHON, "raise SystemExit(3)"))
     assert poll_until(lambda: supervisor.exits()["a"], WAIT_S_MAX)
     supervisor.drop("a", signal.SIGKILL)
@@ -70,7 +70,7 @@ def test_how_it_ended_is_remembered_of_what_is_dropped_and_kept_again(supervisor
     assert poll_until(lambda: supervisor.exits()["a"] == [*ends, -signal.SIGKILL], WAIT_S_MAX)
 
 
-def test_a_process_is_reported_how_often_it_was_started_again(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_process_knows_how_often_it_was_restarted(supervisor: Supervisor, tmp_path: Path) -> None:
     supervisor.keep("b", COUNTS)
     assert poll_until(lambda: len(supervisor.exits()["b"]) >= 2, WAIT_S_MAX)
     assert (tmp_path / "b.log").read_text().splitlines()[:2] == ["0 of ours", "1 of ours"]
@@ -92,9 +92,7 @@ def test_a_paused_process_stops_until_it_is_resumed(supervisor: Supervisor) -> N
     assert supervisor.exits() == {"a": []}
 
 
-def test_dropping_ends_it_in_good_order_and_none_starts_it_again(
-    supervisor: Supervisor, tmp_path: Path
-) -> None:
+def test_a_dropped_process_is_stopped_and_not_restarted(supervisor: Supervisor, tmp_path: Path) -> None:
     supervisor.keep("c", STUBBORN)
     assert poll_until(lambda: (tmp_path / "c.log").exists() and (tmp_path / "c.log").read_text(), WAIT_S_MAX)
     pid = supervisor.pids()["c"]
@@ -129,14 +127,14 @@ def test_stop_ends_even_a_suspended_process(tmp_path: Path) -> None:
 def test_a_command_that_cannot_be_started_is_reported(supervisor: Supervisor) -> None:
     supervisor.keep("x", ["/nowhere/at/all"])
 
-    def told() -> bool:
+    def is_reported() -> bool:
         try:
             supervisor.check()
         except OperationFailed as error:
             return str(error) == "x: /nowhere/at/all: No such file or directory"
         return False
 
-    assert poll_until(told, WAIT_S_MAX)
+    assert poll_until(is_reported, WAIT_S_MAX)
 
 
 def test_a_command_that_is_used_wrongly_is_reported_and_not_started_again(supervisor: Supervisor) -> None:
@@ -152,7 +150,7 @@ def test_a_command_that_is_used_wrongly_is_reported_and_not_started_again(superv
 def test_a_process_that_is_interrupted_during_its_start_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C may come when the thread is there and nobody knows yet that it is."""
+    """Ctrl-C may come when the thread exists and nothing refers to it yet."""
     supervisor = Supervisor({}, tmp_path)
     start = Thread.start
 
@@ -182,7 +180,7 @@ def test_a_process_that_never_started_stops_at_once(tmp_path: Path) -> None:
 def test_a_process_that_cannot_be_tied_to_its_parent_is_reported(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What fails between fork and exec is no OSError; whoever waits must hear of it all the same."""
+    """An error between fork and exec is no OSError; the waiting caller must get it all the same."""
 
     def fail() -> None:
         raise PermissionError
@@ -190,11 +188,11 @@ def test_a_process_that_cannot_be_tied_to_its_parent_is_reported(
     monkeypatch.setattr("ops.live.supervisor.dies_with_parent", lambda: fail)
     supervisor.keep("a", SLEEP)
 
-    def told() -> bool:
+    def is_reported() -> bool:
         try:
             supervisor.check()
         except OperationFailed as error:
             return "preexec_fn" in str(error)
         return False
 
-    assert poll_until(told, WAIT_S_MAX)
+    assert poll_until(is_reported, WAIT_S_MAX)

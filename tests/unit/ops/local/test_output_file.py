@@ -1,4 +1,4 @@
-"""Files that are there as a whole, or as they were."""
+"""Output files are complete, or as they were."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ def write_half(out: Path) -> None:
         raise OSError("full")
 
 
-def test_it_takes_its_name_when_all_is_written(tmp_path: Path) -> None:
+def test_a_file_gets_its_name_when_it_is_complete(tmp_path: Path) -> None:
     out = tmp_path / "day.parquet"
     out.write_bytes(b"before")
     with atomic_output_file(out) as file:

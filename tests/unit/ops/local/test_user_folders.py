@@ -1,4 +1,4 @@
-"""The user's folders: where the environment says, and where they usually are."""
+"""The user's folders: from the environment, or at their usual places."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from ops.servers.kafka_jars import cache
 from ops.twin.data_folder import default_data
 
 
-def test_folders_are_where_the_environment_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_are_taken_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert user_folder("state", "a") == tmp_path / "state" / "a"

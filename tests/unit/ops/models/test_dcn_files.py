@@ -1,4 +1,4 @@
-"""Files about a datacenter network: what is read is what was written, and each slip is one sentence."""
+"""Files about a datacenter network: written content is read back, and each error is one sentence."""
 
 import contextlib
 import io
@@ -27,27 +27,27 @@ from shared.models.network.blocks import Block, layout_of
 from shared.runtimes.lab import Lab
 from tests.support.dcn_plants import plant
 
-FOUND = plant(3)
+LAYOUT = plant(3)
 MATRIX = np.array([[0, 5, 0], [7, 0, 1], [0, 0, 0]])
 HEAD = "from,to,mbps\n"
 
 
-def test_csv_and_npz_say_the_same(tmp_path: Path) -> None:
+def test_csv_and_npz_are_equivalent(tmp_path: Path) -> None:
     text = tmp_path / "d.csv"
     text.write_text(HEAD + "ab-0,ab-1,5\nab-1,ab-0,7.4\n\nab-1, ab-2 ,1\n")
     arrays = tmp_path / "d.npz"
     np.savez(arrays, demand=MATRIX)
     for path in (text, arrays):
-        (found,) = read_demands(path, FOUND)
-        assert (found == MATRIX).all()
+        (demand,) = read_demands(path, LAYOUT)
+        assert (demand == MATRIX).all()
 
 
-def test_rows_in_another_order_are_put_right(tmp_path: Path) -> None:
+def test_rows_are_sorted_by_block(tmp_path: Path) -> None:
     order = [2, 0, 1]
     path = tmp_path / "week.npz"
     stack = np.stack([MATRIX, 2 * MATRIX])[:, order][:, :, order].astype(np.float64)
     np.savez_compressed(path, demand=stack, blocks=np.array([f"ab-{n}" for n in order]))
-    first, second = read_demands(path, FOUND)
+    first, second = read_demands(path, LAYOUT)
     assert (first == MATRIX).all()
     assert (second == 2 * MATRIX).all()
 
@@ -74,10 +74,10 @@ def test_rows_in_another_order_are_put_right(tmp_path: Path) -> None:
         (HEAD + "\x00\n", "line 2: "),
     ],
 )
-def test_a_slip_in_csv_names_line_and_value(tmp_path: Path, text: str, sentence: str) -> None:
+def test_an_error_in_csv_names_line_and_value(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "d.csv"
     path.write_text(text)
-    refused(lambda: read_demands(path, FOUND), path, sentence)
+    refused(lambda: read_demands(path, LAYOUT), path, sentence)
 
 
 def refused(work: Callable[[], object], path: Path, sentence: str) -> None:
@@ -104,30 +104,30 @@ def refused(work: Callable[[], object], path: Path, sentence: str) -> None:
         ({"demand": np.full((3, 3), np.nan)}, "demand ab-0 → ab-0: nan is not a number"),
     ],
 )
-def test_a_slip_in_arrays_names_them(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
+def test_an_error_in_arrays_names_them(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
     path = tmp_path / "d.npz"
     np.savez(path, **arrays)
-    refused(lambda: read_demands(path, FOUND), path, sentence)
+    refused(lambda: read_demands(path, LAYOUT), path, sentence)
 
 
 def test_an_invalid_demand_file_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "d.csv"
     folder.mkdir()
-    refused(lambda: read_demands(folder, FOUND), folder, "no file, but a folder, pipe or device")
+    refused(lambda: read_demands(folder, LAYOUT), folder, "no file, but a folder, pipe or device")
     missing = tmp_path / "none.npz"
-    refused(lambda: read_demands(missing, FOUND), missing, "no file")
+    refused(lambda: read_demands(missing, LAYOUT), missing, "no file")
     other = tmp_path / "d.txt"
     other.write_text("x")
-    refused(lambda: read_demands(other, FOUND), other, "is not a demand file; must be .csv or .npz")
+    refused(lambda: read_demands(other, LAYOUT), other, "is not a demand file; must be .csv or .npz")
     broken = tmp_path / "b.npz"
     broken.write_bytes(b"PK\x03\x04 and no more")
-    refused(lambda: read_demands(broken, FOUND), broken, "not a NumPy archive: ")
+    refused(lambda: read_demands(broken, LAYOUT), broken, "not a NumPy archive: ")
     latin = tmp_path / "l.csv"
     latin.write_bytes(b"from,to,mbps\n\xff\n")
-    refused(lambda: read_demands(latin, FOUND), latin, "not UTF-8 text")
+    refused(lambda: read_demands(latin, LAYOUT), latin, "not UTF-8 text")
 
 
-def test_arrays_that_unpack_to_too_much_are_not_unpacked(tmp_path: Path) -> None:
+def test_too_large_arrays_are_not_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "bomb.npz"
     with (
         zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
@@ -135,7 +135,7 @@ def test_arrays_that_unpack_to_too_much_are_not_unpacked(tmp_path: Path) -> None
     ):
         for _ in range(129):
             member.write(bytes(2**20))
-    refused(lambda: read_demands(path, FOUND), path, "unpacks to more than 128 MB")
+    refused(lambda: read_demands(path, LAYOUT), path, "unpacks to more than 128 MB")
 
 
 def test_objects_in_arrays_are_not_loaded(tmp_path: Path) -> None:
@@ -143,19 +143,19 @@ def test_objects_in_arrays_are_not_loaded(tmp_path: Path) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=True, demand=np.array([object], dtype=object))
     path.write_bytes(buffer.getvalue())
-    refused(lambda: read_demands(path, FOUND), path, "not a NumPy archive: ")
+    refused(lambda: read_demands(path, LAYOUT), path, "not a NumPy archive: ")
 
 
 def test_circuits_come_back_as_they_were_printed(tmp_path: Path) -> None:
-    found = plant(6, (100, 400), (256, 512))
-    circuits = matched_circuits(found, uniform_mesh(found))
+    layout = plant(6, (100, 400), (256, 512))
+    circuits = matched_circuits(layout, uniform_mesh(layout))
     path = tmp_path / "state.json"
-    path.write_text(json.dumps({"circuits": circuit_rows(found, circuits)}))
-    assert (read_circuits(path, found) == circuits).all()
+    path.write_text(json.dumps({"circuits": circuit_rows(layout, circuits)}))
+    assert (read_circuits(path, layout) == circuits).all()
 
 
 def npz(header: bytes, data: bytes = b"", name: str = "demand.npy") -> bytes:
-    """An archive with one array of this header."""
+    """Return an archive with one array of this header."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         magic = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") if header else b""
@@ -178,17 +178,17 @@ def shaped(shape: str) -> bytes:
         (npz(shaped("(2, 3)"), b"\0" * 48), "demand: a matrix of 2×3 is not allowed; must be 3×3"),
     ],
 )
-def test_arrays_that_lie_are_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
+def test_arrays_with_a_false_header_are_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
     path = tmp_path / "d.npz"
     path.write_bytes(content)
-    refused(lambda: read_demands(path, FOUND), path, sentence)
+    refused(lambda: read_demands(path, LAYOUT), path, sentence)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_damaged_archive_is_an_error_in_one_sentence(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "d.npz"
-    blocks = [block.name for block in FOUND.blocks]
+    blocks = [block.name for block in LAYOUT.blocks]
     save = data.draw(st.sampled_from([np.savez, np.savez_compressed]))
     save(path, demand=np.ones((len(blocks),) * 2) - np.eye(len(blocks)), blocks=blocks)
     content = bytearray(path.read_bytes())
@@ -196,7 +196,7 @@ def test_a_damaged_archive_is_an_error_in_one_sentence(tmp_path: Path, data: st.
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(content)
     with contextlib.suppress(InvalidInput):
-        assert read_demands(path, FOUND)[0].shape == (len(blocks),) * 2
+        assert read_demands(path, LAYOUT)[0].shape == (len(blocks),) * 2
 
 
 @pytest.mark.parametrize(
@@ -226,17 +226,17 @@ def test_a_damaged_archive_is_an_error_in_one_sentence(tmp_path: Path, data: st.
     ],
     ids=lambda value: value[:40],
 )
-def test_a_state_that_is_none_of_this_plant_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+def test_a_state_of_another_plant_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "state.json"
     path.write_text(text)
-    refused(lambda: read_circuits(path, FOUND), path, sentence)
+    refused(lambda: read_circuits(path, LAYOUT), path, sentence)
 
 
 def test_blocks_of_two_customers_in_a_state_are_refused(tmp_path: Path) -> None:
-    found = layout_of([Block("ab-0", 100, 512, customer="one"), Block("ab-1", 100, 512, customer="two")])
+    layout = layout_of([Block("ab-0", 100, 512, customer="one"), Block("ab-1", 100, 512, customer="two")])
     path = tmp_path / "state.json"
     path.write_text('{"circuits": [{"ocs": "ocs-0", "circuits": [["ab-0", "ab-1"]]}]}')
-    refused(lambda: read_circuits(path, found), path, "ocs-0: ab-0 and ab-1 must not be joined")
+    refused(lambda: read_circuits(path, layout), path, "ocs-0: ab-0 and ab-1 must not be joined")
 
 
 SITE = """
@@ -258,26 +258,30 @@ fabrics:
 
 
 def test_the_ready_campus_has_a_network() -> None:
-    found = read_network(Path("ops/sites/campus.yaml"))
-    blocks = found.plant.blocks
-    assert (found.fabric, found.plant.ocs_count) == ("dcn-0", 64)
+    network = read_network(Path("ops/sites/campus.yaml"))
+    blocks = network.plant.blocks
+    assert (network.fabric, network.plant.ocs_count) == ("dcn-0", 64)
     assert [block.name for block in blocks] == [f"block-{n}" for n in range(16)]
     assert [block.pod for block in blocks[:5]] == ["pod-0", "pod-1", "pod-2", "pod-3", None]
 
 
-def test_the_demand_is_that_of_the_living_network(tmp_path: Path) -> None:
+def test_the_demand_is_that_of_the_network_in_a_twin(tmp_path: Path) -> None:
     path = tmp_path / "campus.yaml"
     path.write_text(SITE)
-    found = read_network(path)
-    lab = Lab("campus", {"dcn-0": found.config}, services_of)
+    network = read_network(path)
+    lab = Lab("campus", {"dcn-0": network.config}, services_of)
     lab.run(26 * US_PER_HOUR)
     demands = lab.site.instance("dcn-0", "demands")
-    told = [demands.service.document(demands.state, ("demands", f"dcn-0/block-{n}")) for n in range(6)]
-    documents = [one for one in told if isinstance(one, DemandDocument)]
-    assert [one.hour for one in documents] == [26] * 6
-    assert [list(one.mbps) for one in documents] == found.demand_at(26).tolist()
-    alone = found.config.model_copy(update={"demand": found.config.demand.model_copy(update={"jobs": ()})})
-    assert (found.demand_at(26) - SiteNetwork("dcn-0", alone).demand_at(26)).sum() == 640
+    demand_documents = [
+        demands.service.document(demands.state, ("demands", f"dcn-0/block-{n}")) for n in range(6)
+    ]
+    documents = [document for document in demand_documents if isinstance(document, DemandDocument)]
+    assert [document.hour for document in documents] == [26] * 6
+    assert [list(document.mbps) for document in documents] == network.demand_at(26).tolist()
+    config_without_jobs = network.config.model_copy(
+        update={"demand": network.config.demand.model_copy(update={"jobs": ()})}
+    )
+    assert (network.demand_at(26) - SiteNetwork("dcn-0", config_without_jobs).demand_at(26)).sum() == 640
 
 
 def test_a_network_is_named_where_a_site_has_several(tmp_path: Path) -> None:
@@ -433,18 +437,18 @@ def test_a_pod_hangs_on_one_network(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "dcn-0/", "block/dcn-0/", "blocks/"])
 def test_blocks_may_have_their_kind_and_fabric_in_front(tmp_path: Path, prefix: str) -> None:
-    names = [block.name for block in FOUND.blocks]
+    names = [block.name for block in LAYOUT.blocks]
     demand = np.zeros((len(names),) * 2)
     demand[0, 1] = 5_000_000.0
     table, arrays = tmp_path / "d.csv", tmp_path / "d.npz"
     table.write_text(HEAD + f"{prefix}{names[0]},{names[1]},5e6\n")
     np.savez(arrays, demand=demand, blocks=np.array([f"{prefix}{name}" for name in names]))
     for path in (table, arrays):
-        (found,) = read_demands(path, FOUND, "dcn-0")
-        assert (found == demand).all()
+        (demand_read,) = read_demands(path, LAYOUT, "dcn-0")
+        assert (demand_read == demand).all()
 
 
 def test_a_block_of_another_network_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text(HEAD + "dcn-1/ab-0,ab-1,4\n")
-    refused(lambda: read_demands(path, FOUND, "dcn-0"), path, "line 2: block 'dcn-1/ab-0': no such block")
+    refused(lambda: read_demands(path, LAYOUT, "dcn-0"), path, "line 2: block 'dcn-1/ab-0': no such block")

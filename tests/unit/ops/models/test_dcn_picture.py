@@ -1,4 +1,4 @@
-"""The picture of a topology: a disc a block, a curve a trunk, wide and coloured as it is."""
+"""The picture of a topology: one disc per block, one curve per trunk with its width and colour."""
 
 import re
 
@@ -8,13 +8,13 @@ from ops.models.dcn.topology_page import RAMP, WIDEST, topology_page
 from shared.models.dcn.routing.path_loads import trunk_capacity
 from shared.models.network.blocks import Block, layout_of
 
-FOUND = layout_of([Block("ab-0", 400, 512, pod="pod-3"), Block("ab-1", 400, 512), Block("ab-2", 100, 256)])
+LAYOUT = layout_of([Block("ab-0", 400, 512, pod="pod-3"), Block("ab-1", 400, 512), Block("ab-2", 100, 256)])
 LINKS = np.array([[0, 100, 50], [100, 0, 0], [50, 0, 0]])
-CARRIES = trunk_capacity(FOUND, LINKS)
+CARRIES = trunk_capacity(LAYOUT, LINKS)
 
 
 def drawn(use: float) -> str:
-    return topology_page(FOUND, LINKS, use * CARRIES, "Planned <b>", "a & b")
+    return topology_page(LAYOUT, LINKS, use * CARRIES, "Planned <b>", "a & b")
 
 
 def test_every_block_and_trunk_is_there_with_its_figures() -> None:
@@ -27,7 +27,7 @@ def test_every_block_and_trunk_is_there_with_its_figures() -> None:
     assert widths == {WIDEST, round(WIDEST * 5_000 / 40_000, 2)}
 
 
-def test_colour_shows_use_and_full_is_as_full_as_it_gets() -> None:
+def test_colour_shows_use_up_to_full_use() -> None:
     colours = [
         re.findall(r'stroke="(#[0-9a-f]{6})"', drawn(use))[0] for use in (0.0, 0.3, 0.65, 0.9, 1.0, 2.0)
     ]
@@ -38,7 +38,7 @@ def test_colour_shows_use_and_full_is_as_full_as_it_gets() -> None:
 def test_the_fullest_trunk_is_drawn_last() -> None:
     load = np.zeros_like(CARRIES)
     load[1, 0] = 0.9 * CARRIES[1, 0]
-    titles = re.findall(r"<title>(ab-\d – ab-\d)", topology_page(FOUND, LINKS, load, "t", "n"))
+    titles = re.findall(r"<title>(ab-\d – ab-\d)", topology_page(LAYOUT, LINKS, load, "t", "n"))
     assert titles == ["ab-0 – ab-2", "ab-0 – ab-1"]
 
 
@@ -50,5 +50,5 @@ def test_words_cannot_become_markup_and_nothing_is_fetched() -> None:
 
 
 def test_a_network_without_trunks_is_its_blocks() -> None:
-    text = topology_page(FOUND, np.zeros_like(LINKS), np.zeros_like(CARRIES), "t", "n")
+    text = topology_page(LAYOUT, np.zeros_like(LINKS), np.zeros_like(CARRIES), "t", "n")
     assert (text.count("<circle"), text.count("<path")) == (3, 0)

@@ -1,4 +1,4 @@
-"""The scene of a slice holds every chip and link once, and both renderers draw it."""
+"""The scene of a slice contains every chip and link once, and both renderers draw it."""
 
 import json
 import re
@@ -56,10 +56,10 @@ def test_arcs_end_at_the_chips_that_the_link_joins() -> None:
 
 
 @pytest.mark.parametrize(("shape", "twisted"), [((4, 4, 8), True), ((1, 1, 1), False), ((2, 2, 4), False)])
-def test_the_page_holds_all_it_needs(shape: Shape, twisted: bool, tmp_path: Path) -> None:
-    said = draw_slice(shape, twisted, tmp_path / "slice.html")
+def test_the_page_is_self_contained(shape: Shape, twisted: bool, tmp_path: Path) -> None:
+    description = draw_slice(shape, twisted, tmp_path / "slice.html")
     page = (tmp_path / "slice.html").read_text(encoding="utf-8")
-    assert said.startswith(str(tmp_path / "slice.html"))
+    assert description.startswith(str(tmp_path / "slice.html"))
     assert "<script src=" not in page
     assert "Plotly.newPlot" in page
     names = [json.loads(f'"{name}"') for name in re.findall(r'"name":"((?:[^"\\]|\\.)*)"', page)]
@@ -83,7 +83,7 @@ def test_every_kind_of_line_has_a_colour_and_a_width() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 2), (2, 2, 2), (4, 4, 4)])
-def test_the_axes_stand_outside_and_are_no_longer_than_the_slice(shape: Shape) -> None:
+def test_the_axes_are_outside_and_no_longer_than_the_slice(shape: Shape) -> None:
     scene = slice_scene(shape, False)
     cube = np.concatenate(scene.lines["cube"])
     size = np.ptp(cube, axis=0).max()

@@ -1,4 +1,4 @@
-"""The page that draws where chip-time went."""
+"""The page that draws the categories of chip-time."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ from shared.models.jobs.goodput_accounting import sum_by_category
 from shared.models.jobs.goodput_categories import CATEGORIES as OF_SLICES
 
 HOUR_US = 10 * US_PER_HOUR
-"""Of ten chips."""
+"""One hour of ten chips."""
 
 
 def span(n: int, chip_us: dict[str, int], filler_chip_us: dict[str, int] | None = None) -> dict[str, Any]:
@@ -24,8 +24,11 @@ def span(n: int, chip_us: dict[str, int], filler_chip_us: dict[str, int] | None 
 
 
 def whole(spans: list[dict[str, Any]]) -> str:
-    every = {name: sum_by_category([one[name] for one in spans]) for name in ("chip_us", "filler_chip_us")}
-    all_of_it = every | {"total_chip_us": sum(one["total_chip_us"] for one in spans)}
+    every = {
+        name: sum_by_category([span_row[name] for span_row in spans])
+        for name in ("chip_us", "filler_chip_us")
+    }
+    all_of_it = every | {"total_chip_us": sum(span_row["total_chip_us"] for span_row in spans)}
     return goodput_page("Where <time> went", "A note.", [("pod-0", all_of_it, spans)])
 
 
@@ -43,7 +46,7 @@ def test_every_column_is_full_and_filler_is_separate() -> None:
     }
 
 
-def test_what_slices_did_lies_below_filler_and_the_rest_above() -> None:
+def test_categories_of_slices_are_below_filler_and_the_rest_above() -> None:
     all_us = dict.fromkeys(CATEGORY_STYLES, US_PER_HOUR)
     words = [band.words for band in category_bands([span(0, all_us, {"startup": 1})])]
     place = words.index(FILLER[0])
@@ -53,7 +56,7 @@ def test_what_slices_did_lies_below_filler_and_the_rest_above() -> None:
     assert len(words) == len(CATEGORY_STYLES) + 1
 
 
-def test_a_place_that_has_no_colour_yet_is_drawn_all_the_same() -> None:
+def test_a_category_without_a_colour_is_drawn() -> None:
     assert [band.words for band in category_bands([span(0, {"on_loan": HOUR_US})])] == ["on loan"]
 
 

@@ -1,4 +1,4 @@
-"""Why a traced path has no far end."""
+"""The reason why a traced path has no far end."""
 
 from typing import Any
 

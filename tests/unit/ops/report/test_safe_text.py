@@ -1,4 +1,4 @@
-"""Escapes of others are shown on a terminal, and not sent to it."""
+"""Control characters of foreign text are shown on a terminal, and not sent to it."""
 
 import json
 import logging
@@ -52,7 +52,7 @@ def test_a_log_line_is_harmless() -> None:
     assert is_harmless(TextFormatter().format(record))
 
 
-def test_what_a_hostile_twin_shows_is_shown() -> None:
+def test_control_characters_of_a_twin_are_escaped() -> None:
     message = {"id": HOSTILE, "type": HOSTILE, "at_us": 1, "cause": None, "text": HOSTILE}
     with answering() as twin:
         twin.answers["/v1/events"] = [as_json([message])]

@@ -107,15 +107,15 @@ def test_columns_without_room_are_named() -> None:
 
 
 def test_one_row_is_a_list_if_it_is_one_object_or_does_not_fit() -> None:
-    one = ROWS[:1]
+    single_row = ROWS[:1]
     expected = ["NAME", "STATE", "COUNT", "AT", "TARGET", "REASON"]
-    assert [line.split()[0] for line in laid_out(200, rows=one, as_list=True)] == expected
-    assert [line.split()[0] for line in laid_out(60, rows=one)][:5] == expected[:5]
-    assert laid_out(None, rows=one, as_list=True)[0].split() == expected, "in a pipe it is a table"
-    assert laid_out(60, rows=one, as_list=True, columns=("STATE",)) == ["STATE", "queued"]
+    assert [line.split()[0] for line in laid_out(200, rows=single_row, as_list=True)] == expected
+    assert [line.split()[0] for line in laid_out(60, rows=single_row)][:5] == expected[:5]
+    assert laid_out(None, rows=single_row, as_list=True)[0].split() == expected, "in a pipe it is a table"
+    assert laid_out(60, rows=single_row, as_list=True, columns=("STATE",)) == ["STATE", "queued"]
 
 
-def test_columns_are_chosen_in_the_order_that_is_asked_for_and_may_have_no_headings() -> None:
+def test_columns_have_the_requested_order_and_may_have_no_headings() -> None:
     assert laid_out(None, columns=("STATE", "NAME"))[1].split() == ["queued", "pod-0/slice-8"]
     assert laid_out(None, columns=("STATE",), headers=["A"]) == []
 

@@ -1,4 +1,4 @@
-"""How people read tables."""
+"""Tables and displayed values."""
 
 import pytest
 
@@ -25,5 +25,5 @@ def test_columns_line_up() -> None:
         ("loss_db", 2, 2),
     ],
 )
-def test_rates_and_losses_are_shown_alike_everywhere(field: str, value: object, text: object) -> None:
+def test_rates_and_losses_have_one_format(field: str, value: object, text: object) -> None:
     assert display_value(field, value) == text

@@ -1,4 +1,4 @@
-"""The YAML that commands print says to PyYAML what the JSON says."""
+"""PyYAML reads the YAML of commands as the content of the JSON."""
 
 import pytest
 import yaml

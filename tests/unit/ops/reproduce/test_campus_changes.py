@@ -1,5 +1,5 @@
-"""Rows on services and clusters turned up and down: what they are computed on is frozen, and what they
-compute is what they say."""
+"""Claims on services and clusters that are turned up and down: their inputs are frozen, and their figures are
+checked by hand."""
 
 import re
 from statistics import fmean
@@ -22,9 +22,9 @@ from shared.models.superpod.wiring import IntArray
 from tests.support.dcn_plants import packed_links, plant
 
 
-def test_what_the_rows_are_computed_on_is_frozen() -> None:
-    """Whoever changes a default changes what the paper's words are held against: the rows' basis, which says
-    that nothing was chosen after the figures, is then to be looked at anew."""
+def test_the_inputs_of_the_claims_are_frozen() -> None:
+    """A changed default changes what the paper's figures are compared with. The basis of the claims says that
+    no input was chosen after the figures; it must then be reviewed."""
     assert Campus() == Campus(
         seed=0,
         services=24.0,
@@ -40,7 +40,7 @@ def test_what_the_rows_are_computed_on_is_frozen() -> None:
 
 
 def test_links_know_the_first_week_or_the_week_before_and_an_hour_is_measured() -> None:
-    """One campus and week put together by hand."""
+    """One campus and week, computed by hand."""
     campus, network, week = Campus(seed=5), VERDICT.plant, 8
     services = services_of(network, campus, 10 * 168)
     calm = DemandModel(seed=5, load=0.2, hot_pairs=0, noise_sigma=0.0, swing=0.0)
@@ -52,10 +52,10 @@ def test_links_know_the_first_week_or_the_week_before_and_an_hour_is_measured() 
     at = week * 168 + 72 + 5
     background = demand_at(network, DemandModel(seed=5, load=0.2, hot_pairs=0), at)
     hour = np.rint(service_demand(network, services, at, at + 1) + background).astype(np.int64)
-    found = campus_changes.weeks_of(campus)[0]
-    assert found.fixed == outcome(network, links(0), hour)
-    assert found.mesh == outcome(network, uniform_mesh(network), hour)
-    assert found.following == outcome(network, links((week - 1) * 168), hour)
+    week_found = campus_changes.weeks_of(campus)[0]
+    assert week_found.fixed == outcome(network, links(0), hour)
+    assert week_found.mesh == outcome(network, uniform_mesh(network), hour)
+    assert week_found.following == outcome(network, links((week - 1) * 168), hour)
 
 
 def week_of(fixed: float, mesh: float, following: float) -> campus_changes.Week:
@@ -64,7 +64,7 @@ def week_of(fixed: float, mesh: float, following: float) -> campus_changes.Week:
     )
 
 
-def test_a_gain_is_of_a_campuss_weeks_together() -> None:
+def test_a_gain_is_the_mean_over_the_weeks_of_a_campus() -> None:
     weeks = [week_of(1.0, 2.0, 2.0), week_of(3.0, 2.0, 4.0)]
     assert campus_changes._gain(weeks, "fixed") == pytest.approx(1.5)
     assert campus_changes._gain(weeks, "mesh") == pytest.approx(1.5)
@@ -74,14 +74,14 @@ def test_draws_have_descriptive_names() -> None:
     assert over_matrices([1.0, 2.0, 3.0], drawn="campuses").note.startswith("median of 3 campuses, 1 to 3")
 
 
-def walked_by_hand(found: NetworkLayout, circuits: IntArray, stages: list[Stage], turned: int) -> float:
-    """The least share of any other block's links that is left at any moment, circuit by circuit."""
+def walked_by_hand(layout: NetworkLayout, circuits: IntArray, stages: list[Stage], turned: int) -> float:
+    """Return the smallest remaining share of any other block's links at any moment, circuit by circuit."""
     now = [tuple(row) for row in np.argwhere(circuits).tolist() for _ in range(int(circuits[tuple(row)]))]
 
     def links(block: int) -> int:
         return sum(block in (tail, head) for _, tail, head in now)
 
-    others = [n for n in range(len(found.blocks)) if n != turned]
+    others = [n for n in range(len(layout.blocks)) if n != turned]
     before, least = {n: links(n) for n in others}, 1.0
     for stage in stages:
         for row in stage.removed.tolist():
@@ -95,29 +95,30 @@ def test_others_are_watched_circuit_by_circuit() -> None:
     network = plant(5, racks=8)
     now, then = (matched_circuits(network, packed_links(network, seed)) for seed in (1, 2))
     stages = plan_stages(network, now, then, 0.5)
-    found = campus_changes.watched(network, now, stages, 4)
-    assert found.each == pytest.approx(walked_by_hand(network, now, stages, 4))
-    assert found.each <= found.together < 1.0
-    assert found.stages == len(stages)
+    watch = campus_changes.watched(network, now, stages, 4)
+    assert watch.each == pytest.approx(walked_by_hand(network, now, stages, 4))
+    assert watch.each <= watch.together < 1.0
+    assert watch.stages == len(stages)
     gone = [row for stage in stages for row in stage.removed[:, 1:].tolist() if 4 not in row]
-    assert found.disturbed == len(gone)
-    assert found.minutes == pytest.approx(sum(stage.seconds for stage in stages) / 60)
+    assert watch.disturbed == len(gone)
+    assert watch.minutes == pytest.approx(sum(stage.seconds for stage in stages) / 60)
 
 
-def test_a_cluster_up_or_down_takes_a_fifteenth_from_the_others_and_little_at_a_time() -> None:
-    """512 uplinks more take 256 circuits of others, but for the few links whose chains are too long; those
-    that are freed go back to them."""
+def test_a_cluster_change_moves_a_fifteenth_of_the_other_circuits_in_small_steps() -> None:
+    """512 more uplinks take 256 circuits of other blocks, except a few links whose chains are too long. Freed
+    circuits return to them."""
     up, down = campus_changes.turn_up_and_down(0)
     assert 250 <= up.disturbed < 320
     assert down.disturbed < up.disturbed
-    for one in (up, down):
-        assert 0.75 <= one.each <= one.together < 1.0
-        assert 0.95 < one.end <= 1.01
+    for change in (up, down):
+        assert 0.75 <= change.each <= change.together < 1.0
+        assert 0.95 < change.end <= 1.01
 
 
 @pytest.mark.slow("a study of clusters, once more")
-def test_what_links_that_follow_gain_is_reported_as_it_is() -> None:
-    """What docs/results/papers.md says: more than either, by less than a tenth, and flows end sooner."""
+def test_the_reported_gains_of_following_links_are_correct() -> None:
+    """The gains are those of docs/results/papers.md: above both others, by less than a tenth, with shorter
+    flows."""
     rows = {claim.name: claim.row() for claim in select_claims(("clusters",))}
     for other in ("fixed", "mesh"):
         row = rows[f"clusters/over-{other}"]

@@ -1,4 +1,4 @@
-"""Circuits of slices, watched at the OCSes themselves."""
+"""Circuits of slices, watched in the state of the OCSes."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ PER_JOIN = 32
 
 
 def watched() -> tuple[CircuitWatch, OcsState]:
-    """OCSes with a link bundle of slice-1 and one of slice-2."""
+    """Return OCSes with one link bundle of slice-1 and one of slice-2."""
     state = commission("pod-0", SuperpodConfig(), 0)
     for joins, owner in ((MINE, 1), (OTHERS, 2)):
         ocs, north, south = join_ports(joins)
@@ -52,7 +52,7 @@ def cut(state: OcsState, joins: tuple[Join, ...]) -> None:
 
 
 @pytest.mark.parametrize("command", [ConnectCircuits, DisconnectCircuits])
-def test_a_circuit_that_goes_with_a_command_for_another_slice_is_cut(
+def test_a_circuit_removed_by_a_command_for_another_slice_is_cut(
     command: type[ConnectCircuits | DisconnectCircuits],
 ) -> None:
     watch, state = watched()
@@ -68,7 +68,7 @@ def test_a_command_that_names_circuits_of_another_slice_does_not_explain_their_l
     assert watch.cut == {"pod-0/slice-2": PER_JOIN}
 
 
-def test_a_circuit_that_turns_to_another_port_is_cut_and_one_that_appears_is_counted() -> None:
+def test_a_circuit_moved_to_another_port_is_cut_and_a_new_one_is_counted() -> None:
     watch, state = watched()
     ocs, north, south = (ports[:1] for ports in join_ports(OTHERS))
     state.wanted[ocs, north] = south + 1
@@ -81,14 +81,14 @@ def test_a_circuit_that_turns_to_another_port_is_cut_and_one_that_appears_is_cou
 
 
 @pytest.mark.parametrize("command", [LeaveCircuits, DisconnectCircuits])
-def test_a_slice_may_give_up_its_own(command: type[LeaveCircuits | DisconnectCircuits]) -> None:
+def test_a_slice_may_give_up_its_own_circuits(command: type[LeaveCircuits | DisconnectCircuits]) -> None:
     watch, state = watched()
     cut(state, OTHERS)
     watch.see(cascade(command(slice="pod-0/slice-2", joins=OTHERS)))
     assert watch.cut == {}
 
 
-def test_a_circuit_without_an_owner_may_go() -> None:
+def test_a_circuit_without_an_owner_may_be_removed() -> None:
     watch, state = watched()
     ocs, north, _ = join_ports(OTHERS)
     state.owner[ocs, north] = NO_OWNER

@@ -1,5 +1,5 @@
-"""`lightwave reproduce`: when a claim holds, how claims are chosen and shown, and a run of those that are
-quick."""
+"""`lightwave reproduce`: when a claim holds, how claims are selected and shown, and a run of the quick
+ones."""
 
 import json
 from dataclasses import asdict
@@ -53,7 +53,7 @@ def claim(
     measured: float | Measured, stated: Stated, note: str = "", evidence: Evidence = PREDICTED
 ) -> PaperClaim:
     return PaperClaim(
-        "topic/name", "what is said", "[LF] 1", stated, evidence, "closed form", lambda: measured, note
+        "topic/name", "text of the claim", "[LF] 1", stated, evidence, "closed form", lambda: measured, note
     )
 
 
@@ -104,7 +104,7 @@ def test_a_row_has_every_field_in_order() -> None:
     assert tuple(asdict(row)) == KEYS
     assert asdict(row) == {
         "name": "topic/name",
-        "claim": "what is said",
+        "claim": "text of the claim",
         "kind": "predicted",
         "basis": "nothing fitted",
         "source": "[LF] 1",
@@ -136,17 +136,17 @@ def test_a_measurement_may_bring_its_own_tolerance() -> None:
 
 def test_every_claim_is_complete_and_named_once() -> None:
     assert len(CLAIMS) >= 60
-    assert len({one.name for one in CLAIMS}) == len(CLAIMS)
-    assert len({(one.claim, one.source) for one in CLAIMS}) == len(CLAIMS)
-    for one in CLAIMS:
-        topic, _, rest = one.name.partition("/")
+    assert len({claim_found.name for claim_found in CLAIMS}) == len(CLAIMS)
+    assert len({(claim_found.claim, claim_found.source) for claim_found in CLAIMS}) == len(CLAIMS)
+    for claim_found in CLAIMS:
+        topic, _, rest = claim_found.name.partition("/")
         assert topic
         assert rest
-        assert one.name == one.name.lower()
-        assert " " not in one.name
-        assert one.stated.unit
-        assert one.source.startswith(("[LF]", "[T4]", "NSDI 2024", JUPITER_SOURCE))
-        assert isinstance(one.stated.tolerance, str) or one.stated.tolerance >= 0
+        assert claim_found.name == claim_found.name.lower()
+        assert " " not in claim_found.name
+        assert claim_found.stated.unit
+        assert claim_found.source.startswith(("[LF]", "[T4]", "NSDI 2024", JUPITER_SOURCE))
+        assert isinstance(claim_found.stated.tolerance, str) or claim_found.stated.tolerance >= 0
 
 
 def test_claims_are_chosen_by_name_prefix_and_pattern() -> None:
@@ -182,27 +182,29 @@ def row(name: str) -> ClaimRow:
     return one.row()
 
 
-def test_every_row_shows_what_it_is_evidence_of() -> None:
-    """Fits and constructions are named, figures of our own are told, and nothing second-hand counts."""
-    for one in CLAIMS:
-        kind, basis = one.evidence.kind, one.evidence.basis
+def test_every_claim_has_evidence_and_a_basis() -> None:
+    """Fits and constructions are named, derived figures are marked, and second-hand ones do not count."""
+    for claim_found in CLAIMS:
+        kind, basis = claim_found.evidence.kind, claim_found.evidence.basis
         assert isinstance(kind, EvidenceKind)
-        assert basis, one.name
+        assert basis, claim_found.name
         if kind is EvidenceKind.PREDICTED:
-            assert any(word in basis for word in ("fitted", "assumed")), one.name
-        assert (kind is EvidenceKind.DERIVED) is one.source.endswith("(derived)"), one.name
-        told = one.source.startswith(("NSDI 2024", JUPITER_SOURCE))
-        assert told is (kind is EvidenceKind.SECOND_HAND) or kind is EvidenceKind.DERIVED, one.name
+            assert any(word in basis for word in ("fitted", "assumed")), claim_found.name
+        assert (kind is EvidenceKind.DERIVED) is claim_found.source.endswith("(derived)"), claim_found.name
+        is_from_second_hand_source = claim_found.source.startswith(("NSDI 2024", JUPITER_SOURCE))
+        assert (
+            is_from_second_hand_source is (kind is EvidenceKind.SECOND_HAND) or kind is EvidenceKind.DERIVED
+        ), claim_found.name
         if kind is EvidenceKind.SECOND_HAND:
-            assert basis.partition(":")[0] in ("computed", "fitted"), one.name
+            assert basis.partition(":")[0] in ("computed", "fitted"), claim_found.name
         if kind is EvidenceKind.CALIBRATED:
-            assert " to " in basis, one.name
+            assert " to " in basis, claim_found.name
         if kind is EvidenceKind.BETWEEN_PAPERS:
-            assert one.how == "closed form", one.name
-    assert set(EVIDENCE_MEANING) == {one.evidence.kind for one in CLAIMS} == set(EvidenceKind)
+            assert claim_found.how == "closed form", claim_found.name
+    assert set(EVIDENCE_MEANING) == {claim_found.evidence.kind for claim_found in CLAIMS} == set(EvidenceKind)
 
 
-def test_a_claim_that_reads_lab_runs_shows_which_and_several_seeds_decide_it() -> None:
+def test_a_claim_on_lab_runs_names_them_and_has_several_seeds() -> None:
     for one in CLAIMS:
         assert bool(one.runs) is (one.how == "lab run"), one.name
         if one.runs:
@@ -211,14 +213,14 @@ def test_a_claim_that_reads_lab_runs_shows_which_and_several_seeds_decide_it() -
 
 
 def test_a_mean_over_seeds_has_the_interval_of_the_t_distribution() -> None:
-    found = over_seeds([1.0, 2.0, 3.0, 4.0, 5.0], "more")
+    measured = over_seeds([1.0, 2.0, 3.0, 4.0, 5.0], "more")
     # By hand: s = √2.5, t(4, 97.5 %) = 2.7764, s·t ÷ √5 = 1.9632.
-    assert found.interval == pytest.approx((3 - 1.9632, 3 + 1.9632), abs=1e-4)
-    assert (found.value, found.tolerance) == (3.0, None)
-    assert found.note == "mean of 5 seeds (1, 2, 3, 4, 5); more"
+    assert measured.interval == pytest.approx((3 - 1.9632, 3 + 1.9632), abs=1e-4)
+    assert (measured.value, measured.tolerance) == (3.0, None)
+    assert measured.note == "mean of 5 seeds (1, 2, 3, 4, 5); more"
 
 
-def test_seeds_that_scatter_more_do_not_widen_what_is_allowed() -> None:
+def test_more_scatter_does_not_widen_the_tolerance() -> None:
     calm, wild = over_seeds([9.0, 10.0, 11.0]), over_seeds([0.0, 10.0, 20.0])
     assert (calm.value, calm.tolerance) == (wild.value, wild.tolerance) == (10.0, None)
     assert on_machines(8, "jobs/day") == Stated(8, "jobs/day", 8 * ON_MACHINES)
@@ -226,24 +228,26 @@ def test_seeds_that_scatter_more_do_not_widen_what_is_allowed() -> None:
 
 
 def test_the_gain_over_a_static_pod_is_of_all_sizes_of_slices() -> None:
-    """Six cubes on hosts of 99 %: 48 against 6 of 64, which powers of two and 48 do not show."""
-    found = row("goodput/times-static")
-    assert (found.measured, found.holds, found.kind) == (8, False, "derived by us")
-    assert found.note.startswith("at 384 chips, hosts of 99 %; 3 × for the sizes that we draw")
+    """For six cubes on hosts of 99 %, the ratio is 48 to 6 cubes of 64; powers of two and 48 do not show
+    it."""
+    claim_row = row("goodput/times-static")
+    assert (claim_row.measured, claim_row.holds, claim_row.kind) == (8, False, "derived by us")
+    assert claim_row.note.startswith("at 384 chips, hosts of 99 %; 3 × for the sizes that we draw")
 
 
-def test_what_no_target_of_goodput_predicts_is_fitted() -> None:
-    """[LF] has 50 % where [T4] has 75 %: each comes out with OCSes of its own, here with none and with 24."""
+def test_goodput_with_fitted_ocses_is_calibrated() -> None:
+    """[LF] has 50 % where [T4] has 75 %. Each figure follows with its own number of OCSes, here none and
+    24."""
     of_t4, of_lf = row("goodput/t4-1024-99.0-reconfigurable"), row("goodput/lf-1024-99.0-reconfigurable")
     assert (of_t4.measured, of_lf.measured) == (75, 50)
     assert of_t4.kind == of_lf.kind == "calibrated"
 
 
 @pytest.mark.parametrize(("kind", "fewest", "most"), [("cwdm4-bidi", 47, 56), ("cwdm8-bidi", 16, 25)])
-def test_a_fabric_shows_how_many_ocses_would_do(kind: str, fewest: int, most: int) -> None:
-    found = row(f"fabric/{kind}")
-    assert f"; {fewest} to {most} would do as well" in found.basis
-    assert found.kind == "between papers"
+def test_a_fabric_names_the_sufficient_numbers_of_ocses(kind: str, fewest: int, most: int) -> None:
+    claim_row = row(f"fabric/{kind}")
+    assert f"; {fewest} to {most} would do as well" in claim_row.basis
+    assert claim_row.kind == "between papers"
 
 
 QUICK = [one for one in CLAIMS if one.how == "closed form" or one.name.startswith("twist/")]
@@ -259,7 +263,7 @@ def test_a_quick_claim_holds_or_is_known_not_to(quick: PaperClaim) -> None:
 # --- lab runs -----------------------------------------------------------------------------------------------
 
 
-def test_a_lab_run_is_run_once_and_keeps_what_is_requested() -> None:
+def test_a_lab_run_is_run_once_and_keeps_the_requested_types() -> None:
     plan = lab_runs.ClaimRunPlan(0.5, seed=3)
     first = lab_runs.lab_run(plan)
     assert lab_runs.lab_run(plan) is first
@@ -284,8 +288,14 @@ def test_the_types_kept_are_types_of_messages(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     done = lightwave("lab", "run", "--days", "1", "--set", "failures.host_per_day=0.02", "--log", str(log))
     assert done.returncode == 0
-    said = {decode(line).type for line in log.read_bytes().splitlines()}
-    assert {"SliceAdmitted", "CubeSwapped", "ConnectCircuits", "CircuitsConnected", "FaultBegan"} <= said
+    types_found = {decode(line).type for line in log.read_bytes().splitlines()}
+    assert {
+        "SliceAdmitted",
+        "CubeSwapped",
+        "ConnectCircuits",
+        "CircuitsConnected",
+        "FaultBegan",
+    } <= types_found
 
 
 # --- how it is shown ----------------------------------------------------------------------------------------
@@ -335,7 +345,7 @@ def test_the_table_counts_predictions_and_every_other_kind_apart() -> None:
     assert claim_table(rows[2:3]).splitlines()[-1] == "1 of 1 predictions hold"
 
 
-def test_the_page_escapes_what_it_shows_shows_every_kind_and_needs_no_network() -> None:
+def test_the_page_escapes_text_shows_every_kind_and_needs_no_network() -> None:
     row = claim(1, Stated(1, "<b>"), "a & b", calibrated("x < y to z")).row()
     text = claims_page([row], [])
     assert "&lt;b&gt;" in text

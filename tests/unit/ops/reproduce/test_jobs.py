@@ -1,4 +1,4 @@
-"""The numbers in the notes of rows on jobs, on short runs; `test_reproduce` has them of all runs."""
+"""The numbers in the notes of claims on jobs, for short runs; `test_reproduce` checks them for all runs."""
 
 import pytest
 
@@ -28,31 +28,31 @@ def count(of: type[SliceRequested]) -> int:
     return sum(isinstance(m.body, of) for run in lab_runs.lab_runs(PLANS) for m in run.messages)
 
 
-def test_the_mean_shows_how_many_jobs_are_requested() -> None:
-    found = row("jobs/mean")
-    requested = found.figures["requested_per_day"]
+def test_the_mean_reports_the_requested_jobs() -> None:
+    claim_row = row("jobs/mean")
+    requested = claim_row.figures["requested_per_day"]
     assert requested == pytest.approx(count(SliceRequested) / (len(PLANS) * DAYS))
-    assert f"{requested:.1f} a day are requested, filler included" in found.note
+    assert f"{requested:.1f} a day are requested, filler included" in claim_row.note
 
 
 @pytest.mark.parametrize("name", ["jobs/least", "jobs/most"])
-def test_the_extremes_show_what_large_slices_held(name: str) -> None:
-    found = row(name)
-    quiet, busy = (found.figures[f"cubes_of_large_on_{days}_days"] for days in ("quiet", "busy"))
+def test_the_extremes_report_the_cubes_of_large_slices(name: str) -> None:
+    claim_row = row(name)
+    quiet, busy = (claim_row.figures[f"cubes_of_large_on_{days}_days"] for days in ("quiet", "busy"))
     assert quiet == busy  # of one day each
     assert 0.0 <= quiet <= 64.0
-    assert f"have {quiet:.0f} of 64 cubes" in found.note
+    assert f"have {quiet:.0f} of 64 cubes" in claim_row.note
 
 
-def test_links_show_how_many_cross_connects_are_made() -> None:
-    found = row("jobs/cross-connects")
-    made = found.figures["cross_connects_made_per_day"]
-    assert 0 < made < 2 * found.measured
-    assert f"{made:,.0f} cross-connects a day did not exist before" in found.note
+def test_links_report_the_cross_connects_made() -> None:
+    claim_row = row("jobs/cross-connects")
+    made = claim_row.figures["cross_connects_made_per_day"]
+    assert 0 < made < 2 * claim_row.measured
+    assert f"{made:,.0f} cross-connects a day did not exist before" in claim_row.note
 
 
-def test_utilisation_counts_slices_that_hardly_get_to_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With start-ups of two hours little is computed, and the pod is as full: the row would hold."""
+def test_utilisation_counts_slices_with_long_startup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With start-ups of two hours little is productive, but the pod is as full: the claim would hold."""
     plain = row("jobs/utilisation")
     slow = (lab_runs.NO_TELEMETRY, "workload.startup_s=7200")
     monkeypatch.setattr(
@@ -61,5 +61,5 @@ def test_utilisation_counts_slices_that_hardly_get_to_work(monkeypatch: pytest.M
     useless = row("jobs/utilisation")
     assert useless.measured == pytest.approx(plain.measured, abs=1.5)
     assert plain.figures["productive_percent"] > 80 > 50 > useless.figures["productive_percent"]
-    for found in (plain, useless):
-        assert f"here {found.figures['productive_percent']:.1f} % are productive" in found.note
+    for claim_row in (plain, useless):
+        assert f"here {claim_row.figures['productive_percent']:.1f} % are productive" in claim_row.note

@@ -1,4 +1,4 @@
-"""Who is harmed by a swap in the drills, told from messages put together by hand."""
+"""Slices that a swap harms in the drills, computed from hand-written messages."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Predictions of `lightwave reproduce` hang on the model: for each a change to it turns the verdict, and what
-is asked stays the same. Living pods run for a shorter time than the command's, before the change and after.
-"""
+"""Predictions of `lightwave reproduce` depend on the model: for each, a change to the model reverses the
+verdict, while the question stays the same. Pods run for a shorter time than the command's, before and after
+the change."""
 
 import sys
 from dataclasses import dataclass
@@ -51,19 +51,19 @@ from tests.unit.papers.test_slices import ring_bandwidth
 GOODPUT = sys.modules[promised_goodput.__module__]
 SLICE_FIGURES = sys.modules[slice_figures.__module__]
 Patch = tuple[Any, str, Any]
-"""(module or class, what in it, by what it is replaced)."""
+"""(module or class, name in it, replacement)."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What of the model is changed, and which runs are read instead of the command's, before and after."""
+    """A change to the model, and the runs that replace the command's before and after it."""
 
     model: tuple[Patch, ...]
     runs: tuple[Patch, ...] = ()
 
 
 def cosets_of_no_twist(shape: Shape, twisted: bool) -> tuple[Shape, ...]:
-    """The lattice of a torus whose twist moves nothing."""
+    """Return the lattice of a torus whose twist has no effect."""
     half = shape[2] // 2
     if not twisted:
         return ((0, 0, 0),)
@@ -73,8 +73,8 @@ def cosets_of_no_twist(shape: Shape, twisted: bool) -> tuple[Shape, ...]:
 
 
 def cosets_of_half_twists(shape: Shape, twisted: bool) -> tuple[Shape, ...]:
-    """The lattice of a torus with one of the two moves of its twist: k×k×2k by the y wrap only, k×2k×2k along
-    y only."""
+    """Return the lattice of a torus with one of the two moves of its twist: k×k×2k by the y wrap only,
+    k×2k×2k along y only."""
     half = shape[2] // 2
     if not twisted:
         return ((0, 0, 0),)
@@ -84,7 +84,7 @@ def cosets_of_half_twists(shape: Shape, twisted: bool) -> tuple[Shape, ...]:
 
 
 def half_twists(grid: tuple[int, int, int]) -> dict[int, tuple[tuple[int, int], ...]]:
-    """The same between cubes: the wrap that is crossed → (dimension, cubes)."""
+    """Return the same between cubes: crossed wrap → (dimension, cubes)."""
     nx, ny, _ = grid
     return {1: ((2, nx),)} if nx == ny else {0: ((1, nx),)}
 
@@ -96,7 +96,7 @@ def without_wrap_in_x(shape: Shape, twisted: bool = False) -> SliceTopology:
 
 
 def thin_in_x_and_y(shape: Shape, twisted: bool = False, cubes_in_pod: int = 64) -> SliceTopology:
-    """Cubes joined by one link of 16 in x and in y, and by all in z."""
+    """Return cubes that are joined by one link of 16 in x and in y, and by all in z."""
     return without_ocs(slice_topology(shape, twisted, cubes_in_pod), [*range(1, 16), *range(17, 32)])
 
 
@@ -104,25 +104,25 @@ links_between = cuts.links_between
 
 
 def two_links_each(topology: SliceTopology, half: cuts.Sides) -> int:
-    """Neighbouring chips are joined by two links instead of one."""
+    """Count two links instead of one between neighbouring chips."""
     return 2 * links_between(topology, half)
 
 
 def rings_only(of: SliceTopology) -> TreePacking:
-    """An all-reduce that knows nothing but rings."""
+    """Return an all-reduce that uses only rings."""
     return TreePacking(ring_bandwidth(of), is_exact=True)
 
 
 def one_cube_without_ocs(
     host: float, chips: int, fabric: str, *, ocs_availability: float | None = None, **others: Any
 ) -> Goodput:
-    """Slices of one cube pass no OCS."""
+    """Return goodput without OCSes for slices of one cube, which pass none."""
     counted = None if chips == CHIPS_PER_CUBE else ocs_availability
     return promised_goodput(host, chips, fabric, ocs_availability=counted, **others)
 
 
 def short_splices(name: str) -> float:
-    """Splices and connectors without a tail: all lose nearly as much as the mean does now."""
+    """Return splices and connectors without a tail: all lose nearly as much as the mean."""
     return {"ocs_splice_loss_max_db": 0.02, "ocs_collimator_loss_db": 0.52}.get(name) or assumed(name)
 
 
@@ -130,12 +130,12 @@ touching = cube_swaps._touching
 
 
 def touching_the_next_cube(cube: int, joins: tuple[Join, ...]) -> tuple[Join, ...]:
-    """A swap takes a circuit of the next cube as well, whosoever it is."""
+    """Let a swap also take a circuit of the next cube, whatever its owner."""
     return (*touching(cube, joins), (0, (cube + 1) % 64, (cube + 1) % 64))
 
 
 def cutting_another(state: OcsState, circuits: Circuits) -> None:
-    """The OCS parks one more mirror with those that it is told to: the first that makes any circuit."""
+    """Let the OCS park one more mirror: the first one that makes a circuit."""
     disconnect(state, circuits)
     ocs, north = (int(places[0]) for places in state.made.nonzero())
     state.made[ocs, north] = False
@@ -145,7 +145,7 @@ draws = cost_and_power._draws
 
 
 def priced(**prices: float) -> Change:
-    """Some prices known, while all others are drawn."""
+    """Return a change that fixes some prices, while all others are drawn."""
     return Change(
         (
             (cost_and_power, "_draws", lambda: [drawn | prices for drawn in draws()]),
@@ -155,11 +155,12 @@ def priced(**prices: float) -> Change:
 
 
 def hedged_on_even_trunks(share: float) -> Change:
-    """On a mesh, so much of every demand is spread by capacity, as one does who trusts no forecast."""
+    """Return a change that spreads this share of every demand by capacity on a mesh, as a planner without a
+    forecast does."""
 
     def split(carries: FloatArray, demand: IntArray, hedge: float = 0.0) -> Split:
-        there = carries[carries > 0.0]
-        return split_demand(carries, demand, share if there.max() < 1.1 * there.min() else hedge)
+        used = carries[carries > 0.0]
+        return split_demand(carries, demand, share if used.max() < 1.1 * used.min() else hedge)
 
     return Change(
         ((study, "split_demand", split), (topology_engineering, "compared", study.compared.__wrapped__))
@@ -187,8 +188,8 @@ HALF_TWIST = (
     (cuts, "cosets", cosets_of_half_twists),
     (shapes, "_twists", half_twists),
 )
-TELL_HALF_A_TWIST = {"twist/gain-4x8x8"}
-"""The other rows on twists hold for half of one, too: they show that there is a twist, not which."""
+DETECT_HALF_A_TWIST = {"twist/gain-4x8x8"}
+"""The other claims on twists also hold for half of one: they show that there is a twist, not which."""
 OPEN: dict[Shape, SliceTopology] = {(8, 8, 8): topology._open((8, 8, 8))}
 EVEN_OCSES = (
     (palomar, "assumed", short_splices),
@@ -228,7 +229,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_prediction_can_fail(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or hold, where it fails today."""
+    """It can hold, where it fails today."""
     (claim,) = select_claims((name,))
     for patch in CHANGES[name].runs:
         monkeypatch.setattr(*patch)
@@ -239,14 +240,14 @@ def test_a_prediction_can_fail(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert claim.row().holds is (name in KNOWN_NOT_TO_HOLD)
 
 
-def test_one_row_tells_the_papers_twist_from_half_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_claim_distinguishes_the_papers_twist_from_half_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for patch in HALF_TWIST:
         monkeypatch.setattr(*patch)
-    assert {one.name for one in select_claims(("twist",)) if not one.row().holds} == TELL_HALF_A_TWIST
+    assert {one.name for one in select_claims(("twist",)) if not one.row().holds} == DETECT_HALF_A_TWIST
 
 
-def test_an_all_reduce_by_rings_gains_what_the_ideal_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the note of the row says."""
+def test_an_all_reduce_by_rings_gains_more_than_the_ideal_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The note of the claim states it."""
     (claim,) = select_claims(("topology/wrap-all-reduce-ideal",))
     assert not claim.row().holds
     monkeypatch.setattr(topology, "tree_packing", rings_only)
@@ -254,23 +255,23 @@ def test_an_all_reduce_by_rings_gains_what_the_ideal_one_does_not(monkeypatch: p
 
 
 def test_two_rows_turn_only_outside_of_the_ranges_of_prices(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {
+    names_found = {
         name
         for name, prices in PRICES_KNOWN.items()
         if any(not PRICES[price].low <= known <= PRICES[price].high for price, known in prices.items())
     }
-    assert found == OUTSIDE <= KNOWN_NOT_TO_HOLD
+    assert names_found == OUTSIDE <= KNOWN_NOT_TO_HOLD
     for name in OUTSIDE:
         ends = {price: PRICES[price].low for price in PRICES_KNOWN[name]}
         (claim,) = select_claims((name,))
         with monkeypatch.context() as patch:
-            for one in priced(**ends).model:
-                patch.setattr(*one)
+            for replacement in priced(**ends).model:
+                patch.setattr(*replacement)
             assert not claim.row().holds
 
 
 def test_an_ocs_that_cuts_a_circuit_of_another_slice_disturbs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though every command of the scheduler is right."""
+    """Every command of the scheduler is correct."""
     for runs in ("WORKLOAD_RUNS", "HOST_DRILLS"):
         monkeypatch.setattr(live_pod, runs, DRILL)
     (bystanders,) = select_claims(("slices/bystanders",))
@@ -278,10 +279,10 @@ def test_an_ocs_that_cuts_a_circuit_of_another_slice_disturbs_it(monkeypatch: py
     monkeypatch.setattr(lab_runs, "_finished_runs", {})
     monkeypatch.setattr(superpod_commands, "disconnect", cutting_another)
     (undisturbed,) = select_claims(("slices/undisturbed",))
-    found = undisturbed.row()
-    assert found.measured > 0
-    assert not found.holds
-    assert found.note.startswith("0 joins of others in ")
+    undisturbed_row = undisturbed.row()
+    assert undisturbed_row.measured > 0
+    assert not undisturbed_row.holds
+    assert undisturbed_row.note.startswith("0 joins of others in ")
     assert bystanders.row().measured > harmed
 
 
@@ -304,5 +305,5 @@ def test_a_join_of_another_slice_that_is_taken_or_cut_counts(monkeypatch: pytest
         lambda _: [lab_runs.ClaimRun(1.0, None, AvailabilitySpans((), (), {}), messages)],
     )
     (undisturbed,) = select_claims(("slices/undisturbed",))
-    found = undisturbed.row()
-    assert (found.measured, found.holds) == (2 * 32, False)
+    undisturbed_row = undisturbed.row()
+    assert (undisturbed_row.measured, undisturbed_row.holds) == (2 * 32, False)

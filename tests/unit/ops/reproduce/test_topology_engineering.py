@@ -1,5 +1,4 @@
-"""Rows on the datacenter network: what they are computed on is frozen, and what they compute is what they
-say."""
+"""Claims on the datacenter network: their inputs are frozen, and their figures are checked by hand."""
 
 import math
 import re
@@ -38,9 +37,9 @@ from shared.models.dcn.routing.path_program import capped_split, exact_split
 from shared.models.network.blocks import Block, layout_of, network_of
 
 
-def test_what_the_verdict_is_computed_on_is_frozen() -> None:
-    """Whoever changes a default of the demand changes what the papers are held against: the rows' basis,
-    which says that nothing was chosen after the figures, is then to be looked at anew."""
+def test_the_inputs_of_the_verdict_are_frozen() -> None:
+    """A changed default of the demand changes what the papers are compared with. The basis of the claims says
+    that no input was chosen after the figures; it must then be reviewed."""
     assert DemandModel() == DemandModel(
         seed=0,
         load=0.4,
@@ -63,7 +62,7 @@ def test_links_are_made_for_the_day_before_and_measured_in_each_hour_of_a_day() 
         model = DemandModel(seed=number)
         hour, before = hour_and_before(VERDICT, plant, number)
         assert (hour == demand_at(plant, model, 24 + number)).all()
-        days = np.stack([demand_at(plant, model, one) for one in range(number, 24 + number)])
+        days = np.stack([demand_at(plant, model, hour_number) for hour_number in range(number, 24 + number)])
         assert before == pytest.approx(days.mean(axis=0), abs=0.5001)
 
 
@@ -82,12 +81,13 @@ def test_a_variant_changes_one_thing() -> None:
 def test_two_blocks_by_hand() -> None:
     plant = layout_of(Block(f"ab-{n}", 100, 256) for n in range(2))
     links = np.array([[0, 256], [256, 0]])
-    found = outcome(plant, links, np.array([[0, 128], [64, 0]]) * 100_000)
-    assert found.use == pytest.approx(0.5)
-    assert found.path == pytest.approx(1.0)
-    # 2 of 3 parts at a use of ½ take twice as long, the third at ¼ four thirds; endless flows fill both ways.
-    assert found.slowdown == pytest.approx((2 * 2 + 4 / 3) / 3)
-    assert found.throughput == pytest.approx(512 / 192)
+    result = outcome(plant, links, np.array([[0, 128], [64, 0]]) * 100_000)
+    assert result.use == pytest.approx(0.5)
+    assert result.path == pytest.approx(1.0)
+    # 2 of 3 parts at a use of ½ take twice as long, the third at ¼ four thirds. Long flows fill both
+    # directions.
+    assert result.slowdown == pytest.approx((2 * 2 + 4 / 3) / 3)
+    assert result.throughput == pytest.approx(512 / 192)
 
 
 def hour_of(slowdown: float, throughput: float = 1.0) -> StudyOutcome:
@@ -104,12 +104,13 @@ def test_gains_are_percent_of_the_mesh() -> None:
 
 @pytest.mark.parametrize("count", [6, 21, 24])
 def test_a_median_has_the_interval_of_the_binomial_distribution(count: int) -> None:
-    """The narrowest pair of order statistics that holds the median of any distribution in 95 of 100 draws."""
-    found = over_matrices([float(n) for n in range(1, count + 1)][::-1], "more")
-    assert found.value == (count + 1) / 2
-    assert found.note == f"median of {count} matrices, 1 to {count}; more"
-    assert found.interval is not None
-    low, high = found.interval
+    """The interval is the narrowest pair of order statistics that contains the median of any distribution in
+    95 of 100 draws."""
+    measured = over_matrices([float(n) for n in range(1, count + 1)][::-1], "more")
+    assert measured.value == (count + 1) / 2
+    assert measured.note == f"median of {count} matrices, 1 to {count}; more"
+    assert measured.interval is not None
+    low, high = measured.interval
     assert low + high == count + 1
 
     def coverage(first: float) -> float:
@@ -119,9 +120,9 @@ def test_a_median_has_the_interval_of_the_binomial_distribution(count: int) -> N
 
 
 def test_matrices_without_a_figure_are_left_out_and_counted() -> None:
-    found = over_matrices([math.nan, 1.0, 3.0, math.nan, 100.0])
-    assert (found.value, found.interval) == (3.0, None)
-    assert found.note == "median of 3 matrices, 1 to 100; 2 more have no figure"
+    measured = over_matrices([math.nan, 1.0, 3.0, math.nan, 100.0])
+    assert (measured.value, measured.interval) == (3.0, None)
+    assert measured.note == "median of 3 matrices, 1 to 100; 2 more have no figure"
     nothing = over_matrices([math.nan, math.nan])
     assert math.isnan(nothing.value)
     assert nothing.note == "none of the 2 matrices has a figure"
@@ -136,8 +137,8 @@ def test_the_verdict_is_the_plain_study_and_sensitivities_are_ours() -> None:
         assert {one.stated for one in others} == {plain.stated}
 
 
-def test_a_mesh_that_spreads_more_of_its_traffic_is_bettered_by_more() -> None:
-    """What the note's fit stands on."""
+def test_the_gain_over_a_mesh_grows_with_its_hedge() -> None:
+    """The fit in the note depends on it."""
     gains = [
         topology_engineering._median_gain(hedge, more_throughput) for hedge in (0.0, 0.25, 0.5, 0.75, 1.0)
     ]
@@ -149,7 +150,7 @@ def test_a_mesh_that_spreads_more_of_its_traffic_is_bettered_by_more() -> None:
     assert below < 30.0 <= above
 
 
-def test_the_hedge_of_the_note_gives_the_mean_path_it_is_reported_to_give() -> None:
+def test_the_hedge_of_the_note_gives_the_reported_mean_path() -> None:
     plant = VERDICT.plant
     hour, before = hour_and_before(VERDICT, plant, 0)
     links = engineer(plant, before).links
@@ -158,16 +159,16 @@ def test_the_hedge_of_the_note_gives_the_mean_path_it_is_reported_to_give() -> N
     )
 
 
-def test_a_hedge_on_both_sides_takes_from_either() -> None:
-    """What the fit's note has beside it."""
+def test_a_hedge_on_both_sides_reduces_the_gain() -> None:
+    """The note of the fit also states it."""
     fit = 0.38
-    alone, both = (
+    mesh_only, both = (
         over_matrices(
             [more_throughput(*pair) for pair in compared(topology_engineering._hedged(fit, engineered))]
         ).value
         for engineered in (0.0, fit)
     )
-    assert both < 10.0 < 25.0 < alone
+    assert both < 10.0 < 25.0 < mesh_only
     plain, hedged = compared(VERDICT)[0][1], compared(replace(VERDICT, engineered_hedge=fit))[0][1]
     assert hedged.path > plain.path
 
@@ -177,16 +178,16 @@ def test_no_path_takes_more_than_its_cap_on_either_side() -> None:
     hour, links = hours_and_links(VERDICT)[0]
     for joined in (uniform_mesh(plant), links):
         carries = trunk_capacity(plant, joined)
-        found = capped_split(carries, hour, traffic_splits.SPREAD)
-        assert (found.share <= capacity_shares(carries) / traffic_splits.SPREAD + 1e-6).all()
+        capped = capped_split(carries, hour, traffic_splits.SPREAD)
+        assert (capped.share <= capacity_shares(carries) / traffic_splits.SPREAD + 1e-6).all()
         free = capped_split(carries, hour, 1e-3)
         assert free.use == pytest.approx(exact_split(carries, hour).use, abs=2e-3)
-        assert found.use >= free.use - 1e-6
+        assert capped.use >= free.use - 1e-6
 
 
 @pytest.mark.slow("a study of a network, once more")
-def test_caps_lengthen_paths_and_what_engineered_links_gain_then() -> None:
-    """What the section's conclusion stands on."""
+def test_caps_lengthen_paths_and_increase_the_gain() -> None:
+    """The conclusion of the section depends on it."""
     rows = {claim.name: claim.row() for claim in select_claims(("dcn/flow-time*", "dcn/throughput*"))}
     for topic in ("dcn/flow-time", "dcn/throughput"):
         assert rows[topic].measured < rows[f"{topic}-capped"].measured < rows[topic].paper_value
@@ -195,7 +196,7 @@ def test_caps_lengthen_paths_and_what_engineered_links_gain_then() -> None:
     assert all(engineered.path < mesh.path for mesh, engineered in pairs)
 
 
-def test_transit_is_reported_against_the_least_there_is() -> None:
+def test_transit_is_compared_with_the_smallest_possible() -> None:
     (claim,) = select_claims(("dcn/needless-transit",))
     row = claim.row()
     ours, least, mesh, mesh_least = map(float, re.findall(r"\b1\.\d{3}\b", row.note.partition("; ")[2]))
@@ -203,7 +204,7 @@ def test_transit_is_reported_against_the_least_there_is() -> None:
     assert row.measured == pytest.approx(100.0 * (ours - least), abs=0.3)
 
 
-def test_pods_of_the_row_hang_on_blocks_of_the_example_campus() -> None:
+def test_pods_of_the_claim_are_attached_to_blocks_of_the_example_campus() -> None:
     blocks = network_of(read_network(Path("ops/sites/campus.yaml")).config.network).blocks
     pods = [block for block in blocks if block.pod]
     assert {(block.generation, block.uplinks) for block in pods} == {
@@ -213,20 +214,17 @@ def test_pods_of_the_row_hang_on_blocks_of_the_example_campus() -> None:
     assert claim.row().measured == pytest.approx(4096 * 6 * 50e9 * 8 / (512 * 400e9))
 
 
-def test_parts_of_the_hybrid_leave_out_what_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the background alone fills a trunk, no share of the gain is anybody's."""
+def test_parts_of_the_hybrid_leave_out_hours_without_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the background alone fills a trunk, the gain has no parts."""
     rates = [(0.0,) * 4, (1.0, 2.0, 1.0, 3.0), (0.0,) * 4, (2.0, 6.0, 4.0, 6.0), (1.0, 4.0, 3.0, 4.0)]
     monkeypatch.setattr(multipod_rings, "_ring_rates", lambda: rates)
-    found = multipod_rings._hybrid()
-    assert found.value == 3.0
-    assert (
-        "2 more have no figure; with chosen pods alone 3.00 ×, with engineered links alone 2.00 ×"
-        in found.note
-    )
+    measured = multipod_rings._hybrid()
+    assert measured.value == 3.0
+    assert "2 more have no figure; by the choice of pods alone 3.00 ×, by links alone 2.00 ×" in measured.note
 
 
 def test_bills_are_those_of_the_command_and_every_answer_has_a_row() -> None:
-    """Each answer of `dcn cost` beside a paper's figure, in percent."""
+    """Each answer of `dcn cost` is next to a paper's figure, in percent."""
     rows = {claim.name: claim.row() for claim in cost_and_power.CLAIMS}
     stated = {round(row.paper_value, 6) for name, row in rows.items() if name != "power/fabric-share"}
     assert stated == {
@@ -240,8 +238,8 @@ def test_bills_are_those_of_the_command_and_every_answer_has_a_row() -> None:
     assert costly == {"cost/lightwave", "cost/packets", "cost/fabric-share"}
 
 
-def test_what_hangs_on_the_price_chosen_for_the_paper_is_no_prediction() -> None:
-    """A row counts as a prediction only where `chip_system_cost` does not move it."""
+def test_a_claim_that_depends_on_the_calibrated_price_is_no_prediction() -> None:
+    """A claim counts as a prediction only where `chip_system_cost` does not change it."""
     dear = [drawn | {"chip_system_cost": 20_000.0} for drawn in cost_and_power._draws()]
     for claim in cost_and_power.CLAIMS:
         with pytest.MonkeyPatch.context() as patch:
@@ -253,15 +251,15 @@ def test_what_hangs_on_the_price_chosen_for_the_paper_is_no_prediction() -> None
 
 
 def test_the_verdict_on_a_bill_is_that_of_all_prices_and_within_their_span() -> None:
-    """Prices that stand at ends of their ranges all on one side decide nothing by themselves."""
+    """Prices at ends of their ranges, all on one side, do not decide the verdict."""
     for claim in cost_and_power.CLAIMS:
-        found = re.search(
+        match = re.search(
             r"90 % of them give (\S+) to ([^;]+); the standard prices give ([^;,]+)",
             claim.row().note,
         )
-        assert found is not None, claim.name
-        low, high, standing = map(float, found.groups())
+        assert match is not None, claim.name
+        low, high, standard = map(float, match.groups())
         measured = claim.row().measured
         assert low < measured < high
         if claim.name.endswith("/spine-free"):
-            assert standing > high, claim.name
+            assert standard > high, claim.name

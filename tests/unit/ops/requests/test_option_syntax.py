@@ -1,4 +1,4 @@
-"""Options with a time are split in one place, for faults of a lab run and for changes of a forecast."""
+"""One parser splits options with a time, for faults of a lab run and for changes of a forecast."""
 
 import pytest
 

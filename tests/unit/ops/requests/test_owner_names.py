@@ -1,4 +1,4 @@
-"""One rule for the names of owners, in every place that takes one."""
+"""One rule for owners' names, wherever one is given."""
 
 import re
 from collections.abc import Callable

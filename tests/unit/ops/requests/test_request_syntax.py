@@ -1,4 +1,4 @@
-"""What would be asked, as it is written."""
+"""The syntax of changes that are given as options."""
 
 import pytest
 
@@ -10,7 +10,7 @@ PODS = {"pod-0": "superpod", "pod-1": "superpod"}
 HOUR = 3_600.0
 
 
-def test_each_word_shows_what_when_and_for_how_long() -> None:
+def test_each_option_has_a_change_a_time_and_a_duration() -> None:
     words = [
         ("drain", "pod-0/cube-12@3h"),
         ("undrain", "pod-1/cube-2"),

@@ -1,4 +1,4 @@
-"""The file of tokens: who may do what, read strictly, and from nobody's hands but the owner's."""
+"""The file of tokens: names and roles, strict syntax, and no access for other users."""
 
 import os
 from pathlib import Path
@@ -35,13 +35,13 @@ def test_each_line_is_a_token_with_its_name_and_role(tmp_path: Path) -> None:
         assert known.caller_of(wrong) is None
 
 
-def test_of_a_token_that_the_file_has_too_the_file_shows_whose_it_is(tmp_path: Path) -> None:
+def test_a_token_that_is_also_in_the_file_has_the_name_of_the_file(tmp_path: Path) -> None:
     known = known_tokens(SECOND, written(tmp_path / "tokens", f"mia reader {FIRST}\nmax operator {SECOND}\n"))
     assert known.caller_of(f"Bearer {SECOND}") == Caller("max", Role.OPERATOR)
     assert known.caller_of(f"Bearer {FIRST}") == Caller("mia", Role.READER)
 
 
-def test_without_any_all_here_is_let_in() -> None:
+def test_without_tokens_local_callers_have_access() -> None:
     assert known_tokens(None, None).caller_of(None) is NAMELESS
 
 
@@ -58,14 +58,14 @@ def test_without_any_all_here_is_let_in() -> None:
         (f"mia reader {FIRST}\nmax reader {FIRST}", r"token of max: must differ from the token of mia"),
     ],
 )
-def test_a_line_that_is_none_is_named_without_its_token(tmp_path: Path, text: str, why: str) -> None:
+def test_an_invalid_line_is_named_without_its_token(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(InvalidInput, match=why) as caught:
         known_tokens(None, written(tmp_path / "tokens", text))
     assert FIRST not in str(caught.value)
 
 
 def owned_by(user: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file that is looked at is this user's, whoever runs the test."""
+    """Make every opened file owned by this user, whichever user runs the test."""
     stat = os.fstat
 
     def fstat(file: int) -> os.stat_result:
@@ -100,8 +100,8 @@ def test_root_may_let_a_group_read_a_file_as_kubernetes_does(
     assert known_tokens(None, path).caller_of(f"Bearer {FIRST}") == Caller("mia", Role.READER)
 
 
-def test_a_file_that_cannot_be_opened_now_is_not_reported_to_be_wrong(tmp_path: Path) -> None:
-    """Or a process would end for good, though only all descriptors were taken."""
+def test_a_missing_descriptor_is_not_an_error_of_the_file(tmp_path: Path) -> None:
+    """Otherwise a process would end for good, though only its descriptors were used up."""
     path = written(tmp_path / "tokens", f"mia reader {FIRST}")
     with (
         no_descriptor_left(),

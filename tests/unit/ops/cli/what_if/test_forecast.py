@@ -1,4 +1,4 @@
-"""The commands of forecasts, and the table of one."""
+"""The forecast commands, and the table of one forecast."""
 
 import json
 
@@ -27,15 +27,15 @@ def row(without: Interval | None, requested: Interval | None, difference: Interv
 
 def test_a_figure_shows_how_many_futures_have_it_where_not_all_do() -> None:
     without, requested = mean_interval([3.0, 5.0, 4.0, 4.0]), mean_interval([10.0, 12.0])
-    told = forecast_cells(row(without, requested, mean_interval([7.0, 7.5])), 4, requested=True)
-    assert told == ("recovery, min", "4.0 ± 1.3", "11.0 ± 12.7 (2 of 4)", "+7.2 ± 3.2 (2 of 4)")
+    cells = forecast_cells(row(without, requested, mean_interval([7.0, 7.5])), 4, requested=True)
+    assert cells == ("recovery, min", "4.0 ± 1.3", "11.0 ± 12.7 (2 of 4)", "+7.2 ± 3.2 (2 of 4)")
     assert forecast_cells(row(without, None, None), 4, requested=False) == ("recovery, min", "4.0 ± 1.3")
 
 
 def test_a_figure_of_one_future_has_no_interval() -> None:
-    """And none that is infinite."""
-    alone = mean_interval([3.0])
-    assert forecast_cells(row(alone, None, None), 20, requested=True) == (
+    """It has no infinite interval either."""
+    single = mean_interval([3.0])
+    assert forecast_cells(row(single, None, None), 20, requested=True) == (
         "recovery, min",
         "3.0 (1 of 20)",
         "-",
@@ -44,10 +44,10 @@ def test_a_figure_of_one_future_has_no_interval() -> None:
 
 
 def test_identical_futures_have_no_interval() -> None:
-    """Of rare things so many futures tell nothing."""
+    """This number of futures proves nothing about rare events."""
     same = mean_interval([3.0, 3.0, 3.0])
-    told = forecast_cells(row(same, same, mean_interval([0.0, 0.0])), 3, requested=True)
-    assert told == ("recovery, min", "3.0 (all equal)", "3.0 (all equal)", "+0.0 (all equal) (2 of 3)")
+    cells = forecast_cells(row(same, same, mean_interval([0.0, 0.0])), 3, requested=True)
+    assert cells == ("recovery, min", "3.0 (all equal)", "3.0 (all equal)", "+0.0 (all equal) (2 of 3)")
 
 
 SUMMARY: dict[str, object] = {
@@ -83,7 +83,7 @@ def test_forecasts_are_listed_and_cancelled() -> None:
     assert head.split() == ["ID", "STATUS", "SITE", "FROM", "DAYS", "FUTURES", "REQUESTED-BY", "ERROR"]
     assert row.split()[:8] == ["forecast-7", "running", "pod-0", "0d00:00:00", "0.5", "3", "of", "20"]
     assert json.loads(as_listed.stdout) == [SUMMARY]
-    assert [asked.method for asked in twin.requests] == ["GET", "GET", "DELETE", "DELETE", "DELETE"]
+    assert [request.method for request in twin.requests] == ["GET", "GET", "DELETE", "DELETE", "DELETE"]
     assert cancelled.stdout == "forecast forecast-7 is cancelled\n"
     assert deleted.stdout == "forecast forecast-8 was done; it is deleted\n"
     assert (missing.returncode, missing.stderr) == (3, f"lightwave: {gone['error']}\n")
@@ -106,7 +106,7 @@ def test_a_bad_id_is_refused_before_anything_is_cancelled(name: str) -> None:
         (["cancel", "forecast-7"], ["cancel", "forecast-7"]),
     ],
 )
-def test_forecast_alone_or_with_options_runs_one(words: list[str], command: list[str]) -> None:
+def test_forecast_without_a_subcommand_runs_one(words: list[str], command: list[str]) -> None:
     group = find_command(app, "forecast")
     context = group.make_context("forecast", words)
     assert [*context._protected_args, *context.args] == command

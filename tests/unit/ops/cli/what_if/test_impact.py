@@ -19,7 +19,7 @@ HOST, CUBE = "pod-0/cube-0/host-1", "pod-0/cube-0"
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
-    """Answers about a pod of four cubes, where one slice has two of them."""
+    """Return answers about a pod of four cubes, where one slice has two of them."""
     driven = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
     client = driven.client()
     client.post("/v1/slices", json={"shape": "4x4x8"}, params={"wait": 20})
@@ -37,15 +37,17 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     driven.close()
 
 
-def ran(answers: Answers, path: str, *words: str) -> Result:
+def run_command(answers: Answers, path: str, *words: str) -> Result:
     answer = answers[path]
     with answering({"/v1/clock": [as_json(answers["clock"].json())]}) as twin:
         twin.default = as_json(answer.json(), answer.status_code)
         return CliRunner(env={"LIGHTWAVE_URL": twin.url}).invoke(root, [*words])
 
 
-def test_a_fault_is_reported_with_its_choice_and_what_others_would_cost(answers: Answers) -> None:
-    result = ran(answers, f"what-if/inject?kind=host&target={HOST}", "what-if", "inject", "host", HOST)
+def test_a_fault_is_reported_with_its_choice_and_the_costs_of_the_others(answers: Answers) -> None:
+    result = run_command(
+        answers, f"what-if/inject?kind=host&target={HOST}", "what-if", "inject", "host", HOST
+    )
     lines = result.output.splitlines()
     assert lines[0].startswith(f"inject host {HOST} at 0d01:00:00, predicted until 0d02:00:00: ")
     assert lines[0].endswith("1 slice, 128 circuits to make")
@@ -58,15 +60,15 @@ def test_a_fault_is_reported_with_its_choice_and_what_others_would_cost(answers:
     assert ["pod-0/slice-0", CUBE, "pod-0/cube-2", "failed"] in rows
 
 
-def test_a_drain_is_reported_by_who_takes_whose_place(answers: Answers) -> None:
-    lines = ran(answers, f"what-if/drain?target={CUBE}", "what-if", "drain", CUBE).output.splitlines()
+def test_a_drain_is_reported_with_its_swaps(answers: Answers) -> None:
+    lines = run_command(answers, f"what-if/drain?target={CUBE}", "what-if", "drain", CUBE).output.splitlines()
     assert f"{CUBE}: CubeDrained" in lines
     assert ["pod-0/slice-0", CUBE, "pod-0/cube-2", "drained"] in [line.split() for line in lines]
 
 
 @pytest.mark.parametrize("words", [(CUBE,), ("-o", "table", CUBE), (CUBE, "-o", "table")])
 def test_impact_names_the_parts_that_go_out_of_use(answers: Answers, words: tuple[str, ...]) -> None:
-    lines = ran(answers, f"impact/{CUBE}", "impact", *words).output.splitlines()
+    lines = run_command(answers, f"impact/{CUBE}", "impact", *words).output.splitlines()
     assert lines[0] == f"{CUBE} goes out of service"
 
 
@@ -93,13 +95,13 @@ def test_impact_names_the_parts_that_go_out_of_use(answers: Answers, words: tupl
 def test_an_impossible_change_is_refused_in_one_sentence(
     answers: Answers, path: str, words: tuple[str, ...], sentence: str
 ) -> None:
-    result = ran(answers, path, *words)
+    result = run_command(answers, path, *words)
     assert result.exit_code != 0
     assert sentence in f"{result.output} {result.exception}"
 
 
-def test_a_job_over_pods_is_reported_from_what_to_what() -> None:
-    """Of a fault, with how its network carries traffic meanwhile; of a loss without a time."""
+def test_a_multi_pod_job_is_reported_before_and_after() -> None:
+    """A fault is reported with the traffic of its network meanwhile, a loss without a time."""
     carried = {"bound": 0.7, "transit": 0.1, "path": 1.1, "cut_off": 0}
     before, after = carried | {"use": 0.781, "served": 1.0}, carried | {"use": 1.032, "served": 0.753}
     job = {
@@ -171,7 +173,7 @@ NO_LINKS = "0 of 9 links lost, 0.00% of all capacity, at 0 blocks"
         ),
     ],
 )
-def test_a_loss_without_links_shows_what_it_is(more: dict[str, Any], sentence: str) -> None:
+def test_a_loss_without_links_is_described(more: dict[str, Any], sentence: str) -> None:
     carried = {"use": 0.7, "served": 1.0, "bound": 0.7, "transit": 0.1, "path": 1.1, "cut_off": 0}
     lost = {
         "target": "dcn-0/control-1",

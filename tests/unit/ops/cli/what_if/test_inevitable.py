@@ -1,4 +1,4 @@
-"""What `lightwave inevitable` says of moments before an event."""
+"""`lightwave inevitable`: its sentences about start times before an event."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_it_shows_no_more_than_the_interval_does(same: int, futures: int, senten
         before_us=US_PER_HOUR, futures=futures, same=same, any=same, recurred_share=share, type_share=share
     )
     first = earliest_inevitable([row])
-    found = InevitabilityResult(
+    result = InevitabilityResult(
         id="scheduler@pod-0/42",
         type="SliceRequeued",
         about="pod-0/slice-4",
@@ -32,4 +32,4 @@ def test_it_shows_no_more_than_the_interval_does(same: int, futures: int, senten
         since_us=None if first is None else first.before_us,
         moments=(row,),
     )
-    assert _table("told", found).splitlines()[-1] == sentence
+    assert _table("event", result).splitlines()[-1] == sentence
