@@ -1,4 +1,4 @@
-"""The alerting rules name only what is measured, with the labels that it has, and say whom they call."""
+"""The alerting rules name only existing metrics with their labels, and have a severity."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def rules() -> list[dict[str, Any]]:
 
 
 def _of_processes() -> Iterator[str]:
-    """What the runtimes measure themselves, and the processes of a live twin on ports of their own."""
+    """Yield the metrics of the runtimes, and of the processes of a live twin on their own ports."""
     for report, kind in ((sequencer._report, "sequencer"), (worker_process._report, "worker")):
         yield from (f"lightwave_{kind}_{sample.name}" for sample in report(MagicMock(), MagicMock()).samples)
     historian = Historian(
@@ -47,14 +47,14 @@ def _of_processes() -> Iterator[str]:
     yield from (f"lightwave_historian_{sample.name}" for sample in historian.report().samples)
     others = [MagicMock() for _ in signature(gateway._ports).parameters][1:]
     live = gateway._ports(MagicMock(twin="twin"), *others)
-    for found in (EmbeddedTwinProcess._metrics(MagicMock(sites=[])), live.runtime_metrics()):
-        yield from (f"lightwave_runtime_{name}" for name in found)
+    for metrics in (EmbeddedTwinProcess._metrics(MagicMock(sites=[])), live.runtime_metrics()):
+        yield from (f"lightwave_runtime_{name}" for name in metrics)
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Labels]:
-    """Metric → its labels and their values, as a gateway and the processes serve them: of a site with a
-    network and a job over its two pods."""
+    """Return metric → its labels and their values, as a gateway and the processes serve them for a site with
+    a network and a job over its two pods."""
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), [], plans=[PODS_ON_A_NETWORK])
     client = twin.client()
     twin.advance(0.5)
@@ -63,13 +63,13 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Labels]:
     twin.advance(2.0)
     text = client.get("/metrics").text
     twin.close()
-    found: dict[str, Labels] = {name: {} for name in _of_processes()}
+    metrics: dict[str, Labels] = {name: {} for name in _of_processes()}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            labels = found.setdefault(sample.name, {})
+            labels = metrics.setdefault(sample.name, {})
             for label, value in sample.labels.items():
                 labels.setdefault(label, set()).add(value)
-    return found
+    return metrics
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
@@ -91,18 +91,18 @@ def test_a_rule_names_a_metric_that_exists(rule: dict[str, Any], measured: dict[
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
-def test_a_rule_shows_whom_it_calls_and_what_is_wrong(rule: dict[str, Any]) -> None:
+def test_a_rule_has_a_severity_and_a_summary(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in ("page", "ticket")
     assert rule["annotations"]["summary"].endswith(".")
     assert re.fullmatch(r"[0-9]+[mh]", rule.get("for", "0m"))
 
 
-def test_what_waits_in_an_inbox_is_measured_with_its_age(tmp_path: Path) -> None:
+def test_waiting_requests_are_measured_with_their_age(tmp_path: Path) -> None:
     twin = DrivenTwin(tmp_path, ["pod.cubes=8", *QUIET])
     kept = twin.store.fabrics()["pod-0"].partition
 
     class Inbox:
-        """Where a request waits since 1970 and nobody takes it."""
+        """An inbox where a request has waited since 1970."""
 
         def size(self, partition: int) -> int:
             assert partition == kept

@@ -1,4 +1,4 @@
-"""Calibrations: the ready ones, and what is wrong with others."""
+"""Calibrations: the provided ones, and the sentence for each error."""
 
 import math
 from pathlib import Path
@@ -18,9 +18,9 @@ ROW = '{value: 0.001, source: "here", sure: assumed}'
 
 
 @pytest.mark.parametrize("name", ["field", "strict"])
-def test_a_ready_one_is_read_and_every_kind_takes_what_it_has_of_it(name: str) -> None:
+def test_every_kind_takes_its_parameters_from_a_provided_calibration(name: str) -> None:
     assert name in calibration_names()
-    assert {one.sure for one in read_calibration(name)} <= set(CONFIDENCE_LEVELS)
+    assert {row.sure for row in read_calibration(name)} <= set(CONFIDENCE_LEVELS)
     for kind in ("superpod", "static-pod", "dcn"):
         (site,) = single_fabric_sites(1, kind=kind, calibration=name)
         values = calibration_values(name, kind)
@@ -33,7 +33,7 @@ def test_a_ready_one_is_read_and_every_kind_takes_what_it_has_of_it(name: str) -
 
 
 def samples_of_a_fleet(by: Variation, per_week: float, runs: int = 1000) -> npt.NDArray[np.float64]:
-    """(variation, autocorrelation at one and at four weeks) of the failures of 100 weeks, chance included;
+    """Return (variation, autocorrelation at one and at four weeks) of the failures of 100 weeks, with chance;
     shape (runs, 3)."""
     random, weeks = np.random.default_rng(1), 100
     level, days = random.standard_normal(runs), np.empty((runs, 7 * weeks))
@@ -55,24 +55,24 @@ def samples_of_a_fleet(by: Variation, per_week: float, runs: int = 1000) -> npt.
         ("ocs", 48, (0.43, 0.82, 0.50)),
     ],
 )
-def test_what_was_published_is_what_a_fleet_of_200_pods_may_show(
+def test_the_published_figures_are_plausible_for_200_pods(
     group: str, parts: int, published: tuple[float, float, float]
 ) -> None:
-    """NSDI 2024: within the central 95 % of samples of 100 weeks, and near their mean; of constant
-    hazards it is far outside."""
+    """The figures of NSDI 2024 are within the central 95 % of samples of 100 weeks, and near their mean; for
+    constant hazards they are far outside."""
     values = {name: cast("float", value) for name, value in calibration_values("field", "superpod").items()}
     per_week = 200 * parts * values[f"failures.{group}_per_day"] * 7
     by = Variation(values[f"failures.{group}_variation"], values[f"failures.{group}_memory_days"])
-    found = samples_of_a_fleet(by, per_week)
-    low, high = np.quantile(found, [0.025, 0.975], axis=0)
+    samples = samples_of_a_fleet(by, per_week)
+    low, high = np.quantile(samples, [0.025, 0.975], axis=0)
     assert ((low <= published) & (published <= high)).all(), (low, published, high)
-    assert found[:, 0].mean() == pytest.approx(published[0], abs=0.02)
+    assert samples[:, 0].mean() == pytest.approx(published[0], abs=0.02)
     constant = samples_of_a_fleet(Variation(0.0, 1.0), per_week)
     assert constant[:, 0].max() < published[0]
     assert constant[:, 1].max() < published[1]
 
 
-def test_what_is_set_is_over_the_calibration_and_that_over_the_defaults() -> None:
+def test_set_values_override_the_calibration_and_it_the_defaults() -> None:
     (site,) = single_fabric_sites(1, pairs=["failures.host_per_day=0.5"], calibration="field")
     config = site.fabrics["pod-0"]
     assert isinstance(config, SuperpodConfig)
@@ -81,7 +81,7 @@ def test_what_is_set_is_over_the_calibration_and_that_over_the_defaults() -> Non
     assert config.jobs.hang_share == SuperpodConfig().jobs.hang_share
 
 
-def test_a_site_file_names_one_for_all_its_fabrics(tmp_path: Path) -> None:
+def test_a_site_file_names_one_calibration_for_all_its_fabrics(tmp_path: Path) -> None:
     path = tmp_path / "site.yaml"
     path.write_text(
         "site: campus\ncalibration: field\nfabrics:\n- {name: pod-0, config: {repairs: {burn_in_h: 3.0}}}\n"
@@ -121,7 +121,7 @@ def test_an_invalid_calibration_is_refused_in_one_sentence(tmp_path: Path, text:
     assert sentence in str(refused.value)
 
 
-def test_one_that_is_not_there_is_named_with_the_nearest() -> None:
+def test_an_unknown_calibration_is_named_with_the_nearest() -> None:
     with pytest.raises(InvalidInput, match="the nearest is field"):
         read_calibration("feild")
     with pytest.raises(InvalidInput, match="No such file"):

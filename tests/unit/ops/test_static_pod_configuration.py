@@ -1,4 +1,4 @@
-"""The parameters of a static pod: those of a superpod, less what is about OCSes and its fixed size."""
+"""The parameters of a static pod: those of a superpod, without OCSes and with a fixed size."""
 
 import pytest
 

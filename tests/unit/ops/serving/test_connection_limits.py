@@ -1,4 +1,4 @@
-"""Connections on a real server: a flood of those that bring nothing is dropped, and keeps nobody out."""
+"""Connections on a real server: a flood of silent ones is dropped, and blocks no other client."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ LARGE = 64 * 1024 * 1024
 
 
 class Served:
-    """A small application behind the gateway's server, in a thread."""
+    """A small application in the gateway's server, in a thread."""
 
     def __init__(self) -> None:
         self.go_on = threading.Event()
@@ -59,25 +59,25 @@ class Served:
         return StreamingResponse(self._parts(lambda: True))
 
     async def _last(self, _request: Request) -> Response:
-        """Ends as soon as a little of it is not taken."""
+        """Return an answer that ends as soon as a part of it is unread."""
         return StreamingResponse(self._parts(lambda: not self.unsent()))
 
     async def _parts(self, goes_on: Callable[[], bool]) -> AsyncIterator[bytes]:
         while goes_on():
             yield bytes(16_384)
-            await asyncio.sleep(0)  # to one that has gone it is sent at once
+            await asyncio.sleep(0)  # data for a closed connection is sent at once
 
     def unsent(self) -> int:
-        """Connections on which something of an answer is not taken."""
+        """Return the number of connections with an unread part of an answer."""
         connections = [*self._server.server_state.connections]
         return sum(connection.transport.get_write_buffer_size() > 0 for connection in connections)
 
-    def held(self) -> int:
-        """Connections that the server holds open."""
+    def connections(self) -> int:
+        """Return the number of open connections of the server."""
         return len(self._server.server_state.connections)
 
     def open(self, sent: bytes = b"") -> socket.socket:
-        """A connection on which this much was sent."""
+        """Open a connection and send these bytes."""
         opened = socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S_MAX)
         opened.sendall(sent)
         return opened
@@ -97,7 +97,7 @@ def wait_for(reached: Callable[[], bool]) -> None:
 
 
 def is_dropped(connection: socket.socket) -> bool:
-    """Waits until the server ends the connection without a word."""
+    """Wait until the server closes the connection without an answer."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -123,10 +123,10 @@ def test_an_incomplete_request_times_out(
             while not answer.endswith(b"here"):
                 answer += connection.recv(1000)
         assert is_dropped(connection)
-    wait_for(lambda: served.held() == 0)
+    wait_for(lambda: served.connections() == 0)
 
 
-def test_bytes_that_come_one_by_one_win_no_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_bytes_do_not_extend_the_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_limits, "ARRIVAL_S", 0.5)
     with served.open() as connection, contextlib.suppress(ConnectionError):
         connection.settimeout(0.05)
@@ -139,24 +139,24 @@ def test_bytes_that_come_one_by_one_win_no_time(served: Served, monkeypatch: pyt
             pytest.fail("it was never dropped")
 
 
-def test_a_flood_of_silent_connections_keeps_none_out(served: Served) -> None:
+def test_a_flood_of_silent_connections_blocks_no_client(served: Served) -> None:
     with contextlib.ExitStack() as stack:
         flood = [stack.enter_context(served.open(HEAD[: n % 20])) for n in range(10 * ROOM)]
         with served.open(HEAD) as connection:
             assert connection.recv(12) == b"HTTP/1.1 200"
-        assert served.held() <= ROOM
+        assert served.connections() <= ROOM
         assert is_dropped(flood[0])
 
 
 def test_a_connection_that_is_being_answered_is_not_dropped(served: Served) -> None:
     with contextlib.ExitStack() as stack:
-        asked = HEAD.replace(b"/here", b"/later")
-        busy = [stack.enter_context(served.open(asked)) for _ in range(ROOM)]
-        wait_for(lambda: served.held() == ROOM)
+        request = HEAD.replace(b"/here", b"/later")
+        busy = [stack.enter_context(served.open(request)) for _ in range(ROOM)]
+        wait_for(lambda: served.connections() == ROOM)
         with served.open(HEAD) as connection:
-            told = connection.recv(1_000)
-        assert told.startswith(b"HTTP/1.1 503 ")
-        assert told.endswith(b'too many connections are open; try again later"}')
+            answer = connection.recv(1_000)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert answer.endswith(b'too many connections are open; try again later"}')
         served.go_on.set()
         assert {connection.recv(12) for connection in busy} == {b"HTTP/1.1 200"}
 
@@ -164,8 +164,8 @@ def test_a_connection_that_is_being_answered_is_not_dropped(served: Served) -> N
 def test_a_client_that_reads_nothing_is_dropped(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_limits, "SEND_STALL_S", 0.3)
     with served.open(HEAD.replace(b"/here", b"/large")):
-        wait_for(lambda: served.held() == 1)
-        wait_for(lambda: served.held() == 0)
+        wait_for(lambda: served.connections() == 1)
+        wait_for(lambda: served.connections() == 0)
 
 
 @pytest.mark.parametrize(("yields_s", "status"), [(0.0, b"200"), (60.0, b"503")])
@@ -174,16 +174,16 @@ def test_a_client_that_reads_slowly_is_dropped_for_another_after_a_while(
 ) -> None:
     monkeypatch.setattr(connection_limits, "YIELD_AFTER_S", yields_s)
     with contextlib.ExitStack() as stack:
-        asked = HEAD.replace(b"/here", b"/endless")
-        held = [stack.enter_context(served.open(asked)) for _ in range(ROOM)]
+        request = HEAD.replace(b"/here", b"/endless")
+        opened = [stack.enter_context(served.open(request)) for _ in range(ROOM)]
         wait_for(lambda: served.unsent() == ROOM)
-        held[0].recv(1)  # some of it is not all of it
+        opened[0].recv(1)  # a part of the answer
         with served.open(HEAD) as connection:
             assert connection.recv(12) == b"HTTP/1.1 " + status
-        wait_for(lambda: served.held() <= ROOM)
+        wait_for(lambda: served.connections() <= ROOM)
 
 
-def test_the_last_of_an_answer_waits_for_no_reader(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_an_answer_waits_for_no_reader(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_limits, "SEND_STALL_S", 0.3)
     last = HEAD.replace(b"/here", b"/last").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     with served.open(last):
@@ -194,7 +194,7 @@ def test_the_last_of_an_answer_waits_for_no_reader(served: Served, monkeypatch: 
 def test_the_bound_leaves_half_of_the_descriptors_to_the_twin(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = {"is": (256, 300)}
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits["is"])
-    monkeypatch.setattr(resource, "setrlimit", lambda _, found: limits.update({"is": found}))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, new_limits: limits.update({"is": new_limits}))
     assert connection_limits.connections_max() == 150
     assert limits["is"] == (300, 300)
     limits["is"] = (1_024, resource.RLIM_INFINITY)

@@ -1,4 +1,4 @@
-"""The server in front of the gateway: who asks is who has connected."""
+"""The server of the gateway: the caller is the connected client."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from ops.serving.http_server import quiet_server
 
 
 async def who(scope: Scope, receive: Receive, send: Send) -> None:
-    """An application that tells who it takes its caller for."""
+    """An application that returns the address it takes for its caller's."""
     client = Request(scope).client
     assert client is not None
     await PlainTextResponse(f"{scope['scheme']} {client.host}")(scope, receive, send)
@@ -25,9 +25,9 @@ def test_no_header_can_set_the_requester(name: str, value: str, monkeypatch: pyt
     config = quiet_server(who).config  # type: ignore[arg-type]  # as good as FastAPI's
     config.load()
 
-    async def ask() -> str:
+    async def get_caller() -> str:
         transport = httpx.ASGITransport(config.loaded_app, client=("127.0.0.1", 4_711))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             return (await client.get("/", headers=[(name.encode(), value.encode("latin-1"))])).text
 
-    assert asyncio.run(ask()) == "http 127.0.0.1"
+    assert asyncio.run(get_caller()) == "http 127.0.0.1"

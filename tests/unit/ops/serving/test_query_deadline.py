@@ -1,11 +1,11 @@
-"""Questions have their time, counted from when they are asked."""
+"""Queries have a deadline, counted from their request."""
 
 import pytest
 
 from ops.serving import query_deadline
 
 
-def test_the_time_of_a_question_is_over_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     is_over = query_deadline.query_deadline()
@@ -15,7 +15,7 @@ def test_the_time_of_a_question_is_over_in_the_end(monkeypatch: pytest.MonkeyPat
     assert is_over()
 
 
-def test_a_question_rests_for_as_long_as_it_worked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_sleeps_for_as_long_as_it_worked(monkeypatch: pytest.MonkeyPatch) -> None:
     worked, rests = [7.0], list[float]()
     monkeypatch.setattr("time.thread_time", lambda: worked[0])
     monkeypatch.setattr("time.sleep", rests.append)

@@ -1,4 +1,4 @@
-"""`--set` takes every parameter of the configuration in the words in which it is printed."""
+"""`--set` accepts every parameter of the configuration as it is printed."""
 
 import re
 
@@ -16,7 +16,7 @@ from shared.basics.errors import InvalidInput
 
 
 @pytest.mark.parametrize("known", parameters(), ids=lambda known: known.name)
-def test_every_default_may_be_typed(known: ParameterInfo) -> None:
+def test_every_printed_default_is_accepted(known: ParameterInfo) -> None:
     typed = "none" if known.default is None else str(known.default)
     for text in (typed, typed.lower(), f" {typed} "):
         assert superpod_config([f"{known.name}={text}"]) == SuperpodConfig()
@@ -39,7 +39,7 @@ def test_a_word_in_any_case_and_the_nearest_one() -> None:
     )
 
 
-def test_two_values_that_do_not_go_together_are_named() -> None:
+def test_incompatible_values_are_named() -> None:
     for pair in ("transceivers.degraded_above_ber=0.001", "transceivers.down_above_ber=1e-5"):
         with pytest.raises(InvalidInput, match=r"degraded_above_ber: .* at most down_above_ber, "):
             superpod_config([pair])
@@ -89,7 +89,7 @@ def test_two_seeds_that_contradict_each_other_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["network.blocks", "demand.storage", "demand.jobs"])
 def test_a_list_is_for_a_site_file(name: str) -> None:
-    (known,) = (one for one in parameters("dcn") if one.name == name)
+    (known,) = (parameter for parameter in parameters("dcn") if parameter.name == name)
     with pytest.raises(InvalidInput) as raised:
         config_from_pairs("dcn", [f"{name}=3"])
     assert str(raised.value) == (
@@ -98,8 +98,8 @@ def test_a_list_is_for_a_site_file(name: str) -> None:
     )
 
 
-def test_the_defaults_of_lists_are_reported_as_a_file_shows_them() -> None:
-    defaults = {one.name: one.default for one in parameters("dcn")}
+def test_the_defaults_of_lists_have_the_form_of_a_file() -> None:
+    defaults = {parameter.name: parameter.default for parameter in parameters("dcn")}
     assert (defaults["network.blocks"], defaults["demand.storage"]) == ([{"count": 16}], [])
     sections = {
         name: config_from_sections("dcn", {name.split(".")[0]: {name.split(".")[1]: defaults[name]}}, "c")

@@ -1,4 +1,4 @@
-"""Sites from YAML: what a file may say, and the sentence for what it may not."""
+"""Sites from YAML: valid files, and the sentence for each error."""
 
 from pathlib import Path
 
@@ -19,17 +19,17 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "campus.yaml"
 
 
-def test_a_site_has_its_fabrics_in_order_each_with_what_differs(file: Path) -> None:
+def test_a_site_has_its_fabrics_in_order_with_their_set_values(file: Path) -> None:
     file.write_text(
         "site: campus\nfabrics:\n  - {name: pod-10, kind: static-pod}\n"
         "  - {name: pod-2, config: {seed: 7, pod: {cubes: 16}, transceivers: {degraded_above_ber: 1e-5}}}\n"
         "  - {name: pod-3, config: }\n"
     )
-    found = read_site(file)
-    assert (found.site, [*found.fabrics]) == ("campus", ["pod-2", "pod-3", "pod-10"])
-    given = found.fabrics["pod-2"].model_dump(exclude_unset=True)
-    assert given == {"seed": 7, "pod": {"cubes": 16}, "transceivers": {"degraded_above_ber": 1e-5}}
-    assert [config.kind for config in found.fabrics.values()] == ["superpod", "superpod", "static-pod"]
+    plan = read_site(file)
+    assert (plan.site, [*plan.fabrics]) == ("campus", ["pod-2", "pod-3", "pod-10"])
+    set_values = plan.fabrics["pod-2"].model_dump(exclude_unset=True)
+    assert set_values == {"seed": 7, "pod": {"cubes": 16}, "transceivers": {"degraded_above_ber": 1e-5}}
+    assert [config.kind for config in plan.fabrics.values()] == ["superpod", "superpod", "static-pod"]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_an_invalid_site_is_an_error_in_one_sentence(text: str, sentence: str, f
     assert str(raised.value) == f"--site {file}: {sentence}"
 
 
-def test_a_seed_is_that_of_the_fabrics_that_have_none_of_their_own(file: Path) -> None:
+def test_a_seed_applies_to_fabrics_without_their_own(file: Path) -> None:
     file.write_text("site: a\nfabrics: [{name: pod-0, config: {seed: 7}}, {name: pod-1}]\n")
     (plan,) = NewTwinOptions(seed=5, site_files=(file,)).sites()
     assert [config.seed for config in plan.fabrics.values()] == [7, 5]
@@ -188,7 +188,7 @@ def test_an_empty_kind_is_none() -> None:
     assert all(isinstance(plan, SitePlan) for plan in NewTwinOptions().sites())
 
 
-def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path) -> None:
+def test_multi_pod_jobs_need_a_network_that_joins_all_pods(file: Path) -> None:
     pods = (
         "site: campus\nfabrics:\n  - {name: pod-0, config: {workload: {multipod_share: 0.1}}}\n"
         "  - {name: pod-1}\n"
@@ -231,7 +231,7 @@ def test_jobs_over_several_pods_want_a_network_that_joins_all_of_them(file: Path
     ("kind", "names"),
     [("superpod", ["pod-0", "pod-1"]), ("static-pod", ["pod-0", "pod-1"]), ("dcn", ["dcn-0", "dcn-1"])],
 )
-def test_fabrics_that_none_named_are_called_after_their_kind(kind: str, names: list[str]) -> None:
+def test_fabrics_without_a_name_are_named_after_their_kind(kind: str, names: list[str]) -> None:
     assert [(plan.site, *plan.fabrics) for plan in NewTwinOptions(2, kind).sites()] == [
         (name, name) for name in names
     ]

@@ -1,4 +1,4 @@
-"""YAML as people write it: what is read of it, and the line of what is not."""
+"""YAML as people write it: the content read, and the line of each error."""
 
 import os
 from pathlib import Path

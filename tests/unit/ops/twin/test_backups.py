@@ -1,4 +1,4 @@
-"""Backups and restores of a data folder, whatever happens to their disk, and what is refused."""
+"""Backups and restores of a data folder, with disk failures and refusals."""
 
 import errno
 import itertools
@@ -44,7 +44,7 @@ POINT = BackupPoint(
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A twin's folder, by hand; its log, snapshots and frames go on beyond the point."""
+    """Return a hand-made folder of a twin. Its log, snapshots and frames extend beyond the point."""
     place = tmp_path / "data"
     files = {
         "log/pod-0.jsonl": LOG + BEYOND,
@@ -69,7 +69,9 @@ def files_in(place: Path) -> dict[str, bytes]:
     return {str(f.relative_to(place)): f.read_bytes() for f in sorted(place.rglob("*")) if f.is_file()}
 
 
-def test_a_restored_folder_holds_all_up_to_the_point_and_is_another_twin(data: Path, tmp_path: Path) -> None:
+def test_a_restored_folder_has_the_data_up_to_the_point_and_another_identity(
+    data: Path, tmp_path: Path
+) -> None:
     manifest = run_backup(tmp_path / "b", data)
     kept = files_in(tmp_path / "b")
     assert not [name for name, content in kept.items() if b"secret" in content]
@@ -124,7 +126,7 @@ def test_a_full_disk_at_any_time_leaves_nothing(
         with pytest.raises(OperationFailed, match=r"made\b.*No space left on device"):
             run()
         assert not (tmp_path / f"made{PARTIAL}").exists()
-        if (tmp_path / "made").exists():  # it was whole, and only its name was not on the disk
+        if (tmp_path / "made").exists():  # it was complete, and only its name was not synced
             break
     assert moments > 8
     assert files_in(data) == before
@@ -132,7 +134,7 @@ def test_a_full_disk_at_any_time_leaves_nothing(
 
 @pytest.mark.integration
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_killed_at_any_time_it_is_done_again(data: Path, tmp_path: Path, command: str) -> None:
+def test_a_killed_command_can_be_repeated(data: Path, tmp_path: Path, command: str) -> None:
     run, sync = commands(data, tmp_path)[command], os.fsync
     run()
     wanted = files_in(tmp_path / "made").keys()
@@ -201,7 +203,7 @@ def test_existing_files_are_never_overwritten(data: Path, tmp_path: Path, comman
     assert (part / "thesis.tex").read_text() == "mine"
 
 
-def test_two_at_once_do_not_write_one_folder(tmp_path: Path) -> None:
+def test_two_processes_do_not_write_one_folder(tmp_path: Path) -> None:
     with atomic_folder(tmp_path / "made", "backup") as part:
         (part / MANIFEST).write_text("first")
         with (
@@ -217,10 +219,10 @@ def test_every_change_of_a_backup_is_found_and_named(data: Path, tmp_path: Path)
     names = files_in(tmp_path / "good").keys()
     for name in names:
         changes: list[Callable[[bytes], bytes | None]] = [
-            lambda held: bytes([held[0], held[1] ^ 1, *held[2:]]),
-            lambda held: held[:-2],
-            lambda held: held + b" ",
-            lambda _held: None,
+            lambda content: bytes([content[0], content[1] ^ 1, *content[2:]]),
+            lambda content: content[:-2],
+            lambda content: content + b" ",
+            lambda _content: None,
         ]
         for change in changes if name != MANIFEST else [*changes[:2], changes[3]]:
             bad = shutil.copytree(tmp_path / "good", tmp_path / "bad")
@@ -267,7 +269,7 @@ def test_a_log_that_is_not_what_the_twin_wrote_is_not_backed_up(data: Path, tmp_
 
 
 def test_a_log_that_cannot_be_read_is_reported_by_its_data_folder(tmp_path: Path) -> None:
-    """Of backups and of forks."""
+    """It applies to backups and to forks."""
     (tmp_path / "log" / "pod-0.jsonl").mkdir(parents=True)
     log = site_log(tmp_path / "log", "pod-0")
     with pytest.raises(OperationFailed, match=rf"^data folder {tmp_path}: pod-0.jsonl: Is a directory$"):
@@ -275,15 +277,15 @@ def test_a_log_that_cannot_be_read_is_reported_by_its_data_folder(tmp_path: Path
     assert [*log_chunks(tmp_path, site_log(tmp_path / "log", "pod-1"), 0)] == []
 
 
-def test_a_build_that_reads_the_log_otherwise_reports_it(
+def test_a_build_that_reads_the_log_differently_reports_it(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_backup(tmp_path / "b", data)
 
-    def otherwise(*_given: object) -> None:
+    def differ(*_given: object) -> None:
         raise LogDamaged("pod-0: position 1 differs")
 
-    monkeypatch.setattr(restore, "_make_states", otherwise)
+    monkeypatch.setattr(restore, "_make_states", differ)
     with pytest.raises(
         OperationFailed, match=r"was created by 1\.0\+0; the services of .*: position 1 differs"
     ):

@@ -1,4 +1,4 @@
-"""The folder of a twin, and folders that are none of its."""
+"""The data folder of a twin, and folders of other twins."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +15,7 @@ from ops.twin.up import UpOptions, run_up
 from ops.twin.version_upgrade import check_upgrade, run_upgrade
 from shared.basics.errors import OperationFailed
 
-TAKES: dict[str, Callable[[Path], object]] = {
+COMMANDS: dict[str, Callable[[Path], object]] = {
     "up": lambda data: run_up(UpOptions(data, port=0)),
     "up --fresh": lambda data: run_up(UpOptions(data, port=0, fresh=True)),
     "audit": lambda data: run_audit(data=data),
@@ -32,12 +32,12 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("part", LIVE_TWIN_FILES)
-@pytest.mark.parametrize("name", TAKES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_live_twin_s_folder_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, part: str
 ) -> None:
-    """Its Redis lies where that of the other kind would, and its records, too."""
-    monkeypatch.setattr("os.umask", lambda _mask: 0)  # it is this process's, too
+    """Its Redis and its records have the same paths as those of the other kind of twin."""
+    monkeypatch.setattr("os.umask", lambda _mask: 0)  # the umask also applies to the test's process
     data = tmp_path / "data"
     for path in (part, "redis/appendonlydir/appendonly.aof.1.incr.aof", "upgrades/t/pod-0/1.snapshot"):
         (data / path).parent.mkdir(parents=True, exist_ok=True)
@@ -46,11 +46,11 @@ def test_a_live_twin_s_folder_is_left_alone(
     with pytest.raises(
         OperationFailed, match=rf"holds files of a live twin \({part.split('/', maxsplit=1)[0]}\)"
     ):
-        TAKES[name](data)
+        COMMANDS[name](data)
     assert files_in(tmp_path) == before
 
 
-def test_a_folder_of_such_a_name_alone_is_no_live_twin_s(tmp_path: Path) -> None:
+def test_a_folder_name_alone_does_not_make_a_live_twin(tmp_path: Path) -> None:
     (tmp_path / "kafka").mkdir()
     (tmp_path / "mirror" / "photos").mkdir(parents=True)
     folder = DataFolder(tmp_path)

@@ -1,4 +1,4 @@
-"""The lab on a recorded log, and the states that a store holds: strangers' lines are told."""
+"""Audit of a log that contains a foreign line, and of the states in a store."""
 
 import pytest
 
@@ -14,15 +14,17 @@ from tests.support.pods import POD, pod_lab
 
 @pytest.mark.parametrize("at_us", [None, 7])
 def test_a_line_that_repeats_a_number_with_other_contents_is_reported(at_us: int | None) -> None:
-    """Readers drop it: no state is another one by it."""
+    """Readers drop the line; no state depends on it."""
     lines: list[bytes] = []
     lab = pod_lab(SuperpodConfig(seed=4), sink=lambda data: lines.extend(data.splitlines()))
     lab.run(US_PER_DAY // 10, [LabRequest(US_PER_HOUR, POD, DrainCube(cube="pod-0/cube-1"), 3)])
     record = [decode(line) for line in lines]
-    audit = SiteAudit(POD, [POD], {(one.name, POD): encode_instance(one) for one in lab.site.instances})
-    asked = next(message for message in record if message.type == "DrainCube")
-    again = asked if at_us is None else asked.model_copy(update={"at_us": at_us})
-    assert all(audit.feed(position, message) for position, message in enumerate([*record, again]))
+    audit = SiteAudit(
+        POD, [POD], {(instance.name, POD): encode_instance(instance) for instance in lab.site.instances}
+    )
+    request = next(message for message in record if message.type == "DrainCube")
+    repeated = request if at_us is None else request.model_copy(update={"at_us": at_us})
+    assert all(audit.feed(position, message) for position, message in enumerate([*record, repeated]))
     audit.compare()
     report = audit.report(len(record), len(record) + 1)
     sentence = f"position {len(record)}: expected operator@pod-0/3 as it was before, if at all, found "

@@ -1,4 +1,4 @@
-"""Forks of a twin that does not run: what they have of it, what they then live, and what is refused."""
+"""Forks of a twin that does not run: their content, their course, and refusals."""
 
 import hashlib
 import json
@@ -42,46 +42,46 @@ CONFIG = SuperpodConfig(
     seed=5, pod=PodConfig(cubes=8), failures=FailuresConfig(host_per_day=0.002, ocs_per_day=0.01)
 )
 FORKED_AT = 5 * DAY
-LIVED = 35 * DAY
-FORESEEN = 8 * DAY
+END = 35 * DAY
+FORECAST_SPAN = 8 * DAY
 
 
 @pytest.fixture(scope="module")
 def lines() -> list[bytes]:
-    """The log of the parent's 35 days."""
-    found: list[bytes] = []
-    pod_lab(CONFIG, sink=lambda some: found.extend(some.splitlines(keepends=True))).run(LIVED)
-    return found
+    """Return the log of the parent's 35 days."""
+    log_lines: list[bytes] = []
+    pod_lab(CONFIG, sink=lambda chunk: log_lines.extend(chunk.splitlines(keepends=True))).run(END)
+    return log_lines
 
 
 @pytest.fixture(scope="module")
 def snapshots(lines: list[bytes]) -> dict[str, bytes]:
-    """Those that the parent has taken on its way, by the names of their files."""
-    lived = Recorded([line.rstrip(b"\n") for line in lines])
-    found: dict[str, bytes] = {}
+    """Return the snapshots that the parent has taken, by the names of their files."""
+    recorded = Recorded([line.rstrip(b"\n") for line in lines])
+    taken: dict[str, bytes] = {}
 
-    def look(moment: ReplayedSite) -> None:
-        if len(found) < moment.position // SNAPSHOT_INTERVAL_MESSAGES:
-            found[f"{moment.position:012d}.snapshot"] = to_bytes(moment.snapshot(software_version()))
+    def take_due(moment: ReplayedSite) -> None:
+        if len(taken) < moment.position // SNAPSHOT_INTERVAL_MESSAGES:
+            taken[f"{moment.position:012d}.snapshot"] = to_bytes(moment.snapshot(software_version()))
 
-    SiteHistory(lived, SnapshotFolder(Path("/nowhere"), POD, software_version()), services_of).at(
-        lived.end, look
+    SiteHistory(recorded, SnapshotFolder(Path("/nowhere"), POD, software_version()), services_of).at(
+        recorded.end, take_due
     )
-    return found
+    return taken
 
 
 @pytest.fixture
 def parent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[bytes], snapshots: dict[str, bytes]
 ) -> Path:
-    """The folder of a twin that does not run, but for its Redis, which nobody needs."""
+    """Return the folder of a twin that does not run. Its Redis is not needed."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     data = tmp_path / "parent"
     plan = TwinIdentity(sites=(SitePlan(site=POD, fabrics={POD: CONFIG}),))
     files = {
         f"log/{POD}.jsonl": b"".join(lines) + b'{"torn',
         IDENTITY_FILE: plan.model_dump_json().encode(),
-        "clock.json": json.dumps({"speed": 60.0, "paused": True, "now_us": LIVED}).encode(),
+        "clock.json": json.dumps({"speed": 60.0, "paused": True, "now_us": END}).encode(),
         f"telemetry/{POD}/{FORKED_AT:020d}.arrows": b"of then",
         f"telemetry/{POD}/{FORKED_AT + 1:020d}.arrows": b"of later",
         "redis/password.conf": b"secret",
@@ -107,7 +107,7 @@ def log_of(name: str) -> list[bytes]:
 
 
 def driven(name: str, until_us: int) -> list[bytes]:
-    """What a fork then lives, from the states that its Redis holds."""
+    """Run a fork from the states in its Redis; return its log."""
     folder = DataFolder(fork_folder(name))
     identity = folder.identity()
     assert identity is not None
@@ -131,7 +131,7 @@ def test_a_fork_without_changes_stays_equal_to_its_parent_for_thirty_days(
     assert own.sha256 == hashlib.sha256(b"".join(had)).hexdigest()
     assert own.last_sha256 == hashlib.sha256(had[-1].rstrip(b"\n")).hexdigest()
     assert 0 < own.position < len(lines) // 3
-    assert driven("calm", LIVED) == lines
+    assert driven("calm", END) == lines
     folder = DataFolder(fork_folder("calm"))
     assert read_origin(folder) == origin
     assert folder.stored_clock().model_dump(exclude_none=True) == {
@@ -142,14 +142,16 @@ def test_a_fork_without_changes_stays_equal_to_its_parent_for_thirty_days(
     kept = {path.name for path in fork_folder("calm").rglob("*.arrows")}
     assert kept == {f"{FORKED_AT:020d}.arrows"}
     assert not (fork_folder("calm") / "running.json").exists()
-    noted = [found.body for _, found in OperationsFile(folder.operations).read()]
+    noted = [operation.body for _, operation in OperationsFile(folder.operations).read()]
     assert noted == [TwinForked(twin=origin.twin, origin="", name="calm", at_us=FORKED_AT)]
 
 
 @pytest.mark.slow("folds a log up to many of its messages")
-def test_after_a_message_is_after_all_that_followed_from_it_at_once(parent: Path, lines: list[bytes]) -> None:
+def test_a_fork_after_a_message_includes_its_whole_cascade(parent: Path, lines: list[bytes]) -> None:
     messages = [json.loads(line) for line in lines]
-    at = next(n for n, one in enumerate(messages) if n > 2_000 and messages[n + 1]["cause"] == one["id"])
+    at = next(
+        n for n, message in enumerate(messages) if n > 2_000 and messages[n + 1]["cause"] == message["id"]
+    )
     end = next(n for n in range(at + 1, len(messages)) if messages[n]["cause"] is None)
     (own,) = run_fork(ForkOptions("one", messages[at]["id"]), parent).sites
     assert own.position == end > at + 1
@@ -158,7 +160,7 @@ def test_after_a_message_is_after_all_that_followed_from_it_at_once(parent: Path
 
 
 @pytest.mark.slow("a twin, its fork and a forecast of days")
-def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_forecast(
+def test_a_fork_with_other_draws_and_parameters_is_the_future_of_a_forecast(
     parent: Path, lines: list[bytes]
 ) -> None:
     origin = run_fork(
@@ -166,26 +168,30 @@ def test_its_tail_begins_with_other_draws_and_parameters_and_is_the_future_of_a_
     )
     (own,) = origin.sites
     tail = [json.loads(line) for line in log_of("other")[own.position :]]
-    heads = [one["type"] for one in tail if one["source"] == f"operator@{POD}"]
+    heads = [message["type"] for message in tail if message["source"] == f"operator@{POD}"]
     assert heads == ["RekeyDraws", "SetParameters"]
     assert tail[0]["body"]["salt"] == 7
     assert tail[0]["body"]["comment"] == f"fork other of twin unknown from {FORKED_AT} us on"
-    asked = next(one["body"]["settings"] for one in tail if one["type"] == "SetParameters")
-    assert [one["name"] for one in asked] == ["failures.host_per_day", "repairs.technicians"]
-    assert "ParametersChanged" in {one["type"] for one in tail}
+    settings = next(message["body"]["settings"] for message in tail if message["type"] == "SetParameters")
+    assert [message["name"] for message in settings] == ["failures.host_per_day", "repairs.technicians"]
+    assert "ParametersChanged" in {message["type"] for message in tail}
     run_fork(ForkOptions("seventh", "5d", 7), parent)
     moment = read_history(DataFolder(parent)).at(POD, own.position)
-    told = run_future(from_bytes(to_bytes(moment.snapshot("x"))), FORKED_AT, FORESEEN, salt=7, events=True)
-    lives = driven("seventh", FORKED_AT + FORESEEN)[own.position :]
-    assert len(lives) == told.messages
-    assert lives[100:] != lines[own.position + 100 : own.position + len(lives)]
-    assert {one.at_us for one in told.notable} <= {json.loads(line)["at_us"] for line in lives}
+    forecast = run_future(
+        from_bytes(to_bytes(moment.snapshot("x"))), FORKED_AT, FORECAST_SPAN, salt=7, events=True
+    )
+    future_lines = driven("seventh", FORKED_AT + FORECAST_SPAN)[own.position :]
+    assert len(future_lines) == forecast.messages
+    assert future_lines[100:] != lines[own.position + 100 : own.position + len(future_lines)]
+    assert {message.at_us for message in forecast.notable} <= {
+        json.loads(line)["at_us"] for line in future_lines
+    }
 
 
 @pytest.mark.slow("audits the logs of a twin and of its fork")
-def test_an_audit_covers_both_parts_and_shows_of_what_it_is_a_fork(parent: Path) -> None:
+def test_an_audit_covers_both_parts_and_names_the_parent(parent: Path) -> None:
     origin = run_fork(ForkOptions("calm", "5d"), parent)
-    assert run_audit(data=fork_folder("calm"))["clean"]  # the states that it was made with
+    assert run_audit(data=fork_folder("calm"))["clean"]  # the states at its creation
     end = len(driven("calm", FORKED_AT + DAY))
     report = run_audit(data=fork_folder("calm"))
     assert report["clean"]
@@ -256,19 +262,19 @@ def test_a_refused_fork_leaves_nothing_behind(
     assert files_in(parent) == before
 
 
-def test_one_that_is_there_is_refused_and_one_that_is_removed_is_gone(parent: Path) -> None:
+def test_an_existing_fork_is_refused_and_a_removed_one_is_gone(parent: Path) -> None:
     run_fork(ForkOptions("calm", "5d"), parent)
     with pytest.raises(OperationFailed, match="fork calm: already exists"):
         run_fork(ForkOptions("calm"), parent)
     row = fork_row("calm")
     assert (row.place, row.at_us, row.now_us, row.runs) == (str(parent), FORKED_AT, FORKED_AT, False)
     assert row.bytes > 100_000
-    held = DataFolder(fork_folder("calm"))
-    held.hold()
+    folder = DataFolder(fork_folder("calm"))
+    folder.hold()
     assert fork_row("calm").runs
     with pytest.raises(OperationFailed, match="fork calm: runs; stop it first"):
         remove_fork("calm")
-    held.release()
+    folder.release()
     remove_fork("calm")
     assert fork_names() == []
     assert [*forks_folder().iterdir()] == []
@@ -276,7 +282,7 @@ def test_one_that_is_there_is_refused_and_one_that_is_removed_is_gone(parent: Pa
         remove_fork("calm")
 
 
-def test_killed_on_the_way_it_leaves_no_fork_and_is_done_again(parent: Path) -> None:
+def test_a_killed_command_leaves_no_fork_and_can_be_repeated(parent: Path) -> None:
     sync = os.fsync
     for moment in (1, 3, 6):
         if (child := os.fork()) == 0:
@@ -302,7 +308,7 @@ def test_killed_on_the_way_it_leaves_no_fork_and_is_done_again(parent: Path) -> 
     assert [*forks_folder().iterdir()] == []
 
 
-def test_on_a_full_disk_nothing_is_left(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_fork(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for moment in (1, 4):
         calls = iter(range(1, 100))
 

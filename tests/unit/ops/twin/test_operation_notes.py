@@ -1,4 +1,4 @@
-"""What an embedded twin notes of itself on its operations log."""
+"""The records of an embedded twin in its operations log."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,8 +26,8 @@ from tests.support.memory_operations import MemoryOperations
 pytestmark = pytest.mark.integration
 
 
-def said(operations: MemoryOperations) -> list[OperationBody]:
-    return [found.body for _, found in operations.read()]
+def bodies_of(operations: MemoryOperations) -> list[OperationBody]:
+    return [operation.body for _, operation in operations.read()]
 
 
 @pytest.fixture
@@ -42,28 +42,28 @@ def test_a_twin_is_planned_once() -> None:
     identity = TwinIdentity(sites=single_fabric_sites(2))
     for speed in (60.0, 1.0):
         record_plan(operations, identity, EmbeddedClock(speed=speed).show())
-    (plan,) = said(operations)
+    (plan,) = bodies_of(operations)
     assert isinstance(plan, TwinPlanned)
     assert (plan.sites, plan.partitions, plan.speed, plan.paused) == (identity.sites, 2, 60.0, False)
 
 
-def test_a_version_is_noted_when_it_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_is_recorded_when_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     operations = MemoryOperations()
     for version in ("1", "1", "2", "2", "1"):
         monkeypatch.setattr(operation_notes, "software_version", lambda version=version: version)
         record_version(operations)
-    assert said(operations) == [VersionStarted(process="up", software=version) for version in "121"]
+    assert bodies_of(operations) == [VersionStarted(process="up", software=version) for version in "121"]
 
 
 def test_a_rebuild_is_recorded_with_its_outcome(twin: DrivenTwin) -> None:
     operations = MemoryOperations()
     (runner,) = recorded_rebuild(operations, lambda: twin.twin.sites)
-    begun, ended = said(operations)
+    begun, ended = bodies_of(operations)
     assert begun == RebuildBegun(software=software_version())
     assert ended == RebuildEnded(result="done", messages=runner.position, state_sha256=runner.digest())
 
 
-def test_a_rebuild_that_cannot_be_is_noted_as_refused() -> None:
+def test_an_impossible_rebuild_is_recorded_as_refused() -> None:
     operations = MemoryOperations()
 
     def damaged() -> list[SiteRunner]:
@@ -72,4 +72,4 @@ def test_a_rebuild_that_cannot_be_is_noted_as_refused() -> None:
     with pytest.raises(LogDamaged):
         recorded_rebuild(operations, damaged)
     sentence = "pod-0: differs from what its services emit: position 7"
-    assert said(operations)[1] == RebuildEnded(result="refused", sentence=sentence)
+    assert bodies_of(operations)[1] == RebuildEnded(result="refused", sentence=sentence)

@@ -1,4 +1,4 @@
-"""A twin is resumed by the options that it was made with, and refuses others with what differs."""
+"""A twin is resumed with the options of its creation; others are refused with the difference."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,9 +40,9 @@ def files(tmp_path: Path) -> Files:
 def refusal(folder: DataFolder, requested: NewTwinOptions) -> str:
     with pytest.raises(InvalidInput) as raised:
         folder.open_or_create(requested)
-    said, _, rest = str(raised.value).partition("; data folder ")
+    sentence, _, rest = str(raised.value).partition("; data folder ")
     assert rest == f"{folder.path} already holds this twin: omit the option, or use --fresh"
-    return said
+    return sentence
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def refusal(folder: DataFolder, requested: NewTwinOptions) -> str:
         NewTwinOptions(calibration="strict", kind="static-pod"),
     ],
 )
-def test_pods_are_resumed_by_their_own_options_and_by_none(requested: NewTwinOptions, tmp_path: Path) -> None:
+def test_pods_are_resumed_with_their_options_or_none(requested: NewTwinOptions, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     made = folder.open_or_create(requested)
     assert (
@@ -69,7 +69,7 @@ def test_pods_are_resumed_by_their_own_options_and_by_none(requested: NewTwinOpt
     )
 
 
-def test_a_site_is_resumed_by_its_files_and_by_none(files: Files) -> None:
+def test_a_site_is_resumed_with_its_files_or_none(files: Files) -> None:
     requested = NewTwinOptions(seed=5, site_files=(files.campus, files.annex))
     made = files.folder.open_or_create(requested)
     for same in (requested, NewTwinOptions(site_files=(files.annex, files.campus)), NewTwinOptions()):
@@ -95,7 +95,7 @@ def test_other_options_than_those_of_the_pods_are_refused(
 
 
 def change(folder: DataFolder, site: str, fabric: str, name: str, was: float, value: float) -> None:
-    """As `lightwave set` leaves it on the log."""
+    """Append the message that `lightwave set` leaves on the log."""
     body = ParametersChanged(changes=(ParameterChange(name=name, was=was, value=value),))
     source = f"failures@{fabric}"
     line = encode(enclose(body, fabric=fabric, at_us=5, cause=f"operator@{site}/1", source=source, seq=1))
@@ -104,7 +104,7 @@ def change(folder: DataFolder, site: str, fabric: str, name: str, was: float, va
         file.write(line + b"\n")
 
 
-def test_of_what_was_changed_since_both_values_are_reported(
+def test_a_changed_parameter_is_reported_with_both_values(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder, name = DataFolder(tmp_path), "failures.host_per_day"
@@ -123,22 +123,22 @@ def test_of_what_was_changed_since_both_values_are_reported(
     )
 
 
-def test_of_what_was_changed_since_a_file_is_reported_both_values(files: Files) -> None:
+def test_a_changed_parameter_of_a_file_is_reported_with_both_values(files: Files) -> None:
     requested = NewTwinOptions(site_files=(files.campus, files.annex))
     files.folder.open_or_create(requested)
     change(files.folder, "campus", "pod-0", "repairs.technicians", 2, 5)
     files.campus.write_text(CAMPUS.replace("seed: 7, ", "seed: 7, repairs: {technicians: 5}, "))
-    said = refusal(files.folder, requested)
-    assert "has repairs.technicians 5 in the file and " in said
-    assert said.endswith(" in the twin, where `lightwave set` has changed it to 5 since")
+    sentence = refusal(files.folder, requested)
+    assert "has repairs.technicians 5 in the file and " in sentence
+    assert sentence.endswith(" in the twin, where `lightwave set` has changed it to 5 since")
 
 
 def test_another_calibration_is_refused(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.open_or_create(NewTwinOptions(calibration="field"))
-    said = refusal(folder, NewTwinOptions(calibration="strict"))
-    assert said.startswith("--calibration strict, which has ")
-    assert ": pod-0 has " in said
+    sentence = refusal(folder, NewTwinOptions(calibration="strict"))
+    assert sentence.startswith("--calibration strict, which has ")
+    assert ": pod-0 has " in sentence
 
 
 @pytest.mark.parametrize(
@@ -175,16 +175,14 @@ def test_other_options_than_those_of_the_files_are_refused(
         ),
     ],
 )
-def test_a_file_that_shows_something_else_by_now_is_refused(
-    before: str, after: str, sentence: str, files: Files
-) -> None:
+def test_a_changed_file_is_refused(before: str, after: str, sentence: str, files: Files) -> None:
     requested = NewTwinOptions(site_files=(files.campus, files.annex))
     files.folder.open_or_create(requested)
     files.campus.write_text(CAMPUS.replace(before, after))
     assert refusal(files.folder, requested) == f"--site {files.campus}: {sentence}"
 
 
-def test_some_of_the_files_are_not_all_of_the_twin(files: Files) -> None:
+def test_a_part_of_the_files_is_refused(files: Files) -> None:
     files.folder.open_or_create(NewTwinOptions(site_files=(files.campus, files.annex)))
     assert refusal(files.folder, NewTwinOptions(site_files=(files.annex,))) == (
         f"--site {files.annex}: the twin has 2 sites: campus (pod-0, pod-1), annex (pod-5)"

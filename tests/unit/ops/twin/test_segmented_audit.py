@@ -1,4 +1,4 @@
-"""A log audited in parts between snapshots says what one fold of all of it says."""
+"""The audit of a log in parts between snapshots equals that of a single fold."""
 
 import shutil
 from collections.abc import Callable
@@ -40,18 +40,18 @@ EVERY = 100
 CONFIG = SuperpodConfig(seed=5, pod=PodConfig(cubes=4), failures=FailuresConfig(host_per_day=0.3))
 
 
-def untold(_messages: int) -> None:
+def no_progress(_messages: int) -> None:
     pass
 
 
 @cache
 def lines() -> tuple[bytes, ...]:
-    """Two days of a small pod with two requests, and a line that is no message."""
-    found: list[bytes] = []
-    lab = pod_lab(CONFIG, sink=lambda some: found.extend(some.splitlines()))
+    """Return two days of a small pod with two requests, and an invalid line."""
+    log_lines: list[bytes] = []
+    lab = pod_lab(CONFIG, sink=lambda chunk: log_lines.extend(chunk.splitlines()))
     requests = [LabRequest(h * US_PER_HOUR, POD, DrainCube(cube=f"pod-0/cube-{h % 4}"), h) for h in (9, 30)]
     lab.run(2 * US_PER_DAY, requests)
-    return (*found[:250], b"no message", *found[250:])
+    return (*log_lines[:250], b"no message", *log_lines[250:])
 
 
 def write(folder: Path, some: tuple[bytes, ...]) -> Path:
@@ -67,7 +67,7 @@ def snapshots(folder: Path) -> SnapshotFolder:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log and its snapshots."""
+    """Return the folder of a log and its snapshots."""
     folder = tmp_path_factory.mktemp("kept")
     log = IndexedLog(write(folder, lines()))
     history = SiteHistory(log, snapshots(folder), services_of)
@@ -81,19 +81,19 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def audited(folder: Path) -> AuditedSite:
-    held = SnapshotFolder(folder / "states", POD, "build").newest()
-    assert held is not None
+    snapshot = SnapshotFolder(folder / "states", POD, "build").newest()
+    assert snapshot is not None
     return AuditedSite(
-        POD, (POD,), site_log(folder, POD), snapshots(folder), dict(held.states), held.position
+        POD, (POD,), site_log(folder, POD), snapshots(folder), dict(snapshot.states), snapshot.position
     )
 
 
-def told_of(folded: SegmentResult) -> dict[str, object]:
+def comparable(folded: SegmentResult) -> dict[str, object]:
     return asdict(folded) | {"wrong": None}
 
 
 def in_parts(site: AuditedSite, jobs: int = 1) -> SegmentResult:
-    return merge_results(audit_segments(site, usable_snapshots(site).offsets, jobs, untold))
+    return merge_results(audit_segments(site, usable_snapshots(site).offsets, jobs, no_progress))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -107,7 +107,7 @@ def test_a_clean_log_is_clean_in_parts(kept: Path, jobs: int) -> None:
 
 @given(part=st.floats(0, 1, exclude_max=True), how=st.sampled_from(["later", "gone", "twice", "no message"]))
 @settings(max_examples=25, deadline=None)
-def test_a_log_that_is_another_is_reported_as_by_one_fold(
+def test_a_changed_log_is_reported_as_by_one_fold(
     kept: Path, tmp_path_factory: pytest.TempPathFactory, part: float, how: str
 ) -> None:
     folder = tmp_path_factory.mktemp("other")
@@ -121,10 +121,10 @@ def test_a_log_that_is_another_is_reported_as_by_one_fold(
         some[at : at + 1] = {"later": [], "gone": [], "twice": [line, line], "no message": [b"{}"]}[how]
     write(folder, tuple(some))
     site = audited(folder)
-    assert told_of(in_parts(site)) == told_of(audit_segment(site, whole_log(site)))
+    assert comparable(in_parts(site)) == comparable(audit_segment(site, whole_log(site)))
 
 
-def test_parts_go_from_snapshot_to_snapshot_and_all_of_them_are_compared() -> None:
+def test_parts_begin_at_snapshots_and_all_snapshots_are_compared() -> None:
     offsets = {at: 10 * at for at in (100, 210, 300, 405, 500)}
     parts = plan_segments(offsets, 600, 3)
     assert [(part.start, part.offset, part.end) for part in parts] == [
@@ -138,13 +138,13 @@ def test_parts_go_from_snapshot_to_snapshot_and_all_of_them_are_compared() -> No
 
 
 def changed(folder: Path, place: int, change: Callable[[SiteSnapshot], SiteSnapshot]) -> int:
-    """Write another snapshot in the place of one, whole and with its digest; returns its position."""
+    """Replace a snapshot by a complete one with its own digest; return its position."""
     position = snapshots(folder).positions()[place]
     snapshots(folder).put(change(snapshots(folder).read(position)))
     return position
 
 
-def other_book(snapshot: SiteSnapshot) -> SiteSnapshot:
+def changed_counters(snapshot: SiteSnapshot) -> SiteSnapshot:
     states = {key: dict(stored) for key, stored in snapshot.states.items()}
     states["cubes", POD]["_counters"] = states["cubes", POD]["_counters"].replace(b'"ticks":', b'"ticks":1')
     return replace(snapshot, states=states)
@@ -155,39 +155,41 @@ def without(snapshot: SiteSnapshot) -> SiteSnapshot:
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3, -1])
-@pytest.mark.parametrize("change", [other_book, without])
+@pytest.mark.parametrize("change", [changed_counters, without])
 def test_a_snapshot_that_is_wrong_is_reported_and_the_log_is_not(
     kept: Path, tmp_path: Path, place: int, change: Callable[[SiteSnapshot], SiteSnapshot]
 ) -> None:
-    """Whether a part begins there or only passes it."""
+    """The result is the same whether a part begins there or only passes it."""
     shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
     position = changed(tmp_path, place, change)
     site = audited(tmp_path)
-    found = in_parts(site)
-    assert told_of(found) == told_of(audit_segment(site, whole_log(site)))
-    assert [*found.wrong] == [position]
-    assert f"snapshot of position {position}: differs from the fold of the log (" in found.wrong[position]
-    assert "the snapshot is wrong, not the log" in found.wrong[position]
+    result = in_parts(site)
+    assert comparable(result) == comparable(audit_segment(site, whole_log(site)))
+    assert [*result.wrong] == [position]
+    assert f"snapshot of position {position}: differs from the fold of the log (" in result.wrong[position]
+    assert "the snapshot is wrong, not the log" in result.wrong[position]
 
 
-def test_where_all_are_wrong_the_log_is_folded_as_one(kept: Path, tmp_path: Path) -> None:
+def test_with_only_wrong_snapshots_the_log_is_folded_as_one(kept: Path, tmp_path: Path) -> None:
     shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
-    positions = [changed(tmp_path, place, other_book) for place in range(len(snapshots(kept).positions()))]
+    positions = [
+        changed(tmp_path, place, changed_counters) for place in range(len(snapshots(kept).positions()))
+    ]
     site = audited(tmp_path)
-    found = in_parts(site)
-    assert [*found.wrong] == positions
-    assert told_of(found) == told_of(audit_segment(site, whole_log(site)))
+    result = in_parts(site)
+    assert [*result.wrong] == positions
+    assert comparable(result) == comparable(audit_segment(site, whole_log(site)))
 
 
-def test_states_that_are_others_are_reported_in_parts_too(kept: Path) -> None:
+def test_differing_states_are_reported_in_parts_too(kept: Path) -> None:
     site = audited(kept)
     other = {key: dict(stored) for key, stored in site.states.items()} | {
         ("cubes", POD): {"_counters": b"{}"}
     }
     site = replace(site, states=other)
-    found = in_parts(site)
-    assert "cubes@pod-0: _counters" in found.differing
-    assert told_of(found) == told_of(audit_segment(site, whole_log(site)))
+    result = in_parts(site)
+    assert "cubes@pod-0: _counters" in result.differing
+    assert comparable(result) == comparable(audit_segment(site, whole_log(site)))
 
 
 def test_an_unusable_snapshot_is_skipped_and_reported(kept: Path, tmp_path: Path) -> None:
@@ -197,9 +199,9 @@ def test_an_unusable_snapshot_is_skipped_and_reported(kept: Path, tmp_path: Path
     path.write_bytes(path.read_bytes()[:-1])
     changed(tmp_path, 1, partial(replace, rules=RULES + 1))
     changed(tmp_path, 2, partial(replace, last_sha256="0" * 64))
-    found = usable_snapshots(audited(tmp_path))
-    assert [*found.offsets] == rest
-    damaged, foreign, elsewhere = found.refused
+    usable = usable_snapshots(audited(tmp_path))
+    assert [*usable.offsets] == rest
+    damaged, foreign, elsewhere = usable.refused
     assert "content changed since it was written" in damaged
     assert f"rules is {RULES + 1}; must be {RULES}" in foreign
     assert elsewhere == f"snapshot of position {third}: belongs to another log"

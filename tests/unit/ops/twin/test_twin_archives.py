@@ -1,4 +1,4 @@
-"""`lightwave archive` of a twin that runs and of one that does not, and what of it is refused."""
+"""`lightwave archive` of a running and of a stopped twin, and its refusals."""
 
 import os
 import threading
@@ -52,33 +52,39 @@ def read(log: LogBytes) -> bytes:
 
 
 def compressed(log: LogBytes, hours: float) -> int:
-    found = find_archivable(log, int(hours * US_PER_HOUR))
-    assert found is not None
-    write_segment(log, found)
-    return found.end.offset
+    segment = find_archivable(log, int(hours * US_PER_HOUR))
+    assert segment is not None
+    write_segment(log, segment)
+    return segment.end.offset
 
 
 def answers(client: Client) -> list[tuple[int, Any]]:
     first = client.get("/v1/events?limit=1000").json()[0]["id"]
-    found = [client.get(f"/v1/{path}") for path in (*PATHS, f"why/{first}")]
-    return [(one.status_code, one.json()) for one in found]
+    responses = [client.get(f"/v1/{path}") for path in (*PATHS, f"why/{first}")]
+    return [(response.status_code, response.json()) for response in responses]
 
 
 def test_a_running_twin_continues_in_a_shorter_file_and_answers_as_before(twin: DrivenTwin) -> None:
     archive = LogArchiver(twin.logs, twin.twin, twin.operations)
     client = twin.client(archive=archive.take)
     log = content(twin)
-    before, told, size = read(log), answers(client), log.path.stat().st_size
-    assert {status for status, _ in told} == {200}
+    before, answers_before, size = read(log), answers(client), log.path.stat().st_size
+    assert {status for status, _ in answers_before} == {200}
     for hours in (6, 12):
         offset = compressed(log, hours)
         answer = client.post("/v1/archive", json={"site": "pod-0", "offset": offset})
         assert (answer.status_code, answer.json()["offset"]) == (200, offset)
         again = client.post("/v1/archive", json={"site": "pod-0", "offset": offset})
-        assert again.json() == answer.json()  # its answer was lost
-        assert (read(log), answers(client)) == (before, told)
-    noted = [found for found in map(itemgetter(1), twin.operations.read()) if found.type == "LogArchived"]
-    assert [(found.who, found.body.model_dump()["site"]) for found in noted] == 2 * [(ANONYMOUS, "pod-0")]
+        assert again.json() == answer.json()  # as if the answer had been lost
+        assert (read(log), answers(client)) == (before, answers_before)
+    noted = [
+        operation
+        for operation in map(itemgetter(1), twin.operations.read())
+        if operation.type == "LogArchived"
+    ]
+    assert [(operation.who, operation.body.model_dump()["site"]) for operation in noted] == 2 * [
+        (ANONYMOUS, "pod-0")
+    ]
     assert noted[-1].body.model_dump()["position"] == twin.logs.open("pod-0").begins().position
     assert log.path.stat().st_size < size
     twin.advance(2)
@@ -105,7 +111,7 @@ def test_an_invalid_archive_request_is_refused(twin: DrivenTwin) -> None:
     assert (read(log), truncated_path(log).exists()) == (before, False)
 
 
-def test_a_full_disk_is_its_asker_s_and_the_twin_continues(
+def test_a_full_disk_is_reported_and_the_twin_continues(
     twin: DrivenTwin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, sync, calls = content(twin), os.fsync, 0
@@ -114,7 +120,7 @@ def test_a_full_disk_is_its_asker_s_and_the_twin_continues(
     def full(number: int) -> None:
         nonlocal calls
         calls += 1
-        if calls in (1, 3):  # the rest; once more, and then what came meanwhile
+        if calls in (1, 3):  # the rest; then the rest again, and the messages that came meanwhile
             raise OSError(28, "No space left on device")
         sync(number)
 
@@ -139,7 +145,7 @@ def test_a_loop_that_comes_too_late_leaves_the_file_alone(
     offset, before = compressed(log, 9), read(log)
     monkeypatch.setattr(twin_module, "ANSWER_S_MAX", 0.05)
     may_go_on = threading.Event()
-    holding = threading.Thread(target=lambda: _held(twin, may_go_on))
+    holding = threading.Thread(target=lambda: _hold_until(twin, may_go_on))
     holding.start()
     with pytest.raises(OperationFailed, match="did not reach a quiet point"):
         LogArchiver(twin.logs, twin.twin, twin.operations).take("pod-0", offset, "me")
@@ -150,7 +156,7 @@ def test_a_loop_that_comes_too_late_leaves_the_file_alone(
     twin.twin.sites[0].check_log()
 
 
-def _held(twin: DrivenTwin, may_go_on: threading.Event) -> None:
+def _hold_until(twin: DrivenTwin, may_go_on: threading.Event) -> None:
     try:
         twin.twin.run_when_quiet(lambda: may_go_on.wait(30))
     except OperationFailed:
@@ -184,7 +190,7 @@ def test_a_twin_that_does_not_run_is_archived_by_the_command(tmp_path: Path) -> 
     (again,) = run_archive(tmp_path, 5 * US_PER_HOUR)
     assert (again.file, again.begins) == (None, row.begins)
     assert read(log) == before
-    noted = [found.body for _, found in OperationsFile(DataFolder(tmp_path).operations).read()]
+    noted = [operation.body for _, operation in OperationsFile(DataFolder(tmp_path).operations).read()]
     assert noted == [LogArchived(site="pod-0", position=row.begins)]
     assert not (tmp_path / "running.json").exists()
 

@@ -1,4 +1,4 @@
-"""The snapshots of a twin's sites: who takes them, what fails, and which of them there are."""
+"""The snapshots of a twin's sites: how they are taken, failures, and which exist."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +52,9 @@ def test_a_snapshot_that_cannot_be_written_is_a_problem_until_it_can(
     assert snapshots.folder(POD).positions() == [2 * SNAPSHOT_INTERVAL_MESSAGES]
 
 
-def test_those_of_a_longer_log_go_and_the_newest_is_given_once(tmp_path: Path, logs: IndexedLogs) -> None:
+def test_snapshots_beyond_the_log_are_removed_and_the_newest_is_given_once(
+    tmp_path: Path, logs: IndexedLogs
+) -> None:
     end = logs.open(POD).end
     snapshots = TwinSnapshots(DataFolder(tmp_path), logs)
     history = snapshots.history(POD)

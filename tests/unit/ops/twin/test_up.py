@@ -1,4 +1,4 @@
-"""What `lightwave up` looks at before it makes or forgets anything."""
+"""Checks of `lightwave up` before it creates or removes anything."""
 
 import socket
 import stat
@@ -27,7 +27,7 @@ from shared.runtimes.operations_log import new_operation
 from shared.storage.files.atomic_files import write_private_text
 from shared.storage.files.folder_lock import LOCK
 
-SLIPS = [
+INVALID_OPTIONS = [
     NewTwinOptions(pairs=("pod.cube=8",)),
     NewTwinOptions(kind="superpot"),
     NewTwinOptions(site_files=(Path("no-such.yaml"),)),
@@ -35,15 +35,15 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize("requested", SLIPS)
-def test_a_slip_next_to_fresh_loses_nothing(requested: NewTwinOptions, tmp_path: Path) -> None:
+@pytest.mark.parametrize("requested", INVALID_OPTIONS)
+def test_an_invalid_option_next_to_fresh_loses_nothing(requested: NewTwinOptions, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.open_or_create(NewTwinOptions())
     folder.logs.mkdir()
-    (folder.logs / "pod-0.jsonl").write_text("what has happened\n")
+    (folder.logs / "pod-0.jsonl").write_text("a message\n")
     with pytest.raises(InvalidInput):
         run_up(UpOptions(data=tmp_path, requested=requested, fresh=True, port=0))
-    assert (folder.logs / "pod-0.jsonl").read_text() == "what has happened\n"
+    assert (folder.logs / "pod-0.jsonl").read_text() == "a message\n"
     assert (tmp_path / IDENTITY_FILE).exists()
 
 
@@ -55,7 +55,7 @@ def test_a_redis_that_does_not_answer_next_to_fresh_loses_nothing(tmp_path: Path
     assert (tmp_path / IDENTITY_FILE).exists()
 
 
-def test_who_begins_a_twin_twice_receives_its_folder_first_and_then_of_the_port(tmp_path: Path) -> None:
+def test_a_second_start_is_refused_with_the_folder_and_the_port(tmp_path: Path) -> None:
     here, elsewhere = DataFolder(tmp_path / "here"), tmp_path / "elsewhere"
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -74,8 +74,8 @@ def test_who_begins_a_twin_twice_receives_its_folder_first_and_then_of_the_port(
     assert not elsewhere.exists()
 
 
-@pytest.mark.parametrize("requested", SLIPS)
-def test_a_slip_leaves_no_new_folder_behind(requested: NewTwinOptions, tmp_path: Path) -> None:
+@pytest.mark.parametrize("requested", INVALID_OPTIONS)
+def test_an_invalid_option_leaves_no_new_folder(requested: NewTwinOptions, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         run_up(UpOptions(data=tmp_path / "new", requested=requested, port=0))
     assert not (tmp_path / "new").exists()
@@ -101,14 +101,14 @@ def test_a_redis_that_does_not_answer_leaves_no_twin_behind(tmp_path: Path) -> N
     ],
     ids=lambda text: text[:20],
 )
-def test_a_clock_that_none_wrote_is_as_none(text: str, tmp_path: Path) -> None:
+def test_an_invalid_clock_is_ignored(text: str, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.clock.write_text(text)
     assert folder.stored_clock() == SavedClock()
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"speed":0}'])
-def test_a_clock_whose_file_is_lost_is_as_it_was_last_changed(text: str | None, tmp_path: Path) -> None:
+def test_a_lost_clock_is_restored_from_its_last_change(text: str | None, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     operations = OperationsFile(folder.operations)
     for speed, paused in ((600.0, False), (60.0, True)):
@@ -119,13 +119,13 @@ def test_a_clock_whose_file_is_lost_is_as_it_was_last_changed(text: str | None, 
 
 
 @pytest.mark.parametrize("text", [None, "{", '{"sites":[{"site":"pod-0"}]}'])
-def test_a_twin_whose_file_is_lost_is_what_was_planned(text: str | None, tmp_path: Path) -> None:
+def test_a_lost_identity_is_restored_from_the_plan(text: str | None, tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     made = folder.open_or_create(NewTwinOptions(2, seed=5))
     whole = (tmp_path / IDENTITY_FILE).read_text()
     record_plan(OperationsFile(folder.operations), made, EmbeddedClock(speed=1.0).show())
     folder.logs.mkdir()
-    (folder.logs / "pod-0.jsonl").write_text("what has happened\n")
+    (folder.logs / "pod-0.jsonl").write_text("a message\n")
     (tmp_path / IDENTITY_FILE).unlink()
     if text is not None:
         (tmp_path / IDENTITY_FILE).write_text(text)
@@ -136,7 +136,7 @@ def test_a_twin_whose_file_is_lost_is_what_was_planned(text: str | None, tmp_pat
     assert (tmp_path / IDENTITY_FILE).read_text() == whole
 
 
-def test_a_twin_whose_file_and_plan_are_lost_is_to_be_restored(tmp_path: Path) -> None:
+def test_a_twin_without_identity_and_plan_needs_a_backup(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     (tmp_path / IDENTITY_FILE).write_text("{")
     with pytest.raises(
@@ -149,7 +149,7 @@ def test_a_folder_where_a_file_should_be_is_named(tmp_path: Path) -> None:
     for name in (LOCK, "running.json", IDENTITY_FILE, "dead-letters.jsonl"):
         (tmp_path / name / "inner").mkdir(parents=True)
     folder = DataFolder(tmp_path)
-    for act, said in (
+    for act, sentence in (
         (folder.hold, f"data folder {tmp_path}: lock: Is a directory"),
         (lambda: folder.announce("", ""), f"data folder {tmp_path}: running.json: Is a directory"),
         (folder.identity, f"data folder {tmp_path}: {IDENTITY_FILE}: Is a directory"),
@@ -158,7 +158,7 @@ def test_a_folder_where_a_file_should_be_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(OperationFailed) as refused:
             act()
-        assert str(refused.value) == said
+        assert str(refused.value) == sentence
     folder.release()
 
 
@@ -169,7 +169,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest
         DataFolder(tmp_path).hold()
 
 
-def test_what_a_twin_keeps_is_its_user_s_alone(tmp_path: Path) -> None:
+def test_only_the_user_can_read_the_folder_of_a_twin(tmp_path: Path) -> None:
     place = tmp_path / "twin"
     place.mkdir(mode=0o755)
     folder = DataFolder(place)
@@ -181,7 +181,7 @@ def test_what_a_twin_keeps_is_its_user_s_alone(tmp_path: Path) -> None:
     folder.release()
 
 
-def test_a_new_folder_is_its_user_s_alone_from_the_first_time(tmp_path: Path) -> None:
+def test_only_the_user_can_read_a_new_folder(tmp_path: Path) -> None:
     place = tmp_path / "twin"
     place.mkdir()
     place.chmod(0o777)
@@ -192,7 +192,7 @@ def test_a_new_folder_is_its_user_s_alone_from_the_first_time(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("mode", "allowed"), [(0o755, True), (0o777, False), (0o775, False)])
-def test_a_folder_of_other_things_stays_as_it_is_if_no_other_writes_there(
+def test_the_mode_of_a_folder_with_other_files_is_kept_if_only_the_user_can_write(
     tmp_path: Path, mode: int, allowed: bool
 ) -> None:
     (tmp_path / "letter.txt").write_text("dear Mia")
@@ -228,7 +228,7 @@ def test_a_link_under_the_name_of_a_part_is_not_followed(tmp_path: Path) -> None
         ),
     ],
 )
-def test_a_twin_is_resumed_with_the_options_that_found_it(options: UpOptions, sentence: str) -> None:
+def test_the_resume_command_has_the_options_that_locate_the_twin(options: UpOptions, sentence: str) -> None:
     assert _resume_command(options) == sentence
 
 
@@ -242,7 +242,7 @@ def test_a_twin_is_resumed_with_the_options_that_found_it(options: UpOptions, se
         ),
     ],
 )
-def test_what_up_shows_has_names_and_a_time(body: Body, sentence: str) -> None:
+def test_messages_of_up_have_names_and_a_time(body: Body, sentence: str) -> None:
     message = Envelope(
         id="x@pod-0/1",
         type=type(body).__name__,

@@ -1,5 +1,5 @@
-"""A twin that another version left, taken over: by other rules, or with states in another layout; cut off
-behind each of its steps, without room at each, and refused where it cannot be."""
+"""Upgrade of a twin from another version, with other rules or states in another layout: interrupted at each
+step, with a full disk at each step, and refusals."""
 
 import contextlib
 import errno
@@ -52,45 +52,45 @@ pytestmark = pytest.mark.integration
 
 CONFIG = SuperpodConfig(seed=5, pod=PodConfig(cubes=4), failures=FailuresConfig(host_per_day=0.5))
 SITES = ("pod-0", "pod-1")
-LIVED = 12 * US_PER_HOUR
-THEN = "1.0+then"
-LAYOUT = "of then"
+END = 12 * US_PER_HOUR
+OLD_SOFTWARE = "1.0+then"
+OLD_LAYOUT = "of then"
 
 
 class Killed(BaseException):
-    """The end of the process."""
+    """The process is killed."""
 
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two pods that a version of earlier rules has left, in good order."""
+    """Return the folder of two pods that a version with earlier rules has stopped."""
     place = tmp_path_factory.mktemp("left") / "twin"
     folder = DataFolder(place)
     folder.logs.mkdir(parents=True)
     plans = []
     for site in SITES:
-        found: list[bytes] = []
-        Lab(site, {site: CONFIG}, services_of, found.append).run(LIVED)
-        (folder.logs / f"{site}.jsonl").write_bytes(b"".join(found))
+        log_parts: list[bytes] = []
+        Lab(site, {site: CONFIG}, services_of, log_parts.append).run(END)
+        (folder.logs / f"{site}.jsonl").write_bytes(b"".join(log_parts))
         plans.append(SitePlan(site=site, fabrics={site: CONFIG}))
     identity = TwinIdentity(sites=tuple(plans))
     (place / IDENTITY_FILE).write_text(identity.model_dump_json())
-    folder.clock.write_text(json.dumps({"speed": 60.0, "paused": True, "now_us": LIVED}))
+    folder.clock.write_text(json.dumps({"speed": 60.0, "paused": True, "now_us": END}))
     with rebuilt_states(folder, identity):
         pass
-    noted(place, {RULES_VALUE: str(RULES - 1), SOFTWARE_VALUE: THEN})
+    set_code_values(place, {RULES_VALUE: str(RULES - 1), SOFTWARE_VALUE: OLD_SOFTWARE})
     return place
 
 
 @pytest.fixture
 def data(left: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of them for each test."""
+    """Return a copy of the folder for each test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return shutil.copytree(left, tmp_path / "twin")
 
 
-def noted(place: Path, values: dict[str, str | None], partitions: tuple[int, ...] = (0, 1)) -> None:
-    """Say of the states in a folder which code has left them."""
+def set_code_values(place: Path, values: dict[str, str | None], partitions: tuple[int, ...] = (0, 1)) -> None:
+    """Set the version that the states in a folder name as their writer."""
     with store_in(place) as store:
         for partition in partitions:
             at = store.positions(partition)
@@ -112,7 +112,7 @@ class store_in:  # noqa: N801 -- a context, written as a function would be
         self._server.stop()
 
 
-def held(place: Path) -> list[Any]:
+def store_content(place: Path) -> list[Any]:
     with store_in(place) as store:
         return [
             (store.positions(partition), store.values(partition), store.load(partition, "cubes", site))
@@ -124,26 +124,31 @@ def lines(place: Path, site: str = "pod-0") -> list[bytes]:
     return (DataFolder(place).logs / f"{site}.jsonl").read_bytes().splitlines()
 
 
-def goes_on(place: Path) -> None:
-    """By its states, without a word; and its audit is clean."""
+def check_continues(place: Path) -> None:
+    """Check that a twin continues from its states without an error, and that its audit is clean."""
     folder = DataFolder(place)
     identity = folder.identity()
     assert identity is not None
     with rebuilt_states(folder, identity, by_snapshots=True) as runners:
         for runner in runners:
             for _ in range(20):
-                root = runner.site.next_root(None, clock_us=LIVED + 40 * US_PER_HOUR)
+                root = runner.site.next_root(None, clock_us=END + 40 * US_PER_HOUR)
                 assert root is not None
                 runner.take(root)
     report = run_audit(data=place)
     assert report["clean"], report
 
 
-def test_a_twin_of_other_rules_is_taken_over_with_one_message_and_its_snapshot(data: Path) -> None:
+def test_a_twin_with_other_rules_is_upgraded_with_one_message_and_a_snapshot(data: Path) -> None:
     before = [lines(data, site) for site in SITES]
     rows = run_upgrade(data)
     assert [(row["site"], row["before"], row["after"], row["migrated"]) for row in rows] == [
-        (site, {"rules": RULES - 1, "software": THEN}, {"rules": RULES, "software": software_version()}, [])
+        (
+            site,
+            {"rules": RULES - 1, "software": OLD_SOFTWARE},
+            {"rules": RULES, "software": software_version()},
+            [],
+        )
         for site in SITES
     ]
     for site, had, row in zip(SITES, before, rows, strict=True):
@@ -163,16 +168,18 @@ def test_a_twin_of_other_rules_is_taken_over_with_one_message_and_its_snapshot(d
     since = report["sites"][0]["since"]
     assert since is not None
     assert (since["position"], since["rules"]) == (len(before[0]) + 1, RULES)
-    assert since["before"] == {"rules": RULES - 1, "software": THEN}
-    goes_on(data)
+    assert since["before"] == {"rules": RULES - 1, "software": OLD_SOFTWARE}
+    check_continues(data)
 
 
-def test_what_was_before_is_the_other_version_s_to_tell(data: Path) -> None:
+def test_only_the_other_version_reads_the_past(data: Path) -> None:
     position = len(lines(data))
     run_upgrade(data)
     past = read_history(DataFolder(data))
     assert past.at("pod-0", position + 1).position == position + 1
-    sentence = f"pod-0: up to 0d12:00:00 {re.escape(THEN)} wrote its log by rules {RULES - 1}; only that"
+    sentence = (
+        f"pod-0: up to 0d12:00:00 {re.escape(OLD_SOFTWARE)} wrote its log by rules {RULES - 1}; only that"
+    )
     for moment in (0, position - 50, position):
         with pytest.raises(UpgradeNeeded, match=sentence):
             past.at("pod-0", moment)
@@ -181,19 +188,19 @@ def test_what_was_before_is_the_other_version_s_to_tell(data: Path) -> None:
     assert not fork_folder("early").exists()
 
 
-def test_a_backup_and_a_fork_take_the_record_along(data: Path, tmp_path: Path) -> None:
+def test_a_backup_and_a_fork_contain_the_record(data: Path, tmp_path: Path) -> None:
     run_upgrade(data)
     run_backup(tmp_path / "backup", data)
     run_restore(tmp_path / "backup", tmp_path / "again")
-    goes_on(tmp_path / "again")
+    check_continues(tmp_path / "again")
     run_fork(ForkOptions("after"), data)
-    goes_on(fork_folder("after"))
+    check_continues(fork_folder("after"))
 
 
-def test_states_that_are_lost_are_made_from_the_record(data: Path) -> None:
+def test_lost_states_are_rebuilt_from_the_record(data: Path) -> None:
     run_upgrade(data)
-    before = held(data)
-    noted(data, {})
+    before = store_content(data)
+    set_code_values(data, {})
     for path in sorted(DataFolder(data).redis.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     folder = DataFolder(data)
@@ -201,7 +208,7 @@ def test_states_that_are_lost_are_made_from_the_record(data: Path) -> None:
     assert identity is not None
     with rebuilt_states(folder, identity):
         pass
-    assert [(at, cubes) for at, _, cubes in held(data)] == [(at, cubes) for at, _, cubes in before]
+    assert [(at, cubes) for at, _, cubes in store_content(data)] == [(at, cubes) for at, _, cubes in before]
 
 
 @pytest.mark.parametrize("how", ["gone", "damaged", "another"])
@@ -237,7 +244,7 @@ def test_without_its_record_a_log_is_not_folded_by_other_rules(data: Path, tmp_p
     logs = IndexedLogs(folder.logs)
     snapshots = TwinSnapshots(folder, logs)
     snapshots.taker("pod-0")
-    (lost,) = snapshots.problems  # the twin lives on, and says so
+    (lost,) = snapshots.problems  # the twin continues and reports it
     assert re.search(sentence[how], lost)
     history = snapshots.history("pod-0")
     with pytest.raises(UpgradeNeeded, match="only that version can read what is before"):
@@ -248,7 +255,7 @@ def test_without_its_record_a_log_is_not_folded_by_other_rules(data: Path, tmp_p
     logs.close()
 
 
-# --- cut off ------------------------------------------------------------------------------------------------
+# --- interruptions ------------------------------------------------------------------------------------------
 
 STEPS: dict[str, tuple[type, str]] = {
     "snapshot": (SnapshotFolder, "put"),
@@ -262,10 +269,10 @@ STEPS: dict[str, tuple[type, str]] = {
 
 @pytest.mark.parametrize("when", ["before", "behind"])
 @pytest.mark.parametrize("step", STEPS)
-def test_cut_off_at_any_step_it_is_done_again(
+def test_an_interrupted_upgrade_can_be_repeated(
     data: Path, step: str, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the second site, when the first is done."""
+    """The interruption is at the second site, after the first is done."""
     expected = [len(lines(data, site)) + 1 for site in SITES]
     calls = 0
     with monkeypatch.context() as patched:
@@ -277,10 +284,10 @@ def test_cut_off_at_any_step_it_is_done_again(
             calls += 1
             if calls == len(SITES) and when == "before":
                 raise Killed
-            found = real(*args, **named)
+            result = real(*args, **named)
             if calls == len(SITES):
                 raise Killed
-            return found
+            return result
 
         patched.setattr(kind, name, cut_off)
         with pytest.raises(Killed):
@@ -288,20 +295,22 @@ def test_cut_off_at_any_step_it_is_done_again(
     run_upgrade(data)
     assert [len(lines(data, site)) for site in SITES] == expected
     assert [decode(lines(data, site)[-1]).type for site in SITES] == ["Upgraded", "Upgraded"]
-    goes_on(data)
+    check_continues(data)
 
 
-def test_until_the_log_is_reported_the_version_before_continues(
+def test_the_earlier_version_continues_until_the_log_has_the_upgrade(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the upgrade had kept is of no log then, and nobody's base."""
+    """The snapshot of the upgrade then belongs to no log, and is not used."""
     with monkeypatch.context() as patched:
         patched.setattr(IndexedLog, "append", cut)
         with pytest.raises(Killed):
             run_upgrade(data)
     assert [*(data / "upgrades").rglob("*.snapshot")]
-    noted(data, {RULES_VALUE: str(RULES), SOFTWARE_VALUE: THEN})  # as if this were that version
-    goes_on(data)
+    set_code_values(
+        data, {RULES_VALUE: str(RULES), SOFTWARE_VALUE: OLD_SOFTWARE}
+    )  # as if this were the earlier version
+    check_continues(data)
     assert run_audit(data=data)["sites"][0]["since"] is None
 
 
@@ -310,8 +319,8 @@ def cut(*_args: object) -> None:
 
 
 @pytest.mark.parametrize("step", ["snapshot", "line"])
-def test_without_room_nothing_is_changed(data: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = [lines(data, site) for site in SITES], held(data)
+def test_a_full_disk_changes_nothing(data: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [lines(data, site) for site in SITES], store_content(data)
 
     def full(*_: object, **__: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -323,21 +332,25 @@ def test_without_room_nothing_is_changed(data: Path, step: str, monkeypatch: pyt
             patched.setattr(IndexedLog, "append", failing)
         with pytest.raises(OperationFailed, match="No space left on device"):
             run_upgrade(data)
-    assert ([lines(data, site) for site in SITES], held(data)) == before
+    assert ([lines(data, site) for site in SITES], store_content(data)) == before
     assert len(run_upgrade(data)) == 2
-    goes_on(data)
+    check_continues(data)
 
 
 def failing(*_: object) -> None:
     raise OperationFailed("log file: No space left on device")
 
 
-def test_the_version_before_shows_who_has_begun(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_earlier_version_names_the_version_that_has_started(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(RedisStore, "stage", cut)
         with pytest.raises(Killed):
             run_upgrade(data)
-    noted(data, {RULES_VALUE: str(RULES), SOFTWARE_VALUE: THEN})  # as if this were that version
+    set_code_values(
+        data, {RULES_VALUE: str(RULES), SOFTWARE_VALUE: OLD_SOFTWARE}
+    )  # as if this were the earlier version
     with store_in(data) as store, contextlib.closing(IndexedLogs(DataFolder(data).logs)) as logs:
         runner = SiteRunner(
             "pod-0",
@@ -353,7 +366,7 @@ def test_the_version_before_shows_who_has_begun(data: Path, monkeypatch: pytest.
             runner.recover()
 
 
-# --- what cannot be taken over ------------------------------------------------------------------------------
+# --- refusals -----------------------------------------------------------------------------------------------
 
 
 def test_an_upgrade_is_completed_only_by_the_version_that_started_it(data: Path) -> None:
@@ -361,14 +374,14 @@ def test_an_upgrade_is_completed_only_by_the_version_that_started_it(data: Path)
     folder = DataFolder(data)
     before = lines(data, "pod-0")
     log = IndexedLog(path)
-    root = read_history(folder).at("pod-1", log.end).site.next_root(None, clock_us=LIVED + 90 * US_PER_HOUR)
+    root = read_history(folder).at("pod-1", log.end).site.next_root(None, clock_us=END + 90 * US_PER_HOUR)
     assert root is not None
     log.append([root], [encode(root)])
     log.close()
     with pytest.raises(
         OperationFailed,
         match=r"pod-1: its states have read \d+ messages, but its log contains \d+: "
-        rf"start and stop the twin once with {re.escape(THEN)}, ",
+        rf"start and stop the twin once with {re.escape(OLD_SOFTWARE)}, ",
     ):
         run_upgrade(data)
     assert lines(data, "pod-0") == before
@@ -381,7 +394,7 @@ def test_an_upgrade_is_completed_only_by_the_version_that_started_it(data: Path)
         ({RULES_VALUE: str(RULES + 1)}, UpgradeNeeded, "which are older: start it with that version"),
         ({RULES_VALUE: None}, UpgradeNeeded, "whose rules had no number; `lightwave up --rebuild-all`"),
         (
-            {f"{LAYOUT_VALUE}cubes": LAYOUT},
+            {f"{LAYOUT_VALUE}cubes": OLD_LAYOUT},
             UpgradeNeeded,
             "cubes: no migration leads from states of layout of then",
         ),
@@ -391,11 +404,11 @@ def test_an_upgrade_is_completed_only_by_the_version_that_started_it(data: Path)
 def test_a_twin_that_this_version_cannot_take_over_is_refused(
     data: Path, values: dict[str, str | None], error: type[LightwaveError], sentence: str
 ) -> None:
-    noted(data, values, (1,))
-    before = [lines(data, site) for site in SITES], held(data)
+    set_code_values(data, values, (1,))
+    before = [lines(data, site) for site in SITES], store_content(data)
     with pytest.raises(error, match=sentence):
         run_upgrade(data)
-    assert ([lines(data, site) for site in SITES], held(data)) == before
+    assert ([lines(data, site) for site in SITES], store_content(data)) == before
 
 
 def test_a_folder_without_a_twin_and_one_that_is_in_use_are_refused(data: Path, tmp_path: Path) -> None:
@@ -412,21 +425,22 @@ def test_a_folder_without_a_twin_and_one_that_is_in_use_are_refused(data: Path, 
 
 
 @pytest.fixture
-def of_another_form(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same rules, and states of cubes whose layout has another digest, which a migration leads from."""
-    noted(data, {RULES_VALUE: str(RULES), f"{LAYOUT_VALUE}cubes": LAYOUT})
-    step = Migration(LAYOUT, state_layout(CUBES.state), dict)
+def old_layout(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a twin with the same rules whose states of cubes have another digest of their layout, from which
+    a migration leads."""
+    set_code_values(data, {RULES_VALUE: str(RULES), f"{LAYOUT_VALUE}cubes": OLD_LAYOUT})
+    step = Migration(OLD_LAYOUT, state_layout(CUBES.state), dict)
     real = upgrade_refusals._steps
 
     def steps(service: Any, layout: str | None) -> list[Migration]:
-        return [step] if service.name == "cubes" and layout == LAYOUT else real(service, layout)
+        return [step] if service.name == "cubes" and layout == OLD_LAYOUT else real(service, layout)
 
     monkeypatch.setattr(upgrade_refusals, "_steps", steps)
     return data
 
 
-def test_states_of_another_form_are_migrated_and_the_past_stays(of_another_form: Path) -> None:
-    data = of_another_form
+def test_states_of_another_layout_are_migrated_and_the_past_stays_readable(old_layout: Path) -> None:
+    data = old_layout
     position = len(lines(data))
     checked = check_upgrade(data)
     assert [(row["migrated"], row["first_difference"], row["differing_states"]) for row in checked] == [
@@ -439,14 +453,14 @@ def test_states_of_another_form_are_migrated_and_the_past_stays(of_another_form:
     report = run_audit(data=data)
     assert report["clean"]
     assert report["sites"][0]["since"] is None
-    goes_on(data)
+    check_continues(data)
 
 
-def test_what_this_version_would_have_reported_and_held_is_reported_before(data: Path) -> None:
-    told: list[int] = []
-    (row, other) = check_upgrade(data, report_progress=lambda _site, done, _whole: told.append(done))
+def test_a_check_reports_differences_of_log_and_states(data: Path) -> None:
+    progress: list[int] = []
+    (row, other) = check_upgrade(data, report_progress=lambda _site, done, _whole: progress.append(done))
     assert (row["since"], row["first_difference"], row["differing_states"]) == (0, None, [])
-    assert told
+    assert progress
     assert other["site"] == "pod-1"
     path = DataFolder(data).logs / "pod-0.jsonl"
     changed = path.read_bytes().replace(b'"type":"Tick"', b'"type":"tick"', 1)
