@@ -1,7 +1,7 @@
-"""The scheduler driven by hand, with a model of the hardware around it that judges every command.
+"""The scheduler, driven by tests, with a model of the hardware around it that checks every command.
 
-The model keeps its own books, chip by chip and port by port, from what the scheduler says alone, and shares
-no code with the scheduler but the joins of a shape.
+The model derives its own state, chip by chip and port by port, only from the scheduler's messages. It shares
+no code with the scheduler except the joins of a shape.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -85,17 +85,18 @@ Said = (
     | SliceOverran
     | Ended
 )
-"""All that a scheduler may say; every one of them is about a slice."""
+"""All messages that a scheduler emits; each is about one slice."""
 
 Chip = tuple[int, int, int, int]
-"""(cube, x, y, z), the place inside the cube."""
+"""(cube, x, y, z), the position inside the cube."""
 
 BadState = Literal["down", "degraded"]
 LINK_STATES: tuple[BadState | None, ...] = (None, "degraded", "down")
 
 
 def ends_of(joins: Iterable[Join]) -> Iterator[int]:
-    """Link ends of joins, from the numbering: 96 × cube + 16 × face + index, faces +x −x +y −y +z −z."""
+    """Yield the link ends of joins by their numbering: 96 × cube + 16 × face + index, faces +x −x +y −y +z
+    −z."""
     for dimension, a, b in joins:
         for index in range(16):
             yield 96 * a + 32 * dimension + index
@@ -103,7 +104,7 @@ def ends_of(joins: Iterable[Join]) -> Iterator[int]:
 
 
 def ocs_of(end: int) -> int:
-    """The OCS that a link end's fibres lead to."""
+    """Return the OCS that a link end's fibres lead to."""
     return 16 * (end % 96 // 32) + end % 16
 
 
@@ -113,9 +114,9 @@ def body_of(message: Envelope) -> Said:
 
 
 class World:
-    """One scheduler and the world it commands. `ended` maps a slice to the message that ended it.
+    """One scheduler and the hardware that it commands. `ended` maps a slice to the message that ended it.
 
-    With `stored`, the state goes through the codec after every message, as if it were stored and loaded.
+    With `stored`, the state is encoded and decoded after every message, as if it were stored and loaded.
     """
 
     def __init__(
@@ -179,12 +180,12 @@ class World:
 
     @property
     def idle(self) -> list[int]:
-        """Idle cubes as the scheduler keeps them beside its slices; it must not have lost them."""
+        """The idle cubes that the scheduler keeps besides its slices; it must not have lost them."""
         assert self.state.occupancy is not None
         return self.state.occupancy.idle
 
     def feed(self, body: Body, after_us: int = 0) -> list[Said]:
-        """Hand over one message `after_us` later; returns the bodies said."""
+        """Deliver one message `after_us` later; return the emitted bodies."""
         return [body_of(message) for message in self.envelopes(body, after_us)]
 
     def envelopes(self, body: Body, after_us: int = 0) -> list[Envelope]:
@@ -196,10 +197,10 @@ class World:
             enclose(body, fabric=FABRIC, at_us=self.now_us, cause=None, source=source, seq=self.seq),
         )
         for message in emitted:
-            self._keep_books(body_of(message))
-        # Who got all cubes that it waited for goes on without a word until its circuits are made.
-        going_on = [name for name in self.hit if self._row(name).state != "recovering"]
-        for name in going_on:
+            self._account(body_of(message))
+        # A slice that has received all missing cubes continues without a message until its circuits are made.
+        continuing = [name for name in self.hit if self._row(name).state != "recovering"]
+        for name in continuing:
             del self.hit[name]
         self._render()
         if self.stored:
@@ -209,7 +210,7 @@ class World:
     def _row(self, name: str) -> Slice:
         return self.state.slices[int(name.rpartition("-")[2])]
 
-    def _keep_books(self, body: Said) -> None:
+    def _account(self, body: Said) -> None:
         match body:
             case SliceAdmitted():
                 self._on_admitted(body)
@@ -261,7 +262,7 @@ class World:
         self.corners[body.slice] = body.corner
 
     def _give(self, name: str, cubes: tuple[int, ...], corner: Corner | None) -> None:
-        """Whatever is given must be healthy, undrained and free."""
+        """Check that all given cubes are healthy, undrained and free."""
         for cube in cubes:
             assert cube not in self.unhealthy
             assert cube not in self.drained
@@ -269,7 +270,7 @@ class World:
         assert not wanted & self.chips_in_use()
 
     def _on_connect(self, body: ConnectCircuits) -> None:
-        """A port is free, or has the same circuit, which is nobody's."""
+        """Each port must be free, or have the same circuit as a stale one."""
         for dimension, a, b in body.joins:
             for ports, cube in ((self.north, a), (self.south, b)):
                 assert ports.get((dimension, cube), ("", a, b)) == ("", a, b)
@@ -277,7 +278,7 @@ class World:
         self.commands.append((body.slice, body.joins))
 
     def _on_leave(self, body: LeaveCircuits) -> None:
-        """Its own circuits, all made, are nobody's."""
+        """The circuits must be the slice's own and made; they become stale."""
         for dimension, a, b in body.joins:
             assert self.north[dimension, a] == (body.slice, a, b)
             assert (dimension, a, b) in self.made
@@ -307,13 +308,13 @@ class World:
         self.hit.pop(body.slice, None)
 
     def _check_checked(self, name: str) -> None:
-        """Nobody runs on links that were not checked, but for meshes, which use none."""
+        """Check that no slice runs on unchecked links, except meshes, which use none."""
         if self.preflights.pop(name, self.now_us + 1) <= self.now_us:
             self.unchecked.discard(name)
         assert name not in self.unchecked or self.corners[name] or not self.state.config.preflight_s
 
     def _on_noticed(self, body: SliceNoticed) -> None:
-        """Nobody is told to make room twice, or without cubes, and everybody has its grace."""
+        """Check that no slice is notified twice or without cubes, and that each has its grace period."""
         assert body.slice in self.held_cubes
         assert body.slice not in self.noticed
         assert body.until_us == self.now_us + self.state.config.grace_s * 1_000_000
@@ -327,7 +328,7 @@ class World:
         self.noticed[body.slice] = body.until_us
 
     def _on_recovering(self, body: SliceRecovering) -> None:
-        """What is chosen is the cheapest, and told only when it is another choice than before."""
+        """Check that the choice is the cheapest, and that only changed choices are reported."""
         assert body.slice in self.held_cubes
         assert body.choice is None or body.choice != self.hit.get(body.slice)
         self.hit[body.slice] = body.choice
@@ -344,8 +345,8 @@ class World:
             assert costs[body.choice] == min(costs.values())
 
     def _on_requeued(self, body: SliceRequeued) -> None:
-        """Of those who run, only who was told leaves, and not before the grace is over unless it said so; who
-        was hit may leave at any time."""
+        """Check that running slices are requeued only after a notice, and not before the grace period ends
+        unless they have checkpointed. A slice that was hit may leave at any time."""
         is_hit = self.hit.get(body.slice) == "evict"
         assert is_hit or self.noticed[body.slice] <= self.now_us or body.slice in self.checkpointed
         self.noticed.pop(body.slice, None)
@@ -361,7 +362,7 @@ class World:
         self.held_cubes.pop(body.slice, None)
 
     def _render(self) -> None:
-        """Keep the documents that the scheduler says it touched, as a runtime does."""
+        """Update the documents that the scheduler marks as changed, as a runtime does."""
         for key in sorted(self.state.changed_documents):
             document = SERVICE.document(self.state, key)
             if document is None:
@@ -387,7 +388,7 @@ class World:
         assert len(in_use) == len(set(in_use))
         return set(in_use)
 
-    # What the other services would say.
+    # Messages of the other services.
 
     def request(
         self,
@@ -402,7 +403,7 @@ class World:
         job: JobTerms | None = None,
         recovery: RecoveryPolicy | None = None,
     ) -> tuple[str, list[Said]]:
-        """Ask for a slice; returns (name, bodies said)."""
+        """Request a slice; return (name, emitted bodies)."""
         name = f"{FABRIC}/slice-{self.requested}"
         self.requested += 1
         self.shapes[name] = (shape, twisted)
@@ -424,7 +425,7 @@ class World:
         return name, self.feed(body, after_us)
 
     def checkpoint(self, name: str, after_us: int = 0) -> list[Said]:
-        """The job of a slice that was told to leave has kept what it did."""
+        """The job of a notified slice has saved a checkpoint."""
         self.checkpointed.add(name)
         emitted = self.feed(JobCheckpointed(slice=name), after_us)
         self.checkpointed.discard(name)
@@ -438,7 +439,7 @@ class World:
         return self.feed(CubeUnhealthy(cube=cube, reasons=("host-3",)), after_us)
 
     def complain(self, name: str, cube: int, after_us: int = 0) -> list[Said]:
-        """The job of a slice fails because of one of its cubes, before monitoring sees it."""
+        """The job of a slice fails because of one of its cubes, before monitoring detects it."""
         self.unhealthy.add(cube)
         part = f"{FABRIC}/cube-{cube}/host-3"
         return self.feed(JobFailed(slice=name, part=part, seen_as="error"), after_us)
@@ -456,7 +457,7 @@ class World:
         return self.feed(CubeUndrained(cube=cube), after_us)
 
     def complain_of(self, number: int) -> list[Said]:
-        """A job fails on one of its cubes, chosen by a number; monitoring sees that a moment later."""
+        """A job fails on one of its cubes, chosen by a number; monitoring detects it a little later."""
         names = sorted(self.held_cubes)
         if not names:
             return []
@@ -465,7 +466,7 @@ class World:
         return self.complain(name, cube) + self.fail(cube, 1_000)
 
     def lose_ocs(self, number: int) -> list[Said]:
-        """One OCS of few fails, and with it the same link of every cube."""
+        """One of three OCSes fails, and with it the same link of every cube."""
         ocs = 16 * (number % 3) + 5
         if ocs in self.ocs_out:
             return []
@@ -488,7 +489,7 @@ class World:
     def train(
         self, down: tuple[int, ...] = (), degraded: tuple[int, ...] = (), most: int | None = None
     ) -> list[Said]:
-        """The mirrors settle for the oldest commands: circuits made, links trained."""
+        """The mirrors settle for the oldest commands: circuits are made, and links are trained."""
         emitted: list[Said] = []
         commands, self.commands = self.commands[:most], self.commands[len(self.commands[:most]) :]
         for name, joins in commands:
@@ -512,16 +513,16 @@ class World:
         return self.feed(LinksChanged(up=tuple(up), degraded=tuple(degraded), down=tuple(down)))
 
     def _mark_bad(self, down: Sequence[int], degraded: Sequence[int]) -> None:
-        """What is heard of circuits that stand for nobody is nobody's business."""
+        """Record bad link ends, except those of stale circuits, which concern no slice."""
         left = {(key[0], a, b) for key, (name, a, b) in self.north.items() if not name}
-        nobodys = set(ends_of(left))
-        for end in set(down) - nobodys:
+        unowned = set(ends_of(left))
+        for end in set(down) - unowned:
             self.bad[end] = "down"
-        for end in set(degraded) - nobodys:
+        for end in set(degraded) - unowned:
             self.bad[end] = "degraded"
 
     def change_some_links(self, number: int) -> list[Said]:
-        """A few of the connected link ends, chosen by a number, take another state."""
+        """Change the state of a few connected link ends, chosen by a number."""
         ends = sorted(ends_of(self.made))
         chosen = {ends[(number * 7919 + 31 * k) % len(ends)]: k for k in range(1 + number % 4) if ends}
         new = {end: LINK_STATES[(number + k) % 3] for end, k in chosen.items()}
@@ -539,7 +540,7 @@ class World:
         job: JobTerms | None = None,
         recovery: RecoveryPolicy | None = None,
     ) -> str:
-        """Ask for a slice that fits, and let it start; returns its name."""
+        """Request a slice that fits, and let it start; return its name."""
         name, _ = self.request(
             shape, owner=owner, tier=tier, estimate_us=estimate_us, job=job, recovery=recovery
         )
@@ -550,19 +551,19 @@ class World:
         return name
 
     def tick(self) -> list[Said]:
-        """Let the scheduler's own time come."""
+        """Advance to the scheduler's due time and deliver its Tick."""
         due_us = self.held.due_us
         assert due_us is not None
         self.now_us = max(self.now_us, due_us)
         return self.feed(Tick(service="scheduler", due_us=due_us, count=self.held.ticks + 1))
 
     def cycle_again(self) -> list[Output]:
-        """What the scheduler would do if it looked at everything once more."""
+        """Return the output of another scheduling cycle."""
         emitted = cycle(self.state)
         self._render()
         return emitted
 
-    # What people would see.
+    # Views for people.
 
     def status(self, name: str) -> SliceDocument:
         document = self.documents["slices", name]
@@ -579,7 +580,7 @@ class World:
         assert isinstance(document, SchedulerSummary)
         return document
 
-    # What must hold after every message.
+    # Checks after every message.
 
     def check(self) -> None:
         state = self.state
@@ -595,9 +596,9 @@ class World:
             self.requested
         )
         assert all(state.slices[number].cubes for number in self.notices)
-        told = {number for number, notice in self.notices.items() if notice.why == "preempted"}
-        assert told == {int(name.rpartition("-")[2]) for name in self.noticed}
-        assert self.notices.keys() == told | self.moves.keys()
+        preempted = {number for number, notice in self.notices.items() if notice.why == "preempted"}
+        assert preempted == {int(name.rpartition("-")[2]) for name in self.noticed}
+        assert self.notices.keys() == preempted | self.moves.keys()
         assert state.chips_allocated == len(self.chips_in_use())
         self._check_circuits(rows)
         self._check_standing(rows)
@@ -617,7 +618,7 @@ class World:
         assert self.south == {(key[0], b): (name, a, b) for key, (name, a, b) in self.north.items()}
         left = {(key[0], a, b) for key, (name, a, b) in self.north.items() if not name}
         assert left == set(leftover_circuits(self.state))
-        # Slices are air-gapped: nothing that stands leads from one to another.
+        # Slices are air-gapped: no remaining circuit leads from one to another.
         users = {cube: name for name, cubes in self.held_cubes.items() for cube in cubes}
         assert all(a == b or not (a in users or b in users) for _, a, b in left)
 
@@ -640,8 +641,8 @@ class World:
         assert self.state.bad_ends == self.bad
 
     def _check_claims(self, rows: dict[str, Slice]) -> None:
-        """Only who waits has a claim, for somebody who leaves; no cube is kept for two, and nobody else comes
-        to it: who has it still was told to leave."""
+        """Check that only waiting slices have claims, that no cube is claimed twice, and that its current
+        users have a notice."""
         kept: set[Chip] = set()
         for number, claim in self.claims.items():
             name = f"{FABRIC}/slice-{number}"
@@ -654,12 +655,12 @@ class World:
                 for other, cubes in self.held_cubes.items()
                 if chips & set(self.chips(self.shapes[other][0], cubes, self.corners[other]))
             }
-            # Where cubes are held back, somebody may leave others than those that are claimed.
+            # Where cubes are held back, a slice may leave cubes other than the claimed ones.
             assert users or set(claim.victims) & self.notices.keys()
-            assert users <= {f"{FABRIC}/slice-{told}" for told in self.notices}
+            assert users <= {f"{FABRIC}/slice-{number}" for number in self.notices}
 
     def _check_derived(self) -> None:
-        """What is kept beside the slices for speed is what follows from them."""
+        """Check that the tables kept for speed equal those computed from the slices."""
         fresh = replace(self.state, occupancy=None, queue=None, waits=None, by_phase=None, jobs=None)
         kept = self.state
         for phase in get_args(SlicePhase):
@@ -674,7 +675,7 @@ class World:
             assert kept.queue.lines == queue_of(fresh).lines
 
     def _check_documents(self) -> None:
-        """What is rendered when touched is what all of them are, rendered anew."""
+        """Check that incrementally rendered documents equal all documents rendered again."""
         assert self.documents == self._all_documents()
 
     def _all_documents(self) -> dict[DocumentKey, BaseModel]:
