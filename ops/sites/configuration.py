@@ -35,7 +35,7 @@ RECORDED: dict[str, tuple[str, type[BaseModel]]] = {
     "trace": ("recorded requests", TraceRow),
     "faults": ("recorded faults", PlannedFault),
 }
-"""Part of a configuration that is no section of parameters → what it has, and the model of its rows."""
+"""Part of a configuration that is not a section of parameters → what it has, and the model of its rows."""
 DEFAULT_KIND = "superpod"
 """The default kind of a fabric."""
 
@@ -113,7 +113,7 @@ def config_from_pairs(
     """The configuration of a kind of fabric.
 
     `KEY=VALUE` settings replace `calibrated` values (by dotted name), which replace the defaults. `seed` and
-    `trace` have options of their own. InvalidInput names the key, the value and what is allowed.
+    `trace` have options of their own. Raises InvalidInput that names the key, the value and what is allowed.
     """
     model = _model_of(kind)
     known = parameters_of(model)

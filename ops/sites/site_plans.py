@@ -189,7 +189,8 @@ def read_site(path: Path, option: str = "--site ") -> SitePlan:
     """Read a site from a YAML file: its name `site`, and `fabrics`, a list of {name, kind, config}.
 
     `config` has the differences from the default configuration of the kind, or from the file's `calibration`.
-    InvalidInput names the option, the file, the line or field, the value and what is allowed."""
+    Raises InvalidInput that names the option, the file, the line or field, the value and what is allowed.
+    """
     try:
         content = read_yaml(path)
         if content is None:

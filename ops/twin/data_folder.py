@@ -109,8 +109,8 @@ class DataFolder:
             )
 
     def check_embedded(self) -> None:
-        """OperationFailed if a live twin keeps its files here: an embedded twin would overwrite them, and
-        `--fresh` would delete them."""
+        """Raise OperationFailed if a live twin keeps its files here: an embedded twin would overwrite them,
+        and `--fresh` would delete them."""
         found = [Path(part).parent.name for part in LIVE_TWIN_FILES if (self.path / part).exists()]
         if found:
             raise OperationFailed(

@@ -57,8 +57,9 @@ class ArchivedSite:
 def run_archive(data: Path, keep_us: int, client: Client | None = None) -> list[ArchivedSite]:
     """Archive the messages that are older than `keep_us` microseconds of simulated time.
 
-    `client` reaches a running twin; the default is the URL in the folder. NotFound if there is no twin.
-    OperationFailed if a file cannot be written; the logs are unchanged then."""
+    `client` reaches a running twin; the default is the URL in the folder. Raises NotFound if there is no
+    twin. Raises OperationFailed if a file cannot be written; the logs are unchanged then.
+    """
     folder = DataFolder(data)
     identity = folder.identity() if data.is_dir() else None
     if identity is None:

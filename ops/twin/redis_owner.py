@@ -50,7 +50,7 @@ def find_owner(store: RedisStore) -> RedisOwner | None:
 
 
 def check_owner(store: RedisStore, folder: Path, twin: str) -> None:
-    """OperationFailed if the database holds another twin than this one, or if this one runs elsewhere.
+    """Raise OperationFailed if the database holds another twin than this one, or if this one runs elsewhere.
 
     `folder`: absolute. `twin`: the identity of the folder's twin, empty if it has none yet.
     """

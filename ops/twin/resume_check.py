@@ -37,7 +37,7 @@ def check_same_twin(
     kept: Sequence[SitePlan],
     changed: ChangedParameters = nothing_changed,
 ) -> None:
-    """InvalidInput if the options do not match the sites that the twin was created with.
+    """Raise InvalidInput if the options do not match the sites that the twin was created with.
 
     `files` are the sites of --site. The error names the fabric and the difference. If an option repeats an
     original value that was changed since, logs a warning.

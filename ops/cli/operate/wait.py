@@ -137,7 +137,7 @@ def object_test(kind: "ResourceKind[Any]", name: str, wanted: str) -> ObjectTest
 
 
 def _test_of(kind: "ResourceKind[Any]", wanted: str) -> FieldTest:
-    """The test that `--for` is; a word is a state. Raises UsageError for another form."""
+    """Parse the test in `--for`; a word is a state. Raises UsageError for another form."""
     try:
         return split_test(wanted)
     except InvalidInput:

@@ -148,7 +148,7 @@ class NetworkStudy:
     ) -> tuple[SplitContent, str]:
         """Weights for the current topology, and their worst use if the demand of `pairs` block pairs is
         `factor` times as high. `pairs` defaults to WORST_PAIRS, or all if there are fewer. `exact` adds the
-        optimum of the linear program. InvalidInput for more pairs than there are."""
+        optimum of the linear program. Raises InvalidInput for more pairs than there are."""
         self._check_demanded()
         most = len(self.plant.blocks) * (len(self.plant.blocks) - 1)
         if pairs is not None and pairs > most:

@@ -39,9 +39,10 @@ def run_restore(
 ) -> BackupManifest:
     """Create a twin's data folder, completely or not at all. Its states go to `redis`, or else to the folder.
 
-    `report_progress` receives the number of verified bytes. NotFound if there is no backup. OperationFailed
-    if the backup is damaged, if the folder is not empty or cannot be written, or if the services of this
-    build emit other messages than the log has."""
+    `report_progress` receives the number of verified bytes. Raises NotFound if there is no backup. Raises
+    OperationFailed if the backup is damaged, if the folder is not empty or cannot be written, or if the
+    services of this build emit other messages than the log has.
+    """
     manifest = verify_backup(backup, report_progress)
     with atomic_folder(data, WHAT) as part:
         _copy(backup, part, manifest)
