@@ -220,7 +220,10 @@ def test_parts_of_the_hybrid_leave_out_hours_without_a_figure(monkeypatch: pytes
     monkeypatch.setattr(multipod_rings, "_ring_rates", lambda: rates)
     measured = multipod_rings._hybrid()
     assert measured.value == 3.0
-    assert "2 more have no figure; by the choice of pods alone 3.00 ×, by links alone 2.00 ×" in measured.note
+    assert (
+        "2 more have no figure; with chosen pods alone 3.00 ×, with engineered links alone 2.00 ×"
+        in measured.note
+    )
 
 
 def test_bills_are_those_of_the_command_and_every_answer_has_a_row() -> None:
