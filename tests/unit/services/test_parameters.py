@@ -129,8 +129,8 @@ def test_additional_technicians_start_at_once_and_a_surplus_one_finishes() -> No
     bench = Bench([REPAIRS], pod(repairs=RepairsConfig(technicians=1, fibre_technicians=0)))
     for cube in range(4):
         bench.say(RepairRequested(kind="host", target=f"pod-0/cube-{cube}/host-0"))
-    begun = bodies(bench.say(changed(repairs__technicians=3), 9), RepairBegun)
-    assert [body.technician for body in begun] == [1, 2]
+    started = bodies(bench.say(changed(repairs__technicians=3), 9), RepairBegun)
+    assert [body.technician for body in started] == [1, 2]
     ends = [repair.ends_us for repair in bench.state("repairs").begun.values()]
     assert bodies(bench.say(changed(repairs__technicians=1, repairs__host_repair_h=0.5), 10)) == []
     assert [repair.ends_us for repair in bench.state("repairs").begun.values()] == ends

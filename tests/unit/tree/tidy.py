@@ -343,7 +343,7 @@ def service_tables(source: Source) -> Iterator[Problem]:
 
 
 def service_roles(source: Source) -> Iterator[Problem]:
-    """Every service has the same layout: functions named in a table are defined in the same file."""
+    """All services have one layout: each function of a table is in the same module of every service."""
     match = re.fullmatch(r"services/\w+/(\w+\.py)", source.path)
     if match is None or source.path.startswith(GATEWAY):
         return

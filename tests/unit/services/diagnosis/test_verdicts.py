@@ -173,11 +173,11 @@ def by_hand() -> Bench:
     """The test plays the OCSes."""
     slow = {"technicians": 100, "link_repair_h": 1_000.0}
     config = SuperpodConfig.model_validate({"failures": {"enabled": False}, "repairs": slow})
-    found = Bench([DIAGNOSIS, FAILURES, REPAIRS, TRANSCEIVERS], config)
-    found.say(CircuitsConnected(slice=SLICE, joins=JOINS, missing_ocs=(), missing_ports=()), 100)
-    inject(found, "receiver", 3.0)
-    found.run(US_PER_DAY + 2 * US_PER_HOUR - 1)
-    return found
+    driven = Bench([DIAGNOSIS, FAILURES, REPAIRS, TRANSCEIVERS], config)
+    driven.say(CircuitsConnected(slice=SLICE, joins=JOINS, missing_ocs=(), missing_ports=()), 100)
+    inject(driven, "receiver", 3.0)
+    driven.run(US_PER_DAY + 2 * US_PER_HOUR - 1)
+    return driven
 
 
 def test_a_verdict_on_an_unreadable_end_is_not_withdrawn(by_hand: Bench) -> None:

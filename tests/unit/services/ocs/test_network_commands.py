@@ -78,8 +78,8 @@ def test_removed_circuits_go_at_once_and_new_ones_take_a_switching_time(made: Be
     assert made.say(command((other_circuit,), (ONE, TWO), 1)) == []
     assert made.state("ocs").made[2].sum() == 0
     assert made.due_us() == made.now_us + SWITCHING_US
-    (said,) = after(made)
-    assert said == CircuitsRewired(
+    (emitted,) = after(made)
+    assert emitted == CircuitsRewired(
         rewiring=REWIRING, stage=1, removed=(ONE, TWO), made=(other_circuit,), missing=()
     )
     assert made.state("ocs").wanted[2, 0] == 17
@@ -102,10 +102,10 @@ def test_a_command_that_cannot_be_carried_out_changes_nothing(
     made: Bench, requested: RewireCircuits, ocs: int, reason: str
 ) -> None:
     before = [made.state("ocs").wanted.copy(), made.state("ocs").made.copy()]
-    (said,) = bodies(made.say(requested))
-    assert isinstance(said, RewiringRefused)
-    assert (said.ocs, said.stage) == (ocs, 0)
-    assert said.reason == reason
+    (emitted,) = bodies(made.say(requested))
+    assert isinstance(emitted, RewiringRefused)
+    assert (emitted.ocs, emitted.stage) == (ocs, 0)
+    assert emitted.reason == reason
     assert (made.state("ocs").wanted == before[0]).all()
     assert (made.state("ocs").made == before[1]).all()
     assert made.due_us() is None
@@ -123,9 +123,9 @@ def test_circuits_on_bad_ports_and_dark_switches_are_missing_until_those_return(
     made.say(fault(1, "ocs", "ocs-4"))
     stage = ((2, 3, 20), (2, 4, 21), (4, 0, 0))
     made.say(command(stage, (), 1))
-    (said,) = after(made)
-    assert isinstance(said, CircuitsRewired)
-    assert (said.made, said.missing) == (((2, 4, 21),), ((2, 3, 20), (4, 0, 0)))
+    (emitted,) = after(made)
+    assert isinstance(emitted, CircuitsRewired)
+    assert (emitted.made, emitted.missing) == (((2, 4, 21),), ((2, 3, 20), (4, 0, 0)))
     made.say(fault_ended(bad))
     assert after(made) == [CircuitsRestored(ocs=2, circuits=((3, 20),))]
 
@@ -134,9 +134,9 @@ def test_without_control_all_stays_and_every_command_is_refused(made: Bench) -> 
     lost = fault(0, "control", "control-1")
     assert bodies(made.say(lost)) == [ControlLost(part=f"{POD}/control-1")]
     assert made.state("ocs").made[2].sum() == 2
-    (said,) = bodies(made.say(command(((7, 6, 41), (3, 0, 16)))))
-    assert isinstance(said, RewiringRefused)
-    assert (said.ocs, said.reason) == (3, "its domain is without control")
+    (emitted,) = bodies(made.say(command(((7, 6, 41), (3, 0, 16)))))
+    assert isinstance(emitted, RewiringRefused)
+    assert (emitted.ocs, emitted.reason) == (3, "its domain is without control")
     assert bodies(made.say(command(((7, 6, 41),)))) == [], "another domain has control"
     assert ControlRegained(part=f"{POD}/control-1") in bodies(made.say(fault_ended(lost)))
     assert bodies(made.say(command(((3, 0, 16),)))) == []
@@ -181,9 +181,9 @@ def test_only_latching_switches_keep_circuits_without_power_and_none_changes(
     bench = network(technology)
     bench.say(command((ONE, TWO)), 100)
     after(bench, 10 * SWITCHING_US)
-    (said,) = bodies(bench.say(fault(0, "power", "power-1")))
+    (emitted,) = bodies(bench.say(fault(0, "power", "power-1")))
     latches = technology == "robotic"
-    assert said == OcsesDown(part=f"{POD}/power-1", kind="power", ocses=() if latches else (2, 3))
+    assert emitted == OcsesDown(part=f"{POD}/power-1", kind="power", ocses=() if latches else (2, 3))
     assert bench.state("ocs").made[2].sum() == (2 if latches else 0)
     refused = bodies(bench.say(command(((2, 5, 40),))))
     assert [type(body) for body in refused] == ([RewiringRefused] if latches else [])

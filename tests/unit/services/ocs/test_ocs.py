@@ -74,10 +74,10 @@ def test_circuits_are_made_a_switching_time_after_the_command(bench: Bench) -> N
     assert bench.say(connect(JOIN), 100) == []
     assert bench.state("ocs").made.sum() == 0
     assert bench.due_us() == 100 + SWITCHING_US
-    tick, said = bench.run(100 + SWITCHING_US)
-    assert said.body == connected(JOIN)
-    assert said.at_us == tick.at_us == 100 + SWITCHING_US
-    assert said.cause == "scheduler@pod-0/1", "the command is the cause, not the Tick"
+    tick, emitted = bench.run(100 + SWITCHING_US)
+    assert emitted.body == connected(JOIN)
+    assert emitted.at_us == tick.at_us == 100 + SWITCHING_US
+    assert emitted.cause == "scheduler@pod-0/1", "the command is the cause, not the Tick"
     assert bench.state("ocs").made.sum() == bench.state("ocs").cross_connects == 32
 
 
@@ -96,9 +96,9 @@ def test_leftover_circuits_remain_and_are_not_made_again_for_the_next_slice(made
     other_slice = "pod-0/slice-1"
     assert made.say(connect(JOIN, (0, 1, 1), name=other_slice)) == []
     assert made.state("ocs").made.sum() == 32
-    (said,) = after(made, SWITCHING_US)
-    assert isinstance(said, CircuitsConnected)
-    assert (said.slice, said.joins, said.missing_ocs) == (other_slice, (JOIN, (0, 1, 1)), ())
+    (emitted,) = after(made, SWITCHING_US)
+    assert isinstance(emitted, CircuitsConnected)
+    assert (emitted.slice, emitted.joins, emitted.missing_ocs) == (other_slice, (JOIN, (0, 1, 1)), ())
     assert made.state("ocs").made.sum() == made.state("ocs").cross_connects == 64
 
 

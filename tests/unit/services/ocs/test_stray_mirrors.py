@@ -56,11 +56,11 @@ def noisy() -> Bench:
     """The state after a command with some missing circuits."""
     bench = Bench([SERVICE], with_noise(50.0))
     bench.say(connect(JOIN), 100)
-    (said,) = after(bench, US_PER_S)
-    assert isinstance(said, CircuitsConnected)
-    assert said.missing_ocs == ()
-    assert 0 < len(said.missing_ports) < 16
-    assert list(said.missing_ports) == failing(bench)
+    (emitted,) = after(bench, US_PER_S)
+    assert isinstance(emitted, CircuitsConnected)
+    assert emitted.missing_ocs == ()
+    assert 0 < len(emitted.missing_ports) < 16
+    assert list(emitted.missing_ports) == failing(bench)
     return bench
 
 
@@ -106,10 +106,10 @@ def test_failed_circuits_are_retried_until_they_are_made(noisy: Bench) -> None:
     due_us = noisy.due_us()
     assert due_us is not None
     assert connected_us < due_us <= connected_us + REALIGN_US
-    said = after(noisy, 100 * REALIGN_US)
-    assert all(isinstance(body, CircuitsRestored) for body in said)
+    emitted = after(noisy, 100 * REALIGN_US)
+    assert all(isinstance(body, CircuitsRestored) for body in emitted)
     restored = [
-        (body.ocs, n) for body in said if isinstance(body, CircuitsRestored) for n, _ in body.circuits
+        (body.ocs, n) for body in emitted if isinstance(body, CircuitsRestored) for n, _ in body.circuits
     ]
     assert sorted(restored) == sorted(missing)
     assert noisy.due_us() is None

@@ -56,12 +56,12 @@ def part_down(part: str = "") -> OcsPartDown:
 
 def work_on(bench: Bench) -> list[Envelope]:
     """Until the next work is done, and if that is a fibre to be moved, the OCS has moved it."""
-    said = bench.step()
-    if bodies(said, HandsOnBegun):
-        said += bench.step()
-    for asked in bodies(said, PatchPort):
-        said += bench.say(PortPatched(ocs=asked.ocs, side=asked.side, port=asked.port, spare=130))
-    return said
+    emitted = bench.step()
+    if bodies(emitted, HandsOnBegun):
+        emitted += bench.step()
+    for asked in bodies(emitted, PatchPort):
+        emitted += bench.say(PortPatched(ocs=asked.ocs, side=asked.side, port=asked.port, spare=130))
+    return emitted
 
 
 def test_a_port_without_a_free_spare_stays_as_it_is() -> None:
@@ -190,7 +190,7 @@ def test_ocses_and_ports_precede_all_others_then_the_oldest_request_is_first() -
         bench.say(body, at_us)
     while bench.due_us() is not None:
         work_on(bench)
-    assert [begun.target for begun in bodies(bench.log, RepairBegun)] == [
+    assert [started.target for started in bodies(bench.log, RepairBegun)] == [
         "pod-0/cube-0/host-0",
         "pod-0/ocs-1",
         "pod-0/ocs-2/N0",

@@ -121,8 +121,8 @@ def test_a_repair_does_not_wait_for_parts_of_another_kind() -> None:
     bench.say(OcsPartDown(part="pod-0/ocs-3/fan-1"))
     bench.say(OcsPartDown(part="pod-0/ocs-4/cpu"))
     bench.say(OcsPartDown(part="pod-0/ocs-5/fan-0"))
-    begun = [body.target for body in bodies(bench.log, RepairBegun)]
-    assert begun == ["pod-0/cube-0/host-0", "pod-0/ocs-3/fan-1", "pod-0/ocs-4/cpu"]
+    started = [body.target for body in bodies(bench.log, RepairBegun)]
+    assert started == ["pod-0/cube-0/host-0", "pod-0/ocs-3/fan-1", "pod-0/ocs-4/cpu"]
 
 
 def test_the_part_of_a_cancelled_repair_returns_to_the_shelf() -> None:

@@ -121,8 +121,8 @@ def test_weights_are_solved_again_only_if_the_use_grows_by_more_than_the_slack(
         if abs(old.use_ppm - limit_ppm) > 5:  # reported values are rounded
             assert found.pending == (old.use_ppm > limit_ppm), part
         if found.pending:
-            anew = solved(asked)
-            assert (anew.weights, anew.use_ppm < old.use_ppm) == (2, True)
+            solved_again = solved(asked)
+            assert (solved_again.weights, solved_again.use_ppm < old.use_ppm) == (2, True)
         assert asked.due_us() is None
         outcomes.add(found.pending)
     assert outcomes == {False, True}
@@ -167,9 +167,9 @@ def test_traffic_leaves_a_broken_trunk_at_once_and_evenly_only_with_new_weights(
     bench = network()
     first = carried(want(bench, EVEN))
     at_once = carried(bench.say(TrunksChanged(links=((0, 1, 8),), planned=False), bench.now_us + 1))
-    anew = solved(bench)
-    assert first.use_ppm < anew.use_ppm < at_once.use_ppm
-    assert first.served_ppm == anew.served_ppm == FULL > at_once.served_ppm
+    solved_again = solved(bench)
+    assert first.use_ppm < solved_again.use_ppm < at_once.use_ppm
+    assert first.served_ppm == solved_again.served_ppm == FULL > at_once.served_ppm
 
 
 def test_frames_and_weights_are_due_independently() -> None:

@@ -26,10 +26,10 @@ DAY = US_PER_DAY
 
 @pytest.fixture
 def bench() -> Bench:
-    found = Bench([SERVICE], SuperpodConfig())
+    driven = Bench([SERVICE], SuperpodConfig())
     joins = tuple((0, cube, cube + 1) for cube in range(4))
-    found.say(CircuitsConnected(slice="pod-0/slice-0", joins=joins, missing_ocs=(), missing_ports=()), 100)
-    return found
+    driven.say(CircuitsConnected(slice="pod-0/slice-0", joins=joins, missing_ocs=(), missing_ports=()), 100)
+    return driven
 
 
 def began(

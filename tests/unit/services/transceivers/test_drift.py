@@ -26,10 +26,10 @@ BEGAN_US = 1_000_000
 
 
 def made(cubes: int = 16, **ocs: Any) -> Bench:
-    found = Bench([SERVICE], SuperpodConfig.model_validate({"pod": {"cubes": cubes}, "ocs": ocs}))
+    driven = Bench([SERVICE], SuperpodConfig.model_validate({"pod": {"cubes": cubes}, "ocs": ocs}))
     joins = tuple((0, cube, cube + 1) for cube in range(4))
-    found.say(CircuitsConnected(slice="pod-0/slice-0", joins=joins, missing_ocs=(), missing_ports=()), 100)
-    return found
+    driven.say(CircuitsConnected(slice="pod-0/slice-0", joins=joins, missing_ocs=(), missing_ports=()), 100)
+    return driven
 
 
 def begin(bench: Bench, part: str, number: int = 0, at_us: int = BEGAN_US) -> None:

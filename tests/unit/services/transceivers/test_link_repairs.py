@@ -32,9 +32,9 @@ LOOPED = LinkLooped(end=NEAR, ocs=7, north=2, south=2)
 
 @pytest.fixture
 def bench() -> Bench:
-    found = Bench([SERVICE], SuperpodConfig())
-    found.say(CONNECTED, 100)
-    return found
+    driven = Bench([SERVICE], SuperpodConfig())
+    driven.say(CONNECTED, 100)
+    return driven
 
 
 def state_of(bench: Bench) -> TransceiversState:
@@ -208,15 +208,15 @@ def test_the_table_of_links_is_bit_identical_after_replacement_and_rebuild(bench
     bench.say(done("replace", target), 3 * DAY)
     kept = modules_of(state).pairs
     state.modules = None
-    anew = modules_of(state).pairs
+    rebuilt = modules_of(state).pairs
     assert kept is not None
-    assert anew is not None
-    assert not anew.known.any()
+    assert rebuilt is not None
+    assert not rebuilt.known.any()
     cubes = np.arange(state.cubes)
     here, there = (array.ravel() for array in np.meshgrid(cubes, cubes))
     commissioned = link_table(state.seed, "pod-0", state.cubes, kept.design)
     for ocs in (7, 8, 18):
-        found = [table.at(np.full(len(here), ocs), here, there) for table in (kept, anew, commissioned)]
+        found = [table.at(np.full(len(here), ocs), here, there) for table in (kept, rebuilt, commissioned)]
         for incremental, whole, first in zip(*found, strict=True):
             assert np.array_equal(incremental, whole)
             changed = set(np.flatnonzero(incremental != first).tolist())

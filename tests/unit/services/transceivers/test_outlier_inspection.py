@@ -24,9 +24,9 @@ BEGAN_US = US_PER_DAY + 5 * US_PER_MIN
 
 @pytest.fixture
 def bench() -> Bench:
-    found = Bench([SERVICE], SuperpodConfig())
-    found.say(CONNECTED, 100)
-    return found
+    driven = Bench([SERVICE], SuperpodConfig())
+    driven.say(CONNECTED, 100)
+    return driven
 
 
 def state_of(bench: Bench) -> TransceiversState:

@@ -32,9 +32,9 @@ def disconnect(bench: Bench, at_us: int) -> None:
 
 
 def lit_bench() -> Bench:
-    found = Bench([SERVICE], SuperpodConfig())
-    connect(found, 100)
-    return found
+    driven = Bench([SERVICE], SuperpodConfig())
+    connect(driven, 100)
+    return driven
 
 
 def said(bench: Bench, at_us: int, end: int = NEAR) -> list[Any]:

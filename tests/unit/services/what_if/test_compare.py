@@ -83,8 +83,8 @@ def used_cube(twin: DrivenTwin, number: int) -> str:
 def test_the_effect_of_a_dead_host_is_as_predicted(twin: DrivenTwin, number: int) -> None:
     target = f"{used_cube(twin, 5 * number)}/host-{number}"
     body = {"kind": "host", "target": target}
-    told = check_comes_true(twin, f"inject?kind=host&target={target}", "faults", body)
-    hit = [row for row in told["slices"] if row["reason"] == "hit"]
+    prediction = check_comes_true(twin, f"inject?kind=host&target={target}", "faults", body)
+    hit = [row for row in prediction["slices"] if row["reason"] == "hit"]
     assert hit
     assert all(row["choice"] is not None for row in hit)
 
@@ -98,8 +98,8 @@ def test_the_effect_of_an_ocs_fault_is_as_predicted(twin: DrivenTwin, kind: str,
 @pytest.mark.parametrize("number", range(3))
 def test_the_effect_of_a_drain_is_as_predicted(twin: DrivenTwin, number: int) -> None:
     cube = used_cube(twin, 3 * number)
-    told = check_comes_true(twin, f"drain?target={cube}", f"cubes/{cube}/drain", None)
-    assert {"name": cube, "message_type": "CubeDrained"} in told["parts"]
+    prediction = check_comes_true(twin, f"drain?target={cube}", f"cubes/{cube}/drain", None)
+    assert {"name": cube, "message_type": "CubeDrained"} in prediction["parts"]
 
 
 def test_the_effect_of_a_repair_is_as_predicted(twin: DrivenTwin) -> None:

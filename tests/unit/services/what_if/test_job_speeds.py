@@ -33,8 +33,8 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
 def asked(twin: DrivenTwin, path: str) -> dict[str, Any]:
     answer = twin.client().get(f"/v1/{path}")
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 def pace(twin: DrivenTwin) -> tuple[float, float | None]:

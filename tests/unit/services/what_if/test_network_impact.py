@@ -62,8 +62,8 @@ def traffic_of(twin: DrivenTwin) -> dict[str, float]:
 def impact(twin: DrivenTwin, target: str) -> dict[str, Any]:
     answer = twin.client().get(f"/v1/impact/{NETWORK}/{target}")
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 @pytest.mark.parametrize(
@@ -89,29 +89,32 @@ def test_links_predicted_as_lost_are_lost(net: DrivenTwin, kind: str, part: str)
     client, target = net.client(), f"{NETWORK}/{part}"
     links, gbps, carried = links_of(net), gbps_of(net), traffic_of(net)
     messages = len(net.messages("campus"))
-    told = impact(net, part)
+    prediction = impact(net, part)
     assert len(net.messages("campus")) == messages, "nothing happens by asking"
-    assert (told["target"], told["kind"]) == (target, kind)
-    assert told["before"] == pytest.approx(carried, abs=PPM)
+    assert (prediction["target"], prediction["kind"]) == (target, kind)
+    assert prediction["before"] == pytest.approx(carried, abs=PPM)
 
     receipt = client.post("/v1/faults", json={"kind": kind, "target": target}, params=WAIT).json()
     assert receipt["status"] == "accepted"
     net.advance(0.01)
     left, gbps_left = links_of(net), gbps_of(net)
     lost = {name: links[name] - left[name] for name in links if left[name] != links[name]}
-    assert {row["name"]: row["links_lost"] for row in told["blocks"]} == lost
-    assert {row["name"]: row["gbps_lost"] for row in told["blocks"]} == {
+    assert {row["name"]: row["links_lost"] for row in prediction["blocks"]} == lost
+    assert {row["name"]: row["gbps_lost"] for row in prediction["blocks"]} == {
         name: gbps[name] - gbps_left[name] for name in lost
     }
-    assert (told["links"], told["links_lost"]) == (sum(links.values()) // 2, sum(lost.values()) // 2)
-    assert told["after"] == pytest.approx(traffic_of(net), abs=PPM)
-    assert told["pods_cut_off"] == (["pod-0"] if part == "block-0" else [])
+    assert (prediction["links"], prediction["links_lost"]) == (
+        sum(links.values()) // 2,
+        sum(lost.values()) // 2,
+    )
+    assert prediction["after"] == pytest.approx(traffic_of(net), abs=PPM)
+    assert prediction["pods_cut_off"] == (["pod-0"] if part == "block-0" else [])
     assert bool(lost) == (kind != "control")
-    assert told["circuits_fixed"] == (of_domain(net, target) if kind == "control" else 0)
+    assert prediction["circuits_fixed"] == (of_domain(net, target) if kind == "control" else 0)
     fault = receipt["outcome"][0]["body"]["fault"]
     again = impact(net, part)
     assert (again["links_lost"], again["circuits_fixed"]) == (0, 0), "what is broken is lost already"
-    assert (told["down_by"], again["down_by"]) == ([], [fault])
+    assert (prediction["down_by"], again["down_by"]) == ([], [fault])
 
     client.post(f"/v1/faults/{fault}/clear", params=WAIT)
     net.advance(0.01)
@@ -120,9 +123,9 @@ def test_links_predicted_as_lost_are_lost(net: DrivenTwin, kind: str, part: str)
 
 def of_domain(twin: DrivenTwin, name: str) -> int:
     """The circuits of a control domain."""
-    found = twin.client().get(f"/v1/domains/{name}").json()["circuits_wanted"]
-    assert found > 0
-    return int(found)
+    document = twin.client().get(f"/v1/domains/{name}").json()["circuits_wanted"]
+    assert document > 0
+    return int(document)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +146,8 @@ def test_a_part_that_is_down_because_of_another_reports_it(
     net.advance(0.01)
     fault = receipt["outcome"][0]["body"]["fault"]
     for name in inside:
-        told = impact(net, name)
-        assert (told["down_by"], told["links_lost"]) == ([fault], 0), name
+        prediction = impact(net, name)
+        assert (prediction["down_by"], prediction["links_lost"]) == ([fault], 0), name
     for name in beside:
         assert impact(net, name)["down_by"] == [], name
     net.client().post(f"/v1/faults/{fault}/clear", params=WAIT)
@@ -155,11 +158,11 @@ def test_a_part_that_is_down_because_of_another_reports_it(
 def test_a_rack_costs_all_its_share(net: DrivenTwin, rack: int) -> None:
     """One of 16 racks is a sixteenth of every block, except for capacity that makes no whole link on its
     OCSes."""
-    told = impact(net, f"rack-{rack}")
-    assert len(told["blocks"]) == 8
-    for row in told["blocks"]:
+    prediction = impact(net, f"rack-{rack}")
+    assert len(prediction["blocks"]) == 8
+    for row in prediction["blocks"]:
         assert abs(row["links_lost"] - row["links"] / RACKS) <= SWITCHES
-    assert told["lost"] == pytest.approx(1 / RACKS, rel=0.02)
+    assert prediction["lost"] == pytest.approx(1 / RACKS, rel=0.02)
 
 
 def test_the_effect_on_a_rewiring_is_reported(net: DrivenTwin) -> None:
@@ -221,7 +224,9 @@ def test_the_reported_losses_match_those_of_a_lab(tmp_path: Path, fault: str) ->
     asked = Lab(plan.site, plan.fabrics, services_of)
     asked.run(begin_us)
     struck: FaultKind = next(word for word in FAULTS if word == kind)
-    told = assess_network_impact(asked.site, NETWORK, struck, f"{NETWORK}/{part}", begin_us, lambda: False)
+    prediction = assess_network_impact(
+        asked.site, NETWORK, struck, f"{NETWORK}/{part}", begin_us, lambda: False
+    )
 
     lines: list[bytes] = []
     lab = Lab(plan.site, plan.fabrics, services_of, lambda more: lines.extend(more.splitlines()))
@@ -245,9 +250,15 @@ def test_the_reported_losses_match_those_of_a_lab(tmp_path: Path, fault: str) ->
     for pair, count in links.items():
         for block in pair:
             lost[f"{NETWORK}/block-{block}"] += count - left[pair]
-    assert {row.name: row.links_lost for row in told.blocks} == {name: n for name, n in lost.items() if n}
-    assert (told.links, told.links_lost) == (sum(links.values()), sum(lost.values()) // 2)
-    for figures, carried in ((told.before, before[-1]), (told.at_once, after[0]), (told.after, after[1])):
+    assert {row.name: row.links_lost for row in prediction.blocks} == {
+        name: n for name, n in lost.items() if n
+    }
+    assert (prediction.links, prediction.links_lost) == (sum(links.values()), sum(lost.values()) // 2)
+    for figures, carried in (
+        (prediction.before, before[-1]),
+        (prediction.at_once, after[0]),
+        (prediction.after, after[1]),
+    ):
         assert figures is not None
         assert (figures.use, figures.served) == (carried.use_ppm / 1e6, carried.served_ppm / 1e6)
 

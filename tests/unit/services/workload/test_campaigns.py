@@ -65,7 +65,7 @@ def jobs_of(asked: ShapeDemand, days: int, at_us: int = 0) -> Iterator[Job]:
 @cache
 def years(config: WorkloadConfig, seed: int, days: int = DAYS) -> dict[tuple[int, int, int], list[Job]]:
     """Shape → its jobs."""
-    return {asked.kind.shape: [*jobs_of(asked, days)] for asked in demand_of(seed, "pod-0", config, 64)}
+    return {demand.kind.shape: [*jobs_of(demand, days)] for demand in demand_of(seed, "pod-0", config, 64)}
 
 
 def load(jobs: list[Job], days: float) -> float:
@@ -91,12 +91,12 @@ def test_the_budget_stabilises_the_load_as_its_order_predicts(order: int) -> Non
     config = WorkloadConfig(budget_order=order)
     days, works = 150, []
     for seed in range(120):
-        asked = next(a for a in demand_of(seed, "pod-0", config, 64) if a.kind.shape == (12, 16, 16))
-        works.append(sum(job.run_us for job in jobs_of(asked, days)) / US_PER_DAY)
+        demand = next(a for a in demand_of(seed, "pod-0", config, 64) if a.kind.shape == (12, 16, 16))
+        works.append(sum(job.run_us for job in jobs_of(demand, days)) / US_PER_DAY)
     jobs, run_days = 1 + 5 * 48**-0.7, 2.0 * 48**0.25 / 24
     scale = math.exp(config.campaign_sigma**2)
     square = run_days**2 * scale * (jobs * math.exp(config.duration_sigma**2) + 2 * jobs * (jobs - 1))
-    running = asked.per_day * run_days
+    running = demand.per_day * run_days
     gap_days = jobs * run_days / running
     assert fmean(works) == pytest.approx(running * days, rel=0.02)
     assert pstdev(works) == pytest.approx(math.sqrt(days * square / order / gap_days), rel=0.2)
@@ -106,22 +106,22 @@ def test_a_budget_is_as_full_on_the_first_day_as_on_any_other() -> None:
     """No budget starts empty: over many seeds, the first ten days have the load of the budgeted shapes."""
     wanted = found = 0.0
     for seed in range(120):
-        for asked in demand_of(seed, "pod-0", WorkloadConfig(), 64):
-            if asked.is_budgeted and asked.kind.share > 0.005:
-                wanted += asked.per_day * 10
-                found += sum(job.at_us < 10 * US_PER_DAY for job in jobs_of(asked, 10))
+        for demand in demand_of(seed, "pod-0", WorkloadConfig(), 64):
+            if demand.is_budgeted and demand.kind.share > 0.005:
+                wanted += demand.per_day * 10
+                found += sum(job.at_us < 10 * US_PER_DAY for job in jobs_of(demand, 10))
     assert found == pytest.approx(wanted, rel=0.04)
 
 
 def test_jobs_per_day_match_the_demand_of_each_shape() -> None:
     config = WorkloadConfig()
-    for asked in demand_of(1, "pod-0", config, 64):
-        if asked.per_day < 1:
+    for demand in demand_of(1, "pod-0", config, 64):
+        if demand.per_day < 1:
             continue
-        found = [len(years(config, seed)[asked.kind.shape]) / DAYS for seed in SEEDS]
+        found = [len(years(config, seed)[demand.kind.shape]) / DAYS for seed in SEEDS]
         # A campaign with B jobs in the mean counts as 2B − 1 dependent jobs, because its size is geometric.
-        spread = math.sqrt(asked.per_day * 2 * asked.jobs_mean / (DAYS * len(SEEDS)))
-        assert fmean(found) == pytest.approx(asked.per_day, abs=4 * spread), asked.kind
+        spread = math.sqrt(demand.per_day * 2 * demand.jobs_mean / (DAYS * len(SEEDS)))
+        assert fmean(found) == pytest.approx(demand.per_day, abs=4 * spread), demand.kind
 
 
 def test_campaigns_have_the_configured_mean_number_of_jobs_of_one_owner_tier_and_shape() -> None:
@@ -182,10 +182,10 @@ def test_small_slices_are_requested_by_day_and_on_workdays() -> None:
 
 def test_draws_depend_only_on_seed_name_and_configuration() -> None:
     config = WorkloadConfig()
-    again = {asked.kind.shape: [*jobs_of(asked, 60)] for asked in demand_of(1, "pod-0", config, 64)}
+    again = {demand.kind.shape: [*jobs_of(demand, 60)] for demand in demand_of(1, "pod-0", config, 64)}
     assert again == years(config, 1, 60)
     assert every(config, 2, 60) != every(config, 1, 60)
-    other = [job for asked in demand_of(1, "pod-1", config, 64) for job in jobs_of(asked, 60)]
+    other = [job for demand in demand_of(1, "pod-1", config, 64) for job in jobs_of(demand, 60)]
     assert other != every(config, 1, 60)
 
 
@@ -195,8 +195,8 @@ def test_a_pod_that_joins_later_gets_as_many_requests() -> None:
         load(
             [
                 job
-                for asked in demand_of(seed, "pod-0", WorkloadConfig(), 64)
-                for job in jobs_of(asked, 200, at_us)
+                for demand in demand_of(seed, "pod-0", WorkloadConfig(), 64)
+                for job in jobs_of(demand, 200, at_us)
             ],
             200,
         )

@@ -449,19 +449,19 @@ def test_simultaneous_ends_are_ordered_by_number_and_precede_requests() -> None:
 
 def test_a_decoded_state_behaves_as_the_original() -> None:
     config = SuperpodConfig(seed=9)
-    kept, decoded = Driver(config), Driver(config)
+    original, decoded = Driver(config), Driver(config)
     started: set[str] = set()
     for n in range(300):
-        one, other = kept.tick(), decoded.tick()
+        one, other = original.tick(), decoded.tick()
         assert one == other
         for body in [message.body for message in one]:
             if isinstance(body, SliceRequested) and n % 7:
                 started.add(body.slice)
                 for said in (admitted(body), SliceStarted(slice=body.slice)):
-                    assert kept.feed(said) == decoded.feed(said)
+                    assert original.feed(said) == decoded.feed(said)
         decoded.held.state = decode_state(SERVICE.state, encode_state(decoded.state))
     assert len(started) > 50
-    assert encode_state(kept.state) == encode_state(decoded.state)
+    assert encode_state(original.state) == encode_state(decoded.state)
 
 
 def test_the_summary_counts_requests_and_is_touched_by_them() -> None:
