@@ -28,8 +28,8 @@ def test_the_back_off_doubles_up_to_its_maximum() -> None:
 
 @given(
     failed=st.integers(1, 10**6),
-    least_s=st.integers(1, 86_400),
-    most_s=st.integers(1, 864_000),
+    minimum_s=st.integers(1, 86_400),
+    maximum_s=st.integers(1, 864_000),
     tries=st.integers(0, 1_000),
 )
 def test_no_back_off_is_shorter_than_the_previous_one_or_out_of_bounds(
