@@ -9,7 +9,7 @@ from lightwave._arguments import check_argument_types
 from lightwave._events import RECEIPT_FIELDS, Event, Receipt, parse_event, parse_receipt
 from ops.client.answers import refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path
-from ops.client.object_names import expand_name
+from ops.requests.object_names import expand_name
 from schemas.api.rows import ClockReport, LogMessage
 from shared.basics.errors import InvalidInput
 

@@ -8,7 +8,7 @@ from lightwave._events import MESSAGE_FIELDS, Event
 from ops.client.answers import EVENTS, ApiPath
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
 from ops.client.http_client import default_fabric
-from ops.client.object_names import expand_name
+from ops.requests.object_names import expand_name
 from schemas.api.rows import LogMessage
 from shared.basics.errors import InvalidInput
 

@@ -11,10 +11,10 @@ from lightwave._events import Receipt
 from lightwave._log import LogMethods
 from lightwave._past import PastMethods
 from ops.client.http_client import TIMEOUT_S, Client, RequestFailed, escape_path
-from ops.client.object_names import expand_name
 from ops.client.waiting import WaitTerms, missed_time_text, wait_until
 from ops.experiments.schema import Scalar
 from ops.experiments.variant_sites import set_options
+from ops.requests.object_names import expand_name
 from ops.sites.configuration import parse_pairs
 from schemas.api.conditions import ConditionReport
 from schemas.api.explain import SliceExplanation, SlicePlan

@@ -36,14 +36,18 @@ SIMPLE_WORLD = (
     "clock"
 )
 
+FaultsReader = Callable[[Sequence[SitePlan]], tuple[SitePlan, ...]]
+"""Returns sites with the recorded faults of a file, instead of any that they have. InvalidInput names faults
+that do not fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewTwinOptions:
     """Command-line options of a new twin: `pods` fabrics of a kind, or the sites of files.
 
     None means that the option was not given. `pairs` are `KEY=VALUE` settings. `seed` is for fabrics without
-    a seed of their own. `calibration` is a name or a file. `faults` is a CSV file of recorded faults, which
-    become a part of the fabrics' configurations."""
+    a seed of their own. `calibration` is a name or a file. `faults` adds recorded faults to the
+    configurations of fabrics."""
 
     pods: int | None = None
     kind: str | None = None
@@ -51,7 +55,7 @@ class NewTwinOptions:
     pairs: tuple[str, ...] = ()
     site_files: tuple[Path, ...] = ()
     calibration: str | None = None
-    faults: Path | None = None
+    faults: FaultsReader | None = None
 
     @property
     def is_simple_world(self) -> bool:
@@ -68,11 +72,7 @@ class NewTwinOptions:
         """The sites. `trace` reads recorded requests, instead of random arrivals. Raises InvalidInput if
         options contradict each other, or if a file is not valid."""
         found = self._without_faults(trace)
-        if self.faults is None:
-            return found
-        from ops.lab.planned_faults import with_planned_faults
-
-        return with_planned_faults(found, self.faults)
+        return found if self.faults is None else self.faults(found)
 
     def _without_faults(self, trace: TraceReader | None) -> tuple[SitePlan, ...]:
         if not self.site_files:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ops.report.safe_text import quoted
 from ops.sites.calibration import calibration_values
 from ops.sites.configuration import config_from_pairs
-from ops.sites.site_plans import NewTwinOptions, default_names, has_own_seed
+from ops.sites.site_plans import FaultsReader, NewTwinOptions, default_names, has_own_seed
 from schemas.config.pods import FabricConfig
 from schemas.config.runtime_parameters import RUNTIME_PARAMETERS
 from schemas.files.site_plan import SitePlan
@@ -58,15 +58,13 @@ def check_same_twin(
             _check_options(requested, plan.site, name, config, changed)
 
 
-def _check_faults(path: Path, kept: Sequence[SitePlan]) -> None:
-    """Raise InvalidInput if the twin was not created with the faults of this file."""
-    from ops.lab.planned_faults import with_planned_faults
-
-    for plan, requested in zip(kept, with_planned_faults(kept, path), strict=True):
+def _check_faults(faults: FaultsReader, kept: Sequence[SitePlan]) -> None:
+    """Raise InvalidInput if the twin was not created with these recorded faults."""
+    for plan, requested in zip(kept, faults(kept), strict=True):
         for name, config in plan.fabrics.items():
             if requested.fabrics[name].faults != config.faults:
                 has = "none" if config.faults is None else f"{len(config.faults):,} others"
-                raise InvalidInput(f"--faults {path}: {name} was created with {has}")
+                raise InvalidInput(f"--faults: {name} was created with {has}")
 
 
 def _check_options(

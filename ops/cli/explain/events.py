@@ -16,8 +16,8 @@ from ops.cli.common.param_types import MessageTypeParam, MomentParam
 from ops.client.answers import EVENTS, ApiPath
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
 from ops.client.http_client import Client, RequestFailed, default_fabric, escape_path, rows_path
-from ops.client.object_names import expand_name
 from ops.report.tables import table_line, text_table
+from ops.requests.object_names import expand_name
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS
 from shared.basics.time_format import format_time, format_time_ms

@@ -12,8 +12,8 @@ from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
-from ops.client.object_names import expand_name
 from ops.report.tables import text_table
+from ops.requests.object_names import expand_name
 from shared.basics.time_format import format_chip_hours, format_time
 
 if TYPE_CHECKING:

@@ -31,11 +31,11 @@ from ops.cli.look.reading_tables import (
 )
 from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client, escape_path, row_path, rows_path
-from ops.client.object_names import expand_name
 from ops.report.light_path_text import patched_port
 from ops.report.table_style import current_style
 from ops.report.tables import count_text, setting_text, text_table
 from ops.requests.name_expansion import without_kind
+from ops.requests.object_names import expand_name
 from schemas.resource_kinds import FABRICS, KINDS, LINKS, ResourceKind, RowT, kind_by_name_form
 from shared.basics.errors import NotFound
 from shared.basics.json_types import JsonObject, JsonValue

@@ -15,7 +15,7 @@ from ops.cli.common.output import show
 from ops.cli.common.param_types import ChoiceParam
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
-from ops.client.object_names import expand_name
+from ops.requests.object_names import expand_name
 from shared.basics.time_format import format_time
 from shared.models.telemetry.module_fields import MODULE_FIELDS
 from shared.models.telemetry.ocs_fields import OCS_FIELDS

@@ -10,9 +10,9 @@ from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
-from ops.client.object_names import expand_name
 from ops.report.light_path_text import patched_port, unmade_reason
 from ops.report.tables import display_value, text_table
+from ops.requests.object_names import expand_name
 from schemas.name_parts import last_part
 from schemas.resource_kinds import TRUNKS, kind_by_name_form
 

@@ -49,9 +49,9 @@ from ops.cli.operate.outcome_text import (
 from ops.client.active_faults import active_faults_of
 from ops.client.answers import refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
-from ops.client.object_names import expand_name
 from ops.client.waiting import condition_look, origin_text, wait_for_outcome, wait_until
 from ops.report.tables import text_table
+from ops.requests.object_names import expand_name
 from schemas.resource_kinds import CUBES, FABRICS, SLICES
 from shared.basics.parsing import parse_duration_s
 from shared.models.faults.fault_definition import FaultDefinition

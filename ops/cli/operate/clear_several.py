@@ -6,7 +6,7 @@ from ops.cli.common.output import Form, echo, show
 from ops.cli.operate.outcome_text import ANSWER_FIELDS, outcome_text
 from ops.client.answers import EVENTS, refusal_of
 from ops.client.http_client import Client, escape_path, receipt_path, rows_path
-from ops.client.object_names import expand_name
+from ops.requests.object_names import expand_name
 from schemas.name_parts import is_within
 from schemas.resource_kinds import FAULTS
 

@@ -94,7 +94,7 @@ def loopback_test(
     """
     from ops.cli.operate.actions import RequestNote, send_request
     from ops.client.http_client import Client, escape_path
-    from ops.client.object_names import expand_name
+    from ops.requests.object_names import expand_name
 
     client = Client()
     send_request(
@@ -119,7 +119,7 @@ def restart(
     """
     from ops.cli.operate.actions import RequestNote, send_request
     from ops.client.http_client import Client, escape_path
-    from ops.client.object_names import expand_name
+    from ops.requests.object_names import expand_name
 
     client = Client()
     send_request(
@@ -190,7 +190,7 @@ def _change_cross_connects(
     from ops.cli.operate.actions import RequestNote, send_request
     from ops.cli.operate.outcome_text import partly_refused
     from ops.client.http_client import Client, escape_path
-    from ops.client.object_names import expand_name
+    from ops.requests.object_names import expand_name
 
     client = Client()
     path = f"/v1/ocs/{escape_path(expand_name(client, name))}/cross-connects"
@@ -212,7 +212,7 @@ def show(
     Ports start at 1A and 1B; cross-connects are listed by key.
     """
     from ops.client.http_client import Client, escape_path
-    from ops.client.object_names import expand_name
+    from ops.requests.object_names import expand_name
 
     client = Client()
     path: ApiPath[OcsManagement] = ApiPath(f"/v1/ocs/{escape_path(expand_name(client, name))}/management")

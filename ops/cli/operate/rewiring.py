@@ -15,8 +15,8 @@ from ops.cli.operate.actions import RequestNote, request_answer, send_request
 from ops.cli.operate.outcome_text import outcome_text
 from ops.client.answers import EVENTS, MessageType, with_fields_of
 from ops.client.http_client import Client, RequestFailed, escape_path
-from ops.client.object_names import expand_name
 from ops.client.waiting import condition_look, wait_for_outcome, wait_until
+from ops.requests.object_names import expand_name
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

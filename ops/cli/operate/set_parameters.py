@@ -12,8 +12,8 @@ from ops.cli.common.output import show
 from ops.cli.operate.actions import RequestNote, send_request
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path, row_path
-from ops.client.object_names import expand_name
 from ops.report.tables import setting_text, text_table
+from ops.requests.object_names import expand_name
 from schemas.resource_kinds import FABRICS
 from shared.basics.json_types import JsonObject, JsonValue
 

@@ -13,8 +13,8 @@ from ops.cli.common.options import Fabric, timeout_option
 from ops.cli.common.output import echo
 from ops.cli.common.waiting import after_text, waiting_terms
 from ops.client.http_client import Client, RequestFailed, row_path
-from ops.client.object_names import expand_name
 from ops.client.waiting import condition_look, origin_text, report_condition, wait_until
+from ops.requests.object_names import expand_name
 from schemas.resource_kinds import FABRICS, ResourceKind, find_kind, kind_by_name_form
 from shared.basics.errors import InvalidInput
 from shared.basics.field_tests import TEST_FORMS, FieldTest, split_test

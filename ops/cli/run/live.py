@@ -88,11 +88,14 @@ def init(
 
     Run it again to complete a creation that was interrupted.
     """
+    from ops.cli.run.new_faults import faults_reader
     from ops.live.init import NewTwin, init_twin
     from ops.live.settings import live_settings
     from ops.sites.site_plans import NewTwinOptions
 
-    requested = NewTwinOptions(pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration, faults)
+    requested = NewTwinOptions(
+        pods, kind, seed, tuple(pairs or ()), tuple(site or ()), calibration, faults_reader(faults)
+    )
     new = NewTwin(
         sites=requested.sites(),
         requested=requested,

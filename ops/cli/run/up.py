@@ -108,6 +108,7 @@ def up(
     """Start a twin, or resume it; stop it with Ctrl-C."""
     with gc_paused():
         from ops.cli.common.log_format import configure_logging
+        from ops.cli.run.new_faults import faults_reader
         from ops.client.token_variables import token_from_environment, tokens_file_from_environment
         from ops.sites.site_plans import NewTwinOptions
         from ops.twin.data_folder import default_data
@@ -128,7 +129,7 @@ def up(
     options = UpOptions(
         data=place,
         requested=NewTwinOptions(
-            pods, kind, seed, tuple(settings or ()), tuple(site or ()), calibration, faults
+            pods, kind, seed, tuple(settings or ()), tuple(site or ()), calibration, faults_reader(faults)
         ),
         speed=speed,
         fresh=fresh,

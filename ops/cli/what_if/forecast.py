@@ -16,9 +16,9 @@ from ops.cli.what_if.forecast_job import FORECASTS, finished_forecast, forecast_
 from ops.client.active_faults import active_faults_of
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, rows_path
-from ops.client.object_names import expand_name
 from ops.report.safe_text import quoted
 from ops.report.tables import text_table
+from ops.requests.object_names import expand_name
 from ops.requests.option_syntax import split_fault, split_timed_option
 from schemas.resource_kinds import FABRICS
 from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed

@@ -13,9 +13,9 @@ from ops.cli.common.output import show
 from ops.cli.explain.slice_state import table_lines
 from ops.client.answers import CLOCK, AnswerFields
 from ops.client.http_client import Client, escape_path
-from ops.client.object_names import expand_name
 from ops.report.table_style import current_style
 from ops.report.tables import count_text, text_table
+from ops.requests.object_names import expand_name
 from schemas.resource_kinds import SLICES
 
 if TYPE_CHECKING:

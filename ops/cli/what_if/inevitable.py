@@ -11,8 +11,8 @@ from ops.cli.common.param_types import DurationParam
 from ops.cli.explain.events import why_path
 from ops.cli.what_if.forecast_job import INEVITABLE, finished_forecast
 from ops.client.http_client import Client
-from ops.client.object_names import expand_name
 from ops.report.tables import text_table
+from ops.requests.object_names import expand_name
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_duration, format_time
 

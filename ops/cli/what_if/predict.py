@@ -27,8 +27,8 @@ from ops.cli.explain.slice_state import start_lines, table_lines
 from ops.cli.what_if.impact import JOB_HEADS, PartArgument, job_cells, shows_details, traffic_change_text
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client
-from ops.client.object_names import expand_name
 from ops.report.tables import count_text
+from ops.requests.object_names import expand_name
 from shared.basics.time_format import format_chip_hours, format_time
 
 if TYPE_CHECKING:

@@ -153,7 +153,11 @@ def test_marks_show_the_points_on_the_line() -> None:
         braille_chart(points, 30, 5, "{:.2f}".format, marks=marks)[2].partition("┤")[2]
         for marks in (False, True)
     )
-    assert [n for n, (one, other) in enumerate(zip(plain, marked, strict=True)) if one != other] == [0, 9, 29]
+    assert [n for n, (one, other) in enumerate(zip(plain, marked, strict=True)) if one != other] == [
+        0,
+        10,
+        29,
+    ]
 
 
 def test_missing_data_is_reported_in_one_sentence() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ops.cli.run.new_faults import faults_reader
 from ops.lab.planned_faults import with_planned_faults
 from ops.lab.run_inputs import RunInputs, timed_requests
 from ops.lab.site_run import SiteRun
@@ -75,7 +76,7 @@ def _without_last_us(log: Log) -> list[tuple[object, ...]]:
 
 def test_the_faults_of_a_twin_are_those_of_a_lab_run(tmp_path: Path) -> None:
     path = file_of(tmp_path, ROWS)
-    (plan,) = replace(POD, faults=path).sites()
+    (plan,) = replace(POD, faults=faults_reader(path)).sites()
     (without,) = POD.sites()
     requests, _ = timed_requests(RunInputs(faults=path), [without], 0.2)
     mine, lab = played(plan), played(without, requests)
@@ -93,7 +94,7 @@ def test_the_faults_of_a_twin_are_those_of_a_lab_run(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_resumed_neither_loses_nor_repeats_a_row(tmp_path: Path) -> None:
-    (plan,) = replace(POD, faults=file_of(tmp_path, ROWS)).sites()
+    (plan,) = replace(POD, faults=faults_reader(file_of(tmp_path, ROWS))).sites()
     whole = played(plan)
     for stop_s in (0, 900, 1800, 3599, 3600):
         first, rest = Log(), Log()
@@ -151,7 +152,7 @@ def test_rows_of_a_site_file_are_checked(row: dict[str, object], problem: str) -
 def test_refusals_are_those_of_the_lab(tmp_path: Path, row: str, problem: str) -> None:
     path = file_of(tmp_path, [row])
     with pytest.raises(InvalidInput) as found:
-        replace(POD, faults=path).sites()
+        replace(POD, faults=faults_reader(path)).sites()
     with pytest.raises(InvalidInput) as lab:
         timed_requests(RunInputs(faults=path), POD.sites(), 1.0)
     assert str(found.value) == str(lab.value)
@@ -168,20 +169,22 @@ def test_a_file_of_too_many_faults_and_one_of_none_are_refused(tmp_path: Path) -
 
 def test_a_twin_is_resumed_with_its_own_file_only(tmp_path: Path) -> None:
     path = file_of(tmp_path, ROWS)
-    requested = replace(POD, faults=path)
+    requested = replace(POD, faults=faults_reader(path))
     kept = requested.sites()
     check_same_twin(requested, (), kept)
     check_same_twin(POD, (), kept)
-    with pytest.raises(InvalidInput, match=r"^--faults .*: pod-0 was created with none"):
+    with pytest.raises(InvalidInput, match=r"^--faults: pod-0 was created with none"):
         check_same_twin(requested, (), POD.sites())
     file_of(tmp_path, ROWS[1:])
-    with pytest.raises(InvalidInput, match=r"^--faults .*: pod-0 was created with 5 others"):
+    with pytest.raises(InvalidInput, match=r"^--faults: pod-0 was created with 5 others"):
         check_same_twin(requested, (), kept)
 
 
 def test_networks_have_recorded_faults_too(tmp_path: Path) -> None:
     path = file_of(tmp_path, ["rack,dcn-0/rack-1,60,600,,"])
-    (plan,) = NewTwinOptions(kind="dcn", pairs=("failures.enabled=false",), faults=path).sites()
+    (plan,) = NewTwinOptions(
+        kind="dcn", pairs=("failures.enabled=false",), faults=faults_reader(path)
+    ).sites()
     assert [body.target for _, _, body in played(plan, days=0.01).bodies(FaultBegan)] == ["dcn-0/rack-1"]  # type: ignore[attr-defined]  # of FaultBegan
 
 
