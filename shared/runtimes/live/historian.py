@@ -204,7 +204,7 @@ class Historian:
             if key not in wrong:
                 offset = offsets_read.get(difference.service, max(offsets_read.values()))
                 wrong[key] = before.get(key) or document_text(difference, partition, offset)
-        for key in wrong.keys() - before.keys():
+        for key in [key for key in wrong if key not in before]:
             self.counts.document_differences += 1
             log.error("%s", wrong[key], extra={"service": key[0]})
         if before and not wrong:
@@ -289,6 +289,11 @@ class Historian:
             ),
             MetricSample(
                 "log_differences_total", counts.log_differences, "logs that differ from what services emit"
+            ),
+            MetricSample(
+                "documents_wrong",
+                sum(map(len, self._wrong_documents.copy().values())),
+                "states whose documents in Redis differ now",
             ),
             MetricSample("states_wrong", len(self._wrong_states), "states in Redis that differ now"),
             MetricSample(

@@ -139,14 +139,16 @@ class RedisStore(RedisInbox):
         self, partition: int, states: Sequence[tuple[str, str]], *, whole: bool = False
     ) -> PartitionSnapshot:
         head_key = layout.key(partition, "progress")
+        outbox_key = layout.key(partition, "outbox")
         documents_at: layout.Command = ["KEYS", layout.key(partition, "docs:*")]
         places: list[bytes] = sorted(self._client.call(head_key, *documents_at)) if whole else []
         while True:
-            read: list[Sequence[str | bytes]] = [
-                ["HGETALL", head_key],
-                ["HGETALL" if whole else "HLEN", layout.key(partition, "outbox")],
-                *(["HGETALL", layout.state_key(partition, service, fabric)] for service, fabric in states),
-                *(["HGETALL", place] for place in places),
+            state_keys = [layout.state_key(partition, service, fabric) for service, fabric in states]
+            read = [
+                _whole_hash(head_key),
+                _whole_hash(outbox_key) if whole else ["HLEN", outbox_key],
+                *map(_whole_hash, state_keys),
+                *map(_whole_hash, places),
                 *([documents_at] if whole else []),
             ]
             head, outbox, *rest = self._client.transaction(head_key, read)
@@ -390,6 +392,10 @@ class RedisStore(RedisInbox):
         if found is None:
             raise fabric_not_in_store(fabric)
         return _place(found).partition
+
+
+def _whole_hash(place: str | bytes) -> layout.Command:
+    return ["HGETALL", place]
 
 
 @contextmanager

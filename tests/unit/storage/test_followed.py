@@ -16,7 +16,12 @@ from shared.engine.dispatch import ServiceInstance
 from shared.engine.replay import Replay
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance
-from shared.storage.snapshots.shadow_fold import ShadowFold, StateComparison, StateDifference
+from shared.storage.snapshots.shadow_fold import (
+    Documents,
+    ShadowFold,
+    StateComparison,
+    StateDifference,
+)
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
 from tests.support.pods import POD, pod_lab
@@ -87,6 +92,35 @@ def test_at_quiet_points_every_state_is_compared_and_none_differs(tmp_path: Path
         assert len(compared.states) == len(read_through())
         assert compared.differences == ()
         assert follower.site.position == position
+
+
+def test_documents_are_compared_with_those_of_the_fold(tmp_path: Path) -> None:
+    follower, end = Follower(tmp_path), len(lived())
+
+    def compared(documents: Documents) -> list[tuple[str, str, str]]:
+        found = follower.site.compare(
+            all_at(end), held_at(all_at(end)), keep=follower.folder.put, documents=documents
+        )
+        return [(row.service, row.kind, row.name) for row in found.documents]
+
+    missing = follower.site.compare(
+        all_at(end), held_at(all_at(end)), keep=follower.folder.put, documents={}
+    ).documents
+    assert {row.service for row in missing} == {*read_through()}
+    documents: dict[tuple[str, str], dict[str, bytes]] = {}
+    for row in missing:
+        assert row.expected is not None
+        documents.setdefault((row.fabric, row.kind), {})[row.name] = row.expected
+    assert compared(documents) == []
+    documents[POD, "cubes"][f"{POD}/cube-1"] += b" "
+    documents[POD, "ocs"][f"{POD}/ocs-99"] = b"{}"
+    del documents[POD, "summaries"][f"{POD}/jobs"]
+    documents["pod-9", "cubes"] = {"pod-9/cube-1": b"{}"}  # of another site
+    assert compared(documents) == [
+        ("cubes", "cubes", f"{POD}/cube-1"),
+        ("jobs", "summaries", f"{POD}/jobs"),
+        ("", "ocs", f"{POD}/ocs-99"),
+    ]
 
 
 def test_snapshots_are_taken_on_the_way_and_know_where_the_log_continues(tmp_path: Path) -> None:

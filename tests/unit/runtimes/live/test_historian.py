@@ -13,8 +13,9 @@ from shared.runtimes.live.historian import Historian, difference_text
 from shared.runtimes.live.live_status import historian_findings
 from shared.runtimes.live.process.process_registry import ProcessState
 from shared.storage.log.offset_file import OffsetFile
-from shared.storage.snapshots.shadow_fold import StateDifference
+from shared.storage.snapshots.shadow_fold import StateComparison, StateDifference
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store.change_tracking import DocumentDifference
 from tests.support.pods import POD
 from tests.unit.storage.test_snapshots import some_snapshot
 
@@ -85,6 +86,34 @@ def test_a_wrong_state_is_reported_once_as_it_was_found_and_until_it_is_right(
     assert [record.message for record in caplog.records] == [
         problem,
         "the state of cubes@pod-0 matches the log again",
+    ]
+
+
+def test_a_wrong_document_is_reported_until_it_is_right(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = historian(tmp_path)
+    document = DocumentDifference(*KEY, "cubes", "pod-0/cube-3", b'{"a":1}', b'{"a":2}')
+    added = DocumentDifference("", "pod-0", "cubes", "pod-0/cube-99", None, b"{}")
+    with caplog.at_level(logging.WARNING):
+        for offset in (7, 8):
+            one._note_documents("pod-0", StateComparison((KEY,), (), (document, added)), 0, {"cubes": offset})
+        first, second = one.report().problems
+        assert first.startswith(
+            "cubes@pod-0: the document pod-0/cube-3 of kind cubes in Redis differs from the fold of the log "
+            "at offset 7 of partition 0: is '"
+        )
+        assert second.startswith(
+            "no service@pod-0: the document pod-0/cube-99 of kind cubes in Redis differs"
+        )
+        samples = {sample.name: sample.value for sample in one.report().samples}
+        assert (samples["document_differences_total"], samples["documents_wrong"]) == (2, 2)
+        one._note_documents("pod-0", StateComparison((KEY,)), 0, {"cubes": 9})
+    assert one.report().problems == ()
+    assert [record.message for record in caplog.records] == [
+        first,
+        second,
+        "the documents of pod-0 match the log again",
     ]
 
 
