@@ -22,7 +22,7 @@ STARTED := $(shell date +%s.%N)
 STAGES := lint types imports unit integration contract live-test simulation compare e2e
 
 .PHONY: help install install-test run live soak servers test test-all $(STAGES) secure browser advisories \
-    ratios mutations nginx chromium lock golden format coverage bench clean
+    ratios mutations nginx chromium lock pin-images golden format coverage bench clean
 
 help: ## say what there is to do
 	@echo "make TARGET, where TARGET is one of"
@@ -93,6 +93,9 @@ chromium:
 
 lock: .venv/installed ## write locks/ again, with the hashes of every package that constraints.txt pins
 	@exec $(BIN)/python -m tools.locks
+
+pin-images: .venv/installed ## write the digests of the Docker images; needs Docker and its registry
+	@exec $(BIN)/python -m tools.image_digests
 
 golden: .venv/installed-test ## write the golden files again; read the difference before committing it
 	@GOLDEN=write $(BIN)/pytest tests/golden

@@ -1,4 +1,6 @@
-"""Kafka's jars: Maven fetches them once into the user's cache, which all checkouts share."""
+"""Kafka's jars: Maven fetches them once into the user's cache, which all checkouts share.
+
+Only jars whose SHA-256 is known get there (`jar_checksums.py`)."""
 
 import fcntl
 import os
@@ -12,6 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from ops.local.user_folders import user_folder
+from ops.servers.jar_checksums import check_jars
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.storage.files.own_files import open_own
 
@@ -93,7 +96,7 @@ def _fetch(libs: Path) -> None:
     part = libs.with_name(f"{libs.name}.part")
     shutil.rmtree(part, ignore_errors=True)  # remains of an interrupted download
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={part}"]
-    command = [maven, "--quiet", "--batch-mode", "--file", str(POM), *goal]
+    command = [maven, "--quiet", "--batch-mode", "--strict-checksums", "--file", str(POM), *goal]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_S_MAX, check=False)  # noqa: S603 -- no shell
     except subprocess.TimeoutExpired:
@@ -101,4 +104,9 @@ def _fetch(libs: Path) -> None:
     if answer.returncode:
         lines = [line for line in answer.stdout.splitlines() if line.startswith("[ERROR]")]
         raise OperationFailed(f"Maven could not fetch Kafka: {lines[0] if lines else answer.stderr.strip()}")
+    try:
+        check_jars(part)
+    except OperationFailed:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
     part.rename(libs)

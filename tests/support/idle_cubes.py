@@ -107,8 +107,8 @@ class IdleCubes:
         kept = scheduler.hot_spares
         kept += scheduler.hold_back_cubes if scheduler.hold_back == "fixed" else 0
         may = [name for name, until_us in self._queued.items() if until_us <= at_us]
-        if self._without_ocs and not self.ignores_ocs:
-            may = [name for name in may if self._chips[name] < CHIPS_OF_A_CUBE]
+        if self._without_ocs and not self.ignores_ocs and any(self._chips[n] >= CHIPS_OF_A_CUBE for n in may):
+            return (), ()  # such a slice waits for the OCS, or as the first in line for more cubes: unknown
         need = max((-(-self._chips[name] // CHIPS_OF_A_CUBE) for name in may), default=0)
         return (tuple(may), idle) if may and need <= len(idle) - kept else ((), ())
 
