@@ -54,7 +54,8 @@ servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafk
 test: .venv/installed-test .venv/servers ## the gate: about 15 minutes, always the same tests for a commit
 	@exec $(BIN)/python -m tests.stages gate --since $(STARTED)
 
-test-all: .venv/installed-test .venv/installed-audit .venv/servers nginx chromium ## everything: slow tests, random examples, TLS
+test-all: .venv/installed-audit
+test-all: .venv/installed-test .venv/servers nginx chromium ## everything: slow tests, random examples, TLS
 	@exec $(BIN)/python -m tests.stages all --since $(STARTED)
 
 lint: ## style: ruff's rules and formatting
@@ -137,8 +138,8 @@ install_packages() {
 }
 endef
 
-# Packages come as wheels whose hashes are in locks/, and nothing else is installed. The project itself is built
-# by the setuptools of locks/build.txt.
+# Packages come as wheels whose hashes are in locks/, and nothing else is installed. The setuptools of
+# locks/build.txt builds the project itself.
 #
 # uv installs ten times faster than pip. It does not read pip's configuration: if that names another package
 # index, uv may find nothing, and pip takes over.

@@ -41,8 +41,8 @@ BODIES: list[RequestBody] = [
 ]
 
 
-def requested_by(name: str) -> DrainCube:
-    return DrainCube(cube="pod-0/cube-1", requested_by=name)
+def drain_by(name: str) -> DrainCube:
+    return DrainCube(cube="pod-0/cube-1", asked_by=name)
 
 
 def take(store: Store, number: int) -> bool:
@@ -301,30 +301,30 @@ class InboxContract:
 
     def test_a_client_can_have_a_hundred_waiting_requests(self, store: Store) -> None:
         numbers = [
-            store.put(0, "pod-0", with_key(f"key-{n}", requested_by("ana"))).number
+            store.put(0, "pod-0", with_key(f"key-{n}", drain_by("ana"))).number
             for n in range(WAITING_MAX)
         ]
         sentence = f"inbox: {WAITING_MAX} requests of ana wait already"
         with pytest.raises(RateLimited, match=sentence):
-            store.put(0, "pod-0", with_key("one more", requested_by("ana")))
+            store.put(0, "pod-0", with_key("one more", drain_by("ana")))
         assert store.size(0) == WAITING_MAX
-        repeat = store.put(0, "pod-0", with_key("key-0", requested_by("ana")))
+        repeat = store.put(0, "pod-0", with_key("key-0", drain_by("ana")))
         assert repeat == InboxReceipt(numbers[0], repeated=True), "a waiting request is not a new request"
-        store.put(0, "pod-0", requested_by("ben"))
+        store.put(0, "pod-0", drain_by("ben"))
         store.put(0, "pod-0", BODIES[0])
-        store.put(1, "pod-1", requested_by("ana"))
+        store.put(1, "pod-1", drain_by("ana"))
         assert take(store, numbers[0])
-        more = store.put(0, "pod-0", with_key("one more", requested_by("ana")))
+        more = store.put(0, "pod-0", with_key("one more", drain_by("ana")))
         assert not more.repeated, "its key was not used up"
         with pytest.raises(RateLimited):
-            store.put(0, "pod-0", requested_by("ana"))
+            store.put(0, "pod-0", drain_by("ana"))
 
     def test_clients_without_a_name_share_one_limit(self, store: Store) -> None:
         for _ in range(WAITING_MAX):
             store.put(0, "pod-0", BODIES[0])
         with pytest.raises(RateLimited, match="100 requests without a name wait already"):
             store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus"))
-        store.put(0, "pod-0", requested_by("ana"))
+        store.put(0, "pod-0", drain_by("ana"))
         assert take(store, store.waiting(0, 1)[0].number)
         assert not store.put(0, "pod-5", commissioned(SuperpodConfig(), "campus")).repeated
 

@@ -174,9 +174,9 @@ def test_skipped_records_are_dead_letters(swarm: LiveSwarm) -> None:
     past.take(records)
     request = decode(records[1].value)
     body = MessageSkipped(service="cubes", message=request.id, sentence="x")
-    skip = enclose(
+    skipped = enclose(
         body, fabric=request.fabric, at_us=0, cause=request.id, source=f"skip.cubes@{request.fabric}", seq=1
     )
-    headers = output_headers(skip.type, skip.source, TWIN)
-    past.take([Record(0, len(records), encode(skip), headers)])
+    headers = output_headers(skipped.type, skipped.source, TWIN)
+    past.take([Record(0, len(records), encode(skipped), headers)])
     assert past.letters_of_skips([records]) == {1: dead_letter_line(records[1], "cubes", SKIPPED)}

@@ -15,7 +15,7 @@ LOST = {"north": 1, "south": None}
     [
         (None, (LOST, LOST), "no circuit is wanted"),
         ("pod-0/cube-1/-x/0", (LOST, LOST), "neither strand to pod-0/cube-1/-x/0 is made"),
-        ("pod-0/cube-1/-x/0", (MADE, LOST), "strand 1 is not made; strand 0 leads to pod-0/cube-1/-x/0"),
+        ("pod-0/cube-1/-x/0", (MADE, LOST), "strand 1 is not made; strand 0 reaches pod-0/cube-1/-x/0"),
     ],
 )
 def test_it_names_the_strand_that_is_missing(

@@ -132,9 +132,11 @@ def test_a_change_reads_every_partition_once() -> None:
     read: list[int] = []
 
     class Counted(MemoryStore):
-        def snapshot(self, partition: int, states: Sequence[tuple[str, str]]) -> PartitionSnapshot:
+        def snapshot(
+            self, partition: int, states: Sequence[tuple[str, str]], *, whole: bool = False
+        ) -> PartitionSnapshot:
             read.append(partition)
-            return super().snapshot(partition, states)
+            return super().snapshot(partition, states, whole=whole)
 
     store = Counted()
     assert clock_of(store).start(START, "init")

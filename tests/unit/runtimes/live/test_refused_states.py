@@ -45,7 +45,7 @@ def lived(hours: int) -> LiveSwarm:
 
 def go_on(swarm: LiveSwarm, hour: int) -> None:
     swarm.now_us = hour * US_PER_HOUR
-    swarm.ask(POD, DrainCube(cube=f"{POD}/cube-{hour}"))
+    swarm.request(POD, DrainCube(cube=f"{POD}/cube-{hour}"))
     swarm.run_out()
 
 
@@ -118,7 +118,7 @@ def test_a_sequencer_appends_nothing_from_a_changed_partition() -> None:
 def test_a_sequencer_appends_no_entry_that_no_service_emitted() -> None:
     swarm = lived(1)
     swarm.now_us = 2 * US_PER_HOUR
-    swarm.ask(POD, DrainCube(cube=f"{POD}/cube-2"))
+    swarm.request(POD, DrainCube(cube=f"{POD}/cube-2"))
     while not swarm.store._partitions[0].outbox:
         swarm.step(faults=False)
     records = list(swarm.log.records[0])

@@ -125,7 +125,7 @@ class Unsteady(MemoryStore):
 
     away = False
 
-    def snapshot(self, partition: int, states: object) -> PartitionSnapshot:
+    def snapshot(self, partition: int, states: object, *, whole: bool = False) -> PartitionSnapshot:
         if self.away:
             raise StoreUnreachable("Redis at x does not answer")
         return super().snapshot(partition, [])

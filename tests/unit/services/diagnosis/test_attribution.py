@@ -172,9 +172,8 @@ def test_at_most_one_cause_is_suspected_at_each_end(near: dict[str, object], far
     suspected = both(near, far)
     assert len({suspicion.end for suspicion in suspected}) == len(suspected)
     assert all(suspicion.end in (NEAR, FAR) and 0.0 <= suspicion.confidence <= 1.0 for suspicion in suspected)
-    inspections = {
-        inspection.end: inspection for inspection in (replace(AT_FAR, **far), replace(SOUND, **near))
-    }  # type: ignore[arg-type]  # fields by name
+    reversed_order = (replace(AT_FAR, **far), replace(SOUND, **near))  # type: ignore[arg-type]  # fields by name
+    inspections = {inspection.end: inspection for inspection in reversed_order}
     assert suspicions(inspections) == suspected, "in whatever order they stand"
 
 

@@ -56,7 +56,7 @@ def test_requests_of_all_fabrics_are_listed_in_order_of_time() -> None:
         ["0d00:00:07", "anonymous", "DrainCube", "cube=pod-0/cube-3", "operator@pod-1/1"],
         ["0d00:00:09", "anonymous", "DrainCube", "cube=pod-0/cube-3", "operator@pod-0/4"],
     ]
-    assert all("type=DrainCube" in asked.query for asked in twin.asked if asked.path == "/v1/events")
+    assert all("type=DrainCube" in each.query for each in twin.requests if each.path == "/v1/events")
 
 
 @pytest.mark.parametrize(
