@@ -21,6 +21,7 @@ from ops.experiments.loader import PlannedExperiment, parse_experiment, plan_exp
 from ops.experiments.result_json import results_json
 from ops.experiments.results import ClaimVerdict, MeasureEstimate, Results, VariantDifference, results_of
 from ops.experiments.schema import Scalar
+from ops.experiments.steadiness import VariantSteadiness
 from ops.experiments.sweep import SweepProgress, run_sweep
 from ops.local.output_file import atomic_output_file
 from ops.local.software_version import software_version
@@ -54,8 +55,14 @@ class Sweep:
 
     @property
     def claim(self) -> ClaimVerdict | None:
-        """The verdict on the claim; its `word` is "holds", "does not hold" or "is undecided"."""
+        """The verdict on the claim; its `word` is "holds", "does not hold", "is undecided", or, for a variant
+        that is not steady, "is not judged"."""
         return self.results.verdict
+
+    @property
+    def steadiness(self) -> Sequence[VariantSteadiness]:
+        """Whether each variant is steady, with its loads and backlogs; see docs/reference/experiments.md."""
+        return self.results.steadiness
 
     @check_argument_types
     def figure(self, measure: str, **where: Scalar) -> MeasureEstimate:

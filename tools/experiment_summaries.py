@@ -61,9 +61,20 @@ def summary(name: str, content: Content) -> str:
             "",
             *_table(heads, rows),
             "",
+            *(line for problem in _problems(content) for line in (problem, "")),
             f"{runs} runs{cost}, build `{content['software']}`.",
         ]
     )
+
+
+def _problems(content: Content) -> list[str]:
+    """A sentence for each variant that is not steady; none in results of older builds."""
+    return [
+        f"{', '.join(f'`{name}` {shown_value(value)}' for name, value in one['parameters'].items())}: "
+        f"{one['problems'][0]}."
+        for one in content.get("steadiness", ())
+        if one["problems"]
+    ]
 
 
 def _cell(one: Content, *, difference: bool = False) -> str:

@@ -6,7 +6,7 @@ load may be 1 or more, and a run must last for 20 relaxation times of the techni
 backlog may grow, by a one-sided t test over seeds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -99,14 +99,18 @@ def _changed(values: Values, change: Values) -> Values:
     return {**values, **change}
 
 
-def steadiness_before(planned: PlannedExperiment) -> tuple[VariantSteadiness, ...]:
-    """What can be said of each variant before any run."""
-    return tuple(
-        [
-            VariantSteadiness(variant, load_checks(planned.experiment, variant, planned.folder))
-            for variant in planned.variants
-        ]
-    )
+def steadiness_before(
+    planned: PlannedExperiment, on_progress: Callable[[int], None] | None = None
+) -> tuple[VariantSteadiness, ...]:
+    """What can be said of each variant before any run. `on_progress` is called with the number of variants
+    before each."""
+    found = []
+    for number, variant in enumerate(planned.variants):
+        if on_progress is not None:
+            on_progress(number)
+        loads = load_checks(planned.experiment, variant, planned.folder)
+        found.append(VariantSteadiness(variant, loads))
+    return tuple(found)
 
 
 def steadiness_after(

@@ -19,7 +19,7 @@ DIGITS = 9
 EXPERIMENT = {
     "title": "Technicians",
     "question": "Do more help?",
-    "fabric": {"days": 1.0},
+    "fabric": {"days": 1.0, "set": {"failures.enabled": False}},
     "measure": ("goodput", "queue_h_p95"),
     "vary": {"grid": {"repairs.technicians": [1, 4]}},
     "seeds": {"count": 24},
@@ -30,7 +30,6 @@ EXPERIMENT = {
         "over": {"repairs.technicians": 1},
         "more_than": 0.01,
     },
-    "steady": False,
 }
 
 

@@ -96,7 +96,7 @@ def test_all_forms_of_the_kernel_have_as_many_hosts_down_as_the_chain(
     ("values", "more", "name", "sentence"),
     [
         ({}, {}, "services", "failures.optics_per_day 2e-05 is not 0"),
-        (QUIET | {"failures.host_variation": 0.3}, {}, "services", "failures.host_variation 0.3 is not its"),
+        (QUIET | {"failures.host_variation": 0.3}, {}, "services", "failures.host_variation 0.3 differs"),
         (
             QUIET | {"repairs.host_spares": 3},
             {},

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ops.experiments.dataset import RunKey, RunRow
     from ops.experiments.loader import PlannedExperiment
     from ops.experiments.results import Results
+    from ops.experiments.steadiness import VariantSteadiness
     from ops.experiments.sweep import SweepProgress
 
 SUFFIX, QUICK_SUFFIX = ".results", ".quick.results"
@@ -142,7 +143,6 @@ def plan(file: Document, quick: Quick = False, output: OutputOption = "table") -
     from dataclasses import asdict
 
     from ops.experiments.result_json import steadiness_json
-    from ops.experiments.steadiness import steadiness_before
     from ops.experiments.sweep import estimate_cost
 
     planned = _planned(file, quick=quick)
@@ -151,7 +151,7 @@ def plan(file: Document, quick: Quick = False, output: OutputOption = "table") -
     table = text_table(("WHAT", "AMOUNT"), [[k.replace("_", " "), v] for k, v in found.items()])
     more = {
         "kernel_with": list(planned.method.remedy),
-        "steadiness": [steadiness_json(one) for one in steadiness_before(planned)],
+        "steadiness": [steadiness_json(one) for one in _steadiness(planned)],
     }
     show(found | more, output, lambda: "\n".join([table, *lines]))
 
@@ -347,9 +347,8 @@ def _remedy_lines(planned: "PlannedExperiment") -> list[str]:
 def _load_lines(planned: "PlannedExperiment") -> list[str]:
     """A table of the loads of all variants, and what is not steady."""
     from ops.experiments.result_text import LOAD_HEADERS, load_rows, steadiness_lines
-    from ops.experiments.steadiness import steadiness_before
 
-    found = steadiness_before(planned)
+    found = _steadiness(planned)
     rows = load_rows(found)
     if not rows:
         return []
@@ -377,10 +376,19 @@ def _warn_unsteady(planned: "PlannedExperiment") -> None:
     if planned.is_quick:
         return
     from ops.experiments.result_text import steadiness_lines
+
+    for line in steadiness_lines(_steadiness(planned)):
+        echo(line, to_stderr=True)
+
+
+def _steadiness(planned: "PlannedExperiment") -> "tuple[VariantSteadiness, ...]":
+    """What can be said of each variant before any run, with a progress line on a terminal: of thousands of
+    variants it takes long."""
     from ops.experiments.steadiness import steadiness_before
 
-    for line in steadiness_lines(steadiness_before(planned)):
-        echo(line, to_stderr=True)
+    whole = len(planned.variants)
+    with StatusLine() as line:
+        return steadiness_before(planned, lambda done: line.say(f"loads of {done} of {whole} variants"))
 
 
 def _path(file: str) -> Path:
