@@ -66,7 +66,8 @@ class VariantSteadiness:
     @property
     def problems(self) -> tuple[str, ...]:
         """What is not steady, what is only too short last; empty if nothing is."""
-        found = [one.problem for one in (*self.loads, *self.backlogs) if one.problem is not None]
+        every = [*(one.problem for one in self.loads), *(one.problem for one in self.backlogs)]
+        found = [problem for problem in every if problem is not None]
         return tuple(sorted(found, key=lambda problem: problem.startswith(NOT_YET)))
 
     @property

@@ -242,11 +242,12 @@ def test_from_document_to_report(tmp_path: Path) -> None:
     assert "SECOND-HALF" in ran.output
     assert "repairs in progress or waiting" in ran.output
     stored = read_stored(folder)
-    slow = single_variant(stored.variants, BUSY, "of")
+    slow = single_variant(stored.variants, {**BUSY}, "of")
     assert not stored.steadiness(slow).is_steady
     (contrast,) = compare_within(stored, ["repairs.technicians=8"]).contrasts
     assert contrast.steadiness == "not steady"
     content, _ = read_yaml_lines(folder / "experiment.yaml")
+    assert isinstance(content, dict)
     assert content["steady"] is True
     planned = read_experiment(path)
     with open_dataset(folder, planned, str(stored.identity["software"]), resume=True) as dataset:
