@@ -137,10 +137,7 @@ def get(
     the production and research slices in the queue, not of filler. `-o wide` of links shows what their
     modules read.
     """
-    if kind not in KINDS:
-        if name is not None:
-            raise click.UsageError(unknown_word_text("kind", kind, tuple(KINDS)))
-        kind, name = _kind_and_name(kind)
+    kind, name = _meant_objects(kind, name)
     given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")
@@ -169,6 +166,15 @@ def get(
         return "\n".join([text, *_hidden_note(resources, len(rows) - len(shown))])
 
     watch_loop(look, watch)
+
+
+def _meant_objects(word: str, name: str | None) -> tuple[str, str | None]:
+    """(kind, name) of the arguments KIND and NAME, of which the first may be a name that shows its kind."""
+    if word in KINDS:
+        return word, name
+    if name is not None:
+        raise click.UsageError(unknown_word_text("kind", word, tuple(KINDS)))
+    return _kind_and_name(word)
 
 
 def _hidden_on_terminal(kind: ResourceKind[Any]) -> Callable[[Any], bool] | None:
