@@ -1,4 +1,4 @@
-"""A removal of a fork that is killed at any step leaves the whole fork, or nothing that a command would use."""
+"""A removal of a fork that is killed at any step leaves the whole fork, or nothing that commands use."""
 
 import os
 from collections.abc import Callable, Iterator
