@@ -193,7 +193,7 @@ def fold_partition(task: FoldTask) -> FoldedPartition:
             digest_key=digests.fingerprint,
         )
         store.stage(
-            sealed_image(digests, image), mark.model_dump_json()
+            sealed_image(digests, image, software_version()), mark.model_dump_json()
         )  # False: another rebuild has finished already
         return FoldedPartition(task.partition, mark, stopped=tuple(fold.stopped))
     finally:

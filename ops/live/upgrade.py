@@ -247,7 +247,7 @@ def _replace_states(store: RedisStore, digests: StateDigests, found: PartitionUp
     image = memory.image(partition)
     positions = dict.fromkeys(services, after)
     whole = replace(image, positions=positions, fields={**image.fields, **values})
-    store.stage(sealed_image(digests, whole), "")
+    store.stage(sealed_image(digests, whole, software_version()), "")
     store.promote_staged(partition)
     store.discard_staged(partition)
     store.trim(OutboxTrim(partition, inbox_informed=((end, after),)))

@@ -444,7 +444,8 @@ def check_oracle(found: PartitionSnapshot, removed: tuple[OutboxEntry, ...] = ()
     kinds: dict[tuple[str, str], int] = {}
     for key, text in found.sums.items():
         service, fabric = key
-        state, emitted, *documents = text.split(" ")
+        state, emitted, software, *documents = text.split(" ")
+        assert software == "-"
         assert int(state, 16) == total(("state", *key), dict(found.states[key]))
         own = [row for row in (*found.outbox, *removed) if (row.service, row.fabric) == key]
         assert int(emitted, 16) == sum(map(of_entry, own)) % 2**128

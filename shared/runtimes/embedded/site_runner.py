@@ -46,7 +46,7 @@ from shared.storage.store.fabric_registry import (
     registration_values,
 )
 from shared.storage.store.memory_store import MemoryStore
-from shared.storage.store.sealed_commits import SealedCommits, check_documents, sealed_image
+from shared.storage.store.sealed_commits import SealedCommits, sealed_image
 from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit, FabricPlace, PartitionSnapshot
 
@@ -287,7 +287,7 @@ class SiteRunner:
         folded messages. If the snapshot does not lead to what is on the log, log that and fold everything.
         LogDamaged if that fails; then nothing changes."""
         memory, folded = self._rebuilt_store(start)
-        self._store.stage(sealed_image(self._digests, memory.image(self.partition)), "")
+        self._store.stage(sealed_image(self._digests, memory.image(self.partition), self._software), "")
         self._store.promote_staged(self.partition)
         self._store.discard_staged(self.partition)
         self._store.discard_after(self.partition, lambda: self._log.end)
@@ -327,7 +327,7 @@ class SiteRunner:
     def _begin(self, start: SiteSnapshot) -> None:
         """Start from a snapshot, in a store that has nothing of the site."""
         commit = first_commit(start, self.partition, self._services_of, self._software)
-        commit = sealed_image(self._digests, commit)
+        commit = sealed_image(self._digests, commit, self._software)
         if not self._store.commit(replace(commit, generation=self._generation)):
             raise Fenced(f"{self.name}: the store is no longer empty")
         self._record_logged([*logged_roots_before(self._log, start.position)])
@@ -343,7 +343,7 @@ class SiteRunner:
         if self._registered:
             self._check_code(snapshot.values)
         if self._digests is not None:
-            self._sealed = SealedCommits(self._digests, self.partition)
+            self._sealed = SealedCommits(self._digests, self.partition, self._software)
             self._sealed.load(snapshot, {service for service, _ in snapshot.states})
         positions = set(snapshot.positions.values()) or {0}
         if len(positions) > 1:
@@ -362,8 +362,8 @@ class SiteRunner:
             for fabric, registration in self._registered.items()
             for service in self._services_of(registration.kind)
         ]
-        if self._digests is not None:
-            check_documents(self._digests, instances, snapshot.documents or {})
+        if self._sealed is not None:
+            self._sealed.check_documents(instances, snapshot.documents or {})
         self.site = Site(self.name, self._services_of, instances)
         self._trackers = {instance.source: StateTracker(instance) for instance in instances}
         self._note_committed()

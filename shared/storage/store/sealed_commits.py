@@ -8,7 +8,7 @@ The store's head has two kinds of digests, written in the same transaction as wh
   progress and sums.
 
 A document is not part of a sum, because it follows from the state: after the state is checked, each document
-must be the one that the service writes for it (`check_documents`).
+must be the one that the service writes for it.
 
 The sequencer keeps the sum of the outbox entries that it removed. So the entries in the outbox must add up to
 what all services added, less that.
@@ -89,7 +89,13 @@ def check_seals(
             f"{where}: its position, progress or digests in Redis were changed outside of the twin, or "
             f"have another key; {digests.advice}"
         )
-    return {key: parse_sums(text) for key, text in head.sums.items()}
+    try:
+        return {key: parse_sums(text) for key, text in head.sums.items()}
+    except ValueError:
+        raise StateRefused(
+            f"partition {partition}: its digests in Redis are of another version of this software; "
+            f"{digests.advice}"
+        ) from None
 
 
 def _lines(digests: StateDigests, head: SealedHead) -> dict[str, int]:
@@ -125,20 +131,6 @@ def _checked_state(
             f"{service} of {fabric}: its state in Redis was changed outside of the twin; {digests.advice}"
         )
     return found
-
-
-def check_documents(
-    digests: StateDigests,
-    instances: Iterable[ServiceInstance],
-    documents: Mapping[tuple[str, str], Mapping[str, bytes]],
-) -> None:
-    """Check the stored documents of services whose states are checked. StateRefused names the first document
-    that its service would not write."""
-    for row in document_differences(instances, documents, whole=False):
-        raise StateRefused(
-            f"{row.service} of {row.fabric}: the document {row.name} of kind {row.kind} in Redis was changed "
-            f"outside of the twin; {digests.advice}"
-        )
 
 
 def check_outbox(
@@ -177,10 +169,11 @@ class SealedCommits:
     """The digests of one process in one partition: those of the services whose states it commits.
 
     `load` when the process loads its states, `sealed` for every commit. After a commit that failed, call
-    `load` again."""
+    `load` again. `software` is the build that writes documents."""
 
-    def __init__(self, digests: StateDigests, partition: int) -> None:
+    def __init__(self, digests: StateDigests, partition: int, software: str = "") -> None:
         self._digests = digests
+        self._software = software
         self._partition = partition
         self._sums: dict[StateKey, ServiceSums] = {}
         self._states: dict[StateKey, TrackedSum] = {}
@@ -259,6 +252,7 @@ class SealedCommits:
         self._progress |= {(row.name, row.fabric): row for row in commit.progress}
         texts = {}
         for service, fabric in sorted(changed):
+            self._sums_of((service, fabric)).software = self._software
             row = self._progress.get((service, fabric))
             if row is None:
                 continue  # nothing of it is in the head
@@ -267,6 +261,25 @@ class SealedCommits:
             self._fabric_lines.setdefault(service, {})[fabric] = line
         seals = {service: self._seal(service, at) for service, at in commit.positions.items()}
         return replace(commit, sums=texts, seals=seals)
+
+    def check_documents(
+        self,
+        instances: Iterable[ServiceInstance],
+        documents: Mapping[tuple[str, str], Mapping[str, bytes]],
+    ) -> None:
+        """Check the stored documents of services whose states are checked. StateRefused names the first one
+        that its service would not write. Documents of another build may differ: they are all written again
+        with the next commit of their service."""
+        for instance in instances:
+            own, state = self._sums.get((instance.name, instance.fabric)), instance.state
+            if own is not None and own.software != self._software and state is not None:
+                state.changed_documents.update(instance.service.document_keys(state))
+                continue
+            for row in document_differences([instance], documents, whole=False):
+                raise StateRefused(
+                    f"{row.service} of {row.fabric}: the document {row.name} of kind {row.kind} in Redis was "
+                    f"changed outside of the twin; {self._digests.advice}"
+                )
 
     def _count_documents(self, commit: Commit, changed: set[StateKey]) -> None:
         for document in commit.documents:
@@ -291,12 +304,13 @@ class SealedCommits:
         return self._digests.seal(self._partition, service, position, lines)
 
 
-def sealed_image(digests: StateDigests | None, image: Commit) -> Commit:
-    """A whole partition, as the commit that creates it from nothing, with its digests."""
+def sealed_image(digests: StateDigests | None, image: Commit, software: str = "") -> Commit:
+    """A whole partition, as the commit that creates it from nothing, with its digests. `software` is the
+    build that wrote its documents."""
     if digests is None:
         return image
     values = {name: value for name, value in image.fields.items() if value is not None}
-    return SealedCommits(digests, image.partition).sealed(image, registered_fabrics(values))
+    return SealedCommits(digests, image.partition, software).sealed(image, registered_fabrics(values))
 
 
 class SealedOutbox:

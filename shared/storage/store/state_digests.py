@@ -22,6 +22,7 @@ SECRET_BYTES_MAX = 64
 """BLAKE2b accepts keys of up to this length; longer secrets are hashed first."""
 BLOCK_BYTES = 64
 """The key fills a block of SHA-256, which is hashed once for each place."""
+NO_SOFTWARE = "-"
 MODULUS = 1 << (8 * DIGEST_BYTES)
 HEX = f"0{2 * DIGEST_BYTES}x"
 EMBEDDED_ADVICE = "`lightwave up` rebuilds it from the log at its next start"
@@ -124,24 +125,27 @@ def sum_of(base: Hash, values: Mapping[str, bytes]) -> TrackedSum:
 @dataclass(slots=True)
 class ServiceSums:
     """The sums of one service in one fabric, as the store's head has them: its state, the outbox entries that
-    it ever added, and the number of its documents by kind."""
+    it ever added, the build that wrote its documents, and their number by kind."""
 
     state: int = 0
     emitted: int = 0
+    software: str = ""
     documents: dict[str, int] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
         """The encoding in a store."""
         kinds = (f"{kind}={count}" for kind, count in sorted(self.documents.items()))
-        return " ".join([format(self.state, HEX), format(self.emitted, HEX), *kinds])
+        software = self.software or NO_SOFTWARE
+        return " ".join([format(self.state, HEX), format(self.emitted, HEX), software, *kinds])
 
 
 def parse_sums(text: str) -> ServiceSums:
     """The sums in a store's head; ValueError if it holds anything else."""
-    state, emitted, *kinds = text.split(" ")
+    state, emitted, software, *kinds = text.split(" ")
     pairs = (kind.rpartition("=") for kind in kinds)
-    return ServiceSums(int(state, 16), int(emitted, 16), {kind: int(count) for kind, _, count in pairs})
+    counts = {kind: int(count) for kind, _, count in pairs}
+    return ServiceSums(int(state, 16), int(emitted, 16), "" if software == NO_SOFTWARE else software, counts)
 
 
 def outbox_total(digests: StateDigests, entries: Iterable[OutboxEntry]) -> int:

@@ -39,7 +39,7 @@ from shared.storage.store.fabric_registry import (
     registration_value,
     services_in_partition,
 )
-from shared.storage.store.sealed_commits import SealedCommits, check_documents
+from shared.storage.store.sealed_commits import SealedCommits
 from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit, OutboxEntry, PartitionSnapshot, StateStore
 
@@ -112,8 +112,7 @@ class PartitionFold:
         digests: StateDigests | None = None,
     ) -> None:
         self._fill = fill
-        self._digests = digests
-        self._sealed = None if digests is None else SealedCommits(digests, partition)
+        self._sealed = None if digests is None else SealedCommits(digests, partition, software)
         self._registry_only = registry_only
         self.name = served.name
         self.partition = partition
@@ -164,8 +163,8 @@ class PartitionFold:
             instance = restore_instance(self._service_in(fabric), fabric, stored)
             self._add(instance)
             self._trackers[instance.source] = StateTracker(instance)
-        if self._digests is not None:
-            check_documents(self._digests, self._instances.values(), snapshot.documents or {})
+        if self._sealed is not None:
+            self._sealed.check_documents(self._instances.values(), snapshot.documents or {})
         self._is_stop_stored = self._stop_key in snapshot.values
         if snapshot.generation != self._generation:
             self._generation, self._highest_position = snapshot.generation, 0  # a rebuild may go back

@@ -104,6 +104,21 @@ def test_a_worker_refuses_what_was_changed(
     assert [(partition, text[: len(sentence)]) for partition, text in noted] == [(0, sentence)]
 
 
+def test_documents_of_another_build_are_written_again_with_the_next_commit() -> None:
+    swarm = lived(1)
+    change_document(swarm.store)  # as another build may have written it
+    served = next(one for one in swarm.served if one.name == "cubes")
+    fold = PartitionFold(served, 0, TWIN, swarm.store, digests=DIGESTS, software="1.0+two")
+    start = fold.load()
+    assert fold.take(swarm.log.records[0][:start])
+    swarm.now_us = 2 * US_PER_HOUR
+    swarm.ask(POD, DrainCube(cube=f"{POD}/cube-2"))
+    swarm.folds = {(0, "cubes", 0): fold}
+    swarm.run_out()
+    assert swarm.store.one(POD, "cubes", f"{POD}/cube-1") != b"{}"
+    PartitionFold(served, 0, TWIN, swarm.store, digests=DIGESTS, software="1.0+two").load()
+
+
 def test_a_sequencer_appends_nothing_from_a_changed_partition() -> None:
     swarm = lived(1)
     records = list(swarm.log.records[0])
