@@ -95,6 +95,10 @@ class ConnectionLost(TwinUnreachable):
     """No connection, or it was lost. The twin may have received the request."""
 
 
+class TwinSilent(ConnectionLost):
+    """The twin accepted the connection, and did not answer in time. It may still execute the request."""
+
+
 class Client:
     """A client of the twin at `url`.
 
@@ -332,7 +336,7 @@ class Client:
         headers = {"Idempotency-Key": key} if key else {}
         connection, answer = self._send(method, target, body, headers, self._timeout_s)
         try:
-            return self._content(answer), answer.getheader("Link") or ""
+            return self._content(answer, is_query=method == "GET"), answer.getheader("Link") or ""
         finally:
             _close(connection, answer)
 
@@ -359,7 +363,10 @@ class Client:
             self._pin_time(answer.getheader(AT_HEADER, ""))
             return connection, answer
         except (OSError, http.client.HTTPException, UnicodeError) as error:
+            is_connected = connection.sock is not None
             connection.close()
+            if is_connected and isinstance(error, TimeoutError):
+                raise self._silent(error, timeout_s, is_query=method == "GET") from None
             raise self._connection_lost(error) from None
 
     def _pin_time(self, then: str) -> None:
@@ -387,10 +394,20 @@ class Client:
             f"no twin answers at {self.url} ({why}); start one with `lightwave up`, or {self._hint}"
         )
 
-    def _content(self, answer: http.client.HTTPResponse) -> JsonValue:
+    def _silent(self, error: TimeoutError, timeout_s: float, *, is_query: bool) -> TwinSilent:
+        """The error if a twin that is there does not answer in time."""
+        advice = "try again" if is_query else "it may still execute the request"
+        return TwinSilent(
+            f"the twin at {self.url} did not answer within {timeout_s:g} s ({error}); it is busy or paused: "
+            f"{advice}"
+        )
+
+    def _content(self, answer: http.client.HTTPResponse, *, is_query: bool = True) -> JsonValue:
         """Return the JSON of an answer. Raises the error that an unsuccessful one reports."""
         try:
             text = self._read_all(answer)
+        except TimeoutError as error:
+            raise self._silent(error, self._timeout_s, is_query=is_query) from None
         except (OSError, http.client.HTTPException) as error:
             raise self._connection_lost(error) from None
         if len(text) > ANSWER_MAX:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ops.client.answers import CLOCK, ApiPath
-from ops.client.http_client import Client, ConnectionLost, RequestFailed, TwinBusy, escape_path
+from ops.client.http_client import Client, ConnectionLost, RequestFailed, TwinBusy, TwinSilent, escape_path
 from ops.report.wall_time import format_wall_time
 from shared.basics.errors import LightwaveError, NotFound
 from shared.basics.time_format import format_gap, format_time, format_time_ms
@@ -85,6 +85,8 @@ def _next_look(client: Client, look: Callable[[], PolledT | None]) -> PolledT | 
         except ConnectionLost:
             time.sleep(RETRY_S)
             return look()
+    except TwinSilent:
+        return None  # it is there, and busy; the timeout of the wait ends this
     except ConnectionLost as error:
         raise RequestFailed(f"the twin at {client.url} stopped while this command waited ({error})") from None
     except NotFound as error:

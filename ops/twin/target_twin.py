@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ops.client.http_client import Client, url_from_environment
+from ops.client.http_client import Client, TwinSilent, url_from_environment
 from shared.basics.errors import NotFound, TwinUnreachable
 
 LIVE_BACKUP_HINT = "Kafka and Redis, which keep it, are backed up"
@@ -46,8 +46,8 @@ def target_twin(data: Path | None) -> TargetTwin:
     client = Client()
     try:
         about = client.resource("/v1/twin", "runtime", "place")
-    except TwinUnreachable:
-        if url_from_environment() is not None:
+    except TwinUnreachable as error:
+        if url_from_environment() is not None or isinstance(error, TwinSilent):
             raise
         return TargetTwin(str(default_data()))
     return TargetTwin(str(about["place"]), client, is_live=about["runtime"] == "live")

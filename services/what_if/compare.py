@@ -42,6 +42,8 @@ from shared.models.jobs.job_progress import progress_at
 from shared.models.superpod.shapes import shape_text
 from shared.models.superpod.wiring import FACE_LINKS, STRANDS
 
+TRY_AGAIN = "the twin is busy: try again"
+SHORTER = "use a smaller within_s, or try again"
 CIRCUITS_OF_A_JOIN = FACE_LINKS * STRANDS
 
 
@@ -92,28 +94,28 @@ def drive_now(
     until_us: int,
     is_over: Callable[[], bool],
     observers: Sequence[Observer] = (),
+    *,
+    advice: str = TRY_AGAIN,
 ) -> DrivenSite:
     """Send these requests to a site at the clock's time and run it until `until_us`; the site is changed.
 
-    Raise OperationFailed if the deadline passes first.
+    Raise OperationFailed, which ends with the `advice`, if the deadline passes first.
     """
     record = EffectRecord(site)
     requests = live_requests(site, clock_us, fabric, requested)
     if is_over() or not drive(site, requests, until_us, (record, *observers), is_over):
-        raise _timed_out(site, clock_us, until_us)
+        raise _timed_out(site, clock_us, until_us, advice)
     roots = [message for message in record.log if message.cause is None]
     made = tuple([root for root in roots if any(root.body is body for body in requested)])
     return DrivenSite(site, tuple(record.log), made, tuple(record.speed_samples))
 
 
-def _timed_out(site: Site, clock_us: int, until_us: int) -> OperationFailed:
+def _timed_out(site: Site, clock_us: int, until_us: int, advice: str) -> OperationFailed:
     """The error when the deadline of a query has passed. A site that lags behind its clock first has to catch
-    up."""
-    simulated_s = max(0, site.now_us - clock_us) // US_PER_S
-    return OperationFailed(
-        f"{site.name}: the query timed out after {simulated_s} of "
-        f"{(until_us - clock_us) // US_PER_S} simulated seconds; use a smaller within_s"
-    )
+    up. A query about the present simulates no time after the clock's."""
+    left_s, simulated_s = (until_us - clock_us) // US_PER_S, max(0, site.now_us - clock_us) // US_PER_S
+    progress = f" after {simulated_s} of {left_s} simulated seconds" if left_s else ""
+    return OperationFailed(f"{site.name}: the query timed out{progress}; {advice}")
 
 
 class WhatIfComparison:

@@ -20,7 +20,7 @@ from services.scheduler.explain.slice_explanation import explain_slice
 from services.scheduler.service import SERVICE as SCHEDULER
 from services.scheduler.state import SchedulerState
 from services.traffic.service import SERVICE as TRAFFIC
-from services.what_if.compare import DrivenSite, WhatIfComparison, circuits_made, drive_now
+from services.what_if.compare import SHORTER, DrivenSite, WhatIfComparison, circuits_made, drive_now
 from services.what_if.measure_recorder import MeasureRecorder, compare_measures
 from services.what_if.network_impact import assess_network_impact
 from services.what_if.network_impediments import network_impediments
@@ -123,7 +123,9 @@ class WhatIfQueries:
     ) -> tuple[DrivenSite, MeasureValues]:
         """A copy after `for_us` with these requests, and its measures."""
         recorder = MeasureRecorder(site, at_us)
-        driven = drive_now(site, fabric, requested, at_us, at_us + for_us, is_over, (recorder,))
+        driven = drive_now(
+            site, fabric, requested, at_us, at_us + for_us, is_over, (recorder,), advice=SHORTER
+        )
         return driven, recorder.values(at_us + for_us)
 
     def loss(self, fabric: str, kind: FaultKind, target: str, clock_us: int) -> LossReport:

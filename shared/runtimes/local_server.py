@@ -80,8 +80,14 @@ class LocalServer(ABC):
     def wait_ready(self, seconds: float | None = None) -> None:
         """Wait until it answers; OperationFailed if it exits, or does not answer in time."""
         limit_s = self.start_s_max if seconds is None else seconds
-        if not poll_until(lambda: not self.runs or self.answers(), limit_s) or not self.runs:
+        is_ready = poll_until(lambda: not self.runs or self.answers(), limit_s)
+        if not self.runs:
             raise OperationFailed(f"{self.name} in {self.folder} did not start: {self.log_tail()}")
+        if not is_ready:
+            raise OperationFailed(
+                f"{self.name} in {self.folder} runs, but did not answer within {limit_s:g} s; the machine is "
+                f"busy: try again (its log: {self.log_tail()})"
+            )
 
     def wait_end(self) -> int:
         """Wait until it exits; returns its exit code, or minus the signal's number."""

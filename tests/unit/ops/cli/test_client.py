@@ -17,7 +17,8 @@ import pytest
 
 from ops.client.answers import NEW_EVENTS
 from ops.client.event_stream import follow_events
-from ops.client.http_client import Client, RequestFailed
+from ops.client.http_client import Client, RequestFailed, TwinSilent
+from ops.twin import target_twin as target_twin_module
 from shared.basics.errors import TwinUnreachable
 from tests.support.authority import Authority
 from tests.support.fake_twin import DROP, Answer, answering, as_json, environment, lightwave
@@ -341,6 +342,32 @@ def test_a_slow_answer_times_out() -> None:
     url = _serve_pieces([head, *[b" "] * 100], 0.05)
     with pytest.raises(TwinUnreachable, match="its answer does not end"):
         Client(url, timeout_s=0.3).resource("/v1/twin")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "every_s"),
+    [([b""] * 100, 0.05), ([b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b""], 1.0)],
+)
+def test_a_twin_that_does_not_answer_in_time_is_not_reported_as_absent(
+    pieces: list[bytes], every_s: float
+) -> None:
+    with pytest.raises(TwinSilent, match=r"did not answer within 0\.3 s .*: try again$") as caught:
+        Client(_serve_pieces(pieces, every_s), timeout_s=0.3).resource("/v1/twin")
+    assert "no twin answers" not in str(caught.value)
+    with pytest.raises(TwinSilent, match="it may still execute the request$"):
+        Client(_serve_pieces(pieces, every_s), timeout_s=0.3).put("/v1/clock", {})
+
+
+def test_a_default_twin_that_does_not_answer_in_time_is_not_replaced_by_a_stored_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def silent(*_: object) -> Client:
+        return Client(_serve_pieces([b""] * 100, 0.05), timeout_s=0.3)
+
+    monkeypatch.setattr(target_twin_module, "Client", silent)
+    monkeypatch.delenv("LIGHTWAVE_URL", raising=False)
+    with pytest.raises(TwinSilent):
+        target_twin_module.target_twin(None)
 
 
 def test_an_answer_that_breaks_off_is_lost() -> None:
