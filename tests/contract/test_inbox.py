@@ -301,8 +301,7 @@ class InboxContract:
 
     def test_a_client_can_have_a_hundred_waiting_requests(self, store: Store) -> None:
         numbers = [
-            store.put(0, "pod-0", with_key(f"key-{n}", drain_by("ana"))).number
-            for n in range(WAITING_MAX)
+            store.put(0, "pod-0", with_key(f"key-{n}", drain_by("ana"))).number for n in range(WAITING_MAX)
         ]
         sentence = f"inbox: {WAITING_MAX} requests of ana wait already"
         with pytest.raises(RateLimited, match=sentence):

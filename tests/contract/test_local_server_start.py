@@ -53,5 +53,5 @@ def test_a_server_that_exits_did_not_start(tmp_path: Path, servers: list[_Silent
     server = _SilentServer(tmp_path / "dead", "raise SystemExit('no such option')")
     server.start_s_max = 600.0  # type: ignore[misc]  # of this server alone
     servers.append(server)
-    with pytest.raises(OperationFailed, match="did not start: no such option$"):
+    with pytest.raises(OperationFailed, match=r"did not start: no such option$"):
         server.start()

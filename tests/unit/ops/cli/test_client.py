@@ -354,7 +354,7 @@ def test_a_twin_that_does_not_answer_in_time_is_not_reported_as_absent(
     with pytest.raises(TwinSilent, match=r"did not answer within 0\.3 s .*: try again$") as caught:
         Client(_serve_pieces(pieces, every_s), timeout_s=0.3).resource("/v1/twin")
     assert "no twin answers" not in str(caught.value)
-    with pytest.raises(TwinSilent, match="it may still execute the request$"):
+    with pytest.raises(TwinSilent, match=r"it may still execute the request$"):
         Client(_serve_pieces(pieces, every_s), timeout_s=0.3).put("/v1/clock", {})
 
 

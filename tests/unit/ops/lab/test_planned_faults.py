@@ -1,5 +1,6 @@
 """Recorded faults of a new twin: each row begins once, at its time, as the lab's recorded faults do."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,7 +46,7 @@ class Log:
     def __init__(self) -> None:
         self.messages: list[Envelope] = []
 
-    def see(self, cascade: list[Envelope]) -> None:
+    def see(self, cascade: Sequence[Envelope]) -> None:
         self.messages += cascade
 
     def bodies(self, kind: type) -> list[tuple[object, ...]]:

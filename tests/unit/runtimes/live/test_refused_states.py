@@ -112,7 +112,7 @@ def test_documents_of_another_build_are_written_again_with_the_next_commit() -> 
     start = fold.load()
     assert fold.take(swarm.log.records[0][:start])
     swarm.now_us = 2 * US_PER_HOUR
-    swarm.ask(POD, DrainCube(cube=f"{POD}/cube-2"))
+    swarm.request(POD, DrainCube(cube=f"{POD}/cube-2"))
     swarm.folds = {(0, "cubes", 0): fold}
     swarm.run_out()
     assert swarm.store.one(POD, "cubes", f"{POD}/cube-1") != b"{}"

@@ -127,6 +127,6 @@ def test_the_time_to_reach_the_start_counts_too(twin: DrivenTwin) -> None:
     questions = WhatIfQueries(StateCopies(twin.store, services_of), lambda: lambda: True)
     drain, now_us = DrainCube(cube="pod-0/cube-3"), twin.clock.show().now_us
     with pytest.raises(
-        OperationFailed, match="^pod-0: the query timed out; use a smaller within_s, or try again$"
+        OperationFailed, match=r"^pod-0: the query timed out; use a smaller within_s, or try again$"
     ):
         questions.predict("pod-0", [drain], now_us, 0)
