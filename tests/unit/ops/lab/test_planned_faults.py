@@ -59,7 +59,7 @@ class Log:
 
 def played(plan: SitePlan, requests: tuple[LabRequest, ...] = (), days: float = 0.2) -> Log:
     log = Log()
-    SiteRun(plan, observers=(log,)).run(round(days * US_PER_DAY), requests)  # type: ignore[arg-type]  # a list
+    SiteRun(plan, observers=(log,)).run(round(days * US_PER_DAY), requests)
     return log
 
 
