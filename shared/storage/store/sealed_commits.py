@@ -185,10 +185,14 @@ class SealedCommits:
 
     def load(self, snapshot: PartitionSnapshot, services: Collection[str]) -> None:
         """Check and continue with a whole snapshot that has the states of these services in all of their
-        fabrics. StateRefused names the service, the fabric and what was changed."""
+        fabrics. Also checks the outbox if these are all services. StateRefused names the service, the fabric
+        and what was changed."""
         digests = self._digests
         sums = check_seals(digests, self._partition, snapshot)
         own = {key: one for key, one in sums.items() if key[0] in services}
+        if len(own) == len(sums) and snapshot.outbox is not None:
+            # Without other writers: a live worker leaves the outbox to the sequencer.
+            check_outbox(digests, self._partition, snapshot, snapshot.outbox, sums)
         missing = own.keys() - snapshot.states.keys()
         if missing:
             raise ValueError(f"snapshot without the states of {sorted(missing)}")
