@@ -36,8 +36,8 @@ print("then", later.position, later.type)
 search = twin.bisect("ocs.pod-0/ocs-17.state == down")
 for change in search.changes:
     print("true since", change.event.id, change.event.at_us)
-for row in twin.diff("-30m", kind="ocs")[:3]:
-    print(row.name, row.field, row.before, row.after)
+for difference in twin.diff("-30m", kind="ocs")[:3]:
+    print(difference.name, difference.field, difference.before, difference.after)
 print([event.type for event in twin.history("ocs-17", limit=5)])
 print(twin.at("-30m").ocs("pod-0/ocs-17").state)
 
