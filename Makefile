@@ -54,7 +54,6 @@ servers: .venv/servers ## install what runs Kafka and Redis here, and fetch Kafk
 test: .venv/installed-test .venv/servers ## the gate: about 15 minutes, always the same tests for a commit
 	@exec $(BIN)/python -m tests.stages gate --since $(STARTED)
 
-test-all: .venv/installed-audit
 test-all: .venv/installed-test .venv/servers nginx chromium ## everything: slow tests, random examples, TLS
 	@exec $(BIN)/python -m tests.stages all --since $(STARTED)
 
@@ -78,7 +77,7 @@ contract live-test simulation e2e integration secure browser: .venv/servers
 secure: nginx
 ratios: SLOW = 1 # all of its tests are slow
 browser: chromium
-advisories: .venv/installed-audit
+advisories test-all: .venv/installed-audit
 $(STAGES) secure browser advisories ratios mutations: .venv/installed-test
 	@exec $(BIN)/python -m tests.stages $@ $(if $(SLOW),--slow)
 
