@@ -1,6 +1,7 @@
 """Access to the gateway: host names, foreign pages, roles, tokens and rate limits."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
@@ -195,6 +196,47 @@ def test_each_role_may_use_exactly_its_rights(guarded: Client, role: Role) -> No
         if not allowed:
             assert f"the-{role} is a" in sentence(answer)
             assert "administrator" in sentence(answer)
+
+
+RIGHTS_OF_WRITES: dict[Right, tuple[str, ...]] = {
+    Right.READ: ("POST /v1/forecasts", "POST /v1/forecasts/inevitable", "DELETE /v1/forecasts/{name}"),
+    Right.OPERATE: (
+        *("POST /v1/slices", "POST /v1/slices/{name}/release"),
+        *("POST /v1/cubes/{name}/drain", "POST /v1/cubes/{name}/undrain"),
+    ),
+    Right.STRIKE: ("POST /v1/faults", "POST /v1/faults/{name}/clear"),
+    Right.REWIRE: (
+        *("POST /v1/rewirings", "POST /v1/rewirings/{name}/approve"),
+        "POST /v1/rewirings/{name}/abort",
+    ),
+    Right.ADMINISTER: (
+        *("POST /v1/fabrics", "POST /v1/fabrics/{name}/retire", "POST /v1/fabrics/{name}/parameters"),
+        *("POST /v1/links/{name}/test", "POST /v1/ocs/{name}/restart", "POST /v1/ocs/{name}/cross-connects"),
+        *("POST /v1/ocs/{name}/cross-connects/remove", "DELETE /v1/requests/{name}", "POST /v1/archive"),
+        *("PUT /v1/clock", "POST /v1/clock/pause", "POST /v1/clock/resume", "PUT /v1/clock/speed"),
+        *("PUT /v1/clock/run", "DELETE /v1/dead-letters", "DELETE /v1/dead-letters/{origin}"),
+        "POST /v1/dead-letters/{origin}/replay",
+    ),
+}
+"""Every route that writes or starts work, by the right that it needs. Add a new route here."""
+NOT_FOR_READERS = {"GET /v1/backup"}
+TIME_TRAVEL = ("/v1/bisect", "/v1/events", "/v1/conditions", "/v1/snapshots/{site}", "/v1/forecasts")
+
+
+def test_every_route_has_a_right_and_readers_write_nothing(guarded: Client) -> None:
+    """A reader may read everything but a backup."""
+    described = guarded.get("/openapi.json", headers=bearer(Role.READER)).json()["paths"]
+    routes = {f"{method.upper()} {path}" for path, methods in described.items() for method in methods}
+    rights = {route: right for right, listed in RIGHTS_OF_WRITES.items() for route in listed}
+    assert {route for route in routes if not route.startswith("GET ")} == rights.keys()
+    assert {f"GET {path}" for path in TIME_TRAVEL} <= routes
+    for route in sorted(routes):
+        method, template = route.split()
+        path = re.sub(r"\{\w+\}", "pod-0", template)
+        right = rights.get(route, Right.ADMINISTER if route in NOT_FOR_READERS else Right.READ)
+        assert right_needed(method, path) is right, route
+        if right is not Right.READ:
+            assert guarded.request(method, path, headers=bearer(Role.READER)).status_code == 403, route
 
 
 def test_rights_of_each_role() -> None:
