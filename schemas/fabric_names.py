@@ -49,3 +49,10 @@ def can_have(kind: str, name: str) -> bool:
     not known here can have any."""
     naming = FABRIC_NAMING.get(kind)
     return naming is None or name.partition("/")[0].rpartition("-")[0] in naming.first_words
+
+
+def is_named(kind: str, name: str) -> bool:
+    """Whether a word is the first part of a resource's name in fabrics of this kind, such as `cube-3`."""
+    word, _, number = name.rpartition("-")
+    naming = FABRIC_NAMING.get(kind)
+    return number.isdecimal() and naming is not None and word in naming.first_words

@@ -3,8 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ops.client.answers import CLOCK
 from ops.client.http_client import Client, rows_path
+from ops.report.safe_text import quoted
 from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
+from shared.basics.errors import InvalidInput
+from shared.basics.time_grammar import NOW, read_time
 
 Row = Mapping[str, object]
 
@@ -24,12 +28,29 @@ class FieldDifference:
 def compare_times(
     client: Client, before: str, after: str, kinds: Iterable[str]
 ) -> Iterator[list[FieldDifference]]:
-    """Yield the differences of each kind in turn. Equal times are queried once, and `now` is the time of the
-    first answer."""
+    """The differences of each of the kinds in turn. Equal times are one time, and `now` is that of the first
+    answer. InvalidInput if `before` is the later time."""
     clients = {text: client.at_time(text) for text in (before, after)}
+    if before != after and _is_later(clients, before, after):
+        raise InvalidInput(f"FROM {quoted(before)}: must not be after TO {quoted(after)}")
     for kind in kinds:
         rows, others = (clients[text].rows(rows_path(KINDS[kind]), "name") for text in (before, after))
         yield list(differences(kind, rows, others))
+
+
+def _is_later(clients: Mapping[str, Client], before: str, after: str) -> bool:
+    """Whether the first of two times is the later one. Only the twin knows that of a message, and of a time
+    before now and one since the start."""
+    times = [read_time(text) for text in (before, after)]
+    first, last = times
+    if first is not None and last is not None and first.is_before_now == last.is_before_now:
+        return first.at(0)[1] > last.at(0)[1]
+    if after == NOW:
+        return False
+    if any(time is None and "/" not in text for time, text in zip(times, (before, after), strict=True)):
+        return False  # not a time: the next query reports that
+    now_us = {text: clients[text].resource(CLOCK, "now_us").now_us for text in (before, after)}
+    return now_us[before] > now_us[after]
 
 
 def differences(kind: str, before: Sequence[Row], after: Sequence[Row]) -> Iterator[FieldDifference]:

@@ -101,7 +101,7 @@ def time_range_us(client: Client, begin: str | None, end: str | None) -> tuple[i
         if meant is None:
             raise InvalidInput(f"{option} {text!r}: {time_problem(text, POINTS_ALLOWED)}")
         if meant.at(now_us)[0] > now_us:
-            raise InvalidInput(f"{option} {text!r}: {future_problem(text, format_time_ms(now_us))}")
+            raise InvalidInput(f"{option} {text!r}: {future_problem(text, now_us, format_time_ms(now_us))}")
         return meant.at(now_us)
 
     first_us = 0 if begin is None else max(0, bounds("--from", begin)[0])

@@ -68,11 +68,9 @@ def fault_body(
     onset_us: int | None = None,
     duration_us: int | None = None,
 ) -> tuple[str, InjectFault]:
-    """Return (fabric, request) of a fault that lasts `duration_us`, or until it is repaired.
-
-    The name of a target may omit the only fabric. Raises InvalidInput if the fault cannot strike the target.
-    """
-    name = with_fabric(target, [*fabrics])
+    """(fabric, request) of a fault that lasts `duration_us`, or until it is repaired. The name of a target
+    may omit the only fabric. InvalidInput if the fault cannot strike the target."""
+    name = with_fabric(target, {fabric: config.kind for fabric, config in fabrics.items()})
     struck = next((word for word in FAULTS if word == kind), None)
     if struck is None:
         raise InvalidInput(

@@ -2,14 +2,16 @@
 one."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from ops.report.safe_text import quoted
-from schemas.fabric_names import FABRIC_NAMING
+from schemas.fabric_names import FABRIC_NAMING, can_have
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS, find_kind, kind_by_name_form
 from shared.basics.errors import InvalidInput
 
+FABRICS_SHOWN_MAX = 8
+"""Maximum number of fabrics that an error lists."""
 SHORT_NAME = re.compile(r"([a-z]+)-[0-9]+(?:/.*)?")
 
 
@@ -32,8 +34,17 @@ def without_kind(name: str) -> str:
     return rest
 
 
-def with_fabric(name: str, fabrics: Sequence[str]) -> str:
-    """Return the name without its kind, prefixed with its fabric if it has none and only one fabric fits."""
+def with_fabric(name: str, kinds: Mapping[str, str | None]) -> str:
+    """The name without its kind, and with its fabric in front if it lacks that and only one fabric can have
+    such an object. `kinds` has the kind of each fabric to choose from. InvalidInput if several can."""
     name = without_kind(name)
-    is_meant = lacks_fabric(name) and len(fabrics) == 1 and fabric_part(name) not in fabrics
-    return f"{fabrics[0]}/{name}" if is_meant else name
+    if not lacks_fabric(name) or fabric_part(name) in kinds:
+        return name
+    fits = [fabric for fabric, kind in kinds.items() if can_have(str(kind), name)]
+    if len(fits) > 1:
+        shown = fits if len(fits) <= FABRICS_SHOWN_MAX else [*fits[:FABRICS_SHOWN_MAX], "..."]
+        raise InvalidInput(
+            f"{quoted(name)}: has no fabric, and {', '.join(shown)} can have it; must be like "
+            f"{fits[0]}/{name}"
+        )
+    return f"{fits[0]}/{name}" if fits else name

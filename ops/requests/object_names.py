@@ -2,13 +2,14 @@
 
 from ops.client.http_client import Client, rows_path
 from ops.requests.name_expansion import lacks_fabric, with_fabric, without_kind
-from schemas.fabric_names import can_have
+from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS
-from shared.basics.errors import NotFound
+from shared.basics.errors import InvalidInput, NotFound
 
 
 def expand_name(client: Client, name: str) -> str:
-    """Prefix a name without KIND/ with its fabric if it has none and only one fabric fits."""
+    """A name without KIND/, prefixed with its fabric if it has none and only one fabric fits: a living one
+    or, if no living one does, a retired one. NotFound if several fit."""
     name = without_kind(name)
     if not lacks_fabric(name):
         return name
@@ -16,5 +17,15 @@ def expand_name(client: Client, name: str) -> str:
         rows = client.rows(rows_path(FABRICS), "name")
     except NotFound:  # not a twin: the next query reports that
         return name
-    fits = [row.name for row in rows if can_have(str(getattr(row, "kind", None)), name)]
-    return with_fabric(name, fits)
+    kinds: dict[str, str | None] = {str(row.name): getattr(row, "kind", None) for row in rows}
+    retired = [str(row.name) for row in rows if getattr(row, "retired_us", None) is not None]
+    if fabric_part(name) in kinds:
+        return name
+    living = {one: kind for one, kind in kinds.items() if one not in retired}
+    try:
+        full = with_fabric(name, living)
+        return (
+            full if full != name else with_fabric(name, {one: kinds[one] for one in kinds if one in retired})
+        )
+    except InvalidInput as error:
+        raise NotFound(str(error)) from None

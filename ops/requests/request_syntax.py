@@ -112,13 +112,13 @@ def _change(
         fault_kind = next((word for word in FAULTS if word == kind), None)
         if fault_kind is None:
             raise InvalidInput(f"no fault of kind {quoted(kind)}; must be {REQUEST_FORMS[what]}")
-        name = with_fabric(target, [*fabrics])
+        name = with_fabric(target, fabrics)
         if "severity" in given:
             fields["severity"] = severity_of(fault_kind, given["severity"])
         if "onset" in given:
             fields["onset_s"] = parse_span_us("onset", given["onset"], least_s=1) / US_PER_S
         return _valid(InjectChange, fields | {"kind": fault_kind, "target": name}), fabric_part(name)
-    name = with_fabric(head, [*fabrics])
+    name = with_fabric(head, fabrics)
     drained: type[DrainChange | UndrainChange] = DrainChange if what == "drain" else UndrainChange
     return _valid(drained, fields | {"target": name}), fabric_part(name)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.body import Body
 from schemas.config.pods import FabricConfig
-from schemas.fabric_names import default_fabric_name
+from schemas.fabric_names import default_fabric_name, is_named
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import ResourceKind
 from services.gateway.runtime_ports import FabricView, TwinPorts
@@ -36,8 +36,12 @@ def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
         )
     if problems := twin.unready():
         raise OperationFailed(f"fabric {truncated(repr(fabric))}: cannot be looked up now: {problems[0]}")
-    known = ", ".join(commissioned_fabrics(twin))
-    raise NotFound(f"fabric {truncated(repr(fabric))}: no such fabric; must be one of {known}")
+    known = commissioned_fabrics(twin)
+    problem = f"fabric {truncated(repr(fabric))}: no such fabric; must be one of {', '.join(known)}"
+    fits = [name for name in known if is_named(twin.config(name).kind, fabric)]
+    if fits:
+        problem += f"; a name begins with its fabric, such as {fits[0]}/{fabric}"
+    raise NotFound(problem)
 
 
 def fabric_view(twin: TwinPorts, fabric: str) -> FabricView:

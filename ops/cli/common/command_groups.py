@@ -87,16 +87,33 @@ class HelpCommand(TyperCommand):
         _write_epilog(self.epilog or "", formatter)
 
 
-NOW_MINUS = "now-"
-"""Replaces the leading - of a time before now, which would otherwise be read as an option."""
 _MINUS_DIGIT = re.compile(r"^-(?=[0-9])")
+_MINUS = "\N{MINUS SIGN}"
+"""Stands for the leading - of a time before now, which the parser would read as an option."""
 
 
 class TimeArgumentsCommand(HelpCommand):
     """A command whose arguments may be times before now: `-2h` is not an option."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [_MINUS_DIGIT.sub(NOW_MINUS, word) for word in args])
+    def make_parser(self, ctx: click.Context) -> Any:
+        parser: Any = super().make_parser(ctx)
+        parse: Callable[[list[str]], tuple[dict[str, Any], list[str], list[click.Parameter]]] = (
+            parser.parse_args
+        )
+
+        def parse_times(args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
+            found, rest, order = parse([_MINUS_DIGIT.sub(_MINUS, word) for word in args])
+            return {name: _with_hyphen(value) for name, value in found.items()}, _with_hyphen(rest), order
+
+        parser.parse_args = parse_times
+        return parser
+
+
+def _with_hyphen(value: Any) -> Any:
+    """A parsed value as it was typed."""
+    if isinstance(value, str):
+        return re.sub(rf"^{_MINUS}(?=[0-9])", "-", value)
+    return [_with_hyphen(item) for item in value] if isinstance(value, list) else value
 
 
 class CommandGroup(TyperGroup):

@@ -16,7 +16,14 @@ from shared.basics.errors import InvalidInput
 from shared.basics.field_tests import TEST_FORMS, split_test
 from shared.basics.parsing import is_owner_name, parse_duration_s, parse_sides
 from shared.basics.spelling import closest_match, closest_matches
-from shared.basics.time_grammar import POINTS_ALLOWED, read_time, time_problem
+from shared.basics.time_grammar import (
+    POINTS_ALLOWED,
+    TimeAhead,
+    invalid_time_text,
+    read_time,
+    read_time_ahead,
+    time_ahead_problem,
+)
 from shared.basics.value_words import read_number
 
 if TYPE_CHECKING:
@@ -133,25 +140,23 @@ class MomentParam(click.ParamType):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
         if read_time(text) is None and "/" not in text:
-            self.fail(f"{text!r} is not a valid time; {time_problem(text, POINTS_ALLOWED)}", param, ctx)
+            self.fail(f"{text!r} {invalid_time_text(text, POINTS_ALLOWED)}", param, ctx)
         return text
 
 
-class FutureMomentParam(click.ParamType):
-    """A time since the twin's start: `3d` or `3d02:15:04`. Converts to microseconds."""
+class TimeAheadParam(click.ParamType):
+    """A time ahead: since the twin's start, `3d` or `3d02:15:04`, or from now, `+3h`."""
 
-    name = "moment"
+    name = "time"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> TimeAhead:
+        if isinstance(value, TimeAhead):
             return value
         text = str(value)
-        meant = read_time(text)
-        if meant is None or meant.is_before_now or (meant.first_us == 0 and parse_duration_s(text) == 0):
-            allowed = "a time since the twin's start, such as 3d, 1d12h or 3d02:15:04"
-            problem = time_problem(text, allowed) if meant is None else f"must be {allowed}"
-            self.fail(f"{text!r} is not a valid time; {problem}", param, ctx)
-        return meant.first_us
+        meant = read_time_ahead(text)
+        if meant is None:
+            self.fail(f"{text!r} {time_ahead_problem(text)}", param, ctx)
+        return meant
 
 
 class ShapeParam(click.ParamType):

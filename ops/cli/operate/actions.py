@@ -34,7 +34,7 @@ from ops.cli.common.options import (
     timeout_option,
 )
 from ops.cli.common.output import Form, echo, show
-from ops.cli.common.param_types import DurationParam, FutureMomentParam
+from ops.cli.common.param_types import DurationParam, TimeAheadParam
 from ops.cli.common.waiting import after_text, waiting_terms
 from ops.cli.operate.clear_several import FaultChoice, clear_several
 from ops.cli.operate.outcome_text import (
@@ -53,7 +53,9 @@ from ops.client.waiting import condition_look, origin_text, wait_for_outcome, wa
 from ops.report.tables import text_table
 from ops.requests.object_names import expand_name
 from schemas.resource_kinds import CUBES, FABRICS, SLICES
-from shared.basics.parsing import parse_duration_s
+from schemas.resource_kinds import FAULTS as FAULT_RESOURCES
+from shared.basics.time_grammar import TimeAhead
+from shared.basics.units import US_PER_S
 from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS, severity_of
 
@@ -353,9 +355,10 @@ def release(
 def drain(
     target: CubeArgument,
     at: Annotated[
-        str | None,
+        TimeAhead | None,
         typer.Option(
             "--at",
+            click_type=TimeAheadParam(),
             metavar="TIME",
             help="when it begins: 3d or 3d02:15:04 since the start, or +3h from now [default: now]",
         ),
@@ -394,19 +397,12 @@ def drain(
             echo(f"{name} is drained, nothing runs there")
 
 
-def drain_plan(at: str | None, duration_s: int | None) -> dict[str, object]:
-    """The body of a drain request. Raises UsageError for an invalid time."""
+def drain_plan(at: TimeAhead | None, duration_s: int | None) -> dict[str, object]:
+    """The body of a drain request."""
     plan: dict[str, object] = {} if duration_s is None else {"duration_s": duration_s}
     if at is None:
         return plan
-    if at.startswith("+"):
-        after_s = parse_duration_s(at[1:])
-        if not after_s:
-            raise click.BadParameter(
-                f"{at!r} is not a valid time; must be like +30m or +3h, from now", param_hint="'--at'"
-            )
-        return plan | {"after_s": after_s}
-    return plan | {"from_us": FutureMomentParam().convert(at, None, None)}
+    return plan | ({"after_s": at.us // US_PER_S} if at.is_after_now else {"from_us": at.us})
 
 
 def _wait_until_drained(client: Client, name: str, answer: "RequestReceipt", timeout_s: int | None) -> None:

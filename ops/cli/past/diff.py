@@ -1,13 +1,12 @@
 """`lightwave diff`: compares two points in time, field by field."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from ops.cli.common.command_groups import NOW_MINUS, TimeArgumentsCommand, command_app, examples
+from ops.cli.common.command_groups import TimeArgumentsCommand, command_app, examples
 from ops.cli.common.field_cells import field_cell, field_value
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
@@ -53,16 +52,12 @@ def diff(
     found: list[FieldDifference] = []
     kinds = KINDS if kind is None else (kind,)
     with ProgressLine(lambda done, _: f"{done:.0f} of {len(kinds)} kinds compared", len(kinds)) as progress:
-        for number, differences in enumerate(compare_times(Client(), _at(before), _at(after), kinds), 1):
+        for number, differences in enumerate(compare_times(Client(), before, after, kinds), 1):
             found += differences
             progress.report_progress(number)
     show([asdict(row) for row in found], output, lambda: _table(found))
     if found:
         raise typer.Exit(EXIT_DIFFERENT)
-
-
-def _at(text: str) -> str:
-    return re.sub(f"^{NOW_MINUS}", "-", text)
 
 
 def _table(found: Sequence[FieldDifference]) -> str:

@@ -8,7 +8,7 @@ import typer
 from ops.cli.common.command_groups import TimeArgumentsCommand, command_app, examples
 from ops.cli.common.options import OutputOption, Watch
 from ops.cli.common.output import Form, render, show, watch_loop
-from ops.cli.common.param_types import DurationParam, FutureMomentParam, SpeedParam
+from ops.cli.common.param_types import DurationParam, SpeedParam, TimeAheadParam
 from ops.cli.common.progress import ProgressLine
 from ops.client.answers import CLOCK, ApiPath
 from ops.client.http_client import Client, RequestFailed
@@ -16,6 +16,7 @@ from ops.client.waiting import WaitTerms, missed_time_text, wait_until
 from ops.report.tables import text_table
 from shared.basics.errors import Interrupted
 from shared.basics.time_format import format_duration, format_time
+from shared.basics.time_grammar import TimeAhead
 from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
@@ -107,14 +108,17 @@ def advance(
     _run({"for_s": by}, speed, wait, output)
 
 
-@app.command(cls=TimeArgumentsCommand, epilog=examples("clock until 3d02:15:04", "clock until 5d --no-wait"))
+@app.command(
+    cls=TimeArgumentsCommand,
+    epilog=examples("clock until 3d02:15:04", "clock until 5d --no-wait", "clock until +2h"),
+)
 def until(
     at: Annotated[
-        int,
+        TimeAhead,
         typer.Argument(
-            click_type=FutureMomentParam(),
+            click_type=TimeAheadParam(),
             metavar="MOMENT",
-            help="simulated time since the twin's start, such as 3d or 3d02:15:04",
+            help="simulated time since the twin's start, such as 3d or 3d02:15:04, or +2h from now",
         ),
     ],
     speed: RunSpeed = None,
@@ -122,7 +126,7 @@ def until(
     output: OutputOption = "table",
 ) -> None:
     """Run to a point in simulated time, then pause."""
-    _run({"until_us": at}, speed, wait, output)
+    _run({"for_s": at.us // US_PER_S} if at.is_after_now else {"until_us": at.us}, speed, wait, output)
 
 
 def _run(target: dict[str, object], speed: float | None, wait: bool, output: Form) -> None:

@@ -104,7 +104,7 @@ def check_not_future(
 ) -> None:
     """Raise InvalidInput, named by `word`, if the time of a text is in the future."""
     if at_us > now_us and at_us > _latest_us(now_us, sites, log):
-        problem = future_problem(text, f"{format_time_ms(now_us)} ({now_us} us)")
+        problem = future_problem(text, now_us, f"{format_time_ms(now_us)} ({now_us} us)")
         raise InvalidInput(f"{word} {truncated(repr(text))}: {problem}")
 
 

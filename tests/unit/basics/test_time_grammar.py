@@ -1,20 +1,31 @@
 """The one grammar of simulated times, in every reader of times."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.cli.common.param_types import FutureMomentParam, MomentParam
+from ops.cli.common.param_types import MomentParam, TimeAheadParam
 from ops.client.http_client import Client
 from ops.client.telemetry_frames import time_range_us
 from services.gateway.log.past_twin import parse_point_in_time
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_time
-from shared.basics.time_grammar import NOW, is_relative, read_time, time_problem
+from shared.basics.time_grammar import (
+    NOW,
+    TimeAhead,
+    future_problem,
+    is_relative,
+    read_time,
+    read_time_ahead,
+    time_ahead_problem,
+    time_problem,
+)
 from shared.basics.units import US_PER_S
 
 HOUR_US = 3_600 * US_PER_S
@@ -45,9 +56,19 @@ AMBIGUOUS = {
     "3d2:05": ("-3d2h5m", "3d02:05"),
 }
 """Text that could mean two times → both spellings."""
-INVALID = (
-    *("", "2", "h", "2x", "-2x", "1.5h", "٣h", "yesterday", "ago", "-", "-2h-", "2h2", "2D"),
-    "9" * 30 + "us",
+INVALID = (*("", "2", "h", "2x", "-2x", "1.5h", "٣h", "yesterday", "ago", "-", "-2h-", "2h2", "2D"),)
+TOO_LARGE = (
+    *(
+        "400000d",
+        "36501d",
+        "-400000d",
+        "+400000d",
+        "400000d ago",
+        "now-400000d",
+        "99999999999999d",
+        "1d36500d",
+    ),
+    *("9" * 30 + "us", "1" + "0" * 18 + "us", "100000d02:15", "-100000d02:15:04"),
 )
 
 
@@ -104,7 +125,27 @@ def test_every_reader_means_the_same_time(reader: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", [text for text in MEANT if not is_relative(text) and text != "0s"])
 def test_a_time_ahead_is_the_same_time(text: str) -> None:
-    assert FutureMomentParam().convert(text, None, None) == MEANT[text]
+    assert TimeAheadParam().convert(text, None, None) == TimeAhead(MEANT[text], is_after_now=False)
+
+
+@pytest.mark.parametrize("text", [text for text in AMBIGUOUS if text != "+2h"])
+def test_an_ambiguous_time_ahead_is_refused_with_both_spellings(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="' is ambiguous; write ") as refused:
+        TimeAheadParam().convert(text, None, None)
+    before, after = AMBIGUOUS[text]
+    for spelling in (f"+{before.removeprefix('-')}", after):
+        assert f" {spelling} for " in str(refused.value)
+        assert read_time_ahead(spelling) is not None
+
+
+@pytest.mark.parametrize("text", TOO_LARGE)
+def test_a_time_that_is_too_large_is_refused_as_that(text: str) -> None:
+    problem = "is too large (over 36500d); must be a "
+    for reader in READERS.values():
+        with pytest.raises(Exception, match=re.escape(problem)) as refused:
+            reader(text)
+        assert "ambiguous" not in str(refused.value)
+    assert time_ahead_problem(text).startswith(problem)
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -127,11 +168,21 @@ def test_other_text_is_refused(reader: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("reader", ["at", "export --from", "export --to"])
-@pytest.mark.parametrize(("text", "hint"), [("6d", "; write -6d for 6d before now"), ("6d00:00", "")])
+@pytest.mark.parametrize(("text", "hint"), [("6d", ""), ("200d", ""), ("6d00:00", "")])
 def test_the_future_is_refused(reader: str, text: str, hint: str) -> None:
     with pytest.raises(InvalidInput, match=r"is in the future; must be at most 5d00:00:00\.000") as refused:
         READERS[reader](text)
     assert str(refused.value).endswith(hint)
+
+
+@pytest.mark.parametrize("text", ["50h", "1000h", "50d", "5d1s"])
+def test_a_hint_for_a_time_in_the_future_is_accepted_itself(text: str) -> None:
+    for now_us in (HOUR_US, 49 * HOUR_US, 60 * HOUR_US, 5_000 * HOUR_US):
+        problem = future_problem(text, now_us, "now")
+        hint = re.search("; write (-[0-9dhms]+) for", problem)
+        meant = read_time(f"-{text}")
+        assert meant is not None
+        assert (hint is not None) == (meant.at(now_us)[0] >= 0)
 
 
 @given(st.integers(0, 10**14), st.integers(0, 10**14))
@@ -146,11 +197,18 @@ def test_a_time_that_is_shown_can_be_typed(us: int, now_us: int) -> None:
 @given(st.text(alphabet="0123456789smhd:.+- agonwuti", max_size=12))
 def test_a_text_is_a_time_or_has_a_problem(text: str) -> None:
     if read_time(text) is None:
-        assert time_problem(text).startswith(("must be ", "is ambiguous; write "))
+        assert time_problem(text).startswith(("must be ", "is ambiguous; write ", "is too large (over "))
+        ahead = (
+            "is not a valid time; must be ",
+            "is not after now; ",
+            "is ambiguous; ",
+            "is too large (over ",
+        )
+        assert read_time_ahead(text) is not None or time_ahead_problem(text).startswith(ahead)
     else:
         assert is_relative(text) == text.startswith((NOW, "-")) or text.endswith(" ago")
 
 
 def test_words_are_unique() -> None:
-    shown: Sequence[str] = [*MEANT, *AMBIGUOUS, *INVALID]
+    shown: Sequence[str] = [*MEANT, *AMBIGUOUS, *INVALID, *TOO_LARGE]
     assert len(set(shown)) == len(shown)

@@ -9,15 +9,16 @@ from ops.cli.common.name_completion import TIERS
 from ops.cli.common.param_types import (
     DurationParam,
     FieldValueParam,
-    FutureMomentParam,
     KindParam,
     NumberParam,
     OwnerParam,
     ShapeParam,
+    TimeAheadParam,
     unknown_word_text,
 )
 from schemas.names import Tier
 from schemas.resource_kinds import KINDS
+from shared.basics.time_grammar import TimeAhead
 from shared.basics.units import US_PER_S
 
 
@@ -36,16 +37,27 @@ def test_invalid_durations(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("3d", 259_200), ("1d12h", 129_600), ("1d09:00", 118_800), ("1d09:00:00.5", 118_800.5), ("0d00:00", 0)],
+    [("3d", 259_200), ("1d12h", 129_600), ("1d09:00", 118_800), ("1d09:00:00.5", 118_800.5)],
 )
-def test_future_times(text: str, seconds: float) -> None:
-    assert FutureMomentParam().convert(text, None, None) == seconds * US_PER_S
+def test_times_ahead_since_the_start(text: str, seconds: float) -> None:
+    assert TimeAheadParam().convert(text, None, None) == TimeAhead(round(seconds * US_PER_S), False)
 
 
-@pytest.mark.parametrize("text", ["", "3", "1d25:00", "-1h", "0s", "yesterday"])
+@pytest.mark.parametrize(("text", "seconds"), [("+3h", 10_800), ("+1d12h", 129_600), ("+90m", 5_400)])
+def test_times_ahead_from_now(text: str, seconds: int) -> None:
+    assert TimeAheadParam().convert(text, None, None) == TimeAhead(seconds * US_PER_S, True)
+
+
+@pytest.mark.parametrize("text", ["", "3", "1d25:00", "yesterday", "+", "+soon", "scheduler@pod-0/4"])
 def test_invalid_times(text: str) -> None:
-    with pytest.raises(click.BadParameter, match=r"not a valid time; must be a time since the twin"):
-        FutureMomentParam().convert(text, None, None)
+    with pytest.raises(click.BadParameter, match=r"not a valid time; must be a time ahead: \+3h from now"):
+        TimeAheadParam().convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["-1h", "-30m", "now", "1h ago", "now-2d", "0s", "0d", "+0h", "0d00:00"])
+def test_times_that_are_not_ahead(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"' is not after now; must be a time ahead: \+3h from"):
+        TimeAheadParam().convert(text, None, None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
