@@ -137,6 +137,10 @@ def _has_planned_drain(cube: "CubeRow") -> bool:
     return cube.drain_from_us is not None or cube.drain_until_us is not None
 
 
+def _has_next_drain(cube: "CubeRow") -> bool:
+    return cube.next_drain_from_us is not None
+
+
 def _batch_text(verdict: "VerdictRow") -> str | None:
     if verdict.batch is None or verdict.batch_verdicts < BATCH_ALIKE_MIN:
         return None
@@ -230,6 +234,8 @@ CUBES: "ResourceKind[CubeRow]" = ResourceKind(
         Column("CHANGED", lambda row: row.changed_us, "time", wide=True),
         Column("DRAIN-FROM", lambda row: row.drain_from_us, "time", _has_planned_drain),
         Column("DRAIN-UNTIL", lambda row: row.drain_until_us, "time", _has_planned_drain),
+        Column("NEXT-DRAIN-FROM", lambda row: row.next_drain_from_us, "time", _has_next_drain),
+        Column("NEXT-DRAIN-UNTIL", lambda row: row.next_drain_until_us, "time", _has_next_drain),
     ),
     state_field="health",
 )

@@ -28,6 +28,8 @@ DEFAULTS: dict[str, object] = {
     "job": None,
     "made_by": None,
     "multislice": None,
+    "next_drain_from_us": None,
+    "next_drain_until_us": None,
     "north_spare": None,
     "note": None,
     "recent_estimates": None,

@@ -185,8 +185,9 @@ class OcsRow(OcsSummaryRow):
 class CubeRow(Model):
     """A cube and the slices on it; its hosts have rows of their own. `draining`: it takes no new slices, but
     still has some; `drained`: it takes none and has none. `powered` is false if all its hosts are silent.
-    `throttled`: it is too hot, and its chips run slower. A planned drain begins at `drain_from_us`, null once
-    it has begun, and ends at `drain_until_us`, null without a known end."""
+    `throttled`: it is too hot, and its chips run slower. The drain under way, or else the planned one, begins
+    at `drain_from_us`, null once it has begun, and ends at `drain_until_us`, null without a known end.
+    `next_drain_from_us` and `next_drain_until_us` are of one that is planned after the one under way."""
 
     name: str
     health: Literal["healthy", "unhealthy"]
@@ -201,6 +202,8 @@ class CubeRow(Model):
     chips_used: int
     drain_from_us: int | None = None
     drain_until_us: int | None = None
+    next_drain_from_us: int | None = None
+    next_drain_until_us: int | None = None
 
 
 class HostRow(Model):

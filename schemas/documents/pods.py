@@ -161,8 +161,10 @@ class HostStatus(Model):
 
 class CubeDocument(Model):
     """Written by `cubes`; name `pod-0/cube-12`. `powered` is false if all its hosts went silent at the same
-    time. `throttled`: its hosts report that the chips are too hot and run slower. A planned drain is from
-    `drain_from_us`, null once it has begun, until `drain_until_us`, null if it has no known end."""
+    time. `throttled`: its hosts report that the chips are too hot and run slower. The drain under way, or
+    else the planned one, is from `drain_from_us`, null once it has begun, until `drain_until_us`, null if it
+    has no known end. `next_drain_from_us` and `next_drain_until_us` are of one that is planned after the one
+    under way."""
 
     name: str
     health: Literal["healthy", "unhealthy"]
@@ -174,6 +176,8 @@ class CubeDocument(Model):
     changed_us: int
     drain_from_us: int | None = None
     drain_until_us: int | None = None
+    next_drain_from_us: int | None = Field(default=None, exclude_if=is_none)
+    next_drain_until_us: int | None = Field(default=None, exclude_if=is_none)
 
 
 class CubeUseDocument(Model):

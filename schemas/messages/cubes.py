@@ -64,11 +64,13 @@ class CubeCooled(CubesBody):
 
 class CubeDrained(CubesBody):
     """The cube is drained, at an operator's request or for planned work; then `why` names the work. A
-    `window` is a drain that an operator planned; `until_us` is its end, if it has one."""
+    `window` is a drain that an operator planned; `until_us` is its end, if it has one. `was_until_us` is the
+    other end of the drain that it replaces."""
 
     cube: CubeIndex
     why: Literal["maintenance", "rollout", "window"] | None = Field(default=None, exclude_if=is_none)
     until_us: int | None = Field(default=None, exclude_if=is_none)
+    was_until_us: int | None = Field(default=None, exclude_if=is_none)
 
 
 class CubeUndrained(CubesBody):

@@ -30,17 +30,21 @@ def document(state: CubesState, key: DocumentKey) -> CubeDocument | CubesSummary
         )
     cube = number_of(name)
     window, planned = state.windows.get(cube), state.planned_drains.get(cube)
+    is_drained, ending = bool(state.drained[cube]), planned or window
+    until_us = None if ending is None or (is_drained and planned is None) else ending.until_us
     return CubeDocument(
         name=name,
         health="unhealthy" if state.bad_parts[cube] else "healthy",
         reasons=reasons(state, cube),
-        drained=bool(state.drained[cube]),
+        drained=is_drained,
         powered=not state.unpowered[cube],
         throttled=state.is_hot(cube),
         hosts=tuple(_host_status(state, cube, host) for host in range(HOSTS_PER_CUBE)),
         changed_us=int(state.changed_us[cube]),
-        drain_from_us=window.from_us if window else None,
-        drain_until_us=window.until_us if window else planned.until_us if planned else None,
+        drain_from_us=window.from_us if window and not is_drained else None,
+        drain_until_us=until_us,
+        next_drain_from_us=window.from_us if window and is_drained else None,
+        next_drain_until_us=window.until_us if window and is_drained else None,
     )
 
 

@@ -18,11 +18,14 @@ from shared.engine.service import CausedBy, Output
 def plan_window(
     state: CubesState, cube: int, body: DrainCube, message: Envelope
 ) -> list[Output] | DrainRefused:
-    """Plan a drain of a cube, or begin it if its time has come. Refuse a second one, one that is over, and
-    one of a cube that is drained without a known end."""
+    """Plan a drain of a cube, or begin it if its time has come. Nothing changes if the same one is planned
+    or under way. Refuse a second one, one that is over, and one of a cube that is drained without a known
+    end."""
     from_us = state.now_us if body.from_us is None else max(body.from_us, state.now_us)
     start_us = state.now_us if body.from_us is None else body.from_us
     until_us = None if body.duration_us is None else start_us + body.duration_us
+    if _is_known(state, cube, start_us, until_us):
+        return []
     problem = _problem(state, cube, until_us)
     if problem is not None:
         return DrainRefused(target=body.cube, reason=f"cube: {body.cube!r} {problem}")
@@ -32,6 +35,18 @@ def plan_window(
     state.windows[cube] = window
     touch(state, cube)
     return [DrainPlanned(cube=cube, from_us=from_us, until_us=until_us)]
+
+
+def _is_known(state: CubesState, cube: int, start_us: int, until_us: int | None) -> bool:
+    """Whether the same drain is planned, or under way: one that has begun is known by its end alone."""
+    planned, under_way = state.windows.get(cube), state.planned_drains.get(cube)
+    if planned is not None and (planned.from_us, planned.until_us) == (start_us, until_us):
+        return True
+    if not state.drained[cube] or start_us > state.now_us:
+        return False
+    if under_way is None:
+        return until_us is None
+    return under_way.why == "window" and under_way.until_us == until_us
 
 
 def _problem(state: CubesState, cube: int, until_us: int | None) -> str | None:
@@ -84,4 +99,5 @@ def _begin(state: CubesState, cube: int, window: DrainWindow) -> CubeDrained:
         state.planned_drains[cube] = PlannedDrain(until_us, "window")
     state.drained[cube] = True
     touch(state, cube)
-    return CubeDrained(cube=cube, why="window", until_us=until_us)
+    was_until_us = None if work is None or work.until_us == until_us else work.until_us
+    return CubeDrained(cube=cube, why="window", until_us=until_us, was_until_us=was_until_us)

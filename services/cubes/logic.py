@@ -220,11 +220,12 @@ def on_drain(state: CubesState, body: DrainCube, message: Envelope) -> list[Outp
         return [planned] if isinstance(planned, DrainRefused) else [*planned, *maintenance.roll_out(state)]
     if state.drained[cube] and cube not in state.planned_drains:
         return []  # nothing changes: it accepts no new slices already
-    state.planned_drains.pop(cube, None)
+    replaced = state.planned_drains.pop(cube, None)
     state.drained[cube] = True
     touch(state, cube)
     cancelled = drain_windows.cancel_window(state, cube)
-    return [CubeDrained(cube=cube), *cancelled, *maintenance.roll_out(state)]
+    was_until_us = None if replaced is None else replaced.until_us
+    return [CubeDrained(cube=cube, was_until_us=was_until_us), *cancelled, *maintenance.roll_out(state)]
 
 
 def on_undrain(state: CubesState, body: UndrainCube, _message: Envelope) -> list[Output]:

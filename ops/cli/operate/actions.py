@@ -35,8 +35,8 @@ from ops.cli.common.options import (
 )
 from ops.cli.common.output import Form, echo, show
 from ops.cli.common.param_types import DurationParam, TimeAheadParam
-from ops.cli.common.waiting import after_text, waiting_terms
 from ops.cli.operate.clear_several import FaultChoice, clear_several
+from ops.cli.operate.drain_waiting import wait_until_drained
 from ops.cli.operate.outcome_text import (
     ANSWER_FIELDS,
     commission_text,
@@ -44,12 +44,11 @@ from ops.cli.operate.outcome_text import (
     fault_and_target,
     outcome_text,
     retire_text,
-    still_running_text,
 )
 from ops.client.active_faults import active_faults_of
 from ops.client.answers import refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
-from ops.client.waiting import condition_look, origin_text, wait_for_outcome, wait_until
+from ops.client.object_names import expand_name
 from ops.report.tables import text_table
 from ops.requests.object_names import expand_name
 from schemas.resource_kinds import CUBES, FABRICS, SLICES
@@ -60,7 +59,6 @@ from shared.models.faults.fault_definition import FaultDefinition
 from shared.models.faults.fault_kinds import FAULTS, severity_of
 
 if TYPE_CHECKING:
-    from schemas.api.conditions import ConditionReport
     from schemas.api.requests import RequestReceipt
 
 HELP_WIDTH = 78
@@ -388,13 +386,13 @@ def drain(
     path = row_path(CUBES, name)
     plan = drain_plan(at, duration_s)
     answer = request_answer(client, f"{path}/drain", RequestNote(key, comment), plan or None, output)
-    slices = client.resource(path, "slices").slices
+    row = client.resource(path, "slices")
     with client.reading():
-        show(answer, output, lambda: drain_text(name, answer, slices))
+        show(answer, output, lambda: drain_text(name, answer, row))
     if wait:
-        _wait_until_drained(client, name, answer, timeout_s)
+        drained = wait_until_drained(client, name, answer, timeout_s)
         if output == "table":
-            echo(f"{name} is drained, nothing runs there")
+            echo(drained)
 
 
 def drain_plan(at: TimeAhead | None, duration_s: int | None) -> dict[str, object]:
@@ -403,30 +401,6 @@ def drain_plan(at: TimeAhead | None, duration_s: int | None) -> dict[str, object
     if at is None:
         return plan
     return plan | ({"after_s": at.us // US_PER_S} if at.is_after_now else {"from_us": at.us})
-
-
-def _wait_until_drained(client: Client, name: str, answer: "RequestReceipt", timeout_s: int | None) -> None:
-    """Wait until nothing runs on a cube that is being drained. Raises RequestFailed at the timeout, and at
-    once if another client undrains it or its pod retires."""
-    terms = waiting_terms(timeout_s)
-    if answer.status == "received" and wait_for_outcome(client, str(answer.id), terms) is None:
-        raise RequestFailed(f"{name}: the drain has not begun{after_text(timeout_s)}")
-
-    def left() -> str:
-        return still_running_text(client.resource(row_path(CUBES, name), "slices").slices)
-
-    def impossible(report: "ConditionReport") -> str:
-        return f"{name}: cannot be drained any more: {'; '.join(report.reasons)}; {left()}"
-
-    drained = f"cubes.{name}.drained == true"
-    condition = f"{drained} or cubes.{name}.draining == false and cubes.{name}.drain_from_us == null"
-    report = wait_until(client, condition_look(client, condition, None, impossible), terms)
-    if report is None:
-        raise RequestFailed(f"{name}: {left()}{after_text(timeout_s)}; it accepts no new slices")
-    if not report.terms[0].holds:
-        origin = origin_text(client, name)
-        by = f" by {origin}" if origin else ""
-        raise RequestFailed(f"{name}: was put back into use{by} before it was drained; {left()}")
 
 
 @app.command(epilog=examples("undrain pod-0/cube-12", "undrain pod-0/cube-12 --comment 'repaired'"))

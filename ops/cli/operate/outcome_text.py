@@ -9,7 +9,7 @@ from shared.basics.time_format import format_duration, format_time
 
 if TYPE_CHECKING:
     from schemas.api.requests import RequestReceipt, RequestReport
-    from schemas.api.rows import LogMessage
+    from schemas.api.rows import CubeRow, LogMessage
     from schemas.messages.cubes import CubeDrained, CubeUndrained, DrainPlanned, PlannedDrainCancelled
     from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
     from schemas.messages.ocs import CrossConnectsRemoved, CrossConnectsTaken, OcsRestarting
@@ -81,8 +81,17 @@ def _released_text(body: "SliceReleased", _message: "LogMessage") -> str:
     return f"{body.slice} will be released"
 
 
-def _drained_text(_body: "CubeDrained", message: "LogMessage") -> str:
-    return f"{message.about[0]} takes nothing new"
+def _drained_text(body: "CubeDrained", message: "LogMessage") -> str:
+    return f"{message.about[0]} takes nothing new{_drain_end_text(body)}"
+
+
+def _drain_end_text(body: object) -> str:
+    """Until when a cube is drained, and the end that this replaces."""
+    until_us, was_until_us = getattr(body, "until_us", None), getattr(body, "was_until_us", None)
+    until = "" if until_us is None else f" until {format_time(until_us)}"
+    if was_until_us is None:
+        return until
+    return f"{until or ' until it is undrained'}, instead of until {format_time(was_until_us)}"
 
 
 def _drain_planned_text(body: "DrainPlanned", message: "LogMessage") -> str:
@@ -281,8 +290,10 @@ def partly_refused(answer: "RequestReceipt") -> bool:
     return any(getattr(message.body, "refused", None) for message in answer.outcome)
 
 
-def drain_text(name: str, answer: "RequestReceipt", slices: Sequence[str]) -> str:
-    """The outcome of a drain: the slices that moved away, and those that still run there."""
+def drain_text(name: str, answer: "RequestReceipt", row: "CubeRow") -> str:
+    """The outcome of a drain, with the cube's row after it: until when, what it replaced, the slices that
+    moved away, and those that still run there."""
+    slices = row.slices
     if answer.status == "received":
         return outcome_text("drain", answer)
     if any(message.type == "DrainPlanned" for message in answer.outcome):
@@ -290,9 +301,23 @@ def drain_text(name: str, answer: "RequestReceipt", slices: Sequence[str]) -> st
     again = "; repeated request" if answer.repeated else ""
     still = f"; {still_running_text(slices)}, no spare" if slices else ", nothing runs there"
     if not _own_messages(answer.outcome) and answer.complete:
+        if (from_us := getattr(row, "drain_from_us", None)) is not None:
+            return f"{name} {_plan_text('will be drained already', row, from_us)}{again} ({answer.id})"
         state = "is draining already" if slices else "is drained already"
-        return f"{name} {state}{still}{again} ({answer.id})"
-    return f"{name} takes nothing new{_effects(answer.outcome)}{still}{again} ({answer.id})"
+        until_us = getattr(row, "drain_until_us", None)
+        until = "" if until_us is None else f" until {format_time(until_us)}"
+        return f"{name} {state}{until}{still}{again} ({answer.id})"
+    own = next((m for m in answer.outcome if m.type == "CubeDrained"), None)
+    now = f"{name} takes nothing new{_drain_end_text(own.body if own is not None else None)}"
+    cancelled = [getattr(m.body, "from_us", 0) for m in answer.outcome if m.type == "PlannedDrainCancelled"]
+    dropped = "".join(f"; its planned drain at {format_time(at_us)} is cancelled" for at_us in cancelled)
+    return f"{now}{_effects(answer.outcome)}{dropped}{still}{again} ({answer.id})"
+
+
+def _plan_text(how: str, row: "CubeRow", from_us: int) -> str:
+    until_us = getattr(row, "drain_until_us", None)
+    end = "until it is undrained" if until_us is None else f"until {format_time(until_us)}"
+    return f"{how} from {format_time(from_us)} {end}"
 
 
 def still_running_text(slices: Sequence[str]) -> str:

@@ -56,10 +56,14 @@ def _planned_drains_text(twin: TwinPorts, part: Part) -> str | None:
     """The planned drain of the cube that a part is in; None without one."""
     name = "/".join(part.name.split("/")[:2])
     cube = find_cube(twin, part.fabric, name) if "/cube-" in name else None
-    if cube is None or cube.drain_from_us is None:
+    if cube is None:
         return None
-    end = "" if cube.drain_until_us is None else f" to {format_time(cube.drain_until_us)}"
-    return f"{cube.name} will be drained from {format_time(cube.drain_from_us)}{end}"
+    plan = cube.drain_from_us, cube.drain_until_us
+    from_us, until_us = plan if plan[0] is not None else (cube.next_drain_from_us, cube.next_drain_until_us)
+    if from_us is None:
+        return None
+    end = "" if until_us is None else f" to {format_time(until_us)}"
+    return f"{cube.name} will be drained from {format_time(from_us)}{end}"
 
 
 def _own_ends(twin: TwinPorts, plant: Plant, part: Part) -> tuple[Sequence[int] | None, str | None]:

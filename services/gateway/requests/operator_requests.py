@@ -19,7 +19,7 @@ from schemas.api.requests import (
 from schemas.api.rows import LogMessage
 from schemas.config.owners import OPERATOR_OWNER, known_owners
 from schemas.config.pods import AnyPodConfig
-from schemas.documents.pods import FaultDocument
+from schemas.documents.pods import CubeDocument, FaultDocument
 from schemas.envelope import Envelope
 from schemas.limits import COMMENT_MAX, IDEMPOTENCY_KEY_MAX, OWNERS_ALLOWED
 from schemas.messages.operator import (
@@ -52,7 +52,7 @@ from services.gateway.fabrics import (
 from services.gateway.requests.multislice_pods import pods_of_request
 from services.gateway.requests.receipts import receipt_of
 from services.gateway.resources.parameters import check_settings
-from services.gateway.resources.status_documents import dead_port_text, read_all
+from services.gateway.resources.status_documents import dead_port_text, read_all, read_one
 from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message
 from services.gateway.text.not_found import missing_error
@@ -173,13 +173,20 @@ def drain_request(
     if wanted.after_s is not None:
         from_us = now_us + to_whole_us(wanted.after_s, US_PER_S)
     duration_us = _duration_us(wanted.duration_s)
-    if from_us is not None and from_us < now_us:
+    if from_us is not None and from_us < now_us and not _is_under_way(twin, name, from_us, duration_us):
         raise InvalidInput(
             f"from_us: {format_time(from_us)} ({from_us} us) is not allowed; must not be before now, "
             f"{format_time(now_us)}; after_s (`--at +3h`) counts from now"
         )
     body = {"cube": name, "from_us": from_us, "duration_us": duration_us}
     return fabric, valid_body(DrainCube, body)
+
+
+def _is_under_way(twin: TwinPorts, name: str, from_us: int, duration_us: int | None) -> bool:
+    """Whether a cube is drained until the end of a drain that began before now: the same drain."""
+    cube = read_one(twin, fabric_of(twin, name), "cubes", name, CubeDocument)
+    until_us = None if duration_us is None else from_us + duration_us
+    return cube is not None and cube.drained and cube.drain_until_us == until_us
 
 
 def undrain_request(twin: TwinPorts, name: str) -> tuple[str, RequestBody]:

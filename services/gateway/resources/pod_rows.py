@@ -24,7 +24,7 @@ from schemas.documents.pods import (
 )
 from schemas.documents.repairs import VerdictDocument
 from schemas.names import number_of
-from services.gateway.fabrics import fabric_network, fabric_plant, now_us
+from services.gateway.fabrics import fabric_network, fabric_plant, now_us, retired_us
 from services.gateway.resources.status_documents import read_all, read_one
 from services.gateway.runtime_ports import TwinPorts
 from shared.models.network.wiring import NO_BLOCK, wiring_of
@@ -95,15 +95,18 @@ def cube_rows(twin: TwinPorts, fabric: str) -> list[CubeRow]:
     """Cubes with the slices that use them."""
     uses = _uses(twin, fabric)
     documents = read_all(twin, fabric, "cubes", CubeDocument)
-    return [_cube_row(document, uses.get(document.name)) for document in documents]
+    retired = retired_us(twin, fabric) is not None
+    return [_cube_row(document, uses.get(document.name), retired=retired) for document in documents]
 
 
 def find_cube(twin: TwinPorts, fabric: str, name: str) -> CubeRow | None:
     document = read_one(twin, fabric, "cubes", name, CubeDocument)
-    return _cube_row(document, _use(twin, fabric, name)) if document else None
+    retired = retired_us(twin, fabric) is not None
+    return _cube_row(document, _use(twin, fabric, name), retired=retired) if document else None
 
 
-def _cube_row(document: CubeDocument, use: CubeUseDocument | None) -> CubeRow:
+def _cube_row(document: CubeDocument, use: CubeUseDocument | None, *, retired: bool) -> CubeRow:
+    """The row of a cube. In a retired fabric, no drain begins or ends any more."""
     slices = use.slices if use else ()
     return CubeRow(
         name=document.name,
@@ -117,8 +120,10 @@ def _cube_row(document: CubeDocument, use: CubeUseDocument | None) -> CubeRow:
         hosts_down=sum(host.state == "down" for host in document.hosts),
         slices=slices,
         chips_used=use.chips_used if use else 0,
-        drain_from_us=document.drain_from_us,
-        drain_until_us=document.drain_until_us,
+        drain_from_us=None if retired else document.drain_from_us,
+        drain_until_us=None if retired else document.drain_until_us,
+        next_drain_from_us=None if retired else document.next_drain_from_us,
+        next_drain_until_us=None if retired else document.next_drain_until_us,
     )
 
 

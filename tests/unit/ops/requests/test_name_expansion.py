@@ -1,6 +1,6 @@
 """Names with and without their kind and fabric, in every command that takes one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import cast
 
@@ -73,7 +73,7 @@ READERS: dict[str, Callable[[str, dict[str, str | None]], str]] = {
 }
 
 
-def _client(rows: Sequence[dict[str, object]]) -> Client:
+def _client(rows: Sequence[Mapping[str, object]]) -> Client:
     return cast("Client", SimpleNamespace(rows=lambda *_: [SimpleNamespace(**row) for row in rows]))
 
 

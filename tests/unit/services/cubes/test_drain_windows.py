@@ -120,3 +120,64 @@ def test_maintenance_yields_to_the_drain_of_an_operator() -> None:
     assert ends == [US_PER_DAY + 4 * HOUR]
     assert [body.cube for body in bodies(bench.log, CubeDrained) if body.why == "rollout"] == [0, 1, 2, 3]
     assert len(bodies(bench.log, DrainPlanned)) == 1
+
+
+WINDOWS = [(3 * HOUR, 4), (3 * HOUR, None), (None, 4)]
+"""Begin and hours of a drain."""
+
+
+@pytest.mark.parametrize(("from_us", "hours"), WINDOWS)
+@pytest.mark.parametrize("later_us", [HOUR + 1, 2 * HOUR, 4 * HOUR, 6 * HOUR])
+def test_the_same_drain_again_changes_nothing(from_us: int | None, hours: int | None, later_us: int) -> None:
+    """Whether it is planned or has begun. One that began at once is the same if it ends at the same time."""
+    bench = pod()
+    duration_us = None if hours is None else hours * HOUR
+    bench.say(DrainCube(cube=NAME, from_us=from_us, duration_us=duration_us), HOUR)
+    before = bench.documents["cubes", NAME]
+    again = DrainCube(cube=NAME, from_us=HOUR if from_us is None else from_us, duration_us=duration_us)
+    begun = later_us > (from_us or 0)
+    if duration_us is not None and later_us >= (from_us or HOUR) + duration_us:
+        return  # it is over
+    assert bodies(bench.say(again, later_us), DrainRefused) == []
+    assert not begun or from_us is None or bench.documents["cubes", NAME].drained
+    if not begun:
+        assert bench.documents["cubes", NAME] == before
+    bench.run(2 * US_PER_DAY)
+    assert [kind for _, kind in changes(bench)].count("CubeDrained") == 1
+
+
+def test_another_drain_is_still_refused_or_replaces_the_end() -> None:
+    bench = pod()
+    bench.say(DrainCube(cube=NAME, from_us=3 * HOUR, duration_us=4 * HOUR), 1)
+    for other in ((3 * HOUR, 5 * HOUR), (3 * HOUR, None), (4 * HOUR, 3 * HOUR)):
+        assert bodies(
+            bench.say(DrainCube(cube=NAME, from_us=other[0], duration_us=other[1]), 2), DrainRefused
+        )
+
+
+def test_a_drain_emits_the_end_that_it_replaces() -> None:
+    bench = pod()
+    bench.say(DrainCube(cube=NAME, duration_us=HOUR), 0)
+    (longer,) = bodies(bench.say(DrainCube(cube=NAME, duration_us=2 * HOUR), 1), CubeDrained)
+    assert (longer.until_us, longer.was_until_us) == (2 * HOUR + 1, HOUR)
+    (endless,) = bodies(bench.say(DrainCube(cube=NAME), 2), CubeDrained)
+    assert (endless.until_us, endless.was_until_us) == (None, 2 * HOUR + 1)
+    assert bodies(bench.say(DrainCube(cube=NAME), 3)) == []
+
+
+def test_a_drain_under_way_and_the_next_one_are_both_shown() -> None:
+    bench = pod()
+
+    def shown() -> tuple[int | None, ...]:
+        row = bench.documents["cubes", NAME]
+        return row.drain_from_us, row.drain_until_us, row.next_drain_from_us, row.next_drain_until_us
+
+    bench.say(DrainCube(cube=NAME, duration_us=HOUR), 0)
+    assert shown() == (None, HOUR, None, None)
+    bench.say(DrainCube(cube=NAME, from_us=5 * HOUR), 1)
+    assert shown() == (None, HOUR, 5 * HOUR, None)
+    bench.run(2 * HOUR)
+    assert shown() == (5 * HOUR, None, None, None)
+    bench.run(6 * HOUR)
+    assert shown() == (None, None, None, None)
+    bench.assert_documents_hold()

@@ -231,7 +231,10 @@ def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
         ("--inject ocs:pod-7/ocs-1@1h", "no such fabric 'pod-7'; must be one of pod-0"),
         ("--inject ocs:pod-0/ocs-48@1h", "ocs-48"),
         ("--inject ocs:ocs-48@1h", "target: 'pod-0/ocs-48' is not allowed: OCS 48 does not exist"),
-        ("--inject ocs:ocs-1@1h --pods 2", "no such fabric 'ocs-1'; must be one of pod-0, pod-1"),
+        (
+            "--inject ocs:ocs-1@1h --pods 2",
+            "'ocs-1': has no fabric, and pod-0, pod-1 can have it; must be like",
+        ),
         ("--inject ocs:pod-0/ocs-4@soon", "'soon' is not a valid duration; must be like 0s, 30s"),
         ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is not a valid duration; must be like 30s"),
         (

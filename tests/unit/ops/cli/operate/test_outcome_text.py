@@ -10,6 +10,8 @@ from ops.client.answers import refusal_of
 from schemas.registry import TYPES
 from tests.support.records import as_record
 
+HOUR_US = 3_600_000_000
+
 
 def answer(
     *outcome: tuple[str, dict[str, Any]],
@@ -146,6 +148,21 @@ FAULT = {"fault": "pod-0/fault-3", "kind": "ocs", "target": "pod-0/ocs-17"}
             "drain",
             [("CubeDrained", {"cube": 3}), ("CubeSwapped", MINE | {"left": 3, "spare": 7})],
             "pod-0/cube-3 takes nothing new; pod-0/slice-42 moved from pod-0/cube-3 to pod-0/cube-7",
+        ),
+        (
+            "drain",
+            [("CubeDrained", {"cube": 3, "until_us": 2 * HOUR_US})],
+            "pod-0/cube-3 takes nothing new until 0d02:00:00",
+        ),
+        (
+            "drain",
+            [("CubeDrained", {"cube": 3, "until_us": 2 * HOUR_US, "was_until_us": HOUR_US})],
+            "pod-0/cube-3 takes nothing new until 0d02:00:00, instead of until 0d01:00:00",
+        ),
+        (
+            "drain",
+            [("CubeDrained", {"cube": 3, "was_until_us": HOUR_US})],
+            "pod-0/cube-3 takes nothing new until it is undrained, instead of until 0d01:00:00",
         ),
         ("undrain", [("CubeUndrained", {"cube": 3})], "pod-0/cube-3 in use again"),
         ("undrain", [], "done; nothing changed"),

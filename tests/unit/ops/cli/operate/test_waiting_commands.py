@@ -40,7 +40,8 @@ def clock(**more: Any) -> Answer:
 
 def receipt(*outcome: tuple[str, dict[str, Any]], **more: Any) -> Answer:
     rows = [
-        {"id": f"s/{n}", "cause": ID, "type": kind, "body": body} for n, (kind, body) in enumerate(outcome)
+        {"id": f"s/{n}", "cause": ID, "type": kind, "body": body, "about": [CUBE]}
+        for n, (kind, body) in enumerate(outcome)
     ]
     answer = {"id": ID, "status": "accepted", "repeated": False, "complete": True, "outcome": rows}
     return as_json(answer | {"reason": None} | more)
@@ -296,3 +297,108 @@ def test_commands_wait_in_one_way_only() -> None:
         "ops/client/http_client.py",  # sends a request a second time
         "ops/client/waiting.py",
     }
+
+
+def event(number: int, kind: str, at_us: int, cause: str = ID) -> dict[str, Any]:
+    return {"id": f"cubes@pod-0/{number}", "type": kind, "at_us": at_us, "cause": cause, "body": {}}
+
+
+HOUR = 3_600_000_000
+PLANNED_DRAIN = event(1, "DrainPlanned", 0)
+BEGUN, ENDED_TICK = event(2, "CubeDrained", HOUR), event(3, "CubeUndrained", 2 * HOUR, "tick/1")
+CANCELLED = event(4, "PlannedDrainCancelled", HOUR, "operator@pod-0/9")
+PUT_BACK = event(5, "CubeUndrained", 2 * HOUR, "operator@pod-0/9")
+EARLIER = [event(7, "CubeDrained", 1, "operator@pod-0/1"), event(8, "CubeUndrained", 2, "tick/0")]
+LATER = [event(9, "CubeDrained", 9 * HOUR, "tick/8"), event(10, "CubeUndrained", 10 * HOUR, "tick/9")]
+JOINED = [event(1, "DrainPlanned", 0, "operator@pod-0/3"), event(2, "CubeDrained", HOUR, "operator@pod-0/3")]
+OPERATOR = as_json([{"id": "operator@pod-0/9", "type": "UndrainCube", "body": {"asked_by": "mia"}}])
+TICK = as_json([{"id": "tick/1", "type": "Tick", "body": {}}])
+DRAINED = condition_report("true", holds=True)
+SPAN, MIA = "from 0d01:00:00 to 0d02:00:00", "mia's UndrainCube (operator@pod-0/9)"
+
+
+def in_use() -> Answer:
+    """A report whose first term does not hold: the cube is not drained."""
+    terms = [{"text": "drained", "value": "false", "holds": False}]
+    terms += [{"text": "draining", "value": "false", "holds": True}]
+    report = {"condition": "", "now_us": 0, "holds": True, "can_hold": True, "reasons": (), "terms": terms}
+    return as_json(report)
+
+
+@pytest.mark.parametrize("seen", ["in use", "drained"])
+@pytest.mark.parametrize(
+    ("events", "slices", "code", "sentence"),
+    [
+        ([PLANNED_DRAIN, BEGUN, ENDED_TICK], [], 0, f"{CUBE} was drained {SPAN}"),
+        ([*EARLIER, PLANNED_DRAIN, BEGUN, ENDED_TICK, *LATER], [], 0, f"{CUBE} was drained {SPAN}"),
+        ([*JOINED, ENDED_TICK], [], 0, f"{CUBE} was drained {SPAN}"),
+        ([PLANNED_DRAIN, BEGUN, PUT_BACK], [], 0, f"{CUBE} was drained {SPAN}, until {MIA}"),
+        (
+            [*EARLIER, PLANNED_DRAIN, CANCELLED],
+            [],
+            1,
+            f"{CUBE}: its planned drain was cancelled by {MIA} at 0d01:00:00, before it began; the cube "
+            "stays in use",
+        ),
+        (
+            [PLANNED_DRAIN, BEGUN, ENDED_TICK],
+            [SLICE],
+            1,
+            f"{CUBE}: its drain {SPAN} ended before the cube was empty; {SLICE} ran there until the end",
+        ),
+        (
+            [PLANNED_DRAIN, BEGUN, PUT_BACK],
+            [SLICE],
+            1,
+            f"{CUBE}: was put back into use by {MIA} before it was drained; {SLICE} still runs there, {SPAN}",
+        ),
+    ],
+)
+def test_a_drain_that_is_over_is_reported_from_the_log(
+    events: list[dict[str, Any]], slices: list[str], code: int, sentence: str, seen: str
+) -> None:
+    """Whether the command saw the cube drained before, or missed the drain between two looks."""
+    row = {"name": CUBE, "slices": slices, "drained": False, "drain_from_us": None, "drain_until_us": None}
+    answers: Answers = {
+        f"/v1/cubes/{CUBE}/drain": [receipt(("DrainPlanned", {"cube": 1, "from_us": HOUR}))],
+        f"/v1/cubes/{CUBE}": [as_json(row)],
+        "/v1/conditions": [DRAINED if seen == "drained" and code == 0 else in_use()],
+        "/v1/events": [as_json(events)],
+        "/v1/clock": [CLOCK_RUNS],
+        **{f"/v1/why/cubes@pod-0/{n}": [OPERATOR if n in (4, 5) else TICK] for n in range(1, 11)},
+    }
+    with answering(answers) as twin:
+        done = lightwave("drain", CUBE, "--at", "+1h", "--for", "1h", "--wait", url=twin.url)
+    assert done.returncode == code, done
+    shown = done.stdout if code == 0 else done.stderr
+    assert shown.splitlines()[-1].removeprefix("lightwave: ") == sentence
+
+
+def test_a_drain_with_an_end_tells_until_when() -> None:
+    row = {"name": CUBE, "slices": [], "drained": True, "drain_from_us": None, "drain_until_us": 2 * HOUR}
+    answers: Answers = {
+        f"/v1/cubes/{CUBE}/drain": [receipt()],
+        f"/v1/cubes/{CUBE}": [as_json(row)],
+        "/v1/conditions": [DRAINED],
+        "/v1/clock": [CLOCK_RUNS],
+    }
+    with answering(answers) as twin:
+        done = lightwave("drain", CUBE, "--wait", url=twin.url)
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        f"{CUBE} is drained already until 0d02:00:00, nothing runs there ({ID})",
+        f"{CUBE} is drained until 0d02:00:00, nothing runs there",
+    ]
+
+
+def test_a_plain_drain_reports_the_plan_that_it_cancels() -> None:
+    outcome = (("CubeDrained", {"cube": 1}), ("PlannedDrainCancelled", {"cube": 1, "from_us": 5 * HOUR}))
+    answers: Answers = {
+        f"/v1/cubes/{CUBE}/drain": [receipt(*outcome)],
+        f"/v1/cubes/{CUBE}": [as_json({"name": CUBE, "slices": []})],
+    }
+    with answering(answers) as twin:
+        done = lightwave("drain", CUBE, url=twin.url)
+    assert (
+        "takes nothing new; its planned drain at 0d05:00:00 is cancelled, nothing runs there" in done.stdout
+    )

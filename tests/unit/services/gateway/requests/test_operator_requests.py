@@ -157,6 +157,9 @@ def test_a_drain_is_planned_and_cancelled_over_http(twin: DrivenTwin, client: Cl
     assert row["drain_until_us"] - row["drain_from_us"] == hour_us
     assert "will be drained from" in client.get("/v1/impact/pod-1/cube-3").json()["note"]
     assert refusal(client, f"{path}/drain", {"after_s": 60})[0] == "DrainRefused"
+    same = {"from_us": row["drain_from_us"], "duration_s": 3_600}
+    assert types(ask(client, f"{path}/drain", same)) == [], "the same drain is planned already"
+    assert client.get(f"/v1/{path}").json() == row
     assert types(ask(client, f"{path}/undrain"))[0] == "PlannedDrainCancelled"
     assert client.get(f"/v1/{path}").json()["drain_from_us"] is None
     for body in ({"from_us": -1}, {"from_us": 5 * hour_us, "after_s": 3}, {"after_s": -1}, {"at": 3}):
