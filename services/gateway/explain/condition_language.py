@@ -1,7 +1,7 @@
 """Conditions about resources, as users write them: `slices.pod-0/slice-42.state == degraded`.
 
     condition  one or more tests, with `and`, `or`, `not` and parentheses
-    test       KIND.NAME.FIELD OPERATOR VALUE      operators: == != < <= > >=
+    test       KIND.NAME.FIELD OPERATOR VALUE      operators: == (or =) != < <= > >=
                KIND.NAME.FIELD in [VALUE, VALUE]
                KIND.NAME exists                    or absent
                count(KIND) OPERATOR NUMBER         of one fabric
@@ -52,7 +52,7 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 """Operator → the comparison of two numbers."""
 OPERATORS = tuple(COMPARED)
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<sign>==|!=|<=|>=|[<>()\[\],])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'"""
+    r"""\s*(?:(?P<sign>==|!=|<=|>=|[=<>()\[\],])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'"""
     r"""|(?P<word>[^\s()\[\],"'=!<>]+))"""
 )
 
@@ -124,7 +124,8 @@ def _tokens(text: str) -> list[_Token]:
                 "(== != < <= > >= in), a name, a value in quotes, a parenthesis or a comma"
             )
         kind = str(match.lastgroup)
-        found.append(_Token(match[kind], match.start(kind), kind in ("double", "single")))
+        sign = "==" if kind == "sign" and match[kind] == "=" else match[kind]
+        found.append(_Token(sign, match.start(kind), kind in ("double", "single")))
         at = match.end()
     return found
 

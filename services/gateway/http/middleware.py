@@ -92,6 +92,9 @@ FREE_TEXT = b"comment="
 """The parameter whose value is text, in which a plus is a blank."""
 
 
+_FIRST_PLUS = re.compile(rb"^((?!condition=)[^=]*=)\+(?=[0-9A-Za-z])")
+
+
 class PlusInNames:
     """ASGI middleware: keeps the plus of link ends in queries. In a query string it means a blank, which no
     name has, so `?for=pod-0/cube-3/+y/7` means the same as with `%2B`."""
@@ -106,9 +109,9 @@ class PlusInNames:
 
 
 def with_plus_of_faces(query: bytes) -> bytes:
-    """A query string in which the plus of a face is written `%2B`."""
+    """A query string in which the plus of a face, and one before a value (`at=+3h`), is written `%2B`."""
     return b"&".join(
-        part if part.startswith(FREE_TEXT) else _PLUS_OF_FACE.sub(rb"\1%2B", part)
+        part if part.startswith(FREE_TEXT) else _PLUS_OF_FACE.sub(rb"\1%2B", _FIRST_PLUS.sub(rb"\1%2B", part))
         for part in query.split(b"&")
     )
 

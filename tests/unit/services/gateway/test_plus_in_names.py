@@ -40,6 +40,11 @@ def test_other_pluses_still_mean_spaces(raw: bytes) -> None:
     assert with_plus_of_faces(raw) == raw
 
 
+@pytest.mark.parametrize("raw", [b"at=+3h", b"limit=2&sort=+name", b"until=+2h&at=now"])
+def test_a_plus_before_a_value_is_kept(raw: bytes) -> None:
+    assert with_plus_of_faces(raw) == raw.replace(b"=+", b"=%2B")
+
+
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET])
