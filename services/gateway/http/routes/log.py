@@ -149,7 +149,15 @@ def _starts(
     if since is not None:
         since_us = history.parse_time(twin, "since", since)[0]
     starts = [] if since_us is None else [twin.log.position_at(site, since_us)]
-    return starts if cursor is None else [*starts, event_stream.parse_place(twin, "cursor", cursor, site) + 1]
+    if cursor is None:
+        return starts
+    place, end = event_stream.parse_place(twin, "cursor", cursor, site), twin.log.end(site)
+    if place >= max(end, 1):
+        raise InvalidInput(
+            f"cursor {truncated(repr(cursor))}: is after the end of the log; must be at most "
+            f"{cursor.rpartition(':')[0]}:{max(end, 1) - 1}"
+        )
+    return [*starts, place + 1]
 
 
 def _ends(twin: TwinPorts, site: str, until: str | None, before: str | None) -> list[int]:

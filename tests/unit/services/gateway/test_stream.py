@@ -191,6 +191,11 @@ def test_pages_contain_messages_of_one_microsecond_once(twin: DrivenTwin) -> Non
     until = client.get("/v1/events", params={"since": "0d00:00:00", "until": "0d00:00:00"}).json()
     assert [m["id"] for m in until] == [m["id"] for m in twin.messages() if m["at_us"] < 1_000_000]
     assert client.get("/v1/events?cursor=xx").status_code == 422
+    beyond = client.get("/v1/events?cursor=pod-0:99999999")
+    assert beyond.status_code == 422
+    assert "cursor 'pod-0:99999999': is after the end of the log; must be at most pod-0:" in beyond.text
+    last = beyond.json()["error"].rpartition(" ")[2]
+    assert client.get(f"/v1/events?cursor={last}").json() == []
 
 
 def test_a_long_log_is_read_in_parts(
