@@ -23,6 +23,7 @@ from ops.cli.common.command_groups import (
 from ops.cli.common.output import drop_output, echo
 from ops.report.safe_text import one_line
 from shared.basics.errors import LightwaveError
+from shared.basics.value_words import has_zero_in_front
 from shared.runtimes.stop_signals import exit_code_of
 
 COMMAND_GROUPS = {
@@ -292,6 +293,8 @@ def _number_problem(error: click.UsageError) -> str | None:
             bounds += f" from {kind.min:,} to {kind.max:,}"
         elif kind.min is not None:
             bounds += f" of at least {kind.min:,}"
+    if has_zero_in_front(value[1].strip("'")):
+        bounds += ", without a zero in front"
     option = "/".join(error.param.opts)
     return f"{option}: {value[1]} is not allowed; must be {bounds}"
 

@@ -5,7 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from shared.basics.errors import InvalidInput
 from shared.storage.files.atomic_files import atomic_file
+
+DEVICES = Path("/dev")
+"""Paths below are devices, or open files of this process such as /dev/stdout."""
 
 
 @contextmanager
@@ -21,3 +25,19 @@ def atomic_output_file(out: Path, *, durable: bool = False) -> Iterator[IO[bytes
         return
     with atomic_file(out.resolve(), mode=0o666, durable=durable) as file:
         yield file
+
+
+def is_same_file(first: Path, second: Path) -> bool:
+    """Whether two paths lead to the same regular file, existing or not, also through links."""
+    try:
+        if first.exists() and second.exists():
+            return first.is_file() and first.samefile(second)
+        return not second.is_dir() and first.resolve() == second.resolve()
+    except OSError:  # a loop of links, or a name that is too long
+        return False
+
+
+def check_new_file(out: Path, what: str) -> None:
+    """Raise InvalidInput if there is a regular file at `out`; `what` names the argument."""
+    if out.is_file() and DEVICES not in out.absolute().parents:
+        raise InvalidInput(f"{what} {out}: already exists; give another name, or --force to replace it")

@@ -11,6 +11,7 @@ import typer
 from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
+from ops.cli.common.argument_checks import check_files_apart, check_given_once, with_one_number_form
 from ops.cli.common.param_types import LISTED_MAX, unknown_word_text
 from ops.cli.common.progress import long_work
 from ops.cli.common.table_options import add_table_options, has_tables, take_table_style
@@ -61,8 +62,15 @@ class HelpCommand(TyperCommand):
         super().__init__(*args, **options)
         if has_tables(self.params):
             add_table_options(self.params)
+        with_one_number_form(self.params)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args:
+            check_given_once(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        check_files_apart(self.params, ctx.params)
         try:
             form = ctx.params.get("output")
             name = ctx.command_path.removeprefix(_PROGRAM)
@@ -119,6 +127,11 @@ def _with_hyphen(value: Any) -> Any:
 class CommandGroup(TyperGroup):
     """A group that lists its commands by name with full sentences, and suggests a command for an unknown
     word."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args:
+            check_given_once(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.commands)

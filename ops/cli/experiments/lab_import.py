@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TRACE_FORMATS = ("philly", "helios", "acme", "pai", "swf")
 FAULT_FORMATS = ("lanl", "backblaze")
 Source = Annotated[Path, typer.Argument(click_type=FILE, metavar="FILE", help="the published file")]
+Force = Annotated[bool, typer.Option("--force", help="replace OUT if it exists")]
 Written = Annotated[Path, typer.Argument(click_type=OUT_FILE, metavar="OUT", help="the CSV file to write")]
 ZoneOption = Annotated[
     str | None,
@@ -66,6 +67,7 @@ def import_trace(
             help="pai_job_table.csv, for users and submission times of --format pai",
         ),
     ] = None,
+    force: Force = False,
     output: OutputOption = "table",
 ) -> None:
     """Convert a public job trace for `lab run --trace`.
@@ -75,6 +77,7 @@ def import_trace(
     from ops.lab.imports.import_trace import TraceImport
     from ops.lab.imports.import_trace import import_trace as convert
 
+    _check_out(source, out, force=force)
     options = TraceImport(form, time_zone, chips_per_gpu, max_chips, owner, jobs_table)
     with StatusLine() as line:
         report = convert(source, out, options, lambda jobs: line.say(f"{jobs:,} jobs read"))
@@ -102,6 +105,7 @@ def import_faults(
         list[str] | None,
         typer.Option(metavar="CAUSE", help="take this cause of lanl; may be repeated [default: all]"),
     ] = None,
+    force: Force = False,
     output: OutputOption = "table",
 ) -> None:
     """Convert failure records for `lab run --faults`.
@@ -112,11 +116,23 @@ def import_faults(
     from ops.lab.imports.import_faults import FaultImport
     from ops.lab.imports.import_faults import import_faults as convert
 
+    _check_out(source, out, force=force)
     struck: FaultKind = next(word for word in FAULTS if word == kind)
     options = FaultImport(form, struck, cubes, time_zone, system, tuple(cause or ()))
     with StatusLine() as line:
         report = convert(source, out, options, lambda records: line.say(f"{records:,} records read"))
     _show(asdict(report), output, out)
+
+
+def _check_out(source: Path, out: Path, *, force: bool) -> None:
+    """Raise InvalidInput if OUT is in the folder that is read, or exists without --force."""
+    from ops.local.output_file import check_new_file
+    from shared.basics.errors import InvalidInput
+
+    if source.is_dir() and source.resolve() in out.resolve().parents:
+        raise InvalidInput(f"OUT {out}: is in the folder FILE {source}; must be outside of it")
+    if not force:
+        check_new_file(out, "OUT")
 
 
 def _show(report: dict[str, Any], output: Any, out: Path) -> None:

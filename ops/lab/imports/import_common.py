@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from ops.lab.recorded_csv import csv_errors
-from ops.local.output_file import atomic_output_file
+from ops.local.output_file import atomic_output_file, is_same_file
 from ops.report.safe_text import quoted
 from schemas.limits import DURATION_S_MAX
 from shared.basics.checks import closest_match_hint
@@ -59,14 +59,37 @@ def time_zone(option: str | None, needed_by: str | None) -> dt.tzinfo | None:
         ) from None
 
 
-def seconds_since_1970(date: dt.datetime, zone: dt.tzinfo | None) -> float:
-    """Return the time of a date, which is in `zone` if it has no time zone. Raises ValueError if neither has
-    one."""
-    if date.tzinfo is None:
-        if zone is None:
-            raise ValueError(f"{date}: no time zone")
-        date = date.replace(tzinfo=zone)
-    return date.timestamp()
+def date_s(
+    place: str, column: str, value: object, zone: dt.tzinfo | None, *, form: str, example: str
+) -> float:
+    """Return the time of a date in seconds since 1970. Without a time zone of its own it is in `zone`.
+
+    `form` is "iso", or a format of strptime. Raises InvalidInput that names place, column and value.
+    """
+    shown = f"{place}: {column} {quoted(value)} is not allowed; must be"
+    zoned = "" if zone is not None else " with a time zone"
+    try:
+        if not isinstance(value, str):
+            raise TypeError
+        date = dt.datetime.fromisoformat(value) if form == "iso" else dt.datetime.strptime(value, form)  # noqa: DTZ007 -- the zone follows
+        if date.tzinfo is None and zone is not None:
+            date = date.replace(tzinfo=zone)
+        found_s = date.timestamp() if date.tzinfo is not None else None
+    except (TypeError, ValueError, OverflowError):
+        found_s = None
+    if found_s is None:
+        raise InvalidInput(f"{shown} a date{zoned} such as {example}")
+    return found_s
+
+
+def none_usable(what: str, source: Path, noun: str, counts: ImportCounts) -> InvalidInput:
+    """Return the error for a file of which nothing can be used: it is empty, or all was left out."""
+    if not counts.read:
+        return InvalidInput(f"{what} {source}: has no {noun}; must have one or more")
+    why = ", ".join(f"{count:,} {reason}" for reason, count in counts.dropped.items())
+    return InvalidInput(
+        f"{what} {source}: none of its {counts.read:,} {noun} can be used{f': {why}' if why else ''}"
+    )
 
 
 class OwnerNames:
@@ -100,6 +123,13 @@ def reading(path: Path, what: str) -> Iterator[None]:
     """Report a file that cannot be read, as `csv_errors` does."""
     with csv_errors(f"{what} {path}"):
         yield
+
+
+def check_out(out: Path, *inputs: Path | None) -> None:
+    """Raise InvalidInput if the file to write is one of the files to read, also through links."""
+    for source in inputs:
+        if source is not None and is_same_file(out, source):
+            raise InvalidInput(f"OUT {out}: is the same file as the input {source}; must be another file")
 
 
 Row = tuple[float, tuple[str, ...]]

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 from ops.lab.imports.import_common import (
     ImportCounts,
     Row,
+    check_out,
+    date_s,
+    none_usable,
     reading,
-    seconds_since_1970,
     time_zone,
     write_sorted,
 )
 from ops.report.safe_text import quoted
 from schemas.config.pods import PodConfig, SuperpodConfig
 from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.value_words import number_problem, read_whole
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_kinds import FAULTS
 
@@ -61,7 +64,8 @@ def import_faults(
     source: Path, out: Path, options: FaultImport, on_records: Callable[[int], None] | None = None
 ) -> FaultImportReport:
     """Convert failure records. Raises InvalidInput if the file does not have the format, if an option does
-    not fit the format, or if no record is left."""
+    not fit the format, if OUT is an input, or if no record is left."""
+    check_out(out, source, *(source.glob("*.csv") if source.is_dir() else ()))
     is_lanl = options.format == "lanl"
     if not is_lanl and (options.system is not None or options.causes):
         raise InvalidInput("--system and --cause: are for --format lanl; leave them out")
@@ -93,10 +97,7 @@ def import_faults(
 
     written, first_s, last_s = write_sorted(out, HEADER, rows())
     if not written:
-        why = ", ".join(f"{count:,} {reason}" for reason, count in counts.dropped.items())
-        raise InvalidInput(
-            f"failures {source}: none of its {counts.read:,} records can be used{f': {why}' if why else ''}"
-        )
+        raise none_usable("failures", source, "records", counts)
     start = dt.datetime.fromtimestamp(first_s, dt.UTC).isoformat()
     span_days = round((last_s - first_s) / S_PER_DAY, 3)
     return FaultImportReport(options.format, counts.read, written, dict(counts.dropped), span_days, start)
@@ -128,17 +129,15 @@ def _lanl(path: Path, options: FaultImport, zone: dt.tzinfo | None, counts: Impo
             if not begin or not end:
                 counts.drop("no start or no end")
                 continue
-            try:
-                begin_s, end_s = (
-                    seconds_since_1970(dt.datetime.strptime(text, LANL_DATE), zone)  # noqa: DTZ007 -- with the zone
-                    for text in (begin, end)
-                )
-                number = int(cells["nodenumz"])
-            except (ValueError, KeyError) as error:
+            begin_s, end_s = (
+                date_s(where, column, text, zone, form=LANL_DATE, example="6/21/2005 10:54")
+                for column, text in (("Prob Started", begin), ("Prob Fixed", end))
+            )
+            number = read_whole(text := cells.get("nodenumz", ""))
+            if number is None:
                 raise InvalidInput(
-                    f"{where}: {error}; must have Prob Started and Prob Fixed such as 6/21/2005 10:54, and a "
-                    "whole number nodenumz"
-                ) from None
+                    f"{where}: nodenumz {quoted(text)} is not allowed; {number_problem(text, whole=True)}"
+                )
             if end_s <= begin_s:
                 counts.drop("lasted 0 s or less")
                 continue
@@ -147,12 +146,15 @@ def _lanl(path: Path, options: FaultImport, zone: dt.tzinfo | None, counts: Impo
 
 def _lanl_header(path: Path, reader: Iterator[Sequence[str]]) -> list[str]:
     """Read the columns of a file, which may have a title above them. Units in parentheses are removed."""
+    is_empty = True
     for _ in range(2):
         names = [name.partition("(")[0].strip().lower() for name in next(reader, [])]
         if {"prob started", "prob fixed", "nodenumz"} <= {*names}:
             return names
+        is_empty = is_empty and not any(names)
+    where = ": is empty;" if is_empty else ", line 1:"
     raise InvalidInput(
-        f"failures {path}, line 1: must have the columns System, nodenumz, Prob Started and Prob Fixed"
+        f"failures {path}{where} must have the columns System, nodenumz, Prob Started and Prob Fixed"
     )
 
 
@@ -173,6 +175,8 @@ def _backblaze(
         with reading(file, "failures"), file.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.reader(lines)
             names = next(reader, [])
+            if not any(names):
+                raise InvalidInput(f"failures {file}: is empty; must have the columns date and failure")
             missing = next((name for name in ("date", "failure") if name not in names), None)
             if missing is not None:
                 raise InvalidInput(
@@ -180,15 +184,19 @@ def _backblaze(
                 )
             date, failure = names.index("date"), names.index("failure")
             for cells in reader:
+                if not any(cells):
+                    continue
+                where = f"failures {file}, line {reader.line_num}"
+                if len(cells) != len(names):
+                    raise InvalidInput(f"{where}: has {len(cells)} cells; must have {len(names)}")
                 counts.read += 1
-                if len(cells) <= max(date, failure) or cells[failure] not in ("0", "1"):
-                    raise InvalidInput(f"failures {file}, line {reader.line_num}: failure must be 0 or 1")
+                if cells[failure] not in ("0", "1"):
+                    raise InvalidInput(
+                        f"{where}: failure {quoted(cells[failure])} is not allowed; must be 0 or 1"
+                    )
                 if cells[failure] == "0":
                     counts.drop("drive works")
                     continue
-                try:
-                    begin_s = seconds_since_1970(dt.datetime.fromisoformat(cells[date]), zone)
-                except ValueError as error:
-                    raise InvalidInput(f"failures {file}, line {reader.line_num}: date: {error}") from None
+                begin_s = date_s(where, "date", cells[date], zone, form="iso", example="2024-01-31")
                 yield begin_s, failed % parts, None
                 failed += 1

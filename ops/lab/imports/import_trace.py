@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ops.lab.imports.import_common import ImportCounts, OwnerNames, Row, time_zone, write_sorted
+from ops.lab.imports.import_common import (
+    ImportCounts,
+    OwnerNames,
+    Row,
+    check_out,
+    none_usable,
+    time_zone,
+    write_sorted,
+)
 from ops.lab.imports.trace_formats import FORMATS, ImportedJob, TraceOptions
 from schemas.limits import DURATION_S_MAX, OWNERS_MAX
 from shared.basics.errors import InvalidInput
@@ -47,7 +55,8 @@ def import_trace(
     source: Path, out: Path, options: TraceImport, on_jobs: Callable[[int], None] | None = None
 ) -> TraceImportReport:
     """Convert a trace. Raises InvalidInput if it does not have the format, if an option does not fit the
-    format, or if no job is left."""
+    format, if OUT is an input, or if no job is left."""
+    check_out(out, source, options.jobs_table)
     form = FORMATS[options.format]
     if options.jobs_table is not None and options.format != "pai":
         raise InvalidInput(f"--jobs-table: is for --format pai; leave it out for {options.format}")
@@ -57,10 +66,7 @@ def import_trace(
     rows = _rows(jobs, options, counts, owners, on_jobs)
     written, first_s, last_s = write_sorted(out, HEADER, rows)
     if not written:
-        why = ", ".join(f"{count:,} {reason}" for reason, count in counts.dropped.items())
-        raise InvalidInput(
-            f"trace {source}: none of its {counts.read:,} jobs can be used{f': {why}' if why else ''}"
-        )
+        raise none_usable("trace", source, "jobs", counts)
     start = dt.datetime.fromtimestamp(first_s, dt.UTC).isoformat() if form.has_dates and first_s > 0 else None
     return TraceImportReport(
         options.format,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ops.lab.imports.import_common import ImportCounts, reading, seconds_since_1970
-from ops.report.safe_text import quoted
+from ops.lab.imports.import_common import ImportCounts, date_s, reading
+from ops.report.safe_text import quoted, shortened
 from shared.basics.errors import InvalidInput
 
 CHUNK_CHARS = 1 << 20
@@ -65,33 +65,62 @@ def read_philly(path: Path, options: TraceOptions, counts: ImportCounts) -> Iter
         counts.read += 1
         if not isinstance(job, dict):
             raise InvalidInput(f"trace {path}, job {counts.read}: is not an object with attempts")
-        try:
-            attempts = job["attempts"]
-            submit_s = _date_s(job["submitted_time"], options.zone)
-            spans = [
-                _date_s(one["end_time"], options.zone) - _date_s(one["start_time"], options.zone)
-                for one in attempts
-                if _is_date(one.get("start_time")) and _is_date(one.get("end_time"))
-            ]
-            gpus = max((sum(len(host["gpus"]) for host in one["detail"]) for one in attempts), default=0)
-            user, group = str(job["user"]), str(job["vc"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInput(
-                f"trace {path}, job {counts.read}: {quoted(str(error))} is not as in cluster_job_log"
-            ) from None
+        where = f"trace {path}, job {counts.read}"
+        attempts = _field(where, job, "attempts", list, "a list of attempts")
+        submitted = _field(where, job, "submitted_time", str, "a date")
+        submit_s = _date_s(where, "submitted_time", submitted, options.zone)
+        user, group = (str(_field(where, job, name, str | int, "text")) for name in ("user", "vc"))
+        spans, gpus = [], 0
+        for number, attempt in enumerate(attempts):
+            place = f"attempts.{number}"
+            if not isinstance(attempt, dict):
+                raise _not_allowed(where, place, attempt, "an object with start_time, end_time and detail")
+            gpus = max(gpus, _philly_gpus(where, place, attempt))
+            if _is_date(attempt.get("start_time")) and _is_date(attempt.get("end_time")):
+                start_s, end_s = (
+                    _date_s(where, f"{place}.{name}", attempt[name], options.zone)
+                    for name in ("start_time", "end_time")
+                )
+                spans.append(end_s - start_s)
         if not spans:
             counts.drop(NO_TIME)
         else:
             yield from _usable(counts, ImportedJob(submit_s, sum(spans), gpus, user, group))
 
 
+def _philly_gpus(where: str, place: str, attempt: dict[str, Any]) -> int:
+    """Return the number of GPUs of an attempt, on all of its hosts."""
+    gpus = 0
+    for host in _field(where, attempt, "detail", list, "a list of hosts", f"{place}."):
+        if not isinstance(host, dict):
+            raise _not_allowed(where, f"{place}.detail", host, "a list of hosts with gpus")
+        gpus += len(_field(where, host, "gpus", list, "a list of GPUs", f"{place}.detail."))
+    return gpus
+
+
+def _field(where: str, found: dict[str, Any], name: str, kind: Any, allowed: str, path: str = "") -> Any:
+    """Return a value of a JSON object. Raises InvalidInput if it is missing or not of this kind."""
+    if name not in found:
+        raise InvalidInput(f"{where}: {path}{name} is missing; must be {allowed}, as in cluster_job_log")
+    if not isinstance(found[name], kind):
+        raise _not_allowed(where, f"{path}{name}", found[name], allowed)
+    return found[name]
+
+
+def _not_allowed(where: str, name: str, value: object, allowed: str) -> InvalidInput:
+    shown = quoted(value) if isinstance(value, str) else shortened(json.dumps(value))
+    return InvalidInput(f"{where}: {name} {shown} is not allowed; must be {allowed}")
+
+
 def _is_date(value: object) -> bool:
-    """Whether a value is a date. Philly writes null or "None" for an attempt whose time was not recorded."""
-    return isinstance(value, str) and value not in ("", "None")
+    """Whether a value should be a date. Philly writes null or "None" for an attempt whose time was not
+    recorded."""
+    return value not in (None, "", "None")
 
 
-def _date_s(text: str, zone: dt.tzinfo | None) -> float:
-    return seconds_since_1970(dt.datetime.fromisoformat(text), zone)
+def _date_s(where: str, column: str, value: object, zone: dt.tzinfo | None) -> float:
+    example = "2020-06-09 18:41:01" if zone is not None else "2023-03-01 00:18:22+08:00"
+    return date_s(where, column, value, zone, form="iso", example=example)
 
 
 def _json_items(path: Path) -> Iterator[Any]:
@@ -101,7 +130,11 @@ def _json_items(path: Path) -> Iterator[Any]:
         text, started = file.read(CHUNK_CHARS), False
         while True:
             text = text.lstrip(" \t\r\n" + ("," if started else ""))
-            if text and not started:
+            if not started:
+                if not text and not (text := file.read(CHUNK_CHARS)):
+                    raise InvalidInput(f"trace {path}: is empty; must be a JSON list of jobs")
+                if text.isspace():
+                    continue
                 if text[0] != "[":
                     raise InvalidInput(f"trace {path}: is not a JSON list of jobs")
                 text, started = text[1:], True
@@ -132,25 +165,27 @@ def read_slurm_table(path: Path, options: TraceOptions, counts: ImportCounts) ->
     needed = ("user", "gpu_num", "submit_time", "start_time", "end_time")
     for where, cells in _table(path, needed):
         counts.read += 1
-        gpus = _number(cells["gpu_num"])
+        gpus = _cell_number(where, cells, "gpu_num")
         if gpus is None or gpus <= 0:
             counts.drop(NO_GPU)
             continue
         if not all(map(_is_time, (cells["start_time"], cells["end_time"]))):
             counts.drop(NO_TIME)
             continue
-        try:
-            submit_s, start_s, end_s = (
-                _date_s(cells[name], options.zone) for name in ("submit_time", "start_time", "end_time")
-            )
-        except ValueError as error:
-            raise InvalidInput(f"{where}: {error}; must be dates such as 2020-06-09 18:41:01") from None
+        submit_s, start_s, end_s = (
+            _date_s(where, name, cells[name], options.zone)
+            for name in ("submit_time", "start_time", "end_time")
+        )
         group = cells.get("vc") or cells.get("type") or "-"
         yield from _usable(counts, ImportedJob(submit_s, end_s - start_s, gpus, cells["user"], group))
 
 
+MISSING = ("", "None", "Unknown", "NaT", "nan")
+"""Cells of tables without a value."""
+
+
 def _is_time(text: str) -> bool:
-    return text not in ("", "None", "Unknown", "NaT", "nan")
+    return text not in MISSING
 
 
 PAI_TASK = (
@@ -165,12 +200,13 @@ def read_pai(path: Path, options: TraceOptions, counts: ImportCounts) -> Iterato
     `plan_gpu`, which is in percent. With the table of jobs, it gets the job's user and submission time."""
     jobs = {}
     if options.jobs_table is not None:
-        for _, cells in _table(options.jobs_table, PAI_JOB, PAI_JOB):
-            jobs[cells["job_name"]] = cells["user"], _number(cells["start_time"])
-    for _, cells in _table(path, PAI_TASK, PAI_TASK):
+        for where, cells in _table(options.jobs_table, PAI_JOB, PAI_JOB):
+            jobs[cells["job_name"]] = cells["user"], _cell_number(where, cells, "start_time")
+    for where, cells in _table(path, PAI_TASK, PAI_TASK):
         counts.read += 1
-        percent, instances = _number(cells["plan_gpu"]), _number(cells["inst_num"])
-        start_s, end_s = _number(cells["start_time"]), _number(cells["end_time"])
+        percent, instances, start_s, end_s = (
+            _cell_number(where, cells, name) for name in ("plan_gpu", "inst_num", "start_time", "end_time")
+        )
         if not percent:
             counts.drop(NO_GPU)
         elif start_s is None or end_s is None:
@@ -193,6 +229,8 @@ def _table(
     with reading(path, "trace"), path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file)
         first = [name.strip() for name in next(reader, [])]
+        if not any(first):
+            raise InvalidInput(f"trace {path}: is empty; must have {','.join(needed)}")
         has_header = header is None or first[:1] == [header[0]]
         names = first if has_header or header is None else list(header)
         missing = [name for name in needed if name not in names]
@@ -212,6 +250,17 @@ def _table(
             if len(texts) != len(names):
                 raise InvalidInput(f"{where}: has {len(texts)} cells; must have {len(names)}")
             yield where, {name: text.strip() for name, text in zip(names, texts, strict=True)}
+
+
+def _cell_number(where: str, cells: Mapping[str, str], name: str) -> float | None:
+    """Return the number of a cell; None if it has no value. Raises InvalidInput for other words."""
+    text = cells[name]
+    if text in MISSING:
+        return None
+    value = _number(text)
+    if value is None:
+        raise _not_allowed(where, name, text, "a number below 1e15")
+    return value
 
 
 def _number(text: str) -> float | None:
@@ -246,12 +295,16 @@ def read_swf(path: Path, _options: TraceOptions, counts: ImportCounts) -> Iterat
             if not words:
                 continue
             counts.read += 1
-            values = [_number(word) for word in words]
-            if len(words) != SWF_FIELDS or None in values:
-                raise InvalidInput(
-                    f"trace {path}, line {number}: must have {SWF_FIELDS} numbers, and has {len(words)} words"
-                )
-            fields = [value for value in values if value is not None]
+            where = f"trace {path}, line {number}"
+            if len(words) != SWF_FIELDS:
+                raise InvalidInput(f"{where}: has {len(words)} fields; must have {SWF_FIELDS}")
+            fields = []
+            for place, word in enumerate(words, 1):
+                if (value := _number(word)) is None:
+                    raise _not_allowed(
+                        where, f"field {place}", word, "a number below 1e15, or -1 if it is missing"
+                    )
+                fields.append(value)
             processors = fields[ALLOCATED] if fields[ALLOCATED] > 0 else fields[REQUESTED]
             if fields[RUN] < 0 or fields[SUBMIT] < 0:
                 counts.drop(NO_TIME)

@@ -170,16 +170,21 @@ ZONE = {"time_zone": "UTC"}
         ("philly", "[]", {}, "--time-zone: is missing; times of philly have no zone"),
         ("helios", HELIOS, {"time_zone": "Mars"}, "--time-zone: 'Mars' is not a known time zone"),
         ("acme", SEREN, ZONE, "--time-zone: has no effect on the times of this format"),
-        ("philly", "[]", ZONE, "none of its 0 jobs can be used"),
+        ("philly", "[]", ZONE, "has no jobs; must have one or more"),
         ("philly", "{}", ZONE, "is not a JSON list of jobs"),
         ("philly", "[{]", ZONE, "not JSON"),
-        ("philly", "[{}]", ZONE, "job 1: \"'attempts'\" is not as in cluster_job_log"),
+        ("philly", "[{}]", ZONE, "job 1: attempts is missing; must be a list of attempts"),
         ("helios", "a,b\n1,2\n", ZONE, "line 1: column user is not there; must have user,gpu_num"),
         ("helios", HELIOS + "1,2\n", ZONE, "line 7: has 2 cells; must have 12"),
-        ("acme", HELIOS, {}, "line 2: 2020-06-09 18:41:01: no time zone"),
+        (
+            "acme",
+            HELIOS,
+            {},
+            "line 2: submit_time '2020-06-09 18:41:01' is not allowed; must be a date with a time zone",
+        ),
         ("pai", "1,2,3\n", {}, "line 1: has 3 columns instead of 10"),
         ("pai", PAI.splitlines()[2], {}, "none of its 1 jobs can be used: 1 used no GPU"),
-        ("swf", "1 2 3\n", {}, "line 1: must have 18 numbers, and has 3 words"),
+        ("swf", "1 2 3\n", {}, "line 1: has 3 fields; must have 18"),
         ("swf", SWF, {"jobs_table": Path("x")}, "--jobs-table: is for --format pai; leave it out for swf"),
         ("swf", SWF, {"max_chips": 1}, "none of its 4 jobs can be used: 2 more than 1 chips"),
     ],
@@ -259,11 +264,21 @@ def test_backblaze(tmp_path: Path) -> None:
         ),
         ("lanl", LANL, {"causes": ("bugs",)}, "--cause: 'bugs' is not allowed; must be one of Facilities"),
         ("lanl", LANL, {"system": "99"}, "none of its 4 records can be used: 4 of another system"),
-        ("lanl", LANL.replace("6/21/2005 11:00", "soon"), {}, "line 3: time data 'soon' does not match"),
+        (
+            "lanl",
+            LANL.replace("6/21/2005 11:00", "soon"),
+            {},
+            "line 3: Prob Fixed 'soon' is not allowed; must be a date",
+        ),
         ("lanl", LANL, {"kind": "rack"}, "--kind rack: affects no part of a superpod"),
         ("backblaze", LANL, {}, "line 1: column date is missing; must have date and failure"),
         ("backblaze", BACKBLAZE, {"system": "2"}, "--system and --cause: are for --format lanl"),
-        ("backblaze", "date,failure\n2024-01-01,2\n", {}, "line 2: failure must be 0 or 1"),
+        (
+            "backblaze",
+            "date,failure\n2024-01-01,2\n",
+            {},
+            "line 2: failure '2' is not allowed; must be 0 or 1",
+        ),
     ],
 )
 def test_invalid_failure_records_are_refused(
@@ -279,9 +294,96 @@ def test_commands(tmp_path: Path) -> None:
     done = CliRunner().invoke(root, [*words, "-o", "json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["dropped"] == {"no start or no end": 1, "ran for 0 s or less": 1}
-    assert "left out: no start or no end" in CliRunner().invoke(root, words).stdout
+    assert "left out: no start or no end" in CliRunner().invoke(root, [*words, "--force"]).stdout
     words = ["lab", "import-faults", "none", str(tmp_path / "out"), "--format", "backblaze"]
     missing = CliRunner().invoke(root, [*words, "--time-zone", "UTC"])
     assert isinstance(missing.exception, NotFound)
     assert set(TRACE_FORMATS) == trace_formats.FORMATS.keys()
     assert len(FAULT_FORMATS) == 2
+
+
+# --- errors name line, column and value ---------------------------------------------------------------------
+
+JOB = {**PHILLY[0], "attempts": [attempt("2017-10-07 01:12:09", "2017-10-07 01:13:23", "m47")]}
+NO_DATE = ("1585699200", "2020-13-01 00:00:00", "soon", "1e9")
+SWF_LINE = "1 60 5 100 64 -1 -1 64 300 -1 1 7 2 -1 1 -1 -1 -1"
+
+
+def with_cell(text: str, line: int, cell: int, value: str, separator: str | None = ",") -> str:
+    """A table with another value in a cell; both count from 1."""
+    rows = [row.split(separator) for row in text.splitlines()]
+    rows[line - 1][cell - 1] = value
+    return "\n".join((separator or " ").join(row) for row in rows) + "\n"
+
+
+NAMED_CASES = [
+    *(
+        (form, with_cell(text, 2, text.splitlines()[0].split(",").index(column) + 1, value), column, value, 2)
+        for form, text in (("helios", HELIOS), ("acme", SEREN), ("acme", KALOS))
+        for column in ("submit_time", "start_time", "end_time")
+        for value in NO_DATE
+    ),
+    *(("helios", with_cell(HELIOS, 3, 4, value), "gpu_num", value, 3) for value in ("x", "inf", "1e15")),
+    *(
+        ("pai", with_cell(PAI, 2, cell, "x"), column, "x", 2)
+        for cell, column in ((3, "inst_num"), (5, "start_time"), (6, "end_time"), (9, "plan_gpu"))
+    ),
+    *(
+        ("swf", with_cell(SWF_LINE, 1, cell, value, None), f"field {cell}", value, 1)
+        for cell in range(1, 19)
+        for value in ("x", "nan", "inf")
+    ),
+    *(
+        ("lanl", LANL.replace("6/21/2005 9:54,6/21/2005 11:00", f"{begin},{end}"), column, value, 4)
+        for value in NO_DATE
+        for begin, end, column in (
+            (value, "6/21/2005 11:00", "Prob Started"),
+            ("6/21/2005 9:54", value, "Prob Fixed"),
+        )
+    ),
+    *(("lanl", LANL.replace("4,17,17,", f"4,17,{n},"), "nodenumz", n, 4) for n in ("x", "017", "1.5")),
+    *(("backblaze", BACKBLAZE.replace("2024-01-01,B", f"{v},B"), "date", v, 3) for v in NO_DATE),
+    ("backblaze", BACKBLAZE.replace("030016,1,", "030016,yes,", 1), "failure", "yes", 3),
+]
+
+
+@pytest.mark.parametrize(("form", "text", "column", "value", "line"), NAMED_CASES)
+def test_an_error_names_line_column_and_value(
+    tmp_path: Path, form: str, text: str, column: str, value: str, line: int
+) -> None:
+    zone = {} if form in ("acme", "pai", "swf") else ZONE
+    with pytest.raises(InvalidInput) as caught:
+        failures(tmp_path, text, form) if form in FAULT_FORMATS else converted(tmp_path, text, form, **zone)
+    assert f"line {line}: {column} {value!r} is not allowed; must be " in str(caught.value)
+
+
+PHILLY_CASES: list[tuple[dict[str, object], str]] = [
+    ({"attempts": None}, "attempts null is not allowed; must be a list"),
+    ({"attempts": [3]}, "attempts.0 3 is not allowed; must be an object"),
+    ({"submitted_time": None}, "submitted_time null is not allowed; must be a date"),
+    ({"submitted_time": "soon"}, "submitted_time 'soon' is not allowed; must be a date such as"),
+    ({"user": None}, "user null is not allowed"),
+    ({"attempts": [attempt("soon", "2017-10-07 01:13:23", "m1")]}, "attempts.0.start_time 'soon' is not"),
+    ({"attempts": [attempt("2017-10-07 01:13:23", "5", "m1")]}, "attempts.0.end_time '5' is not"),
+    ({"attempts": [{"detail": [{"gpus": 1}]}]}, "attempts.0.detail.gpus 1 is not allowed; must be a list"),
+    ({"attempts": [{"detail": [1]}]}, "attempts.0.detail 1 is not allowed"),
+    ({"attempts": [{}]}, "attempts.0.detail is missing"),
+]
+
+
+@pytest.mark.parametrize(("changes", "sentence"), PHILLY_CASES)
+def test_an_error_of_json_names_job_field_and_value(
+    tmp_path: Path, changes: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(f"job 1: {sentence}")):
+        converted(tmp_path, json.dumps([JOB | changes]), "philly", **ZONE)
+
+
+@pytest.mark.parametrize("form", [*TRACE_FORMATS, *FAULT_FORMATS])
+@pytest.mark.parametrize("text", ["", "\n", "; comment\n"])
+def test_an_empty_file_is_reported_as_empty(tmp_path: Path, form: str, text: str) -> None:
+    if text.startswith(";") and form != "swf":
+        return
+    zone = {} if form in ("acme", "pai", "swf") else ZONE
+    with pytest.raises(InvalidInput, match=r"is empty; must|has no jobs; must"):
+        failures(tmp_path, text, form) if form in FAULT_FORMATS else converted(tmp_path, text, form, **zone)
