@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ops.report.safe_text import quoted
 from schemas.limits import DURATION_S_MAX
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
-from shared.basics.value_words import read_number
+from shared.basics.value_words import has_zero_in_front, read_number
 
 T = TypeVar("T")
 OnBytes = Callable[[int], None]
@@ -49,9 +49,16 @@ class CsvRow:
         try:
             return parse(text)
         except (ValueError, KeyError):
+            if not text:
+                raise self.empty(name, allowed) from None
+            zero = ", without a zero in front" if has_zero_in_front(text) else ""
             raise InvalidInput(
-                f"{self.where}: {name} {quoted(text)} is not allowed; must be {allowed}"
+                f"{self.where}: {name} {quoted(text)} is not allowed; must be {allowed}{zero}"
             ) from None
+
+    def empty(self, name: str, allowed: str) -> InvalidInput:
+        """Return the error for an empty cell."""
+        return InvalidInput(f"{self.where}: {name} is empty; must be {allowed}")
 
 
 @contextmanager
@@ -60,6 +67,8 @@ def csv_errors(what: str) -> Iterator[None]:
     names the file."""
     try:
         yield
+    except IsADirectoryError:
+        raise InvalidInput(f"{what}: is a folder; must be a file") from None
     except FileNotFoundError:
         raise NotFound(f"{what}: no such file") from None
     except UnicodeDecodeError:
@@ -79,12 +88,19 @@ def csv_rows(path: Path, columns: Columns, on_bytes: OnBytes | None = None) -> I
     what = f"{columns.what} {path}"
     with csv_errors(what), path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
-        header = [name.strip() for name in next(reader, [])]
+        lines = _csv_lines(what, reader)
+        header = [name.strip() for name in next(lines, [])]
         _check_header(what, header, columns)
-        count = 0
-        for texts in reader:
-            if not any(text.strip() for text in texts):
+        count, void = 0, None
+        for texts in lines:
+            is_void = not any(text.strip() for text in texts)
+            if len(texts) < 2 and is_void:
+                continue  # an empty line
+            if is_void and not count:
+                void = void or CsvRow(f"{what}, line {reader.line_num}", reader.line_num, {})
                 continue
+            if void is not None:
+                yield void  # a row of commas in front of others; its cells are refused
             count += 1
             if on_bytes is not None and count % REPORTED_ROWS == 0:
                 on_bytes(os.lseek(file.fileno(), 0, os.SEEK_CUR))
@@ -92,6 +108,21 @@ def csv_rows(path: Path, columns: Columns, on_bytes: OnBytes | None = None) -> I
             yield CsvRow(where, reader.line_num, _cells(where, header, texts))
     if not count:
         raise InvalidInput(f"{what}: has no rows; must have one or more after the header")
+
+
+def _csv_lines(what: str, reader: Any) -> Iterator[list[str]]:
+    """Yield the rows of a csv.reader. Raises InvalidInput that names the first line of an invalid row."""
+    while True:
+        first = reader.line_num + 1
+        try:
+            texts: list[str] | None = next(reader, None)
+        except csv.Error as error:
+            end = "unexpected end of data" in str(error)
+            problem = "a quotation mark that opens in this line is not closed" if end else str(error)
+            raise InvalidInput(f"{what}, line {first}: not CSV: {problem}") from None
+        if texts is None:
+            return
+        yield texts
 
 
 def _check_header(what: str, header: Sequence[str], columns: Columns) -> None:
@@ -104,11 +135,13 @@ def _check_header(what: str, header: Sequence[str], columns: Columns) -> None:
                 f"{what}, line 1: column {name} is missing; required columns: {','.join(columns.required)}"
             )
     for name in header:
-        if name not in known or header.count(name) > 1:
+        if name not in known:
             raise InvalidInput(
-                f"{what}, line 1: column {quoted(name)} is unknown or repeated; must be one of "
-                f"{','.join(known)}, once each{closest_match_hint(name, known) if name not in known else ''}"
+                f"{what}, line 1: column {quoted(name)} is unknown; must be one of {','.join(known)}"
+                f"{closest_match_hint(name, known)}"
             )
+        if (times := header.count(name)) > 1:
+            raise InvalidInput(f"{what}, line 1: column {name} is there {times} times; must be there once")
 
 
 def _cells(where: str, header: Sequence[str], texts: Sequence[str]) -> dict[str, str]:

@@ -55,11 +55,15 @@ def read_faults(
     """
     found: list[PlannedRequest] = []
     rows, late_us = 0, []
+    lines: dict[tuple[object, ...], int] = {}
     for row in csv_rows(path, COLUMNS, on_bytes):
         rows += 1
         if rows > FAULT_ROWS_MAX:
             raise InvalidInput(f"{row.where}: is one row more than {FAULT_ROWS_MAX:,}; must be at most that")
         request = _request(row, fabrics)
+        key = (request.at_us, request.fabric, request.body)
+        if (first := lines.setdefault(key, row.line)) != row.line:
+            raise InvalidInput(f"{row.where}: repeats line {first}; must be one row for each fault")
         if request.at_us > end_us:
             late_us.append(request.at_us)
         else:
@@ -77,6 +81,9 @@ def read_faults(
 
 
 def _request(row: CsvRow, fabrics: Mapping[str, FabricConfig]) -> PlannedRequest:
+    for name, allowed in (("kind", "a kind of fault"), ("target", "a part such as pod-0/ocs-3")):
+        if not _has(row, name):
+            raise row.empty(name, allowed)
     begin_s = row.read("begin_s", seconds, SECONDS_ALLOWED)
     for_s = row.read("for_s", seconds_above_0, SPAN_ALLOWED) if _has(row, "for_s") else None
     onset_s = row.read("onset_s", seconds_above_0, SPAN_ALLOWED) if _has(row, "onset_s") else None

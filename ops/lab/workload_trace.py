@@ -28,6 +28,7 @@ from ops.report.safe_text import quoted
 from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.config.workload import TraceRow
 from schemas.limits import (
+    COUNT_MAX,
     DURATION_S_MAX,
     OWNERS_ALLOWED,
     OWNERS_MAX,
@@ -279,7 +280,7 @@ def _row(row: CsvRow, config: FabricConfig, submit_s: float) -> TraceRow:
     """Parse one row, which is submitted `submit_s` seconds after the start of the run."""
     cubes = pod_cubes(config)
     duration_s = row.read("duration_s", seconds_above_0, SPAN_ALLOWED)
-    chips = row.read("chips", _chips, "a whole number of chips, 1 or more")
+    chips = row.read("chips", _chips, f"a whole number of chips from 1 to {COUNT_MAX:,}")
     twisted = row.read("twisted", _flag, "true or false", False)
     priority = row.read("priority", _priority, "a whole number from -100 to 100", 0)
     owner = row.read("owner", _owner, OWNERS_ALLOWED, "trace")

@@ -114,7 +114,7 @@ def check_columns(style: TableStyle) -> None:
         near = closest_matches(unknown[0], style.headings, limit=1)
         hint = f"did you mean {near[0]}? " if near else ""
         known = ", ".join(style.headings)
-        raise InvalidInput(f"--columns: {unknown[0]!r} is not allowed; {hint}must be of {known}")
+        raise InvalidInput(f"--columns: {unknown[0]!r} is not allowed; {hint}must be one or more of {known}")
 
 
 def _choices(param: click.Parameter) -> tuple[str, ...]:

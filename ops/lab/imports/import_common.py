@@ -7,7 +7,7 @@ import re
 import tempfile
 import zoneinfo
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
@@ -24,12 +24,25 @@ SORTED_ROWS_MAX = 200_000
 OWNER_CHARS_MAX = 60
 
 
+REPEATED = "repeats an earlier record"
+
+
 class ImportCounts:
     """Counts the records that were read, and those that were skipped, by reason."""
 
     def __init__(self) -> None:
         self.read = 0
         self.dropped: Counter[str] = Counter()
+        self._seen: set[int] = set()
+
+    def is_new(self, record: Hashable) -> bool:
+        """Whether this record is the first of its kind. Others are counted as dropped."""
+        key = hash(record)
+        if key in self._seen:
+            self.drop(REPEATED)
+            return False
+        self._seen.add(key)
+        return True
 
     def drop(self, reason: str) -> None:
         self.dropped[reason] += 1

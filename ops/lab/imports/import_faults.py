@@ -33,6 +33,7 @@ HEADER = ("begin_s", "kind", "target", "for_s")
 LANL_DATE = "%m/%d/%Y %H:%M"
 LANL_CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
 OUTSIDE = "of a part beyond the pod"
+REPEATED = "of a part that already fails at that time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,17 @@ def import_faults(
 
     def rows() -> Iterator[Row]:
         read = _lanl if is_lanl else _backblaze
+        seen: set[Record] = set()
         for begin_s, number, for_s in read(source, options, zone, counts):
             if on_records is not None:
                 on_records(counts.read)
             if not 0 <= number < parts:
                 counts.drop(OUTSIDE)
                 continue
+            if (begin_s, number, for_s) in seen:
+                counts.drop(REPEATED)
+                continue
+            seen.add((begin_s, number, for_s))
             target = plant.part(word, number, "pod-0").name.partition("/")[2]
             yield begin_s, (options.kind, target, "" if for_s is None else f"{for_s:.16g}")
 

@@ -65,6 +65,8 @@ def read_philly(path: Path, options: TraceOptions, counts: ImportCounts) -> Iter
         counts.read += 1
         if not isinstance(job, dict):
             raise InvalidInput(f"trace {path}, job {counts.read}: is not an object with attempts")
+        if not counts.is_new(json.dumps(job, sort_keys=True)):
+            continue
         where = f"trace {path}, job {counts.read}"
         attempts = _field(where, job, "attempts", list, "a list of attempts")
         submitted = _field(where, job, "submitted_time", str, "a date")
@@ -165,6 +167,8 @@ def read_slurm_table(path: Path, options: TraceOptions, counts: ImportCounts) ->
     needed = ("user", "gpu_num", "submit_time", "start_time", "end_time")
     for where, cells in _table(path, needed):
         counts.read += 1
+        if not counts.is_new(tuple(cells.values())):
+            continue
         gpus = _cell_number(where, cells, "gpu_num")
         if gpus is None or gpus <= 0:
             counts.drop(NO_GPU)
@@ -204,6 +208,8 @@ def read_pai(path: Path, options: TraceOptions, counts: ImportCounts) -> Iterato
             jobs[cells["job_name"]] = cells["user"], _cell_number(where, cells, "start_time")
     for where, cells in _table(path, PAI_TASK, PAI_TASK):
         counts.read += 1
+        if not counts.is_new(tuple(cells.values())):
+            continue
         percent, instances, start_s, end_s = (
             _cell_number(where, cells, name) for name in ("plan_gpu", "inst_num", "start_time", "end_time")
         )
@@ -274,6 +280,9 @@ def _number(text: str) -> float | None:
 # --- the Standard Workload Format ---------------------------------------------------------------------------
 
 SWF_FIELDS = 18
+JOB, STATUS = 0, 10
+PARTS = (2, 3, 4)
+"""Status of the lines for the parts of a job that was checkpointed; its own line has 0, 1 or 5."""
 SUBMIT, RUN, ALLOCATED, REQUESTED, ESTIMATE, USER, GROUP = 1, 3, 4, 7, 8, 11, 12
 UNIX_START = "UnixStartTime:"
 
@@ -305,6 +314,11 @@ def read_swf(path: Path, _options: TraceOptions, counts: ImportCounts) -> Iterat
                         where, f"field {place}", word, "a number below 1e15, or -1 if it is missing"
                     )
                 fields.append(value)
+            if fields[JOB] >= 0 and not counts.is_new(tuple(fields)):
+                continue
+            if fields[STATUS] in PARTS:
+                counts.drop("a part of a job, whose whole has a line of its own")
+                continue
             processors = fields[ALLOCATED] if fields[ALLOCATED] > 0 else fields[REQUESTED]
             if fields[RUN] < 0 or fields[SUBMIT] < 0:
                 counts.drop(NO_TIME)

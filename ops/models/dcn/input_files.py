@@ -24,7 +24,7 @@ from ops.sites.site_plans import read_site, with_seed
 from schemas.config.dcn import DcnConfig
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
-from shared.basics.value_words import read_number
+from shared.basics.value_words import has_zero_in_front, read_number
 from shared.models.dcn.demand.demand_model import DEMAND_MAX_MBPS, demand_at, recorded_demand
 from shared.models.dcn.routing.carried_traffic import NetworkDemand, demand_of, flows_of
 from shared.models.network.blocks import NetworkLayout, network_of
@@ -165,7 +165,8 @@ def _add_demand_row(
             )
     mbps = read_number(row[2])
     if mbps is None or not 0 <= mbps <= DEMAND_MAX_MBPS:
-        allowed = f"a number between 0 and {DEMAND_MAX_MBPS:,}"
+        zero = ", without a zero in front" if has_zero_in_front(row[2]) else ""
+        allowed = f"a number between 0 and {DEMAND_MAX_MBPS:,}{zero}"
         raise InvalidInput(f"line {line}: mbps: {quoted(row[2])} is not allowed; must be {allowed}")
     pair = numbers[row[0]], numbers[row[1]]
     if pair in seen:

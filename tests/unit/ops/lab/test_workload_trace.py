@@ -39,7 +39,7 @@ def write(path: Path, rows: Sequence[str], header: str = HEADER) -> Path:
         (f"{HEADER}\n\n , ,\n", "has no rows"),
         (f"{HEADER}\n1680000000,60,64\n", "1 of 1 rows are not played: 1 after the end"),
         (f"{HEADER}\n1680000000,60,64\n", "first at 19444d10:40:00; `--trace-from 1680000000` starts"),
-        (f"{HEADER},ownr\n0,60,64,a\n", "line 1: column 'ownr' is unknown or repeated; must be one of"),
+        (f"{HEADER},ownr\n0,60,64,a\n", "line 1: column 'ownr' is unknown; must be one of"),
         (f"{HEADER},owner\n0,60,64,A b\n", "line 2: owner 'A b' is not allowed; must be 1 to 67 lowercase"),
         (f"{HEADER}\n1_0,60,64\n", "line 2: submit_s '1_0' is not allowed; must be seconds from 0"),
     ],
