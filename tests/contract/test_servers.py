@@ -1,6 +1,7 @@
 """The local servers of a live twin: a real Kafka and a real Redis that start, are killed, and start again
 with all confirmed data."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from ops.live.settings import LiveSettings
-from ops.servers import kafka_jars
+from ops.servers import jar_checksums, kafka_jars
 from ops.servers.kafka_jars import LIBS, cache, java, kafka_libs, kafka_version
 from ops.servers.kafka_server import metadata_answers
 from ops.servers.local_servers import LocalKafka, LocalRedis, kafka_address, redis_address
@@ -381,7 +382,11 @@ def fake_maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 FETCH = 'for word; do case "$word" in -DoutputDirectory=*) out="${word#*=}";; esac; done; mkdir -p "$out"\n'
 
 
-def test_partly_downloaded_jars_are_never_used(fake_maven: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_partly_downloaded_jars_are_never_used(
+    fake_maven: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = hashlib.sha256(b"").hexdigest()
+    monkeypatch.setattr(jar_checksums, "read_checksums", lambda: {"b.jar": empty})
     program(fake_maven, "mvn", FETCH + 'touch "$out/a.jar"; echo "[ERROR] no way to b.jar"; exit 1')
     with pytest.raises(OperationFailed, match=r"^Maven could not fetch Kafka: \[ERROR\] no way to b\.jar$"):
         kafka_libs()

@@ -48,11 +48,9 @@ from ops.cli.operate.outcome_text import (
 from ops.client.active_faults import active_faults_of
 from ops.client.answers import refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
-from ops.client.object_names import expand_name
 from ops.report.tables import text_table
 from ops.requests.object_names import expand_name
 from schemas.resource_kinds import CUBES, FABRICS, SLICES
-from schemas.resource_kinds import FAULTS as FAULT_RESOURCES
 from shared.basics.time_grammar import TimeAhead
 from shared.basics.units import US_PER_S
 from shared.models.faults.fault_definition import FaultDefinition

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from ops.client.http_client import Client
-from ops.client.object_names import expand_name
 from ops.requests.name_expansion import with_fabric, without_kind
+from ops.requests.object_names import expand_name
 from schemas.resource_kinds import KINDS
 from shared.basics.errors import InvalidInput, LightwaveError
 

@@ -337,8 +337,10 @@ def in_use() -> Answer:
             [*EARLIER, PLANNED_DRAIN, CANCELLED],
             [],
             1,
-            f"{CUBE}: its planned drain was cancelled by {MIA} at 0d01:00:00, before it began; the cube "
-            "stays in use",
+            (
+                f"{CUBE}: its planned drain was cancelled by {MIA} at 0d01:00:00, before it began; the cube "
+                "stays in use"
+            ),
         ),
         (
             [PLANNED_DRAIN, BEGUN, ENDED_TICK],
