@@ -190,6 +190,7 @@ class EmbeddedTwinProcess:
         for partition, plan in enumerate(identity.sites):
             self._check_log(partition, plan)
         self.sites = self._recovered(identity) if not self._rebuild else self._rebuilt(identity)
+        self._forget_other_fabrics()
         record_version(self.operations)  # a refused version is not recorded
         self.twin = EmbeddedTwin(self.sites, self.store, self.clock, self._ensure_store)
         self.store.wake = self.twin.wake
@@ -257,14 +258,16 @@ class EmbeddedTwinProcess:
 
     def _rebuilt(self, identity: TwinIdentity) -> Sequence[SiteRunner]:
         plans = enumerate(identity.sites)
-        sites = recorded_rebuild(
+        return recorded_rebuild(
             self.operations, lambda: [self._runner(number, plan, rebuild=True) for number, plan in plans]
         )
-        if self.store.fabrics().keys() - self.places.keys():  # of another twin that used this store before
+
+    def _forget_other_fabrics(self) -> None:
+        """Remove the fabrics of another twin whose files or Redis were put in place of this twin's."""
+        if self.store.fabrics().keys() - self.places.keys():
             self.store.forget_fabrics()
             for fabric, place in self.places.items():
                 self.store.place(fabric, place)
-        return sites
 
     def _runner(self, partition: int, plan: SitePlan, *, rebuild: bool) -> SiteRunner:
         site = plan.site
@@ -288,7 +291,7 @@ class EmbeddedTwinProcess:
         if rebuild:
             start = self.snapshots.newest(site) if self._by_snapshots else None
             folded = runner.rebuild(start)
-            self.store.raise_last_number(partition, self.logs.open(site).last_seq(operator_source(site)))
+            self._raise_last_number(runner)
             began = runner.position - folded
             behind = f"the snapshot of position {began} and the {folded}" if began else f"{folded}"
             end = " behind it" if began else ""
@@ -301,8 +304,14 @@ class EmbeddedTwinProcess:
                 runner.take(commissioning_message(fabric, FabricCommissioned(site=site, config=config)))
         return runner
 
+    def _raise_last_number(self, runner: SiteRunner) -> None:
+        """Let the inbox assign no number that is on the site's log."""
+        number = self.logs.open(runner.name).last_seq(operator_source(runner.name))
+        self.store.raise_last_number(runner.partition, number)
+
     def _note_refused(self, runner: SiteRunner, sentence: str) -> None:
         """Record that states were changed outside of the twin; `runner` has rebuilt them."""
+        self._raise_last_number(runner)
         self._refusals.append(sentence)
         record_refusal(self.operations, sentence, runner.position, runner.digest())
 
