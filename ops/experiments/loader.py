@@ -2,6 +2,7 @@
 values."""
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from ops.experiments.schema import Experiment, SeedChoice, Values
 from ops.experiments.variant_sites import sites_of
 from ops.experiments.variants import Variant, single_variant, variants_of
 from ops.report.safe_text import dotted, quoted
+from ops.sites.configuration import NO_TIME_HERE
 from ops.sites.yaml_reader import DEPTH_MAX, SURROGATE, YamlLines, read_yaml_lines
 from services.totals.measures import MEASURES
 from shared.basics.checks import closest_match_hint
@@ -192,6 +194,7 @@ def _located(place: Place, check: Any) -> Any:
         raise
     except InvalidInput as error:
         problem = re.sub("^--(set|trace[a-z-]*) ", "", str(error))
+        problem = problem.replace(NO_TIME_HERE, "is a change at a time; write it in fabric.changes")
         problem = re.sub("^--trace: ", "fabric.trace: ", problem)
         raise InvalidDocument(place, re.sub("^--kind ", "fabric.kind: ", problem)) from None
 
@@ -225,7 +228,7 @@ def _first_problem(error: ValidationError) -> InvalidDocument:
             f"{name}: no such field; must be one of {', '.join(fields)}{closest_match_hint(word, fields)}",
         )
     return InvalidDocument(
-        place, f"{name}: {quoted(first['input'])} is not allowed; must be {_allowed_values(first)}"
+        place, f"{name}: {_shown(first['input'])} is not allowed; must be {_allowed_values(first, place)}"
     )
 
 
@@ -287,7 +290,25 @@ _ALLOWED_TEXT = {
 }
 
 
-def _allowed_values(error: Any) -> str:
+def _shown(value: object) -> str:
+    """Return a value as in a file: true and null, not True and None."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{'-' if value < 0 else ''}.{abs(value)}"
+    return quoted(value)
+
+
+def _allowed_values(error: Any, place: Place) -> str:
+    value = error["input"]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "a finite number"
+    if place == ("seeds",):
+        return f"a whole number, or a mapping with {', '.join(SeedChoice.model_fields)}"
     words = _ALLOWED_TEXT.get(error["type"])
     context = error.get("ctx", {})
     return str(error["msg"]).lower() if words is None else words.format(**context)

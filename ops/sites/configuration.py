@@ -93,6 +93,12 @@ def to_sections(values: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
+NO_TIME_HERE = (
+    "only `lab run` and experiments change a parameter at a time; for a twin use `lightwave set` then"
+)
+"""The error for `--set KEY=VALUE@TIME` where parameters cannot change at a time."""
+
+
 def merge_sections(base: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
     """Merge two configurations section by section; values of `given` replace those of `base`."""
     found = dict(base)
@@ -129,10 +135,7 @@ def config_from_pairs(
         if name in given:
             raise InvalidInput(f"--set {name}: given twice; leave one of them out")
         if "@" in text:
-            raise InvalidInput(
-                f"--set {quoted(pair)}: only `lab run` and experiments change a parameter at a time; for a "
-                "twin use `lightwave set` then"
-            )
+            raise InvalidInput(f"--set {quoted(pair)}: {NO_TIME_HERE}")
         if _is_list(known[name]):
             raise InvalidInput(
                 f"--set {name}: takes {allowed_text(known[name])}, which --set cannot express; write a site "
