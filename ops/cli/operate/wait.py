@@ -15,10 +15,11 @@ from ops.cli.common.waiting import after_text, waiting_terms
 from ops.client.http_client import Client, RequestFailed, row_path
 from ops.client.waiting import condition_look, origin_text, report_condition, wait_until
 from ops.requests.object_names import expand_name
-from schemas.resource_kinds import FABRICS, ResourceKind, find_kind, kind_by_name_form
+from schemas.resource_kinds import FABRICS, SPAN_FIELDS, ResourceKind, find_kind, kind_by_name_form
 from shared.basics.errors import InvalidInput
 from shared.basics.field_tests import TEST_FORMS, FieldTest, split_test
-from shared.basics.time_format import format_time
+from shared.basics.time_format import format_duration, format_time
+from shared.basics.value_words import read_flag
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,6 +32,9 @@ FABRIC_STATES = {"alive": "retired_us == null", "retired": "retired_us != null"}
 """A fabric's state in tables, as a test of its fields."""
 _SIGNS = re.compile(r"[=<>!\[\]]")
 """What only a test of a field has, not a state."""
+
+_FLAGS = {"true": "yes", "false": "no"}
+_FIELD_OF_TEST = re.compile(r"\.([a-z0-9_]+) *(?:[=!<>]=?|in\b)")
 
 app = command_app()
 
@@ -163,14 +167,18 @@ def _wait_for_object(client: Client, name: str, test: ObjectTest, timeout_s: int
         ended = report.reasons[:1] and report.reasons[0].startswith(f"{name} ended")
         origin = origin_text(client, name) if ended else None
         because = f" because of {origin}" if origin else ""
-        return f"{name}: {_not_yet(report, test, '')}, and cannot be: {_reasons(report)}{because}"
+        wanted = f"be {test.text}" if test.field is None else "change"
+        if test.field is None and test.text == "exists":
+            wanted = "exist"
+        return f"{name}: {_not_yet(report, test, '')}, and cannot {wanted}: {_reasons(report)}{because}"
 
     def _not_yet(report: "ConditionReport", test: ObjectTest, still: str) -> str:
         value = report.terms[0].value
         if test.field is None or value == "absent":
             there = "does not exist" if value == "absent" else "exists"
             return f"{still}{there}, and must be {test.text}" if test.field else f"{still}{there}"
-        return f"{test.field} is {still}{value}, not {test.text}"
+        field, shown = _shown(test, value)
+        return f"{field} is {still}{shown}, not {_in_words(test.text, value)}"
 
     look = condition_look(client, test.condition, None, impossible)
     report = wait_until(client, look, waiting_terms(timeout_s))
@@ -179,7 +187,8 @@ def _wait_for_object(client: Client, name: str, test: ObjectTest, timeout_s: int
         still = "still " if timeout_s else ""
         raise RequestFailed(f"{name}: {_not_yet(last, test, still)}{after_text(timeout_s)}")
     value = report.terms[0].value
-    echo(f"{name}: {test.field} is {value}" if test.field else f"{name}: {value}")
+    field, shown = _shown(test, value)
+    echo(f"{name}: {field} is {shown}" if test.field else f"{name}: {value}")
 
 
 def _wait_for_condition(condition: str, fabric: str | None, timeout_s: int) -> None:
@@ -204,4 +213,36 @@ def _reasons(report: "ConditionReport") -> str:
 
 def _values(report: "ConditionReport") -> str:
     """Return the current values in each test."""
-    return "; ".join(f"{term.text}: it is {term.value}" for term in report.terms)
+    return "; ".join(f"{term.text}: {_term_value(term.text, term.value)}" for term in report.terms)
+
+
+def _term_value(text: str, value: str) -> str:
+    """Return the current value of a test of a condition, in words."""
+    if text.endswith(EXISTENCE):
+        return "it does not exist" if value == "absent" else "it exists"
+    field = _FIELD_OF_TEST.search(text)
+    return f"it is {_value_in_words(field[1] if field else '', value)}"
+
+
+def _shown(test: ObjectTest, value: str) -> tuple[str, str]:
+    """Return (field, value) in words: the state of a fabric, times and durations as in tables."""
+    if test.field == "retired_us" and test.text in FABRIC_STATES and value != "absent":
+        return "state", "alive" if value == "null" else "retired"
+    return test.field or "", _value_in_words(test.field or "", value)
+
+
+def _value_in_words(field: str, value: str) -> str:
+    leaf = field.rpartition(".")[2]
+    name = leaf if leaf.endswith("_us") else f"{leaf}_us"
+    if re.fullmatch(r"-?[0-9]{1,18}", value) and (leaf.endswith("_us") or name in SPAN_FIELDS):
+        return format_duration(int(value)) if name in SPAN_FIELDS else format_time(int(value))
+    return _FLAGS.get(value, value)
+
+
+def _in_words(wanted: str, value: str) -> str:
+    """Return the wanted value of a flag as the current one is shown: yes or no."""
+    sign, _, word = wanted.rpartition(" ")
+    flag = read_flag(word) if value in _FLAGS else None
+    if flag is None:
+        return wanted
+    return f"{sign} {'yes' if flag else 'no'}".strip()

@@ -19,6 +19,7 @@ from services.gateway.fabrics import default_fabric, fabric_plant, site_of, site
 from services.gateway.log.history import STATE_MESSAGES
 from services.gateway.resources import lookup
 from services.gateway.resources.kind_views import views_of
+from services.gateway.resources.text_values import TextValues
 from services.gateway.runtime_ports import PastPort, TwinPorts
 from services.gateway.text.messages import log_message
 from services.gateway.text.not_found import missing_error
@@ -101,6 +102,7 @@ def parse_named_condition(
             views_of(twin),
             twin.clock.show().now_us,
             allow_clock_fields=allow_clock_fields,
+            check=lambda view: TextValues(twin, view),
         )
         condition = read_condition(text, reader)
         for word, name in condition.named:

@@ -30,7 +30,7 @@ from services.gateway.explain.condition_logic import (
     Outcomes,
     Row,
 )
-from services.gateway.resources.field_values import RowField
+from services.gateway.resources.field_values import RowField, TextCheck
 from services.gateway.resources.row_fields import RowFields, fields_within, without_none
 from services.gateway.runtime_ports import KindView
 from shared.basics.errors import InvalidInput
@@ -91,13 +91,15 @@ class Condition:
 class ConditionReader:
     """How conditions are read: `fabric` is that of counts, `whole` makes a full name from (word of a kind,
     written name), and `views` are the kinds of resources of the twin. Times before now count from `now_us`.
-    `allow_clock_fields` also allows the fields that change with time alone."""
+    `allow_clock_fields` also allows the fields that change with time alone. `check` makes the check of the
+    texts that rows of a kind can have."""
 
     fabric: str
     whole: Callable[[str, str], str]
     views: Views
     now_us: int
     allow_clock_fields: bool = False
+    check: Callable[[KindView[Any, Any]], TextCheck] | None = None
 
 
 def read_condition(text: str, reader: ConditionReader) -> Condition:
@@ -258,7 +260,7 @@ class _Parser:
 
     def _comparison(self, view: KindView[Any, Any], path: str) -> tuple[RowTest, RowField]:
         """(the test of a field, the field), from its operator on."""
-        fields, found = _field(view, path, allow_clock_fields=self._reader.allow_clock_fields)
+        fields, found = _field(view, path, self._reader)
         if self._has("in"):
             return fields.test(found, "in", self._list(), self._reader.now_us), found[0]
         sign = self._sign()
@@ -326,14 +328,12 @@ def _view(views: Views, word: str) -> KindView[Any, Any]:
     return views[kind.word]
 
 
-def _field(
-    view: KindView[Any, Any], path: str, *, allow_clock_fields: bool
-) -> tuple[RowFields, list[RowField]]:
+def _field(view: KindView[Any, Any], path: str, reader: ConditionReader) -> tuple[RowFields, list[RowField]]:
     """(the fields of a kind, the meanings of a field's path). Raise InvalidInput if it has none, or if it
     changes with time alone and that is not allowed."""
-    fields = RowFields(view.row, view.kind)
+    fields = RowFields(view.row, view.kind, None if reader.check is None else reader.check(view))
     found = fields.find(path)
-    if not allow_clock_fields and any(one.changes_with_time for one in found):
+    if not reader.allow_clock_fields and any(one.changes_with_time for one in found):
         raise InvalidInput(
             f"condition: {view.kind.word} field {path!r} changes with time alone, so no message "
             "could be named; must be another field"

@@ -14,6 +14,13 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from schemas.names import FABRIC_PATTERN
+from services.gateway.resources.field_bounds import (
+    UNBOUNDED,
+    Bounds,
+    bounds_text,
+    is_outside,
+    never_text,
+)
 from services.gateway.text.validation_errors import problem_text
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput
@@ -45,6 +52,8 @@ Unit = Literal["", "time", "span", "share", "ratio", "shape"]
 """How values are written that are not plain numbers or text: times and lengths of time in microseconds,
 fractions, pairs of numbers, and shapes of slices."""
 RowTest = Callable[[Any], bool]
+TextCheck = Callable[["RowField", str], None]
+"""Raises InvalidInput for a text that a field can never have in a twin."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -67,7 +76,10 @@ class RowField:
     - `key` is what it sorts by, if that is not the value.
     - `is_shown`: it is a column, whose values may be written as the table shows them.
     - `words` are values that are not of its type.
-    - `changes_with_time`: it changes without a message."""
+    - `changes_with_time`: it changes without a message.
+    - `bounds` are the lowest and the highest number that it can have.
+    - `needs_unit`: the name as written does not show the unit of bare numbers, so they are refused.
+    - `check` refuses texts that it can never have."""
 
     name: str
     kind: Any
@@ -78,6 +90,9 @@ class RowField:
     words: tuple[str, ...] = ()
     changes_with_time: bool = False
     key: Callable[[Any, int], Any] | None = None
+    bounds: Bounds = UNBOUNDED
+    needs_unit: bool = False
+    check: TextCheck | None = None
 
     @property
     def is_number(self) -> bool:
@@ -112,7 +127,8 @@ class RowField:
             if not items:
                 return None in exact
             return any(
-                item in exact or _short(item) in exact or any(test(item) for test in shown) for item in items
+                item in exact or short_name(item) in exact or any(test(item) for test in shown)
+                for item in items
             )
 
         return matches
@@ -122,6 +138,8 @@ class RowField:
         if not self.is_number:
             raise InvalidInput(f"{self.name}: is not a number; the operator must be =, ==, != or `in [a, b]`")
         limit, compare = self._numbers(text, now_us), ORDERS[sign]
+        if (never := never_text(sign, limit[0], self.bounds)) is not None:
+            raise self.refusal(f"{sign} {text}", never)
 
         def matches(row: Any) -> bool:
             value = self.value(row, now_us)
@@ -144,6 +162,8 @@ class RowField:
             exact.add(self._plain(text))
             return
         if self.unit == "ratio" and (pair := _RATIO.fullmatch(text)) is not None:
+            if any(is_outside(int(number), self.bounds) for number in pair.groups()):
+                raise self.refusal(text, bounds_text(self.bounds))
             exact.add(Ratio(int(pair[1]), int(pair[2])))
             return
         first, last = self._numbers(text, now_us)
@@ -176,8 +196,10 @@ class RowField:
             plain = text.replace(",", "") if self.is_shown and _THOUSANDS.fullmatch(text) else text
             found = read_whole(plain)
             found = read_number(plain) if found is None else found
-        if found is None:
+        if found is None or (self.needs_unit and found):
             raise self.refusal(text)
+        if is_outside(found, self.bounds):
+            raise self.refusal(text, bounds_text(self.bounds, is_share=self.unit == "share"))
         return (found,) * 2
 
     def _plain(self, text: str) -> Any:
@@ -187,6 +209,8 @@ class RowField:
             if flag is None:
                 raise self.refusal(text)
             return flag
+        if self.kind is str and self.check is not None:
+            self.check(self, text)
         try:
             return TypeAdapter(self.kind, config=FINITE).validate_strings(text)
         except ValidationError as error:
@@ -197,11 +221,11 @@ class RowField:
     def _allowed(self, text: str) -> str:
         """What a text must be."""
         if self.kind is bool:
-            return "must be true or false" + "".join(f", or {word}" for word in self.words)
+            return "must be yes or no" + "".join(f", or {word}" for word in self.words)
         if self.unit == "time":
-            return f"{time_problem(text, TIMES_ALLOWED)}, or a number of microseconds"
+            return f"{time_problem(text, TIMES_ALLOWED)}{self._bare_numbers()}"
         if self.unit == "span":
-            return "must be a duration like 30s, 15m or 1d12h, or a number of microseconds"
+            return f"must be a duration like 30s, 15m or 1d12h{self._bare_numbers()}"
         if self.unit == "ratio":
             return "must be a whole number, or two like 60/64"
         if self.unit == "share":
@@ -211,6 +235,12 @@ class RowField:
         if get_origin(self.kind) is Literal:
             return f"must be one of {', '.join(map(str, get_args(self.kind)))}"
         return "it always has a value"
+
+    def _bare_numbers(self) -> str:
+        """Whether a number without a unit is allowed, and by which name of the field."""
+        if not self.needs_unit:
+            return ", or a number of microseconds"
+        return f" ({self.name} takes a number of microseconds)" if self.name.endswith("_us") else ""
 
 
 def _first(value: Any) -> Any:
@@ -228,7 +258,7 @@ def _shape(name: str, text: str) -> str:
     return shape_text(sides) + (TWISTED if text.endswith(TWISTED) else "")
 
 
-def _short(value: object) -> object:
+def short_name(value: object) -> object:
     """A name without its fabric, as tables show it; any other value unchanged."""
     fabric = _FABRIC.match(value) if isinstance(value, str) else None
     return value if fabric is None else fabric.string[fabric.end() :]

@@ -29,12 +29,14 @@ from schemas.resource_kinds import (
     Column,
     ResourceKind,
 )
+from services.gateway.resources.field_bounds import bounds_of, is_share
 from services.gateway.resources.field_values import (
     ORDERS,
     TWISTED,
     Ratio,
     RowField,
     RowTest,
+    TextCheck,
     Unit,
 )
 from shared.basics.checks import closest_match_hint
@@ -94,10 +96,13 @@ OTHER_COLUMNS: Mapping[str, tuple[Column[Any], ...]] = {
 
 
 class RowFields:
-    """The fields of a model of rows, and the columns of the table of its kind."""
+    """The fields of a model of rows, and the columns of the table of its kind. `check` refuses texts that a
+    field can never have."""
 
-    def __init__(self, model: type[Model], kind: ResourceKind[Any] | None = None) -> None:
-        self._model = model
+    def __init__(
+        self, model: type[Model], kind: ResourceKind[Any] | None = None, check: TextCheck | None = None
+    ) -> None:
+        self._model, self._check = model, check
         self._word = "" if kind is None else kind.word
         columns = () if kind is None else (*kind.columns, *OTHER_COLUMNS.get(kind.word, ()))
         self._columns = {_as_field(column.heading): column for column in columns}
@@ -113,7 +118,19 @@ class RowFields:
 
     def find(self, written: str) -> list[RowField]:
         """What a name means, the first meaning first; empty if it has none. A nested field is written with
-        dots."""
+        dots. Bare numbers are microseconds only if the name ends with `_us`."""
+        has_unit = _as_field(written).endswith("_us")
+        return [
+            replace(
+                one,
+                bounds=bounds_of(self._word, one.name, one.kind),
+                needs_unit=one.unit in ("time", "span") and not has_unit,
+                check=None if "." in written else self._check,
+            )
+            for one in self._meanings(written)
+        ]
+
+    def _meanings(self, written: str) -> list[RowField]:
         if "." in written:
             return self._nested(tuple(written.split(".")))
         name = _as_field(written)
@@ -170,7 +187,7 @@ class RowFields:
     def _of_field(self, name: str) -> RowField:
         kind, annotation = self._plain[name], self._model.model_fields[name].annotation
         column = self._columns.get(name)
-        unit = _time_unit(name, kind) or (_UNITS.get(column.format, "") if column and kind is float else "")
+        unit = _unit(name, kind) or (_UNITS.get(column.format, "") if column and kind is float else "")
         clock = name in CLOCK_FIELDS or name in MEAN_FIELDS
 
         def plain(row: Any, _now_us: int) -> Any:
@@ -229,7 +246,7 @@ class RowFields:
                 ".".join(names),
                 plain,
                 lambda row, _now_us: _below(row, names),
-                _time_unit(names[-1], plain),
+                _unit(names[-1], plain),
                 changes_with_time=clock,
             )
         ]
@@ -289,7 +306,9 @@ def without_none(annotation: Any) -> Any:
     return kinds[0] if optional else annotation
 
 
-def _time_unit(name: str, kind: Any) -> Unit:
+def _unit(name: str, kind: Any) -> Unit:
+    if kind is float and is_share(name):
+        return "share"
     if not name.endswith("_us") or kind is not int:
         return ""
     return "span" if name in SPAN_FIELDS else "time"

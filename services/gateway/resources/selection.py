@@ -11,7 +11,7 @@ from typing import Any, Generic
 from schemas.api.rows import RowT
 from schemas.body import Model
 from schemas.resource_kinds import ResourceKind
-from services.gateway.resources.field_values import RowField
+from services.gateway.resources.field_values import RowField, TextCheck
 from services.gateway.resources.row_fields import RowFields
 from services.gateway.resources.status_documents import natural_sort_key
 from shared.basics.errors import InvalidInput
@@ -55,14 +55,16 @@ def select(
     *,
     kind: ResourceKind[RowT] | None = None,
     now_us: int = 0,
+    check: TextCheck | None = None,
 ) -> SelectionPage[RowT]:
     """The requested page of the matching rows at `now_us` of simulated time; raise InvalidInput with the
-    invalid value. `kind` is that of the rows, whose columns may be named.
+    invalid value. `kind` is that of the rows, whose columns may be named; `check` refuses texts that no
+    row can have.
 
     A page starts after the last row of the previous page, wherever that row would be now. So rows that come
     and go in the meantime shift nothing.
     """
-    fields = RowFields(model, kind)
+    fields = RowFields(model, kind, check)
     tests = fields.tests(selection.tests, now_us)
     order = _order(fields, selection.sort)
     matching = [(n, row) for n, row in enumerate(rows) if all(test(row) for test in tests)]

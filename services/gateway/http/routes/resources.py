@@ -28,6 +28,7 @@ from services.gateway.resources.ocs_management import ocs_management
 from services.gateway.resources.parameters import current_config
 from services.gateway.resources.row_fields import RowFields, plain_fields
 from services.gateway.resources.selection import PAGE_MAX, Selection, chosen_fields, select
+from services.gateway.resources.text_values import TextValues
 from services.gateway.runtime_ports import KindView, TwinPorts
 from services.gateway.telemetry.ocs_readings import ocs_frames_name
 from shared.basics.checks import closest_match_hint
@@ -176,6 +177,7 @@ def _add_listing(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -
             Selection(tests, sort, limit, cursor),
             kind=view.kind,
             now_us=twin.clock.show().now_us,
+            check=TextValues(twin, view, fabric),
         )
         headers = {"X-Total-Count": str(page.total)}
         if page.cursor is not None:

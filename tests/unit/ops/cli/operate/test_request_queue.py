@@ -319,7 +319,10 @@ def test_a_wait_for_an_impossible_state_fails_at_once() -> None:
         "/v1/why/pod-0/slice-3": [as_json([{"id": ID, "type": "ReleaseSlice", "body": {"asked_by": "mia"}}])]
     }
     with answering(waiting(condition_report("completed", reasons=(ended,))) | why) as twin:
-        over = f"state is completed, not running, and cannot be: {ended} because of mia's ReleaseSlice ({ID})"
+        over = (
+            f"state is completed, not running, and cannot be running: {ended} because of "
+            f"mia's ReleaseSlice ({ID})"
+        )
         assert wait_for(twin, "running", "--timeout", "1h") == (
             REFUSED,
             f"lightwave: pod-0/slice-3: {over}\n",

@@ -188,7 +188,7 @@ PROBLEMS: list[tuple[str, Answers, str]] = [
     (
         "wait",
         {"/v1/conditions": [condition_report("queued"), RETIRED]},
-        f"{SLICE}: state is false, not running, and cannot be: pod-0 retired at 0d02:00:00",
+        f"{SLICE}: state is no, not running, and cannot be running: pod-0 retired at 0d02:00:00",
     ),
     (
         "forecast",

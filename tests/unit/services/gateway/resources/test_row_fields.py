@@ -13,6 +13,7 @@ from schemas.body import Model
 from schemas.names import FaultKind
 from schemas.resource_kinds import KINDS, SPAN_FIELDS, Column, ResourceKind
 from services.gateway.resources import kind_views
+from services.gateway.resources.field_bounds import SHARES
 from services.gateway.resources.row_fields import COMPUTED, OTHER_COLUMNS, RowFields
 from services.gateway.resources.selection import Selection, select
 from services.gateway.runtime_ports import KindView
@@ -27,6 +28,8 @@ VIEWS: dict[str, KindView[Any, Any]] = {
     view.kind.word: view for view in vars(kind_views).values() if isinstance(view, KindView)
 }
 TEXTS = ("pod-0/cube-3", "pod-0/cube-12", "pod-1/ocs-7", "dcn-0/block-3/trunk-7")
+SMALL = {"hosts_down": (0, 1, 16), "chips_used": (0, 1, 64), "blocks_down": (0,), "ocs_down": (0,)}
+"""Fields that are at most this in every fabric, and differences that cannot be negative."""
 COLUMNS = [(word, column) for word, kind in KINDS.items() for column in kind.columns]
 
 
@@ -38,9 +41,13 @@ def drawn_value(annotation: Any, draw: random.Random, name: str = "") -> Any:
         return None if draw.random() < 0.3 else drawn_value(others[0], draw, name)
     if annotation is bool:
         return draw.random() < 0.5
+    if annotation is int and name in SMALL:
+        return draw.choice(SMALL[name])
     if annotation is int:
         is_time = name.endswith("_us")
         return draw.randrange(0, NOW_US) if is_time else draw.choice((0, 1, 64, 1_234, 40_000))
+    if annotation is float and (name in SHARES or name == "ber"):
+        return draw.choice((0.0, 0.04, 0.5, 0.123_456, 0.999_9, 1.0, 2.4e-5))
     if annotation is float:
         return draw.choice((0.0, 0.04, 0.5, 0.123_456, 0.999_9, 1.0, 2.4e-5, 1_234.567))
     if annotation is FaultKind:
@@ -171,7 +178,9 @@ def test_numeric_columns_can_be_compared(word: str) -> None:
             with pytest.raises(InvalidInput, match="is not a number"):
                 selected(word, listed, f"{name}>1")
             continue
-        for limit in ("0", "0.5", "64"):
+        units = {"time": ("1h", "2d"), "span": ("1s", "1h")}
+        plain = ("0.5", "1") if first.bounds[1] == 1 else ("0.5", "8", "64"[: 0 if first.bounds[1] else 2])
+        for limit in filter(None, units.get(first.unit, plain)):
             parts = [selected(word, listed, f"{name}{sign}{limit}") for sign in ("<", ">=")]
             has_list = any(isinstance(first.value(row, NOW_US), tuple) for row in listed)
             if not has_list:
@@ -251,7 +260,7 @@ FALSE = (
     "cubes=1",
 )
 NEVER = {
-    "drained=maybe": "drained: 'maybe' is not allowed; must be true or false",
+    "drained=maybe": "drained: 'maybe' is not allowed; must be yes or no",
     "chips=64.5": "chips: '64.5' is not allowed; must be a whole number",
     "chips=064": "chips: '064' is not allowed; must be a whole number without a zero in front",
     "chips=many": "chips: 'many' is not allowed; must be a whole number",
@@ -263,6 +272,17 @@ NEVER = {
     "state>up": "state: is not a number; the operator must be =, ==, != or `in [a, b]`",
     "changed=+2h": "changed_us: '+2h' is not allowed; is ambiguous; write -2h",
     "waited=soon": "waited_us: 'soon' is not allowed; must be a duration like 30s",
+    "waited>1": "waited_us: '1' is not allowed; must be a duration like 30s, 15m or 1d12h (waited_us takes a",
+    "WAITED=5": "waited_us: '5' is not allowed; must be a duration like 30s",
+    "changed>7": "changed_us: '7' is not allowed",
+    "changed_us=-7": "changed_us: '-7' is not allowed; must be at least 0",
+    "waited_us<0": "waited_us: '< 0' is not allowed; no value is below 0",
+    "chips=-64": "chips: '-64' is not allowed; must be at least 0",
+    "chips<0": "chips: '< 0' is not allowed; no value is below 0",
+    "share=500%": "share: '500%' is not allowed; must be between 0 and 1, or between 0% and 100%",
+    "share>2": "share: '2' is not allowed; must be between 0 and 1",
+    "share>100%": "share: '> 100%' is not allowed; no value is above 1",
+    "share in [0.1, -1]": "share: '-1' is not allowed; must be between 0 and 1",
     "colour=red": "where 'colour=red': no such field; must be one of name, state, drained",
     "chisp=64": "the nearest is chips",
     "chips": "where 'chips': must be FIELD=VALUE, such as state=down",
