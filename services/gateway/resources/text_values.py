@@ -134,7 +134,10 @@ class TextValues:
         if text in SHOWN_WORDS.get(place, ()):
             return None
         if place in WORDS:
-            words = [*dict.fromkeys([*WORDS[place](self.twin), *self._words_of_rows(place[1])])]
+            fixed = [*WORDS[place](self.twin)]
+            if text in fixed:
+                return None
+            words = [*dict.fromkeys([*fixed, *self._words_of_rows(place[1])])]
             return None if text in words else _one_of(text, words)
         if place == (SLICES.word, "recovery"):
             return _recovery_problem(text)
