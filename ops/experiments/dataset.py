@@ -98,7 +98,7 @@ def read_run(path: Path, measures: Sequence[str]) -> RunRow:
             error,
             {
                 name: (figure_value(row[first]), figure_value(row[second]))
-                for name in measures
+                for name in (measures if error is None else ())
                 if (first := f"{name}_{HALVES[0]}") in row and (second := f"{name}_{HALVES[1]}") in row
             },
             {name: _samples(row[name]) for name in BACKLOGS if row.get(name) is not None},
@@ -135,10 +135,10 @@ def _typed(kind: type[CellValue], value: object) -> CellValue:
 
 
 def _samples(value: object) -> tuple[float, ...]:
-    """The samples of a backlog; ValueError for all else."""
+    """Return the samples of a backlog. Raises ValueError for anything else."""
     found = tuple([_typed(float, one) for one in _typed(list, value)])
     if len(found) != SAMPLES + 1 or not all(map(math.isfinite, found)):
-        raise ValueError(f"{quoted(value)} is no backlog")
+        raise ValueError(f"{quoted(value)} is not a backlog")
     return found
 
 

@@ -105,7 +105,7 @@ def test_runs_that_are_done_are_known_again(tmp_path: Path) -> None:
     assert done[ONE.key, 3].figures == {"goodput": 0.53, "queue_h_p95": None}
     assert done[ONE.key, 3].halves == {"goodput": (0.4, 0.6), "queue_h_p95": (None, None)}
     assert done[ONE.key, 3].backlogs == {"open_repairs": tuple(map(float, range(SAMPLES + 1)))}
-    assert done[TWO.key, 1].backlogs == {}
+    assert (done[TWO.key, 1].halves, done[TWO.key, 1].backlogs) == ({}, {})
 
 
 def test_runs_of_builds_without_halves_are_read(tmp_path: Path) -> None:
