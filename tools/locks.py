@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -82,11 +82,22 @@ def split_groups(
     resolved: Iterable[tuple[str, Sequence[LockedPackage]]],
 ) -> Iterator[tuple[str, list[LockedPackage]]]:
     """Yield (group, its packages) without those of earlier groups, and without those of unsupported
-    platforms."""
+    platforms.
+
+    A package that one group needs everywhere has no marker in any group: pip requires the hash of every
+    package, wherever it is listed.
+    """
+    groups = list(resolved)
+    everywhere = {
+        canonical(package.name)
+        for group, packages in groups
+        for package in packages
+        if group != AUDIT and package.marker is None
+    }
     known: set[str] = set()
-    for group, packages in resolved:
+    for group, packages in groups:
         own = [
-            package
+            replace(package, marker=None) if canonical(package.name) in everywhere else package
             for package in packages
             if (group == AUDIT or canonical(package.name) not in known)
             and not (package.marker and NOT_SUPPORTED.match(package.marker))

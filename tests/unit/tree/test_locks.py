@@ -89,3 +89,10 @@ def test_each_group_has_what_those_before_it_lack() -> None:
     again = LockedPackage("Six", "1", None, DIGESTS)
     resolved = [("run", [six, colorama]), ("live", [again, toolz])]
     assert [*split_groups(resolved)] == [("run", [six]), ("live", [toolz])]
+
+
+def test_a_package_that_any_group_needs_everywhere_is_installed_everywhere() -> None:
+    marked = LockedPackage("six", "1", "python_full_version < '3.11.3'", DIGESTS)
+    plain = LockedPackage("six", "1", None, DIGESTS)
+    assert [*split_groups([("run", [marked]), ("live", [plain])])] == [("run", [plain]), ("live", [])]
+    assert [*split_groups([("run", [marked]), (AUDIT, [plain])])] == [("run", [marked]), (AUDIT, [plain])]
