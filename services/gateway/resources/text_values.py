@@ -14,6 +14,7 @@ from schemas.config.fabric_configs import CONFIGS
 from schemas.config.owners import known_owners
 from schemas.config.pods import AnyPodConfig
 from schemas.messages.cubes import HostDown
+from schemas.messages.failures import FaultEnded
 from schemas.messages.topology import PlanReason, RewiringOutcome
 from schemas.name_parts import fabric_part
 from schemas.names import PORTS_MAX
@@ -36,7 +37,6 @@ from schemas.resource_kinds import (
     TRUNKS,
     VERDICTS,
 )
-from services.failures.state import EndedHow
 from services.gateway.fabrics import commissioned_fabrics, config_of, fabric_plant, has_resource, sites
 from services.gateway.resources.field_values import RowField, short_name
 from services.gateway.resources.lookup import is_fabric_like
@@ -68,7 +68,7 @@ def _owners(twin: TwinPorts) -> list[str]:
 WORDS: Mapping[tuple[str, str], Callable[[TwinPorts], Iterable[str]]] = {
     (FABRICS.word, "kind"): lambda _: CONFIGS,
     (FABRICS.word, "site"): sites,
-    (FAULTS.word, "how"): lambda _: get_args(EndedHow),
+    (FAULTS.word, "how"): lambda _: get_args(FaultEnded.model_fields["how"].annotation),
     (FAULTS.word, "unit"): lambda _: {row.severity.unit for row in FAULT_ROWS.values() if row.severity},
     (HOSTS.word, "reason"): lambda _: get_args(HostDown.model_fields["reason"].annotation),
     (REWIRINGS.word, "reason"): lambda _: get_args(PlanReason),
