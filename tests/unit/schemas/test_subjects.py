@@ -26,7 +26,7 @@ NAME_NOTHING = {
     *("stage", "stages", "takes_us", "takes_back", "circuits", "approval", "outcome", "hour", "weights"),
     *("use_ppm", "use_then_ppm", "transit_ppm", "transit_then_ppm", "bound_ppm", "served_ppm", "direct_ppm"),
     *("path_ppm", "cut_off", "solved", "sent", "mbps", "rings"),
-    *("from_us", "until_us"),  # times of a planned drain
+    *("from_us", "until_us", "was_until_us"),  # times of a planned drain
     *("before", "after", "state_sha256"),  # versions of the software
     *("removed", "made", "missing", "drained", "unfit", "dark"),  # circuits: found under their OCSes
     *("links", "jobs"),  # of pairs of blocks: found under the blocks

@@ -17,7 +17,7 @@ def run(twin: FakeTwin, *words: str) -> Result:
 def test_fields_are_spelt_as_tables_head_them() -> None:
     with answering({"/v1/trunks": [as_json([])]}) as twin:
         run(twin, "get", "trunks", "--sort=-USE-OUT,name", "--where", "USE-OUT=null", "--where", "state=up")
-        (request,) = twin.requests
+        request, *_ = twin.requests
     assert {"sort=-USE-OUT%2Cname", "where=USE-OUT%3Dnull", "where=state%3Dup"} <= set(
         request.query.split("&")
     )

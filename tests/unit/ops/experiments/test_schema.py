@@ -187,7 +187,11 @@ def test_the_key_of_a_variant_depends_only_on_its_values() -> None:
             "line 4: fabric.dais: no such field; must be one of pods, kind, calibration, site, days",
         ),
         ("title: A title\n", "", "line 1: title: is missing"),
-        ("seeds: 3", "seeds: three", "line 10: seeds: 'three' is not allowed; must be a mapping"),
+        (
+            "seeds: 3",
+            "seeds: three",
+            "line 10: seeds: 'three' is not allowed; must be a whole number, or a mapping",
+        ),
         ("seeds: 3", "seeds: {most: 30}", "line 1: stop_when: is missing"),
         (
             "seeds: 3",
@@ -234,17 +238,17 @@ def test_the_key_of_a_variant_depends_only_on_its_values() -> None:
         (
             "seeds: 3\n",
             "seeds: 3\nclaim: {measure: goodput, of: {repairs.technicians: 1}, equals: .nan, within: 0}\n",
-            "line 11: claim.equals: nan is not allowed; must be a finite number",
+            "line 11: claim.equals: .nan is not allowed; must be a finite number",
         ),
         (
             "seeds: 3\n",
             "seeds: 3\nclaim: {measure: goodput, of: {repairs.technicians: 1}, equals: 0, within: .inf}\n",
-            "line 11: claim.within: inf is not allowed; must be a finite number",
+            "line 11: claim.within: .inf is not allowed; must be a finite number",
         ),
         (
             "seeds: 3\n",
             "seeds: {most: 30}\nstop_when: {goodput: {half_width: .inf}}\n",
-            "line 11: stop_when.goodput.half_width: inf is not allowed; must be a finite number",
+            "line 11: stop_when.goodput.half_width: .inf is not allowed; must be a finite number",
         ),
         (
             "seeds: 3\n",
@@ -287,7 +291,7 @@ def test_an_error_names_line_field_and_allowed_values(
 @pytest.mark.parametrize(
     ("name", "bounds", "sentence"),
     [
-        ("repairs.technicians", "[-.inf, 5]", "-inf is not allowed; must be a finite number"),
+        ("repairs.technicians", "[-.inf, 5]", "-.inf is not allowed; must be a finite number"),
         (
             "failures.host_per_day",
             "[-1.0e+308, 1.0e+308]",
