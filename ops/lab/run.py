@@ -27,6 +27,7 @@ from ops.lab.run_inputs import RunInputs
 from ops.lab.shared_progress import SharedProgress, open_shared_progress
 from ops.lab.site_run import SiteRun
 from ops.lab.workload_trace import TraceRest
+from ops.local.output_file import real_path
 from ops.local.software_version import VERSION
 from ops.sites.site_plans import NewTwinOptions, common_seed
 from schemas.files.site_plan import SitePlan
@@ -278,7 +279,7 @@ def _stop_on_signal(board: SharedProgress) -> Iterator[list[int]]:
 def partial_path(log: Path) -> Path:
     """Return the path of a log until it is complete: `month.jsonl.partial.zst` for `month.jsonl.zst`. If the
     log is a symbolic link, it is next to the link's target."""
-    log = log.resolve() if log.is_symlink() else log
+    log = real_path(log) if log.is_symlink() else log
     return log.with_name(f"{log.stem}.partial{log.suffix}")
 
 
@@ -323,7 +324,7 @@ def _join_parts(log: Path, parts: list[Path], *, interrupted: bool) -> None:
                         shutil.copyfileobj(file, whole)
                     part.unlink()
         if not interrupted and output != log:
-            output.replace(log.resolve() if log.is_symlink() else log)
+            output.replace(real_path(log) if log.is_symlink() else log)
     except OSError as error:
         raise OperationFailed(f"log file {log}: {error.strerror or error}") from None
 

@@ -1,5 +1,6 @@
 """Output files for people. A file is either complete or unchanged."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,8 +24,13 @@ def atomic_output_file(out: Path, *, durable: bool = False) -> Iterator[IO[bytes
         with out.open("wb") as file:
             yield file
         return
-    with atomic_file(out.resolve(), mode=0o666, durable=durable) as file:
+    with atomic_file(real_path(out), mode=0o666, durable=durable) as file:
         yield file
+
+
+def real_path(path: Path) -> Path:
+    """Return the path without links. Unlike `Path.resolve`, it also takes a loop of links."""
+    return Path(os.path.realpath(path))
 
 
 def is_same_file(first: Path, second: Path) -> bool:
@@ -32,8 +38,8 @@ def is_same_file(first: Path, second: Path) -> bool:
     try:
         if first.exists() and second.exists():
             return first.is_file() and first.samefile(second)
-        return not second.is_dir() and first.resolve() == second.resolve()
-    except OSError:  # a loop of links, or a name that is too long
+        return not second.is_dir() and real_path(first) == real_path(second)
+    except OSError:  # a name that is too long
         return False
 
 

@@ -126,10 +126,10 @@ def import_faults(
 
 def _check_out(source: Path, out: Path, *, force: bool) -> None:
     """Raise InvalidInput if OUT is in the folder that is read, or exists without --force."""
-    from ops.local.output_file import check_new_file
+    from ops.local.output_file import check_new_file, real_path
     from shared.basics.errors import InvalidInput
 
-    if source.is_dir() and source.resolve() in out.resolve().parents:
+    if source.is_dir() and real_path(source) in real_path(out).parents:
         raise InvalidInput(f"OUT {out}: is in the folder FILE {source}; must be outside of it")
     if not force:
         check_new_file(out, "OUT")

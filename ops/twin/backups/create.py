@@ -7,6 +7,7 @@ import orjson
 from pydantic import ValidationError
 
 from ops.client.http_client import Client
+from ops.local.output_file import real_path
 from ops.twin.backups.backup_files import (
     CLOCK,
     INBOX,
@@ -48,7 +49,7 @@ def run_backup(
     folder = DataFolder(data)
     if not data.exists() or folder.identity() is None:
         raise NotFound(f"data folder {data}: holds no twin")
-    if out.resolve().is_relative_to(data.resolve()):
+    if real_path(out).is_relative_to(real_path(data)):
         raise InvalidInput(f"{WHAT} {out}: is inside the data folder; must be outside it")
     with atomic_folder(out, WHAT) as part:
         try:

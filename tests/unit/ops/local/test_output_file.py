@@ -6,7 +6,8 @@ from threading import Thread
 
 import pytest
 
-from ops.local.output_file import atomic_output_file
+from ops.lab.run import partial_path
+from ops.local.output_file import atomic_output_file, is_same_file, real_path
 
 
 def write_half(out: Path) -> None:
@@ -66,3 +67,13 @@ def test_a_link_in_place_of_the_temporary_file_is_not_followed(tmp_path: Path) -
     with atomic_output_file(tmp_path / "day") as file:
         file.write(b"ours")
     assert victim.read_bytes() == b"theirs"
+
+
+def test_a_loop_of_links_is_a_path_like_any_other(tmp_path: Path) -> None:
+    """`Path.resolve` raises RuntimeError for it before Python 3.13."""
+    loop, other = tmp_path / "loop", tmp_path / "other"
+    loop.symlink_to(loop)
+    assert real_path(loop).name == "loop"
+    assert is_same_file(loop, loop)
+    assert not is_same_file(loop, other)
+    assert partial_path(loop).name == "loop.partial"
