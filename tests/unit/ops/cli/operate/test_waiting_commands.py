@@ -119,7 +119,7 @@ PROBLEMS: list[tuple[str, Answers, str]] = [
             "/v1/operations": [changed("mia")],
         },
         (
-            "clock: mia paused it at 0d01:00:00 at 1970-01-01 00:00:00Z; it stands at 0d01:00:00.000, 1h "
+            "clock: mia paused it at 0d01:00:00 at 1970-01-01 00:00:00Z; it is stopped at 0d01:00:00.000, 1h "
             "before 0d02:00:00.000, where it was to stop"
         ),
     ),
@@ -188,7 +188,7 @@ PROBLEMS: list[tuple[str, Answers, str]] = [
     (
         "wait",
         {"/v1/conditions": [condition_report("queued"), RETIRED]},
-        f"{SLICE}: state is no, not running, and cannot be running: pod-0 retired at 0d02:00:00",
+        f"{SLICE}: state is no, not running, and cannot change: pod-0 retired at 0d02:00:00",
     ),
     (
         "forecast",
