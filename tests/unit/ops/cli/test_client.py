@@ -165,9 +165,10 @@ def test_all_past_queries_of_a_command_have_one_time() -> None:
 
 def test_list_options_are_sent_as_typed() -> None:
     words = ("--state", "up", "--where", "state=degraded", "--where", "ocs=null", "--sort=-ber", "--top", "5")
-    with answering({"/v1/links": [as_json([])]}) as twin:
+    pod = {"name": "pod-0", "kind": "superpod", "cubes": 64, "ocs": 48, "network": None, "retired_us": None}
+    with answering({"/v1/links": [as_json([])], "/v1/fabrics": [as_json([pod])]}) as twin:
         assert lightwave("get", "links", *words, url=twin.url).stdout == "no links\n"
-        assert twin.requests[-1].query == (
+        assert twin.requests[0].query == (
             "where=state%3Dup&where=state%3Ddegraded&where=ocs%3Dnull&sort=-ber&limit=5"
         )
 

@@ -150,8 +150,8 @@ def test_a_dead_module_is_reported_at_both_ends(twin: FakeTwin) -> None:
 @pytest.mark.parametrize(
     ("end", "why", "partner"),
     [
-        (HALF, f"strand 0 is not made; strand 1 leads to {HALF_FAR}", HALF_FAR),
-        (HALF_FAR, f"strand 0 is not made; strand 1 leads to {HALF}", HALF),
+        (HALF, f"strand 0 is not made; strand 1 reaches {HALF_FAR}", HALF_FAR),
+        (HALF_FAR, f"strand 0 is not made; strand 1 reaches {HALF}", HALF),
         (NEITHER, f"neither strand to {NEITHER_FAR} is made", NEITHER_FAR),
         (NEITHER_FAR, f"neither strand to {NEITHER} is made", NEITHER),
         (DARK, "no circuit is wanted", "pod-0/cube-3/-y/7"),
@@ -173,7 +173,7 @@ def test_the_budget_of_a_link_that_is_wanted_keeps_its_dirt(twin: FakeTwin) -> N
     near = json.loads("\n".join(read("link", "budget", HALF, "--to", HALF_FAR, "-o", "json")))
     far = json.loads("\n".join(read("link", "budget", HALF_FAR, "--to", HALF, "-o", "json")))
     assert (near["near_excess_db"], far["far_excess_db"]) == (dirt_db, dirt_db)
-    why = f"strand 0 is not made; strand 1 leads to {HALF_FAR}"
+    why = f"strand 0 is not made; strand 1 reaches {HALF_FAR}"
     assert near["note"] == f"{why}: this is what the link would receive"
     other = json.loads("\n".join(read("link", "budget", HALF, "--to", "pod-0/cube-2/-x/9", "-o", "json")))
     assert (other["near_excess_db"], other["note"]) == (

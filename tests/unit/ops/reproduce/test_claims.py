@@ -43,7 +43,7 @@ pytestmark = pytest.mark.integration
 
 KEYS = (
     *("name", "claim", "kind", "basis", "source", "paper_value", "unit", "measured", "interval", "tolerance"),
-    *("holds", "note", "how", "figures"),
+    *("holds", "note", "how", "figures", "steady"),
 )
 NUMBERS = st.floats(-1e9, 1e9)
 PREDICTED = predicted("nothing fitted")
@@ -117,6 +117,7 @@ def test_a_row_has_every_field_in_order() -> None:
         "note": "",
         "how": "closed form",
         "figures": {},
+        "steady": True,
     }
 
 

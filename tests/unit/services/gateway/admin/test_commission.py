@@ -243,7 +243,7 @@ def test_a_number_that_json_cannot_write_is_refused(shared_twin: DrivenTwin, num
         ),
         (
             {"settings": {"nope": {"a": [1]}}},
-            "settings: nope: no such field; must be one of kind, seed, pod, workload,",
+            "settings: nope: no such field; must be one of kind, seed, faults, pod, workload,",
         ),
         (
             {"settings": {"trace": [ROW | {"colour": "red"}]}},

@@ -579,7 +579,7 @@ def test_the_clock_is_shown_and_set(twin: DrivenTwin, client: Client) -> None:
     assert (both["speed"], both["paused"]) == (2, True)
     client.request("PUT", "/v1/clock", json={"speed": 1, "paused": False})
     answer = [(row["who"], row["type"], row["body"]["speed"]) for row in client.get("/v1/operations").json()]
-    assert answer[-4:] == [("operator", "ClockChanged", speed) for speed in (1, 50, 2, 1)]
+    assert answer[-4:] == [("anonymous", "ClockChanged", speed) for speed in (1, 50, 2, 1)]
     assert client.get("/v1/operations?start=1&limit=2").json() == client.get("/v1/operations").json()[1:3]
 
 

@@ -257,7 +257,7 @@ def test_a_field_requested_twice_is_returned_once() -> None:
 
 
 def test_an_address_may_be_as_long_as_proxies_allow(client: Client) -> None:
-    query = "/v1/ocs?name="
+    query = "/v1/faults?comment="
     assert client.get(query + "a" * (URL_BYTES_MAX - len(query) + 1)).status_code == 200
     answer = client.get(query + "a" * (URL_BYTES_MAX - len(query) + 2))
     assert answer.status_code == 414
