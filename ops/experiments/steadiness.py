@@ -76,7 +76,7 @@ class VariantSteadiness:
 
     @property
     def word(self) -> str:
-        """In two words."""
+        """The verdict as shown in tables."""
         if self.is_steady:
             return "steady"
         is_short = all(problem.startswith(NOT_YET) for problem in self.problems)
@@ -103,8 +103,8 @@ def _changed(values: Values, change: Values) -> Values:
 def steadiness_before(
     planned: PlannedExperiment, on_progress: Callable[[int], None] | None = None
 ) -> tuple[VariantSteadiness, ...]:
-    """What can be said of each variant before any run. `on_progress` is called with the number of variants
-    before each."""
+    """Check the loads of each variant, before any run. Calls `on_progress` before each variant, with the
+    number of variants checked so far."""
     found = []
     for number, variant in enumerate(planned.variants):
         if on_progress is not None:
@@ -117,7 +117,7 @@ def steadiness_before(
 def steadiness_after(
     planned: PlannedExperiment, rows: Mapping[str, Sequence[RunRow]]
 ) -> tuple[VariantSteadiness, ...]:
-    """The same with the runs of each variant, by its key."""
+    """Check the loads and the backlogs of each variant. `rows` are its runs, by its key."""
     return tuple(
         [
             VariantSteadiness(

@@ -35,7 +35,7 @@ HOURS_A_DAY = 24.0
 
 @dataclass(frozen=True, slots=True)
 class _Repairs:
-    """Repairs of one kind of fault: so many a day (attempts included), of so many hours of work each."""
+    """Repairs of one kind of fault: the number per day, attempts included, and the hours of each."""
 
     kind: FaultKind
     per_day: float
@@ -44,8 +44,8 @@ class _Repairs:
 
 
 def loads_of_sites(sites: Sequence[SitePlan], days: float) -> tuple[ServerLoad, ...]:
-    """The loads of all fabrics of these sites in a run of so many days, warm-up included. Of fabrics that
-    differ, each load is named with its fabric."""
+    """Return the loads of all fabrics of these sites in a run of `days` days, warm-up included.
+    If fabrics differ, the name of each load has its fabric."""
     found = {name: offered_loads(config, days) for site in sites for name, config in site.fabrics.items()}
     if len({*found.values()}) <= 1:
         return next(iter(found.values()), ())
@@ -69,7 +69,7 @@ def is_crew(load: ServerLoad) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LoadCheck:
-    """One load, checked for runs of so many days; `problem` is None if it is steady."""
+    """One load, checked for runs of a number of days; `problem` is None if it is steady."""
 
     load: ServerLoad
     days: float
@@ -93,7 +93,7 @@ class LoadCheck:
 
 
 def offered_loads(config: FabricConfig, days: float) -> tuple[ServerLoad, ...]:
-    """The loads of a fabric in a run of so many days, warm-up included."""
+    """Return the loads of a fabric in a run of `days` days, warm-up included."""
     repairs = _repairs_of(config, days)
     shop = config.repair_times
     found = [*_technicians(shop, repairs), *_spares(shop, repairs)]
@@ -208,7 +208,7 @@ def _scheduler(config: AnyPodConfig, days: float) -> ServerLoad | None:
 
 
 def _trace_load(trace: Sequence[TraceRow], chips: float, days: float) -> ServerLoad | None:
-    """Of the rows that a run of so many days requests, filler left out."""
+    """Return the load of the rows that a run of `days` days requests, without filler."""
     until_us = days * US_PER_DAY
     rows = [row for row in trace if row.submit_us <= until_us and row.tier != "filler"]
     if not rows or not days:

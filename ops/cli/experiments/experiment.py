@@ -382,8 +382,8 @@ def _warn_unsteady(planned: "PlannedExperiment") -> None:
 
 
 def _steadiness(planned: "PlannedExperiment") -> "tuple[VariantSteadiness, ...]":
-    """What can be said of each variant before any run, with a progress line on a terminal: of thousands of
-    variants it takes long."""
+    """Check the loads of each variant, before any run. A terminal shows progress, because
+    thousands of variants take long."""
     from ops.experiments.steadiness import steadiness_before
 
     whole = len(planned.variants)

@@ -1,4 +1,4 @@
-"""Waits until a drained cube is empty, and tells how its drain went if it is over by then."""
+"""Wait until a drained cube is empty, and report how its drain went if it is over by then."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

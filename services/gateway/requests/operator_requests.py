@@ -72,7 +72,7 @@ from shared.storage.inbox.request_inbox import InboxReceipt
 WAIT_S_MAX = 30.0
 POLL_S = 0.01
 LOOKS_PER_CHECK = 20
-"""Every so many looks at the log, check whether the fabric has retired meanwhile."""
+"""Number of reads of the log between two checks whether the fabric has retired meanwhile."""
 OWNERS_SHOWN_MAX = 20
 INBOX_MAX = 10_000
 """Maximum number of pending requests of one partition; further ones are refused."""
