@@ -11,6 +11,8 @@ from shared.storage.files.atomic_files import atomic_file
 
 DEVICES = Path("/dev")
 """Paths below are devices, or open files of this process such as /dev/stdout."""
+STREAMS = (DEVICES, DEVICES / "fd")
+"""Folders whose files are always written directly."""
 
 
 @contextmanager
@@ -18,9 +20,10 @@ def atomic_output_file(out: Path, *, durable: bool = False) -> Iterator[IO[bytes
     """Yield a file that replaces `out` when it is complete, also through links; with `durable`, once it is on
     the disk.
 
-    A device or a pipe is written directly. Raises OSError if that is impossible; the old file then stays.
+    A device, a pipe or an open file of this process is written directly. Raises OSError if that is
+    impossible; the old file then stays.
     """
-    if out.exists() and not out.is_file():
+    if out.absolute().parent in STREAMS or (out.exists() and not out.is_file()):
         with out.open("wb") as file:
             yield file
         return
@@ -31,6 +34,12 @@ def atomic_output_file(out: Path, *, durable: bool = False) -> Iterator[IO[bytes
 def real_path(path: Path) -> Path:
     """Return the path without links. Unlike `Path.resolve`, it also takes a loop of links."""
     return Path(os.path.realpath(path))
+
+
+def write_output_text(out: Path, text: str) -> None:
+    """Write a text file as `atomic_output_file` does. Raises OSError if that is impossible."""
+    with atomic_output_file(out) as file:
+        file.write(text.encode())
 
 
 def is_same_file(first: Path, second: Path) -> bool:

@@ -3,7 +3,7 @@
 import re
 import shutil
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -37,7 +37,8 @@ class TableStyle:
 
     - `on_terminal`: tables fit the terminal, and leave out columns that are only for `-o wide`.
     - `fixed_width` replaces the width of the terminal, in characters.
-    - `wide`: show every column in full. `columns`: show only these headings. `names_only`: show only names.
+    - `wide`: show every column in full. `columns`: show only these headings, which the user
+      typed as `typed_columns` has them. `names_only`: show only names.
     - `headers`: show the line of headings. `colour`: colour states.
 
     `lines` collects each printed line of the tables, with colours. `headings` and `names` collect those of
@@ -49,6 +50,7 @@ class TableStyle:
     wide: bool = False
     headers: bool = True
     columns: tuple[str, ...] = ()
+    typed_columns: Mapping[str, str] = field(default_factory=dict)
     names_only: bool = False
     fixed_width: int | None = None
     lines: dict[str, str] = field(default_factory=dict)

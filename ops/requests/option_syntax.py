@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ops.report.safe_text import quoted
 from shared.basics.errors import InvalidInput
-from shared.basics.parsing import parse_duration_s
+from shared.basics.parsing import is_padded_duration, parse_duration_s
 from shared.basics.units import US_PER_S
 
 
@@ -61,8 +61,9 @@ def parse_span_us(option_text: str, text: str, *, least_s: int) -> int:
     seconds = parse_duration_s(text)
     if seconds is None or seconds < least_s:
         zero = "0s, " if least_s == 0 else ""
+        padded = ", without a zero in front" if is_padded_duration(text) else ""
         raise InvalidInput(
             f"{option_text}: {quoted(text)} is not a valid duration; must be like {zero}30s, 15m, 2h, 1d12h, "
-            f"{'' if zero else 'above 0s and '}up to 100 years"
+            f"{'' if zero else 'above 0s and '}up to 100 years{padded}"
         )
     return seconds * US_PER_S

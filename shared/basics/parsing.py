@@ -9,17 +9,24 @@ UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 # Ten digits are more than a century of seconds, so longer numbers are rejected without arithmetic.
 _DURATION = re.compile(r"(?:[0-9]{1,10}[smhd])+")
+_PADDED = re.compile(r"0[0-9]")
 _PART = re.compile(r"([0-9]+)([smhd])")
 _SHAPE = re.compile(r"(\d{1,4})[xX×](\d{1,4})[xX×](\d{1,4})", re.ASCII)
 _OWNER = re.compile(OWNER_PATTERN)
 
 
 def parse_duration_s(text: str) -> int | None:
-    """`30s`, `15m`, `2h`, `1d12h` in seconds; None if it is not a duration, or is over a century."""
-    if _DURATION.fullmatch(text) is None:
+    """`30s`, `15m`, `2h`, `1d12h` in seconds; None if it is not a duration, is over a century, or has a zero
+    in front, as `010s` has. Later parts may have one, as on a clock: `1h05m`."""
+    if _DURATION.fullmatch(text) is None or _PADDED.match(text):
         return None
     total_s = sum(int(number) * UNITS_S[unit] for number, unit in _PART.findall(text))
     return total_s if total_s <= DURATION_S_MAX else None
+
+
+def is_padded_duration(text: str) -> bool:
+    """Whether a text would be a duration without the zeros in front."""
+    return _PADDED.match(text) is not None and _DURATION.fullmatch(text) is not None
 
 
 def parse_sides(text: str) -> tuple[int, int, int] | None:

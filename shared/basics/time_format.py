@@ -44,7 +44,9 @@ def format_time_ms(us: int) -> str:
     return f"{format_time(us)}.{us % US_PER_S // 1000:03d}"
 
 
-_TIME = re.compile(r"([0-9]{1,5})d([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,6}))?)?")
+_TIME = re.compile(
+    r"(0|[1-9][0-9]{0,4})d([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,6}))?)?"
+)
 
 
 def parse_time_us(text: str) -> tuple[int, int] | None:

@@ -32,7 +32,7 @@ AHEAD_ALLOWED = (
 )
 _LONGEST = f"{DURATION_S_MAX // 86_400}d"
 _BEFORE_NOW = re.compile(r"(?:now ?-|-)(?P<minus>[0-9][0-9a-z]*)|(?P<ago>[0-9][0-9a-z]*) ago")
-_MICROSECONDS = re.compile(rf"(?P<us>[0-9]{{1,{US_DIGITS_MAX}}})us")
+_MICROSECONDS = re.compile(rf"(?P<us>0|[1-9][0-9]{{0,{US_DIGITS_MAX - 1}}})us")
 _DURATION_IN_TEXT = re.compile(r"(?:[0-9]{1,10}[smhd])+(?![0-9a-z])")
 _TIME_OF_DAY = re.compile(
     r"[-+ ]?(?P<days>[0-9]{1,5}d)?(?P<hours>[01]?[0-9]|2[0-3]):(?P<minutes>[0-5][0-9])"
@@ -42,6 +42,8 @@ _ANY_SIZE = re.compile(
     r"(?:now ?-|[-+])?(?P<span>(?:[0-9]+[smhd])+)(?: ago)?|(?P<us>[0-9]+)us|[-+]?(?P<days>[0-9]+)d[0-9:.]+"
 )
 """A time of any size."""
+_PADDED = re.compile(r"(?:now ?-|[-+])?0[0-9]+(?:us|[smhd][0-9smhd:.]*)(?: ago)?")
+"""A time with a zero in front, which some readers parse as octal."""
 _ALMOST = re.compile(r"[-+ ]?(?:in |after |at |now ?\+|start ?\+)? ?[0-9smhd]+ ?(?:later|before|after|back)?")
 
 
@@ -107,6 +109,8 @@ def time_ahead_problem(text: str) -> str:
     """The end of the error for a text that is not a valid time ahead: `is …; must be …`."""
     if read_time(text) is not None or parse_duration_s(text.removeprefix("+")) == 0:
         return f"is not after now; must be {AHEAD_ALLOWED}"
+    if _PADDED.fullmatch(text):
+        return f"is written with a zero in front; must be {AHEAD_ALLOWED}"
     if _is_too_large(text):
         return f"is too large (over {_LONGEST}); must be {AHEAD_ALLOWED}"
     day = _TIME_OF_DAY.fullmatch(text)
@@ -127,6 +131,8 @@ def invalid_time_text(text: str, allowed: str) -> str:
 def time_problem(text: str, allowed: str = TIMES_ALLOWED) -> str:
     """The end of the error for a text that is not a valid time: what it must be. An ambiguous text gets both
     spellings."""
+    if _PADDED.fullmatch(text):
+        return f"is written with a zero in front; must be {allowed}"
     if _is_too_large(text):
         return f"is too large (over {_LONGEST}); must be {allowed}"
     day = _TIME_OF_DAY.fullmatch(text)

@@ -13,6 +13,7 @@ import typer
 
 from ops.cli.common.progress import end_note, note_hidden
 from ops.cli.common.table_options import check_columns
+from ops.local.output_file import write_output_text
 from ops.report.safe_text import escape_control, one_line
 from ops.report.table_style import TableStyle, current_style
 from shared.basics.errors import InvalidInput
@@ -111,11 +112,12 @@ def _field(row: Any, field: str) -> object:
 
 
 def write_or_print(text: str, out: Path | None) -> None:
-    """Print the text unchanged, because it may be a page, or write it to a file and report that."""
+    """Print the text unchanged, because it may be a page, or write it to a file, which is complete or
+    unchanged, and report that."""
     if out is None:
         print_raw(current_style().shown(text))
     else:
-        out.write_text(f"{text}\n", encoding="utf-8")
+        write_output_text(out, f"{text}\n")
         echo(f"written to {out}", to_stderr=True)
 
 

@@ -14,7 +14,7 @@ from schemas.limits import IDEMPOTENCY_KEY_MAX, OWNERS_ALLOWED, SPEED_MAX
 from schemas.resource_kinds import KIND_BY_NAME_PREFIX, KINDS, find_kind
 from shared.basics.errors import InvalidInput
 from shared.basics.field_tests import TEST_FORMS, split_test
-from shared.basics.parsing import is_owner_name, parse_duration_s, parse_sides
+from shared.basics.parsing import is_owner_name, is_padded_duration, parse_duration_s, parse_sides
 from shared.basics.spelling import closest_match, closest_matches
 from shared.basics.time_grammar import (
     POINTS_ALLOWED,
@@ -127,7 +127,8 @@ class DurationParam(click.ParamType):
         found_s = parse_duration_s(str(value))
         if found_s is None or (found_s == 0 and not self._allow_zero):
             zero, least = ("0s, ", "") if self._allow_zero else ("", "above 0s and ")
-            allowed = f"like {zero}30s, 15m, 2h or 1d12h, {least}up to 100 years"
+            padded = ", without a zero in front" if is_padded_duration(str(value)) else ""
+            allowed = f"like {zero}30s, 15m, 2h or 1d12h, {least}up to 100 years{padded}"
             self.fail(f"{str(value)!r} is not a valid duration; must be {allowed}", param, ctx)
         return found_s
 

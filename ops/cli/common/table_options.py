@@ -22,7 +22,7 @@ _CHOICES = f"{__name__}.choices"
 
 
 class ColumnsParam(click.ParamType):
-    """Headings of a table, separated by commas, in any case."""
+    """Headings of a table, separated by commas, in any case; as typed."""
 
     name = "columns"
 
@@ -31,7 +31,7 @@ class ColumnsParam(click.ParamType):
     ) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        words = [word.strip().upper().replace("_", "-") for word in str(value).split(",")]
+        words = [word.strip() for word in str(value).split(",")]
         if not all(words):
             self.fail(f"{value!r} is not allowed; must be headings such as NAME,STATE", param, ctx)
         return tuple(dict.fromkeys(words))
@@ -79,6 +79,9 @@ def take_table_style(params: dict[str, Any]) -> TableStyle:
     columns: tuple[str, ...] = params.pop(COLUMNS, None) or ()
     no_headers: bool = params.pop(HEADERS, False)
     colour: str = params.pop(COLOUR, "auto")
+    headings: dict[str, str] = {}
+    for word in columns:
+        headings.setdefault(word.upper().replace("_", "-"), word)
     form = params.get(OUTPUT, "table")
     is_table = form in ("table", *EXTRA_FORMS)
     for option, given in (("--columns", bool(columns)), ("--no-headers", no_headers)):
@@ -95,7 +98,8 @@ def take_table_style(params: dict[str, Any]) -> TableStyle:
         colour=to_screen and uses_colour(colour, on_terminal=on_terminal),
         wide=form == "wide",
         headers=not no_headers,
-        columns=columns,
+        columns=tuple(headings),
+        typed_columns=headings,
         names_only=form == "name",
     )
 
@@ -114,7 +118,9 @@ def check_columns(style: TableStyle) -> None:
         near = closest_matches(unknown[0], style.headings, limit=1)
         hint = f"did you mean {near[0]}? " if near else ""
         known = ", ".join(style.headings)
-        raise InvalidInput(f"--columns: {unknown[0]!r} is not allowed; {hint}must be one or more of {known}")
+        typed = style.typed_columns.get(unknown[0], unknown[0])
+        some = "one or more of " if len(style.headings) > 1 else ""
+        raise InvalidInput(f"--columns: {typed!r} is not allowed; {hint}must be {some}{known}")
 
 
 def _choices(param: click.Parameter) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import FILE, OUT_FILE, ChoiceParam, PriceParam
 from ops.cli.operate.actions import RequestNote
 from ops.cli.operate.rewiring import FileOrNetworkParam, abort, approve, check_plan, plan_live
+from ops.local.output_file import write_output_text
 
 if TYPE_CHECKING:
     from ops.models.dcn.network_study import NetworkStudy
@@ -420,5 +421,5 @@ def dcn_cost(
 
 def _draw(html: Path | None, picture: str) -> None:
     if html is not None:
-        html.write_text(picture, encoding="utf-8")
+        write_output_text(html, picture)
         echo(f"written to {html}", to_stderr=True)

@@ -12,6 +12,7 @@ from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import OUT_FILE
+from ops.local.output_file import write_output_text
 
 if TYPE_CHECKING:
     from ops.models.optics.link_report import LinkCase
@@ -278,5 +279,5 @@ def link_curve(
     if out.suffix != ".html":
         raise click.UsageError(f"--out {out}: ends in {out.suffix!r}; must end in .html")
     found = ber_curves(rate, tuple(mpi_db or MPI_DB))
-    out.write_text(curve_page(rate.upper(), found), encoding="utf-8")
+    write_output_text(out, curve_page(rate.upper(), found))
     echo("\n".join([*gain_sentences(found), f"written to {out}"]))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from ops.local.output_file import write_output_text
 from schemas.config.fabric_configs import CONFIGS
 from schemas.documents.dcn import NETWORK_DOCUMENTS
 from schemas.documents.pods import POD_DOCUMENTS
@@ -44,7 +45,7 @@ def export(directory: Path) -> int:
         directory.mkdir(parents=True, exist_ok=True)
         for name, content in found.items():
             text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False)
-            (directory / name).write_text(text + "\n")
+            write_output_text(directory / name, text + "\n")
     except OSError as error:
         raise OperationFailed(f"folder {directory}: {error.strerror or error}") from None
     return len(found) - 1

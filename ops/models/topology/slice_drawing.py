@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.local.output_file import write_output_text
 from ops.models.topology.slice_scene import LINE_KINDS, Line, SliceScene, slice_scene
 from schemas.names import Shape
 from shared.basics.errors import InvalidInput
@@ -77,9 +78,9 @@ def write_page(scene: SliceScene, out: Path) -> None:
         },
     )
     plot = plot_section(figure, "100vh", displaylogo=False)
-    out.write_text(
+    write_output_text(
+        out,
         plots_page(scene.title, [plot], style="body { max-width: none; margin: 0 }", heading=False),
-        encoding="utf-8",
     )
 
 

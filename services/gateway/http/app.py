@@ -43,6 +43,7 @@ from services.gateway.log.past_twin import with_time_travel
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
+from shared.basics.value_words import has_zero_in_front, number_problem
 
 GZIP_FROM = 1_000
 """Minimum size of a response to compress, in bytes. Event streams are never compressed."""
@@ -105,12 +106,21 @@ def check_query(request: Request) -> None:
             raise InvalidInput(f"query {truncated(repr(name))}: no such parameter; {hint}")
         if times > 1 and not _is_list(known[name]):
             raise InvalidInput(f"query {truncated(repr(name))}: given {times} times; must be given once")
+    for name, value in request.query_params.multi_items():
+        if name in known and _is_whole(known[name]) and has_zero_in_front(value):
+            problem = number_problem(value, whole=True)
+            raise InvalidInput(f"{name}: {truncated(repr(value))} is not allowed; {problem}")
 
 
 def _query_of(dependant: Dependant) -> list[tuple[str, Any]]:
     """The query parameters of a route and of its dependencies, each with its type."""
     own = [(field.alias, field.field_info.annotation) for field in dependant.query_params]
     return [*own, *(field for other in dependant.dependencies for field in _query_of(other))]
+
+
+def _is_whole(annotation: Any) -> bool:
+    """Whether this is the type of a whole number, or of one or None."""
+    return any(one is int for one in (annotation, *get_args(annotation)))
 
 
 def _is_list(annotation: Any) -> bool:

@@ -18,6 +18,7 @@ from shared.basics.parsing import is_owner_name, parse_duration_s, parse_sides
         ("1d12h", 129_600),
         ("1h1m1s", 3_661),
         ("36500d", DURATION_S_MAX),
+        ("1h05m", 3_900),
     ],
 )
 def test_durations(text: str, seconds: int) -> None:
@@ -25,7 +26,24 @@ def test_durations(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "2", "2x", "-2h", "h", "1.5h", "2h ", "2 h", "２h", "36500d1s", "9" * 11 + "s", "1e3s"]
+    "text",
+    [
+        "",
+        "2",
+        "2x",
+        "-2h",
+        "h",
+        "1.5h",
+        "2h ",
+        "2 h",
+        "２h",
+        "36500d1s",
+        "9" * 11 + "s",
+        "1e3s",
+        "010s",
+        "00s",
+        "02h",
+    ],
 )
 def test_invalid_durations(text: str) -> None:
     assert parse_duration_s(text) is None

@@ -148,6 +148,17 @@ def test_a_time_that_is_too_large_is_refused_as_that(text: str) -> None:
     assert time_ahead_problem(text).startswith(problem)
 
 
+@pytest.mark.parametrize(
+    "text", ["010s", "-02h", "02h ago", "now-02h", "00d", "03d02:15", "-010d", "0432000us"]
+)
+def test_a_time_with_a_zero_in_front_is_refused_as_that(text: str) -> None:
+    problem = "is written with a zero in front; must be a "
+    for reader in READERS.values():
+        with pytest.raises(Exception, match=re.escape(problem)):
+            reader(text)
+    assert time_ahead_problem(text).startswith(problem)
+
+
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("text", AMBIGUOUS)
 def test_an_ambiguous_time_is_refused_with_both_spellings(reader: str, text: str) -> None:
@@ -197,12 +208,19 @@ def test_a_time_that_is_shown_can_be_typed(us: int, now_us: int) -> None:
 @given(st.text(alphabet="0123456789smhd:.+- agonwuti", max_size=12))
 def test_a_text_is_a_time_or_has_a_problem(text: str) -> None:
     if read_time(text) is None:
-        assert time_problem(text).startswith(("must be ", "is ambiguous; write ", "is too large (over "))
+        whole = (
+            "must be ",
+            "is ambiguous; write ",
+            "is too large (over ",
+            "is written with a zero in front; ",
+        )
+        assert time_problem(text).startswith(whole)
         ahead = (
             "is not a valid time; must be ",
             "is not after now; ",
             "is ambiguous; ",
             "is too large (over ",
+            "is written with a zero in front; ",
         )
         assert read_time_ahead(text) is not None or time_ahead_problem(text).startswith(ahead)
     else:

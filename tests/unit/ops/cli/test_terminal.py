@@ -264,7 +264,7 @@ def test_colours_can_be_forced_in_a_pipe(url: str) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("get slices --columns name,sta", "--columns: 'STA' is not allowed; did you mean STATE?"),
+        ("get slices --columns name,sta", "--columns: 'sta' is not allowed; did you mean STATE?"),
         ("get slices --columns ''", "must be headings such as NAME,STATE"),
         ("get slices --columns name -o json", "--columns: cannot be combined with -o json"),
         ("get slices --no-headers -o name", "--no-headers: cannot be combined with -o name"),

@@ -96,6 +96,7 @@ def test_rows_are_filtered_and_sorted_as_requested(client: Client, path: str, ex
         ("radix>many", "radix: 'many' is not allowed; must be a whole number"),
         ("state>down", "state: is not a number; the operator must be =, ==, != or `in [a, b]`"),
         ("stat=down", "query 'stat': no such parameter; must be one of fabric, sort,"),
+        ("limit=01", "limit: '01' is not allowed; must be a whole number without a zero in front"),
         ("limit=1&limit=2", "query 'limit': given 2 times; must be given once"),
         ("fabric=pod-0&state=up&fabric=pod-1&fabric=", "query 'fabric': given 3 times; must be given once"),
         ("radix=many", "radix: 'many' is not allowed; must be a whole number"),
