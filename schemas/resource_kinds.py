@@ -526,7 +526,7 @@ SPAN_FIELDS = frozenset(
     }
 )
 """Fields that are lengths of time. Other fields whose names end in `_us` are points in time."""
-MEAN_FIELDS = frozenset({"utilisation", "cube_availability", "served_mean"})
+MEAN_FIELDS = frozenset({"utilisation", "productive_share", "cube_availability", "served_mean"})
 """Fields that are means over all time, which also change slowly with time alone."""
 
 KIND_BY_NAME_PREFIX: dict[str, ResourceKind[Any]] = {

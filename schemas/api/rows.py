@@ -105,11 +105,12 @@ RelatedT = TypeVar("RelatedT", bound=Model)
 
 class FabricRow(Model):
     """Key figures of a fabric. `utilisation_now` is the share of healthy, undrained chips that slices have
-    now; `utilisation` and `cube_availability` are means since commissioning. `waits` is null if no production
-    or research slice waits. `drained` counts cubes that take no new slices. `position` is the number of
-    messages on its site's log. `faults_begun` has each kind of fault that the fabric can have. Numbers of
-    OCSes are 0 in a fabric without OCSes. A retired fabric is shown as of `retired_us`, null while it
-    runs."""
+    now; `utilisation` and `cube_availability` are means since commissioning. `productive_share` is the share
+    of the same chip-time as `utilisation` whose work was kept, null while services are read at different
+    times. `waits` is null if no production or research slice waits. `drained` counts cubes that take no new
+    slices. `position` is the number of messages on its site's log. `faults_begun` has each kind of fault that
+    the fabric can have. Numbers of OCSes are 0 in a fabric without OCSes. A retired fabric is shown as of
+    `retired_us`, null while it runs."""
 
     name: str
     kind: FabricKindName
@@ -134,6 +135,7 @@ class FabricRow(Model):
     waits: WaitTimes | None
     utilisation_now: float | None
     utilisation: float | None
+    productive_share: float | None
     cube_availability: float | None
     network: NetworkFigures | None
     faults_active: int

@@ -38,6 +38,7 @@ SHARES = frozenset(
         "confidence",
         "utilisation",
         "utilisation_now",
+        "productive_share",
         "cube_availability",
     }
 )

@@ -53,8 +53,8 @@ def status(
     """Show the state of each fabric in one line.
 
     For a pod: healthy cubes, slices by state and the parts that degrade them, the longest wait of a
-    production slice, faults and open repairs. For a datacenter network: blocks, traffic, trunks, rewiring.
-    Counts of zero are left out.
+    production slice, utilisation and productive share since the start, faults and open repairs. For a
+    datacenter network: blocks, traffic, trunks, rewiring. Counts of zero are left out.
     """
     client = Client(at=at)
 
@@ -92,6 +92,8 @@ def _text(client: Client, row: "FabricRow") -> str:
         words += _network_words(client, row.name, row.network)
     if row.slices is not None:
         words += _slice_words(client, row.name, row.slices)
+    if row.utilisation is not None and row.productive_share is not None:
+        words.append(f"{100 * row.utilisation:.1f}% used, {100 * row.productive_share:.1f}% productive")
     repairs = row.repairs.queued + row.repairs.begun + row.repairs.tested
     words.append(count_text(row.faults_active, "fault") if row.faults_active else None)
     words.append(count_text(repairs, "repair") if repairs else None)

@@ -6,6 +6,7 @@ from schemas.documents.dcn import TrafficSummary, TrunkLoadDocument
 from schemas.documents.pods import OcsSummary
 from schemas.documents.repairs import DiagnosisSummary, RepairsSummary
 from services.gateway.fabrics import config_of, fabric_plant, fabric_view, now_us, retired_us, site_of
+from services.gateway.resources.productive_share import productive_share
 from services.gateway.resources.service_summaries import (
     NetworkSummaries,
     PodSummaries,
@@ -65,6 +66,7 @@ def pod_row(twin: TwinPorts, fabric: str) -> FabricRow:
         else None,
         utilisation_now=allocated_share(scheduler.chips_by_category),
         utilisation=allocated_share(chip_us),
+        productive_share=productive_share(twin, fabric, summaries, at_us),
         cube_availability=cube_us / (cubes.cubes * elapsed_us) if elapsed_us else 1.0,
         network=None,
         faults_active=summaries.failures.active,
@@ -98,6 +100,7 @@ def network_row(twin: TwinPorts, fabric: str) -> FabricRow:
         waits=None,
         utilisation_now=None,
         utilisation=None,
+        productive_share=None,
         cube_availability=None,
         network=_figures(summaries, _mean_use(twin, fabric)),
         faults_active=summaries.failures.active,

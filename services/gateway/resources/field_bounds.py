@@ -9,6 +9,7 @@ from shared.models.superpod.wiring import CHIPS_PER_CUBE, HOSTS_PER_CUBE
 SHARES = frozenset(
     {
         *("utilisation", "utilisation_now", "cube_availability", "used", "used_mean"),
+        "productive_share",
         *("served", "served_mean", "transit", "share", "confidence"),
     }
 )

@@ -80,7 +80,14 @@ def _fabric_row(twin: TwinPorts, fabric: str) -> FabricRow:
     failures = read_one(twin, fabric, "summaries", f"{fabric}/failures", FailuresSummary)
     assert failures is not None
     absent = ("cubes", "healthy", "drained", "hosts_down", "links", "chips", "chips_used", "slices", "waits")
-    shares = ("utilisation_now", "utilisation", "cube_availability", "network", "verdicts")
+    shares = (
+        "utilisation_now",
+        "utilisation",
+        "productive_share",
+        "cube_availability",
+        "network",
+        "verdicts",
+    )
     switches = ("ocs", "ocs_down", "ocs_held", "ocs_parts_down", "cross_connects")
     no_pod: dict[str, Any] = dict.fromkeys((*absent, *shares)) | dict.fromkeys(switches, 0)
     return FabricRow(

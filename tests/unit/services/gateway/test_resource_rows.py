@@ -103,6 +103,14 @@ def test_a_fabric_summary(client: Client) -> None:
     assert get(client, "fabrics/pod-1")["utilisation"] == 0
 
 
+def test_the_productive_share_is_that_of_the_goodput_report(client: Client) -> None:
+    for fabric in ("pod-0", "pod-1"):
+        report = get(client, f"goodput?fabric={fabric}")
+        assert get(client, f"fabrics/{fabric}")["productive_share"] == report["productive_share"], fabric
+    row = get(client, "fabrics/pod-0")
+    assert 0 < row["productive_share"] <= row["utilisation"]
+
+
 def test_utilisation_is_chip_time_over_chip_time(twin: DrivenTwin, client: Client) -> None:
     """Computed from the log: the chips of each slice from its admission to its end, over the usable chips."""
     chips = {"pod-0/slice-0": 128, "pod-0/slice-1": 64, "pod-0/slice-2": 8, "pod-0/slice-3": 4}
