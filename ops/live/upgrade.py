@@ -47,7 +47,7 @@ from shared.storage.snapshots.snapshot_commit import site_commit
 from shared.storage.store.fabric_registry import registered_fabrics, services_in_partition
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore
-from shared.storage.store.sealed_commits import sealed_image
+from shared.storage.store.sealed_commits import check_head_values, sealed_image
 from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit, OutboxTrim, PartitionSnapshot
 
@@ -88,7 +88,7 @@ def _stopped_twin(settings: LiveSettings, say: Callable[[str], None]) -> Iterato
     check_log(settings.endpoints, twin)
     with exclusive_rebuild(store):
         _check_processes_stopped(store)
-        if not _is_needed(store, twin):
+        if not _is_needed(store, twin, settings.endpoints.digests(twin.twin)):
             yield None
             return
         with _log_copy(settings, twin, say) as mirror:
@@ -104,9 +104,9 @@ def _stopped_twin(settings: LiveSettings, say: Callable[[str], None]) -> Iterato
             )
 
 
-def _is_needed(store: RedisStore, twin: TwinRecord) -> bool:
+def _is_needed(store: RedisStore, twin: TwinRecord, digests: StateDigests) -> bool:
     """Whether any partition has states that this version cannot use."""
-    return any(_code_of(store, partition) is not None for partition in range(twin.partitions))
+    return any(_code_of(store, partition, digests) is not None for partition in range(twin.partitions))
 
 
 def _check_processes_stopped(store: RedisStore) -> None:
@@ -147,7 +147,8 @@ def _planned(
     settings: LiveSettings, store: RedisStore, twin: TwinRecord, partition: int, mirror: LogMirror
 ) -> PartitionUpgrade | None:
     """None if the partition is empty, or if this version can use its states."""
-    code = _code_of(store, partition)
+    digests = settings.endpoints.digests(twin.twin)
+    code = _code_of(store, partition, digests)
     if code is None:
         return None
     found = store.snapshot(partition, [])
@@ -158,7 +159,7 @@ def _planned(
     sites: dict[str, dict[str, str]] = {}
     for fabric, resident in living.items():
         sites.setdefault(resident.site, {})[fabric] = resident.kind
-    upgrades, digests = [], settings.endpoints.digests(twin.twin)
+    upgrades = []
     for site, of_site in sorted(sites.items()):
         log = mirror.logs.open(site)
         beyond = sum(message.fabric in of_site for _, message in tail)
@@ -179,9 +180,11 @@ def _planned(
     return PartitionUpgrade(partition, tuple(placed), end, tuple(places))
 
 
-def _code_of(store: RedisStore, partition: int) -> StateCodeVersion | None:
+def _code_of(store: RedisStore, partition: int, digests: StateDigests) -> StateCodeVersion | None:
     """The code version of a partition's states; None if it is empty, or if this version can use them."""
-    values = store.values(partition)
+    found = store.snapshot(partition, [])
+    check_head_values(digests, partition, found)
+    values = found.values
     living = registered_fabrics(values)
     if not living:
         return None

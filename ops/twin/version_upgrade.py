@@ -37,6 +37,7 @@ from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.snapshots.upgrade_plan import SiteUpgrade
 from shared.storage.store.fabric_registry import registered_fabrics
 from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.sealed_commits import check_head_values
 
 COMMANDS = UpgradeCommands(UPGRADE_COMMAND, REBUILD_COMMAND)
 
@@ -108,17 +109,17 @@ def _planned_site(
 ) -> SiteUpgrade | None:
     """None if the site has no states, or if this version can use them."""
     found = store.snapshot(partition, [])
-    positions = set(found.positions.values())
+    positions, digests = set(found.positions.values()), folder.state_digests()
     if not positions:
         return None
+    check_head_values(digests, partition, found)
     if len(positions) > 1:
         raise LogDamaged(f"{site}: its services are at different positions {sorted(positions)}")
     kinds = {fabric: resident.kind for fabric, resident in registered_fabrics(found.values).items()}
     code = code_to_upgrade(site, found.values, kinds.values(), COMMANDS)
     if code is None:
         return None
-    position, digests = positions.pop(), folder.state_digests()
-    return planned_site(store, partition, site, kinds, position, code, logs.open(site), digests)
+    return planned_site(store, partition, site, kinds, positions.pop(), code, logs.open(site), digests)
 
 
 def _append_messages(logs: IndexedLogs, upgrade: PartitionUpgrade) -> None:

@@ -6,6 +6,7 @@ The digests in the store are computed again here in another way, from all that i
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.basics.errors import StateRefused
+from schemas.messages.operator import DrainCube
+from shared.basics.errors import OperationFailed, StateRefused
 from shared.engine.message_order import ServiceProgress
 from shared.runtimes.live.refused_states import check_partition
 from shared.storage.store import redis_layout as layout
@@ -38,7 +40,8 @@ NAMES = [(service, fabric) for service in SERVICES for fabric in FABRICS]
 DIGESTS = StateDigests("a" * 32, b"secret")
 OTHERS = {"twin": StateDigests("b" * 32, b"secret"), "secret": StateDigests("a" * 32, b"another")}
 REGISTERED = {fabric: FabricRegistration("campus", "superpod") for fabric in FABRICS}
-VALUES = {k: v for name, one in REGISTERED.items() for k, v in registration_value(name, one).items()}
+CODE = {"rules": "3", "software": "1.0+abc", "layout:cubes": "12ab", "layout:ocs": "34cd"}
+VALUES = CODE | {k: v for name, one in REGISTERED.items() for k, v in registration_value(name, one).items()}
 
 
 def entry(position: int, service: str = "ocs", line: bytes = b"{}", index: int = 0) -> OutboxEntry:
@@ -116,8 +119,8 @@ class MemoryWriter:
     def outbox(self, row: OutboxEntry, *, there: bool = True) -> None:
         self._put(self._kept.outbox, row.place, row if there else None)
 
-    def registration(self, fabric: str, text: str) -> None:
-        self._kept.values[f"fabric:{fabric}"] = text
+    def value(self, name: str, text: str | None) -> None:
+        self._put(self._kept.values, name, text)
 
     def seal(self, service: str, text: str | None) -> None:
         self._put(self._kept.seals, service, text)
@@ -169,8 +172,8 @@ class RedisWriter:
         value = f"{row.kind} {row.source}\n".encode() + row.line
         self._put("outbox", layout.outbox_field(row), value if there else None)
 
-    def registration(self, fabric: str, text: str) -> None:
-        self._put("progress", f"value:fabric:{fabric}", text)
+    def value(self, name: str, text: str | None) -> None:
+        self._put("progress", f"value:{name}", text)
 
     def seal(self, service: str, text: str | None) -> None:
         self._put("progress", f"seal:{service}", text)
@@ -221,6 +224,43 @@ def swap_lines(writer: Writer, _found: PartitionSnapshot) -> None:
     writer.outbox(entry(2, line=b'{"a":1}'))
 
 
+def change_value(name: str, text: str | None, writer: Writer, _found: PartitionSnapshot) -> None:
+    writer.value(name, text)
+
+
+def remove_value(name: str, writer: Writer, _found: PartitionSnapshot) -> None:
+    writer.value(name, None)
+    writer.value(f"digest:{name}", None)
+
+
+def swap_registrations(writer: Writer, found: PartitionSnapshot) -> None:
+    """A valid registration in the place of a retired one, with its digest."""
+    writer.value("fabric:pod-0", found.values["fabric:pod-1"])
+    writer.value("digest:fabric:pod-0", found.values["digest:fabric:pod-1"])
+
+
+VALUE_CHANGES = [
+    ("fabric:pod-0", "campus static-pod", "of another kind", "the registration of fabric pod-0"),
+    ("fabric:pod-0", "campus foo", "of an unknown kind", "the registration of fabric pod-0"),
+    ("fabric:pod-0", "campus superpod 5", "retired", "the registration of fabric pod-0"),
+    ("fabric:pod-1", "other superpod", "of another site", "the registration of fabric pod-1"),
+    ("fabric:pod-1", "other", "of another form", "the registration of fabric pod-1"),
+    ("fabric:pod-1", "", "emptied", "the registration of fabric pod-1"),
+    ("fabric:pod-1", None, "removed", "the registration of fabric pod-1"),
+    ("fabric:pod-7", "campus superpod", "added", "the registration of fabric pod-7"),
+    ("fabric:dcn-0", "campus dcn", "added", "the registration of fabric dcn-0"),
+    ("rules", "2", "lowered", "the number of the rules"),
+    ("rules", "99", "raised", "the number of the rules"),
+    ("rules", "x", "of another form", "the number of the rules"),
+    ("rules", None, "removed", "the number of the rules"),
+    ("software", "0.9", "changed", "the build"),
+    ("software", None, "removed", "the build"),
+    ("layout:ocs", "00", "changed", "the state layout of ocs"),
+    ("layout:ocs", None, "removed", "the state layout of ocs"),
+    ("layout:jobs", "00", "added", "the state layout of jobs"),
+]
+"""(name, text, what it is, how it is called)."""
+
 CHANGES: dict[str, tuple[Change, str]] = {
     "a value": (lambda w, _: w.state("ocs", "pod-0", "a", b"2"), "ocs of pod-0: its state"),
     "a value emptied": (lambda w, _: w.state("ocs", "pod-0", "a", b""), "ocs of pod-0: its state"),
@@ -242,11 +282,23 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a due time removed": (lambda w, f: w.progress(replace(f.progress["ocs", "pod-1"], due_us=None)), "ocs"),
     "a time": (lambda w, f: w.progress(replace(f.progress["cubes", "pod-0"], now_us=10)), "cubes"),
     "ticks": (lambda w, f: w.progress(replace(f.progress["cubes", "pod-0"], ticks=0)), "cubes"),
-    "the kind of a fabric": (lambda w, _: w.registration("pod-0", "campus static-pod"), "cubes of pod-0"),
-    "the site of a fabric": (lambda w, _: w.registration("pod-1", "other superpod"), "cubes of pod-0"),
-    "a registration of another form": (
-        lambda w, _: w.registration("pod-1", "other"),
-        "fabric pod-1: its reg",
+    **{
+        f"value {name} {what}": (partial(change_value, name, text), f"partition 0: {called} in Redis was")
+        for name, text, what, called in VALUE_CHANGES
+    },
+    "a value with its digest removed": (
+        partial(remove_value, "rules"),
+        "partition 0: the number of the rules in Redis",
+    ),
+    "a registration with its digest removed": (
+        partial(remove_value, "fabric:pod-0"),
+        "cubes of pod-0, pod-1 in partition 0: its position",
+    ),
+    "registrations with digests swapped": (swap_registrations, "the registration of fabric pod-0"),
+    "the digest of a value": (lambda w, _: w.value("digest:rules", "0" * 32), "the number of the rules"),
+    "the digest of no value": (
+        lambda w, _: w.value("digest:fabric:pod-9", "0" * 32),
+        "the registration of fabric pod-9",
     ),
     "a seal": (lambda w, _: w.seal("ocs", "0" * 32), "ocs of pod-0, pod-1"),
     "a seal removed": (lambda w, _: w.seal("ocs", None), "ocs of pod-0, pod-1"),
@@ -301,13 +353,13 @@ class StateDigestsContract:
     @pytest.mark.parametrize("other", OTHERS)
     def test_states_of_another_twin_or_key_are_refused(self, store: Store, other: str) -> None:
         fill(store, OTHERS[other])
-        with pytest.raises(StateRefused, match="or have another key"):
+        with pytest.raises(StateRefused, match=r"or ha(s|ve) another key"):
             check_partition(store, DIGESTS, 0)
 
     def test_states_without_digests_are_refused(self, store: Store) -> None:
         for commit in commits():
             assert store.commit(commit)
-        with pytest.raises(StateRefused, match="stored by a version without digests"):
+        with pytest.raises(StateRefused, match="has no digests, because"):
             check_states(DIGESTS, 0, store.snapshot(0, NAMES))
 
     def test_states_of_another_partition_are_refused(self, store: Store) -> None:
@@ -454,6 +506,10 @@ def check_oracle(found: PartitionSnapshot, removed: tuple[OutboxEntry, ...] = ()
     assert {place: n for place, n in kinds.items() if n} == {
         place: len(rows) for place, rows in found.documents.items()
     }
+    for name, text in found.values.items():
+        if name.startswith(("fabric:", "layout:")) or name in {"rules", "software"}:
+            place = "".join(f"{len(part)}:{part}" for part in ("value", "0", name))
+            assert found.values[f"digest:{name}"] == f"{hashed(f'{place}0:{text}'.encode()):032x}"
     for service, at in found.positions.items():
         lines = 0
         for (name, fabric), row in found.progress.items():
@@ -464,6 +520,53 @@ def check_oracle(found: PartitionSnapshot, removed: tuple[OutboxEntry, ...] = ()
         assert found.seals[service] == f"{hashed(f'seal 0 {service} {at} {lines % 2**128}'.encode()):032x}"
     gone = sum(map(of_entry, removed)) % 2**128
     assert found.trimmed == (f"{gone:032x} {hashed(f'trimmed 0 {gone}'.encode()):032x}" if removed else "")
+
+
+HEAD = layout.key(0, "progress")
+UNREADABLE: list[list[str | bytes]] = [
+    *(["HSET", HEAD, "generation", text] for text in ("inf", "nan", "abc", "1_0", "07", "", "1e3", b"\xff")),
+    ["HSET", HEAD, "at:ocs", "07"],
+    ["HSET", HEAD, "at:ocs", "x"],
+    ["HSET", HEAD, "at:ocs", b"\xff"],
+    ["HSET", HEAD, "due:ocs@pod-0", "soon"],
+    ["HSET", HEAD, "ticks:ocs@pod-0", "02"],
+    ["HDEL", HEAD, "due:ocs@pod-0"],
+    ["HSET", HEAD, b"value:\xff", "1"],
+    ["HSET", HEAD, "value:fabric:pod-0", b"\xff"],
+    ["HSET", HEAD, "sums:ocs@pod-0", b"\xff"],
+    ["HSET", layout.state_key(0, "ocs", "pod-0"), b"\xff", "1"],
+    ["HSET", layout.documents_key(0, "pod-0", "ocs"), b"\xff", "1"],
+    ["HSET", layout.key(0, "docs:\xff"), "a", "1"],
+    ["HSET", layout.key(0, "outbox"), "what", "1"],
+    ["HSET", layout.key(0, "outbox"), b"\xff", b"\xff"],
+    ["SET", HEAD, "x"],
+    ["SET", layout.key(0, "outbox"), "x"],
+    ["SET", layout.state_key(0, "ocs", "pod-0"), "x"],
+    ["SET", layout.documents_key(0, "pod-0", "ocs"), "x"],
+]
+INBOX = layout.key(0, "inbox")
+INBOX_ROWS: list[list[str | bytes]] = [
+    ["XADD", INBOX, "NEXT-0", "type", b"\xff", "body", "{}"],
+    ["XADD", INBOX, "NEXT-0", "type", "DrainCube", "body", b"\xff", "fabric", "pod-0"],
+    ["XADD", INBOX, "NEXT-0", "type", "DrainCube", "body", "{}", "fabric", b"\xff"],
+    ["XADD", INBOX, "NEXT-0", "none", "x"],
+    [
+        "XADD",
+        INBOX,
+        "NEXT-5",
+        "type",
+        "DrainCube",
+        "body",
+        '{"cube":"pod-0/cube-1"}',
+        "fabric",
+        "a",
+    ],
+    *(["SET", layout.key(0, "inbox:last"), text] for text in ("abc", "inf", "nan", "9" * 16, "9" * 40, "-1")),
+    ["HSET", layout.key(0, "inbox:keys"), "k", "v"],
+    ["HSET", layout.key(0, "inbox:keys"), "k2", "v"],
+    ["HSET", layout.key(0, "inbox:keys"), b"\xff", b"\xff"],
+    *(["HSET", layout.key(0, "inbox:askers"), "", text] for text in ("abc", "inf", "-5", "1e3")),
+]
 
 
 class TestMemoryStore(StateDigestsContract):
@@ -490,3 +593,85 @@ class TestRedisStore(StateDigestsContract):
     @pytest.fixture
     def writer(self, store: RedisStore) -> RedisWriter:
         return RedisWriter(store)
+
+    @pytest.mark.parametrize("command", UNREADABLE, ids=str)
+    def test_what_no_commit_writes_is_refused_and_replaced(
+        self, store: RedisStore, command: list[str | bytes]
+    ) -> None:
+        """With one sentence for readers. A rebuild replaces it, with a generation that no process has."""
+        fill(store)
+        image = sealed_image(DIGESTS, memory_image())
+        change(store, command)
+        with pytest.raises(StateRefused, match=r"^.+; `lightwave .+ from the log.*$") as refused:
+            check_partition(store, DIGESTS, 0)
+        assert "Error(" not in str(refused.value)
+        assert store.stage(image, "")
+        assert store.promote_staged(0)
+        store.discard_staged(0)
+        check_partition(store, DIGESTS, 0)
+        generation = store.snapshot(0, []).generation
+        assert generation > 0
+        at = dict(store.positions(0))
+        assert store.commit(Commit(0, at, at, generation=generation))
+
+    def test_a_pointer_of_another_type_does_not_block_a_rebuild(self, store: RedisStore) -> None:
+        fill(store)
+        change(store, ["SET", layout.key(0, "staged"), "x"])
+        assert store.stage(sealed_image(DIGESTS, memory_image()), "")
+        assert store.promote_staged(0)
+        check_partition(store, DIGESTS, 0)
+
+    @pytest.mark.parametrize("command", INBOX_ROWS, ids=str)
+    def test_what_something_else_wrote_into_the_inbox_never_stops_commits(
+        self, store: RedisStore, command: list[str | bytes]
+    ) -> None:
+        """A request that cannot be read is named in one sentence; numbers and keys are counted on."""
+        first = store.put(0, "pod-0", request("k1"))
+        entry = f"{first.number + 1}-"
+        change(store, [part.replace("NEXT-", entry) if isinstance(part, str) else part for part in command])
+        shown = failure(lambda: store.waiting(0, 9))
+        if command[0] == "XADD":
+            assert shown.startswith("inbox lightwave:{0}:inbox: this version cannot read request")
+            assert f"XDEL {entry}" in shown
+        else:
+            assert shown == ""
+        assert "script" not in failure(lambda: store.put(0, "pod-0", request("k2")))
+        store.record_logged(0, [])
+        store.raise_last_number(0, 5)
+        store.discard_after(0, lambda: 0)
+        assert store.commit(Commit(0, {}, {}, inbox_taken=first.number))
+        assert store.put(0, "pod-0", request("k2")).number > first.number
+
+    def test_a_row_of_fabrics_that_cannot_be_read_is_named(self, store: RedisStore) -> None:
+        for text in ("garbage", b"\xff", "0 pod-0 superpod x", "a pod-0 superpod", ""):
+            change(store, ["HSET", layout.FABRICS, "pod-0", text])
+            with pytest.raises(
+                OperationFailed, match="lightwave:fabrics in Redis has a row that the twin did"
+            ):
+                store.fabrics()
+
+
+def change(store: RedisStore, command: list[str | bytes]) -> None:
+    """Run a command behind the twin's back, in place of what has that key if it sets a string."""
+    with redis.Redis.from_url(store.url) as client:
+        client.execute_command(*command)
+
+
+def request(key: str) -> DrainCube:
+    return DrainCube(cube="pod-0/cube-1", key=key)
+
+
+def failure(operation: Callable[[], object]) -> str:
+    """What OperationFailed says; empty if the operation succeeds."""
+    try:
+        operation()
+    except OperationFailed as failed:
+        return str(failed)
+    return ""
+
+
+def memory_image() -> Commit:
+    memory = MemoryStore()
+    for commit in commits():
+        assert memory.commit(commit)
+    return memory.image(0)

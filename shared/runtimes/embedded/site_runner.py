@@ -15,7 +15,14 @@ from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, SequencerBody, Tick
 from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable, decode, encode
-from shared.basics.errors import LogDamaged, ServiceFailed, SnapshotRefused, StateRefused, UpgradeNeeded
+from shared.basics.errors import (
+    LightwaveError,
+    LogDamaged,
+    ServiceFailed,
+    SnapshotRefused,
+    StateRefused,
+    UpgradeNeeded,
+)
 from shared.engine.code_version import (
     StateCodeVersion,
     code_version_values,
@@ -46,7 +53,7 @@ from shared.storage.store.fabric_registry import (
     registration_values,
 )
 from shared.storage.store.memory_store import MemoryStore
-from shared.storage.store.sealed_commits import SealedCommits, sealed_image
+from shared.storage.store.sealed_commits import SealedCommits, check_head_values, sealed_image
 from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit, FabricPlace, PartitionSnapshot
 
@@ -247,8 +254,12 @@ class SiteRunner:
             return self._recover()
         except StateRefused as refused:
             sentence = str(refused).partition(";")[0]
-            log.warning("%s: %s; its states are rebuilt from the log", self.name, sentence)
-            folded = self.rebuild(self._newest_snapshot())
+            log.warning("%s: %s; rebuilding its states from the log", self.name, sentence)
+            try:
+                folded = self.rebuild(self._newest_snapshot())
+            except LightwaveError as error:
+                self._on_refused(f"{self.name}: {sentence}; rebuilding its states failed: {error}")
+                raise
             self._on_refused(f"{self.name}: {sentence}; its states were rebuilt from the log")
             return folded
 
@@ -371,7 +382,10 @@ class SiteRunner:
 
     def _snapshot(self) -> PartitionSnapshot:
         """The whole partition, with the states of all services in all of its fabrics."""
-        names = self._state_names(self._store.snapshot(self.partition, []))
+        head = self._store.snapshot(self.partition, [])
+        if self._digests is not None:
+            check_head_values(self._digests, self.partition, head)
+        names = self._state_names(head)
         while True:
             snapshot = self._store.snapshot(self.partition, names, whole=self._digests is not None)
             if self._state_names(snapshot) == names:
@@ -379,13 +393,17 @@ class SiteRunner:
             names = self._state_names(snapshot)  # another process commissioned a fabric in between
 
     def _state_names(self, snapshot: PartitionSnapshot) -> list[tuple[str, str]]:
-        registered = registered_fabrics(snapshot.values)
-        names = {
-            (service.name, fabric)
-            for fabric, registration in registered.items()
-            for service in self._services_of(registration.kind)
-        }
-        return sorted(names | snapshot.sums.keys())
+        names = set(snapshot.sums)
+        for fabric, registration in registered_fabrics(snapshot.values).items():
+            try:
+                services = self._services_of(registration.kind)
+            except KeyError:
+                raise UpgradeNeeded(
+                    f"{self.name}: its fabric {fabric} has the kind {registration.kind}, which this version "
+                    "does not have; start it with the version that commissioned it"
+                ) from None
+            names.update((service.name, fabric) for service in services)
+        return sorted(names)
 
     def _check_code(self, values: Mapping[str, str]) -> None:
         """UpgradeNeeded if the states are of other rules or another layout."""
@@ -462,7 +480,10 @@ class SiteRunner:
         if self._sealed is not None:
             commit = self._sealed.sealed(commit, self._registered)
         if not self._store.commit(commit):
-            raise Fenced(f"{self.name}: the store is no longer at position {self.position}")
+            raise Fenced(
+                f"{self.name}: the store is no longer at position {self.position} of generation "
+                f"{self._generation}"
+            )
         self._stored = names
         self._note_committed()
         self.position = position

@@ -10,8 +10,6 @@ A claim whose request never arrives expires. Once its request is in the inbox, a
 from collections.abc import Callable, Sequence
 from zlib import crc32
 
-from pydantic import ValidationError
-
 from schemas.body import Body
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import TYPES
@@ -53,43 +51,44 @@ if not before then redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2]) end
 return before
 """
 
-PUT = """
+PUT = f"""{layout.WHOLE}
 local key, row = ARGV[1], ARGV[2]
 if key ~= '' then
   local before = redis.call('HGET', KEYS[3], key)
   if before then
     local number, place = before:match('^(%d+) (%S+)')
     -- Check that a waiting request exists: a truncated file may contain the key alone.
-    if place ~= '-' or #redis.call('XRANGE', KEYS[1], number .. '-0', number .. '-0') == 1 then
-      return {before, 1}
+    if number and (place ~= '-' or #redis.call('XRANGE', KEYS[1], number .. '-0', number .. '-0') == 1) then
+      return {{before, 1}}
     end
   end
 end
-if tonumber(redis.call('HGET', KEYS[5], ARGV[8]) or '0') >= tonumber(ARGV[9]) then return {'', 3} end
-if ARGV[7] ~= '' and redis.call('HSETNX', KEYS[4], ARGV[7], '') == 0 then return {'', 2} end
+local asked = whole(redis.call('HGET', KEYS[5], ARGV[8]))
+if asked >= tonumber(ARGV[9]) then return {{'', 3}} end
+if ARGV[7] ~= '' and redis.call('HSETNX', KEYS[4], ARGV[7], '') == 0 then return {{'', 2}} end
 local time = redis.call('TIME')
-local last = tonumber(redis.call('GET', KEYS[2]) or '0')
+local last = whole(redis.call('GET', KEYS[2]))
 local number = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
 redis.call('SET', KEYS[2], number)
 local kept = number .. ' ' .. row
 if key ~= '' then redis.call('HSET', KEYS[3], key, kept) end
 redis.call('XADD', KEYS[1], number .. '-0', 'fabric', ARGV[3], 'type', ARGV[4], 'body', ARGV[5],
   'asker', ARGV[8], 'key', key)
-redis.call('HINCRBY', KEYS[5], ARGV[8], 1)
+redis.call('HSET', KEYS[5], ARGV[8], string.format('%.0f', asked + 1))
 redis.call('PUBLISH', ARGV[6], number)
-return {kept, 0}
+return {{kept, 0}}
 """
 KEY_USED, JOINED_BEFORE, ALLOWANCE_USED = 1, 2, 3
 """Reasons why PUT stored nothing; 0 if it stored the request."""
 
-RAISE_NUMBER = """
-local last = tonumber(redis.call('GET', KEYS[1]) or '0')
+RAISE_NUMBER = f"""{layout.WHOLE}
+local last = whole(redis.call('GET', KEYS[1]))
 if last < tonumber(ARGV[1]) then redis.call('SET', KEYS[1], ARGV[1]) end
 return 1
 """
 
 RECORD_LOGGED = f"""{layout.REMOVE}
-local last = tonumber(redis.call('GET', KEYS[5]) or '0')
+local last = whole(redis.call('GET', KEYS[5]))
 local function gone(number)
   remove(KEYS[1], KEYS[2], KEYS[3], number .. '-0', number .. '-0')
 end
@@ -103,9 +102,9 @@ for at = numbers + 2, #ARGV, 2 do
   local before = redis.call('HGET', KEYS[4], ARGV[at])
   if before then
     local number, place = before:match('^(%d+) (%S+)')
-    if place == '-' then gone(number) end
+    if number and place == '-' then gone(number) end
     local logged = ARGV[at + 1]:match('^%d+ (%d+)')
-    if place ~= '-' and tonumber(place) <= tonumber(logged) then before = 'stays' end
+    if tonumber(place or '') and tonumber(place) <= tonumber(logged) then before = 'stays' end
   end
   if before ~= 'stays' then redis.call('HSET', KEYS[4], ARGV[at], ARGV[at + 1]) end
 end
@@ -179,7 +178,8 @@ class RedisInbox:
         claim = self._current_claim(key)
         if claim is None or claim == CANCELLED:
             return None
-        return self._find_in(int(claim.split(" ")[0]), key)
+        partition = claim.split(" ")[0]
+        return self._find_in(int(partition), key) if partition.isdecimal() else None
 
     def was_cancelled(self, key: str) -> bool:
         return self._current_claim(key) == CANCELLED
@@ -201,13 +201,23 @@ class RedisInbox:
     def discard_after(self, partition: int, end: Callable[[], int]) -> None:
         place = layout.key(partition, "inbox:keys")
         rows: dict[bytes, bytes] = self._client.call(place, "HGETALL", place)
-        known = {key.decode(): _known_request(partition, row) for key, row in rows.items()}
         ends = end()
-        gone = [key for key, found in known.items() if found.place is not None and found.place >= ends]
+        unreadable: list[bytes] = []
+        gone: list[str] = []
+        for key, row in rows.items():
+            try:
+                name, found = key.decode(), _known_request(partition, row)
+            except (ValueError, OperationFailed):
+                unreadable.append(key)  # not the twin's; the log has the keys of all that it accepted
+                continue
+            if found.place is not None and found.place >= ends:
+                gone.append(name)
         for command in layout.hdel(place, gone):
             self._client.call(place, *command)
-        for key in gone:
-            self._client.call(claim_key(key), "DEL", claim_key(key))
+        for other in unreadable:
+            self._client.call(place, "HDEL", place, other)
+        for name in gone:
+            self._client.call(claim_key(name), "DEL", claim_key(name))
 
     def raise_last_number(self, partition: int, number: int) -> None:
         last = layout.key(partition, "inbox:last")
@@ -236,17 +246,21 @@ class RedisInbox:
     def waiting(self, partition: int, most: int) -> list[Request]:
         key = layout.key(partition, "inbox")
         rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", str(most))
-        return [self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in rows]
+        return [self._request(partition, entry, row) for entry, row in rows]
 
-    def _request(self, partition: int, number: int, row: dict[bytes, bytes]) -> Request:
+    def _request(self, partition: int, entry: bytes, row: dict[bytes, bytes]) -> Request:
+        """A waiting request. OperationFailed if it is not as this version writes requests."""
+        number, _, part = entry.decode().partition("-")
         try:
+            if part != "0":
+                raise ValueError("another writer's number")
             body = TYPES[row[b"type"].decode()].model_validate_json(row[b"body"])
-            return Request(number, row[b"fabric"].decode(), body)
-        except (KeyError, ValidationError):
+            return Request(int(number), row[b"fabric"].decode(), body)
+        except (KeyError, ValueError):  # also ValidationError and UnicodeDecodeError
             what = row.get(b"type", b"no type").decode("utf-8", "replace")
             raise OperationFailed(
                 f"inbox {layout.key(partition, 'inbox')}: this version cannot read request {number} "
-                f"({what}); remove it with XDEL {number}-0, or run the version that accepted it"
+                f"({what}); remove it with XDEL {entry.decode()}, or run the version that accepted it"
             ) from None
 
     def _waits(self, partition: int, number: int) -> bool:
@@ -281,7 +295,7 @@ class RedisInbox:
 
     def _current_claim(self, key: str) -> str | None:
         value: bytes | None = self._client.call(claim_key(key), "GET", claim_key(key))
-        return None if value is None else value.decode()
+        return None if value is None else value.decode("utf-8", "replace")
 
     def _keep_claims(self, claims: dict[str, str]) -> None:
         """Make these claims permanent."""
@@ -315,7 +329,13 @@ def key_row(found: KnownRequest) -> str:
 
 
 def _known_request(partition: int, row: bytes) -> KnownRequest:
-    number, place, mark, fabric, kind = row.decode().split(" ")
-    return KnownRequest(
-        partition, int(number), None if place == WAITING_PLACE else int(place), mark, fabric, kind
-    )
+    """The request that a key belongs to. OperationFailed if the row is not as the twin writes it."""
+    try:
+        number, place, mark, fabric, kind = row.decode().split(" ")
+        at = None if place == WAITING_PLACE else int(place)
+        return KnownRequest(partition, int(number), at, mark, fabric, kind)
+    except ValueError:
+        raise OperationFailed(
+            f"inbox {layout.key(partition, 'inbox:keys')}: has a row that the twin did not write "
+            f"({row.decode('utf-8', 'replace')[:80]}); remove it with HDEL, or rebuild the states"
+        ) from None

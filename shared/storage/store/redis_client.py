@@ -48,6 +48,18 @@ Answer = TypeVar("Answer")
 Command = Sequence[str | bytes]
 
 
+class WrongType(OperationFailed):
+    """A key has another type than the twin gave it; `key` is empty if the server does not name it."""
+
+    def __init__(self, name: str, text: str) -> None:
+        named = re.search(r"lightwave:[^\s)]+", text)
+        self.key = named[0] if named else ""
+        super().__init__(
+            f"Redis at {name}: {self.key or 'a key'} has another type than the twin gave it; remove it with "
+            "DEL, or rebuild the states"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _Login:
     """A URL for redis-py, and a password that is not in it."""
@@ -144,6 +156,8 @@ class RedisClient:
                 f"Redis at {self.name} does not answer: part of the cluster is down or moving: {error}"
             ) from None
         except ResponseError as error:
+            if "WRONGTYPE" in str(error):
+                raise WrongType(self.name, str(error)) from None
             # It refuses: out of memory, disk full, or read-only. A retry would not help.
             raise OperationFailed(f"Redis at {self.name} refuses: {_refusal(str(error))}") from None
         except RedisError as error:

@@ -20,12 +20,23 @@ NAMES = "lightwave:names"
 PAIRS_MAX = 1_000
 """Fields of one HSET: Lua limits the number of arguments of a command."""
 
-REMOVE = """
+WHOLE = """
+local function whole(text)
+  local is_whole = text and #text <= 16 and text:match('^%d+$')
+  if is_whole and tonumber(text) < 2^53 - 2^40 then return tonumber(text) end
+  return 0
+end
+"""
+"""A number that a script reads: 0 in place of anything that no script writes."""
+
+REMOVE = f"""{WHOLE}
 local function remove(inbox, askers, taken, first, last)
   for _, row in ipairs(redis.call('XRANGE', inbox, first, last)) do
     for at = 1, #row[2], 2 do
-      if row[2][at] == 'asker' and redis.call('HINCRBY', askers, row[2][at + 1], -1) <= 0 then
-        redis.call('HDEL', askers, row[2][at + 1])
+      if row[2][at] == 'asker' then
+        local left = whole(redis.call('HGET', askers, row[2][at + 1])) - 1
+        if left > 0 then redis.call('HSET', askers, row[2][at + 1], string.format('%.0f', left))
+        else redis.call('HDEL', askers, row[2][at + 1]) end
       end
     end
     redis.call('XDEL', inbox, row[1])
@@ -79,11 +90,13 @@ for _, entry in ipairs(ARGV) do remove(KEYS[1], KEYS[2], KEYS[3], entry, entry) 
 return 1
 """
 
-INFORM_INBOX = """
-local last = tonumber(redis.call('HGET', KEYS[1], 'noted') or '0')
+INFORM_INBOX = f"""{WHOLE}
+local last = whole(redis.call('HGET', KEYS[1], 'noted'))
 for at = 1, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[at], ARGV[at + 1]) end
-local rows, parts = redis.call('HGETALL', KEYS[2]), {}
-for at = 1, #rows, 2 do parts[#parts + 1] = {tonumber(rows[at]), tonumber(rows[at + 1])} end
+local rows, parts = redis.call('HGETALL', KEYS[2]), {{}}
+for at = 1, #rows, 2 do
+  if rows[at]:match('^%d+$') then parts[#parts + 1] = {{whole(rows[at]), whole(rows[at + 1])}} end
+end
 table.sort(parts, function(one, other) return one[1] < other[1] end)
 for _, part in ipairs(parts) do
   if part[1] <= last then
@@ -115,6 +128,8 @@ return 1
 """Removes outbox entries together with the change of their digest, unless another sequencer was faster."""
 
 SEAL_STAGED = """
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind ~= 'hash' then redis.call('DEL', KEYS[1]) end
 for n = 3, #KEYS do
   if redis.call('HLEN', KEYS[n]) ~= tonumber(ARGV[n]) then return 0 end
 end
@@ -123,6 +138,8 @@ return 1
 """
 
 PROMOTE_STAGED = """
+-- A head of another type, or a generation that does not count up, was left by another writer.
+if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end
 local stage = redis.call('HGET', KEYS[3], 'stage')
 if not stage then return 0 end
 local own = ARGV[1]
@@ -138,7 +155,9 @@ for _, pattern in ipairs({'state:*', 'docs:*', 'outbox', 'dead', 'noted'}) do
   end
 end
 local head = stage .. 'progress'
-local generation = tonumber(redis.call('HGET', KEYS[1], 'generation') or '0') + 1
+local generation = redis.call('HGET', KEYS[1], 'generation') or '0'
+if #generation > 15 or not generation:match('^%d+$') then generation = redis.call('TIME')[1] end
+generation = tonumber(generation) + 1
 redis.call('HSET', head, 'generation', string.format('%.0f', generation))
 local before = redis.call('HGETALL', KEYS[1])
 for n = 1, #before, 2 do
@@ -185,8 +204,17 @@ def fields_with_prefix(head: Mapping[bytes, bytes], prefix: str) -> dict[str, st
     return {k[len(start) :].decode(): v.decode() for k, v in head.items() if k.startswith(start)}
 
 
+def whole_number(text: bytes | str) -> int:
+    """The number that a commit wrote. ValueError for any other text, also for `07` or `1_0`: a fence compares
+    texts, and would never agree."""
+    found = text.decode() if isinstance(text, bytes) else text
+    if str(int(found)) != found:
+        raise ValueError(f"{found} is not a number as commits write them")
+    return int(found)
+
+
 def positions(head: Mapping[bytes, bytes]) -> dict[str, int]:
-    return {name: int(at) for name, at in fields_with_prefix(head, "at:").items()}
+    return {name: whole_number(at) for name, at in fields_with_prefix(head, "at:").items()}
 
 
 def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], ServiceProgress]:
@@ -194,9 +222,10 @@ def progress(head: Mapping[bytes, bytes]) -> dict[tuple[str, str], ServiceProgre
     by_service = {}
     for source, count in fields_with_prefix(head, "ticks:").items():
         service, _, fabric = source.partition("@")
-        due_us = int(dues[source]) if dues[source] else None
-        now_us, ticked_us = int(nows.get(source, 0)), int(ticked.get(source, 0))
-        by_service[service, fabric] = ServiceProgress(service, fabric, due_us, int(count), now_us, ticked_us)
+        due_us = whole_number(dues[source]) if dues[source] else None
+        now_us, ticked_us = (whole_number(one.get(source, "0")) for one in (nows, ticked))
+        row = ServiceProgress(service, fabric, due_us, whole_number(count), now_us, ticked_us)
+        by_service[service, fabric] = row
     return by_service
 
 

@@ -22,7 +22,7 @@ from shared.basics.errors import OperationFailed, StateRefused
 from shared.engine.message_order import ServiceProgress
 from shared.storage.inbox.redis_inbox import RedisInbox
 from shared.storage.store import redis_layout as layout
-from shared.storage.store.redis_client import RedisClient
+from shared.storage.store.redis_client import RedisClient, WrongType
 from shared.storage.store.state_store import (
     ORDER_PREFIX,
     Commit,
@@ -151,24 +151,25 @@ class RedisStore(RedisInbox):
                 *map(_whole_hash, places),
                 *([documents_at] if whole else []),
             ]
-            head, outbox, *rest = self._client.transaction(head_key, read)
+            with _readable(partition):
+                head, outbox, *rest = self._client.transaction(head_key, read)
             if not whole or sorted(rest[-1]) == places:
                 break
             places = sorted(rest[-1])  # a service wrote its first document of a kind in between
-        found = {
-            key: {name.decode(): value for name, value in fields.items()}
-            for key, fields in zip(states, rest[: len(states)], strict=True)
-        }
-        for (service, fabric), stored in found.items():
-            layout.check_stored_state(head, service, fabric, stored)
         with _readable(partition):
+            found = {
+                key: {name.decode(): value for name, value in fields.items()}
+                for key, fields in zip(states, rest[: len(states)], strict=True)
+            }
+            for (service, fabric), stored in found.items():
+                layout.check_stored_state(head, service, fabric, stored)
             return PartitionSnapshot(
                 layout.positions(head),
                 layout.fields_with_prefix(head, "value:"),
                 layout.progress(head),
                 found,
                 len(outbox) if whole else outbox,
-                int(head.get(b"generation", 0)),
+                layout.whole_number(head.get(b"generation", "0")),
                 layout.sums(head),
                 layout.fields_with_prefix(head, "seal:"),
                 head.get(b"trimmed", b"").decode(),
@@ -192,10 +193,9 @@ class RedisStore(RedisInbox):
             ["XRANGE", layout.key(partition, "inbox"), "-", "+", "COUNT", str(max(1, waiting))],
             ["TIME"],  # of the node that holds the partition
         ]
-        head, outbox, dead, inbox, (seconds, micros) = self._client.transaction(head_key, read)
-        requests = tuple(
-            self._request(partition, int(entry.split(b"-")[0]), row) for entry, row in inbox[:waiting]
-        )
+        with _readable(partition):
+            head, outbox, dead, inbox, (seconds, micros) = self._client.transaction(head_key, read)
+        requests = tuple(self._request(partition, entry, row) for entry, row in inbox[:waiting])
         with _readable(partition):
             return SequencerView(
                 positions=layout.positions(head),
@@ -205,7 +205,7 @@ class RedisStore(RedisInbox):
                 dead_letters={int(at): row for at, row in dead.items()},
                 waiting=requests,
                 wall_us=seconds * 1_000_000 + micros,
-                inbox_informed=int(head.get(b"noted", 0)),
+                inbox_informed=layout.whole_number(head.get(b"noted", "0")),
                 sums=layout.sums(head),
                 seals=layout.fields_with_prefix(head, "seal:"),
                 trimmed=head.get(b"trimmed", b"").decode(),
@@ -400,14 +400,21 @@ def _whole_hash(place: str | bytes) -> layout.Command:
 
 @contextmanager
 def _readable(partition: int) -> Iterator[None]:
-    """StateRefused if fields of the head, or outbox entries, are not as a commit writes them."""
+    """StateRefused if fields or keys of a partition are not as a commit writes them."""
+    what = "a field"
     try:
         yield
-    except (ValueError, KeyError) as error:
-        raise StateRefused(
-            f"partition {partition}: Redis has a field in its progress or outbox that the twin did not write "
-            f"({error!r}); `lightwave live rebuild` or `lightwave up --rebuild` rebuilds it from the log"
-        ) from None
+        return
+    except WrongType as error:
+        if error.key.startswith(layout.key(partition, "inbox")):
+            raise
+        what = f"{error.key}, a key of another type,"
+    except (ValueError, KeyError):
+        pass
+    raise StateRefused(
+        f"partition {partition}: Redis has {what} in its progress, states, documents or outbox that the twin "
+        "did not write; `lightwave live rebuild` or `lightwave up --rebuild` rebuilds it from the log"
+    )
 
 
 def _chunks(commands: Iterator[layout.Command]) -> Iterator[list[layout.Command]]:
@@ -425,8 +432,16 @@ def _chunks(commands: Iterator[layout.Command]) -> Iterator[list[layout.Command]
 
 
 def _place(text: bytes) -> FabricPlace:
-    partition, site, kind, *retired = text.decode().split(" ")
-    return FabricPlace(int(partition), site, kind, *map(int, retired))
+    """OperationFailed if the twin did not write this."""
+    try:
+        partition, site, kind, *retired = text.decode().split(" ")
+        return FabricPlace(int(partition), site, kind, *map(int, retired))
+    except (TypeError, ValueError):
+        raise OperationFailed(
+            f"{layout.FABRICS} in Redis has a row that the twin did not write "
+            f"({text.decode('utf-8', 'replace')[:80]}); a restart of the twin writes the rows of its fabrics "
+            "again, HDEL removes others"
+        ) from None
 
 
 def _check_version(where: str, about: ServerInfo) -> None:

@@ -7,6 +7,8 @@ The store's head has two kinds of digests, written in the same transaction as wh
 - the *seal* of a service: over its position in the partition, and for all of its fabrics over site, kind,
   progress and sums.
 
+Registrations and code versions have digests of their own (`sealed_values`).
+
 A document is not part of a sum, because it follows from the state: after the state is checked, each document
 must be the one that the service writes for it.
 
@@ -24,6 +26,7 @@ from shared.engine.dispatch import ServiceInstance
 from shared.engine.message_order import ServiceProgress
 from shared.storage.store.change_tracking import document_differences
 from shared.storage.store.fabric_registry import FabricRegistration, registered_fabrics
+from shared.storage.store.sealed_values import check_values, commit_with_marks, trim_with_marks
 from shared.storage.store.state_digests import (
     MODULUS,
     ServiceSums,
@@ -64,11 +67,18 @@ def is_sealed(head: SealedHead) -> bool:
     return bool(head.seals or head.sums)
 
 
+def check_head_values(digests: StateDigests, partition: int, head: SealedHead) -> None:
+    """Check the fabrics and the code of a partition, before code versions are compared. StateRefused names
+    what was changed. Accepts a partition without any digest."""
+    check_values(digests, partition, head.values, has_digests=is_sealed(head), has_states=bool(head.sums))
+
+
 def check_seals(
     digests: StateDigests, partition: int, head: SealedHead, services: Collection[str] | None = None
 ) -> dict[StateKey, ServiceSums]:
-    """Check position, progress and sums of some services, or of all; returns the sums of all services.
-    StateRefused names the service and its fabrics."""
+    """Check fabrics, code, and the position, progress and sums of some services, or of all; returns the sums
+    of all services. StateRefused names the service and its fabrics."""
+    check_head_values(digests, partition, head)
     known = {*head.positions, *head.seals, *(service for service, _ in {*head.sums, *head.progress})}
     lines = _lines(digests, head)
     for service in sorted(known if services is None else known & {*services}):
@@ -82,8 +92,8 @@ def check_seals(
         where = f"{service} of {', '.join(fabrics) or 'no fabric'} in partition {partition}"
         if not is_sealed(head):
             raise StateRefused(
-                f"{where}: its state was stored by a version without digests, so a change of it would not be "
-                f"noticed; {digests.advice}"
+                f"{where}: its state has no digests, because it was stored by a version without digests, or "
+                f"because they were removed; {digests.advice}"
             )
         raise StateRefused(
             f"{where}: its position, progress or digests in Redis were changed outside of the twin, or "
@@ -264,7 +274,7 @@ class SealedCommits:
             line = self._digests.line(row, registered.get(fabric), text)
             self._fabric_lines.setdefault(service, {})[fabric] = line
         seals = {service: self._seal(service, at) for service, at in commit.positions.items()}
-        return replace(commit, sums=texts, seals=seals)
+        return replace(commit_with_marks(self._digests, commit), sums=texts, seals=seals)
 
     def check_documents(
         self,
@@ -334,6 +344,7 @@ class SealedOutbox:
 
     def sealed(self, trim: OutboxTrim) -> OutboxTrim:
         """The trim with the digests that follow from it."""
+        trim = trim_with_marks(self._digests, trim)
         seals = {
             reader: self._digests.seal(self._partition, reader, position, 0)
             for reader, position in trim.begin.items()

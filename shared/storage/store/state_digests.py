@@ -68,6 +68,11 @@ class StateDigests:
         """The last digest of a service in a partition. It binds its position and the sum of its lines."""
         return format(self.number(f"seal {partition} {service} {position} {lines}"), HEX)
 
+    def value(self, partition: int, name: str, text: str) -> str:
+        """The digest of one value of a partition: of a fabric's registration, or of what is recorded about
+        the code."""
+        return format(term(self.keyed("value", str(partition), name), "", text.encode()), HEX)
+
     def line(self, row: ServiceProgress, registration: FabricRegistration | None, sums: str) -> int:
         """The hash of what the store's head has of a service in a fabric: site, kind, progress and sums."""
         site, kind = ("", "") if registration is None else (registration.site, registration.kind)

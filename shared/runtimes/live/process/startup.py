@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from schemas.files.operations_log import VersionStarted
-from shared.basics.errors import OperationFailed, StoreUnreachable
+from shared.basics.errors import OperationFailed, StateRefused, StoreUnreachable
 from shared.engine.code_version import StateCodeVersion
 from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.layout import Endpoints
@@ -21,6 +21,7 @@ from shared.runtimes.live.twin_record import NoTwin, TwinRecord, read_twin
 from shared.runtimes.live.version_fence import check_one_version
 from shared.runtimes.operations_log import local_person, new_operation
 from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.sealed_commits import check_head_values
 from shared.storage.store.state_store import GlobalNotes
 
 VERSIONS = "versions"
@@ -64,7 +65,12 @@ def join_twin(
     UpgradeNeeded if states are of code that must not be mixed with this one."""
     twin = _find_twin(store, endpoints, wait_s)
     for partition in range(twin.partitions):
-        check_one_version(partition, store.values(partition), code)
+        try:
+            head = store.snapshot(partition, [])
+            check_head_values(endpoints.digests(twin.twin), partition, head)
+        except StateRefused:
+            continue  # the process that loads this partition refuses it, and notes the reason
+        check_one_version(partition, head.values, code)
     claim_name(store, replica)
     record_version(store, replica, code.software)
     return twin

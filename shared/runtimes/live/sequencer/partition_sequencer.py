@@ -46,7 +46,7 @@ from shared.storage.store.fabric_registry import (
     services_in_partition,
     site_clocks,
 )
-from shared.storage.store.sealed_commits import SealedOutbox
+from shared.storage.store.sealed_commits import SealedOutbox, check_head_values
 from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import OutboxEntry, OutboxTrim, SequencerView
 
@@ -86,6 +86,7 @@ class PartitionSequencer:
         digests: StateDigests | None = None,
     ) -> None:
         self.partition = partition
+        self._digests = digests
         self._sealed = None if digests is None else SealedOutbox(digests, partition)
         self.end: int | None = None
         """The log's end, from own appends; None until Kafka was queried."""
@@ -114,6 +115,8 @@ class PartitionSequencer:
         if was_end_unknown:
             await self._find_end()
         view = self._store.view(self.partition, REQUESTS_MAX)
+        if self._digests is not None:
+            check_head_values(self._digests, self.partition, view)
         self._check_rules(view)
         if self._sealed is not None:
             self._sealed.load(view)

@@ -39,7 +39,7 @@ from shared.storage.store.fabric_registry import (
     registration_value,
     services_in_partition,
 )
-from shared.storage.store.sealed_commits import SealedCommits
+from shared.storage.store.sealed_commits import SealedCommits, check_head_values
 from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit, OutboxEntry, PartitionSnapshot, StateStore
 
@@ -112,6 +112,7 @@ class PartitionFold:
         digests: StateDigests | None = None,
     ) -> None:
         self._fill = fill
+        self._digests = digests
         self._sealed = None if digests is None else SealedCommits(digests, partition, software)
         self._registry_only = registry_only
         self.name = served.name
@@ -154,6 +155,8 @@ class PartitionFold:
         states or documents of this service were changed outside of the twin."""
         self._forget()
         snapshot = self._snapshot()
+        if self._digests is not None:
+            check_head_values(self._digests, self.partition, snapshot)
         self._check_code(snapshot.values)
         if self._sealed is not None:
             self._sealed.load(snapshot, {self.name})

@@ -32,7 +32,7 @@ from schemas.messages.upgrade import Upgraded
 from schemas.registry import decode, encode
 from services.cubes.service import SERVICE as CUBES
 from services.fabric_kinds import services_of
-from shared.basics.errors import LightwaveError, NotFound, OperationFailed, UpgradeNeeded
+from shared.basics.errors import LightwaveError, NotFound, OperationFailed, StateRefused, UpgradeNeeded
 from shared.basics.units import US_PER_HOUR
 from shared.engine import upgrade_refusals
 from shared.engine.code_version import LAYOUT_VALUE, RULES, RULES_VALUE, SOFTWARE_VALUE
@@ -45,7 +45,9 @@ from shared.runtimes.lab import Lab
 from shared.storage.files import atomic_files
 from shared.storage.log.indexed_log import IndexedLog, IndexedLogs
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
+from shared.storage.store import redis_layout as layout
 from shared.storage.store.redis_store import RedisStore
+from shared.storage.store.sealed_values import commit_with_marks
 from shared.storage.store.state_store import Commit
 
 pytestmark = pytest.mark.integration
@@ -95,7 +97,8 @@ def set_code_values(place: Path, values: dict[str, str | None], partitions: tupl
         for partition in partitions:
             at = store.positions(partition)
             generation = store.snapshot(partition, []).generation
-            assert store.commit(Commit(partition, at, at, fields=values, generation=generation))
+            commit = Commit(partition, at, at, fields=values, generation=generation)
+            assert store.commit(commit_with_marks(DataFolder(place).state_digests(), commit))
 
 
 class store_in:  # noqa: N801 -- a context, written as a function would be
@@ -170,6 +173,51 @@ def test_a_twin_with_other_rules_is_upgraded_with_one_message_and_a_snapshot(dat
     assert (since["position"], since["rules"]) == (len(before[0]) + 1, RULES)
     assert since["before"] == {"rules": RULES - 1, "software": OLD_SOFTWARE}
     check_continues(data)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {f"value:{RULES_VALUE}": str(RULES - 2)},
+        {f"value:{RULES_VALUE}": "99"},
+        {f"value:{RULES_VALUE}": None},
+        {"value:layout:jobs": "00"},
+        {"value:fabric:dcn-0": "pod-0 dcn"},
+        {"value:fabric:pod-0": "pod-0 foo"},
+    ],
+    ids=str,
+)
+def test_a_code_or_fabric_that_something_else_wrote_is_not_upgraded(
+    data: Path, values: dict[str, str | None]
+) -> None:
+    before = lines(data)
+    change_head(data, values)
+    for _ in range(2):
+        with pytest.raises(StateRefused, match=r"^partition 0: the .* in Redis was changed"):
+            run_upgrade(data)
+    assert lines(data) == before
+
+
+def test_states_of_a_version_without_digests_are_upgraded(data: Path) -> None:
+    with store_in(data) as store:
+        for partition in (0, 1):
+            names = [
+                name.decode()
+                for name in store._client.call("", "HKEYS", layout.key(partition, "progress"))
+                if name.startswith((b"seal:", b"sums:", b"value:digest:"))
+            ]
+            for command in layout.hdel(layout.key(partition, "progress"), names):
+                store._client.call("", *command)
+    assert [row["site"] for row in run_upgrade(data)] == list(SITES)
+    check_continues(data)
+
+
+def change_head(place: Path, fields: dict[str, str | None]) -> None:
+    """Change fields of the first partition as another writer of Redis."""
+    head = layout.key(0, "progress")
+    with store_in(place) as store:
+        for name, text in fields.items():
+            store._client.call(head, *(["HDEL", head, name] if text is None else ["HSET", head, name, text]))
 
 
 def test_only_the_other_version_reads_the_past(data: Path) -> None:
