@@ -21,7 +21,7 @@ from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import fabric_order
 from schemas.registry import Unreadable
 from services.fabric_kinds import services_of
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import OperationFailed, StateRefused
 from shared.engine.code_version import RULES, unfinished_upgrade
 from shared.engine.state_codec import state_digest
 from shared.runtimes.live.kafka.layout import SOURCE, TWIN
@@ -144,7 +144,10 @@ def _check_not_upgrading(store: RedisStore, twin: TwinRecord) -> None:
     The previous version may rebuild its states as long as the log does not record the upgrade.
     """
     for partition in range(twin.partitions):
-        values = store.values(partition)
+        try:
+            values = store.values(partition)
+        except StateRefused:
+            continue  # nothing in it can be read: the rebuild replaces it
         begun = unfinished_upgrade(values)
         if begun is not None and begun[0] == RULES:
             check_no_open_upgrade(partition, values)

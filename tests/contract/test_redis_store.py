@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed, StoreUnreachable
+from shared.basics.errors import InvalidInput, LightwaveError, OperationFailed, StateRefused, StoreUnreachable
 from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.store.newest_frames import newest_frame_reader
 from shared.storage.store.redis_store import RedisStore
@@ -154,6 +154,9 @@ class TestRedisStore(StateStoreContract):
 
         with redis.Redis.from_url(redis_url) as client:
             client.set("lightwave:{0}:progress", "no hash")
-        with pytest.raises(OperationFailed, match=r"refuses: .*WRONGTYPE") as caught:
-            store.positions(0)
+            client.set("lightwave:clock", "no hash")
+        with pytest.raises(OperationFailed, match="lightwave:clock has another type than") as caught:
+            store.read_globals("clock")
         assert not isinstance(caught.value, StoreUnreachable)
+        with pytest.raises(StateRefused, match="progress, a key of another type, in its progress"):
+            store.positions(0)

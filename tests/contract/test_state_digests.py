@@ -4,7 +4,7 @@ The digests in the store are computed again here in another way, from all that i
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -522,11 +522,16 @@ def check_oracle(found: PartitionSnapshot, removed: tuple[OutboxEntry, ...] = ()
     assert found.trimmed == (f"{gone:032x} {hashed(f'trimmed 0 {gone}'.encode()):032x}" if removed else "")
 
 
+def each(*command: str, texts: Sequence[str | bytes]) -> list[list[str | bytes]]:
+    return [[*command, text] for text in texts]
+
+
 HEAD = layout.key(0, "progress")
 UNREADABLE: list[list[str | bytes]] = [
-    *(["HSET", HEAD, "generation", text] for text in ("inf", "nan", "abc", "1_0", "07", "", "1e3", b"\xff")),
+    *each("HSET", HEAD, "generation", texts=("inf", "nan", "abc", "1_0", "07", "", "1e3", b"\xff")),
     ["HSET", HEAD, "at:ocs", "07"],
     ["HSET", HEAD, "at:ocs", "x"],
+    ["HSET", HEAD, "value:end", "abc"],
     ["HSET", HEAD, "at:ocs", b"\xff"],
     ["HSET", HEAD, "due:ocs@pod-0", "soon"],
     ["HSET", HEAD, "ticks:ocs@pod-0", "02"],
@@ -561,11 +566,11 @@ INBOX_ROWS: list[list[str | bytes]] = [
         "fabric",
         "a",
     ],
-    *(["SET", layout.key(0, "inbox:last"), text] for text in ("abc", "inf", "nan", "9" * 16, "9" * 40, "-1")),
+    *each("SET", layout.key(0, "inbox:last"), texts=("abc", "inf", "nan", "9" * 16, "9" * 40, "-1")),
     ["HSET", layout.key(0, "inbox:keys"), "k", "v"],
     ["HSET", layout.key(0, "inbox:keys"), "k2", "v"],
     ["HSET", layout.key(0, "inbox:keys"), b"\xff", b"\xff"],
-    *(["HSET", layout.key(0, "inbox:askers"), "", text] for text in ("abc", "inf", "-5", "1e3")),
+    *each("HSET", layout.key(0, "inbox:askers"), "", texts=("abc", "inf", "-5", "1e3")),
 ]
 
 

@@ -275,6 +275,8 @@ class SiteRunner:
                 f"only {self._log.end}: the log lost its end; `lightwave up --rebuild` accepts it as it is"
             )
         before = self.position
+        if self._digests is not None and self._log.end and not before:
+            log.warning("%s: Redis has no states; folding its log of %d messages", self.name, self._log.end)
         replay = Replay(self.site, self._note_reader, may_repeat=False)
         logged: list[tuple[int, Envelope]] = []
         for position, line in self._log.lines(self.position):

@@ -7,7 +7,7 @@ log.
 from dataclasses import dataclass
 from typing import Protocol
 
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import OperationFailed, StateRefused
 from shared.basics.units import US_PER_S
 from shared.storage.store.sealed_commits import SealedCommits, check_outbox, check_seals
 from shared.storage.store.state_digests import StateDigests
@@ -33,9 +33,18 @@ class Refusal:
     sentence: str
 
 
+def readable_generation(store: StateStore, partition: int) -> int:
+    """The generation of a partition; 0 if its head cannot be read, which a rebuild replaces by a higher
+    one."""
+    try:
+        return store.snapshot(partition, []).generation
+    except StateRefused:
+        return 0
+
+
 def note_refusal(store: RefusalStore, partition: int, sentence: str) -> None:
     """Note that something of a partition was refused."""
-    generation = store.snapshot(partition, []).generation
+    generation = readable_generation(store, partition)
     store.set_globals(NOTE, {str(partition): f"{generation} {sentence}"})
 
 

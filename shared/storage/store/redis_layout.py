@@ -213,6 +213,13 @@ def whole_number(text: bytes | str) -> int:
     return int(found)
 
 
+def values(head: Mapping[bytes, bytes]) -> dict[str, str]:
+    """The values of a partition; ValueError if the end of its log is not a number."""
+    found = fields_with_prefix(head, "value:")
+    whole_number(found.get("end", "0"))
+    return found
+
+
 def positions(head: Mapping[bytes, bytes]) -> dict[str, int]:
     return {name: whole_number(at) for name, at in fields_with_prefix(head, "at:").items()}
 

@@ -165,7 +165,7 @@ class RedisStore(RedisInbox):
                 layout.check_stored_state(head, service, fabric, stored)
             return PartitionSnapshot(
                 layout.positions(head),
-                layout.fields_with_prefix(head, "value:"),
+                layout.values(head),
                 layout.progress(head),
                 found,
                 len(outbox) if whole else outbox,
@@ -199,7 +199,7 @@ class RedisStore(RedisInbox):
         with _readable(partition):
             return SequencerView(
                 positions=layout.positions(head),
-                values=layout.fields_with_prefix(head, "value:"),
+                values=layout.values(head),
                 progress=layout.progress(head),
                 outbox=layout.outbox(outbox),
                 dead_letters={int(at): row for at, row in dead.items()},

@@ -31,6 +31,7 @@ from shared.runtimes.live.refused_states import (
     close_refusal,
     note_refusal,
     open_refusals,
+    readable_generation,
 )
 from shared.runtimes.live.sequencer.partition_sequencer import AppendCounts, PartitionSequencer
 from shared.runtimes.live.twin_record import TwinRecord
@@ -154,7 +155,7 @@ class SequencerLoop:
         """The sentence of the first partition whose states were not replaced since something of them was
         refused; forgets the others."""
         for partition, refusal in open_refusals(self._store).items():
-            if self._store.snapshot(partition, []).generation == refusal.generation:
+            if readable_generation(self._store, partition) == refusal.generation:
                 return refusal.sentence.partition(";")[0]
             close_refusal(self._store, partition, rebuilt=False)
         return None

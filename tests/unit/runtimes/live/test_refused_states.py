@@ -1,7 +1,7 @@
 """What something else changed in the store of a live twin: who refuses it, and how it is rebuilt."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -18,6 +18,7 @@ from shared.runtimes.live.refused_states import (
     close_refusal,
     note_refusal,
     open_refusals,
+    readable_generation,
     rebuilt_notes,
 )
 from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequencer
@@ -29,6 +30,7 @@ from shared.runtimes.simulated_clock import Epoch
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.sealed_commits import sealed_image
+from shared.storage.store.state_store import PartitionSnapshot
 from tests.support.live_swarm import DIGESTS, PARTITIONS, TWIN, LiveSwarm
 from tests.support.memory_operations import MemoryOperations
 
@@ -102,6 +104,26 @@ def test_a_worker_refuses_what_was_changed(
     with pytest.raises(StateRefused):
         folds.begin([0])
     assert [(partition, text[: len(sentence)]) for partition, text in noted] == [(0, sentence)]
+
+
+def test_a_refusal_of_a_head_that_cannot_be_read_is_open_until_it_is_replaced() -> None:
+    class Unreadable(MemoryStore):
+        is_broken = True
+
+        def snapshot(
+            self, partition: int, states: Sequence[tuple[str, str]], *, whole: bool = False
+        ) -> PartitionSnapshot:
+            if self.is_broken:
+                raise StateRefused("partition 0: Redis has a field; a rebuild replaces it")
+            return super().snapshot(partition, states, whole=whole)
+
+    store = Unreadable()
+    note_refusal(store, 0, "partition 0: Redis has a field")
+    assert open_refusals(store)[0].generation == readable_generation(store, 0) == 0
+    assert store.stage(lived(1).store.image(0), "")
+    assert store.promote_staged(0)
+    store.is_broken = False
+    assert readable_generation(store, 0) > open_refusals(store)[0].generation
 
 
 def test_documents_of_another_build_are_written_again_with_the_next_commit() -> None:
