@@ -86,14 +86,15 @@ class VariantSteadiness:
 def load_checks(experiment: Experiment, variant: Variant, folder: Path) -> tuple[LoadCheck, ...]:
     """The loads of a variant. If parameters change during the runs, the highest of each."""
     fabric = experiment.fabric
+    whole_days = fabric.warm_up_days + fabric.days
     own = {**fabric.set, **dict(variant.values)}
     highest: dict[str, ServerLoad] = {}
     states = accumulate([dict(one.set) for one in fabric.changes], _changed, initial=own)
     for values in states:
-        for load in loads_of_sites(sites_of(experiment, values, folder), fabric.warm_up_days + fabric.days):
+        for load in loads_of_sites(sites_of(experiment, values, folder), whole_days):
             if load.name not in highest or load.load > highest[load.name].load:
                 highest[load.name] = load
-    return tuple([LoadCheck(load, fabric.days) for load in highest.values()])
+    return tuple([LoadCheck(load, fabric.days, whole_days) for load in highest.values()])
 
 
 def _changed(values: Values, change: Values) -> Values:

@@ -1,12 +1,13 @@
 """The offered load of a fabric, before any run: of technicians, of spare parts and of the scheduler.
 
-Loads are means of the configuration: parts × failure rate × mean work × attempts, over the people on duty.
+Loads are means of the configuration: parts × failure rate × mean work of all attempts, over the people on
+duty.
 Failures that a rate does not give, such as recorded or injected ones, are not among them.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.config.repairs import RepairShopConfig
@@ -35,11 +36,12 @@ HOURS_A_DAY = 24.0
 
 @dataclass(frozen=True, slots=True)
 class _Repairs:
-    """Repairs of one kind of fault: the number per day, attempts included, and the hours of each."""
+    """Repairs of one kind of fault: the number of faults per day, and the hours of each in all attempts."""
 
     kind: FaultKind
     per_day: float
     hours: float
+    attempts: float
     at_link_ends: bool
 
 
@@ -50,9 +52,7 @@ def loads_of_sites(sites: Sequence[SitePlan], days: float) -> tuple[ServerLoad, 
     if len({*found.values()}) <= 1:
         return next(iter(found.values()), ())
     return tuple(
-        ServerLoad(f"{fabric}: {one.name}", one.servers, one.arrivals_per_day, one.work_days)
-        for fabric, loads in found.items()
-        for one in loads
+        replace(one, name=f"{fabric}: {one.name}") for fabric, loads in found.items() for one in loads
     )
 
 
@@ -69,10 +69,14 @@ def is_crew(load: ServerLoad) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LoadCheck:
-    """One load, checked for runs of a number of days; `problem` is None if it is steady."""
+    """One load, checked for runs of a number of days; `problem` is None if it is steady.
+
+    `lasts_days` is the time for which the load acts, warm-up included; None if it acts for all of `days`.
+    """
 
     load: ServerLoad
     days: float
+    lasts_days: float | None = None
 
     @property
     def problem(self) -> str | None:
@@ -81,15 +85,22 @@ class LoadCheck:
         if one.is_overloaded:
             return (
                 f"not steady: {one.name}: load {one.load:.3g}, so the backlog grows by "
-                f"{one.growth_per_day:.2g} {_unit(one)} a day; this is a figure of its {self.days:g} days"
+                f"{one.growth_per_day:.2g} {_unit(one)} a day; this is a figure of its {days_text(self.days)}"
             )
-        if is_crew(one) and not one.is_long_enough(self.days):
+        lasts = self.days if self.lasts_days is None else self.lasts_days
+        if is_crew(one) and not one.is_long_enough(lasts):
+            verb = "is" if lasts == 1.0 else "are"
             return (
-                f"not yet steady: {one.name}: load {one.load:.3g}, so {self.days:g} days are "
-                f"{one.relaxations(self.days):.2g} relaxation times of {one.relaxation_days:.3g} days; must "
+                f"not yet steady: {one.name}: load {one.load:.3g}, so {days_text(lasts)} {verb} "
+                f"{one.relaxations(lasts):.2g} relaxation times of {one.relaxation_days:.3g} days; must "
                 f"be at least {RELAXATIONS_MIN:g}, here {RELAXATIONS_MIN * one.relaxation_days:,.0f} days"
             )
         return None
+
+
+def days_text(days: float) -> str:
+    """A number of days in words."""
+    return f"{days:g} day{'' if days == 1.0 else 's'}"
 
 
 def offered_loads(config: FabricConfig, days: float) -> tuple[ServerLoad, ...]:
@@ -123,7 +134,7 @@ def _repairs_of(config: FabricConfig, days: float) -> list[_Repairs]:
             attempts = 1.0 / (1.0 - shop.value_or("misdiagnosed", 0.0))
         definition = WORK_DEFINITIONS[row.work]
         hours = _link_end_hours(kind, shop) if definition.at_link_ends else mean_repair_h(kind, shop)
-        found.append(_Repairs(kind, per_day * attempts, hours, definition.at_link_ends))
+        found.append(_Repairs(kind, per_day, hours * attempts, attempts, definition.at_link_ends))
     return found
 
 
@@ -143,12 +154,17 @@ def _technicians(shop: RepairShopConfig, repairs: Sequence[_Repairs]) -> list[Se
     people = _on_duty(shop, shop.technicians, "off_hours_technicians")
     fibre = shop.value_or("fibre_technicians", 0)
     own = [one for one in repairs if not one.at_link_ends]
-    found = [_load(CREW, people, own)]
+    found = [_load(CREW, people, own, _stretch(shop.technicians, people))]
     if len(own) < len(repairs):
         both = people + _on_duty(shop, fibre, "off_hours_fibre_technicians")
         name = f"{CREW} and fibre technicians" if fibre else f"{CREW}, with link ends"
-        found.append(_load(name, both, repairs))
+        found.append(_load(name, both, repairs, _stretch(shop.technicians + fibre, both)))
     return found
+
+
+def _stretch(people: int, on_duty: float) -> float:
+    """Calendar time of work over its time on duty: it pauses while nobody is on duty."""
+    return people / on_duty if on_duty else 1.0
 
 
 def _on_duty(shop: RepairShopConfig, people: int, off_hours: str) -> float:
@@ -160,15 +176,20 @@ def _on_duty(shop: RepairShopConfig, people: int, off_hours: str) -> float:
     return always + (people - always) * hours / HOURS_A_DAY * WORKDAYS / DAYS
 
 
-def _load(name: str, servers: float, repairs: Sequence[_Repairs]) -> ServerLoad:
+def _load(name: str, servers: float, repairs: Sequence[_Repairs], stretch: float) -> ServerLoad:
     per_day = sum(one.per_day for one in repairs)
     hours = sum(one.per_day * one.hours for one in repairs)
-    return ServerLoad(name, servers, per_day, hours / per_day / HOURS_A_DAY if per_day else 0.0)
+    work_days = hours / per_day / HOURS_A_DAY if per_day else 0.0
+    return ServerLoad(name, servers, per_day, work_days, None if stretch == 1.0 else work_days * stretch)
 
 
 def _spares(shop: RepairShopConfig, repairs: Sequence[_Repairs]) -> list[ServerLoad]:
-    """Of each limited stock: a part is gone for the repair and until another one arrives. Every kind of OCS
-    part has its own stock; that with the highest load counts."""
+    """Of each limited stock: a part is gone for the calendar time of the attempt and until another one
+    arrives, and each attempt takes one. Every kind of OCS part has its own stock; that with the highest load
+    counts."""
+    people = _on_duty(shop, shop.technicians, "off_hours_technicians")
+    fibre = shop.value_or("fibre_technicians", 0)
+    both = people + _on_duty(shop, fibre, "off_hours_fibre_technicians")
     lead_days = shop.value_or("spares_lead_days", 0.0)
     stocks: dict[str, list[_Repairs]] = defaultdict(list)
     for one in repairs:
@@ -184,8 +205,13 @@ def _spares(shop: RepairShopConfig, repairs: Sequence[_Repairs]) -> list[ServerL
         parts: int | None = shop.value_or(name, None)
         if parts is None:
             continue
-        worked = _load(name.replace("_", " ").replace("ocs", "OCS"), float(parts), mine)
-        load = ServerLoad(worked.name, worked.servers, worked.arrivals_per_day, lead_days + worked.work_days)
+        stretch = _stretch(shop.technicians, people)
+        if any(one.at_link_ends for one in mine):
+            stretch = _stretch(shop.technicians + fibre, both)
+        per_day = sum(one.per_day * one.attempts for one in mine)
+        hours = sum(one.per_day * one.hours for one in mine)
+        gone_days = lead_days + (stretch * hours / per_day / HOURS_A_DAY if per_day else 0.0)
+        load = ServerLoad(name.replace("_", " ").replace("ocs", "OCS"), float(parts), per_day, gone_days)
         if name not in found or load.load > found[name].load:
             found[name] = load
     return [*found.values()]
@@ -208,12 +234,17 @@ def _scheduler(config: AnyPodConfig, days: float) -> ServerLoad | None:
 
 
 def _trace_load(trace: Sequence[TraceRow], chips: float, days: float) -> ServerLoad | None:
-    """Return the load of the rows that a run of `days` days requests, without filler."""
-    until_us = days * US_PER_DAY
+    """Return the load of the rows that a run of `days` days requests, without filler.
+
+    What a row would do after the end of the run does not count.
+    """
+    until_us = round(days * US_PER_DAY)
     rows = [row for row in trace if row.submit_us <= until_us and row.tier != "filler"]
     if not rows or not days:
         return None
-    chip_days = sum(chips_of(row.shape) * row.duration_us / US_PER_DAY for row in rows)
+    chip_days = sum(
+        chips_of(row.shape) * min(row.duration_us, until_us - row.submit_us) / US_PER_DAY for row in rows
+    )
     return ServerLoad(SCHEDULER, chips, len(rows) / days, chip_days / len(rows))
 
 

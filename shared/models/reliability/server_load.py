@@ -15,13 +15,15 @@ class ServerLoad:
     """Work that arrives at a group of servers.
 
     `servers` is their mean number on duty, `arrivals_per_day` the number of jobs a day, `work_days` the mean
-    time on duty that a job takes one server, repeats included.
+    time on duty that a job takes one server, repeats included. `lasts_days` is the same work in calendar
+    time, which is longer if it pauses between shifts; None if it does not.
     """
 
     name: str
     servers: float
     arrivals_per_day: float
     work_days: float
+    lasts_days: float | None = None
 
     @property
     def load(self) -> float:
@@ -45,13 +47,18 @@ class ServerLoad:
 
     @property
     def relaxation_days(self) -> float:
-        """Time in which the memory of the start falls by a factor of e: work ÷ (servers · (1 − √ρ)²), as
-        in a queue with exponential times; infinite if overloaded, 0 without work."""
+        """Time in which the memory of the start falls by a factor of e; infinite if overloaded, 0 without
+        work.
+
+        It is work ÷ (servers · (1 − √ρ)²), as in a queue with exponential times, and at least the calendar
+        time of one job: with many servers nobody waits, but jobs still last that long.
+        """
         if self.is_overloaded:
             return math.inf
         if self.arrivals_per_day * self.work_days == 0.0:
             return 0.0
-        return self.work_days / (self.servers * (1.0 - math.sqrt(self.load)) ** 2)
+        queue_days = self.work_days / (self.servers * (1.0 - math.sqrt(self.load)) ** 2)
+        return max(queue_days, self.work_days if self.lasts_days is None else self.lasts_days)
 
     def relaxations(self, days: float) -> float:
         """The number of relaxation times in a run of this many days."""

@@ -21,12 +21,14 @@ class Growth:
     """The mean slope of several runs per unit of time.
 
     `chance` is the probability of a slope this steep or steeper if nothing grows. It is 1 for a single run,
-    of which nothing can be said.
+    of which nothing can be said. `scatters` is false if all runs have the same slope: nothing then tells
+    chance from growth, and `chance` is only the sign of the slope.
     """
 
     slope: float
     chance: float
     runs: int
+    scatters: bool = True
 
 
 def slopes(times: npt.ArrayLike, values: npt.ArrayLike) -> FloatArray:
@@ -49,8 +51,8 @@ def growth(times: npt.ArrayLike, values: npt.ArrayLike) -> Growth:
     runs = check_count("runs", len(found), 1)
     mean = float(found.mean())
     if runs == 1:
-        return Growth(mean, 1.0, 1)
+        return Growth(mean, 1.0, 1, scatters=False)
     error = math.sqrt(float(((found - mean) ** 2).sum()) / (runs - 1) / runs)
     if error == 0.0:
-        return Growth(mean, 0.0 if mean > 0.0 else 1.0, runs)
+        return Growth(mean, 0.0 if mean > 0.0 else 1.0, runs, scatters=False)
     return Growth(mean, float(stdtr(runs - 1, -mean / error)), runs)

@@ -51,3 +51,30 @@ def test_the_relaxation_time_is_that_of_the_birth_death_chain() -> None:
     np.fill_diagonal(rates, -rates.sum(axis=1))
     slowest = np.sort(-np.linalg.eigvals(rates).real)[1]
     assert 1.0 / slowest == pytest.approx(load(rho, 1).relaxation_days, rel=0.05)
+
+
+@pytest.mark.parametrize("servers", [1, 2, 4, 10, 100, 1_000])
+@pytest.mark.parametrize("rho", [0.05, 0.3, 0.5, 0.8])
+def test_a_memory_is_never_taken_for_shorter_than_that_of_the_exact_queue(servers: int, rho: float) -> None:
+    """The spectral gap of M/M/c with work of a day, from the symmetric form of its generator."""
+    from scipy.linalg import eigh_tridiagonal
+
+    size = 3 * servers + 400
+    done = np.minimum(np.arange(size), servers).astype(float)
+    asked = np.full(size, rho * servers)
+    asked[-1] = 0.0
+    found = eigh_tridiagonal(
+        asked + done,
+        -np.sqrt(rho * servers * done[1:]),
+        eigvals_only=True,
+        select="i",
+        select_range=(1, 1),
+    )
+    exact_days = 1.0 / float(found[0])
+    assert 0.95 * exact_days <= load(rho, servers).relaxation_days <= 3.0 * exact_days
+
+
+def test_work_that_pauses_between_shifts_is_remembered_for_its_calendar_time() -> None:
+    one = ServerLoad("technicians", 1_000.0, 1.0, 2.0, lasts_days=6.72)
+    assert one.relaxation_days == 6.72
+    assert ServerLoad("technicians", 1_000.0, 1.0, 2.0).relaxation_days == 2.0

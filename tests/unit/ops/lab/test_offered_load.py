@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from ops.lab.offered_load import is_crew, is_scheduler, loads_of_sites, offered_loads
+from ops.lab.offered_load import LoadCheck, is_crew, is_scheduler, loads_of_sites, offered_loads
 from ops.sites.site_plans import single_fabric_sites
+from schemas.config.workload import TraceRow
+from shared.basics.units import US_PER_DAY
 from shared.models.reliability.server_load import ServerLoad
 
 HOSTS, ENDS, OCSES = 1_024, 6_144, 48
@@ -101,7 +103,7 @@ def test_a_network_and_a_static_pod_have_loads_too() -> None:
 def test_the_field_has_a_load_of_a_half() -> None:
     found = loads(calibration="field")
     assert found["technicians"].load == pytest.approx(0.50, abs=0.01)
-    assert found["host spares"].load == pytest.approx(0.257, abs=0.01)
+    assert found["host spares"].load == pytest.approx(0.285, abs=0.01)
     assert {name for name, one in found.items() if is_crew(one)} == {
         "technicians",
         "technicians and fibre technicians",
@@ -120,3 +122,61 @@ def test_of_fabrics_that_differ_each_is_named() -> None:
 def test_parts_that_wear_out_fail_more_often() -> None:
     worn = loads(*ONLY_HOSTS, "failures.wear_out_days=100")["technicians"].load
     assert worn > 2 * loads(*ONLY_HOSTS)["technicians"].load
+
+
+def test_wrong_repairs_repeat_the_work_and_not_the_faults() -> None:
+    """The backlog grows by faults that are not repaired, each of which needs 1 ÷ (1 − p) attempts."""
+    pairs = (*ONLY_HOSTS, "repairs.technicians=1", "repairs.misdiagnosed=0.8")
+    one = loads(*pairs)["technicians"]
+    assert one.arrivals_per_day == pytest.approx(HOSTS * 0.002)
+    assert one.load == pytest.approx(HOSTS * 0.002 / 0.2)
+    assert one.growth_per_day == pytest.approx(HOSTS * 0.002 - 0.2)
+    often = loads(*ONLY_HOSTS, "repairs.technicians=50", "repairs.misdiagnosed=0.9")["technicians"]
+    long = loads(*ONLY_HOSTS, "repairs.technicians=50", "repairs.host_repair_h=240")["technicians"]
+    assert often.relaxation_days == pytest.approx(long.relaxation_days)
+
+
+def test_each_attempt_takes_a_spare_part() -> None:
+    found = loads(*ONLY_HOSTS, "repairs.host_spares=100", "repairs.misdiagnosed=0.5")["host spares"]
+    assert found.load == pytest.approx(HOSTS * 0.002 / 0.5 * (LEAD + 1) / 100)
+
+
+def test_a_spare_part_is_gone_for_the_calendar_time_of_its_repair() -> None:
+    shifts = ("repairs.off_hours_technicians=0", "repairs.spares_lead_days=1", "repairs.host_repair_h=20")
+    found = loads(*ONLY_HOSTS, *shifts, "repairs.technicians=90", "repairs.host_spares=10")
+    assert found["host spares"].load == pytest.approx(HOSTS * 0.002 * (1 + 20 / 24 / SHIFT_SHARE) / 10)
+    assert found["technicians"].relaxation_days >= 20 / 24 / SHIFT_SHARE
+
+
+@pytest.mark.parametrize(
+    ("duration_days", "submit_days", "want"),
+    [
+        (1_000.0, [0.0, 0.0, 0.0], 3 * 64 / 4_096),  # what comes after the end does not count
+        (2.0, [0.0, 10.0, 19.0], 64 / 4_096 * (2 + 2 + 1) / 20),
+        (2.0, [20.0], 0.0),
+    ],
+)
+def test_a_trace_asks_for_what_fits_before_the_end(
+    duration_days: float, submit_days: Sequence[float], want: float
+) -> None:
+    rows = tuple(
+        TraceRow(
+            submit_us=round(at * US_PER_DAY),
+            duration_us=round(duration_days * US_PER_DAY),
+            shape=(4, 4, 4),
+            twisted=False,
+            priority=1,
+        )
+        for at in submit_days
+    )
+    (site,) = single_fabric_sites(1, seed=0, trace=lambda _: rows)
+    found = {one.name: one.load for one in loads_of_sites([site], 20.0)}
+    assert found["scheduler"] == pytest.approx(want)
+
+
+def test_a_warm_up_counts_and_one_day_is_a_day() -> None:
+    load = ServerLoad("technicians", 1_000.0, 1.0, 1.0)
+    assert LoadCheck(load, 19.0).problem
+    assert LoadCheck(load, 19.0, 21.0).problem is None
+    assert "so 1 day is 1 relaxation times" in (LoadCheck(load, 1.0).problem or "")
+    assert (LoadCheck(ServerLoad("technicians", 1.0, 2.0, 1.0), 1.0).problem or "").endswith("of its 1 day")

@@ -21,7 +21,7 @@ OVERLOADED = ("repairs.technicians=1", "failures.host_per_day=0.002")
         (ClaimRunPlan(2.0, 0), "not yet steady: technicians"),
         (WORKLOAD_RUNS[0], None),
         (FIELD_RUNS[0], None),
-        (FIELD_WORKLOAD_RUNS[0], "not yet steady: technicians: load 0.502, so 30 days are 4.6 relaxation"),
+        (FIELD_WORKLOAD_RUNS[0], "not yet steady: technicians: load 0.502, so 30 days are 4.1 relaxation"),
     ],
 )
 def test_a_run_is_steady_or_says_why_not(plan: ClaimRunPlan, word: str | None) -> None:
