@@ -146,8 +146,9 @@ def _steadiness_notes(results: Results) -> list[str]:
 
 def _steadiness_section(results: Results) -> str:
     """The loads, the backlogs at both ends with the test of their growth, and their course."""
-    loads = [_plain_row(row) for row in load_rows(results.steadiness)]
-    backlogs = [_plain_row(row) for row in backlog_rows(results.steadiness)]
+    is_quick = results.planned.is_quick
+    loads = [_plain_row(row) for row in load_rows(results.steadiness, is_quick=is_quick)]
+    backlogs = [_plain_row(row) for row in backlog_rows(results.steadiness, is_quick=is_quick)]
     charts = [
         plot_section(_backlog_chart(name, results), "360px")
         for name in BACKLOGS

@@ -14,6 +14,7 @@ def results_json(results: Results) -> ReportFields:
     """Return the results as JSON, in the units of the measures."""
     experiment = results.planned.experiment
     not_steady = {one.variant for one in results.steadiness if not one.is_steady}
+    is_quick = results.planned.is_quick
     return {
         "title": experiment.title,
         "question": experiment.question,
@@ -54,7 +55,7 @@ def results_json(results: Results) -> ReportFields:
                 "seeds_needed": one.seeds_needed,
                 "first_half": None if one.halves is None else one.halves[0],
                 "second_half": None if one.halves is None else one.halves[1],
-                "steady": one.variant not in not_steady,
+                "steady": None if is_quick else one.variant not in not_steady,
             }
             for one in results.figures
         ],
@@ -68,7 +69,7 @@ def results_json(results: Results) -> ReportFields:
             "seeds_needed": results.verdict.seeds_needed,
         },
         "steady": experiment.steady,
-        "steadiness": [steadiness_json(one) for one in results.steadiness],
+        "steadiness": [steadiness_json(one, is_quick=is_quick) for one in results.steadiness],
         "convergence": [
             {
                 "variant": one.variant.key,
@@ -82,13 +83,13 @@ def results_json(results: Results) -> ReportFields:
     }
 
 
-def steadiness_json(one: VariantSteadiness) -> ReportFields:
+def steadiness_json(one: VariantSteadiness, *, is_quick: bool = False) -> ReportFields:
     """Whether a variant is steady, its loads and its backlogs. `relaxation_days` is null where there is no
-    relaxation time, `p` for a single seed."""
+    relaxation time, `p` for a single seed, `steady` for a quick run, which is too short to be."""
     return {
         "variant": one.variant.key,
         "parameters": dict(one.variant.values),
-        "steady": one.is_steady,
+        "steady": None if is_quick else one.is_steady,
         "problems": list(one.problems),
         "loads": [
             {
@@ -114,6 +115,7 @@ def steadiness_json(one: VariantSteadiness) -> ReportFields:
                 "growth_per_day": backlog.per_day,
                 "p": None if backlog.runs < TESTED_RUNS_MIN else backlog.chance,
                 "runs": backlog.runs,
+                "tested": backlog.is_tested and not is_quick,
                 "problem": backlog.problem,
             }
             for backlog in one.backlogs

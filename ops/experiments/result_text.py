@@ -11,6 +11,7 @@ from ops.lab.offered_load import LoadCheck, is_crew
 
 PROBLEMS_MAX = 5
 """Lines of problems that are shown."""
+NOT_TESTED = "not tested"
 LOAD_HEADERS = ("VARIANT", "OF", "LOAD", "RELAXATION", "STEADY")
 BACKLOG_HEADERS = ("VARIANT", "BACKLOG", "START", "END", "A-DAY", "P", "STEADY")
 
@@ -72,8 +73,9 @@ def steadiness_lines(steadiness: Sequence[VariantSteadiness], most: int = PROBLE
     return [*lines[:most], *([f"and {left} more variants"] if left > 0 else [])]
 
 
-def load_rows(steadiness: Sequence[VariantSteadiness]) -> list[list[object]]:
-    """A row for each load that differs from those of the variants before: LOAD_HEADERS."""
+def load_rows(steadiness: Sequence[VariantSteadiness], *, is_quick: bool = False) -> list[list[object]]:
+    """A row for each load that differs from those of the variants before: LOAD_HEADERS. A quick run, which is
+    too short for a steady state, is not tested."""
     rows: list[list[object]] = []
     known: set[LoadCheck] = set()
     for one in steadiness:
@@ -85,18 +87,20 @@ def load_rows(steadiness: Sequence[VariantSteadiness]) -> list[list[object]]:
             problem = check.problem
             relaxation = f"{load.relaxation_days:.3g} d" if is_crew(load) and not load.is_overloaded else "-"
             steady = "yes" if problem is None else problem.split(":")[0]
+            if is_quick:
+                steady = NOT_TESTED
             rows.append([one.variant.words, load.name, f"{load.load:.3f}", relaxation, steady])
     return rows
 
 
-def backlog_rows(steadiness: Sequence[VariantSteadiness]) -> list[list[object]]:
-    """A row for each variant and backlog: BACKLOG_HEADERS."""
+def backlog_rows(steadiness: Sequence[VariantSteadiness], *, is_quick: bool = False) -> list[list[object]]:
+    """A row for each variant and backlog: BACKLOG_HEADERS. A quick run is not tested."""
     return [
         [
             *(one.variant.words, BACKLOGS[backlog.name], f"{backlog.start:.3g}", f"{backlog.end:.3g}"),
             f"{backlog.per_day:+.2g}",
             "-" if backlog.runs < 2 else f"{backlog.chance:.2g}",
-            one.word,
+            NOT_TESTED if is_quick else backlog.word,
         ]
         for one in steadiness
         for backlog in one.backlogs

@@ -13,7 +13,7 @@ from ops.experiments.interval_text import display_unit, interval_text
 from ops.experiments.loader import PlannedExperiment
 from ops.experiments.schema import ExperimentClaim
 from ops.experiments.seed_stopping_rule import exact_interval, interval_of, seed_of, values_of
-from ops.experiments.steadiness import VariantSteadiness, steadiness_after
+from ops.experiments.steadiness import TESTED_SEEDS_MIN, VariantSteadiness, steadiness_after
 from ops.experiments.sweep import SweepResult
 from ops.experiments.variants import Variant, single_variant
 from shared.models.statistics.batch_means import BATCHES_MIN, Batches, batch_means
@@ -85,6 +85,9 @@ class Convergence:
     measure: str
     seeds: tuple[int, ...]
     half_widths: tuple[float, ...]
+
+
+UNTESTED = f"the growth of its backlogs is not tested: that needs {TESTED_SEEDS_MIN} seeds that differ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,9 +432,14 @@ def _verdict(
     unsteady = [one for one in steadiness if one.variant in (of, over) and not one.is_steady]
     if not planned.experiment.steady:
         days = planned.experiment.fabric.days
-        of_days = f"{verdict.sentence}; a figure of these {days:g} days, which need not be steady"
+        these = "this day" if days == 1.0 else f"these {days:g} days"
+        of_days = f"{verdict.sentence}; a figure of {these}, which need not be steady"
         return replace(verdict, sentence=of_days)
-    return not_judged(verdict, unsteady) if unsteady else verdict
+    if unsteady:
+        return not_judged(verdict, unsteady)
+    if not planned.is_quick and any(one.is_untested for one in steadiness if one.variant in (of, over)):
+        return replace(verdict, sentence=f"{verdict.sentence}; {UNTESTED}")
+    return verdict
 
 
 def not_judged(verdict: ClaimVerdict, unsteady: Sequence[VariantSteadiness]) -> ClaimVerdict:

@@ -24,6 +24,8 @@ from shared.models.statistics.trend import growth
 
 ALPHA = 0.01
 """Probability with which the test reports the growth of a backlog that does not grow."""
+TESTED_SEEDS_MIN = 4
+"""Seeds with which the test sees growth: with two it misses most of it."""
 
 
 NOT_YET = "not yet steady"
@@ -42,11 +44,31 @@ class BacklogGrowth:
     runs: int
     means: tuple[float, ...] = ()
     """The mean over seeds of each sample."""
+    scatters: bool = True
+    """Whether the seeds differ. If they do not, only a growth of more than one job is reported."""
+    measured_days: float = 0.0
+    """The days over which the growth is measured."""
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the test could have seen growth, or saw it."""
+        if self.problem is not None:
+            return True
+        return self.runs >= TESTED_SEEDS_MIN and (self.scatters or self.per_day <= 0.0)
+
+    @property
+    def word(self) -> str:
+        """Whether it is steady: `yes`, `not steady`, or `not tested`."""
+        if self.problem is not None:
+            return "not steady"
+        return "yes" if self.is_tested else "not tested"
 
     @property
     def problem(self) -> str | None:
         """What is not steady, as a clause."""
         if self.chance >= ALPHA:
+            return None
+        if not self.scatters and self.per_day * self.measured_days <= 1.0:
             return None
         return (
             f"not steady: {BACKLOGS[self.name]} went from {self.start:.3g} to {self.end:.3g} and grew by "
@@ -69,6 +91,11 @@ class VariantSteadiness:
         every = [*(one.problem for one in self.loads), *(one.problem for one in self.backlogs)]
         found = [problem for problem in every if problem is not None]
         return tuple(sorted(found, key=lambda problem: problem.startswith(NOT_YET)))
+
+    @property
+    def is_untested(self) -> bool:
+        """Whether the growth of a backlog is not tested."""
+        return any(not one.is_tested for one in self.backlogs)
 
     @property
     def is_steady(self) -> bool:
@@ -144,5 +171,17 @@ def backlog_growths(experiment: Experiment, rows: Sequence[RunRow]) -> tuple[Bac
             continue
         grown = growth(days[first:], [values[first:] for values in samples])
         means = tuple([sum(column) / len(samples) for column in zip(*samples, strict=True)])
-        found.append(BacklogGrowth(name, means[0], means[-1], grown.slope, grown.chance, len(samples), means))
+        found.append(
+            BacklogGrowth(
+                name,
+                means[0],
+                means[-1],
+                grown.slope,
+                grown.chance,
+                len(samples),
+                means,
+                grown.scatters,
+                days[-1] - days[first],
+            )
+        )
     return tuple(found)

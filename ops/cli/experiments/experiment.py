@@ -522,7 +522,7 @@ def _results_text(results: "Results", command: str) -> str:
         ]
         lines += ["", f"against {results.compared[0].against.words}"]
         lines.append(text_table(("VARIANT", "MEASURE", "DIFFERENCE", "NOTE"), rows))
-    if backlogs := backlog_rows(results.steadiness):
+    if backlogs := backlog_rows(results.steadiness, is_quick=results.planned.is_quick):
         lines += ["", text_table(BACKLOG_HEADERS, backlogs)]
     lines += steadiness_lines([*results.unsteady.values()])
     if not results.is_enough:

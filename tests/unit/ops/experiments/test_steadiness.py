@@ -21,9 +21,15 @@ from ops.experiments.loader import (
     read_experiment,
 )
 from ops.experiments.result_json import results_json
-from ops.experiments.result_text import answer_text, difference_note, estimate_note
+from ops.experiments.result_text import (
+    answer_text,
+    backlog_rows,
+    difference_note,
+    estimate_note,
+    load_rows,
+)
 from ops.experiments.results import Results, results_of
-from ops.experiments.steadiness import steadiness_before
+from ops.experiments.steadiness import BacklogGrowth, backlog_growths, steadiness_before
 from ops.experiments.sweep import SweepResult, run_sweep
 from ops.experiments.variants import single_variant
 from ops.lab.backlog import SAMPLES, measured_from
@@ -183,6 +189,77 @@ def test_a_quick_run_is_not_blamed_for_being_short() -> None:
     found = results(quick_version(planned(365.0)))
     assert not found.unsteady
     assert "steady" not in answer_text(found)
+
+
+def test_a_quick_run_is_tested_nowhere() -> None:
+    found = results(quick_version(planned(365.0)), growing=True)
+    content: Any = results_json(found)
+    assert {row["steady"] for row in [*content["figures"], *content["steadiness"]]} == {None}
+    assert {row["tested"] for one in content["steadiness"] for row in one["backlogs"]} == {False}
+    rows = [*backlog_rows(found.steadiness, is_quick=True), *load_rows(found.steadiness, is_quick=True)]
+    assert {row[-1] for row in rows} == {"not tested"}
+
+
+def test_the_word_of_a_backlog_is_its_own() -> None:
+    """A variant with too much load may have a backlog that does not grow."""
+    assert {row[-1] for row in backlog_rows(results(planned()).steadiness)} == {"yes"}
+    assert [row[-1] for row in backlog_rows(results(planned(), growing=True).steadiness)] == [
+        *("not steady", "not steady"),
+        *("yes", "yes"),
+    ]
+
+
+def backlog(samples: list[np.ndarray]) -> BacklogGrowth:
+    rows = [
+        RunRow("v", seed, {}, 1, "00", None, {}, {"queued_slices": tuple(map(float, one))})
+        for seed, one in enumerate(samples)
+    ]
+    (found,) = backlog_growths(planned(20.0).experiment, rows)
+    return found
+
+
+LATE, RAMP = (np.arange(SAMPLES + 1) >= 39).astype(float), np.arange(SAMPLES + 1) / 2.0
+
+
+@pytest.mark.parametrize(
+    ("samples", "word"),
+    [
+        ([LATE] * 2, "not tested"),  # one job at the end, the same in all seeds: not growth
+        ([LATE] * 8, "not tested"),
+        ([RAMP] * 2, "not steady"),
+        ([RAMP] * 8, "not steady"),
+        ([0.0 * RAMP] * 3, "not tested"),
+        ([0.0 * RAMP] * 4, "yes"),
+        ([RAMP], "not tested"),
+        ([RAMP, 1.4 * RAMP], "not tested"),
+        ([RAMP, 1.001 * RAMP], "not steady"),
+        ([LATE, 0.0 * RAMP, 0.0 * RAMP, 0.0 * RAMP], "yes"),
+    ],
+)
+def test_few_seeds_or_equal_ones_test_nothing(samples: list[np.ndarray], word: str) -> None:
+    assert backlog(samples).word == word
+
+
+def test_a_claim_about_untested_backlogs_says_so() -> None:
+    claim = {"measure": "goodput", "of": CALM, "more_than": 0.5}
+    plan = planned(claim=claim, seeds=3)
+    rows = {
+        (variant.key, seed): RunRow(
+            variant.key,
+            seed,
+            dict.fromkeys(plan.experiment.measure, FIGURE + 0.001 * seed),
+            1,
+            "00",
+            None,
+            {},
+            {"open_repairs": tuple(3.0 + np.random.default_rng(seed).normal(size=SAMPLES + 1))},
+        )
+        for variant in plan.variants
+        for seed in range(3)
+    }
+    found = results_of(plan, SweepResult(rows, 3, is_enough=True))
+    assert answer_text(found).startswith("The claim holds")
+    assert "backlogs is not tested: that needs 4 seeds" in answer_text(found)
 
 
 def test_a_change_during_the_run_counts() -> None:
