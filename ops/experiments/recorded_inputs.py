@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ops.experiments.schema import Experiment, Fabric, Scalar
 from ops.lab.run_inputs import RunInputs, timed_requests
+from ops.lab.trace_work import TraceWork
 from ops.lab.workload_trace import TraceFile, TraceRest, TraceSource, parse_trace_time, pod_cubes
 from schemas.config.pods import FabricConfig
 from schemas.config.workload import TraceRow
@@ -22,12 +23,13 @@ SURVEYS_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class SurveyedTrace:
-    """The parts of a trace that a run plays: the rows in the configuration and the rest. `note` is a sentence
-    about rows that it does not play."""
+    """The parts of a trace that a run plays: those of the configuration and the rest; `work` is that of both.
+    `note` is a sentence about rows that it does not play."""
 
     rows: tuple[TraceRow, ...]
     rest: TraceRest | None
     note: str | None
+    work: TraceWork
 
 
 _surveys: dict[tuple[object, ...], SurveyedTrace] = {}
@@ -64,7 +66,7 @@ def trace_of(
         rows = source(config)
         while len(_surveys) >= SURVEYS_MAX:
             _surveys.pop(next(iter(_surveys)))
-        _surveys[key] = SurveyedTrace(rows, source.rest, source.note())
+        _surveys[key] = SurveyedTrace(rows, source.rest, source.note(), source.work)
     return _surveys[key]
 
 

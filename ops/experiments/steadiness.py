@@ -13,12 +13,15 @@ from pathlib import Path
 
 from ops.experiments.dataset import RunRow
 from ops.experiments.loader import PlannedExperiment
-from ops.experiments.schema import Experiment, Values
+from ops.experiments.recorded_inputs import trace_of
+from ops.experiments.schema import Experiment, Fabric, Values
 from ops.experiments.variant_sites import sites_of
 from ops.experiments.variants import Variant
 from ops.lab.backlog import BACKLOGS, measured_from, sample_days
+from ops.lab.lasting_loads import LoadPiece, lasting_loads
 from ops.lab.offered_load import LoadCheck, loads_of_sites
-from shared.basics.units import US_PER_DAY
+from shared.basics.parsing import parse_duration_s
+from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.reliability.server_load import ServerLoad
 from shared.models.statistics.trend import growth
 
@@ -29,6 +32,7 @@ TESTED_SEEDS_MIN = 4
 
 
 NOT_YET = "not yet steady"
+S_PER_DAY = US_PER_DAY / US_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +115,47 @@ class VariantSteadiness:
 
 
 def load_checks(experiment: Experiment, variant: Variant, folder: Path) -> tuple[LoadCheck, ...]:
-    """The loads of a variant. If parameters change during the runs, the highest of each."""
+    """The loads of a variant. If parameters change during the runs, of each load that which acts for long
+    enough and is the least steady."""
     fabric = experiment.fabric
     whole_days = fabric.warm_up_days + fabric.days
-    own = {**fabric.set, **dict(variant.values)}
-    highest: dict[str, ServerLoad] = {}
-    states = accumulate([dict(one.set) for one in fabric.changes], _changed, initial=own)
-    for values in states:
-        for load in loads_of_sites(sites_of(experiment, values, folder), whole_days):
-            if load.name not in highest or load.load > highest[load.name].load:
-                highest[load.name] = load
-    return tuple([LoadCheck(load, fabric.days, whole_days) for load in highest.values()])
+    pieces: dict[str, list[LoadPiece]] = {}
+    for values, from_days, to_days in _states(fabric, {**fabric.set, **dict(variant.values)}):
+        for load in _loads(experiment, values, folder, whole_days):
+            pieces.setdefault(load.name, []).append(LoadPiece(load, from_days, to_days))
+    return tuple([_check(lasting_loads(own, whole_days), fabric.days) for own in pieces.values()])
+
+
+def _check(pieces: Sequence[LoadPiece], days: float) -> LoadCheck:
+    checks = [LoadCheck(one.load, days, one.days) for one in pieces]
+    return max(checks, key=lambda one: (one.problem is not None, one.load.load))
+
+
+def _states(fabric: Fabric, own: Values) -> list[tuple[Values, float, float]]:
+    """The parameters of the runs, each with the days from which and to which they act."""
+    end_days = fabric.warm_up_days + fabric.days
+    changes = sorted([(_change_days(one.at), one) for one in fabric.changes], key=lambda pair: pair[0])
+    times = [0.0, *[at for at, _ in changes if at < end_days], end_days]
+    states = accumulate([dict(one.set) for _, one in changes], _changed, initial=own)
+    return [state for state in zip(states, times, times[1:], strict=False) if state[1] < state[2]]
+
+
+def _change_days(at: str) -> float:
+    return (parse_duration_s(at) or 0) / S_PER_DAY
 
 
 def _changed(values: Values, change: Values) -> Values:
     return {**values, **change}
+
+
+def _loads(experiment: Experiment, values: Values, folder: Path, days: float) -> tuple[ServerLoad, ...]:
+    """The loads with these parameters; of a trace all rows count."""
+    sites = sites_of(experiment, values, folder)
+    fabric = experiment.fabric
+    if fabric.trace is None or fabric.site is not None:
+        return loads_of_sites(sites, days)
+    config = next(iter(sites[0].fabrics.values()))
+    return loads_of_sites(sites, days, trace_of(experiment, config, folder).work)
 
 
 def steadiness_before(

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ops.lab.trace_work import TraceWork, trace_work
 from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.config.repairs import RepairShopConfig
-from schemas.config.workload import TraceRow
 from schemas.files.site_plan import SitePlan
 from schemas.names import FaultKind
 from services.failures.hazards import ageing, hazard_classes, parts_at_risk
@@ -27,7 +27,6 @@ from shared.models.faults.repair_work import WORK_DEFINITIONS
 from shared.models.faults.shifts import DAYS, WORKDAYS
 from shared.models.ocs.parts import PART
 from shared.models.reliability.server_load import RELAXATIONS_MIN, ServerLoad
-from shared.models.superpod.shapes import chips_of
 from shared.models.superpod.wiring import CHIPS_PER_CUBE
 
 SCHEDULER, CREW = "scheduler", "technicians"
@@ -45,10 +44,17 @@ class _Repairs:
     at_link_ends: bool
 
 
-def loads_of_sites(sites: Sequence[SitePlan], days: float) -> tuple[ServerLoad, ...]:
+def loads_of_sites(
+    sites: Sequence[SitePlan], days: float, trace: TraceWork | None = None
+) -> tuple[ServerLoad, ...]:
     """Return the loads of all fabrics of these sites in a run of `days` days, warm-up included.
-    If fabrics differ, the name of each load has its fabric."""
-    found = {name: offered_loads(config, days) for site in sites for name, config in site.fabrics.items()}
+
+    If fabrics differ, the name of each load has its fabric. `trace` is the work of a whole trace; the
+    configurations have only a part of its rows.
+    """
+    found = {
+        name: offered_loads(config, days, trace) for site in sites for name, config in site.fabrics.items()
+    }
     if len({*found.values()}) <= 1:
         return next(iter(found.values()), ())
     return tuple(
@@ -103,12 +109,17 @@ def days_text(days: float) -> str:
     return f"{days:g} day{'' if days == 1.0 else 's'}"
 
 
-def offered_loads(config: FabricConfig, days: float) -> tuple[ServerLoad, ...]:
-    """Return the loads of a fabric in a run of `days` days, warm-up included."""
+def offered_loads(
+    config: FabricConfig, days: float, trace: TraceWork | None = None
+) -> tuple[ServerLoad, ...]:
+    """Return the loads of a fabric in a run of `days` days, warm-up included.
+
+    Without `trace`, only the rows that the configuration has count.
+    """
     repairs = _repairs_of(config, days)
     shop = config.repair_times
     found = [*_technicians(shop, repairs), *_spares(shop, repairs)]
-    if isinstance(config, AnyPodConfig) and (slices := _scheduler(config, days)) is not None:
+    if isinstance(config, AnyPodConfig) and (slices := _scheduler(config, days, trace)) is not None:
         found.append(slices)
     return tuple(found)
 
@@ -217,12 +228,15 @@ def _spares(shop: RepairShopConfig, repairs: Sequence[_Repairs]) -> list[ServerL
     return [*found.values()]
 
 
-def _scheduler(config: AnyPodConfig, days: float) -> ServerLoad | None:
+def _scheduler(config: AnyPodConfig, days: float, trace: TraceWork | None) -> ServerLoad | None:
     """Chip-time of requested slices, without filler, over that of the pod; None without requests."""
     cubes, workload = config.pod.cubes, config.workload
     chips = float(cubes * CHIPS_PER_CUBE)
     if config.trace:
-        return _trace_load(config.trace, chips, days)
+        found = trace_work(config.trace, round(days * US_PER_DAY)) if trace is None else trace
+        if not found.rows or not days:
+            return None
+        return ServerLoad(SCHEDULER, chips, found.rows / days, found.chip_days / found.rows)
     if not workload.enabled:
         return None
     per_day = arrivals_per_day(workload, cubes)
@@ -231,21 +245,6 @@ def _scheduler(config: AnyPodConfig, days: float) -> ServerLoad | None:
         for kind, many in zip(mix_for(workload.mix, cubes), per_day, strict=True)
     )
     return ServerLoad(SCHEDULER, chips, sum(per_day), chip_days / sum(per_day))
-
-
-def _trace_load(trace: Sequence[TraceRow], chips: float, days: float) -> ServerLoad | None:
-    """Return the load of the rows that a run of `days` days requests, without filler.
-
-    What a row would do after the end of the run does not count.
-    """
-    until_us = round(days * US_PER_DAY)
-    rows = [row for row in trace if row.submit_us <= until_us and row.tier != "filler"]
-    if not rows or not days:
-        return None
-    chip_days = sum(
-        chips_of(row.shape) * min(row.duration_us, until_us - row.submit_us) / US_PER_DAY for row in rows
-    )
-    return ServerLoad(SCHEDULER, chips, len(rows) / days, chip_days / len(rows))
 
 
 def _unit(load: ServerLoad) -> str:

@@ -24,6 +24,7 @@ from ops.lab.recorded_csv import (
     seconds,
     seconds_above_0,
 )
+from ops.lab.trace_work import TraceWork
 from ops.report.safe_text import quoted
 from schemas.config.pods import AnyPodConfig, FabricConfig
 from schemas.config.workload import TraceRow
@@ -138,6 +139,7 @@ class TraceSource:
         self.end_us = end_us
         self.counts: TraceCounts | None = None
         self.rest: TraceRest | None = None
+        self.work = TraceWork()
         self._first_late_us: int | None = None
         self._on_bytes = on_bytes
 
@@ -151,7 +153,7 @@ class TraceSource:
         survey = _Survey(self.file, self.end_us)
         for row in csv_rows(self.file.path, COLUMNS, self._on_bytes):
             survey.add(row, config)
-        self.counts, self._first_late_us = survey.counts(), survey.first_late_us
+        self.counts, self._first_late_us, self.work = survey.counts(), survey.first_late_us, survey.work
         if not self.counts.played:
             raise InvalidInput(f"trace {self.file.path}: {self._problem(self.counts)}")
         kept = survey.kept
@@ -194,6 +196,7 @@ class _Survey:
         self.kept: list[TraceRow] = []
         """The first rows, as many as a configuration can have."""
         self.in_window = 0
+        self.work = TraceWork()
         self.first_late_us: int | None = None
         self._rows = self._before = self._after = self._late = 0
         self._owners: set[str] = set()
@@ -210,6 +213,7 @@ class _Survey:
             self._after += position > 0
             return
         self.in_window += 1
+        self.work = self.work.with_row(row, self._end_us)
         self._owners.add(row.owner)
         if len(self._owners) > OWNERS_MAX:
             raise InvalidInput(

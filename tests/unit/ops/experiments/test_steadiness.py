@@ -34,6 +34,7 @@ from ops.experiments.sweep import SweepResult, run_sweep
 from ops.experiments.variants import single_variant
 from ops.lab.backlog import SAMPLES, measured_from
 from ops.sites.yaml_reader import read_yaml_lines
+from schemas.limits import TRACE_ROWS_MAX
 
 SEEDS = 8
 BUSY, CALM = {"repairs.technicians": 1}, {"repairs.technicians": 8}
@@ -268,6 +269,41 @@ def test_a_change_during_the_run_counts() -> None:
     before, after = planned(fabric=fabric), planned(fabric=fabric | {"changes": [change]})
     assert [one.is_steady for one in steadiness_before(before)] == [True, True]
     assert [one.is_steady for one in steadiness_before(after)] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("at", "before", "after", "steady"),
+    [
+        ("1h", 0.02, 0.0001, True),  # an early overload is soon forgotten
+        ("364d23h", 0.0001, 0.02, True),  # and a late one short
+        ("200d", 0.0001, 0.02, False),
+        ("200d", 0.02, 0.0001, False),
+        ("200d", 0.0001, 0.0002, True),
+    ],
+)
+def test_a_change_counts_for_the_time_that_it_acts(
+    at: str, before: float, after: float, steady: bool
+) -> None:
+    change = {"at": at, "set": {"failures.host_per_day": after}}
+    fabric = {"days": 365.0, "set": {"failures.host_per_day": before}, "changes": [change]}
+    plan = planned(fabric=fabric, vary={"repairs.technicians": [8]}, compare=None)
+    assert [one.is_steady for one in steadiness_before(plan)] == [steady]
+
+
+def test_all_rows_of_a_long_trace_are_the_load(tmp_path: Path) -> None:
+    rows = [f"{100 * n},86400,4096" for n in range(TRACE_ROWS_MAX + 500)]
+    (tmp_path / "long.csv").write_text("\n".join(["submit_s,duration_s,chips", *rows]))
+    document = {
+        "title": "t",
+        "question": "q",
+        "fabric": {"days": 20.0, "set": {"failures.enabled": False}, "trace": "long.csv"},
+        "seeds": 2,
+        "measure": ["goodput"],
+    }
+    (found,) = steadiness_before(plan_experiment(parse_experiment(document), tmp_path))
+    ends = [min(86_400, 20 * 86_400 - 100 * n) for n in range(len(rows)) if 100 * n <= 20 * 86_400]
+    load = next(one.load for one in found.loads if one.load.name == "scheduler")
+    assert load.load == pytest.approx(sum(ends) / 86_400 / 20)
 
 
 @pytest.mark.parametrize(
