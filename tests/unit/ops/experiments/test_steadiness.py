@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from click.testing import CliRunner
 
@@ -210,7 +211,7 @@ def test_the_word_of_a_backlog_is_its_own() -> None:
     ]
 
 
-def backlog(samples: list[np.ndarray]) -> BacklogGrowth:
+def backlog(samples: list[npt.NDArray[np.float64]]) -> BacklogGrowth:
     rows = [
         RunRow("v", seed, {}, 1, "00", None, {}, {"queued_slices": tuple(map(float, one))})
         for seed, one in enumerate(samples)
@@ -237,7 +238,7 @@ LATE, RAMP = (np.arange(SAMPLES + 1) >= 39).astype(float), np.arange(SAMPLES + 1
         ([LATE, 0.0 * RAMP, 0.0 * RAMP, 0.0 * RAMP], "yes"),
     ],
 )
-def test_few_seeds_or_equal_ones_test_nothing(samples: list[np.ndarray], word: str) -> None:
+def test_few_seeds_or_equal_ones_test_nothing(samples: list[npt.NDArray[np.float64]], word: str) -> None:
     assert backlog(samples).word == word
 
 

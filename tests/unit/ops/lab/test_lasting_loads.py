@@ -10,7 +10,7 @@ DAYS = 60.0
 
 def pieces(*steps: tuple[float, float]) -> list[LoadPiece]:
     """From (days, load) of two servers."""
-    found, at = [], 0.0
+    found, at = list[LoadPiece](), 0.0
     for days, load in steps:
         found.append(LoadPiece(ServerLoad("technicians", 2.0, 2.0 * load, 1.0), at, at + days))
         at += days
