@@ -80,10 +80,10 @@ def double_sequencer(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def namesake(context: FaultContext, fault: PlannedFault) -> None:
-    """A second process under a name that lives: it is refused for that, with the exit code of a wrong use."""
+    """Start a second process with the name of a running one: it must be refused for its name."""
     words = context.twin.words_of(fault.target.name)
     if fault.target.kind == "gateway":
-        words = [*words, "--port", "0"]  # or it would be refused for that
+        words[words.index("--port") + 1] = "0"  # or it would be refused for the port, which is in use
     done = context.command(*words, kill_after_s=NAMESAKE_S_MAX)
     if done.code != InvalidInput.exit_code or REFUSED not in done.stderr:
         context.problems.append(f"a second {fault.target.name} was not refused: {done}")
