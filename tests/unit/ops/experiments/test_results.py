@@ -160,7 +160,7 @@ def test_the_answer_is_one_sentence_and_the_page_needs_no_network() -> None:
     results = results_of(plan, SweepResult(rows_of(plan), 30, is_enough=True))
     assert answer_text(results) == (
         "The claim holds: the difference of goodput is 4.94 ± 0.53 points; the claim is more than 1 points; "
-        "a figure of these 1 days, which need not be steady."
+        "a figure of this day, which need not be steady."
     )
     equal = [replace(figure, interval=results.figures[0].interval) for figure in results.figures]
     calm = replace(results, verdict=None, figures=tuple(equal), steadiness=())
