@@ -163,7 +163,7 @@ FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
     "fabrics",
     "fabric",
     ("fabric", "fabrics", "pod", "pods", "network", "networks"),
-    documents=("summaries", "trunk-loads"),
+    documents=("summaries", "trunk-loads", "jobs"),
     parts=(),
     columns=(
         Column("NAME", lambda row: row.name),

@@ -198,8 +198,9 @@ def test_a_code_or_fabric_that_something_else_wrote_is_not_upgraded(
     assert lines(data) == before
 
 
-def test_states_of_a_version_without_digests_are_upgraded(data: Path) -> None:
-    with store_in(data) as store:
+def remove_digests(place: Path) -> None:
+    """Leave the partitions as a version without digests would."""
+    with store_in(place) as store:
         for partition in (0, 1):
             names = [
                 name.decode()
@@ -208,6 +209,10 @@ def test_states_of_a_version_without_digests_are_upgraded(data: Path) -> None:
             ]
             for command in layout.hdel(layout.key(partition, "progress"), names):
                 store._client.call("", *command)
+
+
+def test_states_of_a_version_without_digests_are_upgraded(data: Path) -> None:
+    remove_digests(data)
     assert [row["site"] for row in run_upgrade(data)] == list(SITES)
     check_continues(data)
 
@@ -440,7 +445,6 @@ def test_an_upgrade_is_completed_only_by_the_version_that_started_it(data: Path)
     ("values", "error", "sentence"),
     [
         ({RULES_VALUE: str(RULES + 1)}, UpgradeNeeded, "which are older: start it with that version"),
-        ({RULES_VALUE: None}, UpgradeNeeded, "whose rules had no number; `lightwave up --rebuild-all`"),
         (
             {f"{LAYOUT_VALUE}cubes": OLD_LAYOUT},
             UpgradeNeeded,
@@ -457,6 +461,17 @@ def test_a_twin_that_this_version_cannot_take_over_is_refused(
     with pytest.raises(error, match=sentence):
         run_upgrade(data)
     assert ([lines(data, site) for site in SITES], store_content(data)) == before
+
+
+def test_rules_without_a_number_are_refused_in_states_of_that_time_and_as_a_change_in_later_ones(
+    data: Path,
+) -> None:
+    set_code_values(data, {RULES_VALUE: None}, (1,))
+    with pytest.raises(StateRefused, match=r"^partition 1: the number of the rules in Redis was changed"):
+        run_upgrade(data)
+    remove_digests(data)
+    with pytest.raises(UpgradeNeeded, match="whose rules had no number; `lightwave up --rebuild-all`"):
+        run_upgrade(data)
 
 
 def test_a_folder_without_a_twin_and_one_that_is_in_use_are_refused(data: Path, tmp_path: Path) -> None:
