@@ -7,7 +7,7 @@ them.
 import multiprocessing
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess, TimeoutExpired
 from tempfile import TemporaryDirectory
@@ -19,17 +19,25 @@ _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload([__name__, "tests.support.preloaded"])
 
 
+def nothing() -> None:
+    """The default of what runs first."""
+
+
 def run_forked(
-    words: Sequence[str], env: Mapping[str, str], *, merged: bool = False
+    words: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    merged: bool = False,
+    before: Callable[[], None] = nothing,
 ) -> CompletedProcess[str]:
     """Run `python -m ops.cli` with these words and environment and an empty stdin.
 
-    `merged`: its stderr goes to its stdout, in order of output.
+    `merged`: its stderr goes to its stdout, in order of output. `before` runs first in its process.
     """
     with TemporaryDirectory() as folder:
         out = Path(folder, "out")
         err = out if merged else Path(folder, "err")
-        process = _SERVER.Process(target=_run, args=(list(words), dict(env), out, err))
+        process = _SERVER.Process(target=_run, args=(list(words), dict(env), out, err, before))
         process.start()
         process.join(SECONDS_MAX)
         if process.exitcode is None:
@@ -40,10 +48,11 @@ def run_forked(
         return CompletedProcess(["lightwave", *words], process.exitcode, out.read_text(), errors)
 
 
-def _run(words: list[str], env: dict[str, str], out: Path, err: Path) -> None:
+def _run(words: list[str], env: dict[str, str], out: Path, err: Path, before: Callable[[], None]) -> None:
     for stream, path in ((sys.stdout, out), (sys.stderr, err)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream.fileno())
     os.environ.clear()
     os.environ.update(env)
     sys.argv = ["lightwave", *words]
+    before()
     main()
