@@ -23,6 +23,7 @@ from services.gateway.log.subjects import SiteSubjects
 from services.gateway.runtime_ports import TwinPorts
 from services.what_if.queries import WhatIfQueries
 from shared.basics.errors import LightwaveError
+from shared.engine.code_version import StateCodeVersion, shared_code_values
 from shared.runtimes.live.kafka.dead_letter_topic import KafkaDeadLetters
 from shared.runtimes.live.kafka.log_mirror import LogMirror
 from shared.runtimes.live.kafka.operations_topic import KafkaOperations
@@ -31,6 +32,7 @@ from shared.runtimes.live.live_status import DelayMonitor, historian_findings, s
 from shared.runtimes.live.process.health import EXIT_RESTART, MetricSample, ProcessHeartbeat, ProcessReport
 from shared.runtimes.live.process.process_registry import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.process.startup import join_twin
+from shared.runtimes.live.process.version_guard import VersionGuard
 from shared.runtimes.live.refused_states import open_refusals, rebuilt_notes
 from shared.runtimes.live.server_checks import ServerChecks, missing_twin_problem
 from shared.runtimes.live.twin_record import TwinRecord
@@ -66,11 +68,14 @@ def run_gateway(settings: LiveSettings, replica: str, *, wait_s: float = 0.0) ->
         mirror.start()
         stack.callback(mirror.stop)
         url = f"http://{host}:{listener.getsockname()[1]}"
+        code, digests = fleet_state_code(), settings.endpoints.digests(twin.twin)
+        is_outdated = VersionGuard(store, twin.partitions, digests, code)
+        store.require_for_requests(shared_code_values(StateCodeVersion(code.rules, {}, code.software)))
         heartbeat = ProcessHeartbeat(
             ProcessInfo(replica, "gateway"),
             store,
             lambda: _report(mirror),
-            lambda: _guard(mirror),
+            lambda: _guard(mirror) or is_outdated(),
             address=url,
         )
         surroundings = ServerChecks(store, settings.endpoints, twin)

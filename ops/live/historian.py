@@ -13,6 +13,7 @@ from shared.runtimes.live.live_status import HISTORIAN
 from shared.runtimes.live.process.health import HealthServer
 from shared.runtimes.live.process.process_registry import ProcessInfo
 from shared.runtimes.live.process.startup import ProcessOptions, join_twin
+from shared.runtimes.live.process.version_guard import VersionGuard
 from shared.runtimes.live.server_checks import ServerChecks
 
 NICENESS = 5
@@ -31,19 +32,22 @@ def run_historian(settings: LiveSettings, options: ProcessOptions) -> None:
         )
         mirror.start()
         stack.callback(mirror.stop)
+        digests = options.endpoints.digests(twin.twin)
+        guards = [VersionGuard(store, twin.partitions, digests, fleet_state_code()) for _ in range(2)]
         historian = Historian(
             store,
             mirror,
             services_of,
             partitions=twin.partitions,
             folder_of=lambda site: settings.snapshots_folder(twin.twin, site),
+            check_version=guards[0].check,
         )
         surroundings = ServerChecks(store, options.endpoints, twin)
         health = HealthServer(
             ProcessInfo(options.replica, HISTORIAN),
             store,
             historian.report,
-            lambda: mirror.problem if mirror.lost else None,
+            lambda: mirror.problem if mirror.lost else guards[1](),
             host=options.metrics_host,
             port=options.metrics_port,
             dependency_problems=lambda: surroundings.problems,

@@ -24,7 +24,7 @@ from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed, StateRefused
 from shared.engine.code_version import RULES, unfinished_upgrade
 from shared.engine.state_codec import state_digest
-from shared.runtimes.live.kafka.layout import SOURCE, TWIN
+from shared.runtimes.live.kafka.layout import SOURCE, TWIN, Endpoints
 from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.kafka.partition_reader import read_partition
 from shared.runtimes.live.kafka.records import Record, open_record
@@ -104,6 +104,7 @@ def _rebuild(
     snapshots = settings.snapshots_in(twin.twin) if by_snapshots else None
     upgrades = settings.upgrades_in(twin.twin)
     partitions = range(twin.partitions)
+    generations = {partition: _generation(store, partition) for partition in partitions}
     tasks = [FoldTask(endpoints, twin.twin, partition, snapshots, upgrades) for partition in partitions]
     try:
         done = [_show_folded(one, say) for one in fold_partitions(tasks, jobs)]
@@ -114,7 +115,7 @@ def _rebuild(
         raise
     fabrics: dict[str, FabricPlace] = {}
     for one in done:
-        fabrics |= _take_over(settings, store, twin, one)
+        fabrics |= _take_over(settings, store, twin, one, generations[one.partition])
     if read_epoch(store) is None:
         _restore_clock(operations, store, say)
     write_twin(store, twin.twin, twin.partitions, twin.topic_id)
@@ -219,15 +220,30 @@ def _show_folded(one: FoldedPartition, say: ShowProgress) -> FoldedPartition:
     return one
 
 
+def _generation(store: RedisStore, partition: int) -> int | None:
+    """The generation of a partition; None if its head cannot be read, which a rebuild replaces."""
+    try:
+        return store.snapshot(partition, []).generation
+    except StateRefused:
+        return None
+
+
 def _take_over(
-    settings: LiveSettings, store: RedisStore, twin: TwinRecord, one: FoldedPartition
+    settings: LiveSettings,
+    store: RedisStore,
+    twin: TwinRecord,
+    one: FoldedPartition,
+    generation: int | None,
 ) -> dict[str, FabricPlace]:
-    """Promote the new states and fold up to the current end of the log; returns the fabrics there."""
+    """Promote the new states and fold up to the current end of the log; returns the fabrics there.
+
+    If the partition no longer has this generation, another rebuild or an upgrade has replaced its states
+    meanwhile, and they stay. UpgradeNeeded if they are of another version then."""
     partition = one.partition
-    store.promote_staged(partition)  # False: another rebuild has promoted and removed the image
+    store.promote_staged(partition, generation)
     store.raise_last_number(partition, one.mark.number)
     store.trim(OutboxTrim(partition, inbox_informed=((0, one.mark.end),)))
-    store.discard_after(partition, lambda: _log_end(settings, partition, one.mark.end))
+    store.discard_after(partition, lambda: log_end(settings.endpoints, partition, one.mark.end))
     if one.mark.end:
         log = settings.endpoints.topics.log
         digests = settings.endpoints.digests(twin.twin)
@@ -246,9 +262,8 @@ def _take_over(
     return fabrics
 
 
-def _log_end(settings: LiveSettings, partition: int, end: int) -> int:
+def log_end(endpoints: Endpoints, partition: int, end: int) -> int:
     """The current end of a partition of the log, at least `end`."""
-    endpoints = settings.endpoints
     for batch in read_partition(endpoints.kafka, endpoints.topics.log, partition, end):
         end = batch[-1].offset + 1
     return end

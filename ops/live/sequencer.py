@@ -19,6 +19,7 @@ from shared.runtimes.live.live_status import DelayMonitor
 from shared.runtimes.live.process.health import HealthServer, MetricSample, ProcessReport
 from shared.runtimes.live.process.process_registry import ProcessExtra, ProcessInfo
 from shared.runtimes.live.process.startup import ProcessOptions, join_twin
+from shared.runtimes.live.process.version_guard import VersionGuard
 from shared.runtimes.live.sequencer.sequencer_loop import SequencerLoop
 from shared.runtimes.live.server_checks import ServerChecks
 from shared.runtimes.live.twin_record import TwinRecord
@@ -36,7 +37,7 @@ def run_sequencer(options: ProcessOptions, config: Path | None = None) -> None:
     twin = join_twin(store, endpoints, options.replica, code, wait_s=options.wait_s)
     own = [] if config is None else ["--config", str(config)]
     command = [sys.executable, "-m", "ops.cli", "live", "rebuild", *own]
-    asyncio.run(_run(options, store, twin, command))
+    asyncio.run(_run(options, store, twin, command, code))
 
 
 def _rebuild(command: Sequence[str], is_stopping: Callable[[], bool]) -> None:
@@ -58,8 +59,17 @@ def _rebuild(command: Sequence[str], is_stopping: Callable[[], bool]) -> None:
 
 
 async def _run(
-    options: ProcessOptions, store: RedisStore, twin: TwinRecord, rebuild_command: Sequence[str]
+    options: ProcessOptions,
+    store: RedisStore,
+    twin: TwinRecord,
+    rebuild_command: Sequence[str],
+    code: StateCodeVersion,
 ) -> None:
+    digests = options.endpoints.digests(twin.twin)
+
+    def guard() -> VersionGuard:
+        return VersionGuard(store, twin.partitions, digests, code)
+
     appender = KafkaAppender(options.endpoints.kafka, options.endpoints.topics)
     operations = KafkaOperations(options.endpoints)
     relay = SequencerLoop(
@@ -69,15 +79,16 @@ async def _run(
         appender,
         operations,
         options.software,
-        options.endpoints.digests(twin.twin),
+        digests,
         partial(_rebuild, rebuild_command),
+        (guard(), guard()),
     )
     surroundings = ServerChecks(store, options.endpoints, twin)
     health = HealthServer(
         ProcessInfo(options.replica, "sequencer"),
         store,
         lambda: _report(relay, surroundings),
-        lambda: None,
+        guard(),
         host=options.metrics_host,
         port=options.metrics_port,
         dependency_problems=DelayMonitor(store, services_by_name).problems,

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from ops.live.audit import skips_in_log
-from ops.live.rebuild import exclusive_rebuild
+from ops.live.rebuild import exclusive_rebuild, log_end
 from ops.live.settings import LiveSettings
 from ops.local.software_version import software_version
 from ops.twin.site_audit import ReportUpgradeProgress
@@ -97,8 +97,8 @@ def _stopped_twin(settings: LiveSettings, say: Callable[[str], None]) -> Iterato
                 log=mirror.logs.open,
                 snapshots=partial(settings.snapshots_folder, twin.twin),
                 append_messages=lambda upgrade: asyncio.run(_append(settings, twin, upgrade)),
-                replace_states=partial(_replace_states, store, settings.endpoints.digests(twin.twin)),
-                keep_writers_out=lambda upgrade: _fence(store, upgrade.partition),
+                replace_states=partial(_replace_states, settings, store, twin),
+                keep_writers_out=lambda upgrade: _fence(store, upgrade),
                 skips=partial(skips_in_log, settings, twin),
                 labels=lambda partition: {"partition": partition},
             )
@@ -177,7 +177,7 @@ def _planned(
         replace(upgrade, snapshot=replace(upgrade.snapshot, offset=offset + 1))
         for upgrade, offset in zip(upgrades, places, strict=True)
     ]
-    return PartitionUpgrade(partition, tuple(placed), end, tuple(places))
+    return PartitionUpgrade(partition, tuple(placed), end, tuple(places), found.generation)
 
 
 def _code_of(store: RedisStore, partition: int, digests: StateDigests) -> StateCodeVersion | None:
@@ -235,8 +235,13 @@ def _tail(
     return found, after
 
 
-def _replace_states(store: RedisStore, digests: StateDigests, found: PartitionUpgrade) -> None:
+def _replace_states(
+    settings: LiveSettings, store: RedisStore, twin: TwinRecord, found: PartitionUpgrade
+) -> None:
     partition, end = found.partition, found.end
+    digests = settings.endpoints.digests(twin.twin)
+    if store.snapshot(partition, []).generation != found.generation:
+        raise _overtaken(partition)
     memory = MemoryStore()
     after = max(found.offsets) + 1
     values: dict[str, str | None] = {"end": str(after)}
@@ -251,22 +256,34 @@ def _replace_states(store: RedisStore, digests: StateDigests, found: PartitionUp
     positions = dict.fromkeys(services, after)
     whole = replace(image, positions=positions, fields={**image.fields, **values})
     store.stage(sealed_image(digests, whole, software_version()), "")
-    store.promote_staged(partition)
+    # If this process stood still, the log has requests after the upgrade by now, whose keys stay.
+    store.discard_after(partition, lambda: log_end(settings.endpoints, partition, after))
+    is_promoted = store.promote_staged(partition, found.generation)
     store.discard_staged(partition)
+    if not is_promoted:
+        raise _overtaken(partition)
     store.trim(OutboxTrim(partition, inbox_informed=((end, after),)))
-    store.discard_after(partition, lambda: after)
 
 
-def _fence(store: RedisStore, partition: int) -> None:
+def _fence(store: RedisStore, upgrade: PartitionUpgrade) -> None:
     """Keep processes from joining and committing until the states are replaced.
 
-    A process of the previous version would continue with its own rules after the upgrade message."""
-    held = store.snapshot(partition, [])
+    A process of the previous version would continue with its own rules after the upgrade message.
+    OperationFailed if the states are not those that the upgrade was planned from: this process stood
+    still, and another one finished the upgrade, or continued with the twin."""
+    partition = upgrade.partition
+    services = services_in_partition(registered_fabrics(store.values(partition)), services_of)
     note = upgrade_begun_value(StateCodeVersion(RULES, {}, software_version()))
-    if not store.commit(Commit(partition, {}, {}, fields=note, generation=held.generation)):
-        raise OperationFailed(
-            f"partition {partition}: another process rebuilt its states meanwhile; try again"
-        )
+    at_end = dict.fromkeys(services, upgrade.end)
+    if not store.commit(Commit(partition, at_end, {}, fields=note, generation=upgrade.generation)):
+        raise _overtaken(partition)
+
+
+def _overtaken(partition: int) -> OperationFailed:
+    return OperationFailed(
+        f"partition {partition}: another process replaced its states, or continued from them, while this "
+        "upgrade ran, which leaves them as they are; try again"
+    )
 
 
 async def _append(settings: LiveSettings, twin: TwinRecord, found: PartitionUpgrade) -> None:

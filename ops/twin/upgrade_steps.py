@@ -47,13 +47,15 @@ class PartitionUpgrade:
     """The planned upgrade of the sites in a partition.
 
     On Kafka, all services have read the partition up to `end`, and `offsets` are those of the sites' upgrade
-    messages, ascending. An embedded twin has one site per partition and neither of them.
+    messages, ascending. `generation` is that of the states that the upgrade was planned from. An embedded
+    twin has one site per partition and none of these.
     """
 
     partition: int
     sites: tuple[SiteUpgrade, ...]
     end: int = 0
     offsets: tuple[int, ...] = ()
+    generation: int = 0
 
 
 class UpgradeLabels(TypedDict, total=False):

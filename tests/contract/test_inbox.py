@@ -16,7 +16,20 @@ import pytest
 from schemas.config.pods import FabricConfig, StaticPodConfig, SuperpodConfig
 from schemas.messages.operator import DrainCube, ReleaseSlice, RequestSlice, UndrainCube
 from schemas.request_metadata import RequestBody
-from shared.basics.errors import InvalidInput, OperationFailed, RateLimited, StoreUnreachable
+from shared.basics.errors import (
+    InvalidInput,
+    OperationFailed,
+    RateLimited,
+    StoreUnreachable,
+    UpgradeNeeded,
+)
+from shared.engine.code_version import (
+    RULES,
+    StateCodeVersion,
+    code_version_values,
+    shared_code_values,
+    upgrade_begun_value,
+)
 from shared.engine.message_order import Request
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
 from shared.storage.inbox.redis_inbox import PUT
@@ -39,6 +52,9 @@ BODIES: list[RequestBody] = [
     ReleaseSlice(slice="pod-0/slice-0"),
     UndrainCube(cube="pod-0/cube-1"),
 ]
+
+
+DRAIN = DrainCube(cube="pod-0/cube-1")
 
 
 def drain_by(name: str) -> DrainCube:
@@ -417,6 +433,35 @@ class TestRedisInbox(InboxContract):
             assert client.ttl(claim) == -1
             assert store.cancel(0, store.waiting(0, 1)[0].number) is CancelOutcome.DONE
             assert 86_390 < client.ttl(claim) <= 86_400
+
+    def test_a_process_that_missed_an_upgrade_accepts_no_requests(
+        self, store: RedisStore, redis_url: str
+    ) -> None:
+        """Under the key, a process of the new version accepts the same request."""
+        own, later = StateCodeVersion(RULES, {}, "1"), StateCodeVersion(RULES + 1, {}, "2")
+        new = RedisStore(redis_url)
+        for one, code in ((store, own), (new, later)):
+            one.require_for_requests(shared_code_values(code))
+        same: list[dict[str, str]] = [{}, code_version_values(own)]
+        for number, fields in enumerate(same):
+            assert store.commit(Commit(0, {}, {}, fields=fields))
+            assert not store.put(0, "pod-0", with_key(f"key {number}", DRAIN)).repeated
+        begun = upgrade_begun_value(later)
+        others: list[dict[str, str | None]] = [
+            {**begun},
+            {**code_version_values(later), **dict.fromkeys(begun)},
+        ]
+        for number, values in enumerate(others):
+            assert store.commit(Commit(0, {}, {}, fields=values))
+            for body in (DRAIN, with_key(f"late {number}", DRAIN)):
+                with pytest.raises(UpgradeNeeded, match="pod-0 was upgraded while this gateway stood still"):
+                    store.put(0, "pod-0", body)
+            assert store.put(0, "pod-0", with_key("key 0", DRAIN)).repeated
+        assert store.size(0) == 2
+        assert store.find("late 1") is None
+        assert not new.put(0, "pod-0", with_key("late 1", DRAIN)).repeated
+        assert not new.put(0, "pod-0", with_key("late 0", BODIES[0])).repeated, "its key is free"
+        new.close()
 
     def test_a_key_of_the_log_costs_a_few_hundred_bytes(self, store: RedisStore, redis_url: str) -> None:
         import redis

@@ -163,11 +163,11 @@ def test_a_killed_rebuild_continues_although_the_log_has_grown(
     # The rebuild is killed when all images are staged, before the second is promoted:
     promoted: list[int] = []
 
-    def dies(self: RedisStore, partition: int) -> bool:
+    def dies(self: RedisStore, partition: int, generation: int | None = None) -> bool:
         if promoted:
             raise KeyboardInterrupt
         promoted.append(partition)
-        return RedisStore.promote_staged(self, partition)
+        return RedisStore.promote_staged(self, partition, generation)
 
     class Dying(RedisStore):
         promote_staged = dies

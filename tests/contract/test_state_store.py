@@ -427,6 +427,9 @@ class StateStoreContract:
             assert store.all("pod-0", "ocs") == {"pod-0/ocs-7": b"{}"}
             assert (store.view(0, 1).outbox, store.view(0, 1).dead_letters, store.progress(0)) == ((), {}, {})
             assert store.snapshot(0, []).generation == generation
+        assert not store.promote_staged(0, 1)
+        assert store.snapshot(0, []).generation == 2
+        assert store.promote_staged(0, 2)
         assert [request.number for request in store.waiting(0, 5)] == [received.number]
         assert store.put(0, "pod-0", with_key("key", DRAIN)).repeated
         store.discard_staged(0)

@@ -58,7 +58,8 @@ class HistorianCounts:
 
 
 class Historian:
-    """`folder_of` returns the snapshot folder of a site, to which only this process writes."""
+    """`folder_of` returns the snapshot folder of a site, to which only this process writes.
+    `check_version` raises UpgradeNeeded if another version must do that."""
 
     def __init__(
         self,
@@ -69,9 +70,11 @@ class Historian:
         partitions: int,
         folder_of: Callable[[str], SnapshotFolder],
         every: int = SNAPSHOT_INTERVAL_MESSAGES,
+        check_version: Callable[[], None] = lambda: None,
     ) -> None:
         self.counts = HistorianCounts()
         self._store = store
+        self._check_version = check_version
         self._mirror = mirror
         self._services_of = services_of
         self._partitions = partitions
@@ -252,6 +255,7 @@ class Historian:
         return self._sites[site]
 
     def _keep(self, snapshot: SiteSnapshot) -> None:
+        self._check_version()
         folder = self._folder_of(snapshot.site)
         try:
             folder.put(snapshot)

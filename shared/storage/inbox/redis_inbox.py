@@ -7,14 +7,15 @@ request is put; its value names the request.
 A claim whose request never arrives expires. Once its request is in the inbox, a claim is permanent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from zlib import crc32
 
 from schemas.body import Body
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import TYPES
 from schemas.request_metadata import idempotency_key
-from shared.basics.errors import OperationFailed
+from shared.basics.errors import OperationFailed, UpgradeNeeded
 from shared.engine.message_order import Request
 from shared.storage.inbox.request_inbox import (
     CLAIM_EXPIRES_S,
@@ -63,6 +64,9 @@ if key ~= '' then
     end
   end
 end
+for at = 10, #ARGV, 2 do
+  if (redis.call('HGET', KEYS[6], ARGV[at]) or ARGV[at + 1]) ~= ARGV[at + 1] then return {{'', 4}} end
+end
 local asked = whole(redis.call('HGET', KEYS[5], ARGV[8]))
 if asked >= tonumber(ARGV[9]) then return {{'', 3}} end
 if ARGV[7] ~= '' and redis.call('HSETNX', KEYS[4], ARGV[7], '') == 0 then return {{'', 2}} end
@@ -78,7 +82,7 @@ redis.call('HSET', KEYS[5], ARGV[8], string.format('%.0f', asked + 1))
 redis.call('PUBLISH', ARGV[6], number)
 return {{kept, 0}}
 """
-KEY_USED, JOINED_BEFORE, ALLOWANCE_USED = 1, 2, 3
+KEY_USED, JOINED_BEFORE, ALLOWANCE_USED, OUTDATED = 1, 2, 3, 4
 """Reasons why PUT stored nothing; 0 if it stored the request."""
 
 RAISE_NUMBER = f"""{layout.WHOLE}
@@ -139,24 +143,36 @@ class RedisInbox:
     """An `Inbox` on Redis; thread-safe."""
 
     _client: RedisClient
+    _required: Mapping[str, str] = MappingProxyType({})
+
+    def require_for_requests(self, values: Mapping[str, str]) -> None:
+        """From now on, `put` raises UpgradeNeeded unless these values of a partition are equal or absent: a
+        process that stood still while its twin was upgraded must not accept requests."""
+        self._required = MappingProxyType(dict(values))
 
     def put(self, partition: int, fabric: str, body: Body) -> InboxReceipt:
         key, mark = idempotency_key(body), fingerprint(fabric, body)
         claimed = key is not None and self._claim(partition, key, mark)
         parts = ("inbox", "inbox:last", "inbox:keys", "joining", "inbox:askers")
-        keys = [layout.key(partition, part) for part in parts]
+        keys = [layout.key(partition, part) for part in (*parts, "progress")]
         joins_site = body.site if isinstance(body, FabricCommissioned) else None
         row = f"{WAITING_PLACE} {mark} {fabric} {type(body).__name__}"
         arguments = [key or "", row, fabric, type(body).__name__, body.model_dump_json()]
         arguments += [layout.channel(partition), "" if joins_site is None else fabric]
         arguments += [requester_of(body), str(WAITING_MAX)]
+        arguments += [word for name, value in self._required.items() for word in (f"value:{name}", value)]
         before, kept = self._client.run_script(PUT, keys, arguments)
-        if claimed and kept in (JOINED_BEFORE, ALLOWANCE_USED):
+        if claimed and kept in (JOINED_BEFORE, ALLOWANCE_USED, OUTDATED):
             self._client.call(claim_key(str(key)), "DEL", claim_key(str(key)))
         if kept == JOINED_BEFORE:
             raise name_taken_error(fabric, str(joins_site))
         if kept == ALLOWANCE_USED:
             raise allowance_error(requester_of(body))
+        if kept == OUTDATED:
+            raise UpgradeNeeded(
+                f"inbox: {fabric} was upgraded while this gateway stood still, which accepts no requests "
+                "any more; retry with the same idempotency key at a gateway of the new version"
+            )
         found = _known_request(partition, before)
         if key is not None:
             if found.mark != mark:

@@ -268,11 +268,11 @@ class MemoryStore:
     def staged(self, partition: int) -> str | None:
         return self._staged[partition][1] if partition in self._staged else None
 
-    def promote_staged(self, partition: int) -> bool:
-        if partition not in self._staged:
+    def promote_staged(self, partition: int, generation: int | None = None) -> bool:
+        kept = self._partitions[partition]
+        if partition not in self._staged or generation not in (None, kept.generation):
             return False
         image, _ = self._staged[partition]
-        kept = self._partitions[partition]
         kept.values = {name: value for name, value in kept.values.items() if name.startswith(ORDER_PREFIX)}
         for made in (
             kept.positions,

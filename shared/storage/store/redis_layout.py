@@ -142,6 +142,8 @@ PROMOTE_STAGED = """
 if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end
 local stage = redis.call('HGET', KEYS[3], 'stage')
 if not stage then return 0 end
+local current = redis.call('HGET', KEYS[1], 'generation') or '0'
+if ARGV[3] ~= '' and current ~= ARGV[3] then return 0 end
 local own = ARGV[1]
 local made = {}
 for _, from in ipairs(redis.call('KEYS', stage .. '*')) do

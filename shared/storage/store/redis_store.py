@@ -268,12 +268,13 @@ class RedisStore(RedisInbox):
         mark = self._one(layout.key(partition, "staged"), "mark")
         return None if mark is None else mark.decode()
 
-    def promote_staged(self, partition: int) -> bool:
+    def promote_staged(self, partition: int, generation: int | None = None) -> bool:
         # `none` exists in no partition: a node whose slot is moving refuses the script, instead of running it
         # on half of the keys.
         keys = [layout.key(partition, part) for part in ("progress", "none", "staged")]
         own, orders = layout.key(partition, ""), f"value:{ORDER_PREFIX}"
-        return bool(self._client.run_script(layout.PROMOTE_STAGED, keys, [own, orders]))
+        expected = "" if generation is None else str(generation)
+        return bool(self._client.run_script(layout.PROMOTE_STAGED, keys, [own, orders, expected]))
 
     def discard_staged(self, partition: int) -> None:
         pointer, none = layout.key(partition, "staged"), layout.key(partition, "none")

@@ -206,9 +206,10 @@ class StateStore(Protocol):
     def staged(self, partition: int) -> str | None:
         """The mark of the complete image of a partition; None if there is none."""
 
-    def promote_staged(self, partition: int) -> bool:
+    def promote_staged(self, partition: int, generation: int | None = None) -> bool:
         """Replace everything that a log produces in a partition by the image, in one transaction, and raise
-        the generation. The inbox and operators' orders stay; so does the image. False without an image."""
+        the generation. The inbox and operators' orders stay; so does the image. False without an image, or if
+        the partition no longer has the given generation: another process replaced its states meanwhile."""
 
     def discard_staged(self, partition: int) -> None:
         """Remove the image."""

@@ -90,7 +90,10 @@ class ProcessRow:
         return row if row is not None and self._beat_us and row["beat_us"] > self._beat_us else None
 
     def owns_name(self, other: ProcessEntry) -> bool:
-        """Whether this process, of the two, keeps the name."""
+        """Whether this process, of the two, keeps the name. The older one, unless it did not register for so
+        long that it counted as dead when the other took its name."""
+        if other["beat_us"] - self._beat_us > ALIVE_US_MAX:
+            return False
         return (self._started_s, self._token) < (other["started_s"], other["token"])
 
     def _other_row(self) -> ProcessEntry | None:

@@ -62,13 +62,17 @@ REBUILD_RETRY_S = 30.0
 END_RECHECK_S = 10.0
 """How long services may leave messages unread before the end of the log is queried again."""
 
+Outdated = Callable[[], str | None]
+
 log = logging.getLogger("lightwave.live")
 
 
 class SequencerLoop:
     """Runs until `stop`. `problems` says why time stands still, by partition. `rebuild` rebuilds all states
     from the log, in a thread, and returns early when its argument returns True; OperationFailed if it fails.
-    It is called when digests show that states were changed outside of the twin."""
+    It is called when digests show that states were changed outside of the twin. `outdated`, one for each
+    thread, return why this version must not act any more, or None: then nothing but steps is done, and each
+    step checks the version itself."""
 
     def __init__(
         self,
@@ -80,7 +84,9 @@ class SequencerLoop:
         software: str = "",
         digests: StateDigests | None = None,
         rebuild: Callable[[Callable[[], bool]], None] = lambda _is_stopping: None,
+        outdated: tuple[Outdated, Outdated] = (lambda: None, lambda: None),
     ) -> None:
+        self._is_outdated, self._may_not_rebuild = outdated
         self._digests = digests
         self._rebuild = rebuild
         self.written = AppendCounts()
@@ -118,7 +124,8 @@ class SequencerLoop:
             tasks.create_task(self._rebuild_refused())
             while not self._stopping.is_set():
                 try:
-                    self._keep_clock()
+                    if self._is_outdated() is None:
+                        self._keep_clock()
                     for partition in sorted({place.partition for place in self._store.fabrics().values()}):
                         if partition not in self.sequencers:
                             tasks.create_task(self._run_partition(self._begin(partition)))
@@ -153,7 +160,9 @@ class SequencerLoop:
 
     def _still_refused(self) -> str | None:
         """The sentence of the first partition whose states were not replaced since something of them was
-        refused; forgets the others."""
+        refused; forgets the others. None if another version must do that."""
+        if self._may_not_rebuild() is not None:
+            return None
         for partition, refusal in open_refusals(self._store).items():
             if readable_generation(self._store, partition) == refusal.generation:
                 return refusal.sentence.partition(";")[0]

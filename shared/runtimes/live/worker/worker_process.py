@@ -1,6 +1,7 @@
 """The worker process: store, twin, health server, and the pump that feeds the folds."""
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 
@@ -16,6 +17,7 @@ from shared.runtimes.live.live_status import DelayMonitor
 from shared.runtimes.live.process.health import HealthServer, MetricSample, ProcessReport
 from shared.runtimes.live.process.process_registry import ProcessInfo
 from shared.runtimes.live.process.startup import ProcessOptions, join_twin
+from shared.runtimes.live.process.version_guard import VersionGuard
 from shared.runtimes.live.refused_states import note_refusal
 from shared.runtimes.live.server_checks import ServerChecks
 from shared.runtimes.live.worker.faust_pump import PumpOptions, run_pump
@@ -37,7 +39,9 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
     code = StateCodeVersion(RULES, state_layouts(served.by_kind.values()), options.software)
     twin = join_twin(store, endpoints, options.replica, code, wait_s=options.wait_s)
     sends = any(service.telemetry is not None for service in served.by_kind.values())
-    publish = _publisher(endpoints, store) if sends else None
+    digests = endpoints.digests(twin.twin)
+    guards = [VersionGuard(store, twin.partitions, digests, code) for _ in range(2)]
+    publish = _publisher(endpoints, store, guards[0].check) if sends else None
     fill = reread_gaps(endpoints.kafka, endpoints.topics.log)
     folds = WorkerFolds(
         served,
@@ -46,7 +50,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         publish,
         fill,
         options.software,
-        endpoints.digests(twin.twin),
+        digests,
         partial(note_refusal, store),
     )
     watch = WorkerWatchdog(
@@ -63,7 +67,7 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         ProcessInfo(options.replica, "worker", served.name),
         store,
         lambda: _report(folds, watch),
-        watch.check,
+        lambda: guards[1]() or watch.check(),
         host=options.metrics_host,
         port=options.metrics_port,
         dependency_problems=lambda: [*server_checks.problems, *delays.problems()],
@@ -77,8 +81,9 @@ def serve_worker(served: ServedService, options: ProcessOptions) -> None:
         health.stop()
 
 
-def _publisher(endpoints: Endpoints, store: RedisStore) -> Publish:
-    """Publish frames before the commit: to Kafka, and the newest to Redis. A failure stops the process."""
+def _publisher(endpoints: Endpoints, store: RedisStore, check_version: Callable[[], None]) -> Publish:
+    """Publish frames before the commit, after a check of the version: to Kafka, and the newest to Redis. A
+    failure stops the process."""
     import_module(
         "pyarrow"
     )  # renders the frames; load it now, because later there may be no file descriptor left
@@ -90,6 +95,7 @@ def _publisher(endpoints: Endpoints, store: RedisStore) -> Publish:
         raise kafka_unreachable(endpoints.kafka, error) from None
 
     def publish(name: str, at_us: int, frame: bytes) -> None:
+        check_version()
         headers = [("at_us", str(at_us).encode())]
         try:
             sent = producer.send(endpoints.topics.telemetry, value=frame, key=name.encode(), headers=headers)

@@ -53,14 +53,15 @@ def die_in_page() -> None:
     """Let the process die when half of an output file for people is written."""
     from ops.local import output_file
 
-    real = output_file.atomic_output_file
+    name = "atomic_output_file"
+    real: Callable[..., Any] = getattr(output_file, name)
 
     @contextmanager
     def half_written(out: Path, **named: bool) -> Iterator[Any]:
         with real(out, **named) as file:
             yield HalfFile(file)
 
-    output_file.atomic_output_file = half_written
+    setattr(output_file, name, half_written)
 
 
 class HalfFile:

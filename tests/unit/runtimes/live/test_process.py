@@ -305,9 +305,11 @@ def test_a_frame_that_kafka_does_not_take_shows_where_it_was_looked_for(
     store = RedisStore(endpoints.redis)
     sentence = r"Kafka at kafka\.example:9092: .*; check that it runs there and accepts requests"
     monkeypatch.setattr(worker_process, "KafkaProducer", Deaf)
-    publish = worker_process._publisher(endpoints, store)
+    checks: list[str] = []
+    publish = worker_process._publisher(endpoints, store, lambda: checks.append("version"))
     with pytest.raises(LogUnreachable, match=sentence):
         publish("pod-0", 7, b"frame")
+    assert checks == ["version"], "an older version publishes nothing"
     monkeypatch.setattr(worker_process, "KafkaProducer", away)
     with pytest.raises(LogUnreachable, match=sentence):
-        worker_process._publisher(endpoints, store)
+        worker_process._publisher(endpoints, store, nothing)

@@ -222,6 +222,22 @@ def test_of_two_processes_of_one_name_each_sees_the_other_and_the_first_has_it()
     )
 
 
+def test_a_process_that_counted_as_dead_has_lost_its_name() -> None:
+    """It stood still (SIGSTOP), and another process of its name started. That one goes on when the first
+    continues."""
+    store = Store()
+    first = row(store)
+    write(first)
+    store.wall_s += process_registry.ALIVE_US_MAX / US_PER_S + 1
+    second = row(store)
+    second._started_s = first._started_s + 1
+    write(second)
+    seen_by_first = first.namesake()
+    assert seen_by_first is not None
+    assert not first.owns_name(seen_by_first)
+    assert second.namesake() is None
+
+
 def test_a_name_is_free_if_no_process_beats_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_registry, "CLAIM_S_MAX", 0.05)
     monkeypatch.setattr(process_registry, "CLAIM_POLL_S", 0.01)
