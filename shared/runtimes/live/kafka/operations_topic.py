@@ -1,5 +1,6 @@
 """The operations log of a live twin: a topic of one partition."""
 
+import contextlib
 import threading
 
 from kafka import KafkaProducer
@@ -11,6 +12,9 @@ from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.partition_reader import read_partition
 
 APPEND_S_MAX = 10
+DELIVERY_MS_MAX = 9_000
+"""A record that is not delivered by then is given up, so that the producer can be closed."""
+REQUEST_MS_MAX = 5_000
 
 
 class KafkaOperations:
@@ -28,7 +32,13 @@ class KafkaOperations:
     def append(self, operation: Operation) -> None:
         # Appends are rare, so no connection stays open.
         try:
-            producer = KafkaProducer(**self._brokers.arguments(), acks="all", bootstrap_timeout_ms=4_000)
+            producer = KafkaProducer(
+                **self._brokers.arguments(),
+                acks="all",
+                bootstrap_timeout_ms=4_000,
+                request_timeout_ms=REQUEST_MS_MAX,
+                delivery_timeout_ms=DELIVERY_MS_MAX,
+            )
         except (KafkaError, OSError) as error:
             raise kafka_unreachable(self._brokers, error) from None
         try:
@@ -38,7 +48,8 @@ class KafkaOperations:
         except KafkaError as error:
             raise kafka_unreachable(self._brokers, error) from None
         finally:
-            producer.close(timeout=1)
+            with contextlib.suppress(KafkaError):  # while Kafka hangs, or the sentence above would be lost
+                producer.close(timeout=1)
 
     def read(self, start: int = 0, most: int | None = None) -> list[tuple[int, Operation]]:
         with self._lock:

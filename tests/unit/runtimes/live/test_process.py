@@ -16,11 +16,14 @@ from typing import Any
 import pytest
 from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
+from schemas.files.operations_log import VersionStarted
 from shared.basics.errors import StoreUnreachable
 from shared.runtimes.child_process import RESTARTS
+from shared.runtimes.live.kafka import operations_topic
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
+from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.process import health as process
 from shared.runtimes.live.process.health import (
     EXIT_RESTART,
@@ -31,6 +34,7 @@ from shared.runtimes.live.process.health import (
 )
 from shared.runtimes.live.process.process_registry import ProcessInfo, restarts
 from shared.runtimes.live.worker import worker_process
+from shared.runtimes.operations_log import local_person, new_operation
 from shared.storage.store import redis_client
 from shared.storage.store.redis_store import RedisStore
 
@@ -313,3 +317,24 @@ def test_a_frame_that_kafka_does_not_take_shows_where_it_was_looked_for(
     monkeypatch.setattr(worker_process, "KafkaProducer", away)
     with pytest.raises(LogUnreachable, match=sentence):
         worker_process._publisher(endpoints, store, nothing)
+
+
+def test_an_operation_that_a_hanging_kafka_does_not_take_is_refused_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The producer cannot be closed in time either."""
+
+    class Hanging:
+        def __init__(self, **_: Any) -> None:
+            self.get = self.close = self.send
+
+        def send(self, *_: Any, **named: Any) -> Any:
+            if "value" in named:
+                return self
+            raise KafkaTimeoutError("Timeout waiting for future")
+
+    monkeypatch.setattr(operations_topic, "KafkaProducer", Hanging)
+    operations = KafkaOperations(Endpoints(Brokers("kafka.example:9092"), "redis://unused", Topics("t")))
+    started = new_operation(VersionStarted(process="ocs-a", software="1"), local_person())
+    with pytest.raises(LogUnreachable, match=r"^Kafka at kafka\.example:9092: .*accepts requests$"):
+        operations.append(started)
