@@ -36,7 +36,7 @@ class LogMethods(TwinConnection):
         sets the start. Times are before now ("-2h") or since the start ("2h", "3d02:15:04")."""
         if not 1 <= limit <= ROWS_MAX:
             raise InvalidInput(f"limit {limit}: must be between 1 and {ROWS_MAX:,}")
-        name = None if about is None else expand_name(self._client, about)
+        name = None if about is None else expand_name(self._client, about, fabric)
         filters = {
             **_event_query(types, name, cause, ticks=ticks),
             "fabric": fabric,
@@ -77,7 +77,7 @@ class LogMethods(TwinConnection):
         repeated; TwinUnreachable if the twin does not come back within `reconnect_timeout_s` of wall time."""
         if since is not None and after is not None:
             raise InvalidInput("after: cannot be combined with since")
-        about = None if about is None else expand_name(self._client, about)
+        about = None if about is None else expand_name(self._client, about, fabric)
         named = fabric or (about or "").split("/")[0] or (after or "").rpartition(":")[0]
         filters = {**_event_query(types, about, None, ticks=ticks), "since": since}
         stream = follow_events(

@@ -1,5 +1,6 @@
 """Look-up of fabrics: by the first segment of a name, their plants, and their sites."""
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ from schemas.body import Body
 from schemas.config.pods import FabricConfig
 from schemas.fabric_names import default_fabric_name, is_named
 from schemas.name_parts import fabric_part
+from schemas.names import FABRIC_PATTERN
 from schemas.resource_kinds import ResourceKind
 from services.gateway.runtime_ports import FabricView, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
@@ -130,6 +132,13 @@ def is_commissioned(twin: TwinPorts, fabric: str) -> bool:
     except KeyError:
         return False
     return True
+
+
+def is_fabric_like(twin: TwinPorts, word: str) -> bool:
+    """Whether a word has the form of a fabric name, whether the fabric exists or not: a known prefix like
+    `pod`, and a number."""
+    words = {fabric.rpartition("-")[0] for fabric in twin.documents.fabrics()}
+    return re.fullmatch(FABRIC_PATTERN, word) is not None and word.rpartition("-")[0] in words
 
 
 def site_of(twin: TwinPorts, fabric: str) -> str:

@@ -134,7 +134,6 @@ USAGE_CASES: list[tuple[list[str], str]] = [
     (["get", "slcies"], "no kind 'slcies'; did you mean slices? must be one of fabrics, ocs,"),
     (["get", "ocs", "-o", "xml"], "'xml' is not one of 'table', 'wide', 'json', 'yaml'"),
     (["get", "ocs", "a", "b"], "unexpected extra argument (b)"),
-    (["get", "ocs", "pod-0/ocs-1", "--fabric", "pod-0"], "--fabric cannot be combined with a NAME"),
     (["get", "ocs", "pod-0/ocs-1", "--top", "3"], "--top cannot be combined with a NAME"),
     (["get", "ocs", "--where", "down"], "'down' is not of the form FIELD=VALUE, such as state=down"),
     (["get", "ocs", "--colour"], "No such option: --colour"),

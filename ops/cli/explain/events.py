@@ -89,7 +89,7 @@ def events(
         _list_types(output)
         return
     client = Client()
-    name = expand_name(client, name) if name is not None else None
+    name = expand_name(client, name, fabric) if name is not None else None
     ask: dict[str, object] = {"type": types, "for": name, "cause": cause, "since": since}
     ask["ticks"] = None if ticks else "false"
     if not follow:

@@ -141,7 +141,7 @@ def get(
     modules read.
     """
     kind, name = _meant_objects(kind, name)
-    given = {"--fabric": fabric, "--state": state, "--where": where, "--sort": sort, "--top": top}
+    given = {"--state": state, "--where": where, "--sort": sort, "--top": top}
     if name is not None and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")
     tests = [*state_tests(KINDS[kind], state or ()), *(where or ())]
@@ -152,7 +152,7 @@ def get(
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client(at=at)
-    path = row_path(resources, expand_name(client, name)) if name is not None else None
+    path = row_path(resources, expand_name(client, name, fabric)) if name is not None else None
     form: Form = "table" if output == "wide" else output
     is_of_modules = current_style().wide and kind == "links"
     of_kind = partial(_table, kind=resources, is_one=name is not None, fabric=fabric)

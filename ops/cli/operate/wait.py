@@ -91,10 +91,8 @@ def wait(
         _check_condition(what)
         _wait_for_condition(what, fabric, timeout_s)
         return
-    if fabric is not None:
-        raise click.UsageError("--fabric cannot be combined with --for; the object's name has its fabric")
     client = Client()
-    kind, name = _named_object(client, what)
+    kind, name = _named_object(client, what, fabric)
     test = object_test(kind, name, wanted)
     if test.field is not None and not allow_missing:
         client.resource(row_path(kind, name), "name")  # NotFound if there is no such object
@@ -110,16 +108,16 @@ def _check_condition(text: str) -> None:
         )
 
 
-def _named_object(client: Client, text: str) -> "tuple[ResourceKind[Any], str]":
+def _named_object(client: Client, text: str, fabric: str | None) -> "tuple[ResourceKind[Any], str]":
     """(kind, full name) of KIND/NAME, or of a name that shows its kind."""
     word, _, rest = text.partition("/")
     kind = find_kind(word)
     if kind is not None and rest:
-        return kind, expand_name(client, rest)
+        return kind, expand_name(client, rest, fabric)
     kind = kind_by_name_form(text)
     if kind is None:
         raise click.UsageError(f"{text!r} is not of the form KIND/NAME, such as slice/pod-0/slice-3")
-    return kind, expand_name(client, text)
+    return kind, expand_name(client, text, fabric)
 
 
 def object_test(kind: "ResourceKind[Any]", name: str, wanted: str) -> ObjectTest:

@@ -15,9 +15,8 @@ from schemas.name_parts import fabric_part, last_part
 from schemas.resource_kinds import FABRICS, KINDS
 from services.gateway.explain.condition_language import Condition, ConditionReader, read_condition
 from services.gateway.explain.condition_logic import Row
-from services.gateway.fabrics import default_fabric, fabric_plant, site_of, sites
+from services.gateway.fabrics import default_fabric, fabric_plant, is_fabric_like, site_of, sites
 from services.gateway.log.history import STATE_MESSAGES
-from services.gateway.resources import lookup
 from services.gateway.resources.kind_views import views_of
 from services.gateway.resources.text_values import TextValues
 from services.gateway.runtime_ports import PastPort, TwinPorts
@@ -113,7 +112,7 @@ def parse_named_condition(
 
 
 def _full_name(twin: TwinPorts, fabric: str, word: str, name: str) -> str:
-    if word == FABRICS.word or lookup.is_fabric_like(twin, fabric_part(name)):
+    if word == FABRICS.word or is_fabric_like(twin, fabric_part(name)):
         return name
     return f"{fabric}/{name}"
 

@@ -7,10 +7,18 @@ from dataclasses import dataclass, replace
 from schemas.envelope import Envelope
 from schemas.messages.diagnosis import VerdictGiven
 from schemas.messages.jobs import JobFinished
-from schemas.name_parts import last_part
+from schemas.name_parts import fabric_part, last_part
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
-from services.gateway.fabrics import fabric_graph, fabric_network, fabric_of, fabric_plant, site_of, sites
+from services.gateway.fabrics import (
+    fabric_graph,
+    fabric_network,
+    fabric_of,
+    fabric_plant,
+    is_fabric_like,
+    site_of,
+    sites,
+)
 from services.gateway.log.past_twin import check_not_future, find_message
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
@@ -146,6 +154,19 @@ def check_types(types: tuple[str, ...]) -> None:
 def locate_message(twin: TwinPorts, message_id: str) -> tuple[str, int]:
     """(site, position) of a message."""
     return find_message(twin.log, sites(twin), message_id)
+
+
+def full_name(twin: TwinPorts, fabric: str | None, name: str | None) -> str | None:
+    """The name of a query, with the fabric in front that the query names, if the name lacks one. Raise
+    InvalidInput if the name is of another fabric."""
+    if fabric is None or name is None or fabric_part(name) == fabric:
+        return name
+    if not is_fabric_like(twin, fabric_part(name)):
+        return f"{fabric}/{name}"
+    raise InvalidInput(
+        f"fabric {truncated(repr(fabric))}: is not the fabric of {truncated(name)}; must be "
+        f"{fabric_part(name)}, or omitted"
+    )
 
 
 def log_query(twin: TwinPorts, log_filter: LogFilter) -> tuple[str, LogQuery]:

@@ -1,6 +1,5 @@
 """Look-up of resources: all of a kind, one by name, one with what is related to it, and light paths."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,6 @@ from schemas.api.network_rows import TrunkPath, TrunkRow
 from schemas.api.rows import LightPath, LinkRow, RelatedT, RowT
 from schemas.body import Model
 from schemas.name_parts import fabric_part
-from schemas.names import FABRIC_PATTERN
 from schemas.resource_kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind, kind_by_name_form
 from services.gateway.fabrics import (
     commissioned_fabrics,
@@ -19,6 +17,7 @@ from services.gateway.fabrics import (
     fabric_plant,
     fabric_view,
     is_commissioned,
+    is_fabric_like,
     living_fabrics,
 )
 from services.gateway.log import history
@@ -72,13 +71,6 @@ def _example_fabric(twin: TwinPorts, kind: ResourceKind[Any]) -> str:
     part = kind.parts[0] if kind.parts else ("block" if kind in (TRUNKS, DEMANDS) else None)
     fabrics = [first, *commissioned_fabrics(twin)]
     return next((f for f in fabrics if part is None or fabric_plant(twin, f).population(part)), first)
-
-
-def is_fabric_like(twin: TwinPorts, word: str) -> bool:
-    """Whether a word has the form of a fabric name, whether the fabric exists or not: a known prefix like
-    `pod`, and a number."""
-    words = {fabric.rpartition("-")[0] for fabric in twin.documents.fabrics()}
-    return re.fullmatch(FABRIC_PATTERN, word) is not None and word.rpartition("-")[0] in words
 
 
 def trace(twin: TwinPorts, name: str) -> Model:

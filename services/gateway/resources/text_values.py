@@ -37,9 +37,15 @@ from schemas.resource_kinds import (
     TRUNKS,
     VERDICTS,
 )
-from services.gateway.fabrics import commissioned_fabrics, config_of, fabric_plant, has_resource, sites
+from services.gateway.fabrics import (
+    commissioned_fabrics,
+    config_of,
+    fabric_plant,
+    has_resource,
+    is_fabric_like,
+    sites,
+)
 from services.gateway.resources.field_values import RowField, short_name
-from services.gateway.resources.lookup import is_fabric_like
 from services.gateway.runtime_ports import KindView, TwinPorts
 from services.gateway.text.not_found import no_such_name_error
 from shared.basics.checks import closest_match_hint

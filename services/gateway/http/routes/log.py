@@ -72,6 +72,7 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
     ) -> Response:
         """With a start, a cursor or a cause, the first messages from there on; otherwise the last ones before
         now. Messages with a cause may be of any fabric of its site."""
+        name = history.full_name(twin, fabric, name)
         site, query = history.log_query(
             twin, LogFilter(default_fabric(twin, fabric), tuple(type), name, cause, ticks)
         )
@@ -119,6 +120,7 @@ def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
         ticks: Ticks = True,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
+        name = history.full_name(twin, fabric, name)
         log_filter = LogFilter(default_fabric(twin, fabric), tuple(type), name, cause, ticks)
         site, query = history.log_query(twin, log_filter)
         query = replace(query, start=_stream_start(twin, site, last_event_id, since))

@@ -115,3 +115,19 @@ def test_a_retired_fabric_is_meant_only_if_no_living_one_fits(name: str) -> None
     only_pods_have_it = name.partition("-")[0] not in ("ocs", "fault")
     if only_pods_have_it:
         assert expand_name(_client([network, RETIRED_POD]), name) == f"pod-1/{short}"
+
+
+TWO_PODS = _client([{"name": f"pod-{n}", "kind": "superpod", "retired_us": 7 * n or None} for n in (0, 1)])
+
+
+@pytest.mark.parametrize("fabric", ["pod-0", "pod-1"])
+@pytest.mark.parametrize("name", ["cube-2", "cube/cube-2", "slice-1", "ocs-3/N4", "fault-7", "cube-3/+y/7"])
+def test_the_fabric_of_an_option_completes_a_name(name: str, fabric: str) -> None:
+    full = f"{fabric}/{without_kind(name)}"
+    assert expand_name(TWO_PODS, name, fabric) == expand_name(TWO_PODS, full, fabric) == full
+
+
+def test_an_option_that_names_another_fabric_is_refused() -> None:
+    sentence = "fabric 'pod-1': is not the fabric of pod-0/cube-2; must be pod-0, or omitted"
+    with pytest.raises(InvalidInput, match=sentence):
+        expand_name(TWO_PODS, "cube/pod-0/cube-2", "pod-1")

@@ -282,3 +282,16 @@ def test_a_logged_resource_is_denied_only_by_a_store_that_has_caught_up(
         assert answer.status_code == status
         assert ("is being read from the log again" in answer.json()["error"]) == (status == 503)
     assert client.post(f"/v1/faults/{SWITCHED}/fault-77/clear").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["cube-3", "slice-0", "cube-3/host-0"])
+def test_a_fabric_in_the_query_completes_the_name_of_an_object(client: Client, name: str) -> None:
+    for fabric in (SWITCHED, FIXED):
+        short, full = (get(client, f"events?fabric={fabric}&for={one}") for one in (name, f"{fabric}/{name}"))
+        assert short == full != []
+
+
+def test_a_fabric_in_the_query_and_a_name_of_another_are_refused(client: Client) -> None:
+    sentence = f"fabric {FIXED!r}: is not the fabric of {SWITCHED}/cube-3; must be {SWITCHED}, or omitted"
+    for path in ("events", "events/stream"):
+        assert refusal(client, f"{path}?fabric={FIXED}&for={SWITCHED}/cube-3") == sentence
