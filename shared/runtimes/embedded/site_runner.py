@@ -101,7 +101,7 @@ class SiteRunner:
     with the states. `starting_snapshot` returns the states from which the log continues after an upgrade to
     other rules, or None. With `digests`, every commit stores digests, and `recover` refuses states that were
     changed in the store: it rebuilds them from the log, from `newest_snapshot` if there is one, and passes a
-    sentence to `on_refused`.
+    sentence to `on_refused`. It does the same if the store lost all states.
     """
 
     def __init__(
@@ -266,6 +266,7 @@ class SiteRunner:
     def _recover(self) -> int:
         self.check_log()
         self._load()
+        is_emptied = self._digests is not None and bool(self._log.end) and not self.position
         base = self._starting_snapshot() if self._log.end and not self.position else None
         if base is not None:
             self._begin(base)
@@ -275,14 +276,16 @@ class SiteRunner:
                 f"only {self._log.end}: the log lost its end; `lightwave up --rebuild` accepts it as it is"
             )
         before = self.position
-        if self._digests is not None and self._log.end and not before:
+        if is_emptied:
             log.warning("%s: Redis has no states; folding its log of %d messages", self.name, self._log.end)
+        roots = 0
         replay = Replay(self.site, self._note_reader, may_repeat=False)
         logged: list[tuple[int, Envelope]] = []
         for position, line in self._log.lines(self.position):
             message = self._feed(replay, position, line, from_start=not before)
             if message is not None and is_root(message):
                 logged.append((position, message))
+                roots += 1
             if not replay.pending and position + 1 - self.position >= REBUILD_STRIDE:
                 self._record_logged(logged)
                 logged.clear()
@@ -293,6 +296,12 @@ class SiteRunner:
         self._record_logged(logged)
         if self._log.end > self.position:
             self._commit(self._log.end, self._taken())
+        if is_emptied and (base is not None or roots > 1):
+            # A twin that was killed at its very first commit has one root on its log.
+            self._on_refused(
+                f"{self.name}: Redis had no states, although its log has {self._log.end} messages; its states "
+                "were rebuilt from the log"
+            )
         return self.position - before
 
     def rebuild(self, start: SiteSnapshot | None = None) -> int:

@@ -34,6 +34,7 @@ from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
 from shared.storage.log.frame_files import FRAMES_MAX, TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLog
 from shared.storage.store.memory_store import MemoryStore
+from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit
 from tests.support.pods import POD, SUPERPOD, first_message, fleet_of, next_tick, pod_place
 from tests.support.toy_services import CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
@@ -482,6 +483,42 @@ def test_a_store_that_went_back_is_noticed_and_caught_up(tmp_path: Path) -> None
     assert twin.log == other.log
     assert twin.runner.digest() == other.runner.digest()
     check_whole(twin)
+
+
+@pytest.mark.parametrize("steps", [1, 7])
+def test_an_emptied_store_is_rebuilt_with_a_note(tmp_path: Path, steps: int) -> None:
+    """At the next start, and while the twin runs. Only a twin that was killed at its very first commit starts
+    without states by itself."""
+    digests, notes = StateDigests("", b"secret"), list[str]()
+    twin = run(tmp_path / "one", steps)
+    twin.start(digests=digests, on_refused=notes.append)
+    notes.clear()  # its states had no digests
+    before = twin.runner.digest()
+    sentence = f"pod-0: Redis had no states, although its log has {twin.runner.position} messages; its states"
+    for restarts in (True, False):
+        twin.store._partitions.clear()
+        if restarts:
+            twin.start(digests=digests, on_refused=notes.append)
+        else:
+            with pytest.raises(Fenced):
+                twin.step()
+            twin.runner.recover()
+            sentence = sentence.replace(" messages", f" {twin.runner.position}").split(" has ")[0]
+        assert [note for note in notes if note.startswith(sentence)] == notes
+        assert len(notes) == 1
+        notes.clear()
+        check_whole(twin)
+        if restarts:
+            assert twin.runner.digest() == before
+
+
+def test_a_twin_killed_at_its_first_commit_is_no_emptied_one(tmp_path: Path) -> None:
+    notes = list[str]()
+    twin = run(tmp_path / "one", 0)
+    twin.store._partitions.clear()
+    twin.start(digests=StateDigests("", b"secret"), on_refused=notes.append)
+    assert twin.runner.position > 0
+    assert notes == []
 
 
 # --- dead letters and telemetry -----------------------------------------------------------------------------
