@@ -99,7 +99,10 @@ def _rebuild(
     operations = KafkaOperations(endpoints)
     _check_fully_made(operations, begins)
     refused = open_refusals(store)
-    reason = "; ".join(one.sentence.partition(";")[0] for one in refused.values()) or None
+    sentences = [one.sentence.partition(";")[0] for one in refused.values()]
+    if find_twin(store) is None:
+        sentences.append(f"Redis at {store.name} had no states")
+    reason = "; ".join(sentences) or None
     _note(operations, RebuildBegun(software=software_version(), reason=reason))
     snapshots = settings.snapshots_in(twin.twin) if by_snapshots else None
     upgrades = settings.upgrades_in(twin.twin)

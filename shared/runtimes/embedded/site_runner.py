@@ -299,8 +299,8 @@ class SiteRunner:
         if is_emptied and (base is not None or roots > 1):
             # A twin that was killed at its very first commit has one root on its log.
             self._on_refused(
-                f"{self.name}: Redis had no states, although its log has {self._log.end} messages; its states "
-                "were rebuilt from the log"
+                f"{self.name}: Redis had no states, although its log has {self._log.end} messages; "
+                "its states were rebuilt from the log"
             )
         return self.position - before
 
