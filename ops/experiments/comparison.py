@@ -177,8 +177,10 @@ def _contrasts(
 ) -> tuple[Contrast, ...]:
     confidence = first.experiment.confidence
     found = []
+    # Within one folder, all pairs share a variant.
+    firsts = {variant: first.steadiness(variant) for variant in dict.fromkeys(one for one, _ in pairs)}
     for variant, other in pairs:
-        steadiness = _worst_word([first.steadiness(variant), second.steadiness(other)])
+        steadiness = _worst_word([firsts[variant], second.steadiness(other)])
         for name in names:
             before, after = first.values(variant, name), second.values(other, name)
             if before and after:

@@ -13,7 +13,12 @@ from ops.experiments.interval_text import display_unit, interval_text
 from ops.experiments.loader import PlannedExperiment
 from ops.experiments.schema import ExperimentClaim
 from ops.experiments.seed_stopping_rule import exact_interval, interval_of, seed_of, values_of
-from ops.experiments.steadiness import TESTED_SEEDS_MIN, VariantSteadiness, steadiness_after
+from ops.experiments.steadiness import (
+    TESTED_SEEDS_MIN,
+    VariantSteadiness,
+    steadiness_after,
+    steadiness_before,
+)
 from ops.experiments.sweep import SweepResult
 from ops.experiments.variants import Variant, single_variant
 from shared.models.statistics.batch_means import BATCHES_MIN, Batches, batch_means
@@ -130,12 +135,23 @@ def no_series(_variant: str, _seed: int) -> WindowSeries:
     return {}
 
 
-def results_of(planned: PlannedExperiment, swept: SweepResult, series: SeriesReader = no_series) -> Results:
-    """The results of a sweep; `series` reads the series of a run, which gives a single run an interval."""
+def results_of(
+    planned: PlannedExperiment,
+    swept: SweepResult,
+    series: SeriesReader = no_series,
+    before: Sequence[VariantSteadiness] | None = None,
+) -> Results:
+    """The results of a sweep; `series` reads the series of a run, which gives a single run an interval.
+
+    `before` are the loads that `steadiness_before` found. If None, they are computed, which takes long for
+    thousands of variants.
+    """
     rows, seeds = swept.rows, swept.seeds
     keys = {(v.key, seed_of(planned, v, n)) for v in planned.variants for n in range(seeds)}
     steadiness = steadiness_after(
-        planned, {v.key: _finished_rows(planned, rows, v, seeds) for v in planned.variants}
+        planned.experiment,
+        steadiness_before(planned) if before is None else before,
+        {v.key: _finished_rows(planned, rows, v, seeds) for v in planned.variants},
     )
     figures = tuple(
         found

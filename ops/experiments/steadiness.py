@@ -7,7 +7,7 @@ backlog may grow, by a one-sided t test over seeds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -173,16 +173,11 @@ def steadiness_before(
 
 
 def steadiness_after(
-    planned: PlannedExperiment, rows: Mapping[str, Sequence[RunRow]]
+    experiment: Experiment, before: Sequence[VariantSteadiness], rows: Mapping[str, Sequence[RunRow]]
 ) -> tuple[VariantSteadiness, ...]:
-    """Check the loads and the backlogs of each variant. `rows` are its runs, by its key."""
+    """Add the backlogs of each variant to its loads. `rows` are its runs, by its key."""
     return tuple(
-        [
-            VariantSteadiness(
-                one.variant, one.loads, backlog_growths(planned.experiment, rows.get(one.variant.key, ()))
-            )
-            for one in steadiness_before(planned)
-        ]
+        [replace(one, backlogs=backlog_growths(experiment, rows.get(one.variant.key, ()))) for one in before]
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
@@ -97,7 +98,8 @@ def run(
         raise click.UsageError("--workers cannot be combined with --dask, whose cluster has its own workers")
     planned = _planned(file, quick=quick)
     folder = _folder(file, out, quick=quick)
-    _warn_unsteady(planned)
+    before = _steadiness(planned)
+    _warn_unsteady(planned, before)
     with (
         interrupt_on_sigterm(),  # so that the workers stop with it
         nullcontext(workers or 1) if dask is None else cluster_at(dask) as those,
@@ -113,7 +115,7 @@ def run(
             raise Interrupted(
                 f"interrupted; {done} runs are kept in {folder}, continue with --resume", exit_code_of(error)
             ) from None
-    results = results_of(planned, swept, dataset.series)
+    results = results_of(planned, swept, dataset.series, before)
     _show(results, folder, _repeat_command(file, folder, quick=quick), html, output)
     if results.failed:
         sys.exit(1)
@@ -131,7 +133,7 @@ def validate(file: Document) -> None:
         f"{file}: valid; {len(planned.variants)} variants, {_runs_max(planned)} runs at most; "
         f"{planned.method.sentence}"
     )
-    echo("\n".join([head, *_remedy_lines(planned), *_load_lines(planned)]))
+    echo("\n".join([head, *_remedy_lines(planned), *_load_lines(planned, _steadiness(planned))]))
 
 
 @app.command("plan", epilog=examples("experiment plan hazards", "experiment plan mine.yaml --quick"))
@@ -147,11 +149,12 @@ def plan(file: Document, quick: Quick = False, output: OutputOption = "table") -
 
     planned = _planned(file, quick=quick)
     found = asdict(estimate_cost(planned))
-    lines = [*_remedy_lines(planned), *_load_lines(planned)]
+    before = _steadiness(planned)
+    lines = [*_remedy_lines(planned), *_load_lines(planned, before)]
     table = text_table(("WHAT", "AMOUNT"), [[k.replace("_", " "), v] for k, v in found.items()])
     more = {
         "kernel_with": list(planned.method.remedy),
-        "steadiness": [steadiness_json(one) for one in _steadiness(planned)],
+        "steadiness": [steadiness_json(one) for one in before],
     }
     show(found | more, output, lambda: "\n".join([table, *lines]))
 
@@ -193,7 +196,7 @@ def report(
         raise NotFound(
             f"{folder}: no seed has all variants yet; {len(rows)} of {_runs_max(planned)} runs exist"
         )
-    results = results_of(planned, swept, series)
+    results = results_of(planned, swept, series, _steadiness(planned))
     _show(results, folder, _repeat_command(file, folder, quick=quick), html, output)
 
 
@@ -344,12 +347,11 @@ def _remedy_lines(planned: "PlannedExperiment") -> list[str]:
     return [REMEDY, *(f"  {line}" for line in lines)] if lines else []
 
 
-def _load_lines(planned: "PlannedExperiment") -> list[str]:
+def _load_lines(planned: "PlannedExperiment", before: "Sequence[VariantSteadiness]") -> list[str]:
     """A table of the loads of all variants, and what is not steady."""
     from ops.experiments.result_text import LOAD_HEADERS, load_rows, steadiness_lines
 
-    found = _steadiness(planned)
-    rows = load_rows(found)
+    rows = load_rows(before)
     if not rows:
         return []
     left = len(rows) - LOADS_MAX
@@ -358,7 +360,7 @@ def _load_lines(planned: "PlannedExperiment") -> list[str]:
         text_table(LOAD_HEADERS, rows[:LOADS_MAX]),
         *([f"and {left} more loads"] if left > 0 else []),
     ]
-    problems = steadiness_lines(found)
+    problems = steadiness_lines(before)
     return [*lines, *(["", *problems, _advice(planned)] if problems else [])]
 
 
@@ -371,13 +373,13 @@ def _advice(planned: "PlannedExperiment") -> str:
     return "a study of overload (steady: false): figures are of their days alone"
 
 
-def _warn_unsteady(planned: "PlannedExperiment") -> None:
+def _warn_unsteady(planned: "PlannedExperiment", before: "Sequence[VariantSteadiness]") -> None:
     """Before the runs, what is not steady; a quick run is too short to be."""
     if planned.is_quick:
         return
     from ops.experiments.result_text import steadiness_lines
 
-    for line in steadiness_lines(_steadiness(planned)):
+    for line in steadiness_lines(before):
         echo(line, to_stderr=True)
 
 

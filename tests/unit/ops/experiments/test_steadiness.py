@@ -1,6 +1,7 @@
 """The steady-state guard: what is not steady is never a claim that holds, in table, JSON, page and answer."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from ops.cli.main import root
+from ops.experiments import comparison, steadiness
 from ops.experiments.comparison import compare_within, read_stored
 from ops.experiments.dataset import RunKey, RunRow, open_dataset
 from ops.experiments.html_report import html_report
@@ -30,10 +32,12 @@ from ops.experiments.result_text import (
     load_rows,
 )
 from ops.experiments.results import Results, results_of
-from ops.experiments.steadiness import BacklogGrowth, backlog_growths, steadiness_before
+from ops.experiments.schema import Experiment
+from ops.experiments.steadiness import BacklogGrowth, backlog_growths, load_checks, steadiness_before
 from ops.experiments.sweep import SweepResult, run_sweep
-from ops.experiments.variants import single_variant
+from ops.experiments.variants import Variant, single_variant
 from ops.lab.backlog import SAMPLES, measured_from
+from ops.lab.offered_load import LoadCheck
 from ops.sites.yaml_reader import read_yaml_lines
 from schemas.limits import TRACE_ROWS_MAX
 
@@ -370,3 +374,34 @@ def test_from_document_to_report(tmp_path: Path) -> None:
     assert grown.end - grown.start > 30
     first, second = again.figures[0].halves or (0.0, 0.0)
     assert first > again.figures[0].interval.value > second
+
+
+@pytest.mark.integration
+def test_each_command_computes_the_loads_of_a_variant_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With thousands of variants, the loads take as long as the runs of the kernel."""
+    path, folder = tmp_path / "h7.yaml", tmp_path / "h7.results"
+    path.write_text(H7)
+    checked: list[Variant] = []
+
+    def counted(experiment: Experiment, variant: Variant, at: Path) -> tuple[LoadCheck, ...]:
+        checked.append(variant)
+        return load_checks(experiment, variant, at)
+
+    for module in (steadiness, comparison):
+        monkeypatch.setattr(module, "load_checks", counted)
+    commands = (
+        ("run", str(path), "--out", str(folder)),
+        ("run", str(path), "--out", str(tmp_path / "quick"), "--quick"),
+        ("report", str(path), "--out", str(folder)),
+        ("compare", str(folder), "--against", "repairs.technicians=8"),
+        ("validate", str(path)),
+        ("plan", str(path)),
+    )
+    expected = Counter(read_experiment(path).variants)
+    for command in commands:
+        checked.clear()
+        ran = CliRunner().invoke(root, ["experiment", *command])
+        assert ran.exit_code == 0, ran.output
+        assert Counter(checked) == expected, command
