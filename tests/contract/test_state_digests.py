@@ -619,6 +619,20 @@ class TestRedisStore(StateDigestsContract):
         at = dict(store.positions(0))
         assert store.commit(Commit(0, at, at, generation=generation))
 
+    def test_a_whole_snapshot_has_documents_that_a_scan_misses(
+        self, store: RedisStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A commit may write the first document of a kind during the scan. Nothing blocks the server."""
+        fill(store)
+        change(store, ["CONFIG", "RESETSTAT"])
+        whole = store.snapshot(0, NAMES, whole=True)
+        with redis.Redis.from_url(store.url) as client:
+            assert "cmdstat_keys" not in client.info("commandstats")
+        assert {("pod-0", "summaries"), ("pod-0", "ocs")} <= {*(whole.documents or {})}
+        monkeypatch.setattr(store, "_document_keys", lambda _: [])
+        assert store.snapshot(0, NAMES, whole=True) == whole
+        check_partition(store, DIGESTS, 0)
+
     def test_a_pointer_of_another_type_does_not_block_a_rebuild(self, store: RedisStore) -> None:
         fill(store)
         change(store, ["SET", layout.key(0, "staged"), "x"])

@@ -189,6 +189,18 @@ def documents_key(partition: int, fabric: str, kind: str) -> str:
     return key(partition, f"docs:{fabric}:{kind}")
 
 
+def document_keys(partition: int, head: Mapping[bytes, bytes]) -> set[bytes]:
+    """The keys of the documents that a partition's head counts (`ServiceSums`)."""
+    counts = [
+        (fabric, word.rpartition("="))
+        for (_, fabric), text in sums(head).items()
+        for word in text.split(" ")[3:]
+    ]
+    return {
+        documents_key(partition, fabric, kind).encode() for fabric, (kind, _, count) in counts if count != "0"
+    }
+
+
 def document_place(partition: int, place: bytes) -> tuple[str, str]:
     """(fabric, kind) of a key of documents."""
     fabric, _, kind = place.decode().removeprefix(key(partition, "docs:")).rpartition(":")

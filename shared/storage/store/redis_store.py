@@ -140,8 +140,7 @@ class RedisStore(RedisInbox):
     ) -> PartitionSnapshot:
         head_key = layout.key(partition, "progress")
         outbox_key = layout.key(partition, "outbox")
-        documents_at: layout.Command = ["KEYS", layout.key(partition, "docs:*")]
-        places: list[bytes] = sorted(self._client.call(head_key, *documents_at)) if whole else []
+        places = self._document_keys(partition) if whole else []
         while True:
             state_keys = [layout.state_key(partition, service, fabric) for service, fabric in states]
             read = [
@@ -149,13 +148,13 @@ class RedisStore(RedisInbox):
                 _whole_hash(outbox_key) if whole else ["HLEN", outbox_key],
                 *map(_whole_hash, state_keys),
                 *map(_whole_hash, places),
-                *([documents_at] if whole else []),
             ]
             with _readable(partition):
                 head, outbox, *rest = self._client.transaction(head_key, read)
-            if not whole or sorted(rest[-1]) == places:
+                missing = layout.document_keys(partition, head) - {*places} if whole else set()
+            if not missing:
                 break
-            places = sorted(rest[-1])  # a service wrote its first document of a kind in between
+            places = sorted({*places, *missing})  # a service wrote its first document of a kind in between
         with _readable(partition):
             found = {
                 key: {name.decode(): value for name, value in fields.items()}
@@ -177,12 +176,22 @@ class RedisStore(RedisInbox):
                     layout.document_place(partition, place): {
                         name.decode(): text for name, text in rows.items()
                     }
-                    for place, rows in zip(places, rest[len(states) : -1], strict=True)
+                    for place, rows in zip(places, rest[len(states) :], strict=True)
+                    if rows
                 }
                 if whole
                 else None,
                 layout.outbox(outbox) if whole else None,
             )
+
+    def _document_keys(self, partition: int) -> list[bytes]:
+        """The keys of all documents of a partition, also of those that something else wrote. SCAN does not
+        block the server, and may miss keys that are written meanwhile."""
+
+        def scan(node: redis.Redis) -> set[bytes]:
+            return {*node.scan_iter(match=layout.key(partition, "docs:*"), count=1_000)}
+
+        return sorted(self._client.run_on_node(layout.key(partition, "progress"), scan))
 
     def view(self, partition: int, waiting: int) -> SequencerView:
         head_key = layout.key(partition, "progress")
