@@ -109,17 +109,19 @@ async def _run(
 def _report(relay: SequencerLoop, surroundings: ServerChecks) -> ProcessReport:
     written = relay.written
     samples = (
-        MetricSample("sayings_total", written.outbox, "messages of services appended"),
-        MetricSample("roots_total", written.roots, "requests and Ticks appended"),
+        MetricSample("service_messages_total", written.outbox, "messages of services appended to the log"),
+        MetricSample("root_messages_total", written.roots, "requests and Ticks appended to the log"),
         MetricSample("appends_total", written.appends, "appends to Kafka"),
         MetricSample("voids_total", written.voids, "root messages that missed their offset and are void"),
         MetricSample("dead_letters_total", written.dead_letters, "dead letters appended"),
         MetricSample(
-            "held_still_seconds_total",
+            "stalled_seconds_total",
             relay.stalled_s,
             "seconds for which simulated time should have advanced but did not",
         ),
-        MetricSample("speed_held", relay.achieved_speed(), "simulated over wall time, over the last seconds"),
+        MetricSample(
+            "speed_achieved", relay.achieved_speed(), "simulated over wall time, over the last seconds"
+        ),
     )
     problems = (*relay.standstill_problems, *surroundings.problems)
     extra: ProcessExtra = {
