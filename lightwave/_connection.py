@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from lightwave._arguments import check_argument_types
 from lightwave._events import RECEIPT_FIELDS, Event, Receipt, parse_event, parse_receipt
-from ops.client.answers import refusal_of
+from ops.client.answers import RowList, refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path
 from ops.requests.object_names import expand_name
 from schemas.api.rows import ClockReport, LogMessage
@@ -40,11 +40,12 @@ class TwinConnection:
     @check_argument_types
     def _rows(
         self, row: type[Answer], kind: str, fabric: str | None, where: dict[str, object]
-    ) -> list[Answer]:
+    ) -> RowList[Answer]:
         """All rows of a kind, fetched page by page."""
         filters = {name: _query_value(value) for name, value in where.items()}
         found, _ = self._client.pages(f"/v1/{kind}", most=ROWS_MAX, fabric=fabric, **filters)
-        return self._read(TypeAdapter(list[row]), found)  # type: ignore[valid-type]  # one that is given
+        rows = self._read(TypeAdapter(list[row]), found)  # type: ignore[valid-type]  # one that is given
+        return RowList(rows, found.why_empty)
 
     def _get(self, kind: type[Answer], path: str, **query: object) -> Answer:
         return self._read(TypeAdapter(kind), self._client.resource(path, **query))

@@ -10,6 +10,7 @@ from lightwave._arguments import check_argument_types
 from lightwave._events import Receipt
 from lightwave._log import LogMethods
 from lightwave._past import PastMethods
+from ops.client.answers import RowList
 from ops.client.http_client import TIMEOUT_S, Client, RequestFailed, escape_path
 from ops.client.waiting import WaitTerms, missed_time_text, wait_until
 from ops.experiments.schema import Scalar
@@ -60,6 +61,7 @@ class Twin(LogMethods, PastMethods):
     """A running twin (`lightwave.connect`). Objects have full names, `pod-0/cube-12`; as on the command line,
     a name can omit the only fabric, and can have its kind in front (`cube/pod-0/cube-12`). Lists can be
     filtered by `fabric` and by the value of a column: `slices(state="running")`.
+    `why_empty` of a list says why it can have no rows; None if it can have some.
 
     Every method raises TwinUnreachable if the twin does not answer, NotFound for an unknown name,
     InvalidInput for an argument that is not allowed, and RequestFailed if the twin refuses."""
@@ -74,31 +76,31 @@ class Twin(LogMethods, PastMethods):
         """The identity and version of the twin."""
         return self._get(TwinInfo, "/v1/twin")
 
-    def fabrics(self, **where: object) -> list[FabricRow]:
+    def fabrics(self, **where: object) -> RowList[FabricRow]:
         return self._rows(FabricRow, "fabrics", None, where)
 
-    def ocses(self, fabric: str | None = None, **where: object) -> list[OcsRow]:
+    def ocses(self, fabric: str | None = None, **where: object) -> RowList[OcsRow]:
         return self._rows(OcsRow, "ocs", fabric, where)
 
-    def cubes(self, fabric: str | None = None, **where: object) -> list[CubeRow]:
+    def cubes(self, fabric: str | None = None, **where: object) -> RowList[CubeRow]:
         return self._rows(CubeRow, "cubes", fabric, where)
 
-    def hosts(self, fabric: str | None = None, **where: object) -> list[HostRow]:
+    def hosts(self, fabric: str | None = None, **where: object) -> RowList[HostRow]:
         return self._rows(HostRow, "hosts", fabric, where)
 
-    def links(self, fabric: str | None = None, **where: object) -> list[LinkRow]:
+    def links(self, fabric: str | None = None, **where: object) -> RowList[LinkRow]:
         return self._rows(LinkRow, "links", fabric, where)
 
-    def slices(self, fabric: str | None = None, **where: object) -> list[SliceRow]:
+    def slices(self, fabric: str | None = None, **where: object) -> RowList[SliceRow]:
         return self._rows(SliceRow, "slices", fabric, where)
 
-    def faults(self, fabric: str | None = None, **where: object) -> list[FaultRow]:
+    def faults(self, fabric: str | None = None, **where: object) -> RowList[FaultRow]:
         return self._rows(FaultRow, "faults", fabric, where)
 
-    def verdicts(self, fabric: str | None = None, **where: object) -> list[VerdictRow]:
+    def verdicts(self, fabric: str | None = None, **where: object) -> RowList[VerdictRow]:
         return self._rows(VerdictRow, "verdicts", fabric, where)
 
-    def repairs(self, fabric: str | None = None, **where: object) -> list[RepairRow]:
+    def repairs(self, fabric: str | None = None, **where: object) -> RowList[RepairRow]:
         return self._rows(RepairRow, "repairs", fabric, where)
 
     @check_argument_types

@@ -6,6 +6,7 @@ answer for the type checker: `client.resource(CLOCK).now_us` is checked against 
 objects are JsonRecords and arrays are lists.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -53,6 +54,14 @@ class JsonRecord(dict[str, Any]):
             if name in DEFAULTS:
                 return DEFAULTS[name]
             raise AttributeError(f"no field {name!r}") from None
+
+
+class RowList(list[AnswerT]):
+    """The rows of a list. `why_empty`: why there can be none, as a clause; None if there can be some."""
+
+    def __init__(self, rows: Iterable[AnswerT] = (), why_empty: str | None = None) -> None:
+        super().__init__(rows)
+        self.why_empty = why_empty
 
 
 @dataclass(frozen=True, slots=True)

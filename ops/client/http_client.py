@@ -10,11 +10,12 @@ import ssl
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from email.message import Message
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urlencode, urlsplit
 
-from ops.client.answers import AnswerFields, AnswerT, ApiPath, JsonRecord
+from ops.client.answers import AnswerFields, AnswerT, ApiPath, JsonRecord, RowList
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
 from schemas.fabric_names import default_fabric_name
@@ -57,6 +58,8 @@ def parse_twin_url(url: str, named_by: str) -> tuple[str, int | None, str, bool]
 CA_FILE = "LIGHTWAVE_CA_FILE"
 AT_HEADER = "Lightwave-At-Us"
 """The header of an answer about the past, with its simulated time in microseconds."""
+EMPTY_REASON_HEADER = "Lightwave-Empty-Reason"
+"""The header of an empty list: why there can be no such rows."""
 TIMEOUT_S = 20.0
 WAIT_S = 10
 """Maximum time that the twin waits until a request is on the log; less than TIMEOUT_S."""
@@ -146,9 +149,9 @@ class Client:
         return other
 
     @overload
-    def rows(self, path: ApiPath[AnswerT], *fields: str, **query: object) -> list[AnswerT]: ...
+    def rows(self, path: ApiPath[AnswerT], *fields: str, **query: object) -> RowList[AnswerT]: ...
     @overload
-    def rows(self, path: str, *fields: str, **query: object) -> list[JsonObject]: ...
+    def rows(self, path: str, *fields: str, **query: object) -> RowList[JsonObject]: ...
     def rows(self, path: ApiPath[Any] | str, *fields: str, **query: object) -> Any:
         """GET a list of objects, each of which must have these fields."""
         return self._page(_target(str(path), query), fields)[0]
@@ -156,14 +159,16 @@ class Client:
     @overload
     def pages(
         self, path: ApiPath[AnswerT], *fields: str, most: int, **query: object
-    ) -> tuple[list[AnswerT], bool]: ...
+    ) -> tuple[RowList[AnswerT], bool]: ...
     @overload
-    def pages(self, path: str, *fields: str, most: int, **query: object) -> tuple[list[JsonObject], bool]: ...
+    def pages(
+        self, path: str, *fields: str, most: int, **query: object
+    ) -> tuple[RowList[JsonObject], bool]: ...
     def pages(self, path: ApiPath[Any] | str, *fields: str, most: int, **query: object) -> Any:
         """Return (up to `most` rows of a paged list, whether there are more). If the pages lead back in time,
         these are the last rows. They are always in the order of the list."""
         target: str | None = _target(str(path), {**query, "limit": min(most, PAGE_MAX)})
-        pages: list[list[JsonObject]] = []
+        pages: list[RowList[JsonObject]] = []
         missing, back = most, False
         while target is not None and missing > 0:
             page, link = self._page(target, fields)
@@ -175,14 +180,19 @@ class Client:
                 raise self.not_a_twin(f"the next page of its list is {target[:80]!r}")
         rows = [row for page in (reversed(pages) if back else pages) for row in page]
         cut = max(0, -missing)
-        return (rows[cut:] if back else rows[: len(rows) - cut]), cut > 0 or target is not None
+        taken = rows[cut:] if back else rows[: len(rows) - cut]
+        return RowList(taken, pages[0].why_empty if pages else None), cut > 0 or target is not None
 
-    def _page(self, target: str, fields: tuple[str, ...]) -> tuple[list[JsonObject], re.Match[str] | None]:
+    def _page(self, target: str, fields: tuple[str, ...]) -> tuple[RowList[JsonObject], re.Match[str] | None]:
         """Return the rows of a page, and its header `Link`, parsed."""
-        content, link = self._exchange("GET", target, None, None)
+        content, headers = self._exchange("GET", target, None, None)
         if not isinstance(content, list):
             raise self.not_a_twin("a list was expected")
-        return [self._check(row, fields) for row in content], LINK_HEADER.fullmatch(link)
+        why_empty = headers.get(EMPTY_REASON_HEADER)
+        rows = RowList(
+            [self._check(row, fields) for row in content], None if why_empty is None else one_line(why_empty)
+        )
+        return rows, LINK_HEADER.fullmatch(headers.get("Link", ""))
 
     @overload
     def resource(self, path: ApiPath[AnswerT], *fields: str, **query: object) -> AnswerT: ...
@@ -331,12 +341,12 @@ class Client:
 
     def _exchange(
         self, method: str, target: str, body: Mapping[str, object] | None, key: str | None
-    ) -> tuple[JsonValue, str]:
-        """Return (content of the answer, its header `Link`)."""
+    ) -> tuple[JsonValue, Message]:
+        """Return (content of the answer, its headers)."""
         headers = {"Idempotency-Key": key} if key else {}
         connection, answer = self._send(method, target, body, headers, self._timeout_s)
         try:
-            return self._content(answer, is_query=method == "GET"), answer.getheader("Link") or ""
+            return self._content(answer, is_query=method == "GET"), answer.headers
         finally:
             _close(connection, answer)
 

@@ -36,7 +36,7 @@ from ops.report.table_style import current_style
 from ops.report.tables import count_text, setting_text, text_table
 from ops.requests.name_expansion import without_kind
 from ops.requests.object_names import expand_name
-from schemas.resource_kinds import FABRICS, KINDS, LINKS, OCS, ResourceKind, RowT, kind_by_name_form
+from schemas.resource_kinds import FABRICS, KINDS, LINKS, ResourceKind, RowT, kind_by_name_form
 from shared.basics.errors import NotFound
 from shared.basics.json_types import JsonObject, JsonValue
 
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from schemas.api.rows import FabricRow, OcsRow
 
 DESCRIPTION = ("object", "related", "events", "events_in_all")
-OF_PODS = frozenset({"cubes", "hosts", "links", "slices", "verdicts"})
-OF_NETWORKS = frozenset({"blocks", "trunks", "demands", "rewirings", "racks", "bundles", "domains"})
-"""Words of kinds that only pods, or only networks, have."""
 ROWS_MAX = 10
 """Maximum rows of a list in a description on a terminal. The list states how many more there are."""
 SECTION_KINDS: Mapping[str, ResourceKind[Any]] = {"partner": LINKS} | KINDS
@@ -155,7 +152,7 @@ def get(
     path = row_path(resources, expand_name(client, name, fabric)) if name is not None else None
     form: Form = "table" if output == "wide" else output
     is_of_modules = current_style().wide and kind == "links"
-    of_kind = partial(_table, kind=resources, is_one=name is not None, fabric=fabric)
+    of_kind = partial(_table, kind=resources, is_one=name is not None)
     table = partial(wide_table, order=order) if is_of_modules else of_kind
     most = None if is_hidden is None else top
 
@@ -165,7 +162,10 @@ def get(
             return render(row, form, lambda: table(client, [row]))
         rows = client.rows(rows_path(resources), "name", **query)
         shown = [row for row in rows if is_hidden is None or not is_hidden(row)]
-        text = render(shown[:most], form, lambda: table(client, shown[:most]))
+        some = shown[:most]
+        text = render(
+            some, form, lambda: table(client, some) if some else _none_text(resources, rows.why_empty)
+        )
         return "\n".join([text, *_hidden_note(resources, len(rows) - len(shown))])
 
     watch_loop(look, watch)
@@ -201,37 +201,21 @@ def _hidden_note(kind: ResourceKind[Any], hidden: int) -> list[str]:
     return [f"({count_text(hidden, f'finished {kind.title}', f'finished {kind.word}')} hidden; --all)"]
 
 
+def _none_text(kind: ResourceKind[Any], why: str | None) -> str:
+    """Return that a list is empty and, if there can be no such rows, why."""
+    return f"no {kind.word}" if why is None else f"no {kind.word}: {why}"
+
+
 def _table(
     client: Client,
     rows: Sequence[RowT],
     *,
     kind: ResourceKind[RowT],
     is_one: bool,
-    fabric: str | None = None,
 ) -> str:
-    if not rows:
-        return f"no {kind.word}{_why_none(client, kind, fabric)}"
     now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
         return kind_table(kind, rows, now_us, as_list=is_one or kind is FABRICS)
-
-
-def _why_none(client: Client, kind: ResourceKind[Any], fabric: str | None) -> str:
-    """Return why there can be none: the fabric, or every fabric, is of a kind that has no such objects."""
-    if kind is FABRICS:
-        return ""
-    fabrics = [
-        row
-        for row in client.rows(rows_path(FABRICS), "name", "kind", "cubes", "ocs", "network", "retired_us")
-        if fabric in (None, row.name)
-    ]
-    if kind.word in OF_PODS and all(row.cubes is None for row in fabrics):
-        return ": networks have none"
-    if kind.word in OF_NETWORKS and all(row.network is None for row in fabrics):
-        return ": pods have none"
-    if kind is OCS and not any(row.ocs for row in fabrics):
-        return ": this kind of fabric has none"
-    return ""
 
 
 @app.command(epilog=examples("describe pod-0/cube-12", "describe slice pod-0/slice-3 --at -2h"))

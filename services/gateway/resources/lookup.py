@@ -16,6 +16,7 @@ from services.gateway.fabrics import (
     fabric_of,
     fabric_plant,
     fabric_view,
+    has_resource,
     is_commissioned,
     is_fabric_like,
     living_fabrics,
@@ -49,6 +50,24 @@ def list_resources(
         return list(view.listing(twin, fabric))
     fabrics = commissioned_fabrics(twin) if view.kind is FABRICS else living_fabrics(twin)
     return [row for name in fabrics for row in view.listing(twin, name)]
+
+
+def empty_reason(twin: TwinPorts, kind: ResourceKind[Any], fabric: str | None) -> str | None:
+    """Why there can be no resources of this kind in this fabric, or in any fabric that has not retired, as a
+    clause; None if there can be some."""
+    if kind is FABRICS:
+        return None
+    fabrics = living_fabrics(twin) if fabric is None else [fabric]
+    if not fabrics:
+        return "there are no fabrics"
+    having = [name for name in fabrics if has_resource(twin, name, kind)]
+    if not having:
+        nouns = dict.fromkeys([f"{fabric_view(twin, name).noun}s" for name in fabrics])
+        return f"{' and '.join(nouns)} have none"
+    plants = [fabric_plant(twin, name) for name in having]
+    if kind.parts and not any(plant.population(part) for plant in plants for part in kind.parts):
+        return "this kind of fabric has none"
+    return None
 
 
 def find_resource(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) -> RowT:

@@ -43,11 +43,13 @@ AfterUs = Annotated[
 UntilUs = Annotated[int | None, Query(ge=0, le=TIME_US_MAX, description="but not after this simulated time")]
 LIST_PARAMETERS = ("fabric", "sort", "fields", "limit", "cursor")
 """Query parameters of lists that are not tests."""
+EMPTY_REASON_HEADER = "Lightwave-Empty-Reason"
 PAGE_HEADERS = ResponseDocs(
     {
         200: ResponseDoc(
             headers={
                 "X-Total-Count": "total number of rows on all pages",
+                EMPTY_REASON_HEADER: "why there can be no such rows; missing if there can be some",
                 "Link": 'the next page, as rel="next"; missing on the last one',
             },
             integers=frozenset({"X-Total-Count"}),
@@ -180,6 +182,8 @@ def _add_listing(router: APIRouter, twin: TwinPorts, view: KindView[Any, Any]) -
             check=TextValues(twin, view, fabric),
         )
         headers = {"X-Total-Count": str(page.total)}
+        if not page.total and (reason := lookup.empty_reason(twin, view.kind, fabric)) is not None:
+            headers[EMPTY_REASON_HEADER] = reason
         if page.cursor is not None:
             parameters = [
                 (name, value) for name, value in request.query_params.multi_items() if name != "cursor"
