@@ -20,7 +20,7 @@ from ops.experiments.variants import Variant
 from ops.lab.backlog import BACKLOGS, measured_from, sample_days
 from ops.lab.lasting_loads import LoadPiece, lasting_loads
 from ops.lab.offered_load import LoadCheck, loads_of_sites
-from shared.basics.parsing import parse_duration_s
+from ops.requests.option_syntax import parse_run_time_us
 from shared.basics.units import US_PER_DAY, US_PER_S
 from shared.models.reliability.server_load import ServerLoad
 from shared.models.statistics.trend import growth
@@ -141,7 +141,7 @@ def _states(fabric: Fabric, own: Values) -> list[tuple[Values, float, float]]:
 
 
 def _change_days(at: str) -> float:
-    return (parse_duration_s(at) or 0) / S_PER_DAY
+    return parse_run_time_us("at", at) / US_PER_DAY
 
 
 def _changed(values: Values, change: Values) -> Values:

@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from ops.lab.timed_requests import PlannedRequest
 from ops.report.safe_text import quoted
 from ops.requests.name_expansion import with_fabric
-from ops.requests.option_syntax import parse_options, parse_span_us, split_fault, split_timed_option
+from ops.requests.option_syntax import (
+    parse_options,
+    parse_run_time_us,
+    parse_span_us,
+    split_fault,
+    split_timed_option,
+)
 from schemas.config.pods import FabricConfig
 from schemas.messages.operator import InjectFault
 from schemas.name_parts import fabric_part
@@ -56,7 +62,7 @@ def _injection(text: str, fabrics: Mapping[str, FabricConfig]) -> PlannedRequest
     if option.span is not None:
         duration_us = parse_span_us(where, option.span, least_s=1)
         body = body.model_copy(update={"duration_us": duration_us})
-    return PlannedRequest(parse_span_us(where, option.time, least_s=0), fabric, body)
+    return PlannedRequest(parse_run_time_us(where, option.time), fabric, body)
 
 
 def fault_body(

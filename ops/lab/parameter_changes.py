@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ops.lab.timed_requests import PlannedRequest
 from ops.report.safe_text import quoted
-from ops.requests.option_syntax import parse_options, parse_span_us, split_timed_option
+from ops.requests.option_syntax import parse_options, parse_run_time_us, split_timed_option
 from ops.sites.configuration import parse_pairs
 from schemas.config.fabric_configs import CONFIGS
 from schemas.config.parameter import ParameterSetting, parameters_of
@@ -45,7 +45,7 @@ def parse_change(text: str) -> ParameterChangeAt:
     if option.time is None or "=" not in option.head:
         raise InvalidInput(f"{where}: must be {CHANGE_FORM}")
     words = parse_options(where, option.words, ("fabric",), CHANGE_FORM)
-    at_us = parse_span_us(where, option.time, least_s=0)
+    at_us = parse_run_time_us(where, option.time)
     return ParameterChangeAt(where, at_us, option.head, words.get("fabric"))
 
 

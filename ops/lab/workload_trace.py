@@ -40,8 +40,9 @@ from schemas.limits import (
 from schemas.messages.operator import ExtendTrace
 from schemas.names import Shape, Tier
 from shared.basics.errors import InvalidInput
-from shared.basics.parsing import is_owner_name, parse_duration_s
+from shared.basics.parsing import is_owner_name
 from shared.basics.time_format import format_time
+from shared.basics.time_grammar import read_time
 from shared.basics.units import US_PER_HOUR, US_PER_S, to_whole_us
 from shared.basics.value_words import read_flag, read_whole
 from shared.engine.site_driver import LabRequest
@@ -241,9 +242,9 @@ class _Survey:
 
 def parse_trace_time(option: str, text: str) -> float:
     """Parse a time of a trace in seconds. The error of InvalidInput starts with the option."""
-    duration_s = parse_duration_s(text)
-    if duration_s is not None:
-        return float(duration_s)
+    since_start = read_time(text)
+    if since_start is not None and not since_start.is_before_now:
+        return since_start.first_us / US_PER_S
     try:
         return seconds(text)
     except ValueError:

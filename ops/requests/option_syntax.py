@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from ops.report.safe_text import quoted
 from shared.basics.errors import InvalidInput
 from shared.basics.parsing import is_padded_duration, parse_duration_s
+from shared.basics.time_grammar import read_time
 from shared.basics.units import US_PER_S
+
+RUN_TIMES_ALLOWED = "a time since the start of the run, like 12h, 3d02:15:04 or 432000000us, up to 100 years"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,18 @@ def parse_options(
             raise InvalidInput(f"{option_text}: {name} is given twice; leave one of them out")
         found[name] = value
     return found
+
+
+def parse_run_time_us(option_text: str, text: str) -> int:
+    """Parse a time since the start of a run, in microseconds: `12h`, `3d02:15:04` or `432000000us`. Raises
+    InvalidInput that starts with the option's text."""
+    found = read_time(text)
+    if found is not None and not found.is_before_now:
+        return found.first_us
+    padded = ", without a zero in front" if is_padded_duration(text) else ""
+    raise InvalidInput(
+        f"{option_text}: {quoted(text)} is not a valid time; must be {RUN_TIMES_ALLOWED}{padded}"
+    )
 
 
 def parse_span_us(option_text: str, text: str, *, least_s: int) -> int:

@@ -87,7 +87,7 @@ def date_s(
         date = dt.datetime.fromisoformat(value) if form == "iso" else dt.datetime.strptime(value, form)  # noqa: DTZ007 -- the zone follows
         if date.tzinfo is None and zone is not None:
             date = date.replace(tzinfo=zone)
-        found_s = date.timestamp() if date.tzinfo is not None else None
+        found_s = date.astimezone(dt.UTC).timestamp() if date.tzinfo is not None else None
     except (TypeError, ValueError, OverflowError):
         found_s = None
     if found_s is None:
@@ -103,6 +103,13 @@ def none_usable(what: str, source: Path, noun: str, counts: ImportCounts) -> Inv
     return InvalidInput(
         f"{what} {source}: none of its {counts.read:,} {noun} can be used{f': {why}' if why else ''}"
     )
+
+
+def check_columns(what: str, names: Sequence[str], needed: Sequence[str]) -> None:
+    """Raise InvalidInput if a column that is read has its name twice: only one of the two would count."""
+    for name in needed:
+        if (times := list(names).count(name)) > 1:
+            raise InvalidInput(f"{what}, line 1: column {name} is there {times} times; must be there once")
 
 
 class OwnerNames:

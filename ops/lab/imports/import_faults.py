@@ -3,14 +3,16 @@ Backblaze."""
 
 import csv
 import datetime as dt
+import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from ops.lab.imports.import_common import (
     ImportCounts,
     Row,
+    check_columns,
     check_out,
     date_s,
     none_usable,
@@ -24,6 +26,7 @@ from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.value_words import number_problem, read_whole
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.fault_kinds import FAULTS
+from shared.storage.files.own_files import open_own
 
 if TYPE_CHECKING:
     from schemas.names import FaultKind
@@ -150,12 +153,21 @@ def _lanl(path: Path, options: FaultImport, zone: dt.tzinfo | None, counts: Impo
             yield begin_s, number, end_s - begin_s
 
 
+def _open_table(file: Path, *, is_named: bool) -> TextIO:
+    """Open a table. In a folder, whose files are not named one by one, it must be a regular file: a link or a
+    pipe there may be another user's."""
+    if is_named:
+        return file.open(encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(open_own(file), encoding="utf-8-sig", newline="")
+
+
 def _lanl_header(path: Path, reader: Iterator[Sequence[str]]) -> list[str]:
     """Read the columns of a file, which may have a title above them. Units in parentheses are removed."""
     is_empty = True
     for _ in range(2):
         names = [name.partition("(")[0].strip().lower() for name in next(reader, [])]
         if {"prob started", "prob fixed", "nodenumz"} <= {*names}:
+            check_columns(f"failures {path}", names, ("prob started", "prob fixed", "nodenumz", "system"))
             return names
         is_empty = is_empty and not any(names)
     where = ": is empty;" if is_empty else ", line 1:"
@@ -178,7 +190,7 @@ def _backblaze(
     plant = plant_of("superpod", SuperpodConfig(pod=PodConfig(cubes=options.cubes)).hardware)
     parts, failed = plant.population(FAULTS[options.kind].strikes), 0
     for file in files:
-        with reading(file, "failures"), file.open(encoding="utf-8-sig", newline="") as lines:
+        with reading(file, "failures"), _open_table(file, is_named=file == path) as lines:
             reader = csv.reader(lines)
             names = next(reader, [])
             if not any(names):
@@ -188,6 +200,7 @@ def _backblaze(
                 raise InvalidInput(
                     f"failures {file}, line 1: column {missing} is missing; must have date and failure"
                 )
+            check_columns(f"failures {file}", names, ("date", "failure"))
             date, failure = names.index("date"), names.index("failure")
             for cells in reader:
                 if not any(cells):

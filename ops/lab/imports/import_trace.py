@@ -22,6 +22,8 @@ from shared.basics.errors import InvalidInput
 
 OwnerField = Literal["user", "group", "none"]
 S_PER_DAY = 86_400
+LATEST_S = 253_402_300_800
+"""End of the year 9999, in seconds since 1970: later times have no date."""
 HEADER = ("submit_s", "duration_s", "chips", "owner", "estimate_s")
 
 
@@ -93,7 +95,7 @@ def _rows(
         if options.max_chips is not None and chips > options.max_chips:
             counts.drop(f"more than {options.max_chips:,} chips")
             continue
-        if job.duration_s > DURATION_S_MAX or job.submit_s < 0:
+        if job.duration_s > DURATION_S_MAX or not 0 <= job.submit_s < LATEST_S:
             counts.drop("a time that is out of bounds")
             continue
         owner = "trace" if options.owner == "none" else owners.of(getattr(job, options.owner))

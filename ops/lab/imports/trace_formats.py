@@ -3,16 +3,19 @@
 import csv
 import datetime as dt
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from ops.lab.imports.import_common import ImportCounts, date_s, reading
+from ops.lab.imports.import_common import ImportCounts, check_columns, date_s, reading
 from ops.report.safe_text import quoted, shortened
 from shared.basics.errors import InvalidInput
 
 CHUNK_CHARS = 1 << 20
+NUMBER_END = 1e15
+_PLAIN_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,33 +129,45 @@ def _date_s(where: str, column: str, value: object, zone: dt.tzinfo | None) -> f
 
 
 def _json_items(path: Path) -> Iterator[Any]:
-    """Yield the items of a JSON list, one by one."""
-    decoder = json.JSONDecoder()
+    """Yield the items of a JSON list, one by one. Raises InvalidInput if the text is anything else."""
+    decoder, count = json.JSONDecoder(), 0
     with reading(path, "trace"), path.open(encoding="utf-8-sig") as file:
-        text, started = file.read(CHUNK_CHARS), False
-        while True:
-            text = text.lstrip(" \t\r\n" + ("," if started else ""))
-            if not started:
-                if not text and not (text := file.read(CHUNK_CHARS)):
-                    raise InvalidInput(f"trace {path}: is empty; must be a JSON list of jobs")
-                if text.isspace():
-                    continue
-                if text[0] != "[":
-                    raise InvalidInput(f"trace {path}: is not a JSON list of jobs")
-                text, started = text[1:], True
-                continue
-            if text.startswith("]"):
-                return
+        text = _next_text(file, "")
+        if not text:
+            raise InvalidInput(f"trace {path}: is empty; must be a JSON list of jobs")
+        if text[0] != "[":
+            raise InvalidInput(f"trace {path}: is not a JSON list of jobs")
+        text = _next_text(file, text[1:])
+        while not text.startswith("]"):
+            where = f"trace {path}, job {count + 1}"
+            if count:
+                if not text.startswith(","):
+                    problem = "must have a comma in front" if text else "the list is not closed"
+                    raise InvalidInput(f"{where}: not JSON: {problem}")
+                text = _next_text(file, text[1:])
             try:
                 item, end = decoder.raw_decode(text)
-            except json.JSONDecodeError as error:
+            except RecursionError:
+                raise InvalidInput(f"{where}: is nested too deeply") from None
+            except ValueError as error:
                 more = file.read(CHUNK_CHARS)
                 if not more:
-                    raise InvalidInput(f"trace {path}: not JSON: {error.msg}") from None
-                text += more
+                    problem = error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
+                    raise InvalidInput(f"{where}: not JSON: {problem}") from None
+                text = f",{text}{more}" if count else text + more
                 continue
             yield item
-            text = text[end:]
+            count, text = count + 1, _next_text(file, text[end:])
+        if _next_text(file, text[1:]):
+            raise InvalidInput(f"trace {path}: has text after the list of jobs")
+
+
+def _next_text(file: TextIO, text: str) -> str:
+    """Return the text from its next character that is not blank; read more if there is none."""
+    while not (text := text.lstrip(" \t\r\n")):
+        if not (text := file.read(CHUNK_CHARS)):
+            return ""
+    return text
 
 
 # --- tables -------------------------------------------------------------------------------------------------
@@ -235,6 +250,7 @@ def _table(
     with reading(path, "trace"), path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file)
         first = [name.strip() for name in next(reader, [])]
+        check_columns(f"trace {path}", first, needed)
         if not any(first):
             raise InvalidInput(f"trace {path}: is empty; must have {','.join(needed)}")
         has_header = header is None or first[:1] == [header[0]]
@@ -270,11 +286,11 @@ def _cell_number(where: str, cells: Mapping[str, str], name: str) -> float | Non
 
 
 def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
+    """Return the number of a text in plain digits. Zeros in front are allowed: some exporters pad numbers."""
+    if _PLAIN_NUMBER.fullmatch(text) is None:
         return None
-    return value if abs(value) < 1e15 else None  # also not NaN
+    value = float(text)
+    return value if abs(value) < NUMBER_END else None
 
 
 # --- the Standard Workload Format ---------------------------------------------------------------------------
@@ -298,7 +314,12 @@ def read_swf(path: Path, _options: TraceOptions, counts: ImportCounts) -> Iterat
         for number, line in enumerate(file, 1):
             if line.startswith(";"):
                 if UNIX_START in line:
-                    start_s = _number(line.split(UNIX_START, 1)[1].strip()) or 0.0
+                    text = line.split(UNIX_START, 1)[1].strip()
+                    found = 0.0 if text in MISSING else _number(text)
+                    if found is None:
+                        place = f"trace {path}, line {number}"
+                        raise _not_allowed(place, UNIX_START.rstrip(":"), text, "seconds since 1970")
+                    start_s = max(0.0, found)
                 continue
             words = line.split()
             if not words:
@@ -320,7 +341,10 @@ def read_swf(path: Path, _options: TraceOptions, counts: ImportCounts) -> Iterat
                 counts.drop("a part of a job, whose whole has a line of its own")
                 continue
             processors = fields[ALLOCATED] if fields[ALLOCATED] > 0 else fields[REQUESTED]
-            if fields[RUN] < 0 or fields[SUBMIT] < 0:
+            if fields[SUBMIT] < 0:
+                counts.drop("no time of submission")
+                continue
+            if fields[RUN] < 0:
                 counts.drop(NO_TIME)
                 continue
             estimate_s = fields[ESTIMATE] if fields[ESTIMATE] > 0 else None

@@ -101,7 +101,7 @@ def test_results_belong_to_the_content_of_the_files(tmp_path: Path) -> None:
     [
         ("changes: [{at: 9d, set: {failures.host_per_day: 1}}]", "is after the end of the run; must be"),
         ("changes: [{at: 5, set: {failures.host_per_day: 1}}]", "fabric.changes.0.at: 5 is not allowed"),
-        ("changes: [{at: soon, set: {failures.host_per_day: 1}}]", "'soon' is not a valid duration"),
+        ("changes: [{at: soon, set: {failures.host_per_day: 1}}]", "'soon' is not a valid time"),
         ("changes: [{at: 1h, set: {}}]", "fabric.changes.0.set"),
         ("changes: [{set: {failures.host_per_day: 1}}]", "fabric.changes.0.at: is missing"),
         ("changes: [{at: 1h, set: {pod.cubes: 8}}]", "pod.cubes 8: cannot change after the fabric"),

@@ -4,6 +4,7 @@ The first rows are the publishers' examples; docs/reference/recorded-inputs.md n
 """
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from ops.lab.timed_requests import fabrics_of
 from ops.sites.site_plans import single_fabric_sites
 from schemas.config.pods import SuperpodConfig
 from schemas.limits import DURATION_US_MAX
-from shared.basics.errors import InvalidInput, NotFound
+from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from tests.support.traces import read_trace
 
 GPUS = ["gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"]
@@ -184,6 +185,21 @@ ZONE = {"time_zone": "UTC"}
         ),
         ("pai", "1,2,3\n", {}, "line 1: has 3 columns instead of 10"),
         ("pai", PAI.splitlines()[2], {}, "none of its 1 jobs can be used: 1 used no GPU"),
+        ("philly", "[" * 100_000, ZONE, "job 1: is nested too deeply"),
+        ("philly", '[{"a":' * 3_000, ZONE, "job 1: is nested too deeply"),
+        ("philly", '[{"a":' + "9" * 5_000 + "}]", ZONE, "job 1: not JSON: a number is too long"),
+        ("philly", json.dumps(PHILLY)[:-1], ZONE, f"job {len(PHILLY) + 1}: not JSON: the list is not closed"),
+        ("philly", json.dumps(PHILLY) + " []", ZONE, "has text after the list of jobs"),
+        (
+            "philly",
+            json.dumps(PHILLY).replace('}, {"status', '} {"status'),
+            ZONE,
+            "job 2: not JSON: must have a comma in",
+        ),
+        ("philly", json.dumps(PHILLY[:1])[:-1] + ",,{}]", ZONE, "job 2: not JSON: Expecting value"),
+        ("swf", f"; UnixStartTime: soon\n{SWF}", {}, "line 1: UnixStartTime 'soon' is not allowed; must be"),
+        ("swf", SWF.replace("1000000000", "1e14"), {}, " a time that is out of bounds"),
+        ("swf", "1 -5 10 36 64 -1 -1 64 72 -1 1 3 4 -1 1 -1 -1 -1", {}, "1 no time of submission"),
         ("swf", "1 2 3\n", {}, "line 1: has 3 fields; must have 18"),
         ("swf", SWF, {"jobs_table": Path("x")}, "--jobs-table: is for --format pai; leave it out for swf"),
         ("swf", SWF, {"max_chips": 1}, "none of its 4 jobs can be used: 2 more than 1 chips"),
@@ -306,6 +322,8 @@ def test_commands(tmp_path: Path) -> None:
 
 JOB = {**PHILLY[0], "attempts": [attempt("2017-10-07 01:12:09", "2017-10-07 01:13:23", "m47")]}
 NO_DATE = ("1585699200", "2020-13-01 00:00:00", "soon", "1e9")
+NO_NUMBER = ("x", "inf", "1e15", "1_0", "٨", "0x10", "1" * 40)
+"""What some readers take for a number, and this one does not."""
 SWF_LINE = "1 60 5 100 64 -1 -1 64 300 -1 1 7 2 -1 1 -1 -1 -1"
 
 
@@ -323,7 +341,7 @@ NAMED_CASES = [
         for column in ("submit_time", "start_time", "end_time")
         for value in NO_DATE
     ),
-    *(("helios", with_cell(HELIOS, 3, 4, value), "gpu_num", value, 3) for value in ("x", "inf", "1e15")),
+    *(("helios", with_cell(HELIOS, 3, 4, value), "gpu_num", value, 3) for value in NO_NUMBER),
     *(
         ("pai", with_cell(PAI, 2, cell, "x"), column, "x", 2)
         for cell, column in ((3, "inst_num"), (5, "start_time"), (6, "end_time"), (9, "plan_gpu"))
@@ -331,7 +349,7 @@ NAMED_CASES = [
     *(
         ("swf", with_cell(SWF_LINE, 1, cell, value, None), f"field {cell}", value, 1)
         for cell in range(1, 19)
-        for value in ("x", "nan", "inf")
+        for value in ("nan", *NO_NUMBER)
     ),
     *(
         ("lanl", LANL.replace("6/21/2005 9:54,6/21/2005 11:00", f"{begin},{end}"), column, value, 4)
@@ -377,6 +395,51 @@ def test_an_error_of_json_names_job_field_and_value(
 ) -> None:
     with pytest.raises(InvalidInput, match=re.escape(f"job 1: {sentence}")):
         converted(tmp_path, json.dumps([JOB | changes]), "philly", **ZONE)
+
+
+REPEATED_COLUMNS = [
+    *(("helios", HELIOS, name, column) for name, column in (("vc", "user"), ("node_num", "gpu_num"))),
+    ("acme", SEREN, "type", "end_time"),
+    ("pai", f"{','.join(trace_formats.PAI_TASK)}\n{PAI}", "plan_cpu", "plan_gpu"),
+    ("lanl", LANL, "machine type", "nodenumz"),
+    ("lanl", LANL, "machine type", "System"),
+    ("backblaze", BACKBLAZE, "model", "failure"),
+    ("backblaze", BACKBLAZE, "model", "date"),
+]
+
+
+@pytest.mark.parametrize(("form", "text", "name", "column"), REPEATED_COLUMNS)
+def test_a_column_that_is_read_is_there_once(
+    tmp_path: Path, form: str, text: str, name: str, column: str
+) -> None:
+    zone = {} if form in ("acme", "pai", "swf") else ZONE
+    text = re.sub(rf"(?<=,){name}(?=,)", column, text, count=1)
+    with pytest.raises(InvalidInput, match=f"line 1: column {column.lower()} is there 2 times"):
+        failures(tmp_path, text, form) if form in FAULT_FORMATS else converted(tmp_path, text, form, **zone)
+
+
+@pytest.mark.parametrize("date", ["12/31/9999 23:00", "1/1/0001 00:30"])
+def test_a_date_that_no_calendar_has_in_utc_is_refused(tmp_path: Path, date: str) -> None:
+    zone = "America/Los_Angeles" if "9999" in date else "Asia/Shanghai"
+    text = LANL.replace("6/21/2005 9:54,6/21/2005 11:00", f"{date},{date}")
+    source = tmp_path / "source"
+    source.write_text(text)
+    with pytest.raises(InvalidInput, match=r"line 4: Prob Started .* is not allowed; must be a date"):
+        import_faults(source, tmp_path / "out.csv", FaultImport("lanl", time_zone=zone))
+
+
+@pytest.mark.parametrize("what", ["link", "pipe"])
+def test_a_file_of_a_folder_is_a_regular_file(tmp_path: Path, what: str) -> None:
+    folder = tmp_path / "drives"
+    folder.mkdir()
+    (tmp_path / "other.csv").write_text(BACKBLAZE)
+    if what == "link":
+        (folder / "2024-01-01.csv").symlink_to(tmp_path / "other.csv")
+    else:
+        os.mkfifo(folder / "2024-01-01.csv")
+    options = FaultImport(format="backblaze", time_zone="UTC")
+    with pytest.raises(OperationFailed, match=r"is a link|is not a regular file"):
+        import_faults(folder, tmp_path / "out.csv", options)
 
 
 @pytest.mark.parametrize("form", [*TRACE_FORMATS, *FAULT_FORMATS])

@@ -138,8 +138,8 @@ def test_changes_of_one_time_are_one_request() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("failures.host_per_day=0.1@", "'' is not a valid duration"),
-        ("failures.host_per_day=0.1@soon", "'soon' is not a valid duration"),
+        ("failures.host_per_day=0.1@", "'' is not a valid time"),
+        ("failures.host_per_day=0.1@soon", "'soon' is not a valid time"),
         ("failures.host_per_day@5h", "must be KEY=VALUE@TIME"),
         (
             "failures.host_per_day=0.1@5d",
@@ -186,3 +186,35 @@ def test_a_run_plays_all_of_them(tmp_path: Path) -> None:
     }
     assert events[0][0] == US_PER_HOUR // 2
     assert 0 <= events[2][0] - US_PER_DAY // 24 <= 1
+
+
+RUN_TIMES = [
+    ("12h", 12 * US_PER_HOUR),
+    ("0d12:00", 12 * US_PER_HOUR),
+    ("0d12:00:00", 12 * US_PER_HOUR),
+    ("43200000000us", 12 * US_PER_HOUR),
+    ("0s", 0),
+]
+
+
+@pytest.mark.parametrize(("text", "at_us"), RUN_TIMES)
+def test_changes_and_faults_have_the_times_of_all_commands(text: str, at_us: int) -> None:
+    """`0d12:00` is the time since the start that every other option means by it."""
+    pods = single_fabric_sites(1, pairs=SETTINGS)
+    assert [at for at, _, _ in changes(f"failures.host_per_day=0.1@{text}", sites=pods)] == [at_us]
+    requests, _ = timed_requests(RunInputs(inject=(f"ocs:pod-0/ocs-17@{text}+10m",)), pods, 1.0)
+    assert [(one.at_us, one.body.duration_us) for one in requests if isinstance(one.body, InjectFault)] == [
+        (at_us, 600 * US_PER_S)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["-2h", "2h ago", "now", "+2h", "12:00", "012h", "2", "", "soon", "99999999d"]
+)
+def test_a_time_that_is_not_since_the_start_of_the_run_is_refused(text: str) -> None:
+    for inputs in (
+        RunInputs(changes=(f"failures.host_per_day=0.1@{text}",)),
+        RunInputs(inject=(f"ocs:pod-0/ocs-17@{text}",)),
+    ):
+        with pytest.raises(InvalidInput, match=r"is not a valid time; must be a time since|must be KIND"):
+            timed_requests(inputs, PODS, 1.0)

@@ -92,6 +92,8 @@ def test_a_network_plays_no_trace(tmp_path: Path) -> None:
         ("12.5", 12.5),
         ("1680000000", 1.68e9),
         ("3d12h", 302_400.0),
+        ("3d12:00", 302_400.0),
+        ("302400000000us", 302_400.0),
         ("2023-03-28T10:40:00Z", 1.68e9),
         ("2023-03-28T18:40:00+08:00", 1.68e9),
     ],
@@ -101,7 +103,20 @@ def test_times_in_a_trace(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "-1", "2023-03-28T10:40:00", "2023-03-28", "1e99", "nan", "1969-01-01T00:00:00Z"]
+    "text",
+    [
+        "",
+        "-2h",
+        "now",
+        "12:00",
+        "soon",
+        "-1",
+        "2023-03-28T10:40:00",
+        "2023-03-28",
+        "1e99",
+        "nan",
+        "1969-01-01T00:00:00Z",
+    ],
 )
 def test_invalid_or_ambiguous_times_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^--trace-from: .* is not allowed; must be seconds"):
