@@ -555,17 +555,16 @@ INBOX_ROWS: list[list[str | bytes]] = [
     ["XADD", INBOX, "NEXT-0", "type", "DrainCube", "body", b"\xff", "fabric", "pod-0"],
     ["XADD", INBOX, "NEXT-0", "type", "DrainCube", "body", "{}", "fabric", b"\xff"],
     ["XADD", INBOX, "NEXT-0", "none", "x"],
-    [
-        "XADD",
-        INBOX,
-        "NEXT-5",
-        "type",
-        "DrainCube",
-        "body",
-        '{"cube":"pod-0/cube-1"}',
-        "fabric",
-        "a",
-    ],
+    *(
+        ["XADD", INBOX, number, "type", "DrainCube", "body", '{"cube":"pod-0/cube-1"}', "fabric", "pod-0"]
+        for number in (
+            "NEXT-5",
+            f"{2**53 - 2**40 - 1}-0",
+            f"{2**53}-0",
+            f"{2**64 - 1}-0",
+            f"{2**64 - 1}-{2**64 - 1}",
+        )
+    ),
     *each("SET", layout.key(0, "inbox:last"), texts=("abc", "inf", "nan", "9" * 16, "9" * 40, "-1")),
     ["HSET", layout.key(0, "inbox:keys"), "k", "v"],
     ["HSET", layout.key(0, "inbox:keys"), "k2", "v"],
@@ -644,21 +643,32 @@ class TestRedisStore(StateDigestsContract):
     def test_what_something_else_wrote_into_the_inbox_never_stops_commits(
         self, store: RedisStore, command: list[str | bytes]
     ) -> None:
-        """A request that cannot be read is named in one sentence; numbers and keys are counted on."""
+        """What the inbox cannot have made is removed; numbers and keys are counted on."""
         first = store.put(0, "pod-0", request("k1"))
         entry = f"{first.number + 1}-"
         change(store, [part.replace("NEXT-", entry) if isinstance(part, str) else part for part in command])
-        shown = failure(lambda: store.waiting(0, 9))
-        if command[0] == "XADD":
-            assert shown.startswith("inbox lightwave:{0}:inbox: this version cannot read request")
-            assert f"XDEL {entry}" in shown
-        else:
-            assert shown == ""
-        assert "script" not in failure(lambda: store.put(0, "pod-0", request("k2")))
+        assert failure(lambda: store.put(0, "pod-0", request("k2"))) == ""
+        second = store.put(0, "pod-0", request("k2")).number
+        assert [row.number for row in store.waiting(0, 9)] == [first.number, second]
+        assert [row.number for row in store.view(0, 9).waiting] == [first.number, second]
+        assert store.size(0) == 2
         store.record_logged(0, [])
         store.raise_last_number(0, 5)
         store.discard_after(0, lambda: 0)
         assert store.commit(Commit(0, {}, {}, inbox_taken=first.number))
+        assert store.put(0, "pod-0", request("k2")).number == second > first.number
+        assert store.put(0, "pod-0", request("k3")).number > second
+
+    @pytest.mark.parametrize("command", [one for one in INBOX_ROWS if one[0] == "XADD"], ids=str)
+    def test_readers_remove_what_the_inbox_cannot_have_made(
+        self, store: RedisStore, command: list[str | bytes], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        first = store.put(0, "pod-0", request("k1"))
+        entry = f"{first.number + 1}-"
+        change(store, [part.replace("NEXT-", entry) if isinstance(part, str) else part for part in command])
+        assert [row.number for row in store.waiting(0, 9)] == [first.number]
+        assert "inbox lightwave:{0}:inbox: removed request" in caplog.text
+        assert store.size(0) == 1
         assert store.put(0, "pod-0", request("k2")).number > first.number
 
     def test_a_row_of_fabrics_that_cannot_be_read_is_named(self, store: RedisStore) -> None:

@@ -219,9 +219,19 @@ class SiteRunner:
             return True
         if self.site.is_too_late(request):
             return True
-        return not isinstance(request.body, SequencerBody) and request.number <= self._log.last_seq(
-            self._requests
+        last = self._log.last_seq(self._requests)
+        if isinstance(request.body, SequencerBody) or request.number > last:
+            return False
+        # Of a restored store, or written by something else: the inbox itself forgets requests on the log.
+        log.warning(
+            "%s: dropping request %d (%s): its number is not above %d, the last one on the log",
+            self.name,
+            request.number,
+            type(request.body).__name__,
+            last,
         )
+        self._inbox.raise_last_number(self.partition, last)
+        return True
 
     def due_us(self) -> int | None:
         """When the next Tick is due by the committed states. While a cascade is being committed, its Tick
@@ -369,7 +379,10 @@ class SiteRunner:
             self._sealed.load(snapshot, {service for service, _ in snapshot.states})
         positions = set(snapshot.positions.values()) or {0}
         if len(positions) > 1:
-            raise LogDamaged(f"{self.name}: its services are at different positions {sorted(positions)}")
+            sentence = f"{self.name}: its services are at different positions {sorted(positions)}"
+            if self._digests is None:
+                raise LogDamaged(sentence)
+            raise StateRefused(f"{sentence}, as no commit leaves them; {self._digests.advice}")
         self.position = positions.pop()
         self._stored = set(snapshot.positions)
         self._generation = snapshot.generation

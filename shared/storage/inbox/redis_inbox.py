@@ -7,6 +7,7 @@ request is put; its value names the request.
 A claim whose request never arrives expires. Once its request is in the inbox, a claim is permanent.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from zlib import crc32
@@ -46,6 +47,14 @@ CANCELLED = "cancelled"
 ROWS_MAX = 500
 """Requests per script call: Lua limits the number of arguments."""
 
+AHEAD_US_MAX = 2**50
+"""How far beyond its clock the inbox counts, in microseconds: 35 years. A higher number is not its own."""
+FIELDS = (b"fabric", b"type", b"body")
+"""Fields of every request."""
+NUMBER_DIGITS_MAX = 16
+
+log = logging.getLogger("lightwave.inbox")
+
 CLAIM = """
 local before = redis.call('GET', KEYS[1])
 if not before then redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2]) end
@@ -71,16 +80,36 @@ local asked = whole(redis.call('HGET', KEYS[5], ARGV[8]))
 if asked >= tonumber(ARGV[9]) then return {{'', 3}} end
 if ARGV[7] ~= '' and redis.call('HSETNX', KEYS[4], ARGV[7], '') == 0 then return {{'', 2}} end
 local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 local last = whole(redis.call('GET', KEYS[2]))
-local number = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
+if last > now + {AHEAD_US_MAX} then last = 0 end
+local number = string.format('%.0f', math.max(last + 1, now))
 redis.call('SET', KEYS[2], number)
 local kept = number .. ' ' .. row
 if key ~= '' then redis.call('HSET', KEYS[3], key, kept) end
-redis.call('XADD', KEYS[1], number .. '-0', 'fabric', ARGV[3], 'type', ARGV[4], 'body', ARGV[5],
-  'asker', ARGV[8], 'key', key)
+local function add()
+  return redis.pcall('XADD', KEYS[1], number .. '-0', 'fabric', ARGV[3], 'type', ARGV[4], 'body', ARGV[5],
+    'asker', ARGV[8], 'key', key)
+end
+local added, gone = add(), {{}}
+if type(added) == 'table' and added.err and (added.err:find('smaller') or added.err:find('exhausted')) then
+  -- Something else added a higher number, which the stream remembers: make it again from the others.
+  local rows = redis.call('XRANGE', KEYS[1], '-', '+')
+  redis.call('DEL', KEYS[1])
+  for _, one in ipairs(rows) do
+    local low = one[1]:match('^(%d+)-0$')
+    if low and whole(low) > 0 and whole(low) < tonumber(number) then
+      redis.call('XADD', KEYS[1], one[1], unpack(one[2]))
+    else
+      gone[#gone + 1] = one[1]
+    end
+  end
+  added = add()
+end
+if type(added) == 'table' and added.err then return added end
 redis.call('HSET', KEYS[5], ARGV[8], string.format('%.0f', asked + 1))
 redis.call('PUBLISH', ARGV[6], number)
-return {{kept, 0}}
+return {{kept, 0, gone}}
 """
 KEY_USED, JOINED_BEFORE, ALLOWANCE_USED, OUTDATED = 1, 2, 3, 4
 """Reasons why PUT stored nothing; 0 if it stored the request."""
@@ -161,7 +190,9 @@ class RedisInbox:
         arguments += [layout.channel(partition), "" if joins_site is None else fabric]
         arguments += [requester_of(body), str(WAITING_MAX)]
         arguments += [word for name, value in self._required.items() for word in (f"value:{name}", value)]
-        before, kept = self._client.run_script(PUT, keys, arguments)
+        before, kept, *more = self._client.run_script(PUT, keys, arguments)
+        for gone in more[0] if more else ():
+            _warn_discarded(partition, gone)
         if claimed and kept in (JOINED_BEFORE, ALLOWANCE_USED, OUTDATED):
             self._client.call(claim_key(str(key)), "DEL", claim_key(str(key)))
         if kept == JOINED_BEFORE:
@@ -261,15 +292,39 @@ class RedisInbox:
 
     def waiting(self, partition: int, most: int) -> list[Request]:
         key = layout.key(partition, "inbox")
-        rows = self._client.call(key, "XRANGE", key, "-", "+", "COUNT", str(most))
-        return [self._request(partition, entry, row) for entry, row in rows]
+        read = ["XRANGE", key, "-", "+", "COUNT", str(most)], *self._last_commands(partition)
+        rows, last, (seconds, micros) = self._client.transaction(key, read)
+        return self._requests(partition, rows, last, seconds * 1_000_000 + micros)
+
+    @staticmethod
+    def _last_commands(partition: int) -> list[list[str]]:
+        """Commands that read the last number, and the time of the node."""
+        return [["GET", layout.key(partition, "inbox:last")], ["TIME"]]
+
+    def _requests(
+        self,
+        partition: int,
+        rows: Sequence[tuple[bytes, dict[bytes, bytes]]],
+        last: bytes | None,
+        wall_us: int,
+    ) -> list[Request]:
+        """The requests in these rows. Removes rows that the inbox cannot have made, with a line on the
+        log. `last` is the last number that it assigned."""
+        is_number = last is not None and last.isdigit() and len(last) <= NUMBER_DIGITS_MAX
+        counted = int(last) if last is not None and is_number else 0
+        highest = max(wall_us, counted if counted <= wall_us + AHEAD_US_MAX else 0)
+        foreign = [entry for entry, row in rows if not _is_own(entry, row, highest)]
+        if foreign:
+            keys = [*layout.inbox_keys(partition)]
+            self._client.run_script(layout.REMOVE_EACH, keys, [entry.decode() for entry in foreign])
+        for entry in foreign:
+            _warn_discarded(partition, entry)
+        return [self._request(partition, entry, row) for entry, row in rows if entry not in foreign]
 
     def _request(self, partition: int, entry: bytes, row: dict[bytes, bytes]) -> Request:
         """A waiting request. OperationFailed if it is not as this version writes requests."""
-        number, _, part = entry.decode().partition("-")
+        number = entry.decode().partition("-")[0]
         try:
-            if part != "0":
-                raise ValueError("another writer's number")
             body = TYPES[row[b"type"].decode()].model_validate_json(row[b"body"])
             return Request(int(number), row[b"fabric"].decode(), body)
         except (KeyError, ValueError):  # also ValidationError and UnicodeDecodeError
@@ -325,6 +380,22 @@ class RedisInbox:
         place = layout.key(partition, "inbox:keys")
         row: bytes | None = self._client.call(place, "HGET", place, key)
         return None if row is None else _known_request(partition, row)
+
+
+def _is_own(entry: bytes, row: Mapping[bytes, bytes], highest: int) -> bool:
+    """Whether the inbox may have made this row: some version of it, if the type is unknown here."""
+    number, _, part = entry.partition(b"-")
+    try:
+        names = [row[field].decode() for field in FIELDS]
+    except (KeyError, UnicodeDecodeError):
+        return False
+    return part == b"0" and 0 < int(number) <= highest and all(names)
+
+
+def _warn_discarded(partition: int, entry: bytes) -> None:
+    """Log that a request was removed which the inbox did not number."""
+    where = layout.key(partition, "inbox")
+    log.warning("inbox %s: removed request %s, which the twin did not accept", where, entry.decode())
 
 
 def _shard(key: str) -> int:

@@ -112,7 +112,12 @@ class RedisClient:
         """One command on this key."""
 
         def execute(node: Any) -> Any:  # the client types commands only by their names
-            return node.execute_command(*command)
+            try:
+                return node.execute_command(*command)
+            except ResponseError as error:
+                if "WRONGTYPE" in str(error):
+                    raise WrongType(self.name, key) from None
+                raise
 
         return self.run_on_node(key, execute)
 

@@ -200,11 +200,12 @@ class RedisStore(RedisInbox):
             ["HGETALL", layout.key(partition, "outbox")],
             ["HGETALL", layout.key(partition, "dead")],
             ["XRANGE", layout.key(partition, "inbox"), "-", "+", "COUNT", str(max(1, waiting))],
-            ["TIME"],  # of the node that holds the partition
+            *self._last_commands(partition),  # with the time of the node that holds the partition
         ]
         with _readable(partition):
-            head, outbox, dead, inbox, (seconds, micros) = self._client.transaction(head_key, read)
-        requests = tuple(self._request(partition, entry, row) for entry, row in inbox[:waiting])
+            head, outbox, dead, inbox, last, (seconds, micros) = self._client.transaction(head_key, read)
+        wall_us = seconds * 1_000_000 + micros
+        requests = tuple(self._requests(partition, inbox[:waiting], last, wall_us))
         with _readable(partition):
             return SequencerView(
                 positions=layout.positions(head),
@@ -213,7 +214,7 @@ class RedisStore(RedisInbox):
                 outbox=layout.outbox(outbox),
                 dead_letters={int(at): row for at, row in dead.items()},
                 waiting=requests,
-                wall_us=seconds * 1_000_000 + micros,
+                wall_us=wall_us,
                 inbox_informed=layout.whole_number(head.get(b"noted", "0")),
                 sums=layout.sums(head),
                 seals=layout.fields_with_prefix(head, "seal:"),

@@ -24,7 +24,7 @@ from schemas.registry import decode, encode
 from services.fabric_kinds import services_of
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed, UpgradeNeeded
 from shared.engine.code_version import RULES, StateCodeVersion, recorded_code_version
-from shared.engine.message_order import is_root
+from shared.engine.message_order import Request, is_root
 from shared.engine.service import AnyService, Output, on
 from shared.engine.state_codec import encode_instance
 from shared.engine.state_layout import state_layouts
@@ -519,6 +519,45 @@ def test_a_twin_killed_at_its_first_commit_is_no_emptied_one(tmp_path: Path) -> 
     twin.start(digests=StateDigests("", b"secret"), on_refused=notes.append)
     assert twin.runner.position > 0
     assert notes == []
+
+
+def test_a_service_put_back_to_an_earlier_commit_with_its_digests_is_rebuilt(tmp_path: Path) -> None:
+    digests, notes = StateDigests("", b"secret"), list[str]()
+    twin = run(tmp_path / "one", 3)
+    twin.start(digests=digests)
+    twin.step()
+    older = copied(twin.store)._partitions[0]
+    for _ in range(4):
+        twin.step()
+    before = twin.runner.digest()
+    for number, service in enumerate(sorted(older.positions), start=1):
+        kept = copied(twin.store)._partitions[0]
+        for part in ("states", "progress", "sums"):
+            rows = getattr(older, part)
+            getattr(kept, part).update({key: rows[key] for key in rows if key[0] == service})
+        kept.positions[service], kept.seals[service] = older.positions[service], older.seals[service]
+        twin.store._partitions[0] = kept
+        twin.start(digests=digests, on_refused=notes.append)
+        assert len(notes) == number, service
+        assert twin.runner.digest() == before
+        check_whole(twin)
+
+
+def test_a_dropped_request_is_logged_and_later_ones_are_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One whose number is not above those on the log. It must not block or drop what is sent later."""
+    twin = run(tmp_path / "one", 1)
+    body = DrainCube(cube="pod-0/cube-1")
+    last = twin.store.put(0, POD, body).number
+    twin.step()
+    assert not twin.store.waiting(0, 1)
+    twin.store._partitions[0].last_number = 0
+    twin.store._partitions[0].inbox.append(Request(last - 1, POD, body))
+    twin.step()
+    assert not twin.store.waiting(0, 1)
+    assert f"dropping request {last - 1} (DrainCube)" in caplog.text
+    assert twin.store.put(0, POD, body).number > last
 
 
 # --- dead letters and telemetry -----------------------------------------------------------------------------
