@@ -156,7 +156,7 @@ class DataFolder:
         try:
             with open_own(self._digest_key) as file:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-                secret = file.read(2 * KEY_BYTES + 1)
+                secret = file.read(2 * KEY_BYTES + 2).rstrip(b"\r\n")
         except FileNotFoundError:
             secret, mode = b"", 0o600
         except OSError as error:
@@ -167,6 +167,12 @@ class DataFolder:
                 f"must be 600: run `chmod go= {self._digest_key}`"
             )
         if len(secret) != 2 * KEY_BYTES:
+            if self._digest_key.exists():
+                log.warning(
+                    "data folder %s: %s is not a key of %d characters; made a new one, so stored states are "
+                    "rebuilt from the log",
+                    *(self.path, DIGEST_KEY, 2 * KEY_BYTES),
+                )
             secret = secrets.token_hex(KEY_BYTES).encode()
             self._write(self._digest_key, secret.decode())
         return StateDigests("", secret)

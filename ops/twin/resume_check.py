@@ -63,7 +63,8 @@ def _check_faults(faults: FaultsReader, kept: Sequence[SitePlan]) -> None:
     for plan, requested in zip(kept, faults(kept), strict=True):
         for name, config in plan.fabrics.items():
             if requested.fabrics[name].faults != config.faults:
-                has = "none" if config.faults is None else f"{len(config.faults):,} others"
+                count = 0 if config.faults is None else len(config.faults)
+                has = "none" if not count else "1 other" if count == 1 else f"{count:,} others"
                 raise InvalidInput(f"--faults: {name} was created with {has}")
 
 

@@ -1,5 +1,7 @@
 """The data folder of a twin, and folders of other twins."""
 
+import os
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -57,3 +59,54 @@ def test_a_folder_name_alone_does_not_make_a_live_twin(tmp_path: Path) -> None:
     assert folder.identity() is None
     folder.hold()
     folder.release()
+
+
+def make_link(key: Path) -> None:
+    key.rename(key.with_name("other"))
+    key.symlink_to(key.with_name("other"))
+
+
+def make_fifo(key: Path) -> None:
+    key.unlink()
+    os.mkfifo(key, 0o600)
+
+
+def make_folder(key: Path) -> None:
+    key.unlink()
+    key.mkdir()
+
+
+def make_newline(key: Path) -> None:
+    key.write_bytes(key.read_bytes() + b"\n")
+
+
+DIGEST_KEYS: list[tuple[Callable[[Path], object], str]] = [
+    (lambda key: key.unlink(), "new"),
+    (lambda key: key.write_text("a" * 64), "new"),
+    (lambda key: key.write_text("a"), "made a new one"),
+    (lambda key: key.write_bytes(b""), "made a new one"),
+    (lambda key: key.write_bytes(b"\0" * 1_000_000), "made a new one"),
+    (make_newline, "same"),
+    (lambda key: key.chmod(0o640), "other users can access digest.key"),
+    (make_link, "digest.key: is a link; must be a regular file"),
+    (make_fifo, "digest.key: is not a regular file"),
+    (make_folder, "digest.key: Is a directory"),
+]
+
+
+@pytest.mark.parametrize(("change", "outcome"), DIGEST_KEYS)
+def test_a_key_of_digests_that_was_changed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: Callable[[Path], object], outcome: str
+) -> None:
+    """A new key rebuilds the states; what is not a file of the twin's own is refused in one sentence."""
+    folder = DataFolder(tmp_path)
+    before = folder.state_digests().fingerprint
+    change(tmp_path / "digest.key")
+    if "digest.key" in outcome:
+        with pytest.raises(OperationFailed, match=re.escape(outcome)):
+            folder.state_digests()
+        return
+    after = folder.state_digests().fingerprint
+    assert (after == before) == (outcome == "same")
+    assert ("made a new one" in caplog.text) == (outcome == "made a new one")
+    assert folder.state_digests().fingerprint == after
