@@ -266,7 +266,7 @@ def check_ticks(facts: LogFacts, state: FinalState) -> Iterator[str]:
 
 
 def check_networks(facts: LogFacts, state: FinalState) -> Iterator[str]:
-    """Trunks, blocks and rewirings are shown as on the log; none of a retired network is shown."""
+    """The twin shows trunks, blocks and rewirings as the log has them, and none of a retired network."""
     trunks: dict[str, int] = {}
     blocks: dict[str, int] = defaultdict(int)
     for (fabric, one, other), links in facts.links.items():
@@ -354,7 +354,7 @@ def check_retirements(book: ClientRecord, facts: LogFacts) -> Iterator[str]:
 
 
 def matches_settings(config: Any, settings: Any) -> bool:
-    """Whether a configuration is what these settings say, whatever else it says; of a list, row by row."""
+    """Whether a configuration has the values of these settings; lists are compared row by row."""
     if isinstance(settings, list):
         same = isinstance(config, list) and len(config) == len(settings)
         return same and all(map(matches_settings, config, settings))
@@ -393,7 +393,7 @@ def check_upgraded(sites: Sequence[str], facts: LogFacts, audit: Mapping[str, An
             yield f"{site}: the audit starts at {'an upgrade' if site in starts else 'the first message'}"
 
 
-# How the twin's own processes ended, judged by what was sent to them.
+# How the twin's own processes exited, judged by the signals that they received.
 
 SELF_EXIT_CODES = {LightwaveError.exit_code, EXIT_RESTART}
 """How a process ends, with a sentence, where starting it again helps."""
@@ -404,7 +404,8 @@ SentSignals = Mapping[tuple[str, signal.Signals], int]
 
 
 def check_exits(exits: Mapping[str, Sequence[int]], sent: SentSignals) -> Iterator[str]:
-    """A sentence for every process that ended otherwise than strikes made it, or than with a sentence."""
+    """A sentence for every process that exited for another reason than a fault action, and without a
+    sentence."""
     for name, codes in exits.items():
         killed, asked = sent.get((name, signal.SIGKILL), 0), sent.get((name, signal.SIGTERM), 0)
         good = [code for code in codes if code in GOOD_EXIT_CODES]
@@ -420,7 +421,7 @@ def check_exits(exits: Mapping[str, Sequence[int]], sent: SentSignals) -> Iterat
 
 
 def wrong_usage_exits(exits: Mapping[str, Sequence[int]]) -> list[str]:
-    """Processes that were given up, for they said that their use is wrong."""
+    """Processes that were not restarted, because they reported wrong usage."""
     return [name for name, codes in exits.items() if codes and codes[-1] == WRONG_USAGE]
 
 

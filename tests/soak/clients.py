@@ -1,6 +1,5 @@
-"""Clients of a soak: each has one request at a time, asked for again and again under one key, at one gateway
-after the other, until the twin says that it is accepted; some are left where it is unsure.
-"""
+"""Clients of a soak. Each has one request at a time and retries it under one key, at the gateways in turn,
+until the twin accepts it. Some requests are abandoned while their outcome is unknown."""
 
 import http.client
 import json
@@ -24,7 +23,7 @@ Post = Callable[[str, dict[str, Any], str], dict[str, Any]]
 
 
 RETRY_STATUSES = (429, 503)
-"""Answers after which the same may be asked again: nothing was done."""
+"""Answers after which a client may retry: nothing was done."""
 
 
 class RequestRefused(Exception):
@@ -32,16 +31,16 @@ class RequestRefused(Exception):
 
 
 class RequestAbandoned(Exception):
-    """The client was told to give up in the midst of a request."""
+    """The client was stopped during a request."""
 
 
 class OutcomeUnknown(Exception):
-    """The client asks no more, and does not know what became of its request."""
+    """The client stops, and does not know the outcome of its request."""
 
 
 class SoakClient(threading.Thread):
-    """Asks until `stop`; whatever it has begun to ask for it still brings to an end. `posts` are the gateways
-    that it asks in turn; of its requests that are unsure it leaves this share so."""
+    """Sends requests until `stop`, and finishes those that it has started. `posts` are the gateways that it
+    uses in turn. It abandons this share of the requests whose outcome is unknown."""
 
     def __init__(self, name: str, posts: Mapping[str, Post], *, abandon_share: float = 0.0) -> None:
         super().__init__(name=name, daemon=True)
@@ -79,7 +78,7 @@ class SoakClient(threading.Thread):
                     sentence = f"{path} {body}: {error.code} {error.read().decode()}"
                     raise RequestRefused(f"{gateway}: {sentence}") from None
             except (OSError, ValueError, http.client.HTTPException):
-                pass  # nobody there, or killed in the middle of its answer
+                pass  # it does not run, or was killed in the middle of its answer
             else:
                 if answer["status"] in ("accepted", "refused"):
                     self.answered[gateway] = max(first_s, self.answered.get(gateway, first_s))

@@ -51,8 +51,8 @@ LIFETIME_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class PlannedJoin:
-    """A fabric that is to join a site, `at_s` after the first moment for faults, and to retire again at
-    `retires_s`, if it is to."""
+    """A fabric that will join a site `at_s` after the first possible fault, and retire at `retires_s`, if
+    that is given."""
 
     at_s: float
     retires_s: float | None
@@ -68,7 +68,7 @@ class PlannedJoin:
 
 @dataclass(frozen=True, slots=True)
 class JoinedFabric:
-    """A fabric that has joined, as the twin told."""
+    """A fabric that has joined, as the twin reported."""
 
     join: PlannedJoin
     key: str
@@ -78,7 +78,7 @@ class JoinedFabric:
 
 @dataclass(frozen=True, slots=True)
 class RetiredFabric:
-    """A fabric that has retired, as the twin told."""
+    """A fabric that has retired, as the twin reported."""
 
     fabric: str
     id: str
@@ -86,8 +86,8 @@ class RetiredFabric:
 
 
 def plan_joins(seed: int, sites: Sequence[SitePlan], joins: int, seconds: float) -> list[PlannedJoin]:
-    """So many fabrics in order of time, spread evenly: of every kind in turn, so that each kind comes to each
-    site in turn as well. Every second one retires before the next joins."""
+    """This number of fabrics in order of time, spread evenly: kinds take turns, so that each kind also comes
+    to each site in turn. Every second fabric retires before the next one joins."""
     kinds = tuple(JOIN_SETTINGS)
     names = [fabric_order(fabric) for plan in sites for fabric in plan.fabrics]
     first = 1 + max((number for prefix, number in names if prefix == "pod"), default=-1)
@@ -107,8 +107,8 @@ def plan_joins(seed: int, sites: Sequence[SitePlan], joins: int, seconds: float)
 
 
 class Commissioner(SoakClient):
-    """Lets fabrics join and retire, each at its time; what is still to come when it is told to stop comes at
-    once. `welcome` is called with each that has joined, `farewell` with each that is to retire."""
+    """Lets fabrics join and retire, each at its time. When it is stopped, it does what is left at once. It
+    calls `welcome` with each fabric that has joined, and `farewell` with each that will retire."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from tests.soak.faults.context import FaultContext, SoakEnded
 from tests.soak.recovery_meter import RecoveryMeter
 
 UNDO_S_MAX = 20.0
-"""How long strikes may take to undo what they did when the soak ends in their midst."""
+"""Maximum time for fault actions to undo their effects when the soak ends during them."""
 Say = Callable[[str], None]
 
 
@@ -21,8 +21,8 @@ def inject_bursts(
     wait: Callable[[float], None],
     say: Say,
 ) -> None:
-    """Strike, each volley at its share of the time or as soon as the twin lives again, whichever is later.
-    `wait` waits so many seconds, and may raise; so does a strike that could not be carried out."""
+    """Carry out the volleys, each at its share of the time or when the twin has recovered, whichever is
+    later. `wait` waits for a number of seconds, and may raise; so does an action that failed."""
     began_s = time.monotonic()
     for burst in bursts_of(plan):
         at_s = seconds * burst[0].number / len(plan)

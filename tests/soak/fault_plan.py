@@ -16,9 +16,9 @@ WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class FaultAction:
-    """One way to strike what is of a kind. `hit` carries it out, and returns when it is over; `lasts_s` is
-    (least, most) of how long it holds what it struck. One that is `alone` shares no volley; one that
-    `forgets` takes from Redis what it had acknowledged."""
+    """One way to strike targets of a kind. `hit` carries it out, and returns when it is over. `lasts_s` is
+    the (least, most) duration of its effect. One that is `alone` shares no volley; one that `forgets` removes
+    from Redis what Redis had acknowledged."""
 
     kind: TargetKind
     action: str
@@ -60,8 +60,9 @@ Pair = tuple[FaultAction, FaultTarget]
 def plan_faults(
     seed: int, fault_actions: Sequence[FaultAction], targets: Sequence[FaultTarget], faults: int
 ) -> list[PlannedFault]:
-    """So many faults in order of volley. The first ones are one of each strike, as far as they go; afterwards
-    every target is met in turn by every strike of its kind. No two strikes of a volley hit one target."""
+    """This number of faults in order of volley. The first ones are one of each action, as far as they fit.
+    Afterwards every action of its kind strikes every target in turn. No two actions of a volley strike one
+    target."""
     rounds = _rounds(seed, fault_actions, targets)
     pool = next(rounds)
     found: list[PlannedFault] = []
@@ -77,7 +78,7 @@ def plan_faults(
 def with_upgrade(
     plan: Sequence[PlannedFault], upgrade: FaultAction, target: FaultTarget
 ) -> list[PlannedFault]:
-    """The same plan with an upgrade of the twin in its middle, alone; all later faults are numbered anew."""
+    """The same plan with an upgrade of the twin in its middle, alone; all later faults are renumbered."""
     bursts = bursts_of(plan)
     before = bursts[: len(bursts) // 2]
     start = sum(map(len, before))
@@ -97,7 +98,7 @@ def _burst_size(seed: int, burst: int) -> int:
 
 
 def _burst(pool: list[Pair], rounds: Iterator[list[Pair]], size: int) -> list[Pair]:
-    """The next pairs, taken out of the pool; fewer than `size` where the first is to be alone, or no other
+    """Take the next pairs out of the pool; fewer than `size` if the first must be alone, or if no other
     fits."""
     if not pool:
         pool += next(rounds)

@@ -12,12 +12,12 @@ from tests.soak.checks import FinalState
 from tests.soak.whole_twin import WholeTwin
 
 LINKED = ("trunks", "blocks")
-"""Lists of what has links."""
+"""Lists of kinds that have links."""
 
 
 def is_quiet(twin: WholeTwin) -> bool:
-    """Whether all services of all partitions stand where the sequencer knows the log to end, with nothing
-    left to say and no request waiting; seen twice, for the sequencer may be about to append."""
+    """Whether all services of all partitions have reached the sequencer's end of the log, with an empty
+    outbox and no request waiting. It must be so twice, because the sequencer may be about to append."""
     for _ in range(2):
         try:
             for partition in {place.partition for place in twin.store.fabrics().values()}:
@@ -51,7 +51,7 @@ def read_final_state(twin: WholeTwin) -> FinalState:
         faults[fabric] = sum(_summary(twin, fabric, "failures")["begun"].values())
         if any(service.name == "workload" for service in services_of(place.kind)):
             slices[fabric] = _summary(twin, fabric, "workload")["requested"]
-    # A cube that is to be drained and still runs something is shown as draining.
+    # A cube with a requested drain that still runs a slice is shown as draining.
     drained = {cube["name"]: cube["drained"] or cube["draining"] for cube in twin.get("/v1/cubes")}
     trunks, blocks = ({row["name"]: row["links"] for row in twin.get(f"/v1/{kind}")} for kind in LINKED)
     rewirings = frozenset(row["name"] for row in twin.get("/v1/rewirings"))

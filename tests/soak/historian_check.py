@@ -1,4 +1,4 @@
-"""Whether the historian of a soak has compared everything, and what it found."""
+"""Whether the historian of a soak has compared everything, and its findings."""
 
 import urllib.request
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def sample(metrics: str, name: str) -> int:
 
 
 def read_findings(log: str) -> HistorianFindings:
-    """What the historian wrote to its log in all of its lives."""
+    """The log lines of the historian, of all its processes."""
     lines = [line for line in log.splitlines() if " error: " in line]
     return HistorianFindings(
         state_differences=sum(STATE_DIFFERS in line for line in lines),

@@ -1,6 +1,7 @@
-"""What the log says about operators' requests, judged by other means than the twin's own readers.
+"""Facts about operators' requests on the log, read by other means than the twin's own readers.
 
-Nothing here uses the twin's codec or its judgement of records: an oracle must not share the code it judges.
+Nothing here uses the twin's codec or its judgement of records: an oracle must not share the code that it
+judges.
 """
 
 import json
@@ -21,7 +22,7 @@ EXPECTED_OFFSET = "expected-offset"
 """The header of a root message that names the only offset at which it counts."""
 COMMISSIONED, RETIRED = "FabricCommissioned", "FabricRetired"
 FOREIGN_HEADER = "soak-stray"
-"""The header of what the soak itself writes where it has no business."""
+"""The header of records that the soak itself writes into the twin's topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class LogRecord:
 
 @dataclass(frozen=True, slots=True)
 class RequestOnLog:
-    """A request as it stands on the log; `number` is that of its message, `key` what it was asked under."""
+    """A request on the log; `number` is that of its message, `key` its idempotency key."""
 
     id: str
     key: str | None
@@ -49,7 +50,7 @@ class RequestOnLog:
 
 @dataclass(frozen=True, slots=True)
 class CommissioningOnLog:
-    """A fabric's commissioning as it stands on the log; `config` is all of its configuration."""
+    """A fabric's commissioning on the log; `config` is all of its configuration."""
 
     id: str
     site: str
@@ -64,7 +65,7 @@ class CommissioningOnLog:
 
 @dataclass(frozen=True, slots=True)
 class RetirementOnLog:
-    """A fabric's end as it stands on the log."""
+    """A fabric's retirement on the log."""
 
     id: str
     at_us: int
@@ -98,7 +99,7 @@ class LogFacts:
     last_us: dict[str, int] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
     links: dict[tuple[str, int, int], int] = field(default_factory=dict)
-    """(network, block, block) → links between the two that carry traffic, as last told."""
+    """(network, block, block) → links between the two that carry traffic, as last reported."""
     rewirings: set[str] = field(default_factory=set)
     """Those that were planned."""
     seen: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -106,8 +107,8 @@ class LogFacts:
 
 
 def gather_facts(lines: Iterable[LogRecord], ends: Mapping[int, int] | None = None) -> LogFacts:
-    """Read a whole log, each partition in order; `ends` is where each ends, if that may be behind its last
-    line: Kafka gives the marks of transactions to nobody."""
+    """Read a whole log, each partition in order. `ends` has the end of each partition, which may be behind
+    its last line: Kafka returns no marks of transactions."""
     facts = LogFacts()
     for line in lines:
         facts.ends[line.partition] = line.offset + 1
@@ -173,7 +174,7 @@ SILENCE_S = 20.0
 
 
 def log_ends(brokers: Brokers, topic: str) -> dict[int, int]:
-    """Partition → the offset after its last record, also where Kafka gives that one to nobody."""
+    """Partition → the offset after its last record, also if Kafka does not return that record."""
     consumer = KafkaConsumer(**brokers.arguments(), enable_auto_commit=False)
     try:
         partitions = consumer.partitions_for_topic(topic) or set()
@@ -210,7 +211,7 @@ def _read_partition(consumer: KafkaConsumer, place: TopicPartition, end: int) ->
     while reached < end:
         rows = consumer.poll(timeout_ms=1_000).get(place, [])
         before, reached = reached, consumer.position(place)
-        if reached > before:  # also over what Kafka gives to nobody, such as the ends of transactions
+        if reached > before:  # also over what Kafka does not return, such as the ends of transactions
             silent_s = time.monotonic() + SILENCE_S
         elif time.monotonic() > silent_s:
             raise TimeoutError(f"{place.topic} partition {place.partition}: nothing at {reached} of {end}")

@@ -76,7 +76,7 @@ _ALTERED: tuple[Alter, ...] = (_foreign, _elsewhere, _too_level, _misnumbered, _
 
 
 def _look_alike(chance: random.Random, known: LogRecord, twin: str) -> MalformedRecord:
-    """Like a message of the twin, but for one thing; or a copy."""
+    """Like a message of the twin with one difference; or a copy."""
     fields, headers = orjson.loads(known.value), {name: text.encode() for name, text in known.headers.items()}
     marked: Headers = {TYPE: b"", SOURCE: b"", **headers, TWIN: twin.encode()}
     change = chance.choice((*_ALTERED, None))
@@ -89,7 +89,7 @@ def _look_alike(chance: random.Random, known: LogRecord, twin: str) -> Malformed
 
 
 def _values(chance: random.Random) -> list[bytes | None]:
-    """What a value may be that is not even like a message, each at least once."""
+    """Values that are not even like a message, each at least once."""
     return [
         None,
         b"",
@@ -154,8 +154,8 @@ class _Nullable(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka ships no ty
 def send(
     brokers: Brokers, places: Mapping[str, int], chance: random.Random, records: Sequence[MalformedRecord]
 ) -> None:
-    """Send to every topic, which has so many partitions: singly, compressed, and in transactions that are
-    committed or aborted."""
+    """Send to every partition of every topic: singly, compressed, and in transactions that are committed or
+    aborted."""
     asyncio.run(_send(brokers, places, chance, records))
 
 

@@ -1,4 +1,4 @@
-"""The operators of a soak: one client a fabric, who asks for what makes sense there."""
+"""The operators of a soak: one client for each fabric, with requests that make sense there."""
 
 import contextlib
 import http.client
@@ -29,16 +29,16 @@ from tests.soak.clients import (
 )
 from tests.soak.fabric_joins import Commissioner
 
-# A client that asks for more than the twin can do, and does not wait for what comes of it.
+# A client that requests more than the twin can do, and does not wait for the results.
 
 FLOODERS = tuple(f"flooder-{number}" for number in range(4))
-"""Names under which it is asked; each may write 20 times a second."""
+"""Names of its requesters; each may write 20 times a second."""
 TOO_MANY = 429
 """The answer with which nothing is taken."""
 
 
 class FloodClient(SoakClient):
-    """Drains and undrains one cube, `rate_per_s` times a second, whatever is answered, until it gives up."""
+    """Drains and undrains one cube, `rate_per_s` times a second, with any answer, until it stops."""
 
     def __init__(
         self, name: str, posts: Mapping[str, Post], fabric: str, cube: int, rate_per_s: float
@@ -117,7 +117,7 @@ NETWORK_REQUESTS = ("fault", "fault", "clear", "plan", "approve", "abort")
 """What operators ask for, in turn."""
 SHAPES: tuple[Shape, ...] = ((2, 4, 4), (4, 4, 4), (4, 4, 8), (4, 8, 8))
 OWNERS = ("operator", "team-1", "team-2")
-"""Who wants slices in every pod whose demand is not of one team alone."""
+"""Owners of slices in every pod whose demand is not of one team alone."""
 TIERS: tuple[Tier, ...] = get_args(Tier)
 PRIORITY_MAX = 2
 RECOVERIES = (None, "spare,swap", "route:2%,wait", "wait,evict", "evict")
@@ -128,7 +128,7 @@ STRIDE = 7_919
 
 @dataclass(frozen=True, slots=True)
 class OperatorRequest:
-    """What an operator asks for: path and body of the HTTP request, type and body of the message."""
+    """A request of an operator: path and body of the HTTP request, type and body of the message."""
 
     path: str
     sent: dict[str, Any]
@@ -138,8 +138,8 @@ class OperatorRequest:
 
 @dataclass
 class OperatorScript:
-    """The next wish of one operator: a function of the seed, the fabric and what came of the wishes before.
-    `plant` is what the fabric is made of: what it has not is not asked for."""
+    """The next request of one operator: a function of the seed, the fabric and the results of the requests
+    before. `plant` is that of the fabric; parts that it does not have are not requested."""
 
     seed: int
     fabric: str
@@ -158,7 +158,7 @@ class OperatorScript:
         if kind == "release" and self.slices:
             return self._named("slices", "release", "ReleaseSlice", "slice", self._pick(self.slices))
         if kind in ("approve", "abort") and self.rewirings:
-            # What was aborted is not aborted again: the second answer would be that of the first.
+            # An aborted rewiring is not aborted again: the second answer would be that of the first.
             name = self.rewirings.pop() if kind == "abort" else self._pick(self.rewirings)
             message = "AbortRewiring" if kind == "abort" else "ApproveRewiring"
             return self._named("rewirings", kind, message, "rewiring", name)
@@ -243,7 +243,7 @@ class OperatorScript:
 
 
 class Operator(SoakClient):
-    """Asks for one thing after the other. `turn` is shared by the operators of a site: one asks at a time."""
+    """Sends one request after the other. The operators of a site share `turn`: one sends at a time."""
 
     def __init__(self, script: OperatorScript, posts: Mapping[str, Post], turn: threading.Lock) -> None:
         super().__init__(f"operator of {script.fabric}", posts, abandon_share=ABANDON_SHARE)

@@ -1,8 +1,8 @@
-"""How long the twin needs to live again after a volley of faults: a thread that looks at Redis, and at what
-is answered to the operators.
+"""The recovery time of the twin after a volley of faults: a thread that reads Redis, and the answers to the
+operators.
 
-*Live* means that every fabric's time advances, and that every gateway answers a request which was first sent
-after the last fault of the volley was over.
+*Live* means that every fabric's time advances, and that every gateway has answered a request that was first
+sent after the last fault of the volley was over.
 """
 
 import http.client
@@ -18,15 +18,15 @@ from tests.soak.fault_plan import PlannedFault
 
 POLL_S = 0.1
 TICKS = 2
-"""Time advances again when every pod has had so many Ticks more: the first may have stood on the log before.
-"""
+"""Time advances again when every pod has had this number of further Ticks: the first may have been on the log
+before."""
 
 
 @dataclass(slots=True)
 class InjectedFault:
-    """A fault that was carried out. `since_s` is when the last one of its volley was over, `ticks` what was
-    first read after that moment, `awaited` what did not go on when it was last looked at, and `live_s` how
-    long it took until the twin lived again."""
+    """A fault that was carried out. `since_s` is the time at which the last one of its volley was over,
+    `ticks` the first that were read after it, `awaited` what had not recovered at the last look, and `live_s`
+    the recovery time."""
 
     fault: PlannedFault
     at_s: float
@@ -42,8 +42,9 @@ class InjectedFault:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryProbe:
-    """What a meter looks at. `ticks` raises OSError, ValueError, HTTPException or LightwaveError while it
-    cannot; `answered` is, for each gateway, when the newest request was first sent that it has answered."""
+    """The inputs of a meter. `ticks` raises OSError, ValueError, HTTPException or LightwaveError while it
+    cannot read. `answered` is, for each gateway, the time at which the newest request that it has answered
+    was first sent."""
 
     ticks: Callable[[], Mapping[str, int]]
     answered: Callable[[], Mapping[str, float]]
@@ -67,7 +68,7 @@ class RecoveryMeter(threading.Thread):
         self.join()
 
     def begin(self, fault: PlannedFault) -> None:
-        """A fault is about to be carried out."""
+        """A fault will be carried out."""
         with self._lock:
             self.injected.append(InjectedFault(fault, time.monotonic()))
 
@@ -83,7 +84,7 @@ class RecoveryMeter(threading.Thread):
             return 0.0 if self._stop_expected else time.monotonic() - self._moved_s
 
     def expect_stop(self, expected: bool) -> None:
-        """A planned stop of the twin begins (True), or it is over: time that stands still counts from now."""
+        """A planned stop of the twin begins (True), or it is over: stalled time counts from now."""
         with self._lock:
             self._stop_expected, self._moved_s = expected, time.monotonic()
 
@@ -135,7 +136,7 @@ def _or_none(look: Callable[[], Any]) -> Any:
 
 
 def check_recovery(injected: Iterable[InjectedFault], recovery_s_max: float) -> Iterator[str]:
-    """A sentence for every fault after which the twin did not live again within so many seconds."""
+    """A sentence for every fault after which the twin did not recover within this number of seconds."""
     for one in injected:
         if one.recovery_s is None or one.recovery_s > recovery_s_max:
             took = "never" if one.recovery_s is None else f"only {one.recovery_s:.0f} s"

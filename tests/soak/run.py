@@ -66,7 +66,7 @@ CALM_S = 3.0
 """Time that every process must run after the last fault."""
 PODS = 4
 SOAK_SITES = tuple(Path(__file__).parent / "sites" / name for name in ("campus.yaml", "lone.yaml"))
-"""What a soak runs unless it is given pods or other sites: superpods, a static pod and a network."""
+"""The fabrics of a soak without pods or other sites: superpods, a static pod and a network."""
 SETTINGS = (
     *("pod.cubes=16", "failures.host_per_day=0.05"),
     *(f"scheduler.{name}={value}" for name, value in POLICIES.items()),

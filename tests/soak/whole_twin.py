@@ -1,4 +1,4 @@
-"""A whole live twin on this machine: Kafka, Redis, and as many of each process as are asked for."""
+"""A whole live twin on this machine: Kafka, Redis, and the requested number of each process."""
 
 import contextlib
 import http.client
@@ -39,15 +39,16 @@ READY_S_MAX = 180.0
 COMMAND_S_MAX = 300.0
 ANSWER_S_MAX = 10.0
 NAME_SUFFIXES = ("", "-b", "-c")
-"""What tells the sequencers and gateways of a twin apart, after the word."""
+"""Suffixes that distinguish the sequencers and gateways of a twin."""
 HISTORIAN = "historian"
 """The name of the only one."""
 HARNESS = "harness"
 """Who administers a twin whose people have tokens."""
 SINGLE_TARGETS: tuple[TargetKind, ...] = ("kafka", "redis", "processes", "log", "requests", "twin")
-"""Kinds of targets of which there is one."""
+"""Kinds of targets that exist once."""
 RESTART_POLICY = RestartPolicy(wait_s_max=3.0, good_s_min=10.0, stop_s_max=15.0)
-"""Less patient than one for daily use: a soak's faults are frequent, and it is to go on after each."""
+"""Less patient than a supervisor for daily use: a soak's faults are frequent, and it must continue after
+each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,8 @@ class FaultTarget:
 
 @dataclass(frozen=True, slots=True)
 class TwinOptions:
-    """What `lightwave live init` is told, and how many workers there are. `site_files` stand in place of
-    `pods` and `settings`; `seed` is that of the fabrics that have none of their own there."""
+    """The arguments of `lightwave live init`, and the number of workers. `site_files` replace `pods` and
+    `settings`; `seed` is that of the fabrics without one of their own there."""
 
     pods: int = 1
     site_files: tuple[Path, ...] = ()
@@ -80,7 +81,7 @@ class TwinOptions:
     historian: bool = False
     """Whether one runs, whose snapshots every gateway reads."""
     people: Sequence[str] = ()
-    """Who may ask beside the harness, each with a token; empty: everybody on this machine, as one."""
+    """Clients other than the harness, each with a token; empty: every client on this machine, as one."""
     program: Sequence[str] = LIGHTWAVE_COMMAND
     """What its processes and commands are started with."""
 
@@ -168,7 +169,7 @@ class WholeTwin:
 
     @cached_property
     def fabrics(self) -> list[str]:
-        """Those that it began with, without what has joined since."""
+        """Those of its start, without those that have joined since."""
         return [fabric for plan in self.options.sites for fabric in plan.fabrics]
 
     @property
@@ -302,8 +303,8 @@ class WholeTwin:
     def posts(
         self, person: str, answer_s_max: float = ANSWER_S_MAX, wait_s: float = WAIT_S
     ) -> dict[str, Post]:
-        """How somebody sends requests to each gateway, patient for so long; it may wait for their place on
-        the log for `wait_s`."""
+        """Requests to each gateway, with this timeout; they may wait for their place on the log for
+        `wait_s`."""
         token = token_of(person) if self.options.people else None
         return {name: http_post(self.url_of(name), token, answer_s_max, wait_s) for name in self.gateways}
 
@@ -322,14 +323,14 @@ class WholeTwin:
         )
 
     def json(self, *words: str) -> Any:
-        """What a command says in JSON; OperationFailed with its sentence if it fails."""
+        """The JSON output of a command; OperationFailed with its sentence if it fails."""
         done = self.run(*words, "-o", "json")
         if not done.stdout.strip():
             raise OperationFailed(f"`lightwave {' '.join(words)}`: {done.stderr.strip()[-2_000:]}")
         return json.loads(done.stdout)
 
     def standstills(self) -> list[str]:
-        """Why time stands still somewhere."""
+        """Why time has stopped somewhere."""
         return standstill_reasons(self.store, services_of, processes(self.store))
 
     def positions(self) -> dict[str, int]:
@@ -343,8 +344,8 @@ class WholeTwin:
         return found
 
     def ticks(self) -> dict[str, int]:
-        """Fabric → Ticks that its services have taken: what tells best that its time advances. Of fabrics
-        that have joined as well, once they have begun, and of none that has retired."""
+        """Fabric → Ticks that its services have taken, the best sign that its time advances. It includes
+        fabrics that have joined and started, and none that has retired."""
         places = self.store.fabrics()
         retired = {fabric for fabric, place in places.items() if place.retired_us is not None}
         found = dict.fromkeys((fabric for fabric in self.fabrics if fabric not in retired), 0)
@@ -355,7 +356,7 @@ class WholeTwin:
         return found
 
     def furthest_us(self) -> int:
-        """Simulated time that the furthest service has come to; 0 where Redis holds none."""
+        """Simulated time of the furthest service; 0 if Redis has none."""
         partitions = {place.partition for place in self.store.fabrics().values()}
         rows = (row for number in partitions for row in self.store.progress(number).values())
         return max((row.now_us for row in rows), default=0)
@@ -375,7 +376,7 @@ class WholeTwin:
 
 
 def token_of(person: str) -> str:
-    """The token of somebody who asks a soak's twin: no secret, for all of it is on this machine."""
+    """The token of a client of a soak's twin: no secret, because all of it is on this machine."""
     return f"{person}-of-the-soak-{person}"
 
 

@@ -17,7 +17,7 @@ KNOWN = 300
 SHARE = 0.25
 """Of all shapes, how many come at once."""
 LEFT_OPEN_MS = 15_000
-"""After which Kafka itself ends a transaction that nobody ends."""
+"""Time after which Kafka itself ends a transaction that no client ends."""
 
 
 def write_malformed_records(context: FaultContext, fault: PlannedFault) -> None:

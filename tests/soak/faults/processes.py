@@ -126,7 +126,7 @@ def kill_everything(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def pause_kind(context: FaultContext, fault: PlannedFault) -> None:
-    """All sequencers, all gateways, or all workers of one service stand still."""
+    """All sequencers, all gateways, or all workers of one service are suspended."""
     _pause_all(context, fault, _of_one_kind(context, fault))
 
 
@@ -136,7 +136,7 @@ def restart_kind(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def stop_kafka_at_join(context: FaultContext, fault: PlannedFault) -> None:
-    """All workers are killed; Kafka stands still from the moment when the first is back in its group."""
+    """All workers are killed; Kafka is suspended when the first worker is back in its group."""
     old = {row["token"] for row in processes(context.twin.store)}
     kill_workers(context, fault)
     if not context.wait_until(lambda: _first_is_back(context, old)):

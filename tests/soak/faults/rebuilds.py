@@ -109,7 +109,7 @@ def is_connected(pid: int, port: int, proc: Path = Path("/proc")) -> bool:
 
 
 def _has_log(kafka: LocalKafka, topics: Topics, _pid: int) -> bool:
-    """Whether the first topic of a new twin is there, as the broker's files say."""
+    """Whether the first topic of a new twin exists, according to the broker's files."""
     return (kafka.folder / "data" / f"{topics.log}-0").exists()
 
 

@@ -16,7 +16,7 @@ RATE_PER_S = 12.0
 
 
 def flood(context: FaultContext, fault: PlannedFault) -> None:
-    """Everybody who floods asks one pod for drains, more than are served."""
+    """Every flooding client requests drains of one pod, more than the twin serves."""
     twin = context.twin
     fabric = twin.fabrics[fault.index("fabric", len(twin.fabrics))]
     flooders = [
@@ -39,7 +39,8 @@ def flood(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def change_clock(context: FaultContext, fault: PlannedFault) -> None:
-    """One gateway is told to pause and another to change the speed, at once, several times: both hold."""
+    """One gateway receives a pause and another a change of speed at the same time, several times; both take
+    effect."""
     speed = context.twin.options.speed
     sides = [*context.twin.gateways]
     first, last = sides[0], sides[-1]
@@ -71,7 +72,7 @@ def change_clock(context: FaultContext, fault: PlannedFault) -> None:
 def _told(
     context: FaultContext, gateway: str, method: str, path: str, body: dict[str, Any] | None = None
 ) -> Any:
-    """What a gateway answers; None while it cannot. Any other refusal than that is a problem."""
+    """The answer of a gateway; None while it cannot answer. Any other refusal than that is a problem."""
     try:
         return context.twin.send(method, path, body, gateway=gateway)
     except urllib.error.HTTPError as error:
@@ -80,5 +81,5 @@ def _told(
             context.problems.append(problem)
         error.close()
     except (OSError, ValueError, http.client.HTTPException):
-        pass  # nobody there, or killed in the middle of its answer
+        pass  # it does not run, or was killed in the middle of its answer
     return None

@@ -20,7 +20,7 @@ from tests.soak.faults.context import RUNNING_S_MAX, FaultContext
 
 APPEND_ONLY = "appendonlydir/*.incr.aof"
 CUT_SHARE_MAX = 0.5
-"""Of the append-only file, at most: the twin's own note stands at its beginning."""
+"""Bytes of the append-only file, at most: the twin's own note is at its beginning."""
 CUT_BYTES = (2_000, 400_000)
 ADMIN_S_MAX = 60.0
 CUTS = 10
@@ -53,7 +53,7 @@ def pause_servers(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def restart_servers(context: FaultContext, fault: PlannedFault) -> None:
-    """Kafka and Redis are asked to end, one right after the other."""
+    """Kafka and Redis receive SIGTERM, one right after the other."""
     context.twin.kafka.stop()
     context.twin.redis.stop()
     _back_after(context, fault, context.twin.kafka, context.twin.redis)
@@ -82,7 +82,7 @@ def fill_disk(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def _refuses(server: LocalRedis) -> bool:
-    """Whether Redis refuses writes, for it could not write its file."""
+    """Whether Redis refuses writes, because it could not write its file."""
     return _persistence(server).get("aof_last_write_status") == "err"
 
 
@@ -110,7 +110,7 @@ def refuse_for_a_while(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def refuse_writes(brokers: Brokers, topic: str, *, refuse: bool) -> None:
-    """Let every record be too large for a topic; or let it take what it took before."""
+    """Make every record too large for a topic, or restore the previous limit."""
     most = "1" if refuse else str(MESSAGE_BYTES_MAX)
     change = ConfigResource(ConfigResourceType.TOPIC, topic, configs={"max.message.bytes": most})
     until_s = time.monotonic() + ADMIN_S_MAX
@@ -198,8 +198,8 @@ def run_out_of_memory(context: FaultContext, fault: PlannedFault) -> None:
 
 
 def change_settings(context: FaultContext, fault: PlannedFault) -> None:
-    """Redis is told to keep no file and to evict keys; later what it was told before, and to write its file
-    anew."""
+    """Redis is set to keep no file and to evict keys. Later it gets its previous settings, and rewrites its
+    file."""
     with redis.Redis.from_url(context.twin.redis.url) as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
         client.config_set("appendonly", "no")

@@ -56,7 +56,7 @@ def _audit(context: FaultContext) -> None:
 
 
 def _take_over(context: FaultContext, fault: PlannedFault) -> None:
-    """The steps of the next version, which all later processes and commands belong to."""
+    """The steps of the next version, which all later processes and commands use."""
     twin = context.twin
     version = next_version(twin.folder.parent / "next-version")
     twin.options = replace(twin.options, program=("env", f"PYTHONPATH={version}", *command()))
