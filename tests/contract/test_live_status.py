@@ -77,9 +77,8 @@ def settings(redis_url: str, store: RedisStore) -> LiveSettings:
 
 
 def beat(store: RedisStore, about: ProcessInfo, partitions: list[int], **extra: object) -> None:
-    ProcessRow(about, store).write(
-        partitions=partitions, problems=[], address="http://x", extra=cast("ProcessExtra", extra)
-    )
+    more = cast("ProcessExtra", extra)  # any part of it
+    ProcessRow(about, store).write(partitions=partitions, problems=[], address="http://x", extra=more)
 
 
 def probe(server: HealthServer, path: str) -> tuple[int, list[str]]:

@@ -1,7 +1,7 @@
 """Checks of every command's arguments: no value is lost to a repeated option, no output file is an input, and
 whole numbers have one form."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ def _is_contradicted(flag: click.Option, words: Sequence[str]) -> bool:
     return any(word in words for word in flag.opts) and any(word in words for word in flag.secondary_opts)
 
 
-def check_files_apart(params: Sequence[click.Parameter], values: dict[str, Any]) -> None:
+def check_files_apart(params: Sequence[click.Parameter], values: Mapping[str, object]) -> None:
     """Raise UsageError if an output file is also an input, or another output, of the same command; also
     through links."""
     outputs = [param for param in params if isinstance(param.type, OutFileParam)]

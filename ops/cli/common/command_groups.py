@@ -100,16 +100,18 @@ _MINUS = "\N{MINUS SIGN}"
 """Stands for the leading - of a time before now, which the parser would read as an option."""
 
 
+ParsedWords = tuple[dict[str, Any], list[str], list[click.Parameter]]
+"""click's parsed values by name, of any type; the words left over; the parameters in order."""
+
+
 class TimeArgumentsCommand(HelpCommand):
     """A command whose arguments may be times before now: `-2h` is not an option."""
 
     def make_parser(self, ctx: click.Context) -> Any:
         parser: Any = super().make_parser(ctx)
-        parse: Callable[[list[str]], tuple[dict[str, Any], list[str], list[click.Parameter]]] = (
-            parser.parse_args
-        )
+        parse: Callable[[list[str]], ParsedWords] = parser.parse_args
 
-        def parse_times(args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
+        def parse_times(args: list[str]) -> ParsedWords:
             found, rest, order = parse([_MINUS_DIGIT.sub(_MINUS, word) for word in args])
             return {name: _with_hyphen(value) for name, value in found.items()}, _with_hyphen(rest), order
 

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from ops.lab.imports.import_common import ImportCounts, check_columns, date_s, reading
 from ops.report.safe_text import quoted, shortened
 from shared.basics.errors import InvalidInput
+from shared.basics.json_types import JsonObject
 
 CHUNK_CHARS = 1 << 20
 NUMBER_END = 1e15
@@ -93,7 +94,7 @@ def read_philly(path: Path, options: TraceOptions, counts: ImportCounts) -> Iter
             yield from _usable(counts, ImportedJob(submit_s, sum(spans), gpus, user, group))
 
 
-def _philly_gpus(where: str, place: str, attempt: dict[str, Any]) -> int:
+def _philly_gpus(where: str, place: str, attempt: JsonObject) -> int:
     """Return the number of GPUs of an attempt, on all of its hosts."""
     gpus = 0
     for host in _field(where, attempt, "detail", list, "a list of hosts", f"{place}."):
@@ -103,7 +104,7 @@ def _philly_gpus(where: str, place: str, attempt: dict[str, Any]) -> int:
     return gpus
 
 
-def _field(where: str, found: dict[str, Any], name: str, kind: Any, allowed: str, path: str = "") -> Any:
+def _field(where: str, found: JsonObject, name: str, kind: Any, allowed: str, path: str = "") -> Any:
     """Return a value of a JSON object. Raises InvalidInput if it is missing or not of this kind."""
     if name not in found:
         raise InvalidInput(f"{where}: {path}{name} is missing; must be {allowed}, as in cluster_job_log")

@@ -6,6 +6,7 @@ The first rows are the publishers' examples; docs/reference/recorded-inputs.md n
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from tests.support.traces import read_trace
 GPUS = ["gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"]
 
 
-def philly(submitted: str, *attempts: dict[str, object]) -> dict[str, object]:
+def philly(submitted: str, *attempts: Mapping[str, object]) -> dict[str, object]:
     job = {"status": "Pass", "vc": "ee9e8c", "jobid": "application_1506638472019_14199"}
     return {**job, "attempts": [*attempts], "submitted_time": submitted, "user": "ce2f4c"}
 
@@ -375,7 +376,7 @@ def test_an_error_names_line_column_and_value(
     assert f"line {line}: {column} {value!r} is not allowed; must be " in str(caught.value)
 
 
-PHILLY_CASES: list[tuple[dict[str, object], str]] = [
+PHILLY_CASES: list[tuple[Mapping[str, object], str]] = [
     ({"attempts": None}, "attempts null is not allowed; must be a list"),
     ({"attempts": [3]}, "attempts.0 3 is not allowed; must be an object"),
     ({"submitted_time": None}, "submitted_time null is not allowed; must be a date"),
@@ -391,10 +392,10 @@ PHILLY_CASES: list[tuple[dict[str, object], str]] = [
 
 @pytest.mark.parametrize(("changes", "sentence"), PHILLY_CASES)
 def test_an_error_of_json_names_job_field_and_value(
-    tmp_path: Path, changes: dict[str, object], sentence: str
+    tmp_path: Path, changes: Mapping[str, object], sentence: str
 ) -> None:
     with pytest.raises(InvalidInput, match=re.escape(f"job 1: {sentence}")):
-        converted(tmp_path, json.dumps([JOB | changes]), "philly", **ZONE)
+        converted(tmp_path, json.dumps([{**JOB, **changes}]), "philly", **ZONE)
 
 
 REPEATED_COLUMNS = [

@@ -1,8 +1,9 @@
 """Recorded faults of a new twin: each row begins once, at its time, as the lab's recorded faults do."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -13,6 +14,7 @@ from ops.lab.site_run import SiteRun
 from ops.sites.configuration import config_from_sections
 from ops.sites.site_plans import NewTwinOptions
 from ops.twin.resume_check import check_same_twin
+from schemas.body import Body
 from schemas.envelope import Envelope
 from schemas.files.site_plan import SitePlan
 from schemas.limits import PLANNED_FAULTS_MAX
@@ -31,6 +33,7 @@ ROWS = [
     "host,pod-0/cube-1/host-2,1800,,,",
     "cube-power,cube-2,10,60,,",
 ]
+BodyT = TypeVar("BodyT", bound=Body)
 POD = NewTwinOptions(pairs=("pod.cubes=4", *QUIET), seed=3)
 
 
@@ -49,7 +52,7 @@ class Log:
     def see(self, cascade: Sequence[Envelope]) -> None:
         self.messages += cascade
 
-    def bodies(self, kind: type) -> list[tuple[object, ...]]:
+    def bodies(self, kind: type[BodyT]) -> list[tuple[str, int, BodyT]]:
         return [
             (message.fabric, message.at_us, message.body)
             for message in self.messages
@@ -83,7 +86,7 @@ def test_the_faults_of_a_twin_are_those_of_a_lab_run(tmp_path: Path) -> None:
     mine, lab = played(plan), played(without, requests)
     # Requests of one time are a microsecond apart; planned faults of one time begin together.
     assert _without_last_us(mine) == _without_last_us(lab)
-    begun = [(at_us, body.kind, body.target, body.expires_us) for _, at_us, body in mine.bodies(FaultBegan)]  # type: ignore[attr-defined]  # of FaultBegan
+    begun = [(at_us, body.kind, body.target, body.expires_us) for _, at_us, body in mine.bodies(FaultBegan)]
     s = US_PER_S
     assert begun == [
         (10 * s, "cube-power", "pod-0/cube-2", 70 * s),
@@ -122,7 +125,7 @@ def test_a_row_that_cannot_begin_is_refused_on_the_log(tmp_path: Path) -> None:
     assert log.bodies(FaultBegan) == []
     ((_, at_us, refused),) = log.bodies(FaultRefused)
     assert at_us == 5
-    assert "pod-7" in refused.reason  # type: ignore[attr-defined]  # of FaultRefused
+    assert "pod-7" in refused.reason
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def test_a_row_that_cannot_begin_is_refused_on_the_log(tmp_path: Path) -> None:
         ({"begin_us": 1, "kind": "host", "target": "pod-0/cube-1/host-2", "severity": 3}, "config.faults.0"),
     ],
 )
-def test_rows_of_a_site_file_are_checked(row: dict[str, object], problem: str) -> None:
+def test_rows_of_a_site_file_are_checked(row: Mapping[str, object], problem: str) -> None:
     with pytest.raises(InvalidInput) as found:
         config_from_sections("superpod", {"pod": {"cubes": 4}, "faults": [row]}, "config")
     assert str(found.value).startswith(problem)
@@ -186,7 +189,7 @@ def test_networks_have_recorded_faults_too(tmp_path: Path) -> None:
     (plan,) = NewTwinOptions(
         kind="dcn", pairs=("failures.enabled=false",), faults=faults_reader(path)
     ).sites()
-    assert [body.target for _, _, body in played(plan, days=0.01).bodies(FaultBegan)] == ["dcn-0/rack-1"]  # type: ignore[attr-defined]  # of FaultBegan
+    assert [body.target for _, _, body in played(plan, days=0.01).bodies(FaultBegan)] == ["dcn-0/rack-1"]
 
 
 def test_the_first_message_of_a_fabric_without_recorded_faults_has_no_such_field() -> None:

@@ -74,6 +74,7 @@ READERS: dict[str, Callable[[str, dict[str, str | None]], str]] = {
 
 
 def _client(rows: Sequence[Mapping[str, object]]) -> Client:
+    """Expansion calls only `rows`."""
     return cast("Client", SimpleNamespace(rows=lambda *_: [SimpleNamespace(**row) for row in rows]))
 
 

@@ -196,7 +196,7 @@ def test_a_sequencer_process_rebuilds_what_is_still_refused() -> None:
     relay = SequencerLoop(
         twin,
         swarm.services_of,
-        cast(RedisStore, store),
+        cast(RedisStore, store),  # the loop calls only what both stores have
         swarm.log,
         MemoryOperations(),
         digests=DIGESTS,
