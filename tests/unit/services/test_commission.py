@@ -80,7 +80,9 @@ def test_the_events_of_a_pod_do_not_depend_on_when_it_joined() -> None:
     logs = [lived(at_us) for at_us in (0, JOINED_US)]
     assert len(logs[0]) > 1000
     assert {"FaultBegan", "HostDown", "SliceStarted", "RepairCompleted"} <= {m.type for m in logs[0]}
-    assert [told(message, 0) for message in logs[1]] == [told(message, JOINED_US) for message in logs[0]]
+    assert [shifted_line(message, 0) for message in logs[1]] == [
+        shifted_line(message, JOINED_US) for message in logs[0]
+    ]
 
 
 def lived(at_us: int) -> list[Envelope]:
@@ -94,7 +96,7 @@ def lived(at_us: int) -> list[Envelope]:
     return bench.log
 
 
-def told(message: Envelope, by_us: int) -> str:
+def shifted_line(message: Envelope, by_us: int) -> str:
     """The message as text, with every absolute time shifted."""
     return re.sub(
         r'"(at_us|due_us|ends_us|expires_us|until_us)":(\d+)',

@@ -215,9 +215,9 @@ def test_what_if_and_forecasts_try_its_faults_on_a_copy(twin: DrivenTwin) -> Non
     assert {row["name"]: row["state"] for row in get(client, "lamps")}[LAMP] == "lit"
 
 
-def _forecast(client: Client, **asked: object) -> dict[str, Any]:
+def _forecast(client: Client, **options: object) -> dict[str, Any]:
     change = {"change": "inject", "kind": "bulb", "target": LAMP}
-    started = client.post("/v1/forecasts", json={"days": 0.01, "changes": [change], **asked})
+    started = client.post("/v1/forecasts", json={"days": 0.01, "changes": [change], **options})
     assert started.status_code == 202, started.text
     path = started.headers["location"].removeprefix("/v1/")
     assert poll_until(lambda: get(client, path)["status"] not in ("queued", "running"), 120.0, 0.1)

@@ -61,7 +61,7 @@ def planned(days: float = 365.0, values: Any = OVERLOADED, **more: Any) -> Plann
 
 
 def results(plan: PlannedExperiment, growing: bool = False, samples: bool = True) -> Results:
-    """Runs with known figures; backlogs that grow in the first variant, if that is said."""
+    """Runs with known figures; backlogs that grow in the first variant, if requested."""
     rng, rows = np.random.default_rng(1), dict[RunKey, RunRow]()
     for place, variant in enumerate(plan.variants):
         for seed in range(SEEDS):

@@ -94,7 +94,7 @@ def test_a_job_sends_around_its_ring_in_both_directions_until_it_parts() -> None
     assert all(flow[2] == pytest.approx(half, abs=1) for flow in body.jobs)
     body = moved(bench.say(parted()))
     assert (body.rings, body.jobs) == ((), ())
-    assert bench.say(parted()) == [], "said twice, it has parted already"
+    assert bench.say(parted()) == [], "a repeat: it has parted already"
 
 
 def test_each_of_several_jobs_parts_on_its_own() -> None:

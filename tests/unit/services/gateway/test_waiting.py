@@ -23,14 +23,14 @@ def twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     pairs = ["pod.cubes=8", *QUIET]
     twin = DrivenTwin(tmp_path_factory.mktemp("twin"), pairs)
     client = twin.client()
-    ask(client, {"shape": "4x4x4", "duration_s": 3_600})
-    ask(client, {"shape": "4x4x4"})
-    ask(client, {"shape": "4x8x16"})
+    send_request(client, {"shape": "4x4x4", "duration_s": 3_600})
+    send_request(client, {"shape": "4x4x4"})
+    send_request(client, {"shape": "4x8x16"})
     yield twin
     twin.close()
 
 
-def ask(client: Client, body: dict[str, Any]) -> None:
+def send_request(client: Client, body: dict[str, Any]) -> None:
     assert client.post("/v1/slices", json=body, params={"wait": 20}).status_code == 200
 
 
@@ -47,8 +47,8 @@ def test_the_first_in_line_is_shown_the_use_of_all_cubes(twin: DrivenTwin) -> No
 
 def test_slices_behind_the_first_have_the_next_places(twin: DrivenTwin) -> None:
     client = twin.client()
-    ask(client, {"shape": "4x4x28", "duration_s": 7_200})
-    ask(client, {"shape": "4x8x16", "priority": 1})
+    send_request(client, {"shape": "4x4x28", "duration_s": 7_200})
+    send_request(client, {"shape": "4x8x16", "priority": 1})
     waiting = slices(twin)
     assert [waiting[f"slice-{number}"]["queue_position"] for number in (4, 2, 3)] == [1, 2, 3]
     assert waiting["slice-3"]["reason"] == "needs 7 healthy idle cubes: of 8 cubes, 6 idle and 2 used"

@@ -67,8 +67,8 @@ def document(bench: Bench) -> OcsDocument:
     return ocs_document
 
 
-def downs(said: list[Body]) -> Iterator[PortDown]:
-    return (body for body in said if isinstance(body, PortDown))
+def downs(messages: list[Body]) -> Iterator[PortDown]:
+    return (body for body in messages if isinstance(body, PortDown))
 
 
 def test_an_existing_circuit_stays_until_it_is_switched_and_then_fails_with_its_reason() -> None:

@@ -170,8 +170,8 @@ class Run:
         assert stale == {north: south[2] for north, south in self.model.stale.items()}
 
 
-def bodies_of(said: list[Body], kind: type[Any]) -> list[Any]:
-    return [body for body in said if type(body) is kind]
+def bodies_of(messages: list[Body], kind: type[Any]) -> list[Any]:
+    return [body for body in messages if type(body) is kind]
 
 
 ACTS = st.one_of(COMMANDS, OCS_FAULTS, ENDS_OF_FAULTS, ENDS_OF_FAULTS)

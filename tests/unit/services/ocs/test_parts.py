@@ -261,7 +261,9 @@ def test_an_ocs_held_for_several_reasons_is_released_by_the_last(made: Bench) ->
     made.say(disconnect(JOIN))
     assert [type(b) for b in bodies(made.say(fault_ended(fault("cpu", 0))))] == [OcsPartUp]
     back = bodies(made.say(fault_ended(fault("fpga", 2))))
-    assert [type(body) for body in back] == [OcsPartUp, CircuitsParked], "it can be told, and not align"
+    assert [type(body) for body in back] == [OcsPartUp, CircuitsParked], (
+        "it receives commands, but cannot align"
+    )
     assert [type(b) for b in bodies(made.say(fault_ended(fault("camera-N", 1))))] == [OcsPartUp, OcsFreed]
 
 

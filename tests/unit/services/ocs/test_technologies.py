@@ -51,8 +51,8 @@ def test_a_command_takes_the_time_of_its_technology(technology: str, least_us: i
     bench.say(connect((1, 0, 1), (1, 1, 0)), 100)
     assert least_us <= due_in_us(bench) <= most_us
     bench.run(100 + most_us)
-    (said,) = bodies(bench.log, CircuitsConnected)
-    assert (said.missing_ocs, said.missing_ports) == ((), ())
+    (connected,) = bodies(bench.log, CircuitsConnected)
+    assert (connected.missing_ocs, connected.missing_ports) == ((), ())
     assert bench.state("ocs").made.sum() == 64
 
 

@@ -45,7 +45,7 @@ def shop(repairs: RepairsConfig | None = None) -> Bench:
     return Bench([SERVICE], SuperpodConfig(repairs=repairs or RepairsConfig()))
 
 
-def ask(n: int, kind: AskedKind = "host") -> RepairRequested:
+def repair_request(n: int, kind: AskedKind = "host") -> RepairRequested:
     target = f"pod-0/cube-{n}/host-0" if kind == "host" else f"pod-0/cube-{n}/+x/0"
     return RepairRequested(kind=kind, target=target)
 
@@ -59,19 +59,21 @@ def work_on(bench: Bench) -> list[Envelope]:
     emitted = bench.step()
     if bodies(emitted, HandsOnBegun):
         emitted += bench.step()
-    for asked in bodies(emitted, PatchPort):
-        emitted += bench.say(PortPatched(ocs=asked.ocs, side=asked.side, port=asked.port, spare=130))
+    for requested in bodies(emitted, PatchPort):
+        emitted += bench.say(
+            PortPatched(ocs=requested.ocs, side=requested.side, port=requested.port, spare=130)
+        )
     return emitted
 
 
 def test_a_port_without_a_free_spare_stays_as_it_is() -> None:
     bench = shop(RepairsConfig(technicians=1))
     bench.say(PortDown(ocs=3, side="S", port=24, spare=130), 100)
-    bench.say(ask(1), 200)
-    (asked,) = bodies(bench.step(), PatchPort)
-    assert (asked.ocs, asked.side, asked.port) == (3, "S", 130)
+    bench.say(repair_request(1), 200)
+    (requested,) = bodies(bench.step(), PatchPort)
+    assert (requested.ocs, requested.side, requested.port) == (3, "S", 130)
     assert bench.documents["repairs", "pod-0/repair-0"].state == "begun"
-    answer = PortNotPatched(repair=asked.repair, ocs=3, side="S", port=130, reason="none is left")
+    answer = PortNotPatched(repair=requested.repair, ocs=3, side="S", port=130, reason="none is left")
     failed, begun = bodies(bench.say(answer))
     assert isinstance(failed, RepairFailed)
     assert (failed.target, failed.reason) == ("pod-0/ocs-3/S130", "none is left")
@@ -83,7 +85,7 @@ def test_a_port_without_a_free_spare_stays_as_it_is() -> None:
 
 def test_an_end_is_in_hand_only_at_the_end_of_its_repair() -> None:
     bench = shop()
-    _, begun = bench.say(ask(5, "connector"), 100)
+    _, begun = bench.say(repair_request(5, "connector"), 100)
     (in_hand,) = bench.step()
     (completed,) = bench.step()
     target = "pod-0/cube-5/+x/0"
@@ -95,7 +97,7 @@ def test_an_end_is_in_hand_only_at_the_end_of_its_repair() -> None:
 
 def test_a_repair_shorter_than_its_work_at_the_part_is_in_hand_from_the_start() -> None:
     bench = shop(RepairsConfig(clean_h=0.1, repair_sigma=0.0))
-    emitted = bench.say(ask(5, "connector"), 100)
+    emitted = bench.say(repair_request(5, "connector"), 100)
     assert [type(body) for body in bodies(emitted)] == [RepairOpened, RepairBegun, HandsOnBegun]
     (completed,) = bench.step()
     assert completed.at_us == 100 + US_PER_HOUR // 10
@@ -103,14 +105,14 @@ def test_a_repair_shorter_than_its_work_at_the_part_is_in_hand_from_the_start() 
 
 def test_more_thorough_work_puts_off_the_time_at_the_part_unless_it_is_in_hand() -> None:
     bench = shop(RepairsConfig(repair_sigma=0.0))
-    bench.say(ask(5, "connector"), 100)
-    bench.say(ask(5, "link"), 200)
+    bench.say(repair_request(5, "connector"), 100)
+    bench.say(repair_request(5, "link"), 200)
     (in_hand,) = bench.step()
     assert isinstance(in_hand.body, HandsOnBegun)
     assert (in_hand.body.work, in_hand.at_us) == ("replace", 200 + 24 * US_PER_HOUR - 20 * US_PER_MIN)
-    bench.say(ask(6, "connector"), in_hand.at_us + 1)
+    bench.say(repair_request(6, "connector"), in_hand.at_us + 1)
     bench.run(in_hand.at_us + 55 * US_PER_MIN)
-    bench.say(ask(6, "link"))
+    bench.say(repair_request(6, "link"))
     rest = bench.run(40 * US_PER_DAY)
     assert [body.work for body in bodies(rest, RepairCompleted)] == ["replace"]
     assert not bodies(rest, HandsOnBegun)
@@ -118,8 +120,8 @@ def test_more_thorough_work_puts_off_the_time_at_the_part_unless_it_is_in_hand()
 
 def test_a_repair_is_opened_started_and_completed_because_of_its_request() -> None:
     bench = shop()
-    opened, begun = bench.say(ask(5), 100)
-    asked = bench.log[-3]
+    opened, begun = bench.say(repair_request(5), 100)
+    requested = bench.log[-3]
     target = "pod-0/cube-5/host-0"
     assert opened.body == RepairOpened(repair="pod-0/repair-0", kind="host", target=target)
     assert begun.body == RepairBegun(repair="pod-0/repair-0", target=target, technician=0)
@@ -129,7 +131,7 @@ def test_a_repair_is_opened_started_and_completed_because_of_its_request() -> No
         repair="pod-0/repair-0", target=target, technician=0, waited_us=0, took_us=took_us
     )
     assert took_us > 0
-    assert {m.cause for m in (opened, begun, completed)} == {asked.id}
+    assert {m.cause for m in (opened, begun, completed)} == {requested.id}
     assert bench.due_us() is None
     document = bench.documents["repairs", "pod-0/repair-0"]
     assert (document.state, document.technician, document.requested_us) == ("completed", 0, 100)
@@ -182,7 +184,12 @@ def test_ocses_and_ports_precede_all_others_then_the_oldest_request_is_first() -
     bench = shop(RepairsConfig(technicians=1, fibre_technicians=0))
     for at_us, body in enumerate(
         [
-            *(ask(0), ask(1, "link"), ask(2), OcsPartDown(part="pod-0/ocs-1/fan-0")),
+            *(
+                repair_request(0),
+                repair_request(1, "link"),
+                repair_request(2),
+                OcsPartDown(part="pod-0/ocs-1/fan-0"),
+            ),
             *(OcsPartDown(part="pod-0/ocs-1"), PortDown(ocs=2, side="N", port=0)),
         ],
         1,
@@ -208,9 +215,9 @@ def test_a_short_cleaning_waits_neither_for_ocses_nor_for_a_batch_of_modules() -
     for ocs in range(6):
         bench.say(OcsPartDown(part=f"pod-0/ocs-{ocs}"), ocs + 1)
     for cube in range(20):
-        bench.say(ask(cube, "link"), 10 + cube)
-    bench.say(ask(30, "connector"), US_PER_HOUR)
-    bench.say(ask(31, "host"), US_PER_HOUR + 1)
+        bench.say(repair_request(cube, "link"), 10 + cube)
+    bench.say(repair_request(30, "connector"), US_PER_HOUR)
+    bench.say(repair_request(31, "host"), US_PER_HOUR + 1)
     bench.run(60 * US_PER_DAY)
     done = {body.target: body for body in bodies(bench.log, RepairCompleted)}
     assert len(done) == 28
@@ -226,31 +233,31 @@ def test_a_short_cleaning_waits_neither_for_ocses_nor_for_a_batch_of_modules() -
 def test_fibre_technicians_touch_nothing_but_link_ends() -> None:
     bench = shop(RepairsConfig(technicians=1, fibre_technicians=3))
     for n in range(3):
-        bench.say(ask(n))
+        bench.say(repair_request(n))
         bench.say(OcsPartDown(part=f"pod-0/ocs-{n}"))
     assert [body.technician for body in bodies(bench.log, RepairBegun)] == [0]
     for n in range(4):
-        bench.say(ask(n, "link"))
+        bench.say(repair_request(n, "link"))
     assert [body.technician for body in bodies(bench.log, RepairBegun)] == [0, 1, 2, 3]
 
 
 def test_a_cancelled_repair_frees_its_technician_for_the_next_request() -> None:
     bench = shop(RepairsConfig(technicians=2))
     for n in range(3):
-        bench.say(ask(n), n + 1)
-    asked = bench.log[-2]
-    assert asked.body == ask(2)
+        bench.say(repair_request(n), n + 1)
+    requested = bench.log[-2]
+    assert requested.body == repair_request(2)
     cancelled, begun = bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0"), 9)
     assert isinstance(cancelled.body, RepairCancelled)
     assert cancelled.body.repair == "pod-0/repair-0"
     assert isinstance(begun.body, RepairBegun)
-    assert (begun.body.repair, begun.body.technician, begun.cause) == ("pod-0/repair-2", 0, asked.id)
+    assert (begun.body.repair, begun.body.technician, begun.cause) == ("pod-0/repair-2", 0, requested.id)
 
 
 def test_a_withdrawn_queued_repair_never_starts() -> None:
     bench = shop(RepairsConfig(technicians=1))
-    bench.say(ask(0), 1)
-    bench.say(ask(1), 2)
+    bench.say(repair_request(0), 1)
+    bench.say(repair_request(1), 2)
     emitted = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-1/host-0"), 3))
     assert [type(body) for body in emitted] == [RepairCancelled]
     document = bench.documents["repairs", "pod-0/repair-1"]
@@ -262,7 +269,7 @@ def test_a_withdrawn_queued_repair_never_starts() -> None:
 def test_requests_beyond_the_queue_limit_are_counted_and_dropped() -> None:
     bench = shop(RepairsConfig(technicians=1, queue_max=1))
     for n in range(4):
-        bench.say(ask(n), n + 1)
+        bench.say(repair_request(n), n + 1)
     assert bench.state("repairs").dropped == 2
     assert bodies(bench.log, RepairOpened)[-1].target == "pod-0/cube-1/host-0"
 
@@ -296,7 +303,7 @@ def test_repair_times_are_log_normal_with_the_mean_of_their_kind(
 def test_only_the_last_ended_repairs_are_kept() -> None:
     bench = shop()
     for n in range(ENDED_MAX + 3):
-        bench.say(ask(n), 2 * n + 1)
+        bench.say(repair_request(n), 2 * n + 1)
         bench.say(RepairWithdrawn(target=f"pod-0/cube-{n}/host-0"), 2 * n + 2)
     assert sorted(bench.state("repairs").ended) == list(range(3, ENDED_MAX + 3))
     assert bench.documents["repairs", "pod-0/repair-2"] is None
@@ -321,8 +328,8 @@ def events_of(n: int) -> tuple[Body, Body]:
         return OcsPartDown(part=f"pod-0/ocs-{n}"), OcsPartUp(part=f"pod-0/ocs-{n}")
     if n < 5:
         return PortDown(ocs=7, side="N", port=n), PortUp(ocs=7, side="N", port=n)
-    asked = ask(n, "host" if n < 7 else "link" if n < 9 else "connector")
-    return asked, RepairWithdrawn(target=asked.target)
+    requested = repair_request(n, "host" if n < 7 else "link" if n < 9 else "connector")
+    return requested, RepairWithdrawn(target=requested.target)
 
 
 @settings(max_examples=100, deadline=None)

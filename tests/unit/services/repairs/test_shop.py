@@ -35,7 +35,7 @@ def shop(**repairs: float | None) -> Bench:
     return Bench([SERVICE], SuperpodConfig(repairs=config))
 
 
-def ask(n: int) -> RepairRequested:
+def repair_request(n: int) -> RepairRequested:
     return RepairRequested(kind="host", target=f"pod-0/cube-{n}/host-0")
 
 
@@ -57,8 +57,8 @@ def assert_sound(bench: Bench) -> None:
 
 def test_no_repair_starts_at_night_and_work_continues_in_the_morning() -> None:
     bench = shop(technicians=2, off_hours_technicians=0, host_repair_h=3.0)
-    bench.say(ask(0), 16 * US_PER_HOUR)  # Monday: until 18:00, and an hour on Tuesday
-    bench.say(ask(1), 20 * US_PER_HOUR)
+    bench.say(repair_request(0), 16 * US_PER_HOUR)  # Monday: until 18:00, and an hour on Tuesday
+    bench.say(repair_request(1), 20 * US_PER_HOUR)
     bench.run(5 * US_PER_DAY)
     assert times(bench, RepairBegun) == [16.0, 24 + 8.0]
     assert times(bench, RepairCompleted) == [24 + 9.0, 24 + 11.0]
@@ -67,7 +67,7 @@ def test_no_repair_starts_at_night_and_work_continues_in_the_morning() -> None:
 
 def test_a_message_at_the_start_of_a_shift_does_not_delay_its_work() -> None:
     bench = shop(technicians=1, off_hours_technicians=0, host_repair_h=3.0)
-    bench.say(ask(0), 2 * US_PER_HOUR)
+    bench.say(repair_request(0), 2 * US_PER_HOUR)
     bench.say(RepairWithdrawn(target="pod-0/cube-5/host-0"), 8 * US_PER_HOUR)
     bench.run(US_PER_DAY)
     assert times(bench, RepairBegun) == [8.0]
@@ -77,7 +77,7 @@ def test_a_message_at_the_start_of_a_shift_does_not_delay_its_work() -> None:
 def test_one_technician_works_at_night() -> None:
     bench = shop(technicians=2, off_hours_technicians=1, host_repair_h=30.0)
     for n in range(3):
-        bench.say(ask(n), 5 * US_PER_DAY + n)  # Saturday
+        bench.say(repair_request(n), 5 * US_PER_DAY + n)  # Saturday
     bench.run(20 * US_PER_DAY)
     saturday, monday = 5 * 24.0, 7 * 24.0
     assert times(bench, RepairBegun) == pytest.approx([saturday, saturday + 30, monday + 8])
@@ -107,7 +107,7 @@ def test_a_shift_that_ends_before_it_starts_is_refused() -> None:
 def test_a_repair_without_a_spare_waits_for_the_next_delivery() -> None:
     bench = shop(technicians=4, host_spares=1, spares_lead_days=2.0, host_repair_h=6.0)
     for n in range(3):
-        bench.say(ask(n), n + 1)
+        bench.say(repair_request(n), n + 1)
     bench.run(30 * US_PER_DAY)
     # Each part is ordered when the previous one is used, and arrives two days later.
     assert times(bench, RepairBegun) == pytest.approx([0.0, 54.0, 108.0], abs=1e-6)
@@ -116,8 +116,8 @@ def test_a_repair_without_a_spare_waits_for_the_next_delivery() -> None:
 
 def test_a_repair_does_not_wait_for_parts_of_another_kind() -> None:
     bench = shop(technicians=4, host_spares=1, ocs_spares=1, spares_lead_days=5.0)
-    bench.say(ask(0))
-    bench.say(ask(1))
+    bench.say(repair_request(0))
+    bench.say(repair_request(1))
     bench.say(OcsPartDown(part="pod-0/ocs-3/fan-1"))
     bench.say(OcsPartDown(part="pod-0/ocs-4/cpu"))
     bench.say(OcsPartDown(part="pod-0/ocs-5/fan-0"))
@@ -127,8 +127,8 @@ def test_a_repair_does_not_wait_for_parts_of_another_kind() -> None:
 
 def test_the_part_of_a_cancelled_repair_returns_to_the_shelf() -> None:
     bench = shop(technicians=4, host_spares=1, spares_lead_days=900.0)
-    bench.say(ask(0))
-    bench.say(ask(1))
+    bench.say(repair_request(0))
+    bench.say(repair_request(1))
     assert len(bodies(bench.log, RepairBegun)) == 1
     emitted = bodies(bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0")))
     assert [type(body) for body in emitted] == [RepairCancelled, RepairBegun]
@@ -137,8 +137,8 @@ def test_the_part_of_a_cancelled_repair_returns_to_the_shelf() -> None:
 
 def test_a_host_is_burnt_in_without_a_technician() -> None:
     bench = shop(technicians=1, host_repair_h=4.0, burn_in_h=12.0)
-    bench.say(ask(0))
-    bench.say(ask(1), 1)
+    bench.say(repair_request(0))
+    bench.say(repair_request(1), 1)
     bench.run(5 * US_PER_HOUR)
     assert times(bench, BurnInBegun) == [4.0]
     assert len(times(bench, RepairBegun)) == 2
@@ -152,7 +152,7 @@ def test_a_host_is_burnt_in_without_a_technician() -> None:
 
 def test_a_burn_in_without_a_purpose_ends() -> None:
     bench = shop(host_repair_h=4.0, burn_in_h=12.0)
-    bench.say(ask(0))
+    bench.say(repair_request(0))
     bench.run(5 * US_PER_HOUR)
     assert len(bodies(bench.say(RepairWithdrawn(target="pod-0/cube-0/host-0")), RepairCancelled)) == 1
     bench.run(US_PER_DAY)
@@ -215,23 +215,23 @@ def test_every_request_ends_in_every_shop(data: st.DataObject) -> None:
         ocs_repair_h=10.0,
         repair_sigma=0.5,
     )
-    asked = 0
+    requested = 0
     at_us = 0
     for n in range(data.draw(st.integers(1, 12), "requests")):
         at_us += data.draw(st.integers(0, 30), "hours") * US_PER_HOUR
         match data.draw(st.sampled_from(["host", "ocs", "withdraw"]), "what"):
             case "host":
-                bench.say(ask(n), at_us)
-                asked += 1
+                bench.say(repair_request(n), at_us)
+                requested += 1
             case "ocs":
                 bench.say(OcsPartDown(part=f"pod-0/ocs-{n}/fan-1"), at_us)
-                asked += 1
+                requested += 1
             case _:
                 bench.say(RepairWithdrawn(target=f"pod-0/cube-{n - 1}/host-0"), at_us)
     bench.run(at_us + 400 * US_PER_DAY)
     state = bench.state("repairs")
     assert (state.queued, state.begun, state.tested) == ({}, {}, {})
-    assert state.completed + state.cancelled == state.opened == asked
+    assert state.completed + state.cancelled == state.opened == requested
     for stock, held in state.stock_levels.items():
         coming = sum(of == stock for _, of in state.spares_on_order)
         assert held + coming == (bench.state("repairs").config.host_spares if stock == "host" else 1)

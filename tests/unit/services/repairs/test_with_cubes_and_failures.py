@@ -125,7 +125,7 @@ def test_when_faults_stop_every_host_is_repaired(seed: int) -> None:
     repairs = bench.documents["summaries", "pod-0/repairs"]
     assert (repairs.queued, repairs.begun) == (0, 0)
     withdrawn = len(bodies(bench.log, RepairWithdrawn))
-    assert len(bodies(bench.log, RepairRequested)) > withdrawn, "no host broke anew unseen"
+    assert len(bodies(bench.log, RepairRequested)) > withdrawn, "no host broke again undetected"
     assert repairs.completed == len(bodies(bench.log, RepairCompleted)) > 100
     assert len(bodies(bench.log, FaultBegan)) == len(bodies(bench.log, FaultEnded))
     assert len(bodies(bench.log, CubeUnhealthy)) == len(bodies(bench.log, CubeHealthy)) >= 8

@@ -167,7 +167,7 @@ def test_a_plan_waits_for_its_operator_and_proceeds_stage_by_stage(planned: Benc
     )
 
 
-def told(bench: Bench) -> RewiringDocument:
+def document_of(bench: Bench) -> RewiringDocument:
     state = bench.state("topology")
     assert isinstance(state, TopologyState)
     found = document(state, ("rewirings", SECOND))
@@ -176,7 +176,7 @@ def told(bench: Bench) -> RewiringDocument:
 
 
 def test_its_document_has_every_stage_and_when_it_ends(planned: Bench) -> None:
-    waits = told(planned)
+    waits = document_of(planned)
     assert (waits.stages_done, waits.ends_us, waits.begun_us) == (0, None, None)
     assert len(waits.plan) == waits.stages == 4
     assert sum(stage.made for stage in waits.plan) == waits.circuits
@@ -184,28 +184,28 @@ def test_its_document_has_every_stage_and_when_it_ends(planned: Bench) -> None:
     assert [stage.domain for stage in waits.plan] == [f"control-{n}" for n in range(4)]
     assert all(750_000 <= stage.kept_ppm < 1_000_000 for stage in waits.plan)
     approve(planned)
-    ends_us = told(planned).ends_us
+    ends_us = document_of(planned).ends_us
     assert ends_us == planned.now_us + waits.takes_us
     (approved,) = [m for m in planned.log if isinstance(m.body, RewiringApproved)]
-    (asked,) = [m for m in planned.log if isinstance(m.body, ApproveRewiring)]
-    assert approved.cause == asked.id
+    (approval,) = [m for m in planned.log if isinstance(m.body, ApproveRewiring)]
+    assert approved.cause == approval.id
     wait(planned, 60)
-    under_way = told(planned)
+    under_way = document_of(planned)
     assert (under_way.stages_done, under_way.aborted) == (1, False)
     # In the first stage, the mirrors took their own time, some milliseconds away from the planned mean.
     assert under_way.ends_us is not None
     late_us = under_way.ends_us - ends_us
     assert 0 < abs(late_us) < MIRRORS_US
     planned.say(AbortRewiring(rewiring=SECOND))
-    stopped = told(planned)
+    stopped = document_of(planned)
     left_us = sum(stage.takes_us for stage in waits.plan[2:])
     assert (stopped.aborted, stopped.ends_us) == (True, under_way.ends_us - left_us)
     wait(planned, 600)
-    ended = told(planned)
+    ended = document_of(planned)
     assert (ended.stages_done, ended.plan, ended.ends_us) == (2, (), None)
     assert ended.ended_us == pytest.approx(stopped.ends_us, abs=MIRRORS_US)
     for said in (m for m in planned.log if isinstance(m.body, StageBegun) and m.body.rewiring == SECOND):
-        assert said.cause == asked.id
+        assert said.cause == approval.id
 
 
 def test_an_unqualified_circuit_is_not_retried_if_there_are_others(planned: Bench) -> None:
@@ -246,10 +246,10 @@ def test_an_abort_within_a_stage_takes_effect_at_its_end(planned: Bench, after_s
     assert bodies(planned.say(AbortRewiring(rewiring=SECOND)), RewiringEnded) == []
     wait(planned, 3_600)
     assert outcome(planned) == ("aborted", "an operator aborted it after 1 of 4 stages")
-    assert (told(planned).stages_done, told(planned).stages) == (1, 4)
+    assert (document_of(planned).stages_done, document_of(planned).stages) == (1, 4)
     (ended,) = [m for m in planned.log if isinstance(m.body, RewiringEnded) and m.body.rewiring == SECOND]
-    (asked,) = [m for m in planned.log if isinstance(m.body, AbortRewiring)]
-    assert ended.cause == asked.id
+    (approval,) = [m for m in planned.log if isinstance(m.body, AbortRewiring)]
+    assert ended.cause == approval.id
     assert [body.stage for body in bodies(planned.log, StageUndrained) if body.rewiring == SECOND] == [0]
 
 

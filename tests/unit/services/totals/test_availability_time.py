@@ -13,7 +13,7 @@ CUBES, END_US = 20, 60
 PARTS = ("pod-0/ocs-1/fan-0", "pod-0/ocs-2/driver-3")
 
 
-def said(at_us: int, body: Body) -> Envelope:
+def emitted(at_us: int, body: Body) -> Envelope:
     return enclose(body, fabric="pod-0", at_us=at_us, cause=None, source="test@pod-0", seq=0)
 
 
@@ -57,7 +57,7 @@ def test_availability_time_matches_counting_every_microsecond(
                     body = (OcsPartDown if is_out else OcsPartUp)(part=PARTS[0] + str(cube % 2))
                 case _:
                     body = ports(PortsDown if is_out else PortsUp, cube % 2)
-            standing.see(said(at_us, body))
+            standing.see(emitted(at_us, body))
         if at_us < since_us:
             continue
         free = [not {("health", cube), ("drain", cube)} & out for cube in range(CUBES)]
@@ -74,7 +74,7 @@ def test_availability_time_matches_counting_every_microsecond(
 
 def test_other_messages_change_nothing() -> None:
     standing = AvailabilityTime(4, 0)
-    standing.see(said(5, CubeOverheated(cube=1)))
-    standing.see(said(6, PortDown(ocs=1, side="N", port=2)))
+    standing.see(emitted(5, CubeOverheated(cube=1)))
+    standing.see(emitted(6, PortDown(ocs=1, side="N", port=2)))
     assert standing.spans(10).available == (0, 0, 0, 0, 10)
     assert sum(standing.spans(10).all_ocs) == 10

@@ -56,16 +56,16 @@ def state_of(bench: Bench) -> TransceiversState:
     return state
 
 
-def said(bench: Bench, at_us: int) -> Readings:
+def readings_at(bench: Bench, at_us: int) -> Readings:
     """The readings of the modules of both ends; the first row is the near end's."""
     return readings_of(state_of(bench), np.array([NEAR, FAR]), at_us)
 
 
 def change(bench: Bench, kind: FaultKind, severity: float | None, target: str = TARGET) -> "Difference":
     """All readings at one time, without and with the fault; calibration and noise are the same."""
-    before = said(bench, DAY)
+    before = readings_at(bench, DAY)
     bench.say(began(kind, severity, target=target), DAY - 1)
-    return Difference(before, said(bench, DAY))
+    return Difference(before, readings_at(bench, DAY))
 
 
 class Difference:
@@ -74,7 +74,7 @@ class Difference:
 
     def __call__(self, field: str, place: int, lanes: slice = slice(None)) -> float:
         """Mean over the lanes, after minus before; error rates in orders of magnitude."""
-        values = [said.field(field)[place] for said in (self.before, self.after)]
+        values = [readings_at.field(field)[place] for readings_at in (self.before, self.after)]
         if field.endswith("ber"):
             values = [np.log10(value) for value in values]
         low, high = (np.atleast_1d(value)[lanes] for value in values)
@@ -165,20 +165,20 @@ def test_a_wrong_calibration_shows_in_one_reading_only(bench: Bench) -> None:
 
 def test_a_stuck_module_repeats_its_readings_and_a_late_one_delays_them(bench: Bench) -> None:
     bench.say(began("stuck"), DAY)
-    once, later = (said(bench, at_us) for at_us in (DAY + US_PER_HOUR, DAY + 9 * US_PER_HOUR))
+    once, later = (readings_at(bench, at_us) for at_us in (DAY + US_PER_HOUR, DAY + 9 * US_PER_HOUR))
     assert (once.rx_power_dbm[0] == later.rx_power_dbm[0]).all()
     assert (once.rx_power_dbm[1] != later.rx_power_dbm[1]).any()
     bench.say(ended("stuck"), DAY + 10 * US_PER_HOUR)
     bench.say(began("late", 90.0), DAY + 10 * US_PER_HOUR)
-    late = said(bench, DAY + 12 * US_PER_HOUR)
+    late = readings_at(bench, DAY + 12 * US_PER_HOUR)
     assert late.at_us.tolist() == [DAY + 10 * US_PER_HOUR + US_PER_HOUR // 2, DAY + 12 * US_PER_HOUR]
 
 
 def test_a_lying_module_reads_values_unrelated_to_the_light(bench: Bench) -> None:
     bench.say(began("lying"), DAY)
-    lies = said(bench, DAY + US_PER_HOUR)
+    lies = readings_at(bench, DAY + US_PER_HOUR)
     bench.say(began("fibre", 6.0).model_copy(update={"fault": "pod-0/fault-4"}), DAY + 2 * US_PER_HOUR)
-    assert np.abs(said(bench, DAY + US_PER_HOUR).rx_power_dbm[0] - lies.rx_power_dbm[0]).max() == 0.0
+    assert np.abs(readings_at(bench, DAY + US_PER_HOUR).rx_power_dbm[0] - lies.rx_power_dbm[0]).max() == 0.0
 
 
 def test_short_outages_are_ridden_out_and_long_ones_take_the_link_down(bench: Bench) -> None:

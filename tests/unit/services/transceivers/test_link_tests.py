@@ -32,7 +32,7 @@ def bench() -> Bench:
     return Bench([OCS, TRANSCEIVERS], CONFIG)
 
 
-def asked(bench: Bench, end: str = END) -> LinkTested | LinkTestRefused:
+def outcome_of_test(bench: Bench, end: str = END) -> LinkTested | LinkTestRefused:
     emitted = bodies(bench.say(TestLink(end=end)))
     found = emitted[-1]
     assert isinstance(found, LinkTested | LinkTestRefused)
@@ -81,7 +81,7 @@ def test_the_errors_match_the_plain_chain(bench: Bench) -> None:
         between = OcsPath(loss_db, np.asarray(returns[own]), np.asarray(returns[other]))
         design = LinkDesign(fibre_loss_db=CONFIG.transceivers.fibre_loss_db)
         worst = max(worst, float(evaluate(design, Strands(between), received).log10_ber.max()))
-    found = asked(bench)
+    found = outcome_of_test(bench)
     assert isinstance(found, LinkTested)
     assert found.log10_ber == pytest.approx(worst, abs=2e-3)
 
@@ -89,13 +89,13 @@ def test_the_errors_match_the_plain_chain(bench: Bench) -> None:
 def test_dirt_is_passed_twice_and_a_dead_module_receives_nothing(bench: Bench) -> None:
     dirt = fault_began("pod-0/fault-0", "connector", END, 1.5)
     bench.say(dirt)
-    found = asked(bench)
+    found = outcome_of_test(bench)
     assert isinstance(found, LinkTested)
     assert found.loss_db == pytest.approx(expected_db() + 3.0)
     assert found.verdict == "lossy"
     bench.say(fault_ended(dirt))
     bench.say(fault_began("pod-0/fault-1", "link", END))
-    found = asked(bench)
+    found = outcome_of_test(bench)
     assert isinstance(found, LinkTested)
     assert (found.verdict, found.loss_db, found.log10_ber) == ("dark", None, None)
 
@@ -103,15 +103,15 @@ def test_dirt_is_passed_twice_and_a_dead_module_receives_nothing(bench: Bench) -
 def test_too_many_errors_are_reported_if_light_arrives() -> None:
     few = CONFIG.transceivers.model_copy(update={"degraded_above_ber": 1e-14})
     bench = Bench([OCS, TRANSCEIVERS], CONFIG.model_copy(update={"transceivers": few}))
-    found = asked(bench)
+    found = outcome_of_test(bench)
     assert isinstance(found, LinkTested)
     assert found.verdict == "errors"
 
 
 def test_an_end_in_use_is_refused_with_the_slice_and_the_test_leaves_the_ports_free(bench: Bench) -> None:
-    assert isinstance(asked(bench), LinkTested)
+    assert isinstance(outcome_of_test(bench), LinkTested)
     assert bodies(bench.say(ConnectCircuits(slice="pod-0/slice-5", joins=(JOIN,)))) == []
-    found = asked(bench)
+    found = outcome_of_test(bench)
     assert found == LinkTestRefused(
         end=END,
         reason="in use: the circuit at N4 of pod-0/ocs-17 belongs to pod-0/slice-5; "
@@ -132,11 +132,11 @@ def test_an_end_in_use_is_refused_with_the_slice_and_the_test_leaves_the_ports_f
 def test_an_ocs_that_makes_no_circuit_tests_nothing(bench: Bench, part: str, reason: str) -> None:
     kind = {"": "ocs", "/cpu": "cpu", "/S4": "port"}[part]
     bench.say(fault_began("pod-0/fault-0", kind, f"pod-0/ocs-17{part}"))
-    assert asked(bench) == LinkTestRefused(end=END, reason=reason)
+    assert outcome_of_test(bench) == LinkTestRefused(end=END, reason=reason)
 
 
 @pytest.mark.parametrize("end", ["pod-0/cube-2", "pod-0/cube-99/+y/1", "pod-1/cube-2/+y/1"])
 def test_a_test_of_a_missing_link_end_is_refused(bench: Bench, end: str) -> None:
-    found = asked(bench, end)
+    found = outcome_of_test(bench, end)
     assert isinstance(found, LinkTestRefused)
     assert found.end == end

@@ -37,7 +37,7 @@ def lit_bench() -> Bench:
     return driven
 
 
-def said(bench: Bench, at_us: int, end: int = NEAR) -> list[Any]:
+def readings_at(bench: Bench, at_us: int, end: int = NEAR) -> list[Any]:
     """All readings of one module, field by field, with their time; null as None."""
     readings: Readings = readings_of(state_of(bench), np.array([end]), at_us)
     fields = [np.asarray(getattr(readings, name)[0]) for name in Readings.__slots__]
@@ -55,14 +55,14 @@ def another(kind: FaultKind, severity: float | None, number: int, target: str = 
 @pytest.mark.parametrize("reload", [False, True])
 def test_a_stuck_module_repeats_its_readings_though_its_laser_dims(reload: bool) -> None:
     bench = lit_bench()
-    then = said(bench, DAY)
+    then = readings_at(bench, DAY)
     bench.say(began("stuck"), DAY)
     bench.say(another("laser", 6.0, 4), DAY + US_PER_HOUR)
     bench.say(another("fibre", 3.0, 5, "pod-0/cube-2/-x/7"), DAY + US_PER_HOUR)
     if reload:
         bench.reload()
     for hours in (0, 1, 2, 30):
-        assert said(bench, DAY + hours * US_PER_HOUR) == then
+        assert readings_at(bench, DAY + hours * US_PER_HOUR) == then
     bench.say(ended("stuck"), DAY + 30 * US_PER_HOUR)
     assert not state_of(bench).light_history
     mended = readings_of(state_of(bench), np.array([NEAR]), DAY)
@@ -76,11 +76,11 @@ def test_a_module_stuck_in_the_dark_reads_dark_and_one_stuck_in_light_reads_ligh
     connect(bench, DAY + US_PER_HOUR)
     assert rx_dbm(bench, DAY + US_PER_HOUR) == -40.0
     bench.say(ended("stuck"), DAY + 2 * US_PER_HOUR)
-    then = said(bench, DAY + 2 * US_PER_HOUR + 1)
+    then = readings_at(bench, DAY + 2 * US_PER_HOUR + 1)
     bench.say(began("stuck"), DAY + 2 * US_PER_HOUR + 1)
     disconnect(bench, DAY + 3 * US_PER_HOUR)
     connect(bench, DAY + 4 * US_PER_HOUR)
-    assert said(bench, DAY + 5 * US_PER_HOUR) == then
+    assert readings_at(bench, DAY + 5 * US_PER_HOUR) == then
 
 
 def test_a_stuck_module_that_is_dead_shows_nothing() -> None:
@@ -112,9 +112,9 @@ def test_a_late_module_shows_the_readings_of_a_healthy_one_an_hour_later() -> No
                 acts[minute](bench, at_us)
         # A module without a link reports its readings differently: `looks`.
         if state_of(late).peer[NEAR] != -1:
-            told[minute], dbm[minute] = said(sound, at_us), rx_dbm(late, at_us)
+            told[minute], dbm[minute] = readings_at(sound, at_us), rx_dbm(late, at_us)
             if minute - 60 in told and minute >= 60:
-                assert said(late, at_us) == told[minute - 60]
+                assert readings_at(late, at_us) == told[minute - 60]
     dip = {minute for minute in range(60, 240, 5) if dbm[minute] < dbm[60] - 2.0}
     assert dip == {180, 185}
     assert {minute for minute in dbm if dbm[minute] == -40.0} == {*range(300, 330, 5)}
@@ -127,17 +127,17 @@ def test_a_replaced_module_does_not_change_earlier_readings(target: str, reload:
     shows the readings of the new module."""
     late, sound = lit_bench(), lit_bench()
     late.say(began("late", 60.0), 200 * DAY)
-    then = said(sound, 200 * DAY + US_PER_MIN)
+    then = readings_at(sound, 200 * DAY + US_PER_MIN)
     for bench in (late, sound):
         bench.say(done("replace", target), 200 * DAY + 30 * US_PER_MIN)
     if reload:
         late.reload()
-    assert said(late, 200 * DAY + 61 * US_PER_MIN) == then
-    assert said(sound, 200 * DAY + 61 * US_PER_MIN) != then
-    anew = said(sound, 200 * DAY + 40 * US_PER_MIN)
+    assert readings_at(late, 200 * DAY + 61 * US_PER_MIN) == then
+    assert readings_at(sound, 200 * DAY + 61 * US_PER_MIN) != then
+    anew = readings_at(sound, 200 * DAY + 40 * US_PER_MIN)
     for bench in (late, sound):
         connect(bench, 200 * DAY + 90 * US_PER_MIN)
-    assert said(late, 200 * DAY + 100 * US_PER_MIN) == anew
+    assert readings_at(late, 200 * DAY + 100 * US_PER_MIN) == anew
     moment = state_of(late).light_history[NEAR][-1]
     assert [(end, module.generation) for end, module in moment.replaced] == [
         (NEAR if target == TARGET else FAR, 1)
@@ -148,10 +148,10 @@ def test_a_stuck_module_shows_the_readings_of_the_module_that_stuck() -> None:
     """The same after a second replacement of the far module, long after."""
     bench = lit_bench()
     bench.say(done("replace", "pod-0/cube-2/-x/7"), DAY)
-    then = said(bench, 2 * DAY)
+    then = readings_at(bench, 2 * DAY)
     bench.say(began("stuck"), 2 * DAY)
     bench.say(done("replace", "pod-0/cube-2/-x/7"), 3 * DAY)
-    assert said(bench, 300 * DAY) == then
+    assert readings_at(bench, 300 * DAY) == then
 
 
 def test_the_history_is_bounded_and_kept_only_for_broken_sensors() -> None:

@@ -43,7 +43,7 @@ def wired() -> Bench:
     """All four circuits carry traffic."""
     bench = network()
     assert rewire(bench, made=ALL) == []
-    assert qualified(bench) == [told()]
+    assert qualified(bench) == [qualification()]
     assert undrain(bench, *ALL) == [changed((0, 1, 2), (0, 2, 1), (1, 2, 1), planned=True)]
     return bench
 
@@ -77,7 +77,7 @@ def restore(bench: Bench, ocs: int, *circuits: tuple[int, int]) -> list[Body]:
     return list(bodies(bench.say(CircuitsRestored(ocs=ocs, circuits=circuits))))
 
 
-def told(unfit: tuple[OcsCircuit, ...] = (), dark: tuple[OcsCircuit, ...] = ()) -> CircuitsQualified:
+def qualification(unfit: tuple[OcsCircuit, ...] = (), dark: tuple[OcsCircuit, ...] = ()) -> CircuitsQualified:
     return CircuitsQualified(rewiring=REWIRING, stage=0, unfit=unfit, dark=dark)
 
 
@@ -98,7 +98,7 @@ def test_removed_circuits_are_drained_first_and_new_ones_carry_last(wired: Bench
     other = (0, 0, 64)
     assert drain(wired, ONE) == [changed((0, 1, 1), planned=True)]
     assert rewire(wired, made=(other,), removed=(ONE,)) == [], "it carried nothing any more"
-    assert qualified(wired) == [told()]
+    assert qualified(wired) == [qualification()]
     assert undrain(wired, other) == [changed((0, 2, 2), planned=True)]
     wired.assert_documents_hold()
 
@@ -123,7 +123,7 @@ def test_a_circuit_lost_before_the_stage_is_skipped(wired: Bench) -> None:
 def test_nothing_carries_that_is_not_fit() -> None:
     bench = network(1e-15, 800)
     rewire(bench, made=ALL)
-    assert qualified(bench) == [told(unfit=ALL)]
+    assert qualified(bench) == [qualification(unfit=ALL)]
     assert undrain(bench, *ALL) == []
     state = bench.state("trunks")
     assert isinstance(state, TrunksState)
@@ -135,7 +135,7 @@ def test_a_circuit_dark_when_it_was_watched_carries_when_it_has_light() -> None:
     bench = network()
     rewire(bench, made=(ONE, TWO), missing=(THREE,))
     assert bodies(bench.say(OcsDown(ocs=0))) == []
-    assert qualified(bench) == [told(dark=(ONE, THREE))]
+    assert qualified(bench) == [qualification(dark=(ONE, THREE))]
     assert undrain(bench, ONE, TWO, THREE) == [changed((0, 1, 1), planned=True)]
     assert restore(bench, 0, (0, 32)) == [changed((0, 1, 2))]
     assert restore(bench, 1, (34, 64)) == [changed((1, 2, 1))]

@@ -30,7 +30,7 @@ def campus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrivenTwin]:
     twin.close()
 
 
-def asked(twin: DrivenTwin, path: str) -> dict[str, Any]:
+def predicted(twin: DrivenTwin, path: str) -> dict[str, Any]:
     answer = twin.client().get(f"/v1/{path}")
     assert answer.status_code == 200, answer.text
     document: dict[str, Any] = answer.json()
@@ -61,8 +61,8 @@ def test_a_job_predicted_to_slow_down_does(campus: DrivenTwin, kind: str, part: 
     campus.advance((REACT_S + 1) / 3_600)
     speed, gbps = pace(campus)
     target = f"{NETWORK}/{part}"
-    lost = asked(campus, f"impact/{target}")
-    answer = asked(campus, f"what-if/inject?kind={kind}&target={target}&duration_s=600")
+    lost = predicted(campus, f"impact/{target}")
+    answer = predicted(campus, f"what-if/inject?kind={kind}&target={target}&duration_s=600")
     fault = broken(campus, kind, target)
     campus.advance((REACT_S + 1) / 3_600)
     slower, given = pace(campus)
@@ -86,8 +86,8 @@ def test_a_job_predicted_to_slow_down_does(campus: DrivenTwin, kind: str, part: 
 def test_a_job_whose_pod_would_be_cut_off_is_predicted_to_stop(campus: DrivenTwin, block: int) -> None:
     target = f"{NETWORK}/block-{block}"
     for told in (
-        asked(campus, f"impact/{target}"),
-        asked(campus, f"what-if/inject?kind=block&target={target}&duration_s=3600"),
+        predicted(campus, f"impact/{target}"),
+        predicted(campus, f"what-if/inject?kind=block&target={target}&duration_s=3600"),
     ):
         (row,) = told["jobs"]
         assert (row["job"], row["becomes"]) == (JOB, "stopped")
@@ -97,15 +97,15 @@ def test_a_job_whose_pod_would_be_cut_off_is_predicted_to_stop(campus: DrivenTwi
 
 def test_an_unaffected_job_is_not_named(campus: DrivenTwin) -> None:
     target = f"{NETWORK}/control-2"
-    assert asked(campus, f"impact/{target}")["jobs"] == []
-    answer = asked(campus, f"what-if/inject?kind=control&target={target}&duration_s=600")
+    assert predicted(campus, f"impact/{target}")["jobs"] == []
+    answer = predicted(campus, f"what-if/inject?kind=control&target={target}&duration_s=600")
     assert (answer["jobs"], answer["traffic"]) == ([], [])
 
 
 def test_a_job_that_continues_after_a_repair_is_reported(campus: DrivenTwin) -> None:
     target = f"{NETWORK}/block-0"
     fault = broken(campus, "block", target)
-    (row,) = asked(campus, f"what-if/repair?target={target}")["jobs"]
+    (row,) = predicted(campus, f"what-if/repair?target={target}")["jobs"]
     assert (row["job"], row["becomes"], row["before"]["speed"]) == (JOB, "runs", 0.0)
     assert row["after"]["speed"] > 0.5
     mended(campus, fault)
@@ -114,7 +114,7 @@ def test_a_job_that_continues_after_a_repair_is_reported(campus: DrivenTwin) -> 
 
 def test_a_fault_in_one_pod_is_predicted_for_the_job_in_all_pods(campus: DrivenTwin) -> None:
     """An OCS of one pod: the slice there is degraded, and the job is slower in both."""
-    answer = asked(campus, "what-if/inject?kind=ocs&target=pod-1/ocs-3&duration_s=1200")
+    answer = predicted(campus, "what-if/inject?kind=ocs&target=pod-1/ocs-3&duration_s=1200")
     assert [row["slice"] for row in answer["slices"]] == ["pod-1/slice-0"]
     (row,) = answer["jobs"]
     assert (row["job"], tuple(row["slices"])) == (JOB, SLICES)

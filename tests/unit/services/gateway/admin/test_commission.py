@@ -17,7 +17,7 @@ PLANS = (
     SitePlan(site="campus", fabrics={"pod-0": config_from_pairs("static-pod", QUIET, seed=3)}),
     SitePlan(site="annex", fabrics={"pod-7": config_from_pairs("superpod", SMALL, seed=3)}),
 )
-ASKED: dict[str, Any] = {
+REQUESTED: dict[str, Any] = {
     "name": "pod-1",
     "site": "campus",
     "settings": {"seed": 5, "pod": {"cubes": 8}, "workload": {"offered_load": 0.9}},
@@ -47,23 +47,23 @@ def dcn(*blocks: dict[str, Any]) -> dict[str, Any]:
     return {"name": "dcn-1", "kind": "dcn", "settings": {"network": {"blocks": blocks}}}
 
 
-def ask(client: Client, body: dict[str, Any], key: str | None = None) -> Any:
+def send_request(client: Client, body: dict[str, Any], key: str | None = None) -> Any:
     headers = {"Idempotency-Key": key} if key else {}
     return client.post("/v1/fabrics", json=body, params={"wait": 20}, headers=headers)
 
 
 def refusal(client: Client, body: dict[str, Any], key: str | None = None) -> str:
-    answer = ask(client, body, key)
+    answer = send_request(client, body, key)
     assert answer.status_code == 422, answer.text
     return str(answer.json()["error"])
 
 
 def test_number_of_settings_is_limited_before_they_are_validated(shared_twin: DrivenTwin) -> None:
     settings: dict[str, Any] = {f"k{number}": [] for number in range(20_000)}
-    sentence = refusal(shared_twin.client(), ASKED | {"settings": settings})
+    sentence = refusal(shared_twin.client(), REQUESTED | {"settings": settings})
     assert "bytes besides the trace; must have at most 65,536" in sentence
     rows = [ROW, ROW | {"priority": "high"}, *[{"colour": 1}] * 28_000]
-    assert refusal(shared_twin.client(), ASKED | {"settings": {"trace": rows}}) == (
+    assert refusal(shared_twin.client(), REQUESTED | {"settings": {"trace": rows}}) == (
         "settings: trace.1.priority: 'high' is not allowed; must be a whole number"
     )
 
@@ -73,7 +73,7 @@ def test_a_pod_that_joins_on_day_three_starts_on_day_three(twin: DrivenTwin) -> 
     client = twin.client()
     twin.advance(THREE_DAYS_H)
     before, now_us = len(twin.messages("campus")), twin.clock.show().now_us
-    receipt = ask(client, ASKED).json()
+    receipt = send_request(client, REQUESTED).json()
     assert (receipt["id"], receipt["status"]) == ("sequencer@pod-1/1", "accepted")
     assert receipt["at_us"] == now_us
     request = {"shape": "4x4x16", "fabric": "pod-1"}
@@ -102,7 +102,7 @@ def test_a_trace_with_thousands_of_requests_at_one_time_is_read_in_slices(twin: 
     rows = 1_700
     quiet = {"failures": {"enabled": False}, "transceivers": {"telemetry_interval_s": 0}}
     settings = {"pod": {"cubes": 4}, "trace": [ROW] * rows} | quiet
-    receipt = ask(twin.client(), {"name": "pod-1", "site": "campus", "settings": settings}).json()
+    receipt = send_request(twin.client(), {"name": "pod-1", "site": "campus", "settings": settings}).json()
     assert receipt["status"] == "accepted"
     twin.advance(0.001)
     begun_us = [m["at_us"] for m in twin.messages("campus") if m["type"] == "SliceRequested"]
@@ -112,7 +112,7 @@ def test_a_trace_with_thousands_of_requests_at_one_time_is_read_in_slices(twin: 
 
 
 def test_a_commissioned_fabric_survives_a_restart_and_a_replay(twin: DrivenTwin) -> None:
-    ask(twin.client(), ASKED)
+    send_request(twin.client(), REQUESTED)
     twin.advance(24.0)
     audit = twin.audited("campus")
     assert (audit["log_clean"], audit["states_clean"]) == (True, True), audit
@@ -129,15 +129,15 @@ def test_a_commissioned_fabric_survives_a_restart_and_a_replay(twin: DrivenTwin)
 
 def test_a_name_is_used_only_once(twin: DrivenTwin) -> None:
     client = twin.client()
-    first = ask(client, ASKED, key="one").json()
+    first = send_request(client, REQUESTED, key="one").json()
     log = twin.messages("campus")
-    assert ask(client, ASKED, key="one").json() == first | {"repeated": True}
-    for body, key in ((ASKED, None), (ASKED, "two"), ({**ASKED, "settings": {}}, "three")):
+    assert send_request(client, REQUESTED, key="one").json() == first | {"repeated": True}
+    for body, key in ((REQUESTED, None), (REQUESTED, "two"), ({**REQUESTED, "settings": {}}, "three")):
         assert refusal(client, body, key) == (
             "name pod-1: is already a fabric of campus, or requested as one; fabric names are unique in "
             "a twin and never reused"
         )
-    assert "was used for another request" in refusal(client, {**ASKED, "settings": {}}, "one")
+    assert "was used for another request" in refusal(client, {**REQUESTED, "settings": {}}, "one")
     twin.advance(0.0)
     assert twin.messages("campus") == log
     assert twin.store.size(0) == 0
@@ -148,11 +148,11 @@ def test_a_fabric_joins_while_the_clock_is_paused(tmp_path: Any) -> None:
     client = twin.client()
     twin.twin.stop()
     twin._loop.join()
-    answer = client.post("/v1/fabrics", json=ASKED)
+    answer = client.post("/v1/fabrics", json=REQUESTED)
     assert (answer.status_code, answer.json()["status"]) == (202, "received")
     assert (
         "name pod-1: is already a fabric of campus, or requested as one; fabric names are unique"
-        in refusal(client, ASKED)
+        in refusal(client, REQUESTED)
     )
     assert [row["name"] for row in client.get("/v1/fabrics").json()] == ["pod-0", "pod-7"]
     assert client.get("/v1/cubes?fabric=pod-1").status_code == 404
@@ -166,30 +166,30 @@ def test_a_reserved_name_without_a_fabric_can_be_used_by_its_site(twin: DrivenTw
     client = twin.client()
     assert (
         "name pod-1: is requested as a fabric of site campus; a pod cannot move to another site"
-        in refusal(client, ASKED | {"site": "annex"})
+        in refusal(client, REQUESTED | {"site": "annex"})
     )
-    assert ask(client, ASKED).json()["status"] == "accepted"
+    assert send_request(client, REQUESTED).json()["status"] == "accepted"
 
 
 @pytest.mark.parametrize("terms", [{"params": {"wait": 99}}, {"headers": {"Idempotency-Key": "k" * 300}}])
 def test_a_refused_request_does_not_reserve_the_name(twin: DrivenTwin, terms: dict[str, Any]) -> None:
     client = twin.client()
-    assert client.post("/v1/fabrics", json=ASKED, **terms).status_code == 422
-    elsewhere = ASKED | {"site": "annex"}
-    assert ask(client, elsewhere).json()["status"] == "accepted"
+    assert client.post("/v1/fabrics", json=REQUESTED, **terms).status_code == 422
+    elsewhere = REQUESTED | {"site": "annex"}
+    assert send_request(client, elsewhere).json()["status"] == "accepted"
 
 
 def test_a_key_of_another_request_does_not_reserve_the_name(twin: DrivenTwin) -> None:
     client = twin.client()
     drained = client.post("/v1/cubes/pod-0/cube-1/drain", headers={"Idempotency-Key": "k"})
     assert drained.status_code in (200, 202)
-    assert "was used for another request" in refusal(client, ASKED, "k")
-    assert ask(client, ASKED | {"site": "annex"}).json()["status"] == "accepted"
+    assert "was used for another request" in refusal(client, REQUESTED, "k")
+    assert send_request(client, REQUESTED | {"site": "annex"}).json()["status"] == "accepted"
 
 
 def test_a_refused_request_is_refused_again_under_its_key(twin: DrivenTwin) -> None:
     client = twin.client()
-    used_name = ASKED | {"name": "pod-0"}
+    used_name = REQUESTED | {"name": "pod-0"}
     assert "is already a fabric of campus" in refusal(client, used_name, "again")
     assert "is already a fabric of campus" in refusal(client, used_name, "again")
 
@@ -276,15 +276,15 @@ def test_a_refused_fabric_changes_nothing(
     shared_twin: DrivenTwin, change: dict[str, Any], sentence: str
 ) -> None:
     places = shared_twin.store.fabrics()
-    assert sentence in refusal(shared_twin.client(), ASKED | change)
+    assert sentence in refusal(shared_twin.client(), REQUESTED | change)
     assert (shared_twin.store.fabrics(), shared_twin.store.size(0)) == (places, 0)
 
 
 def test_an_emptied_store_does_not_deny_that_the_site_exists(twin: DrivenTwin) -> None:
     emptied = twin.client(unready=lambda: ["Redis at r no longer has a twin"])
-    answer = ask(emptied, ASKED | {"site": "lost"})
+    answer = send_request(emptied, REQUESTED | {"site": "lost"})
     assert answer.status_code == 503
     assert answer.json()["error"] == "site 'lost': cannot be looked up now: Redis at r no longer has a twin"
-    assert refusal(twin.client(), ASKED | {"site": "lost"}).startswith(
+    assert refusal(twin.client(), REQUESTED | {"site": "lost"}).startswith(
         "site 'lost': no such site; must be one of campus, annex; sites are only created with"
     )

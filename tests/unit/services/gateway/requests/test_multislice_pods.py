@@ -53,7 +53,7 @@ def twin(tmp_path_factory: Any) -> Iterator[DrivenTwin]:
     twin.close()
 
 
-def ask(client: Client, **settings: Any) -> Any:
+def send_request(client: Client, **settings: Any) -> Any:
     return client.post("/v1/slices", params={"wait": 20}, json={"shape": "4x4x8"} | settings)
 
 
@@ -78,7 +78,7 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
     twin: DrivenTwin, expected: dict[str, Any], pods: list[str] | None
 ) -> None:
     client = twin.client()
-    answer = ask(client, **expected)
+    answer = send_request(client, **expected)
     assert answer.status_code == 200, answer.json()
     names = [m["body"]["slice"] for m in answer.json()["outcome"] if m["type"] == "SliceRequested"]
     if pods is not None:
@@ -153,13 +153,13 @@ def test_a_job_gets_the_next_pods_that_can_hold_it(
 def test_an_impossible_job_is_refused_with_a_sentence(
     twin: DrivenTwin, expected: dict[str, Any], sentence: str
 ) -> None:
-    answer = ask(twin.client(), **expected)
+    answer = send_request(twin.client(), **expected)
     assert answer.status_code in (400, 422)
     assert answer.json()["error"].startswith(sentence)
 
 
 def test_an_unknown_pod_is_not_found(twin: DrivenTwin) -> None:
-    answer = ask(twin.client(), pods="pod-0,pod-12")
+    answer = send_request(twin.client(), pods="pod-0,pod-12")
     assert (answer.status_code, answer.json()["error"][:33]) == (404, "fabric 'pod-12': no such fabric; ")
 
 

@@ -13,7 +13,7 @@ from services.gateway.requests.receipts import find_refusal
 REQUEST = enclose(
     RequestSlice(shape=(4, 4, 4)), fabric="pod-0", at_us=5, cause=None, source="operator@pod-0", seq=3
 )
-ASKED = SliceRequested(
+SLICE_REQUESTED = SliceRequested(
     slice="pod-0/slice-7",
     owner="operator",
     tier="production",
@@ -35,7 +35,7 @@ def refused(name: str, seq: int, cause: str) -> Envelope:
     return message(SliceRefused(slice=name, reason="it needs 2 cubes and the pod has 1"), seq, cause)
 
 
-CREATED = message(ASKED, 1, REQUEST.id, "workload@pod-0")
+CREATED = message(SLICE_REQUESTED, 1, REQUEST.id, "workload@pod-0")
 OWN = refused("pod-0/slice-7", 4, CREATED.id)
 OF_ANOTHER = refused("pod-0/slice-2", 3, CREATED.id)
 

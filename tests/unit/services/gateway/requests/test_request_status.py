@@ -23,12 +23,12 @@ def asleep(twin: DrivenTwin) -> DrivenTwin:
     return twin
 
 
-def ask(client: Client, path: str, key: str, **params: Any) -> Any:
+def send_request(client: Client, path: str, key: str, **params: Any) -> Any:
     return client.post(path, params=params, headers={"Idempotency-Key": key.encode()}).json()
 
 
 def test_the_status_of_a_request_is_found_by_key_and_by_message(client: Client) -> None:
-    answer = ask(client, DRAIN, "a/key ⟂", wait=20, comment="cutover")
+    answer = send_request(client, DRAIN, "a/key ⟂", wait=20, comment="cutover")
     for name in ("a/key ⟂", answer["id"]):
         report = client.get(f"/v1/requests/{name}").json()
         assert report.pop("ahead") is None
@@ -45,7 +45,7 @@ def test_the_status_of_a_request_is_found_by_key_and_by_message(client: Client) 
             "reason": None,
             "outcome": answer["outcome"],
         }
-    repeated = ask(client, UNDRAIN, "again", wait=20)
+    repeated = send_request(client, UNDRAIN, "again", wait=20)
     report = client.get("/v1/requests/again").json()
     assert (report["status"], report["reason"]) == ("refused", repeated["reason"])
 
@@ -73,7 +73,8 @@ def test_a_request_missing_from_the_copied_log_is_still_reported_as_accepted(asl
 def test_waiting_requests_are_listed_and_cancelled(asleep: DrivenTwin) -> None:
     client = asleep.client()
     receipts = [
-        ask(client, f"/v1/cubes/pod-{n % 2}/cube-1/drain", f"k{n}", comment=f"c{n}") for n in range(3)
+        send_request(client, f"/v1/cubes/pod-{n % 2}/cube-1/drain", f"k{n}", comment=f"c{n}")
+        for n in range(3)
     ]
     rows = client.get("/v1/requests").json()
     assert [(row["id"], row["key"], row["ahead"], row["status"], row["comment"]) for row in rows] == [
@@ -116,7 +117,7 @@ def test_a_request_on_the_log_or_on_its_way_cannot_be_cancelled(asleep: DrivenTw
 
 
 def test_an_accepted_request_cannot_be_cancelled(client: Client) -> None:
-    response = ask(client, DRAIN, "k", wait=20)
+    response = send_request(client, DRAIN, "k", wait=20)
     answer = client.request("DELETE", "/v1/requests/k")
     assert answer.status_code == 409
     assert response["id"] in answer.json()["error"]
