@@ -10,7 +10,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9_+-]{1,40}")
 
 
 def quoted(value: object) -> str:
-    """Return the value as a Python literal, with unprintable characters escaped, shortened if it is long."""
+    """Return the value as a user would write it, shortened if it is long: text in quotes, with unprintable
+    characters escaped, and null, true and false as in YAML and JSON."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
     return shortened(repr(value))
 
 

@@ -128,6 +128,11 @@ LAB_CASES = [
 
 USAGE_CASES: list[tuple[list[str], str]] = [
     (["gte"], "no command 'gte'; did you mean get? see `lightwave --help`"),
+    (
+        ["set", "repairs.technicians=2"],
+        "FABRIC: 'repairs.technicians=2' is not a fabric; must be its name, in",
+    ),
+    (["set", "a=1", "b=2"], "FABRIC: 'a=1' is not a fabric; must be its name, in front of KEY=VALUE"),
     (["clock", "stop"], "no command 'stop'; must be one of advance, pause, resume, show, speed, until"),
     (["lab", "rnu"], "no command 'rnu'; did you mean run?"),
     (["get"], "Missing argument 'KIND'; see `lightwave get --help`"),

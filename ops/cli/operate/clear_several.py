@@ -6,9 +6,11 @@ from ops.cli.common.output import Form, echo, show
 from ops.cli.operate.outcome_text import ANSWER_FIELDS, outcome_text
 from ops.client.answers import EVENTS, refusal_of
 from ops.client.http_client import Client, escape_path, receipt_path, rows_path
+from ops.report.safe_text import quoted
 from ops.requests.object_names import expand_name
 from schemas.name_parts import is_within
 from schemas.resource_kinds import FAULTS
+from shared.basics.errors import InvalidInput
 
 if TYPE_CHECKING:
     from schemas.api.rows import FaultRow
@@ -36,9 +38,16 @@ def clear_several(
         # An unknown name has no faults either, which would look as if all were well. The query of the log
         # raises NotFound for it.
         client.rows(EVENTS, "id", **{"for": within}, limit=1)
-    active = client.rows(rows_path(FAULTS), "name", "target", "injected", state="active")
+    active = client.rows(rows_path(FAULTS), "name", "target", "injected", "comment", state="active")
     there = [row for row in active if within is None or within == row.name or is_within(row.target, within)]
-    meant = [str(row.name) for row in there if choice.includes(row)]
+    chosen = [row for row in there if choice.includes(row)]
+    own = sum(row.comment == comment for row in chosen)
+    if comment is not None and choice.comment is None and own and own < len(chosen):
+        raise InvalidInput(
+            f"--comment: {quoted(comment)} is ambiguous with --all or --injected; {own} of the {len(chosen)} "
+            "faults were injected with it; `clear --comment` alone clears only those, another comment all"
+        )
+    meant = [str(row.name) for row in chosen]
     paths = [f"/v1/faults/{escape_path(name)}/clear" for name in meant]
     answers = [client.post(receipt_path(path, comment), *ANSWER_FIELDS) for path in paths]
     with client.reading():

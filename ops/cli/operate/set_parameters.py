@@ -12,6 +12,7 @@ from ops.cli.common.output import show
 from ops.cli.operate.actions import RequestNote, send_request
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path, row_path
+from ops.report.safe_text import one_line, quoted
 from ops.report.tables import setting_text, text_table
 from ops.requests.object_names import expand_name
 from schemas.resource_kinds import FABRICS
@@ -47,6 +48,11 @@ def set_parameters(
 
     Changes apply from now on; another `set` reverts them.
     """
+    if fabric is not None and "=" in fabric:
+        raise click.UsageError(
+            f"FABRIC: {quoted(fabric)} is not a fabric; must be its name, in front of KEY=VALUE: "
+            f"`lightwave set pod-0 {one_line(fabric)}`"
+        )
     if fabric is None and not listed:
         raise click.UsageError("Missing argument 'FABRIC'; --list shows what can be set")
     if kind is not None and fabric is not None:

@@ -103,7 +103,7 @@ def test_a_site_file_names_one_calibration_for_all_its_fabrics(tmp_path: Path) -
         ('failures.host_per_day: {value: 1, source: "s"}', "must be value, source, sure, all three"),
         ('failures.host_per_day: {value: 0.1, source: "s", sure: very}', "sure 'very' is not allowed"),
         ('failures.host_per_day: {value: 0.1, source: "s", sure: []}', "sure [] is not allowed"),
-        ("failures.host_per_day: {value: 0.1, source: null, sure: assumed}", "source None is not allowed"),
+        ("failures.host_per_day: {value: 0.1, source: null, sure: assumed}", "source null is not allowed"),
         (
             'failures.host_per_day: {value: -1, source: "s", sure: assumed}',
             "-1 is not allowed",

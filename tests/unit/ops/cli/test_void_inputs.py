@@ -65,7 +65,7 @@ SITE = "site: x\nfabrics:\n - {name: pod-0, config: {trace: []}}\n"
             "fabrics: [] is not allowed; must be a list of one or more",
         ),
         (SITE, (*RUN, "--site", "FILE"), "trace: is empty; must have one or more requests"),
-        ("", (*RUN, "--calibration", "FILE"), "None is not allowed; must be parameters, with value"),
+        ("", (*RUN, "--calibration", "FILE"), "null is not allowed; must be parameters, with value"),
         (
             "",
             (*RUN, "--kind", "dcn", "--chart", "x.html"),

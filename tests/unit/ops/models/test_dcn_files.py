@@ -205,11 +205,11 @@ def test_a_damaged_archive_is_an_error_in_one_sentence(tmp_path: Path, data: st.
         ("{", "not JSON: "),
         ("[" * 100_000, "not JSON: "),
         ("[]", "has no circuits; must be the output of `lightwave dcn plan -o json`"),
-        ('{"circuits": [7]}', "circuits: None is not an OCS; must be ocs-0 to ocs-127"),
+        ('{"circuits": [7]}', "circuits: null is not an OCS; must be ocs-0 to ocs-127"),
         ('{"circuits": [{"ocs": "ocs-128"}]}', "circuits: 'ocs-128' is not an OCS"),
         (
             '{"circuits": [{"ocs": "ocs-4"}]}',
-            "ocs-4: None is not a circuit; must be [north block, south block]",
+            "ocs-4: null is not a circuit; must be [north block, south block]",
         ),
         (
             '{"circuits": [{"ocs": "ocs-4", "circuits": [["ab-0", "ab-9"]]}]}',

@@ -62,7 +62,7 @@ def test_a_site_has_its_fabrics_in_order_with_their_set_values(file: Path) -> No
         (f"{CONFIG}0", "fabrics.0.config: 0 is not allowed; must be parameters by name, with values"),
         (
             f"{CONFIG}false",
-            "fabrics.0.config: False is not allowed; must be parameters by name, with values",
+            "fabrics.0.config: false is not allowed; must be parameters by name, with values",
         ),
         (f"{CONFIG}''", "fabrics.0.config: '' is not allowed; must be parameters by name, with values"),
         (f"{CONFIG}[]", "fabrics.0.config: [] is not allowed; must be parameters by name, with values"),

@@ -97,6 +97,19 @@ def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], clear
         assert len(done.stdout.splitlines()) == max(1, len(cleared))
 
 
+def test_a_comment_of_some_of_all_faults_is_ambiguous() -> None:
+    """`--all --comment X` could mean all of them, with X as the reason, or those injected with X."""
+    active = [HERE, fault("pod-0/fault-2", "pod-0/ocs-1", comment="drill of May")]
+    with answering({"/v1/faults": [as_json(active)]}) as twin:
+        for option in ("--all", "--injected"):
+            done = lightwave("clear", option, "--comment", "drill of May", url=twin.url)
+            assert done.returncode == 2
+            assert (
+                "--comment: 'drill of May' is ambiguous with --all or --injected; 1 of the 2" in done.stderr
+            )
+        assert not [request for request in twin.requests if request.method == "POST"]
+
+
 NATURAL = fault("pod-0/fault-1", f"{OCS}/driver-1", injected=False)
 DRILL = fault("pod-0/fault-2", "pod-0/ocs-1", comment="drill of May")
 
