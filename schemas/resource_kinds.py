@@ -190,6 +190,7 @@ FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
         Column("WAIT-P95", lambda row: row.waits and row.waits.p95_us, "span", _is_pod, wide=True),
         Column("USED", lambda row: row.utilisation_now, "share", _is_pod),
         Column("USED-MEAN", lambda row: row.utilisation, "share", _is_pod, wide=True),
+        Column("PRODUCTIVE", lambda row: row.productive_share, "share", _is_pod, wide=True),
         Column("SERVED", lambda row: row.network and row.network.served, "fine-share", _is_network),
         Column("USE", lambda row: row.network and row.network.use, "share", _is_network, wide=True),
         Column("USE-MEAN", lambda row: row.network and row.network.use_mean, "share", _is_network, wide=True),

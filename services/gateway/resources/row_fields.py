@@ -260,7 +260,7 @@ def _any_of(tests: Sequence[RowTest]) -> RowTest:
     return lambda row: any(test(row) for test in tests)
 
 
-CLOCK_HEADINGS = frozenset({"TIME", "WAIT-MEDIAN", "WAIT-P95", "USED-MEAN"})
+CLOCK_HEADINGS = frozenset({"TIME", "WAIT-MEDIAN", "WAIT-P95", "USED-MEAN", "PRODUCTIVE"})
 """Computed columns that change with time alone, besides lengths of time up to now."""
 
 
