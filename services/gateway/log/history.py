@@ -19,7 +19,8 @@ from services.gateway.fabrics import (
     site_of,
     sites,
 )
-from services.gateway.log.past_twin import check_not_future, find_message
+from services.gateway.log import past_twin
+from services.gateway.log.past_twin import check_not_future, not_yet_error
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import closest_matches, truncated
@@ -153,7 +154,7 @@ def check_types(types: tuple[str, ...]) -> None:
 
 def locate_message(twin: TwinPorts, message_id: str) -> tuple[str, int]:
     """(site, position) of a message."""
-    return find_message(twin.log, sites(twin), message_id)
+    return past_twin.locate_message(twin, sites(twin), message_id)
 
 
 def full_name(twin: TwinPorts, fabric: str | None, name: str | None) -> str | None:
@@ -209,7 +210,8 @@ def names_about(twin: TwinPorts, name: str) -> tuple[str, ...]:
     if not re.fullmatch(rf"{SEGMENT}(?:/{SEGMENT})*", name.removeprefix(f"{fabric}/")) or not twin.log.find(
         site_of(twin, fabric), LogQuery(about=(name,)), 1
     ):
-        raise NotFound(
+        later = not_yet_error(twin, site_of(twin, fabric), "name", name)
+        raise later or NotFound(
             f"name {truncated(repr(name))}: no such object in {fabric}, and no message on its log is about it"
         )
     return (name,)

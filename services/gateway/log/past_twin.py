@@ -5,6 +5,7 @@ it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -18,7 +19,7 @@ from schemas.request_metadata import RequestBody
 from services.gateway.runtime_ports import FrameReader, PastPort, PastSitePort, QueriesPort, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated
-from shared.basics.time_format import format_time_ms
+from shared.basics.time_format import format_time, format_time_ms
 from shared.basics.time_grammar import NOW, POINTS_ALLOWED, future_problem, read_time, time_problem
 from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoch
 from shared.storage.log.log_reader import LineFilter, LogQuery, LogReader
@@ -109,6 +110,49 @@ def check_not_future(
 
 
 REQUESTED_TIME: ContextVar[PointInTime | None] = ContextVar("requested_time", default=None)
+
+
+@contextmanager
+def _at_present() -> Iterator[None]:
+    """Read the present in a request about the past."""
+    token = REQUESTED_TIME.set(None)
+    try:
+        yield
+    finally:
+        REQUESTED_TIME.reset(token)
+
+
+def not_yet_error(twin: TwinPorts, site: str, what: str, name: str) -> NotFound | None:
+    """The error for an object whose first message is after the requested time; None if there is none, or if
+    the request is about now. `what` is its kind in the sentence."""
+    requested = REQUESTED_TIME.get()
+    if requested is None:
+        return None
+    with _at_present():
+        rows = twin.log.find(site, LogQuery(about=(name,), start=requested.positions.get(site, 0)), 1)
+    if not rows:
+        return None
+    then, first = format_time(requested.at_us), format_time(rows[0][1].at_us)
+    return NotFound(f"{what} {name}: did not exist yet at {then}; its first message is of {first}")
+
+
+def locate_message(twin: TwinPorts, sites: Sequence[str], message_id: str) -> tuple[str, int]:
+    """(site, position) of a message. Raise NotFound if there is none, or none yet at the requested time."""
+    try:
+        return find_message(twin.log, sites, message_id)
+    except NotFound as error:
+        requested = REQUESTED_TIME.get()
+        if requested is None:
+            raise
+        with _at_present():
+            places = [(site, twin.log.position_of(site, message_id)) for site in sites]
+            found = [
+                message for site, at in places if at is not None for message in twin.log.read(site, at, 1)
+            ]
+        if not found:
+            raise error from None
+    then, at = format_time_ms(requested.at_us), format_time_ms(found[0][1].at_us)
+    raise NotFound(f"message {truncated(message_id)}: is of {at}, after the requested time {then}")
 
 
 def with_time_travel(twin: TwinPorts, past: PastPort) -> TwinPorts:

@@ -7,6 +7,7 @@ from typing import Any
 from schemas.names import number_of
 from schemas.resource_kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind
 from services.gateway.fabrics import fabric_plant, site_of
+from services.gateway.log.past_twin import not_yet_error
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import LightwaveError, NotFound, OperationFailed
 from shared.basics.spelling import truncated
@@ -23,6 +24,8 @@ def missing_error(twin: TwinPorts, kind: ResourceKind[Any], name: str, fabric: s
         rows = twin.log.find(site_of(twin, fabric), LogQuery(about=(name,)), 1, newest=True)
         if rows and rows[-1][1].at_us > twin.clock.show().now_us:
             return OperationFailed(f"{kind.title} {name}: is being read from the log again; try again")
+        if not rows and (error := not_yet_error(twin, site_of(twin, fabric), kind.title, name)):
+            return error
         near = _nearest(list(twin.documents.all(fabric, kind.documents[0])), name)
         return no_such_name_error(kind, name, fabric, fabric_plant(twin, fabric), near)
     return no_such_name_error(kind, name, fabric, fabric_plant(twin, fabric))

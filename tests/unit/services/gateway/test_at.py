@@ -12,6 +12,7 @@ from ops.client.differences import differences
 from ops.sites.configuration import config_from_pairs
 from schemas.files.site_plan import SitePlan
 from schemas.resource_kinds import KINDS
+from shared.basics.time_format import format_time, format_time_ms
 from shared.basics.units import US_PER_HOUR
 from tests.support.gateway_twin import Client, DrivenTwin
 
@@ -193,6 +194,59 @@ def test_an_invalid_time_is_refused_with_one_sentence(
     answer = answer_of(history.client, f"/v1/{path}", at)
     assert answer[0] == status
     assert sentence in answer[1]["error"]
+
+
+LATER = [
+    ("slices", "{kind}/{name}"),
+    ("slices", "describe/{kind}/{name}"),
+    ("slices", "explain/slices/{name}"),
+    ("slices", "explain/requests/{name}"),
+    ("slices", "why/{name}"),
+    ("slices", "events?for={name}"),
+    ("slices", "events?fabric=pod-0&for={name}"),
+    *(
+        (kind, path)
+        for kind in ("faults", "repairs", "verdicts")
+        for path in ("{kind}/{name}", "describe/{kind}/{name}")
+    ),
+    ("faults", "why/{name}"),
+    ("repairs", "why/{name}"),
+    ("faults", "events?for={name}"),
+]
+"""Kind → a path about one object that does not exist at the beginning."""
+
+
+@pytest.mark.parametrize(("kind", "path"), LATER)
+def test_an_object_of_later_did_not_exist_yet(history: History, kind: str, path: str) -> None:
+    rows = history.client.get(f"/v1/{kind}", params={"fabric": "pod-0"}).json()
+    if not rows:
+        pytest.skip(f"this history has no {kind}")
+    name = rows[-1]["name"]
+    oldest, *_ = history.client.get(f"/v1/events?for={name}&since=0d").json()
+    full = f"/v1/{path.format(kind=kind, name=name)}"
+    status, content, _ = answer_of(history.client, full, "0d")
+    end = f"{name}: did not exist yet at 0d00:00:00; its first message is of {format_time(oldest['at_us'])}"
+    assert (status, content["error"].partition(" ")[2]) == (404, end)
+    assert answer_of(history.client, full, oldest["id"])[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["slices/{}", "explain/slices/{}", "describe/slices/{}", "why/{}", "events?for={}"]
+)
+def test_an_object_that_never_existed_is_reported_as_such_at_any_time(history: History, path: str) -> None:
+    full = f"/v1/{path.format('pod-0/slice-99999')}"
+    for at in (None, "0d", "5h"):
+        status, content, _ = answer_of(history.client, full, at)
+        assert (status, "did not exist yet" in content["error"]) == (404, False)
+
+
+@pytest.mark.parametrize("path", ["why/{}", "events?cause={}"])
+def test_a_message_of_later_is_not_on_the_log_yet(history: History, path: str) -> None:
+    newest = history.client.get("/v1/events?limit=1").json()[0]
+    status, content, _ = answer_of(history.client, f"/v1/{path.format(newest['id'])}", "5h")
+    at = format_time_ms(newest["at_us"])
+    begin = f"message {newest['id']}: is of {at}, after the requested time 0d05:00:00"
+    assert (status, content["error"].startswith(begin)) == (404, True), content
 
 
 def test_reads_change_neither_the_past_nor_the_present(history: History) -> None:
