@@ -454,7 +454,7 @@ class TestRedisInbox(InboxContract):
         for number, values in enumerate(others):
             assert store.commit(Commit(0, {}, {}, fields=values))
             for body in (DRAIN, with_key(f"late {number}", DRAIN)):
-                with pytest.raises(UpgradeNeeded, match="pod-0 was upgraded while this gateway stood still"):
+                with pytest.raises(UpgradeNeeded, match="pod-0 was upgraded while this gateway was stopped"):
                     store.put(0, "pod-0", body)
             assert store.put(0, "pod-0", with_key("key 0", DRAIN)).repeated
         assert store.size(0) == 2

@@ -550,13 +550,20 @@ UNREADABLE: list[list[str | bytes]] = [
     ["SET", layout.documents_key(0, "pod-0", "ocs"), "x"],
 ]
 INBOX = layout.key(0, "inbox")
+
+
+def added_drain(number: str) -> list[str | bytes]:
+    """The command that adds a request to the inbox under this number."""
+    return ["XADD", INBOX, number, "type", "DrainCube", "body", '{"cube":"pod-0/cube-1"}', "fabric", "pod-0"]
+
+
 INBOX_ROWS: list[list[str | bytes]] = [
     ["XADD", INBOX, "NEXT-0", "type", b"\xff", "body", "{}"],
     ["XADD", INBOX, "NEXT-0", "type", "DrainCube", "body", b"\xff", "fabric", "pod-0"],
     ["XADD", INBOX, "NEXT-0", "type", "DrainCube", "body", "{}", "fabric", b"\xff"],
     ["XADD", INBOX, "NEXT-0", "none", "x"],
     *(
-        ["XADD", INBOX, number, "type", "DrainCube", "body", '{"cube":"pod-0/cube-1"}', "fabric", "pod-0"]
+        added_drain(number)
         for number in (
             "NEXT-5",
             f"{2**53 - 2**40 - 1}-0",

@@ -138,11 +138,11 @@ def get(
     modules read.
     """
     kind, name = _meant_objects(kind, name)
+    resources, is_one = KINDS[kind], name is not None
     given = {"--state": state, "--where": where, "--sort": sort, "--top": top}
-    if name is not None and (unfit := [option for option, value in given.items() if value]):
+    if is_one and (unfit := [option for option, value in given.items() if value]):
         raise click.UsageError(f"{unfit[0]} cannot be combined with a NAME")
-    tests = [*state_tests(KINDS[kind], state or ()), *(where or ())]
-    resources = KINDS[kind]
+    tests = [*state_tests(resources, state or ()), *(where or ())]
     is_hidden = None if every or state or where else _hidden_on_terminal(resources)
     query = {"fabric": fabric, "where": tests, "sort": sort, "limit": top if is_hidden is None else None}
     order = split_link_order(query, is_wide=current_style().wide) if kind == "links" else NO_ORDER
@@ -151,21 +151,18 @@ def get(
     client = Client(at=at)
     path = row_path(resources, expand_name(client, name, fabric)) if name is not None else None
     form: Form = "table" if output == "wide" else output
-    is_of_modules = current_style().wide and kind == "links"
-    of_kind = partial(_table, kind=resources, is_one=name is not None)
-    table = partial(wide_table, order=order) if is_of_modules else of_kind
-    most = None if is_hidden is None else top
+    of_kind, of_modules = partial(_table, kind=resources, is_one=is_one), partial(wide_table, order=order)
+    table = of_modules if current_style().wide and kind == "links" else of_kind
 
     def look() -> str:
         if path is not None:
-            row = client.resource(path, "name")
-            return render(row, form, lambda: table(client, [row]))
+            one = [client.resource(path, "name")]
+            return render(one[0], form, lambda: table(client, one))
         rows = client.rows(rows_path(resources), "name", **query)
         shown = [row for row in rows if is_hidden is None or not is_hidden(row)]
-        some = shown[:most]
-        text = render(
-            some, form, lambda: table(client, some) if some else _none_text(resources, rows.why_empty)
-        )
+        some = shown if is_hidden is None else shown[:top]
+        why_empty = _none_text(resources, rows.why_empty)
+        text = render(some, form, lambda: table(client, some) if some else why_empty)
         return "\n".join([text, *_hidden_note(resources, len(rows) - len(shown))])
 
     watch_loop(look, watch)

@@ -176,7 +176,7 @@ class RedisInbox:
 
     def require_for_requests(self, values: Mapping[str, str]) -> None:
         """From now on, `put` raises UpgradeNeeded unless these values of a partition are equal or absent: a
-        process that stood still while its twin was upgraded must not accept requests."""
+        process that was stopped while its twin was upgraded must not accept requests."""
         self._required = MappingProxyType(dict(values))
 
     def put(self, partition: int, fabric: str, body: Body) -> InboxReceipt:
@@ -201,8 +201,8 @@ class RedisInbox:
             raise allowance_error(requester_of(body))
         if kept == OUTDATED:
             raise UpgradeNeeded(
-                f"inbox: {fabric} was upgraded while this gateway stood still, which accepts no requests "
-                "any more; retry with the same idempotency key at a gateway of the new version"
+                f"inbox: {fabric} was upgraded while this gateway was stopped, so it accepts no more "
+                "requests; retry with the same idempotency key at a gateway of the new version"
             )
         found = _known_request(partition, before)
         if key is not None:
