@@ -111,6 +111,14 @@ class WakingMemory(WakeOnPut, MemoryStore):
     """A memory store that wakes the loop when a request arrives."""
 
 
+def check_sentence(text: Any, part: str) -> None:
+    """Check that an answer is one sentence of an error with this part."""
+    assert list(text) == ["error"]
+    assert part in text["error"]
+    assert "\n" not in text["error"]
+    assert len(text["error"]) < 10_400
+
+
 def get(client: Client, path: str) -> Any:
     """Return the JSON answer of a path below /v1/; its status must be 200."""
     answer = client.get(f"/v1/{path}")

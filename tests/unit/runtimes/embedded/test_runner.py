@@ -1,168 +1,36 @@
 """One fabric of the embedded runtime: its stored data, and recovery after a crash at every point."""
 
 import copy
-import errno
-import hashlib
-import math
-import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
 
-import orjson
 import pytest
 
-from ops.sites.configuration import superpod_config as configured
-from schemas.config.pods import SuperpodConfig
 from schemas.envelope import Envelope
 from schemas.messages.operator import DrainCube, InjectFault, RequestSlice
-from schemas.messages.sequencer import Tick
 from schemas.registry import decode, encode
 from services.fabric_kinds import services_of
 from shared.basics.errors import LogDamaged, OperationFailed, ServiceFailed, UpgradeNeeded
 from shared.engine.code_version import RULES, StateCodeVersion, recorded_code_version
 from shared.engine.message_order import Request, is_root
 from shared.engine.service import AnyService, Output, on
-from shared.engine.state_codec import encode_instance
 from shared.engine.state_layout import state_layouts
 from shared.runtimes.embedded import site_runner as runner_module
-from shared.runtimes.embedded.dead_letter_file import DeadLetterFile
-from shared.runtimes.embedded.site_runner import Fenced, SiteRunner
-from shared.storage.log.frame_files import FRAMES_MAX, TelemetryFolder
-from shared.storage.log.indexed_log import IndexedLog
+from shared.runtimes.embedded.site_runner import Fenced
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import Commit
-from tests.support.pods import POD, SUPERPOD, first_message, fleet_of, next_tick, pod_place
+from tests.support.pods import POD, SUPERPOD, first_message, next_tick, pod_place
+from tests.support.runner_twin import BUSY, CONFIG, RunnerTwin, check_whole, copied, run_steps, stored_data
 from tests.support.toy_services import CUBES_TOY, PERIOD_US, TOYS, ToyState, toy
-
-CONFIG = SuperpodConfig(seed=4)
-BUSY = configured(["pod.cubes=8", "failures.host_per_day=0.3", "failures.ocs_per_day=0.3"], seed=4)
-
-
-class Twin:
-    """A fabric with its folder and its store; `start` restarts it from these two."""
-
-    def __init__(
-        self, folder: Path, services: tuple[AnyService, ...] = TOYS, store: MemoryStore | None = None
-    ) -> None:
-        self.folder = folder
-        self.services = services
-        self.store = store or MemoryStore()
-        folder.mkdir(parents=True, exist_ok=True)
-        self.letters = DeadLetterFile(folder / "dead-letters.jsonl")
-
-    opened: ClassVar[list[IndexedLog]] = []
-
-    @property
-    def path(self) -> Path:
-        return self.folder / "pod-0.jsonl"
-
-    @property
-    def log(self) -> bytes:
-        return self.path.read_bytes()
-
-    def start(self, **more: Any) -> int:
-        """Returns how many messages of the log were folded again."""
-        log = IndexedLog(self.path)
-        self.opened.append(log)
-        self.runner = SiteRunner(
-            POD,
-            0,
-            fleet_of(self.services),
-            store=self.store,
-            place=self.store.place,
-            log=log,
-            dead_letters=self.letters,
-            **more,
-        )
-        return self.runner.recover()
-
-    def step(self) -> None:
-        """The next step of the loop: the oldest request, otherwise the next Tick."""
-        waiting = self.store.waiting(0, 1)
-        if waiting:
-            assert self.runner.step(waiting[0], self.runner.site.now_us + 5)
-            return
-        due_us = self.runner.due_us()
-        assert due_us is not None
-        assert not self.runner.step(None, due_us)
-
-    def stop(self) -> None:
-        self.opened[-1].close()
-
-
-@pytest.fixture(autouse=True)
-def _close_logs() -> Iterator[None]:
-    yield
-    for log in Twin.opened:
-        log.close()
-    Twin.opened.clear()
-
-
-def copied(store: MemoryStore) -> MemoryStore:
-    other = MemoryStore()
-    other._fabrics = dict(store._fabrics)
-    other._partitions = copy.deepcopy(store._partitions)
-    return other
-
-
-def held_by(store: MemoryStore) -> dict[str, object]:
-    """All data of the fabric in a store."""
-    kept = store._partitions[0]
-    return {
-        "positions": kept.positions,
-        "values": kept.values,
-        "states": dict(kept.states),
-        "documents": dict(kept.documents),
-        "progress": kept.progress,
-        "inbox": kept.inbox,
-    }
-
-
-def run(
-    folder: Path, steps: int, services: tuple[AnyService, ...] = TOYS, config: SuperpodConfig = CONFIG
-) -> Twin:
-    twin = Twin(folder, services)
-    assert twin.start() == 0
-    twin.runner.take(first_message(config))
-    for _ in range(steps):
-        twin.step()
-    return twin
-
-
-def check_whole(twin: Twin) -> None:
-    """The guarantees of a running twin at any quiet point: the store equals the memory, and contains all of
-    the log."""
-    runner = twin.runner
-    assert set(twin.store.positions(0).values()) == {runner.position}
-    assert runner.position == len(twin.log.splitlines())
-    for instance in runner.site.instances:
-        assert twin.store.load(0, instance.service.name, "pod-0") == encode_instance(instance)
-        row = twin.store.progress(0)[instance.service.name, "pod-0"]
-        assert (row.due_us, row.ticks) == (instance.due_us, instance.ticks)
-    fresh = {
-        key: document.model_dump_json().encode()
-        for instance in runner.site.instances
-        for key in instance.service.document_keys(instance.state)
-        if (document := instance.service.document(instance.state, key)) is not None
-    }
-    kinds = {kind for kind, _ in fresh}
-    kept = {(kind, name): text for kind in kinds for name, text in twin.store.all("pod-0", kind).items()}
-    assert {key: orjson.loads(text) for key, text in kept.items()} == {
-        key: orjson.loads(text) for key, text in fresh.items()
-    }
-
 
 # --- going on -----------------------------------------------------------------------------------------------
 
 
 def test_every_root_is_one_commit_of_everything(tmp_path: Path) -> None:
     services = tuple(toy(s.name, s.rules, due=s.due) for s in TOYS)
-    twin = run(tmp_path, 0, services)
+    twin = run_steps(tmp_path, 0, services)
     for n in range(8):
         twin.step()
         assert twin.runner.commits == n + 2
@@ -171,7 +39,7 @@ def test_every_root_is_one_commit_of_everything(tmp_path: Path) -> None:
 
 
 def test_a_request_leaves_the_inbox_with_the_commit_that_took_it(tmp_path: Path) -> None:
-    twin = run(tmp_path, 2)
+    twin = run_steps(tmp_path, 2)
     received = twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"))
     (waiting,) = twin.store.waiting(0, 10)
     twin.step()
@@ -186,7 +54,7 @@ def test_a_request_leaves_the_inbox_with_the_commit_that_took_it(tmp_path: Path)
 @pytest.mark.parametrize("restarted", [False, True])
 def test_requests_and_due_ticks_take_turns_across_restarts(tmp_path: Path, restarted: bool) -> None:
     """The clock is far ahead, so that a Tick is always due."""
-    twin = run(tmp_path, 0)
+    twin = run_steps(tmp_path, 0)
     for n in range(12):
         twin.store.put(0, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 3}"))
     while twin.store.size(0):
@@ -199,7 +67,7 @@ def test_requests_and_due_ticks_take_turns_across_restarts(tmp_path: Path, resta
 
 
 def test_every_message_is_reported_once_committed(tmp_path: Path) -> None:
-    twin = Twin(tmp_path)
+    twin = RunnerTwin(tmp_path)
     told: list[str] = []
     twin.start(on_append=lambda messages: told.extend(m.id for m in messages))
     runner = twin.runner
@@ -214,18 +82,18 @@ def test_a_failing_service_changes_neither_log_nor_store(tmp_path: Path) -> None
         raise ZeroDivisionError("division by zero")
 
     broken = toy("ocs", (*TOYS[1].rules, on(DrainCube, divide)), due=TOYS[1].due)
-    twin = run(tmp_path, 3, (CUBES_TOY, broken, TOYS[2]))
-    before, log = copy.deepcopy(held_by(twin.store)), twin.log
+    twin = run_steps(tmp_path, 3, (CUBES_TOY, broken, TOYS[2]))
+    before, log = copy.deepcopy(stored_data(twin.store)), twin.log
     twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"))
     with pytest.raises(ServiceFailed, match="ocs of pod-0 raised ZeroDivisionError"):
         twin.step()
     assert twin.log == log
-    assert held_by(twin.store) | {"inbox": []} == before
+    assert stored_data(twin.store) | {"inbox": []} == before
 
 
 def test_a_full_disk_leaves_the_store_behind_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    twin = run(tmp_path, 3)
-    before = copy.deepcopy(held_by(twin.store))
+    twin = run_steps(tmp_path, 3)
+    before = copy.deepcopy(stored_data(twin.store))
 
     def full(*_: object) -> None:
         raise OperationFailed("log file: No space left on device")
@@ -233,12 +101,12 @@ def test_a_full_disk_leaves_the_store_behind_no_log(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(twin.runner._log, "append", full)
     with pytest.raises(OperationFailed, match="No space left"):
         twin.step()
-    assert held_by(twin.store) == before
+    assert stored_data(twin.store) == before
     monkeypatch.undo()
     assert twin.runner.recover() == 0
     twin.step()
     twin.stop()
-    other = run(tmp_path / "other", 4)
+    other = run_steps(tmp_path / "other", 4)
     assert other.log == twin.log
     assert other.runner.digest() == twin.runner.digest()
 
@@ -247,15 +115,20 @@ def test_a_full_disk_leaves_the_store_behind_no_log(tmp_path: Path, monkeypatch:
 
 
 def check_recovery(
-    folder: Path, twin: Twin, before: MemoryStore, start: int, cuts: list[int], again: Callable[[Twin], None]
+    folder: Path,
+    twin: RunnerTwin,
+    before: MemoryStore,
+    start: int,
+    cuts: list[int],
+    again: Callable[[RunnerTwin], None],
 ) -> None:
     """`twin` wrote its last cascade from byte `start` on, when the store contained `before`. Cut its log
     after each of `cuts` bytes, as a crash may, and recover. If the root itself was lost, continue with
     `again`."""
-    whole, digest, instance = twin.log, twin.runner.digest(), held_by(twin.store)
+    whole, digest, instance = twin.log, twin.runner.digest(), stored_data(twin.store)
     root_end = whole.index(b"\n", start) + 1
     for n, cut in enumerate(cuts):
-        crashed = Twin(folder / str(n), twin.services, copied(before))
+        crashed = RunnerTwin(folder / str(n), twin.services, copied(before))
         crashed.path.write_bytes(whole[:cut])
         folded = crashed.start()
         if cut < root_end:
@@ -266,13 +139,13 @@ def check_recovery(
             assert folded == whole[start:].count(b"\n")
         assert crashed.log == whole, cut
         assert crashed.runner.digest() == digest
-        assert held_by(crashed.store) == instance
+        assert stored_data(crashed.store) == instance
         crashed.stop()
 
 
 @pytest.mark.parametrize("root", ["tick", "request"])
 def test_a_crash_after_any_byte_of_the_log_loses_nothing(tmp_path: Path, root: str) -> None:
-    twin = run(tmp_path / "whole", 6)
+    twin = run_steps(tmp_path / "whole", 6)
     while twin.runner.site.earliest() is not twin.runner.site.instance(POD, "cubes"):
         twin.step()
     if root == "request":
@@ -281,12 +154,12 @@ def test_a_crash_after_any_byte_of_the_log_loses_nothing(tmp_path: Path, root: s
     twin.step()
     end = len(twin.log)
     assert end - start > 300
-    check_recovery(tmp_path, twin, before, start, [*range(start, end + 1)], Twin.step)
+    check_recovery(tmp_path, twin, before, start, [*range(start, end + 1)], RunnerTwin.step)
     check_whole(twin)
 
 
 def test_the_real_services_lose_nothing_around_any_line_of_a_long_cascade(tmp_path: Path) -> None:
-    twin = run(tmp_path / "whole", 60, SUPERPOD, BUSY)
+    twin = run_steps(tmp_path / "whole", 60, SUPERPOD, BUSY)
     for body in (
         RequestSlice(shape=(4, 4, 8), duration_us=10**9),
         InjectFault(kind="ocs", target="pod-0/ocs-17"),
@@ -301,7 +174,7 @@ def test_the_real_services_lose_nothing_around_any_line_of_a_long_cascade(tmp_pa
     cuts = sorted(
         {cut for end in [start, *ends] for cut in (end - 1, end, end + 20) if start <= cut <= ends[-1]}
     )
-    check_recovery(tmp_path, twin, before, start, cuts, Twin.step)
+    check_recovery(tmp_path, twin, before, start, cuts, RunnerTwin.step)
 
 
 @pytest.mark.parametrize("stride", [1, 3, 10, 2_000])
@@ -310,14 +183,14 @@ def test_a_store_that_is_many_roots_behind_catches_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stride: int, behind: int
 ) -> None:
     monkeypatch.setattr(runner_module, "REBUILD_STRIDE", stride)
-    twin = run(tmp_path, 0)
+    twin = run_steps(tmp_path, 0)
     stores = []
     for n in range(20):
         stores.append(copied(twin.store))
         if n % 4 == 3:
             twin.store.put(0, "pod-0", DrainCube(cube=f"pod-0/cube-{n % 3}"))
         twin.step()
-    log, digest, instance = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
+    log, digest, instance = twin.log, twin.runner.digest(), copy.deepcopy(stored_data(twin.store))
     twin.stop()
     twin.store = stores[-behind]
     twin.store.place(POD, pod_place())
@@ -325,7 +198,7 @@ def test_a_store_that_is_many_roots_behind_catches_up(
     assert twin.start() == missing
     assert twin.log == log
     assert twin.runner.digest() == digest
-    assert held_by(twin.store) == instance
+    assert stored_data(twin.store) == instance
     assert twin.runner.commits >= (missing // 6 if stride == 1 else 1)
     check_whole(twin)
 
@@ -335,8 +208,8 @@ def test_a_store_that_is_many_roots_behind_catches_up(
 def test_all_states_are_rebuilt_from_the_log_alone(
     tmp_path: Path, services: tuple[AnyService, ...], how: str
 ) -> None:
-    twin = run(tmp_path, 60, services, BUSY)
-    log, digest, instance = twin.log, twin.runner.digest(), copy.deepcopy(held_by(twin.store))
+    twin = run_steps(tmp_path, 60, services, BUSY)
+    log, digest, instance = twin.log, twin.runner.digest(), copy.deepcopy(stored_data(twin.store))
     if how == "empty":
         twin.stop()
         twin.store = MemoryStore()
@@ -347,14 +220,14 @@ def test_all_states_are_rebuilt_from_the_log_alone(
         assert twin.runner.rebuild() == len(log.splitlines())
     assert twin.log == log
     assert twin.runner.digest() == digest
-    assert held_by(twin.store) == instance
+    assert stored_data(twin.store) == instance
     check_whole(twin)
     twin.step()
     check_whole(twin)
 
 
 def test_requests_that_wait_survive_a_rebuild(tmp_path: Path) -> None:
-    twin = run(tmp_path, 5)
+    twin = run_steps(tmp_path, 5)
     twin.store.put(0, "pod-0", DrainCube(cube="pod-0/cube-1"))
     twin.runner.rebuild()
     assert twin.store.size(0) == 1
@@ -367,7 +240,7 @@ def test_requests_that_wait_survive_a_rebuild(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_shorter_than_the_states_is_reported(tmp_path: Path) -> None:
-    twin = run(tmp_path, 5)
+    twin = run_steps(tmp_path, 5)
     twin.stop()
     lines = twin.log.splitlines(keepends=True)
     twin.path.write_bytes(b"".join(lines[:-2]))
@@ -384,7 +257,7 @@ def test_a_log_that_is_shorter_than_the_states_is_reported(tmp_path: Path) -> No
 
 
 def test_a_tail_that_its_services_do_not_emit_is_reported(tmp_path: Path) -> None:
-    twin = run(tmp_path, 6)
+    twin = run_steps(tmp_path, 6)
     before = copied(twin.store)
     twin.step()
     twin.stop()
@@ -401,7 +274,7 @@ def test_a_tail_that_its_services_do_not_emit_is_reported(tmp_path: Path) -> Non
 
 
 def test_services_at_different_positions_are_reported(tmp_path: Path) -> None:
-    twin = run(tmp_path, 6)
+    twin = run_steps(tmp_path, 6)
     twin.stop()
     position = twin.runner.position
     assert twin.store.commit(Commit(0, {}, {"ocs": position - 1}))
@@ -412,7 +285,7 @@ def test_services_at_different_positions_are_reported(tmp_path: Path) -> None:
 
 
 def test_a_state_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
-    twin = run(tmp_path, 6)
+    twin = run_steps(tmp_path, 6)
     twin.stop()
     twin.store._partitions[0].states["ocs", "pod-0"]["readings"] = b"rubbish"
     with pytest.raises(LogDamaged, match="field readings is missing or unreadable"):
@@ -428,10 +301,10 @@ GARBAGE = [b"not json", b"{}", b"", b"[1,2]", b'{"type":"Nonsense"}', b"\xff\xfe
 
 def test_garbage_in_the_log_goes_to_dead_letters_and_stops_nothing(tmp_path: Path) -> None:
     """At any position: before the first message, between cascades, and in the middle of one."""
-    clean = run(tmp_path / "clean", 12)
+    clean = run_steps(tmp_path / "clean", 12)
     digest, lines = clean.runner.digest(), clean.log.splitlines()
     clean.stop()
-    dirty = Twin(tmp_path / "dirty")
+    dirty = RunnerTwin(tmp_path / "dirty")
     places = [0, 1, 3, 7, 8, len(lines) - 1, len(lines)]
     mixed = [*lines]
     for place, line in reversed([*zip(places, GARBAGE, strict=True)]):
@@ -453,16 +326,16 @@ def test_garbage_in_the_log_goes_to_dead_letters_and_stops_nothing(tmp_path: Pat
 
 
 def test_a_runner_is_fenced_when_another_one_committed(tmp_path: Path) -> None:
-    one = run(tmp_path / "one", 4)
-    other = Twin(tmp_path / "other", store=one.store)
+    one = run_steps(tmp_path / "one", 4)
+    other = RunnerTwin(tmp_path / "other", store=one.store)
     other.path.write_bytes(one.log)
     other.start()
     other.step()
-    instance = copy.deepcopy(held_by(one.store))
+    instance = copy.deepcopy(stored_data(one.store))
     position = one.runner.position
     with pytest.raises(Fenced, match=f"pod-0: the store is no longer at position {position}"):
         one.step()
-    assert held_by(one.store) == instance
+    assert stored_data(one.store) == instance
     # Its log contains the same cascade, because nothing else could follow.
     assert one.runner.recover() == 0
     assert one.log == other.log
@@ -471,7 +344,7 @@ def test_a_runner_is_fenced_when_another_one_committed(tmp_path: Path) -> None:
 
 def test_a_store_that_went_back_is_noticed_and_caught_up(tmp_path: Path) -> None:
     """A killed server may have lost data that it had not written yet."""
-    twin, other = run(tmp_path / "one", 4), run(tmp_path / "other", 9)
+    twin, other = run_steps(tmp_path / "one", 4), run_steps(tmp_path / "other", 9)
     older = copied(twin.store)
     for _ in range(3):
         twin.step()
@@ -490,7 +363,7 @@ def test_an_emptied_store_is_rebuilt_with_a_note(tmp_path: Path, steps: int) -> 
     """At the next start, and while the twin runs. Only a twin that was killed at its very first commit starts
     without states by itself."""
     digests, notes = StateDigests("", b"secret"), list[str]()
-    twin = run(tmp_path / "one", steps)
+    twin = run_steps(tmp_path / "one", steps)
     twin.start(digests=digests, on_refused=notes.append)
     notes.clear()  # its states had no digests
     before = twin.runner.digest()
@@ -514,7 +387,7 @@ def test_an_emptied_store_is_rebuilt_with_a_note(tmp_path: Path, steps: int) -> 
 
 def test_a_twin_killed_at_its_first_commit_is_no_emptied_one(tmp_path: Path) -> None:
     notes = list[str]()
-    twin = run(tmp_path / "one", 0)
+    twin = run_steps(tmp_path / "one", 0)
     twin.store._partitions.clear()
     twin.start(digests=StateDigests("", b"secret"), on_refused=notes.append)
     assert twin.runner.position > 0
@@ -523,7 +396,7 @@ def test_a_twin_killed_at_its_first_commit_is_no_emptied_one(tmp_path: Path) -> 
 
 def test_a_service_put_back_to_an_earlier_commit_with_its_digests_is_rebuilt(tmp_path: Path) -> None:
     digests, notes = StateDigests("", b"secret"), list[str]()
-    twin = run(tmp_path / "one", 3)
+    twin = run_steps(tmp_path / "one", 3)
     twin.start(digests=digests)
     twin.step()
     older = copied(twin.store)._partitions[0]
@@ -547,7 +420,7 @@ def test_a_dropped_request_is_logged_and_later_ones_are_taken(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One whose number is not above those on the log. It must not block or drop what is sent later."""
-    twin = run(tmp_path / "one", 1)
+    twin = run_steps(tmp_path / "one", 1)
     body = DrainCube(cube="pod-0/cube-1")
     last = twin.store.put(0, POD, body).number
     twin.step()
@@ -560,250 +433,11 @@ def test_a_dropped_request_is_logged_and_later_ones_are_taken(
     assert twin.store.put(0, POD, body).number > last
 
 
-# --- dead letters and telemetry -----------------------------------------------------------------------------
-
-
-def test_dead_letters_keep_line_error_and_origin_once(tmp_path: Path) -> None:
-    path = tmp_path / "dead-letters.jsonl"
-    letters = DeadLetterFile(path)
-    assert (letters.count(), letters.read()) == (0, [])
-    letters.put("pod-0:7", "not JSON", b"caf\xc3\xa9 \xff\x00")
-    letters.put("pod-0:7", "not JSON", b"again")
-    letters.put("pod-1:7", "another", b"")
-    again = DeadLetterFile(path)
-    again.put("pod-0:7", "not JSON", b"once more")
-    assert again.count() == 2
-    assert [(found.origin, found.error, found.line) for found in again.read()] == [
-        ("pod-0:7", "not JSON", "café \\xff\x00"),
-        ("pod-1:7", "another", ""),
-    ]
-    assert all(isinstance(found.wall_s, float) for found in again.read())
-
-
-def test_a_dead_letter_of_a_long_line_keeps_its_beginning_and_its_digest(tmp_path: Path) -> None:
-    letters = DeadLetterFile(tmp_path / "dead-letters.jsonl")
-    letters.put("pod-0:7", "not JSON", b"\xff" * 8_000_000)
-    (found,) = letters.read()
-    assert found.line == "\\xff" * 2_048
-    assert (found.line_bytes, found.line_sha256) == (
-        8_000_000,
-        hashlib.sha256(b"\xff" * 8_000_000).hexdigest(),
-    )
-    assert letters.path.stat().st_size < 20_000
-
-
-def test_a_dead_letter_that_a_crash_cut_off_takes_no_other_with_it(tmp_path: Path) -> None:
-    path = tmp_path / "dead-letters.jsonl"
-    for cut in (1, 2, 20):
-        path.unlink(missing_ok=True)
-        letters = DeadLetterFile(path)
-        for n in range(3):
-            letters.put(f"pod-0:{n}", "not JSON", b"x")
-        path.write_bytes(path.read_bytes()[:-cut])
-        again = DeadLetterFile(path)
-        assert again.count() == (3 if cut == 1 else 2)
-        again.put("pod-0:2", "not JSON", b"x")
-        again.put("pod-0:3", "not JSON", b"x")
-        assert [letter.origin for letter in DeadLetterFile(path).read()] == [f"pod-0:{n}" for n in range(4)]
-
-
-def test_dead_letters_that_cannot_be_stored_are_an_error_in_one_sentence(tmp_path: Path) -> None:
-    letters = DeadLetterFile(tmp_path / "no" / "dead-letters.jsonl")
-    with pytest.raises(OperationFailed, match="No such file or directory"):
-        letters.put("pod-0:1", "not JSON", b"x")
-
-
-def test_only_the_newest_telemetry_frames_are_kept(tmp_path: Path) -> None:
-    folder = TelemetryFolder(tmp_path, share_max=math.inf)
-    assert folder.latest("pod-0") is None
-    for n in range(FRAMES_MAX + 10):
-        folder.put("pod-0", n * 10**9, b"%d" % n)
-    folder.put("pod-1", 5, b"other")
-    frames = sorted((tmp_path / "pod-0").iterdir())
-    assert [frame.read_bytes() for frame in frames] == [b"%d" % n for n in range(10, FRAMES_MAX + 10)]
-    assert folder.latest("pod-0") == b"%d" % (FRAMES_MAX + 9)
-    assert folder.latest("pod-1") == b"other"
-    folder.put("pod-0", (FRAMES_MAX + 9) * 10**9, b"again")
-    assert len(list((tmp_path / "pod-0").iterdir())) == FRAMES_MAX
-    assert folder.latest("pod-0") == b"again"
-
-
-def test_an_invalid_frame_in_the_folder_is_ignored(tmp_path: Path) -> None:
-    folder = TelemetryFolder(tmp_path, share_max=math.inf)
-    folder.put("pod-0", 1, b"frame")
-    for name in ("foreign.arrows", f"{7:020d}.part", "٣" * 20 + ".arrows"):
-        (tmp_path / "pod-0" / name).write_bytes(b"strange")
-    assert folder.latest("pod-0") == b"frame"
-    assert list(folder.after("pod-0", -1)) == [(1, b"frame")]
-
-
-def test_a_frame_that_does_not_fit_leaves_nothing_and_the_oldest_make_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = TelemetryFolder(tmp_path, share_max=math.inf)
-    for n in range(FRAMES_MAX):
-        folder.put("pod-0", n, b"frame")
-
-    def full(_path: Path, _target: Path) -> Path:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "replace", full)
-        with pytest.raises(OperationFailed, match="No space left on device"):
-            folder.put("pod-0", FRAMES_MAX, b"more")
-    names = sorted(path.name for path in (tmp_path / "pod-0").iterdir())
-    assert names == [f"{n:020d}.arrows" for n in range(1, FRAMES_MAX)]
-
-
-def test_a_frame_that_cannot_be_written_is_an_error_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OperationFailed, match="Not a directory"):
-        TelemetryFolder(tmp_path / "file").put("pod-0", 1, b"x")
-
-
-def test_every_tick_of_a_service_with_telemetry_publishes_its_frame(tmp_path: Path) -> None:
-    twin = Twin(tmp_path)
-    folder = TelemetryFolder(tmp_path / "telemetry", share_max=math.inf)
-    twin.start(telemetry=folder)
-    runner = twin.runner
-    runner.take(first_message(CONFIG))
-    assert folder.latest("pod-0") is None
-    runner.take(next_tick(runner.site))
-    assert folder.latest("pod-0") == b"cubes 10000000 1"
-
-
-def test_a_service_may_render_a_frame_at_the_tick_of_another_service(tmp_path: Path) -> None:
-    cubes, ocs, *others = TOYS
-    beside = replace(ocs, frames_on_ticks_of=("cubes",), frames_suffix="ocs")
-    twin = Twin(tmp_path, (cubes, beside, *others))
-    folder = TelemetryFolder(tmp_path / "telemetry", share_max=math.inf)
-    twin.start(telemetry=folder)
-    twin.runner.take(first_message(CONFIG))
-    ticked: list[str] = []
-    while len(set(ticked)) < 2:
-        tick = next_tick(twin.runner.site)
-        ticked.append(tick.body.service if isinstance(tick.body, Tick) else "")
-        twin.runner.take(tick)
-    frames = [frame for _, frame in folder.after("pod-0/ocs", -1)]
-    assert ticked == ["cubes", "ocs"]
-    assert [frame[:13] for frame in frames] == [b"ocs 10000000 "]
-    assert (folder.latest("pod-0") or b"").startswith(b"cubes 10000000 ")
-
-
-def test_frames_that_would_hold_up_the_twin_are_passed_over_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A frame of 20 ms is followed by 180 ms without frames, and by 380 ms if there are two fabrics. All
-    frames together take a tenth of the time."""
-    now_s = [100.0]
-    monkeypatch.setattr("shared.storage.log.frame_files.time.perf_counter", lambda: now_s[0])
-    folder = TelemetryFolder(tmp_path)
-
-    def slow() -> bytes:
-        now_s[0] += 0.02
-        return b"frame"
-
-    folder.make("pod-0", 1, slow)
-    now_s[0] += 0.1799
-    folder.make("pod-0", 2, slow)
-    assert (folder.not_rendered, len(list((tmp_path / "pod-0").iterdir()))) == (1, 1)
-    folder.make("pod-1", 2, slow)
-    assert folder.latest("pod-1") == b"frame"
-    folder.make("pod-0", 3, slow)
-    assert [path.name[-8:] for path in sorted((tmp_path / "pod-0").iterdir())] == ["1.arrows", "3.arrows"]
-    now_s[0] += 0.37
-    for fabric in ("pod-0", "pod-1"):
-        folder.make(fabric, 4, slow)
-    assert folder.not_rendered == 2, "that of pod-0; pod-1 has waited for as long, and longer ago"
-    for at_us in (5, 6):
-        now_s[0] += 1.0
-        folder.make("pod-0", at_us, lambda: None)
-        folder.make("pod-0", at_us, lambda: b"cheap")
-    assert (folder.not_rendered, folder.latest("pod-0")) == (2, b"cheap")
-
-
-def test_the_last_frame_that_is_due_is_never_skipped_and_a_skipped_one_can_be_made_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now_s = [100.0]
-    monkeypatch.setattr("shared.storage.log.frame_files.time.perf_counter", lambda: now_s[0])
-    folder = TelemetryFolder(tmp_path)
-
-    def slow(content: bytes) -> Callable[[], bytes]:
-        def render() -> bytes:
-            now_s[0] += 0.02
-            return content
-
-        return render
-
-    folder.make("pod-0", 1, slow(b"1"))
-    folder.make("pod-0", 2, slow(b"2"))
-    assert folder.latest("pod-0") == b"1"
-    folder.make("pod-0", 3, slow(b"3"), is_last_due=True)
-    assert folder.latest("pod-0") == b"3"
-    for at_us in (4, 5):
-        content = b"%d" % at_us
-        folder.make("pod-0", at_us, slow(content), freeze=partial(slow, content))
-    assert (folder.latest("pod-0"), folder.not_rendered) == (b"3", 3)
-    folder.render_deferred()
-    assert (folder.latest("pod-0"), folder.not_rendered) == (b"5", 2)
-    folder.make("pod-0", 6, slow(b"6"), freeze=lambda: slow(b"6"))
-    folder.make("pod-0", 7, slow(b"7"), is_last_due=True)
-    folder.render_deferred()
-    assert [path.name[-8:-7] for path in sorted((tmp_path / "pod-0").iterdir())] == ["1", "3", "5", "7"]
-
-
-def test_a_frame_that_cannot_be_written_is_reported_and_counted_and_the_twin_continues(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    twin = Twin(tmp_path)
-    folder = TelemetryFolder(tmp_path / "telemetry", share_max=math.inf)
-    twin.start(telemetry=folder)
-    runner = twin.runner
-    runner.take(first_message(CONFIG))
-    (tmp_path / "telemetry").write_text("in its place")
-    for _ in range(2):
-        runner.take(next_tick(runner.site))
-    problem = (
-        f"telemetry folder {tmp_path / 'telemetry' / 'pod-0'}: Not a directory; telemetry frames are lost "
-        "until writes succeed"
-    )
-    assert (folder.problems, folder.lost) == ([problem], 2)
-    assert [record.getMessage() for record in caplog.records] == [problem]
-    (tmp_path / "telemetry").unlink()
-    runner.take(next_tick(runner.site))
-    assert (folder.problems, folder.lost) == ([], 2)
-    assert (folder.latest("pod-0") or b"").startswith(b"cubes ")
-
-
-def test_a_tick_is_due_until_its_messages_are_committed(tmp_path: Path) -> None:
-    """A client that waits for the clock must not read the earlier documents."""
-
-    class Watching(MemoryStore):
-        dues: ClassVar[list[int | None]] = []
-
-        def commit(self, commit: Commit) -> bool:
-            self.dues.append(twin.runner.due_us())
-            return super().commit(commit)
-
-    twin = Twin(tmp_path, store=Watching())
-    twin.start()
-    twin.runner.take(first_message(CONFIG))
-    before_us = twin.runner.due_us()
-    Watching.dues.clear()
-    twin.step()
-    assert [before_us] == Watching.dues
-    after_us = twin.runner.due_us()
-    assert before_us is not None
-    assert after_us is not None
-    assert after_us > before_us
-
-
 # --- which code made the states -----------------------------------------------------------------------------
 
 
 def test_states_of_another_build_of_the_same_rules_are_continued(tmp_path: Path) -> None:
-    twin = Twin(tmp_path)
+    twin = RunnerTwin(tmp_path)
     twin.start(software="1.0+one")
     twin.runner.take(first_message(CONFIG))
     assert recorded_code_version(twin.store.values(0)) == StateCodeVersion(
@@ -832,17 +466,17 @@ def test_states_of_another_build_of_the_same_rules_are_continued(tmp_path: Path)
 def test_states_of_other_rules_or_another_format_are_refused_until_rebuilt(
     tmp_path: Path, values: dict[str, str | None], sentence: str
 ) -> None:
-    twin = Twin(tmp_path, tuple(services_of("superpod")))
+    twin = RunnerTwin(tmp_path, tuple(services_of("superpod")))
     twin.start(software="1.0+one")
     twin.runner.take(first_message(CONFIG))
     position = twin.runner.position
     at = dict.fromkeys(twin.store.positions(0), position)
     assert twin.store.commit(Commit(0, at, at, fields=values))
-    before = copy.deepcopy(held_by(twin.store))
+    before = copy.deepcopy(stored_data(twin.store))
     twin.stop()
     with pytest.raises(UpgradeNeeded, match=re.escape(sentence)):
         twin.start(software="1.0+two")
-    assert held_by(twin.store) == before
+    assert stored_data(twin.store) == before
     assert twin.runner.rebuild() == position
     assert recorded_code_version(twin.store.values(0)) == StateCodeVersion(
         RULES, state_layouts(twin.services), "1.0+two"

@@ -1,18 +1,15 @@
 """Requests of operators: each takes effect once, or one sentence reports the error."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from services.gateway.http.access.loopback import check_bind
 from services.gateway.requests import operator_requests
-from shared.basics.errors import InvalidInput, StoreUnreachable
 from shared.runtimes.poll import poll_until
 from shared.storage.inbox.request_inbox import InboxReceipt, allowance_error
-from tests.support.gateway_twin import CATCH_UP_S_MAX, QUIET, Client, DrivenTwin
+from tests.support.gateway_twin import CATCH_UP_S_MAX, QUIET, Client, DrivenTwin, check_sentence
 
 pytestmark = pytest.mark.integration
 
@@ -34,7 +31,7 @@ def client(twin: DrivenTwin) -> Client:
     return twin.client()
 
 
-def ask(client: Client, path: str, body: object = None, *, status: int = 200, **more: Any) -> Any:
+def send_request(client: Client, path: str, body: object = None, *, status: int = 200, **more: Any) -> Any:
     """Send a request and wait until it is on the log."""
     answer = client.post(f"/v1/{path}", json=body, params={"wait": 20}, **more)
     assert answer.status_code == status, answer.text
@@ -43,7 +40,7 @@ def ask(client: Client, path: str, body: object = None, *, status: int = 200, **
 
 def refusal(client: Client, path: str, body: object = None) -> tuple[str, str]:
     """(type of the message that refuses a request on the log, its reason)."""
-    answer = ask(client, path, body, status=409)
+    answer = send_request(client, path, body, status=409)
     assert (answer["status"], answer["complete"], answer["error"]) == ("refused", True, answer["reason"])
     (message,) = [m for m in answer["outcome"] if m["id"] == answer["refused_by"]]
     return message["type"], answer["reason"]
@@ -57,7 +54,9 @@ def types(receipt: Any) -> list[str]:
 
 
 def test_a_slice_is_requested_and_released(twin: DrivenTwin, client: Client) -> None:
-    answer = ask(client, "slices", {"shape": "4x4x8", "twisted": True, "priority": 5, "duration_s": 7200.5})
+    answer = send_request(
+        client, "slices", {"shape": "4x4x8", "twisted": True, "priority": 5, "duration_s": 7200.5}
+    )
     assert answer["status"] == "accepted"
     assert types(answer) == ["SliceRequested", "SliceAdmitted", "ConnectCircuits"]
     request = next(m for m in twin.messages() if m["id"] == answer["id"])
@@ -74,39 +73,39 @@ def test_a_slice_is_requested_and_released(twin: DrivenTwin, client: Client) -> 
     name = answer["outcome"][0]["body"]["slice"]
     twin.advance(1)
     assert client.get(f"/v1/slices/{name}").json()["state"] in ("running", "degraded")
-    assert "SliceCompleted" in types(ask(client, f"slices/{name}/release"))
+    assert "SliceCompleted" in types(send_request(client, f"slices/{name}/release"))
     assert client.get(f"/v1/slices/{name}").json()["state"] == "completed"
 
 
 def test_a_slice_is_requested_for_its_owner(client: Client) -> None:
-    answer = ask(client, "slices", {"shape": "2x4x4", "owner": "team-7", "tier": "filler"})
+    answer = send_request(client, "slices", {"shape": "2x4x4", "owner": "team-7", "tier": "filler"})
     name = answer["outcome"][0]["body"]["slice"]
     row = client.get(f"/v1/slices/{name}").json()
     assert (row["owner"], row["tier"], row["restarts"]) == ("team-7", "filler", 0)
     for query in ("owner=team-7", "tier=filler&owner=team-7", "restarts=0&owner=team-7"):
         assert [row["name"] for row in client.get(f"/v1/slices?{query}").json()] == [name]
     assert client.get("/v1/slices?owner=team-8").json() == []
-    ask(client, f"slices/{name}/release")
+    send_request(client, f"slices/{name}/release")
 
 
 def test_a_slice_shows_its_recovery_policy(client: Client) -> None:
-    answer = ask(client, "slices", {"shape": "4x4x4", "recovery": "swap,route:2%,wait"})
+    answer = send_request(client, "slices", {"shape": "4x4x4", "recovery": "swap,route:2%,wait"})
     name = answer["outcome"][0]["body"]["slice"]
     assert client.get(f"/v1/slices/{name}").json()["recovery"] == "swap,route:2%,wait"
-    ask(client, f"slices/{name}/release")
+    send_request(client, f"slices/{name}/release")
 
 
 def test_a_fault_is_injected_and_cleared(client: Client) -> None:
-    answer = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-3/N5", "duration_s": 60})
+    answer = send_request(client, "faults", {"kind": "port", "target": "pod-1/ocs-3/N5", "duration_s": 60})
     assert types(answer)[0] == "FaultBegan"
     fault = answer["outcome"][0]["body"]["fault"]
     assert client.get(f"/v1/faults/{fault}").json()["state"] == "active"
-    part = ask(client, "faults/pod-1/ocs-3/clear", status=422)["error"]
+    part = send_request(client, "faults/pod-1/ocs-3/clear", status=422)["error"]
     assert part == (
         f"fault 'pod-1/ocs-3': is a part; must be a fault. Active faults of the part: {fault} "
         "(`lightwave clear --all pod-1/ocs-3` clears them all)"
     )
-    assert types(ask(client, f"faults/{fault}/clear"))[0] == "FaultEnded"
+    assert types(send_request(client, f"faults/{fault}/clear"))[0] == "FaultEnded"
     kind, reason = refusal(client, f"faults/{fault}/clear")
     assert kind == "FaultRefused"
     assert "has already ended" in reason
@@ -138,32 +137,37 @@ def test_a_fault_is_injected_and_cleared(client: Client) -> None:
 def test_a_refusal_names_the_field_the_value_and_the_allowed_values(
     client: Client, path: str, body: dict[str, Any], status: int, sentence: str
 ) -> None:
-    assert ask(client, path, body, status=status)["error"].startswith(sentence)
+    assert send_request(client, path, body, status=status)["error"].startswith(sentence)
 
 
 def test_a_cube_is_drained_and_undrained(client: Client) -> None:
-    assert types(ask(client, "cubes/pod-1/cube-2/drain"))[0] == "CubeDrained"
+    assert types(send_request(client, "cubes/pod-1/cube-2/drain"))[0] == "CubeDrained"
     assert client.get("/v1/cubes/pod-1/cube-2").json()["drained"] is True
-    assert types(ask(client, "cubes/pod-1/cube-2/drain")) == [], "nothing changes, and nothing is refused"
-    assert types(ask(client, "cubes/pod-1/cube-2/undrain"))[0] == "CubeUndrained"
+    assert types(send_request(client, "cubes/pod-1/cube-2/drain")) == [], (
+        "nothing changes, and nothing is refused"
+    )
+    assert types(send_request(client, "cubes/pod-1/cube-2/undrain"))[0] == "CubeUndrained"
 
 
 def test_a_drain_is_planned_and_cancelled_over_http(twin: DrivenTwin, client: Client) -> None:
     """The planned drain is a field of the cube. Slice plans and the impact of a part take it into account."""
     path, hour_us = "cubes/pod-1/cube-3", 3_600_000_000
-    assert types(ask(client, f"{path}/drain", {"after_s": 7_200, "duration_s": 3_600}))[0] == "DrainPlanned"
+    assert (
+        types(send_request(client, f"{path}/drain", {"after_s": 7_200, "duration_s": 3_600}))[0]
+        == "DrainPlanned"
+    )
     row = client.get(f"/v1/{path}").json()
     assert (row["drained"], row["draining"]) == (False, False)
     assert row["drain_until_us"] - row["drain_from_us"] == hour_us
     assert "will be drained from" in client.get("/v1/impact/pod-1/cube-3").json()["note"]
     assert refusal(client, f"{path}/drain", {"after_s": 60})[0] == "DrainRefused"
     same = {"from_us": row["drain_from_us"], "duration_s": 3_600}
-    assert types(ask(client, f"{path}/drain", same)) == [], "the same drain is planned already"
+    assert types(send_request(client, f"{path}/drain", same)) == [], "the same drain is planned already"
     assert client.get(f"/v1/{path}").json() == row
-    assert types(ask(client, f"{path}/undrain"))[0] == "PlannedDrainCancelled"
+    assert types(send_request(client, f"{path}/undrain"))[0] == "PlannedDrainCancelled"
     assert client.get(f"/v1/{path}").json()["drain_from_us"] is None
     for body in ({"from_us": -1}, {"from_us": 5 * hour_us, "after_s": 3}, {"after_s": -1}, {"at": 3}):
-        ask(client, f"{path}/drain", body, status=422)
+        send_request(client, f"{path}/drain", body, status=422)
 
 
 @pytest.mark.parametrize("path", ["slices/pod-0/slice-999/release", "faults/pod-0/fault-999/clear"])
@@ -173,7 +177,7 @@ def test_a_missing_target_is_not_found_and_leaves_no_trace(
     before = twin.messages()
     key = {"Idempotency-Key": f"of {path}"}
     for _ in range(2):
-        answer = ask(client, path, status=404, headers=key)
+        answer = send_request(client, path, status=404, headers=key)
         assert f"{path.split('/')[2]}': no such" in answer["error"]
     assert client.get(f"/v1/requests/of {path}").status_code == 404
     assert twin.messages() == before
@@ -189,19 +193,21 @@ def test_a_repeated_request_gets_the_same_answer_after_its_slice_is_forgotten(
         def __getattr__(self, name: str) -> Any:
             return getattr(twin.store, name)
 
-    fault = ask(client, "faults", {"kind": "port", "target": "pod-1/ocs-9/N5"})["outcome"][0]["body"]["fault"]
+    fault = send_request(client, "faults", {"kind": "port", "target": "pod-1/ocs-9/N5"})["outcome"][0][
+        "body"
+    ]["fault"]
     key = {"Idempotency-Key": "cleared in time"}
-    first = ask(client, f"faults/{fault}/clear", headers=key)
+    first = send_request(client, f"faults/{fault}/clear", headers=key)
     later = twin.client(documents=Forgetful())
-    assert ask(later, f"faults/{fault}/clear", headers=key) == first | {"repeated": True}
+    assert send_request(later, f"faults/{fault}/clear", headers=key) == first | {"repeated": True}
     twin.advance(0.01)
-    ask(later, f"faults/{fault}/clear", status=404)
+    send_request(later, f"faults/{fault}/clear", status=404)
 
 
 def test_a_refused_request_is_refused_again_under_its_key(client: Client) -> None:
     key = {"Idempotency-Key": "once more"}
-    first = ask(client, "cubes/pod-0/cube-3/undrain", status=409, headers=key)
-    repeated = ask(client, "cubes/pod-0/cube-3/undrain", status=409, headers=key)
+    first = send_request(client, "cubes/pod-0/cube-3/undrain", status=409, headers=key)
+    repeated = send_request(client, "cubes/pod-0/cube-3/undrain", status=409, headers=key)
     assert repeated == first | {"repeated": True}
 
 
@@ -210,7 +216,7 @@ def test_a_slice_refused_on_arrival_is_listed_with_all_others(tmp_path: Path) ->
     settings = ["scheduler.hold_back=fixed", "scheduler.hold_back_cubes=1"]
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET, *settings])
     client = twin.client()
-    assert "scheduler.hold_back" in ask(client, "slices", {"shape": "4x4x16"}, status=409)["reason"]
+    assert "scheduler.hold_back" in send_request(client, "slices", {"shape": "4x4x16"}, status=409)["reason"]
     (row,) = client.get("/v1/slices").json()
     assert (row["state"], row["waited_us"]) == ("refused", 0)
     twin.close()
@@ -220,12 +226,12 @@ def test_a_slice_beyond_the_queue_limit_is_refused_with_the_reason(tmp_path: Pat
     twin = DrivenTwin(tmp_path, ["pod.cubes=4", "scheduler.queue_max=1", *QUIET])
     client = twin.client()
     for _ in range(2):
-        ask(client, "slices", {"shape": "4x4x16"})
-    answer = ask(client, "slices", {"shape": "4x4x16"}, status=409)
+        send_request(client, "slices", {"shape": "4x4x16"})
+    answer = send_request(client, "slices", {"shape": "4x4x16"}, status=409)
     assert answer["reason"].startswith(
         "pod-0/slice-2: operator already has 1 of at most 1 slices in the queue (scheduler.queue_max)"
     )
-    withdrawn = ask(client, "slices/pod-0/slice-1/release")
+    withdrawn = send_request(client, "slices/pod-0/slice-1/release")
     assert withdrawn["status"] == "accepted"
     assert "SliceRefused" in types(withdrawn)
     twin.close()
@@ -288,8 +294,8 @@ def test_an_unread_request_is_reported_as_received_after_the_wait(twin: DrivenTw
 
 def test_one_key_is_one_request(twin: DrivenTwin, client: Client) -> None:
     key, body = {"Idempotency-Key": "cutover ⟂ / 7".encode()}, {"shape": "1x1x2"}
-    first = ask(client, "slices", body, headers=key)
-    second = ask(client, "slices", body, headers=key)
+    first = send_request(client, "slices", body, headers=key)
+    second = send_request(client, "slices", body, headers=key)
     unwaited = client.post("/v1/slices", json=body, headers=key)
     assert first["repeated"] is False
     assert second == {**first, "repeated": True}
@@ -316,7 +322,7 @@ def test_the_requester_and_the_comment_are_on_the_log(twin: DrivenTwin, client: 
     assert repeated == {**first, "repeated": True}
     message = next(m for m in twin.messages() if m["id"] == first["id"])
     assert message["body"] == {"key": "why-1", "comment": "spare for ⟂ & co", "cube": "pod-0/cube-5"}
-    unsaid = ask(client, "cubes/pod-0/cube-5/undrain")
+    unsaid = send_request(client, "cubes/pod-0/cube-5/undrain")
     message = next(m for m in twin.messages() if m["id"] == unsaid["id"])
     assert message["body"] == {"cube": "pod-0/cube-5"}
 
@@ -409,13 +415,6 @@ def test_an_invalid_request_is_refused_and_never_reaches_the_log(
     check_sentence(answer.json(), sentence)
     assert twin.messages() == before
     assert twin.store.size(0) == twin.store.size(1) == 0
-
-
-def check_sentence(text: Any, part: str) -> None:
-    assert list(text) == ["error"]
-    assert part in text["error"]
-    assert "\n" not in text["error"]
-    assert len(text["error"]) < 10_400
 
 
 @pytest.mark.parametrize(
@@ -564,234 +563,20 @@ def test_a_client_over_its_allowance_is_refused_with_a_time_to_retry(twin: Drive
     check_sentence(answer.json(), "100 requests of ana wait already")
 
 
-# --- the clock ----------------------------------------------------------------------------------------------
-
-
-def test_the_clock_is_shown_and_set(twin: DrivenTwin, client: Client) -> None:
-    shown = client.get("/v1/clock").json()
-    assert shown.keys() >= {"now_us", "speed", "paused"}
-    assert (shown["speed"], shown["paused"]) == (1.0, False)
-    assert client.post("/v1/clock/pause").json()["paused"] is True
-    assert client.post("/v1/clock/resume").json()["paused"] is False
-    assert client.request("PUT", "/v1/clock/speed", json={"speed": 50}).json()["speed"] == 50
-    assert twin.clock.show().speed == 50
-    both = client.request("PUT", "/v1/clock", json={"speed": 2, "paused": True}).json()
-    assert (both["speed"], both["paused"]) == (2, True)
-    client.request("PUT", "/v1/clock", json={"speed": 1, "paused": False})
-    answer = [(row["who"], row["type"], row["body"]["speed"]) for row in client.get("/v1/operations").json()]
-    assert answer[-4:] == [("anonymous", "ClockChanged", speed) for speed in (1, 50, 2, 1)]
-    assert client.get("/v1/operations?start=1&limit=2").json() == client.get("/v1/operations").json()[1:3]
-
-
-@pytest.mark.parametrize("speed", [b"0", b"-1", b"NaN", b"Infinity", b"1e400", b"1e10", b'"fast"', b"null"])
-def test_an_invalid_speed_is_refused(client: Client, speed: bytes) -> None:
-    answer = client.request("PUT", "/v1/clock/speed", content=b'{"speed": ' + speed + b"}", headers=JSON)
-    assert answer.status_code == 422
-    check_sentence(answer.json(), "speed")
-
-
-# --- the gateway itself -------------------------------------------------------------------------------------
-
-
-def test_an_unreachable_store_is_reported(twin: DrivenTwin) -> None:
-    sentence = "Redis at nowhere does not answer: gone"
-
-    class Gone:
-        def __getattr__(self, _name: str) -> Callable[..., Any]:
-            def fail(*_arguments: object) -> Any:
-                raise StoreUnreachable(sentence)
-
-            return fail
-
-    client = twin.client(documents=Gone(), inbox=Gone())
-    kinds = ("fabrics", "ocs", "cubes", "hosts", "links", "slices", "faults", "verdicts", "repairs")
-    paths = [*(f"{kind}" for kind in kinds), "trace/pod-0/cube-0/+x/0", "describe/ocs/pod-0/ocs-1", "why/a/1"]
-    answers = [client.get(f"/v1/{path}") for path in paths]
-    answers.append(client.post("/v1/slices", json={"shape": "4x4x4"}))
-    assert {(answer.status_code, answer.json()["error"]) for answer in answers} == {(503, sentence)}
-    assert client.get("/metrics").status_code == 200
-    assert client.get("/v1/events").status_code == 200
-
-
-def test_an_unexpected_error_is_reported_in_one_sentence(twin: DrivenTwin) -> None:
-    client = twin.client(documents=None)
-    answer = client.get("/v1/cubes")
-    assert answer.status_code == 500
-    check_sentence(answer.json(), "GET /v1/cubes: internal error: AttributeError; see the gateway's log")
-
-
-def test_health_names_the_problem(twin: DrivenTwin, client: Client) -> None:
-    assert client.get("/healthz").json() == {"healthy": True, "problems": [], "notes": []}
-    twin.problems.append("Redis does not answer")
-    answer = client.get("/healthz")
-    twin.problems.clear()
-    assert answer.status_code == 503
-    assert answer.json() == {"healthy": False, "problems": ["Redis does not answer"], "notes": []}
-
-
-def test_a_failed_optional_component_is_logged_and_the_twin_stays_healthy(twin: DrivenTwin) -> None:
-    client = twin.client(notes=lambda: ["snapshots /s: No space left on device"])
-    answer = client.get("/healthz")
-    assert answer.status_code == 200
-    assert answer.json() == {
-        "healthy": True,
-        "problems": [],
-        "notes": ["snapshots /s: No space left on device"],
-    }
-    assert client.get("/readyz").json()["notes"] == []
-    assert "lightwave_healthy 1.0" in client.get("/metrics").text
-
-
-@pytest.mark.parametrize(
-    ("path", "statuses"), [("/livez", [200, 200]), ("/readyz", [503, 200]), ("/healthz", [200, 503])]
-)
-def test_each_probe_reports_its_own_condition(twin: DrivenTwin, path: str, statuses: list[int]) -> None:
-    unready = twin.client(unready=lambda: ["the copy of the log still lacks 7 records"]).get(path)
-    unwell = twin.client(health=lambda: ["no worker of ocs holds pod-0"]).get(path)
-    assert [unready.status_code, unwell.status_code] == statuses
-    for answer in (unready, unwell):
-        assert answer.json()["healthy"] is (answer.status_code == 200) is (answer.json()["problems"] == [])
-
-
-def test_metrics_can_be_read_by_prometheus(twin: DrivenTwin, client: Client) -> None:
-    client.request("BREW", "/v1/cubes")
-    answer = client.get("/metrics")
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    families = {family.name: family for family in text_string_to_metric_families(answer.text)}
-    rows = {row["name"]: row for row in client.get("/v1/fabrics").json()}
-
-    def values(name: str) -> dict[tuple[str, ...], float]:
-        return {tuple(s.labels.values()): s.value for s in families[f"lightwave_{name}"].samples}
-
-    assert values("cubes_healthy") == {(name,): row["healthy"] for name, row in rows.items()}
-    assert values("log_messages") == {(name,): row["position"] for name, row in rows.items()}
-    assert families["lightwave_log_messages"].type == "counter"
-    slices = {(n, s): c for n, row in rows.items() for s, c in row["slices"].items() if s in NOW}
-    slices_by_state = values("slices")
-    assert {key: slices_by_state[key] for key in slices} == slices
-    on_cubes = {name: sum(slices_by_state[name, state] for state in (*NOW[1:], "running")) for name in rows}
-    assert on_cubes == {name: row["slices"]["active"] for name, row in rows.items()}
-    assert values("utilisation_ratio") == {(n,): row["utilisation_now"] for n, row in rows.items()}
-    assert values("slice_wait_seconds")["pod-1", "0.5"] == 0
-    kinds = {(n, kind): count for n, row in rows.items() for kind, count in row["faults_begun"].items()}
-    assert values("faults_begun") == kinds
-    ends = {(name, s): n for name, row in rows.items() for s, n in row["links"].items()}
-    assert values("link_ends") == ends
-    assert values("speed_requested") == {(): 1.0}
-    assert values("healthy") == {(): 1.0}
-    assert families["lightwave_runtime_commits"].type == "counter"
-    answered = {(s.labels["method"], s.labels["status"]) for s in families["lightwave_http_requests"].samples}
-    assert ("other", "405") in answered
-    assert ("GET", "200") in answered
-
-
-def test_the_api_describes_itself(client: Client) -> None:
-    api = client.get("/openapi.json").json()
-    assert api["openapi"].startswith("3.")
-    documented = set(api["paths"])
-    assert documented >= {
-        "/v1/events",
-        "/v1/trace/{end}",
-        "/v1/slices/{name}/release",
-        "/healthz",
-        "/metrics",
-    }
-    assert len(documented) >= 30
-    names = [operation["operationId"] for path in api["paths"].values() for operation in path.values()]
-    assert len(names) == len(set(names))
-    schemas = set(api["components"]["schemas"])
-    assert {text.rpartition("/")[2] for text in references(api)} <= schemas
-
-
-def references(node: Any) -> Iterator[str]:
-    """Every `$ref` in a document."""
-    if isinstance(node, dict):
-        if isinstance(node.get("$ref"), str):
-            yield node["$ref"]
-        for value in node.values():
-            yield from references(value)
-    if isinstance(node, list):
-        for value in node:
-            yield from references(value)
-
-
-@pytest.mark.parametrize("path", ["/livez", "/metrics", "/v1/cubes", "/v1/clock", "/v1/events/stream"])
-def test_head_is_get_without_its_body(client: Client, path: str) -> None:
-    answer = client.request("HEAD", path)
-    assert answer.status_code == 200
-    assert answer.content == b""
-    assert client.request("HEAD", "/v1/cubes/pod-0/cube-99").status_code == 404
-
-
-# --- who may ask --------------------------------------------------------------------------------------------
-
-
-ASKED: list[tuple[str, str]] = [
-    *(
-        ("GET", f"/v1/{path}")
-        for path in ("cubes", "clock", "events", "events/stream", "nonsense", "", "../v1")
-    ),
-    *(("POST", f"/v1/{path}") for path in ("slices", "cubes/pod-0/cube-0/drain", "clock/pause")),
-    *(("GET", path) for path in ("/metrics", "/nonsense", "//v1/cubes")),
-    ("HEAD", "/v1/cubes"),
-    ("PUT", "/"),
-]
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"authorization": "Bearer wrong"},
-        {"authorization": "Bearer "},
-        {"authorization": BEARER[:-1]},
-        {"authorization": b"Basic " + TOKEN.encode()},
-        {"authorization": TOKEN.encode()},
-        {"host": "twin/healthz?x="},
-        {"host": "twin/open"},
-    ],
-)
-def test_without_the_token_every_request_is_refused(twin: DrivenTwin, headers: dict[str, Any]) -> None:
-    client = twin.client(TOKEN)
-    for method, path in ASKED:
-        answer = client.request(method, path, headers=headers)
-        assert answer.status_code == 401, (method, path)
-        assert answer.headers["www-authenticate"] == "Bearer"
-        assert method == "HEAD" or "LIGHTWAVE_TOKEN" in answer.json()["error"]
-
-
-@pytest.mark.parametrize("given", [BEARER, b"bearer " + TOKEN.encode()])
-def test_with_the_token_every_request_is_answered(twin: DrivenTwin, given: bytes) -> None:
-    client = twin.client(TOKEN)
-    for path in ("/v1/cubes", "/v1/clock", "/metrics"):
-        assert client.get(path, headers={"authorization": given}).status_code == 200
-    assert client.get("/healthz").status_code == 200
-    assert client.get("/openapi.json").status_code == 200
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
-def test_this_machine_needs_no_token(host: str) -> None:
-    assert check_bind(host, tokens=False) is None  # type: ignore[func-returns-value]  # that it does not raise
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "10.0.0.1", "twin.example", "127.0.0.1.example"])  # noqa: S104 -- these are refused
-def test_any_other_address_needs_a_token(host: str) -> None:
-    with pytest.raises(InvalidInput, match="LIGHTWAVE_TOKEN"):
-        check_bind(host, tokens=False)
-    check_bind(host, tokens=True)
-
-
 def test_a_dark_link_end_is_tested_and_a_used_one_is_refused_with_its_slice(
     twin: DrivenTwin, client: Client
 ) -> None:
-    answer = ask(client, "links/pod-1/cube-7/+x/0/test")
+    answer = send_request(client, "links/pod-1/cube-7/+x/0/test")
     assert types(answer) == ["LinkLooped", "LinkTested"]
     assert answer["outcome"][1]["body"]["verdict"] == "clean"
-    name = ask(client, "slices", {"shape": "4x4x8"})["outcome"][0]["body"]["slice"]
+    name = send_request(client, "slices", {"shape": "4x4x8"})["outcome"][0]["body"]["slice"]
     twin.advance(1)
     cube = client.get(f"/v1/slices/{name}").json()["cubes"][0]
     kind, reason = refusal(client, f"links/{cube}/+z/3/test")
     assert kind == "LinkTestRefused"
     assert f"belongs to {name};" in reason
-    ask(client, f"slices/{name}/release")
-    assert "must be a link end of a superpod" in ask(client, "links/pod-0/cube-1/test", status=422)["error"]
+    send_request(client, f"slices/{name}/release")
+    assert (
+        "must be a link end of a superpod"
+        in send_request(client, "links/pod-0/cube-1/test", status=422)["error"]
+    )
