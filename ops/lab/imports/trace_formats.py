@@ -330,10 +330,10 @@ def read_swf(path: Path, _options: TraceOptions, counts: ImportCounts) -> Iterat
             if len(words) != SWF_FIELDS:
                 raise InvalidInput(f"{where}: has {len(words)} fields; must have {SWF_FIELDS}")
             fields = []
-            for place, word in enumerate(words, 1):
+            for field, word in enumerate(words, 1):
                 if (value := _number(word)) is None:
                     raise _not_allowed(
-                        where, f"field {place}", word, "a number below 1e15, or -1 if it is missing"
+                        where, f"field {field}", word, "a number below 1e15, or -1 if it is missing"
                     )
                 fields.append(value)
             if fields[JOB] >= 0 and not counts.is_new(tuple(fields)):
