@@ -18,10 +18,10 @@ from services.gateway.explain.condition_logic import Row
 from services.gateway.fabrics import default_fabric, fabric_plant, is_fabric_like, site_of, sites
 from services.gateway.log.history import STATE_MESSAGES
 from services.gateway.resources.kind_views import views_of
+from services.gateway.resources.missing_object import missing_error
 from services.gateway.resources.text_values import TextValues
 from services.gateway.runtime_ports import PastPort, TwinPorts
 from services.gateway.text.messages import log_message
-from services.gateway.text.not_found import missing_error
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.spelling import truncated
 from shared.basics.time_format import format_time

@@ -15,10 +15,10 @@ from services.gateway.fabrics import accepts, fabric_of, site_fabrics, site_of
 from services.gateway.log.history import STATE_MESSAGES
 from services.gateway.requests.operator_requests import slice_request
 from services.gateway.requests.request_status import request_report
+from services.gateway.resources.missing_object import missing_error
 from services.gateway.resources.status_documents import read_one
 from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message
-from services.gateway.text.not_found import missing_error
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.spelling import truncated
 from shared.basics.units import US_PER_DAY

@@ -51,11 +51,11 @@ from services.gateway.fabrics import (
 )
 from services.gateway.requests.multislice_pods import pods_of_request
 from services.gateway.requests.receipts import receipt_of
+from services.gateway.resources.missing_object import missing_error
 from services.gateway.resources.parameters import check_settings
 from services.gateway.resources.status_documents import dead_port_text, read_all, read_one
 from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message
-from services.gateway.text.not_found import missing_error
 from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.parsing import is_owner_name

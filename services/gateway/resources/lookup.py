@@ -24,11 +24,12 @@ from services.gateway.fabrics import (
 from services.gateway.log import history
 from services.gateway.resources import kind_views
 from services.gateway.resources.light_path import light_path
+from services.gateway.resources.missing_object import missing_error
 from services.gateway.resources.selection import name_of
 from services.gateway.resources.trunk_path import trunk_path
 from services.gateway.runtime_ports import KindView, TwinPorts
 from services.gateway.text.messages import log_message
-from services.gateway.text.not_found import missing_error, no_such_name_error
+from services.gateway.text.not_found import no_such_name_error
 
 EVENTS_MAX = 20
 """Maximum number of messages in a description."""

@@ -5,9 +5,9 @@ from schemas.api.ocs_management import ManagedCrossConnect, ManagedPort, OcsMana
 from schemas.documents.pods import OcsDocument
 from schemas.resource_kinds import OCS
 from services.gateway.fabrics import fabric_of
+from services.gateway.resources.missing_object import missing_error
 from services.gateway.resources.status_documents import read_one
 from services.gateway.runtime_ports import TwinPorts
-from services.gateway.text.not_found import missing_error
 from shared.models.assumptions import assumed
 from shared.models.ocs import port_keys
 from shared.models.ocs.patched_fibres import SIDES

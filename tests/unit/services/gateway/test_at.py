@@ -204,11 +204,7 @@ LATER = [
     ("slices", "why/{name}"),
     ("slices", "events?for={name}"),
     ("slices", "events?fabric=pod-0&for={name}"),
-    *(
-        (kind, path)
-        for kind in ("faults", "repairs", "verdicts")
-        for path in ("{kind}/{name}", "describe/{kind}/{name}")
-    ),
+    *((kind, path) for kind in ("faults", "repairs") for path in ("{kind}/{name}", "describe/{kind}/{name}")),
     ("faults", "why/{name}"),
     ("repairs", "why/{name}"),
     ("faults", "events?for={name}"),
@@ -219,8 +215,7 @@ LATER = [
 @pytest.mark.parametrize(("kind", "path"), LATER)
 def test_an_object_of_later_did_not_exist_yet(history: History, kind: str, path: str) -> None:
     rows = history.client.get(f"/v1/{kind}", params={"fabric": "pod-0"}).json()
-    if not rows:
-        pytest.skip(f"this history has no {kind}")
+    assert rows
     name = rows[-1]["name"]
     oldest, *_ = history.client.get(f"/v1/events?for={name}&since=0d").json()
     full = f"/v1/{path.format(kind=kind, name=name)}"
