@@ -235,7 +235,10 @@ def test_the_summary_of_an_interrupted_run_shows_what_it_covers() -> None:
             "--inject ocs:ocs-1@1h --pods 2",
             "'ocs-1': has no fabric, and pod-0, pod-1 can have it; must be like",
         ),
-        ("--inject ocs:pod-0/ocs-4@soon", "'soon' is not a valid duration; must be like 0s, 30s"),
+        (
+            "--inject ocs:pod-0/ocs-4@soon",
+            "'soon' is not a valid time; must be a time since the start of the run, like 12h",
+        ),
         ("--inject ocs:pod-0/ocs-4@1h+0s", "'0s' is not a valid duration; must be like 30s"),
         (
             "--inject connector:cube-12/+y/7@2h,sever=3",
