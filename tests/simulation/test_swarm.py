@@ -10,7 +10,7 @@ from ops.invariants.checker import AllCheckers, PodCheckers
 from ops.sites.configuration import superpod_config
 from schemas.documents.pods import CubesSummary, FailuresSummary, LinksSummary, OcsSummary
 from schemas.documents.repairs import RepairsSummary
-from schemas.messages.operator import InjectFault, TestLink
+from schemas.messages.operator import InjectFault, RemoveCrossConnects, TestLink
 from schemas.messages.transceivers import LinkTested
 from schemas.names import FaultKind
 from schemas.registry import TYPES, decode
@@ -23,6 +23,7 @@ from shared.engine.site import Site
 from shared.engine.site_driver import LabRequest
 from shared.models.fabric_plants import plant_of
 from shared.models.faults.link_faults import LINK_FAULTS
+from shared.models.ocs.port_keys import cross_connect_key
 from shared.models.plant.plant_format import NO_END
 from tests.support.pod_reports import pod_report
 from tests.support.pods import KIND, POD, pod_lab
@@ -33,7 +34,7 @@ SEEDS = 100
 BATCH = 50
 EXPLORED = 20
 """Random seeds of `make test-all`."""
-FAILED_ONCE: tuple[int, ...] = ()
+FAILED_ONCE: tuple[int, ...] = (1372724746,)
 """Random seeds that failed before, which stay in the gate."""
 LONG_ONCE = (230822707,)
 """Random seeds that failed before and take minutes; `make test-all` repeats them.
@@ -141,7 +142,22 @@ def link_tests(site: Site, at_us: int, first: int) -> list[LabRequest]:
     plant = plant_of(links.kind, links.pod)
     ends = [fault.target for fault in failures.active.values() if fault.kind in LINK_FAULTS]
     dark = [end for end in ends if links.peer[plant.parse(end).number] == NO_END]
-    return [LabRequest(at_us, POD, TestLink(end=end), first + place) for place, end in enumerate(dark)]
+    bodies = [*(removed_by_hand(site) if dark else []), *(TestLink(end=end) for end in dark)]
+    return [LabRequest(at_us, POD, body, first + place) for place, body in enumerate(bodies)]
+
+
+def removed_by_hand(site: Site) -> list[RemoveCrossConnects]:
+    """Return requests that remove the manual cross-connects that operators left: their ports cannot be
+    tested."""
+    ocs = site.instance(POD, "ocs").state
+    assert isinstance(ocs, OcsState)
+    places = [
+        (divmod(place, ocs.radix), int(ocs.wanted.flat[place])) for place in sorted(ocs.manual_circuits)
+    ]
+    return [
+        RemoveCrossConnects(ocs=f"{POD}/ocs-{number}", cross_connects=(cross_connect_key(north, south),))
+        for (number, north), south in places
+    ]
 
 
 def run_seed(seed: int, emitted: Counter[str]) -> list[str]:
