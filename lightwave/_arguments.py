@@ -9,7 +9,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from ops.report.safe_text import quoted
+from ops.report.safe_text import shortened
 from shared.basics.errors import InvalidInput
 
 Parameters = ParamSpec("Parameters")
@@ -44,11 +44,11 @@ def check_argument_types(function: Callable[Parameters, Returned]) -> Callable[P
 def _checked_argument(name: str, value: object, kind: Any) -> object:
     found = _plain(value)
     if not _matches_type(found, kind):
-        raise InvalidInput(f"{name} {quoted(value)}: must be {_type_text(kind)}")
+        raise InvalidInput(f"{name} {shortened(repr(value))}: must be {_type_text(kind)}")
     for one in found if isinstance(found, list) else [found]:
         if isinstance(one, str | os.PathLike) and not _is_encodable(os.fspath(one)):
             raise InvalidInput(
-                f"{name} {quoted(value)}: must be text without NUL and without broken characters"
+                f"{name} {shortened(repr(value))}: must be text without NUL and without broken characters"
             )
     return found
 

@@ -373,7 +373,11 @@ def test_a_wait_for_a_missing_object_must_be_allowed() -> None:
         ("why ocs-17", "ocs-17", "/v1/why/NAME"),
         ("history cube-3/+y/7", "cube-3/+y/7", "/v1/events?for=NAME&ticks=false&limit=10000"),
         ("events --for slice-3", "slice-3", "/v1/events?for=NAME&limit=100"),
-        ("events --for slice-3 -f --since -1h", "slice-3", "/v1/events/stream?for=NAME&since=-1h"),
+        (
+            "events --for slice-3 -f --since -1h",
+            "slice-3",
+            "/v1/events/stream?for=NAME&since=-1h&fabric=pod-0",
+        ),
     ],
 )
 def test_one_fabric_need_not_be_named(fabrics: list[str], words: str, name: str, requested: str) -> None:
