@@ -174,7 +174,7 @@ def _technicians(shop: RepairShopConfig, repairs: Sequence[_Repairs]) -> list[Se
 
 
 def _stretch(people: int, on_duty: float) -> float:
-    """Calendar time of work over its time on duty: it pauses while nobody is on duty."""
+    """Calendar time of work over its time on duty: work pauses outside of shifts."""
     return people / on_duty if on_duty else 1.0
 
 

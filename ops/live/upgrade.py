@@ -256,7 +256,7 @@ def _replace_states(
     positions = dict.fromkeys(services, after)
     whole = replace(image, positions=positions, fields={**image.fields, **values})
     store.stage(sealed_image(digests, whole, software_version()), "")
-    # If this process stood still, the log has requests after the upgrade by now, whose keys stay.
+    # If this process was stopped, the log has requests after the upgrade by now, whose keys stay.
     store.discard_after(partition, lambda: log_end(settings.endpoints, partition, after))
     is_promoted = store.promote_staged(partition, found.generation)
     store.discard_staged(partition)

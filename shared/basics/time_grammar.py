@@ -109,17 +109,8 @@ def time_ahead_problem(text: str) -> str:
     """The end of the error for a text that is not a valid time ahead: `is …; must be …`."""
     if read_time(text) is not None or parse_duration_s(text.removeprefix("+")) == 0:
         return f"is not after now; must be {AHEAD_ALLOWED}"
-    if _PADDED.fullmatch(text):
-        return f"is written with a zero in front; must be {AHEAD_ALLOWED}"
-    if _is_too_large(text):
-        return f"is too large (over {_LONGEST}); must be {AHEAD_ALLOWED}"
-    day = _TIME_OF_DAY.fullmatch(text)
-    if day is not None:
-        return _both_clock_spellings(day, "+", "from now")
-    span = _ambiguous_span(text)
-    if span is not None:
-        return f"is ambiguous; write +{span} for {span} from now, or {span} for {span} after the start"
-    return f"is not a valid time; must be {AHEAD_ALLOWED}"
+    problem = _known_problem(text, AHEAD_ALLOWED, "+", "from now")
+    return problem or f"is not a valid time; must be {AHEAD_ALLOWED}"
 
 
 def invalid_time_text(text: str, allowed: str) -> str:
@@ -131,17 +122,23 @@ def invalid_time_text(text: str, allowed: str) -> str:
 def time_problem(text: str, allowed: str = TIMES_ALLOWED) -> str:
     """The end of the error for a text that is not a valid time: what it must be. An ambiguous text gets both
     spellings."""
+    return _known_problem(text, allowed, "-", "before now") or f"must be {allowed}"
+
+
+def _known_problem(text: str, allowed: str, sign: str, relative: str) -> str | None:
+    """What is wrong with a text that has almost the form of a time; None for any other text. A time relative
+    to now begins with `sign`, and is called `relative`."""
     if _PADDED.fullmatch(text):
         return f"is written with a zero in front; must be {allowed}"
     if _is_too_large(text):
         return f"is too large (over {_LONGEST}); must be {allowed}"
     day = _TIME_OF_DAY.fullmatch(text)
     if day is not None:
-        return _both_clock_spellings(day, "-", "before now")
+        return _both_clock_spellings(day, sign, relative)
     span = _ambiguous_span(text)
     if span is not None:
-        return f"is ambiguous; write -{span} for {span} before now, or {span} for {span} after the start"
-    return f"must be {allowed}"
+        return f"is ambiguous; write {sign}{span} for {span} {relative}, or {span} for {span} after the start"
+    return None
 
 
 def _is_too_large(text: str) -> bool:

@@ -51,7 +51,7 @@ class ServerLoad:
         work.
 
         It is work ÷ (servers · (1 − √ρ)²), as in a queue with exponential times, and at least the calendar
-        time of one job: with many servers nobody waits, but jobs still last that long.
+        time of one job: with many servers no job waits, but each still lasts that long.
         """
         if self.is_overloaded:
             return math.inf

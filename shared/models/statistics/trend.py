@@ -21,7 +21,7 @@ class Growth:
     """The mean slope of several runs per unit of time.
 
     `chance` is the probability of a slope this steep or steeper if nothing grows. It is 1 for a single run,
-    of which nothing can be said. `scatters` is false if all runs have the same slope: nothing then tells
+    of which nothing is known. `scatters` is false if all runs have the same slope: nothing then separates
     chance from growth, and `chance` is only the sign of the slope.
     """
 

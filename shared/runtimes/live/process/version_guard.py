@@ -1,4 +1,4 @@
-"""Stops processes that stood still while their twin was upgraded (SIGSTOP, a frozen machine).
+"""Ends processes that were stopped while their twin was upgraded (SIGSTOP, a frozen machine).
 
 A worker's commits and the messages of a sequencer have fences in Redis and on Kafka. This guard is for all
 else that such a process would do when it continues: accept requests, set the clock, publish frames, keep
@@ -17,9 +17,9 @@ from shared.storage.store.state_digests import StateDigests
 from shared.storage.store.state_store import StateStore
 
 PAUSE_S = 2.5
-"""A process that did not check for longer stood still: it checks again before it continues."""
+"""A process that did not check for longer was stopped: it checks again before it continues."""
 RECHECK_S = 10.0
-"""Interval of the checks of a process that did not stand still; each reads the head of every partition."""
+"""Interval of the checks of a process that was not stopped; each reads the head of every partition."""
 
 
 class VersionGuard:

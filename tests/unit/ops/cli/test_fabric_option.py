@@ -27,7 +27,7 @@ CASES = {
     "wait": (["wait", "{}", "--for", "running", "--timeout", "0s"], "/v1/slices/pod-1/slice-3"),
     "wait KIND/": (["wait", "slice/{}", "--for", "running", "--timeout", "0s"], "/v1/slices/pod-1/slice-3"),
 }
-"""Command → its words, and the path that it reads, or the name for which it asks."""
+"""Command → its words, and the path that it reads, or the name that it requests."""
 
 
 def test_every_command_with_both_has_a_case() -> None:
@@ -50,8 +50,8 @@ def twin_with_two_pods() -> FakeTwin:
     return FakeTwin(answers | {f"/v1/fabrics/{row['name']}": [as_json(row)] for row in FABRICS})
 
 
-def asked(fake: FakeTwin) -> list[str]:
-    """Every path that was read, and every name that was asked for."""
+def read_and_requested(fake: FakeTwin) -> list[str]:
+    """Every path that was read, and every name that was requested."""
     return [request.path for request in fake.requests] + [
         name for request in fake.requests for name in parse_qs(request.query).get("for", [])
     ]
@@ -64,7 +64,7 @@ def test_a_short_name_belongs_to_the_fabric_of_the_option(case: str, name: str) 
     with answering(twin_with_two_pods().answers) as fake:
         runner = CliRunner(env={"LIGHTWAVE_URL": fake.url})
         done = runner.invoke(root, [*(word.format(name) for word in words), "--fabric", "pod-1"])
-        assert expected in asked(fake), (done.output, done.exception)
+        assert expected in read_and_requested(fake), (done.output, done.exception)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -83,7 +83,7 @@ def test_methods_of_the_package_complete_names_in_the_same_way() -> None:
     with answering(answers) as fake:
         twin = Twin(Client(fake.url))
         assert twin.events("pod-1", about="slice-3") == []
-        assert "pod-1/slice-3" in asked(fake)
+        assert "pod-1/slice-3" in read_and_requested(fake)
         with pytest.raises(InvalidInput, match="is not the fabric of pod-0/slice-3"):
             twin.events("pod-1", about="pod-0/slice-3")
         with pytest.raises(InvalidInput, match="is not the fabric of pod-0/slice-3"):

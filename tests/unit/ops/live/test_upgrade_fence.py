@@ -1,4 +1,4 @@
-"""An upgrade that stood still (SIGSTOP) changes nothing after another process went on with the twin."""
+"""An upgrade that was stopped (SIGSTOP) changes nothing after another process went on with the twin."""
 
 from collections.abc import Callable
 from typing import cast
