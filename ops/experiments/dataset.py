@@ -39,6 +39,7 @@ from services.totals.measures import MEASURES
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.storage.files.atomic_files import atomic_file
 from shared.storage.files.own_files import SMALL_MAX, open_own, read_own
+from shared.storage.files.own_folders import is_own_folder, make_own_folders
 
 # A stored run of an experiment. Other programs may have written the file, so reading validates every value.
 
@@ -232,7 +233,7 @@ class Dataset:
         InvalidInput that names a file if it is not valid."""
         for part in (RUNS, SERIES):
             wanted = self.schema(part)
-            for path in sorted((self.folder / part).glob("*.parquet")):
+            for path in _part_files(self.folder, part):
                 with reading_run(path):
                     old = read_rows(path, 1 if part == RUNS else WINDOWS_MAX)
                     found = old.schema
@@ -250,7 +251,7 @@ class Dataset:
     def done(self) -> dict[RunKey, RunRow]:
         """Return all finished runs. Raises InvalidInput that names a file if it is not a valid run."""
         found = {}
-        for path in sorted((self.folder / RUNS).glob("*.parquet")):
+        for path in _part_files(self.folder, RUNS):
             row = read_run(path, self._measures)
             if row.error is None and self._has_series and not (self.folder / SERIES / path.name).is_file():
                 continue
@@ -263,7 +264,7 @@ class Dataset:
         A measure is missing if a window has no value of it. The result is empty if the run has no series.
         """
         path = self.folder / SERIES / run_file_name(variant, seed)
-        if not path.is_file():
+        if not _has_part(self.folder, SERIES) or not path.is_file():
             return {}
         with reading_run(path):
             rows = read_rows(path, WINDOWS_MAX).to_pydict()
@@ -287,7 +288,7 @@ class Dataset:
             with suppress(ValueError, KeyError, TypeError):
                 row = json.loads(line)
                 known[run_file_name(row["variant"], row["seed"])] = float(row["cpu_s"])
-        runs = {path.name for path in (self.folder / RUNS).glob("*.parquet")}
+        runs = {path.name for path in _part_files(self.folder, RUNS)}
         return sum(known.values()) if runs <= known.keys() else None
 
     def keep(self, variant: Variant, seed: int, trial: RunResult) -> RunRow:
@@ -367,7 +368,10 @@ def open_dataset(
         for place in (folder, folder / RUNS, folder / SERIES):
             if place.exists() and not place.is_dir():
                 raise InvalidInput(f"{place}: is not a folder; give another one with --out")
-            place.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in (RUNS, SERIES):
+            if not _has_part(folder, part):
+                make_own_folders(folder / part)
     with _locked(folder):
         _take_over(folder, planned, identity_of(planned, software), resume=resume)
         before = dict.fromkeys(sorted(_varied_before(folder, experiment.measure) - names.keys()))
@@ -378,15 +382,28 @@ def open_dataset(
         with _named(folder):
             _end_last_line(folder / COSTS)
             for part in (RUNS, SERIES):
-                for left in (folder / part).glob("*.part"):
+                for left in _part_files(folder, part, "*.part"):
                     left.unlink()
         dataset.complete()
         yield dataset
 
 
+def _has_part(folder: Path, part: str) -> bool:
+    """Whether a part of a folder of results exists. Raises InvalidInput if it is a link or a file."""
+    try:
+        return is_own_folder(folder / part)
+    except OSError as error:
+        raise InvalidInput(f"{error.filename}: {error.strerror}") from None
+
+
+def _part_files(folder: Path, part: str, pattern: str = "*.parquet") -> list[Path]:
+    """Return the files of a part, sorted. Raises InvalidInput if the part is a link or a file."""
+    return sorted((folder / part).glob(pattern)) if _has_part(folder, part) else []
+
+
 def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
     """Return the parameters that varied in stored runs: the columns that not every dataset has."""
-    path = next((folder / RUNS).glob("*.parquet"), None)
+    path = next(iter(_part_files(folder, RUNS)), None)
     if path is None:
         return set()
     with reading_run(path):
@@ -395,7 +412,7 @@ def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
 
 def _take_over(folder: Path, planned: PlannedExperiment, identity: Identity, *, resume: bool) -> None:
     path = folder / IDENTITY
-    runs = len(list((folder / RUNS).glob("*.parquet")))
+    runs = len(_part_files(folder, RUNS))
     if runs or path.exists():
         known = _known_parameters(folder, runs)
         for name, value in identity.items():
@@ -420,7 +437,7 @@ def require_same_identity(folder: Path, planned: PlannedExperiment) -> None:
 
     The build may differ, and the runs may have more measures.
     """
-    runs = len(list((folder / RUNS).glob("*.parquet")))
+    runs = len(_part_files(folder, RUNS))
     if not runs:
         return
     known, identity = _known_parameters(folder, runs), identity_of(planned, "")
@@ -470,7 +487,7 @@ def digest_of(folder: Path) -> str:
     in which runs were written."""
     found = sha256()
     for part in (RUNS, SERIES):
-        for path in sorted((folder / part).glob("*.parquet")):
+        for path in _part_files(folder, part):
             found.update(f"{part}/{path.name}\n".encode())
             found.update(read_own(path))
     return found.hexdigest()

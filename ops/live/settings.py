@@ -17,6 +17,8 @@ from services.gateway.text.validation_errors import problem_text
 from shared.basics.errors import InvalidInput
 from shared.runtimes.live.kafka.brokers import PLAINTEXT, Brokers, Mechanism, Protocol
 from shared.runtimes.live.kafka.layout import Endpoints, Topics
+from shared.storage.files.file_errors import file_error
+from shared.storage.files.own_folders import is_own_folder
 from shared.storage.files.secret_files import read_password, read_secret
 from shared.storage.files.tls_files import TlsFiles
 from shared.storage.snapshots.snapshot_folder import SnapshotFolder
@@ -96,12 +98,12 @@ class LiveSettings(BaseSettings):
 
     def snapshots_in(self, twin: str) -> Path:
         """Folder of a twin's snapshots by the historian, one folder per site in it."""
-        return (self.snapshots or self.data / "snapshots") / twin
+        return (self.snapshots or _own_part(self.data / "snapshots")) / twin
 
     def upgrades_in(self, twin: str) -> Path:
         """Folder of a twin's upgrade snapshots. They are part of the record; the historian's can be made
         again."""
-        return self.snapshots_in(twin).parent / "upgrades" / twin
+        return _own_part(self.snapshots_in(twin).parent / "upgrades") / twin
 
     def snapshots_folder(self, twin: str, site: str) -> SnapshotFolder:
         """A site's snapshots, including its upgrade snapshots."""
@@ -117,6 +119,15 @@ class LiveSettings(BaseSettings):
     def store(self) -> RedisStore:
         """The state store; no connection is made yet."""
         return RedisStore(self.redis, cluster=self.redis_cluster)
+
+
+def _own_part(folder: Path) -> Path:
+    """A folder below a folder of the settings; OperationFailed if it is a link."""
+    try:
+        is_own_folder(folder)
+    except OSError as error:
+        raise file_error(folder, error, "snapshots") from None
+    return folder
 
 
 def live_settings(config: Path | None = None) -> LiveSettings:

@@ -26,6 +26,7 @@ from shared.runtimes.operations_log import last_clock
 from shared.storage.files.atomic_files import write_private_text
 from shared.storage.files.folder_lock import LOCK, FolderLocked, is_locked, lock_folder
 from shared.storage.files.own_files import open_own, read_own
+from shared.storage.files.own_folders import check_no_links
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX, site_log
 from shared.storage.snapshots.fold_start import message_or_none
 from shared.storage.store.state_digests import StateDigests
@@ -110,7 +111,14 @@ class DataFolder:
 
     def check_embedded(self) -> None:
         """Raise OperationFailed if a live twin keeps its files here: an embedded twin would overwrite them,
-        and `--fresh` would delete them."""
+        and `--fresh` would delete them. Also if a folder of the twin is a link, or has one in it: it could
+        lead to any folder of this user."""
+        parts = [part.name for part in (self.logs, self.telemetry, self.snapshots, self.upgrades)]
+        try:
+            check_no_links(self.path, parts, files_too=[self.redis.name])
+        except OSError as error:
+            place = Path(str(error.filename)).relative_to(self.path)
+            raise OperationFailed(f"data folder {self.path}: {place}: {error.strerror}") from None
         found = [Path(part).parent.name for part in LIVE_TWIN_FILES if (self.path / part).exists()]
         if found:
             raise OperationFailed(

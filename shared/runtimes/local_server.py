@@ -19,6 +19,7 @@ from shared.basics.errors import OperationFailed
 from shared.runtimes.child_process import dies_with_parent
 from shared.runtimes.poll import poll_until
 from shared.storage.files.own_files import open_own
+from shared.storage.files.own_folders import check_no_links
 
 STOP_S_MAX = 10.0
 LOCK_S_MAX = 5.0
@@ -38,6 +39,7 @@ class LocalServer(ABC):
     """What to do about another server in its folder."""
 
     def __init__(self, folder: Path) -> None:
+        self._given = folder
         self.folder = folder.resolve()
         self._process: subprocess.Popen[bytes] | None = None
         # The kernel kills the server when the *thread* that started it ends: keep one as long as `self`.
@@ -68,14 +70,22 @@ class LocalServer(ABC):
         """Start it if it does not run; OperationFailed, with the end of its log, if it cannot start."""
         if not self.runs:
             try:
+                # The server opens its files itself, and follows links.
+                check_no_links(self._given.parent, (), files_too=[self._given.name])
                 self.folder.mkdir(parents=True, exist_ok=True)
                 with self._locked() as lock:
                     command = self._prepare()
                     self._process = self._starter.submit(self._spawn, command, lock).result()
             except OSError as error:
-                raise OperationFailed(f"{self.name} in {self.folder}: {error.strerror or error}") from None
+                raise self._failed(error) from None
         if wait:
             self.wait_ready()
+
+    def _failed(self, error: OSError) -> OperationFailed:
+        """An error of the operating system, with the file of this folder that caused it."""
+        named = Path(str(error.filename or self.folder))
+        about = "" if named in (self.folder, self._given) else f"{named.name}: "
+        return OperationFailed(f"{self.name} in {self._given}: {about}{error.strerror or error}")
 
     def wait_ready(self, seconds: float | None = None) -> None:
         """Wait until it answers; OperationFailed if it exits, or does not answer in time."""

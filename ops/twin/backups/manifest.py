@@ -12,6 +12,7 @@ from schemas.body import Model
 from schemas.files.backup_manifest import BACKUP_FORMAT, BackupManifest, CancelledKey, WaitingRequest
 from shared.basics.errors import NotFound, OperationFailed
 from shared.storage.files.own_files import LARGE_MAX, read_own
+from shared.storage.files.own_folders import check_own_parents
 
 OWN_DIGEST = "sha256"
 """The manifest's field with the digest of all others."""
@@ -69,6 +70,7 @@ def verify_backup(backup: Path, report_progress: ReportBytes = lambda _done, _wh
     for row in manifest.files:
         path = backup / row.path
         try:
+            check_own_parents(backup, row.path)
             size, sha256 = digest_of(path)
         except FileNotFoundError:
             raise OperationFailed(f"backup {backup}: {row.path} is missing") from None

@@ -18,6 +18,7 @@ from schemas.limits import FORK_NAME_PATTERN, FORK_NAMES_ALLOWED
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, OperationFailed
 from shared.basics.spelling import closest_match
 from shared.storage.files.folder_lock import is_locked
+from shared.storage.files.own_folders import is_own_folder
 from shared.storage.log.log_bytes import site_log
 from shared.storage.log.read_only_log import ReadOnlyLog
 
@@ -41,11 +42,20 @@ def fork_folder(name: str) -> Path:
 def existing_fork_folder(name: str) -> Path:
     """The folder of an existing fork; raises NotFound if there is none."""
     place = fork_folder(name)
-    if not (place / "origin.json").is_file():
+    if not _is_own(place) or not (place / "origin.json").is_file():
         near = closest_match(name, fork_names())
         hint = f"; did you mean {near}?" if near else "; `lightwave fork list` shows them"
         raise NotFound(f"fork {name}: no such fork{hint}")
     return place
+
+
+def _is_own(place: Path) -> bool:
+    """Whether this folder exists. OperationFailed if it is a link, to a folder that is not a fork's to write
+    or remove."""
+    try:
+        return is_own_folder(place)
+    except OSError as error:
+        raise folder_error(FORK, place, error) from None
 
 
 def fork_names() -> list[str]:
@@ -149,11 +159,11 @@ def remove_fork(name: str) -> int:
     """
     place = fork_folder(name)
     partial = place.with_name(f"{name}{PARTIAL}")
-    if not partial.is_dir():
+    if not _is_own(partial):
         place = existing_fork_folder(name)
     if is_being_filled(partial):
         raise OperationFailed(f"fork {name}: is being written by another process")
-    size = sum(folder_size(path) for path in (place, partial) if path.is_dir())
+    size = sum(folder_size(path) for path in (place, partial) if _is_own(path))
     try:
         if partial.is_dir():
             shutil.rmtree(partial)

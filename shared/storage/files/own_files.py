@@ -11,6 +11,8 @@ import stat
 from pathlib import Path
 from typing import IO, Literal
 
+from shared.storage.files.own_folders import FILE_IS_LINK
+
 SMALL_MAX = 16 << 20
 """Bound in bytes of files that are read at once, unless their format has its own."""
 LARGE_MAX = 1 << 30
@@ -32,7 +34,7 @@ def open_own(path: Path, mode: Mode = "rb", *, buffering: int = -1) -> IO[bytes]
         descriptor = os.open(path, FLAGS[mode] | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "is a link; must be a regular file", str(path)) from None
+            raise OSError(errno.ELOOP, FILE_IS_LINK, str(path)) from None
         if error.errno == errno.ENXIO:  # a pipe without a reader, opened for writing
             raise OSError(errno.EINVAL, "is not a regular file", str(path)) from None
         raise

@@ -33,6 +33,7 @@ from shared.basics.errors import ArchiveDamaged, OutOfFileDescriptors
 from shared.storage.files.compression import decompress_bounded
 from shared.storage.files.file_errors import file_error
 from shared.storage.files.own_files import open_own, read_own
+from shared.storage.files.own_folders import is_own_folder
 
 MANIFEST = "manifest.json"
 HEAD = b'{"archived":'
@@ -137,12 +138,14 @@ def read_segments(folder: Path) -> ArchivedSegments:
     """The segments of an archive; empty without an archive. ArchiveDamaged if the manifest cannot be read."""
     path = folder / MANIFEST
     try:
+        if not is_own_folder(folder):
+            return ArchivedSegments(folder, ())
         status = path.stat()
         return _read_manifest(folder, status.st_ino, status.st_mtime_ns, status.st_size)
     except FileNotFoundError:
         return ArchivedSegments(folder, ())
     except OSError as error:
-        raise file_error(path, error) from None
+        raise file_error(Path(error.filename or path), error) from None
 
 
 @lru_cache(maxsize=64)

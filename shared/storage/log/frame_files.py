@@ -11,6 +11,7 @@ from shared.basics.errors import OperationFailed, OutOfFileDescriptors
 from shared.storage.files.atomic_files import write_atomically
 from shared.storage.files.file_errors import file_error
 from shared.storage.files.own_files import read_own
+from shared.storage.files.own_folders import is_own_folder, make_own_folders
 
 FRAMES_MAX = 96
 """Frames kept of one fabric: a day at the default cadence."""
@@ -132,7 +133,7 @@ class TelemetryFolder:
         place = self.folder / fabric
         path = place / f"{at_us:020d}.arrows"
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            make_own_folders(self.folder, place)
             before = [old for old in self._frames(place) if old != path]
             for old in before[: max(len(before) + 1 - FRAMES_MAX, 0)]:
                 old.unlink(missing_ok=True)
@@ -141,7 +142,9 @@ class TelemetryFolder:
             raise file_error(place, error, "telemetry folder") from None
 
     def _frames(self, place: Path) -> list[Path]:
-        """The frames in a folder, the oldest first."""
+        """The frames in a folder, the oldest first. OSError if it, or that of all frames, is a link."""
+        if not (is_own_folder(self.folder) and is_own_folder(place)):
+            return []
         return sorted(path for path in place.glob("*.arrows") if _NAME.fullmatch(path.name))
 
     def after(

@@ -20,6 +20,7 @@ from schemas.registry import Unreadable, decode
 from shared.basics.errors import ArchiveDamaged, LogMoved, OperationFailed
 from shared.storage.files.file_errors import file_error
 from shared.storage.files.own_files import open_own
+from shared.storage.files.own_folders import make_own_folders
 from shared.storage.log.archive_reader import commissioning_lines, segment_ends_after
 from shared.storage.log.archive_writer import TruncatedLog, truncated_path
 from shared.storage.log.log_bytes import LogBytes, site_log
@@ -47,7 +48,7 @@ class IndexedLog:
         self.end = 0
         """Messages that readers may see; grows by whole `append` calls."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folders(path.parent)
             truncated_path(self.content).unlink(missing_ok=True)  # left by an archiver that was killed
             self._live_start = self.content.live_start()
             self._file = open_own(path, "ab", buffering=0)

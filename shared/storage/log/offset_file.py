@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shared.storage.files.file_errors import file_error
+from shared.storage.files.own_folders import make_own_folders
 
 OFFSETS_SUFFIX = ".offsets"
 OFFSET_BYTES = 8
@@ -22,7 +23,7 @@ class OffsetFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_own_folders(path.parent)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         except OSError as error:
             raise file_error(path, error, "offsets") from None

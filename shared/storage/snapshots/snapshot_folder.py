@@ -10,6 +10,7 @@ from shared.engine.code_version import RULES
 from shared.storage.files.atomic_files import PART_SUFFIX, write_atomically
 from shared.storage.files.file_errors import file_error
 from shared.storage.files.own_files import open_own
+from shared.storage.files.own_folders import is_own_folder, make_own_folders
 from shared.storage.snapshots.site_snapshot import SNAPSHOT_BYTES_MAX, SiteSnapshot, from_bytes, to_bytes
 
 SNAPSHOT_SUFFIX = ".snapshot"
@@ -46,9 +47,9 @@ class SnapshotFolder:
         """The positions of all snapshots, good or not, ascending; OperationFailed if the folder cannot be
         read."""
         try:
+            if not self._exists():
+                return []
             names = [path.name for path in self.folder.iterdir() if _NAME.fullmatch(path.name)]
-        except FileNotFoundError:
-            return []
         except OSError as error:
             raise file_error(self.folder, error, "snapshots") from None
         return sorted(int(name.removesuffix(SNAPSHOT_SUFFIX)) for name in names)
@@ -58,7 +59,7 @@ class SnapshotFolder:
         OperationFailed if that fails."""
         path = self.path(snapshot.position)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_own_folders(self.folder.parent, self.folder)
             write_atomically(path, to_bytes(snapshot), durable=durable)
         except OSError as error:
             raise file_error(self.folder, error, "snapshots") from None
@@ -67,6 +68,7 @@ class SnapshotFolder:
         """Read a snapshot. SnapshotRefused if it is damaged, or of another site, position or rules."""
         path = self.path(position)
         try:
+            self._exists()
             with open_own(path) as file:
                 data = file.read(SNAPSHOT_BYTES_MAX)
         except OSError as error:
@@ -118,6 +120,10 @@ class SnapshotFolder:
         except OSError as error:
             raise file_error(self.folder, error, "snapshots") from None
         return len(outdated)
+
+    def _exists(self) -> bool:
+        """Whether the folder exists. OSError if it, or that of all sites, is a link."""
+        return is_own_folder(self.folder.parent) and is_own_folder(self.folder)
 
     def path(self, position: int) -> Path:
         """The path for a position; the file may not exist."""

@@ -35,6 +35,7 @@ from shared.storage.files.atomic_files import write_private_text
 from shared.storage.files.file_errors import file_error
 from shared.storage.files.folder_lock import FolderLocked, lock_folder
 from shared.storage.files.own_files import read_own
+from shared.storage.files.own_folders import make_own_folders
 from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX
@@ -330,6 +331,7 @@ def _subfolder(folder: Path, name: str) -> Path:
 
 def _lock_copy(folder: Path) -> IO[bytes]:
     try:
+        make_own_folders(folder)
         return lock_folder(folder)
     except FolderLocked:
         raise OperationFailed(

@@ -240,6 +240,20 @@ def test_nothing_is_written_through_links_of_others(tmp_path: Path, name: str) -
     assert victim.read_bytes() == b"precious"
 
 
+@pytest.mark.parametrize("part", [RUNS, SERIES])
+def test_no_part_of_a_folder_of_results_is_a_link(tmp_path: Path, part: str) -> None:
+    foreign = tmp_path / "foreign"
+    fill(tmp_path / "r", [(ONE, 3)])
+    (tmp_path / "r" / part).rename(foreign)
+    (foreign / "thesis.part").write_bytes(b"precious")
+    before = {path: path.read_bytes() for path in foreign.iterdir()}
+    (tmp_path / "r" / part).symlink_to(foreign)
+    for use in (lambda: fill(tmp_path / "r", [(ONE, 4)]), lambda: digest_of(tmp_path / "r")):
+        with pytest.raises(InvalidInput, match=f"{part}: is a link; must be a folder"):
+            use()
+    assert {path: path.read_bytes() for path in foreign.iterdir()} == before
+
+
 def test_a_run_of_thirty_million_rows_is_not_unpacked(tmp_path: Path) -> None:
     fill(tmp_path / "r", [(ONE, 3)])
     (path,) = (tmp_path / "r" / RUNS).glob("*.parquet")

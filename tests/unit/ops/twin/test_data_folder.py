@@ -110,3 +110,32 @@ def test_a_key_of_digests_that_was_changed(
     assert (after == before) == (outcome == "same")
     assert ("made a new one" in caplog.text) == (outcome == "made a new one")
     assert folder.state_digests().fingerprint == after
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "log", "log/pod-0.archive", "telemetry", "telemetry/pod-0", "snapshots", "snapshots/pod-0",
+        "upgrades", "upgrades/pod-0", "redis", "redis/appendonlydir",
+    ],
+)  # fmt: skip
+def test_a_folder_in_a_data_folder_is_not_a_link(tmp_path: Path, name: str) -> None:
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "precious").write_bytes(b"precious")
+    link = tmp_path / "data" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(foreign)
+    folder = DataFolder(tmp_path / "data")
+    for use in (folder.hold, folder.identity):
+        with pytest.raises(OperationFailed, match=f"{name}: is a link; must be a folder"):
+            use()
+    assert [path.name for path in foreign.iterdir()] == ["precious"]
+
+
+def test_a_data_folder_itself_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real" / "log").mkdir(parents=True)
+    (tmp_path / "data").symlink_to(tmp_path / "real")
+    folder = DataFolder(tmp_path / "data")
+    folder.hold()
+    folder.release()
