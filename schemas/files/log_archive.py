@@ -38,10 +38,10 @@ class LogFileHeader(Model):
 
 class CompressedFrame(Model):
     """A part of a segment that can be read alone: its bytes in the log, its compressed bytes, and the digest
-    of the latter."""
+    of the latter. Readers keep it in memory, so it is small; the archiver writes 1 MiB."""
 
-    plain: Annotated[int, Field(ge=1, le=1 << 30)]
-    size: Annotated[int, Field(ge=1, le=1 << 31)]
+    plain: Annotated[int, Field(ge=1, le=1 << 24)]
+    size: Annotated[int, Field(ge=1, le=1 << 25)]
     sha256: Sha256
 
 

@@ -108,13 +108,12 @@ def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield stream.flush()
 
 
-def digest_of(path: Path) -> tuple[int, str]:
-    """(bytes, SHA-256) of a file; raises OSError if it cannot be read."""
-    digest, size = hashlib.sha256(), 0
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file; raises OSError if it cannot be read."""
+    digest = hashlib.sha256()
     for piece in file_chunks(path):
         digest.update(piece)
-        size += len(piece)
-    return size, digest.hexdigest()
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager

@@ -71,7 +71,8 @@ def verify_backup(backup: Path, report_progress: ReportBytes = lambda _done, _wh
         path = backup / row.path
         try:
             check_own_parents(backup, row.path)
-            size, sha256 = digest_of(path)
+            size = path.lstat().st_size
+            sha256 = digest_of(path) if size == row.size else ""  # a file with holes may have exabytes
         except FileNotFoundError:
             raise OperationFailed(f"backup {backup}: {row.path} is missing") from None
         except OSError as error:

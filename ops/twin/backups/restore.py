@@ -14,6 +14,7 @@ from ops.twin.backups.backup_files import (
     atomic_folder,
     file_chunks,
     folder_error,
+    stream_chunks,
     write_file,
 )
 from ops.twin.backups.manifest import ReportBytes, read_inbox, verify_backup
@@ -24,8 +25,10 @@ from schemas.files.operations_log import TwinRestored
 from shared.basics.errors import LogDamaged, OperationFailed
 from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.runtimes.operations_log import local_person, new_operation
+from shared.storage.files.own_files import open_own
+from shared.storage.files.own_folders import check_own_parents
 from shared.storage.log.log_bytes import SITE_LOG_SUFFIX
-from shared.storage.log.log_lines import raw_lines
+from shared.storage.log.log_lines import plain_stream, read_errors
 
 WHAT = "data folder"
 
@@ -68,26 +71,37 @@ def _copy(backup: Path, part: Path, manifest: BackupManifest) -> None:
     if missing := cuts.keys() - {row.path for row in manifest.files}:
         raise OperationFailed(f"backup {backup}: its manifest has no {min(missing)}")
     for row in manifest.files:
-        source = backup / row.path
         if row.path in cuts:
             cut = cuts[row.path]
-            made = write_file(part, f"log/{cut.site}{SITE_LOG_SUFFIX}", raw_lines(source))
+            made = write_file(part, f"log/{cut.site}{SITE_LOG_SUFFIX}", _log(backup, row.path, cut.size))
             if made.size != cut.size:
                 raise OperationFailed(
-                    f"backup {backup}: {row.path} holds {made.size} bytes of log; it was written with "
-                    f"{cut.size}"
+                    f"backup {backup}: {row.path} holds {'more' if made.size > cut.size else 'fewer'} bytes "
+                    f"of log than the {cut.size} with which it was written"
                 )
         elif row.path in (IDENTITY_FILE, CLOCK, OPERATIONS, LETTERS, ORIGIN) or row.path.startswith(
             ("snapshots/", "upgrades/", "telemetry/")
         ):
-            made = write_file(part, row.path, _read(backup, source))
+            made = write_file(part, row.path, _read(backup, row.path, row.size))
             if made.sha256 != row.sha256:
                 raise OperationFailed(f"backup {backup}: {row.path} was changed while it was read")
 
 
-def _read(backup: Path, source: Path) -> Iterator[bytes]:
+def _log(backup: Path, name: str, size: int) -> Iterator[bytes]:
+    """The decompressed log of this size. One byte more if there is more: a file of some kilobytes may
+    decompress to terabytes."""
+    source = backup / name
+    with read_errors(source):
+        check_own_parents(backup, name)
+        with open_own(source) as raw:
+            yield from stream_chunks(plain_stream(raw), size + 1)
+
+
+def _read(backup: Path, name: str, size: int) -> Iterator[bytes]:
+    """The first `size` bytes of a file of the backup."""
     try:
-        yield from file_chunks(source)
+        check_own_parents(backup, name)
+        yield from file_chunks(backup / name, size)
     except OSError as error:
         raise folder_error("backup", backup, error) from None
 

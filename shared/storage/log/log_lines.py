@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Protocol, cast
 
 import orjson
 import zstandard
@@ -122,16 +122,21 @@ def read_errors(path: Path) -> Iterator[None]:
 
 def lines_of_file(raw: IO[bytes], offset: int = 0) -> Iterator[bytes]:
     """The lines of an opened file, as in `raw_lines`."""
+    yield from bounded_lines(plain_stream(raw, offset))
+
+
+def plain_stream(raw: IO[bytes], offset: int = 0) -> IO[bytes]:
+    """The decompressed content of an opened file, from this byte of a plain file on. A small file may have
+    terabytes of it: read only as much as expected."""
     raw.seek(0)
     magic = raw.read(4)
     raw.seek(offset)
-    stream: ByteLines = raw
     if magic == ZSTD_MAGIC:
         reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        stream = io.BufferedReader(reader, 1 << 20)
-    elif magic[:2] == GZIP_MAGIC:
-        stream = gzip.GzipFile(fileobj=raw, mode="rb")
-    yield from bounded_lines(stream)
+        return io.BufferedReader(reader, 1 << 20)
+    if magic[:2] == GZIP_MAGIC:
+        return cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="rb"))
+    return raw
 
 
 def bounded_lines(stream: ByteLines) -> Iterator[bytes]:

@@ -7,15 +7,18 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 
+import orjson
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.envelope import Envelope, enclose
-from schemas.files.log_archive import LogPosition
+from schemas.files.log_archive import ARCHIVE_FORMAT, LogPosition
 from schemas.messages.sequencer import Tick
 from schemas.messages.workload import SliceReleased
 from schemas.registry import encode
@@ -422,6 +425,23 @@ def test_a_lost_manifest_is_named_and_stops_no_other(tmp_path: Path, text: str |
     with pytest.raises(OperationFailed, match=str(log.archive)):
         archive(log, 10**9)
     assert log.path.read_bytes() == before
+
+
+def test_a_frame_of_a_gigabyte_is_not_unpacked(tmp_path: Path) -> None:
+    """Readers keep several frames in memory, so their size has a limit, even if all sizes agree."""
+    log = archived(tmp_path, 8_000)
+    size = 1 << 30
+    packed = zstandard.ZstdCompressor().compress(bytes(1_000))
+    place = LogPosition(position=MESSAGES, offset=size, at_us=0, seqs={})
+    digest = sha256(packed).hexdigest()
+    frame = {"plain": size, "size": len(packed), "sha256": digest}
+    name = f"{0:015d}-{size:015d}.jsonl.zst"
+    (log.archive / name).write_bytes(packed)
+    segment = {"file": name, "start": 0, "end": place.model_dump(), "size": len(packed), "sha256": digest}
+    segment |= {"frames": [frame], "commissioned": []}
+    (log.archive / MANIFEST).write_bytes(orjson.dumps({"format": ARCHIVE_FORMAT, "segments": [segment]}))
+    with pytest.raises(ArchiveDamaged, match="content changed since it was written"):
+        content(log)
 
 
 def test_a_first_line_that_shows_nothing_is_named(tmp_path: Path) -> None:

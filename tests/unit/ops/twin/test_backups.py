@@ -1,6 +1,8 @@
 """Backups and restores of a data folder, with disk failures and refusals."""
 
 import errno
+import gzip
+import hashlib
 import itertools
 import json
 import os
@@ -12,16 +14,25 @@ from typing import Any
 
 import orjson
 import pytest
+import zstandard
 
 from ops.sites.site_plans import single_fabric_sites
 from ops.twin.backups import create, restore
-from ops.twin.backups.backup_files import INBOX, MANIFEST, PARTIAL, atomic_folder, log_chunks
+from ops.twin.backups.backup_files import INBOX, MANIFEST, PARTIAL, atomic_folder, log_chunks, write_file
 from ops.twin.backups.backup_point import twin_identity
 from ops.twin.backups.create import run_backup
 from ops.twin.backups.manifest import manifest_bytes, verify_backup
 from ops.twin.backups.restore import run_restore
 from ops.twin.data_folder import IDENTITY_FILE, DataFolder, TwinIdentity
-from schemas.files.backup_manifest import BackupPoint, CancelledKey, SavedClock, SiteLogCut, WaitingRequest
+from schemas.files.backup_manifest import (
+    BackupFile,
+    BackupManifest,
+    BackupPoint,
+    CancelledKey,
+    SavedClock,
+    SiteLogCut,
+    WaitingRequest,
+)
 from shared.basics.errors import InvalidInput, LightwaveError, LogDamaged, NotFound, OperationFailed
 from shared.runtimes.embedded.operations_file import OperationsFile
 from shared.storage.log.log_bytes import site_log
@@ -259,6 +270,70 @@ def test_a_manifest_with_a_path_outside_the_backup_is_refused(data: Path, tmp_pa
     (tmp_path / "b" / MANIFEST).write_bytes(manifest_bytes(forged))
     with pytest.raises(OperationFailed, match="is not a valid manifest"):
         verify_backup(tmp_path / "b")
+
+
+PLAIN = 20_000_000
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        zstandard.compress(b"0" * PLAIN),
+        zstandard.compress(b"{}\n" * (PLAIN // 3)),
+        zstandard.ZstdCompressor(write_content_size=False).compress(b"0" * PLAIN),
+        zstandard.compress(LOG) + zstandard.compress(b"0" * PLAIN),
+        gzip.compress(b"0" * PLAIN),
+        b"0" * PLAIN,
+    ],
+    ids=["one line", "many lines", "no declared size", "second frame", "gzip", "plain"],
+)
+def test_a_log_that_unpacks_to_more_is_written_one_byte_too_far_at_most(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bytes
+) -> None:
+    forge(tmp_path / "b", run_backup(tmp_path / "b", data), "log/pod-0.jsonl.zst", packed)
+    sizes: list[int] = []
+
+    def write(*given: Any) -> BackupFile:
+        made = write_file(*given)
+        sizes.append(made.size)
+        return made
+
+    monkeypatch.setattr(restore, "write_file", write)
+    with pytest.raises(OperationFailed, match="holds more bytes of log than the 22 with which"):
+        run_restore(tmp_path / "b", tmp_path / "new")
+    assert max(sizes) < 10_000
+    assert len(LOG) + 1 in sizes
+    assert not (tmp_path / "new").exists()
+
+
+def forge(backup: Path, manifest: BackupManifest, name: str, content: bytes) -> None:
+    """Replace a file of a backup, with a manifest that agrees."""
+    (backup / name).write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    changed = {"size": len(content), "sha256": digest}
+    files = [row.model_copy(update=changed if row.path == name else {}) for row in manifest.files]
+    forged = manifest.model_copy(update={"files": tuple(files)})
+    (backup / MANIFEST).write_bytes(manifest_bytes(forged))
+
+
+def test_a_file_with_a_hole_of_an_exabyte_is_not_read(data: Path, tmp_path: Path) -> None:
+    run_backup(tmp_path / "b", data)
+    os.truncate(tmp_path / "b" / "log" / "pod-0.jsonl.zst", 1 << 42)
+    with pytest.raises(OperationFailed, match=r"has 4398046511104 bytes; it was written with"):
+        verify_backup(tmp_path / "b")
+
+
+@pytest.mark.parametrize("name", ["log", "snapshots", "snapshots/pod-0", "telemetry", "telemetry/pod-0"])
+def test_folders_of_a_backup_are_not_links(data: Path, tmp_path: Path, name: str) -> None:
+    run_backup(tmp_path / "b", data)
+    (tmp_path / "b" / name).rename(tmp_path / "elsewhere")
+    (tmp_path / "b" / name).symlink_to(tmp_path / "elsewhere")
+    sentence = f"{Path(name).name}: is a link; must be a folder"
+    with pytest.raises(OperationFailed, match=sentence):
+        verify_backup(tmp_path / "b")
+    with pytest.raises(OperationFailed, match=sentence):
+        run_restore(tmp_path / "b", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_log_that_is_not_what_the_twin_wrote_is_not_backed_up(data: Path, tmp_path: Path) -> None:
