@@ -16,6 +16,7 @@ from shared.storage.files.folder_lock import is_locked
 from shared.storage.store.redis_store import RedisStore
 
 OWNER_NOTE = "embedded-twin"
+OWNER_KEY = f"lightwave:{OWNER_NOTE}"
 ADVICE = "give another Redis, or another database number"
 
 

@@ -24,7 +24,7 @@ from ops.twin.embedded_server import start_embedded_server
 from ops.twin.forks.fork_origin import fork_about, read_origin
 from ops.twin.log_archive import LogArchiver, unless_archive_lost
 from ops.twin.operation_notes import record_plan, record_refusal, record_version, recorded_rebuild
-from ops.twin.redis_owner import check_owner, record_owner
+from ops.twin.redis_owner import OWNER_KEY, check_owner, record_owner
 from ops.twin.snapshots import TwinSnapshots
 from schemas.api.rows import TwinInfo
 from schemas.config.pods import FabricConfig
@@ -61,6 +61,7 @@ from shared.storage.log.frame_files import TelemetryFolder
 from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.log.log_reader import commissioned_with
 from shared.storage.store.newest_frames import newest_frame_reader
+from shared.storage.store.redis_layout import INBOX_KEYS
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_copies import StateCopies
 from shared.storage.store.state_store import Commit, FabricPlace
@@ -162,6 +163,7 @@ class EmbeddedTwinProcess:
         self.store = WakingRedisStore(self.store_url)
         stack.callback(self.store.close)
         self.store.check()
+        self._remove_wrong_types(identity)
         self.logs = IndexedLogs(folder.logs)
         self.logs.index(SiteSubjects)
         stack.callback(self.logs.close)
@@ -229,6 +231,16 @@ class EmbeddedTwinProcess:
             if self._server is not None:
                 self._server.should_exit = True
 
+    def _remove_wrong_types(self, identity: TwinIdentity) -> None:
+        """Remove keys of another type than the twin gave them. The start writes them again, with the
+        idempotency keys from the logs. Requests that waited there are lost already."""
+        removed = self.store.remove_wrong_types(len(identity.sites), {OWNER_KEY: b"hash"})
+        for key in removed:
+            log.warning(
+                "Redis at %s: %s had another type than the twin gave it; removed it", self.store.name, key
+            )
+        self._rebuild |= any(key.endswith(INBOX_KEYS) for key in removed)
+
     def _check_log(self, partition: int, plan: SitePlan) -> None:
         """Raise LogDamaged if a site's log is lost or another twin's; a rebuild would accept it."""
         path = self.logs.open(plan.site).path
@@ -264,7 +276,7 @@ class EmbeddedTwinProcess:
 
     def _forget_other_fabrics(self) -> None:
         """Remove the fabrics of another twin whose files or Redis were put in place of this twin's."""
-        if self.store.fabrics().keys() - self.places.keys():
+        if self.store.fabric_names() - {name.encode() for name in self.places}:
             self.store.forget_fabrics()
             for fabric, place in self.places.items():
                 self.store.place(fabric, place)

@@ -6,19 +6,23 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from ops.sites.configuration import config_from_pairs
 from ops.twin.data_folder import IDENTITY_FILE, DataFolder, TwinIdentity
 from ops.twin.folder_audit import run_audit
+from ops.twin.redis_owner import OWNER_KEY
 from ops.twin.up import EmbeddedTwinProcess, UpOptions, run_up
 from schemas.files.site_plan import SitePlan
-from schemas.messages.operator import InjectFault
+from schemas.messages.operator import DrainCube, InjectFault
 from schemas.registry import encode
 from shared.basics.errors import LogDamaged, NotFound, StoreDamaged, StoreUnreachable
 from shared.engine.message_order import Request, request_message
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.storage.store.redis_layout import shared_key_types
 from shared.storage.store.state_store import FabricPlace
 from tests.support.gateway_twin import QUIET
+from tests.support.pods import with_key
 
 PLAN = SitePlan(
     site="campus",
@@ -81,6 +85,43 @@ def test_a_rebuild_restores_the_placement_of_fabrics(tmp_path: Path) -> None:
     with running(tmp_path, rebuild=True) as twin:
         assert twin.places == PLACES == twin.store.fabrics()
         assert twin.sites[0].digest() == digest
+
+
+WRONG = {
+    **shared_key_types(1),
+    OWNER_KEY: b"hash",
+    **{f"lightwave:{{0}}:{part}": b"hash" for part in ("progress", "outbox", "dead", "noted")},
+    "lightwave:{0}:state:ocs@pod-0": b"hash",
+    "lightwave:{0}:docs:pod-0:cubes": b"hash",
+}
+"""Key → its type. All keys that a start reads."""
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+@pytest.mark.parametrize("key", WRONG)
+def test_a_key_of_another_type_stops_no_start(tmp_path: Path, key: str, rebuild: bool) -> None:
+    drain = with_key("drain", DrainCube(cube="pod-0/cube-1"))
+    with running(tmp_path) as twin:
+        twin.store.put(0, "pod-0", drain)
+        digest = twin.sites[0].digest()
+        with redis.Redis.from_url(twin.store_url) as client:
+            client.delete(key)
+            client.sadd(key, "x")
+    with running(tmp_path, rebuild=rebuild) as twin:
+        assert twin.places == PLACES == twin.store.fabrics()
+        assert twin.sites[0].digest() == digest
+        assert len(twin.store.waiting(0, 10)) <= 1
+        with redis.Redis.from_url(twin.store_url) as client:
+            assert client.type(key) in (WRONG[key], b"none")
+        assert twin.store.put(0, "pod-0", with_key("other", DrainCube(cube="pod-0/cube-2"))).number > 0
+
+
+@pytest.mark.parametrize(("name", "row"), [(b"x", b"junk"), (b"\xff", b"0 campus superpod"), (b"pod-0", b"")])
+def test_foreign_rows_of_fabrics_stop_no_start(tmp_path: Path, name: bytes, row: bytes) -> None:
+    with running(tmp_path) as twin, redis.Redis.from_url(twin.store_url) as client:
+        client.hset("lightwave:fabrics", name, row)
+    with running(tmp_path) as twin:
+        assert twin.places == PLACES == twin.store.fabrics()
 
 
 def test_states_without_an_owner_are_rebuilt(tmp_path: Path) -> None:

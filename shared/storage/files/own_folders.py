@@ -23,7 +23,7 @@ def is_own_folder(path: Path) -> bool:
     if stat.S_ISLNK(kind):
         raise OSError(errno.ELOOP, IS_LINK, str(path))
     if not stat.S_ISDIR(kind):
-        raise NotADirectoryError(errno.ENOTDIR, "is not a folder", str(path))
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     return True
 
 

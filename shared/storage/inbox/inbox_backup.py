@@ -5,6 +5,8 @@ from itertools import groupby
 from operator import attrgetter
 
 from pydantic import ValidationError
+from redis import Redis
+from redis.exceptions import ResponseError
 
 from schemas.body import Body
 from schemas.files.backup_manifest import CancelledKey, WaitingRequest
@@ -54,7 +56,7 @@ class InboxBackup:
         for node in self._client.primaries():
             with self._client.translated_errors():
                 for place in node.scan_iter(match=CLAIMS, count=KEYS_AT_ONCE):
-                    if node.get(place) != CANCELLED.encode():
+                    if _value(node, place) != CANCELLED.encode():
                         continue
                     left_s = node.ttl(place)
                     if isinstance(left_s, int) and left_s > 0:
@@ -92,6 +94,16 @@ class InboxBackup:
                 self._client.call(claim_key(key), "SET", claim_key(key), claim_value(known))
         commands.append(["SET", layout.key(partition, "inbox:last"), str(max(rows))])
         self._client.transaction(inbox, commands)
+
+
+def _value(node: Redis, place: bytes) -> object:
+    """The value of a claim; None if something else wrote a key of another type there."""
+    try:
+        return node.get(place)
+    except ResponseError as error:
+        if "WRONGTYPE" in str(error):
+            return None
+        raise
 
 
 def _body_of(row: WaitingRequest) -> Body:

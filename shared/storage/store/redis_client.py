@@ -56,7 +56,7 @@ class WrongType(OperationFailed):
         self.key = named[0] if named else ""
         super().__init__(
             f"Redis at {name}: {self.key or 'a key'} has another type than the twin gave it; remove it with "
-            "DEL, or rebuild the states"
+            "DEL, or start the twin with `lightwave up`, which removes it"
         )
 
 

@@ -17,6 +17,8 @@ from shared.storage.store.state_store import Commit, OutboxEntry
 FABRICS = "lightwave:fabrics"
 NAMES = "lightwave:names"
 """Name of a fabric → the site that claimed it first."""
+INBOX_KEYS = "inbox:keys"
+"""The idempotency keys of a partition; a rebuild reads them from the log again."""
 PAIRS_MAX = 1_000
 """Fields of one HSET: Lua limits the number of arguments of a command."""
 
@@ -179,6 +181,22 @@ def key(partition: int, rest: str) -> str:
 def inbox_keys(partition: int) -> tuple[str, str, str]:
     """Keys of the waiting requests, of their number by requester, and of those about to be appended."""
     return key(partition, "inbox"), key(partition, "inbox:askers"), key(partition, "inbox:taken")
+
+
+def shared_key_types(partitions: int) -> dict[str, bytes]:
+    """Key → type of the keys that are not a part of the states: the places of fabrics, and the inboxes."""
+    inbox = {
+        "inbox": b"stream",
+        "inbox:askers": b"hash",
+        "inbox:taken": b"zset",
+        "inbox:last": b"string",
+        INBOX_KEYS: b"hash",
+        "joining": b"hash",
+        "noted": b"hash",
+        "dead": b"hash",
+    }
+    found = {key(partition, part): kind for partition in range(partitions) for part, kind in inbox.items()}
+    return {FABRICS: b"hash", NAMES: b"hash"} | found
 
 
 def state_key(partition: int, service: str, fabric: str) -> str:

@@ -106,6 +106,20 @@ class RedisStore(RedisInbox):
         for key in (layout.FABRICS, layout.NAMES):
             self._client.call(key, "DEL", key)
 
+    def fabric_names(self) -> set[bytes]:
+        """The names in all rows of fabrics, also in those that the twin did not write."""
+        return {*self._all(layout.FABRICS)}
+
+    def remove_wrong_types(self, partitions: int, other: Mapping[str, bytes]) -> list[str]:
+        """Remove keys of the inboxes, of the fabrics, and of `other` (key → type) that have another type than
+        the twin gave them, and return them. No command on such a key works until it is removed."""
+        removed = []
+        for key, kind in (layout.shared_key_types(partitions) | dict(other)).items():
+            if self._client.call(key, "TYPE", key) not in (kind, b"none"):
+                self._client.call(key, "DEL", key)
+                removed.append(key)
+        return removed
+
     def is_empty(self) -> bool:
         """Whether the whole database is empty, including keys that are not the twin's."""
         with self._client.translated_errors():
@@ -450,8 +464,8 @@ def _place(text: bytes) -> FabricPlace:
     except (TypeError, ValueError):
         raise OperationFailed(
             f"{layout.FABRICS} in Redis has a row that the twin did not write "
-            f"({text.decode('utf-8', 'replace')[:80]}); a restart of the twin writes the rows of its fabrics "
-            "again, HDEL removes others"
+            f"({text.decode('utf-8', 'replace')[:80]}); a restart of the twin removes it, and "
+            "writes the rows of its fabrics again"
         ) from None
 
 
