@@ -164,6 +164,9 @@ class EmbeddedTwinProcess:
         stack.callback(self.store.close)
         self.store.check()
         self._remove_wrong_types(identity)
+        if options.rebuild or options.rebuild_all:
+            for partition in range(len(identity.sites)):
+                self.store.remove_unreadable(partition)
         self.logs = IndexedLogs(folder.logs)
         self.logs.index(SiteSubjects)
         stack.callback(self.logs.close)

@@ -32,6 +32,7 @@ from shared.engine.code_version import (
 )
 from shared.engine.message_order import Request
 from shared.runtimes.embedded.valkey_server import EmbeddedValkey
+from shared.storage.inbox.inbox_backup import InboxBackup
 from shared.storage.inbox.redis_inbox import PUT
 from shared.storage.inbox.request_inbox import (
     WAITING_MAX,
@@ -482,7 +483,7 @@ class TestRedisInbox(InboxContract):
         assert store.put(0, "pod-0", with_key(f"{9_999:036d}", BODIES[1])).repeated
 
     @pytest.mark.parametrize(
-        ("kind", "body"), [("NoSuchBody", "{}"), ("DrainCube", "{"), ("DrainCube", '{"cube":7}')]
+        ("kind", "body"), [("NoSuchBody", "{}"), ("ClockPause", "{}"), ("DrainCube", '{"cube":7}')]
     )
     def test_a_request_of_another_version_is_an_error_in_one_sentence(
         self, store: RedisStore, redis_url: str, kind: str, body: str
@@ -491,10 +492,49 @@ class TestRedisInbox(InboxContract):
 
         with redis.Redis.from_url(redis_url) as client:
             client.xadd("lightwave:{0}:inbox", {"fabric": "pod-0", "type": kind, "body": body}, "7-0")
-            with pytest.raises(OperationFailed, match=rf"cannot read request 7 \({kind}\); .*XDEL 7-0"):
-                store.waiting(0, 10)
+            for _ in range(2):
+                with pytest.raises(
+                    OperationFailed, match=rf"cannot read request 7 \({kind}\); .*XDEL 7-0.*--rebuild"
+                ):
+                    store.waiting(0, 10)
             assert client.xdel("lightwave:{0}:inbox", "7-0") == 1
         assert store.waiting(0, 10) == []
+
+    def test_a_rebuild_removes_requests_of_other_versions_alone(
+        self, store: RedisStore, redis_url: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        import redis
+
+        with redis.Redis.from_url(redis_url) as client:
+            for number in range(1, 1_200):
+                row = {"fabric": "pod-0", "type": "ClockPause", "body": "{}"}
+                client.xadd("lightwave:{0}:inbox", row, f"{number}-0")
+        kept = store.put(0, "pod-0", DRAIN).number
+        store.remove_unreadable(0)
+        assert [request.number for request in store.waiting(0, 10)] == [kept]
+        assert "this version cannot read request 7 (ClockPause); removed it" in caplog.text
+
+    @pytest.mark.parametrize(
+        ("kind", "body"),
+        [
+            *(("DrainCube", body) for body in ("{", "[]", "7", "null", '"text"', "{}x", "\xff")),
+            *((kind, "{}") for kind in ("drainCube", "Drain Cube", "7", "-", "é", "x" * 1_000, "A" * 1_000)),
+        ],
+    )
+    def test_a_row_that_no_version_can_have_written_is_removed(
+        self, store: RedisStore, redis_url: str, caplog: pytest.LogCaptureFixture, kind: str, body: str
+    ) -> None:
+        import redis
+
+        first = store.put(0, "pod-0", DRAIN).number
+        with redis.Redis.from_url(redis_url) as client:
+            row = {"fabric": "pod-0", "type": kind, "body": body}
+            client.xadd("lightwave:{0}:inbox", row, f"{first + 1}-0")
+        with contextlib.closing(InboxBackup(redis_url, ["pod-0"])) as copy:
+            assert [row.number for row in copy.waiting()] == [first]
+        assert [request.number for request in store.waiting(0, 10)] == [first]
+        assert f"removed request {first + 1}-0, which the twin did not accept" in caplog.text
+        assert store.size(0) == 1
 
     def test_no_answered_request_is_lost_when_the_server_is_killed(
         self, store: RedisStore, embedded_server: EmbeddedValkey

@@ -14,7 +14,7 @@ from schemas.messages.sequencer import FabricCommissioned
 from schemas.registry import TYPES
 from schemas.request_metadata import idempotency_key
 from shared.basics.errors import OperationFailed
-from shared.storage.inbox.redis_inbox import CANCELLED, claim_key, claim_value, key_row
+from shared.storage.inbox.redis_inbox import CANCELLED, claim_key, claim_value, is_request, key_row
 from shared.storage.inbox.request_inbox import KnownRequest, fingerprint, requester_of
 from shared.storage.store import redis_layout as layout
 from shared.storage.store.redis_client import RedisClient
@@ -48,6 +48,7 @@ class InboxBackup:
             )
             for site, rows in zip(self._sites, inboxes, strict=True)
             for entry, row in rows
+            if is_request(row)  # a start removes others
         )
 
     def cancelled(self) -> tuple[CancelledKey, ...]:

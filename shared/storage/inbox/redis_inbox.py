@@ -8,9 +8,12 @@ A claim whose request never arrives expires. Once its request is in the inbox, a
 """
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from zlib import crc32
+
+import orjson
 
 from schemas.body import Body
 from schemas.messages.sequencer import FabricCommissioned
@@ -51,6 +54,8 @@ AHEAD_US_MAX = 2**50
 """How far beyond its clock the inbox counts, in microseconds: 35 years. A higher number is not its own."""
 FIELDS = (b"fabric", b"type", b"body")
 """Fields of every request."""
+TYPE_NAME = re.compile(r"[A-Z][A-Za-z0-9]{0,99}")
+"""Names of message types, of this and of any other version."""
 NUMBER_DIGITS_MAX = 16
 
 log = logging.getLogger("lightwave.inbox")
@@ -321,6 +326,20 @@ class RedisInbox:
             _warn_discarded(partition, entry)
         return [self._request(partition, entry, row) for entry, row in rows if entry not in foreign]
 
+    def remove_unreadable(self, partition: int) -> None:
+        """Remove the requests that this version cannot read, with a line on the log for each."""
+        key = layout.key(partition, "inbox")
+        unreadable: list[str] = []
+        for entry, row in self._client.call(key, "XRANGE", key, "-", "+"):
+            try:
+                self._request(partition, entry, row)
+            except OperationFailed as error:
+                log.warning("%s; removed it", str(error).partition(";")[0])
+                unreadable.append(entry.decode())
+        for start in range(0, len(unreadable), ROWS_MAX):
+            some = unreadable[start : start + ROWS_MAX]
+            self._client.run_script(layout.REMOVE_EACH, [*layout.inbox_keys(partition)], some)
+
     def _request(self, partition: int, entry: bytes, row: dict[bytes, bytes]) -> Request:
         """A waiting request. OperationFailed if it is not as this version writes requests."""
         number = entry.decode().partition("-")[0]
@@ -331,7 +350,8 @@ class RedisInbox:
             what = row.get(b"type", b"no type").decode("utf-8", "replace")
             raise OperationFailed(
                 f"inbox {layout.key(partition, 'inbox')}: this version cannot read request {number} "
-                f"({what}); remove it with XDEL {entry.decode()}, or run the version that accepted it"
+                f"({what}); run the version that accepted it, or remove it: with XDEL {entry.decode()}, or "
+                "with a start by `lightwave up --rebuild`"
             ) from None
 
     def _waits(self, partition: int, number: int) -> bool:
@@ -385,11 +405,17 @@ class RedisInbox:
 def _is_own(entry: bytes, row: Mapping[bytes, bytes], highest: int) -> bool:
     """Whether the inbox may have made this row: some version of it, if the type is unknown here."""
     number, _, part = entry.partition(b"-")
+    return part == b"0" and 0 < int(number) <= highest and is_request(row)
+
+
+def is_request(row: Mapping[bytes, bytes]) -> bool:
+    """Whether some version may have made the fields of this row: all names are there, and the body is a JSON
+    object."""
     try:
-        names = [row[field].decode() for field in FIELDS]
-    except (KeyError, UnicodeDecodeError):
+        fabric, kind, body = [row[field].decode() for field in FIELDS]
+        return bool(fabric) and TYPE_NAME.fullmatch(kind) is not None and isinstance(orjson.loads(body), dict)
+    except (KeyError, ValueError):  # also UnicodeDecodeError and JSONDecodeError
         return False
-    return part == b"0" and 0 < int(number) <= highest and all(names)
 
 
 def _warn_discarded(partition: int, entry: bytes) -> None:
