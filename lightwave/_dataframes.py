@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from lightwave._arguments import check_argument_types
 from ops.report.safe_text import quoted
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
+from shared.storage.files.own_folders import is_own_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,11 +43,14 @@ def _read(folder: Path, part: str) -> "pd.DataFrame":
         raise OperationFailed(
             f"data frames need {error.name}: pip install 'lightwave-twin[frames]'"
         ) from None
-    files = [*(folder / part).glob("*.parquet")]
+    try:
+        files = [*(folder / part).glob("*.parquet")] if is_own_folder(folder / part) else []
+    except OSError as error:
+        raise InvalidInput(f"{error.filename}: {error.strerror}") from None
     if not files:
         raise NotFound(f"{folder}: there are no results yet; create them with `lightwave.sweep`")
     for path in files:
-        if not path.is_file():  # reading a pipe would block
+        if path.is_symlink() or not path.is_file():  # reading a pipe would block
             raise InvalidInput(f"{path}: is not a results file")
     try:
         return pd.read_parquet(folder / part, partitioning=None)

@@ -4,6 +4,7 @@ Variants are compared one by one. Runs with the same seed are paired if the two 
 common.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from ops.experiments.steadiness import VariantSteadiness, backlog_growths, load_
 from ops.experiments.variants import Variant, value_text, variants_of
 from ops.report.intervals import ReportFields, interval_json
 from ops.report.safe_text import quoted
-from ops.sites.yaml_reader import read_yaml_lines
+from ops.sites.yaml_reader import read_own_yaml
 from services.totals.measures import MEASURES
 from shared.basics.errors import InvalidInput, NotFound
 from shared.models.statistics.means import Interval, mean_interval
@@ -86,11 +87,11 @@ class ExperimentComparison:
 
 def read_stored(folder: Path) -> StoredExperiment:
     """Return the results of a folder. Raises NotFound if it has none, InvalidInput if they cannot be read."""
-    if not (folder / IDENTITY).is_file():
+    if not os.path.lexists(folder / IDENTITY):
         raise NotFound(f"{folder}: is not a folder of results; create one with `lightwave experiment run`")
+    identity = read_identity(folder / IDENTITY)
     try:
-        content, _ = read_yaml_lines(folder / DOCUMENT)
-        experiment = parse_experiment(_without_site_defaults(content))
+        experiment = parse_experiment(_without_site_defaults(read_own_yaml(folder / DOCUMENT)))
     except InvalidInput as error:
         raise InvalidInput(f"{folder / DOCUMENT}: {error}") from None
     unknown = [name for name in experiment.measure if name not in MEASURES]
@@ -101,9 +102,7 @@ def read_stored(folder: Path) -> StoredExperiment:
     rows = Dataset(folder, experiment.measure).done()
     if all(row.error is not None for row in rows.values()):
         raise NotFound(f"{folder}: no run is finished yet; continue with `lightwave experiment run --resume`")
-    return StoredExperiment(
-        folder, experiment, variants_of(experiment), read_identity(folder / IDENTITY), rows
-    )
+    return StoredExperiment(folder, experiment, variants_of(experiment), identity, rows)
 
 
 def _without_site_defaults(content: Any) -> Any:

@@ -413,7 +413,7 @@ def _varied_before(folder: Path, measures: Sequence[str]) -> set[str]:
 def _take_over(folder: Path, planned: PlannedExperiment, identity: Identity, *, resume: bool) -> None:
     path = folder / IDENTITY
     runs = len(_part_files(folder, RUNS))
-    if runs or path.exists():
+    if runs or os.path.lexists(path):
         known = _known_parameters(folder, runs)
         for name, value in identity.items():
             if known.get(name) != value:
@@ -452,7 +452,7 @@ def require_same_identity(folder: Path, planned: PlannedExperiment) -> None:
 def _known_parameters(folder: Path, runs: int) -> Identity:
     """Return the properties that the stored runs share."""
     path = folder / IDENTITY
-    if not path.exists():
+    if not os.path.lexists(path):
         raise InvalidInput(
             f"{folder}: has {runs} runs, but no {IDENTITY} to identify them; give another folder with --out"
         )
@@ -475,7 +475,9 @@ def read_identity(path: Path) -> Identity:
     """Return the properties that the runs of a folder share. Raises InvalidInput if they cannot be read."""
     try:
         found = json.loads(read_own(path))
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: cannot be read: {error}") from None
     if not isinstance(found, dict):
         raise InvalidInput(f"{path}: is not the identity file of a dataset")

@@ -7,6 +7,7 @@ refused: YAML 1.1 reads 010 as eight, and YAML 1.2 as ten.
 """
 
 import math
+import os
 import re
 import stat
 from pathlib import Path
@@ -18,6 +19,7 @@ from ops.report.safe_text import dotted, quoted, shortened
 from schemas.limits import COUNT_MAX
 from shared.basics.errors import InvalidInput
 from shared.basics.value_words import has_zero_in_front
+from shared.storage.files.own_files import read_own
 
 YamlLines = dict[tuple[object, ...], int]
 """Path of a value, as keys and list indices from the outside in → its line, from 1."""
@@ -47,9 +49,24 @@ def read_yaml(path: Path) -> object:
     return read_yaml_lines(path)[0]
 
 
+def read_own_yaml(path: Path) -> object:
+    """`read_yaml` of a file that no one named, in a folder that another user may have prepared. Raises
+    InvalidInput also for a link."""
+    try:
+        text = read_own(path, BYTES_MAX).decode()
+    except OSError as error:
+        raise InvalidInput(error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise InvalidInput("not UTF-8 text") from None
+    return _parsed(text)[0]
+
+
 def read_yaml_lines(path: Path) -> tuple[object, YamlLines]:
     """`read_yaml`, with the line at which each value begins."""
-    text = read_text_file(path)
+    return _parsed(read_text_file(path))
+
+
+def _parsed(text: str) -> tuple[object, YamlLines]:
     try:
         values = _Values(text)
         return values.document(), values.lines
@@ -66,9 +83,12 @@ def read_text_file(path: Path) -> str:
     """Read a text file of at most 1 MB. Raises InvalidInput for other files: a pipe or a device might never
     end."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        # O_NONBLOCK: do not wait for a pipe. The check uses the opened file: its name may change meanwhile.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
             raise InvalidInput("must be a text file, not a folder, pipe or device")
-        with path.open("rb") as file:
+        with os.fdopen(descriptor, "rb") as file:
             content = file.read(BYTES_MAX + 1)
         if len(content) > BYTES_MAX:
             raise InvalidInput(f"larger than {BYTES_MAX // 2**20} MB, the maximum")

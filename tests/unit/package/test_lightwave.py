@@ -242,6 +242,13 @@ def test_invalid_results_cannot_be_read(tmp_path: Path) -> None:
         lightwave.read_runs(tmp_path)
 
 
+def test_results_are_not_read_through_links(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "runs").symlink_to(tmp_path / "real")
+    with pytest.raises(lightwave.InvalidInput, match=r"runs: is a link; must be a folder$"):
+        lightwave.read_runs(tmp_path)
+
+
 @pytest.mark.parametrize(("call", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])
 def test_an_error_is_one_sentence(call: Callable[[], object], sentence: str) -> None:
     with pytest.raises(lightwave.InvalidInput) as found:

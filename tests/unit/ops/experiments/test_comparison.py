@@ -1,6 +1,7 @@
 """Comparison of two folders of results, and of variants in one."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,34 @@ def test_variants_of_one_folder_are_compared_with_one_of_them(tmp_path: Path) ->
         match=r"--against repairs.technicians=7: matches no variant; must match one, such as repairs",
     ):
         compare_within(stored, ["repairs.technicians=7"])
+
+
+@pytest.mark.parametrize("name", ["experiment.yaml", "identity.json"])
+@pytest.mark.parametrize("target", ["/dev/zero", "copy", "missing"])
+def test_files_of_results_are_not_read_through_links(tmp_path: Path, name: str, target: str) -> None:
+    folder = results(tmp_path, "a")
+    (tmp_path / "copy").write_bytes((folder / name).read_bytes())
+    (folder / name).unlink()
+    (folder / name).symlink_to(tmp_path / target)
+    with pytest.raises(InvalidInput) as refused:
+        read_stored(folder)
+    text = str(refused.value)
+    assert text.endswith(": is a link; must be a regular file")
+    assert text.count(str(folder / name)) == 1
+    assert "Errno" not in text
+
+
+@pytest.mark.parametrize("name", ["experiment.yaml", "identity.json"])
+def test_pipes_and_folders_in_place_of_files_of_results_are_refused(tmp_path: Path, name: str) -> None:
+    folder = results(tmp_path, "a")
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(InvalidInput, match=f"{name}: .*is not a regular file$"):
+        read_stored(folder)
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    with pytest.raises(InvalidInput, match=f"{name}: .*Is a directory$"):
+        read_stored(folder)
 
 
 def test_an_impossible_comparison_is_an_error_in_one_sentence(tmp_path: Path) -> None:
