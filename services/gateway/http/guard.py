@@ -2,6 +2,7 @@
 
 import logging
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Depends
 from fastapi.security import HTTPBearer
@@ -22,6 +23,8 @@ PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/openapi.json"})
 PUBLIC_PREFIX = "/docs"
 WRITES_PER_S, WRITES_BURST = 20.0, 200
 """Limits per name; clients without a name share one limit. A request adds about 4 kB to the log for good."""
+SINGLE_HEADERS = ("Authorization", "Idempotency-Key")
+"""Headers of which a proxy in between may take another one than this server, if there are several."""
 URL_BYTES_MAX = 8 * 1024
 """Maximum size of path and query in bytes, as in common proxies."""
 WRONG_TOKENS_PER_S, WRONG_TOKENS_BURST = 1.0, 20
@@ -64,6 +67,13 @@ class AccessGuard:
         if "content-length" in headers and "transfer-encoding" in headers:
             # A proxy in between may take one for the end of the body, and this server the other.
             return error_response("Content-Length and Transfer-Encoding: must not be given together", 400)
+        for name in SINGLE_HEADERS:
+            if len(headers.getlist(name)) > 1:
+                return error_response(f"{name}: is given more than once; must be given once", 400)
+        try:
+            unquote_to_bytes(scope["query_string"]).decode()
+        except UnicodeDecodeError:
+            return error_response("query: is not UTF-8 text", 400)
         if not path.isprintable():
             return error_response(f"{method} {truncated(repr(path))}: no such path", 404)
         if (foreign := cross_site_refusal(scope, headers, tokens=bool(self._tokens))) is not None:

@@ -42,6 +42,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
 WRITES: dict[str, Right] = {
     "/v1/slices": Right.OPERATE,
     "/v1/cubes": Right.OPERATE,
+    "/v1/requests": Right.OPERATE,  # to cancel an own one; see `cancel_denial`
     "/v1/faults": Right.STRIKE,
     "/v1/rewirings": Right.REWIRE,
     "/v1/forecasts": Right.READ,  # they change nothing in the twin
@@ -89,6 +90,15 @@ def removal_denial(caller: Caller, owner: str | None) -> str | None:
     if owner is None:
         return f"was started by a client without a name; only {role} can cancel it"
     return f"was started by {owner}; only {owner}, or {role}, can cancel it"
+
+
+def cancel_denial(caller: Caller, asked_by: str | None) -> str | None:
+    """Why the caller may not cancel the pending request of `asked_by`; None if it may."""
+    if Right.ADMINISTER in RIGHTS[caller.role] or (caller.name is not None and caller.name == asked_by):
+        return None
+    owner = "a client without a name" if asked_by is None else asked_by
+    only = "an administrator" if asked_by is None else f"{asked_by}, or an administrator,"
+    return f"was sent by {owner}; only {only} can cancel it"
 
 
 def attach_caller(scope: Scope, caller: Caller) -> None:

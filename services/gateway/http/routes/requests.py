@@ -21,8 +21,8 @@ from schemas.limits import COMMENT_MAX
 from schemas.messages.sequencer import FabricRetired
 from schemas.request_metadata import RequestBody
 from services.gateway.admin.commission import commission_fabric
-from services.gateway.http.access.caller import CurrentCaller
-from services.gateway.http.responses import error_doc, json_response
+from services.gateway.http.access.caller import CurrentCaller, cancel_denial
+from services.gateway.http.responses import error_doc, error_response, json_response
 from services.gateway.http.route_options import ResponseDoc, ResponseDocs, RouteOptions, StrictJsonRoute
 from services.gateway.requests import operator_requests, request_status, rewiring_requests
 from services.gateway.resources.parameters import parameters_request
@@ -171,7 +171,10 @@ def _status_routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter
         response_model=RequestReport,
         responses=TOO_LATE_DOC,
     )
-    def cancel(name: str) -> Response:
+    def cancel(name: str, caller: CurrentCaller) -> Response:
+        asked_by = request_status.request_report(twin, name).asked_by
+        if (why := cancel_denial(caller, asked_by)) is not None:
+            return error_response(f"request {truncated(repr(name))}: {why}", 403)
         return json_response(request_status.cancel_request(twin, name))
 
     return router

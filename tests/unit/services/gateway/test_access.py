@@ -9,9 +9,10 @@ from typing import Any
 import httpx
 import pytest
 from anyio import to_thread
+from starlette.datastructures import Headers
 
 from services.gateway.http import guard
-from services.gateway.http.access.caller import RIGHTS, Caller, Right, Role, right_needed
+from services.gateway.http.access.caller import RIGHTS, Caller, Right, Role, cancel_denial, right_needed
 from services.gateway.http.access.rate_limit import RateLimit
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.app import create_app
@@ -203,6 +204,7 @@ RIGHTS_OF_WRITES: dict[Right, tuple[str, ...]] = {
     Right.OPERATE: (
         *("POST /v1/slices", "POST /v1/slices/{name}/release"),
         *("POST /v1/cubes/{name}/drain", "POST /v1/cubes/{name}/undrain"),
+        "DELETE /v1/requests/{name}",
     ),
     Right.STRIKE: ("POST /v1/faults", "POST /v1/faults/{name}/clear"),
     Right.REWIRE: (
@@ -212,7 +214,7 @@ RIGHTS_OF_WRITES: dict[Right, tuple[str, ...]] = {
     Right.ADMINISTER: (
         *("POST /v1/fabrics", "POST /v1/fabrics/{name}/retire", "POST /v1/fabrics/{name}/parameters"),
         *("POST /v1/links/{name}/test", "POST /v1/ocs/{name}/restart", "POST /v1/ocs/{name}/cross-connects"),
-        *("POST /v1/ocs/{name}/cross-connects/remove", "DELETE /v1/requests/{name}", "POST /v1/archive"),
+        *("POST /v1/ocs/{name}/cross-connects/remove", "POST /v1/archive"),
         *("PUT /v1/clock", "POST /v1/clock/pause", "POST /v1/clock/resume", "PUT /v1/clock/speed"),
         *("PUT /v1/clock/run", "DELETE /v1/dead-letters", "DELETE /v1/dead-letters/{origin}"),
         "POST /v1/dead-letters/{origin}/replay",
@@ -221,6 +223,39 @@ RIGHTS_OF_WRITES: dict[Right, tuple[str, ...]] = {
 """Every route that writes or starts work, by the right that it needs. Add a new route here."""
 NOT_FOR_READERS = {"GET /v1/backup"}
 TIME_TRAVEL = ("/v1/bisect", "/v1/events", "/v1/conditions", "/v1/snapshots/{site}", "/v1/forecasts")
+
+
+def test_a_pending_request_is_cancelled_by_its_sender_or_an_administrator() -> None:
+    for role in Role:
+        assert (cancel_denial(Caller("tom", role), "tom") is None) is True
+        for other in ("olga", None):
+            denied = cancel_denial(Caller("tom", role), other)
+            assert (denied is None) == (role is Role.ADMINISTRATOR)
+            assert denied is None or denied.endswith("can cancel it")
+    assert cancel_denial(Caller(None, Role.OPERATOR), None) is not None
+
+
+@pytest.mark.parametrize("name", ["Idempotency-Key", "Authorization"])
+def test_a_header_of_one_value_is_not_repeated(guarded: Client, name: str) -> None:
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/slices",
+        "raw_path": b"/v1/slices",
+        "query_string": b"",
+        "headers": [(name.lower().encode(), b"a"), (name.lower().encode(), b"a")],
+    }
+    refusal = guard.AccessGuard(guarded.get, Tokens({}))._refusal(scope, Headers(scope=scope))  # type: ignore[arg-type]  # never called
+    assert refusal is not None
+    assert refusal.status_code == 400
+    assert b"must be given once" in refusal.body
+
+
+@pytest.mark.parametrize("query", ["comment=%ff%fe", "comment=%c3", "%ff=1", "wait=1&comment=a%80"])
+def test_a_query_is_utf_8_text(guarded: Client, query: str) -> None:
+    for path in ("/v1/slices", "/v1/fabrics"):
+        answer = guarded.get(f"{path}?{query}")
+        assert (answer.status_code, answer.json()["error"]) == (400, "query: is not UTF-8 text")
 
 
 def test_every_route_has_a_right_and_readers_write_nothing(guarded: Client) -> None:
