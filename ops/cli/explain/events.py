@@ -133,7 +133,7 @@ def history(
 ) -> None:
     """List everything that happened to an object.
 
-    The users of a cube, the partners of a link end, the faults of a slice.
+    The users of a cube, the partners of a link end, the circuits of an OCS, the faults of a slice.
     """
     client = Client(at=at)
     ask = {"for": expand_name(client, name), "type": types, "since": since, "until": until, "ticks": "false"}

@@ -21,12 +21,14 @@ from services.gateway.fabrics import (
 )
 from services.gateway.log import past_twin
 from services.gateway.log.past_twin import check_not_future, not_yet_error
+from services.gateway.log.subjects import demand_name
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import closest_matches, truncated
 from shared.basics.time_format import format_time_ms
 from shared.basics.time_grammar import POINTS_ALLOWED, read_time, time_problem
 from shared.models.plant.naming import names_to_search
+from shared.models.plant.plant_format import Plant
 from shared.storage.log.log_reader import LogQuery
 
 EVENTS_MAX = 10_000
@@ -80,6 +82,7 @@ STATE_MESSAGES = {
     "power": ("OcsesDown", "OcsesUp"),
     "control": ("ControlLost", "ControlRegained"),
     "trunk": ("TrunksChanged",),
+    "demand": ("DemandMoved",),
     "rewiring": (
         *("RewiringPlanned", "RewiringApproved", "StageBegun", "StageWaits", "RewireCircuits"),
         *("CircuitsRewired", "RewiringRefused", "CircuitsQualified", "StageUndrained", "RewiringEnded"),
@@ -205,7 +208,7 @@ def names_about(twin: TwinPorts, name: str) -> tuple[str, ...]:
     fabric and no message is about it."""
     fabric = fabric_of(twin, name)
     plant = fabric_plant(twin, fabric)
-    if plant.contains(name) or plant.contains(f"{name}/0"):
+    if plant.contains(name) or plant.contains(f"{name}/0") or _is_demand(plant, name):
         return _search_names(twin, fabric, name)
     if not re.fullmatch(rf"{SEGMENT}(?:/{SEGMENT})*", name.removeprefix(f"{fabric}/")) or not twin.log.find(
         site_of(twin, fabric), LogQuery(about=(name,)), 1
@@ -219,8 +222,11 @@ def names_about(twin: TwinPorts, name: str) -> tuple[str, ...]:
 
 def _search_names(twin: TwinPorts, fabric: str, name: str) -> tuple[str, ...]:
     """The names under which messages about a resource are found, its own name first. The OCSes of a rack or
-    domain are listed one by one, because their numbers count through the whole network."""
+    domain are listed one by one, because their numbers count through the whole network. A demand changes with
+    all others."""
     plant = fabric_plant(twin, fabric)
+    if _is_demand(plant, name):
+        return name, demand_name(fabric)
     names = names_to_search(plant, name)
     if not plant.contains(name):
         return names
@@ -229,6 +235,17 @@ def _search_names(twin: TwinPorts, fabric: str, name: str) -> tuple[str, ...]:
         return names
     inside = fabric_graph(twin, fabric).dependents(part, "ocs")
     return (*names, *(f"{fabric}/ocs-{ocs}" for ocs in inside))
+
+
+def _is_demand(plant: Plant, name: str) -> bool:
+    """Whether this is the name of the demand from one block of a network to another."""
+    source, is_demand, target = name.partition("/demand-")
+    if not is_demand or not target.isdecimal() or not plant.population("block"):
+        return False
+    blocks = source, f"{fabric_part(name)}/block-{target}"
+    return blocks[0] != blocks[1] and all(
+        plant.contains(block) and plant.parse(block).kind == "block" for block in blocks
+    )
 
 
 def first_page(twin: TwinPorts, site: str, query: LogQuery, limit: int) -> LogPage:
@@ -283,7 +300,7 @@ def _last_state(twin: TwinPorts, name: str) -> str:
     last = last_part(name)
     kind = plant.parse(name).kind if plant.contains(name) else last.rpartition("-")[0]
     types = STATE_MESSAGES.get(kind, ())
-    query = LogQuery(types=types, about=names[:1])
+    query = LogQuery(types=types, about=names if kind == "demand" else names[:1])
     rows = twin.log.find(site_of(twin, fabric), query, 1, newest=True)
     if not rows:
         raise NotFound(f"name {truncated(repr(name))}: no message reports a state of it yet")

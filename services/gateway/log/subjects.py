@@ -7,7 +7,7 @@ from typing import Any
 from schemas.config.pods import FabricConfig
 from schemas.registry import TYPES
 from shared.models.fabric_plants import plant_of
-from shared.models.plant.naming import index_names, mentions_by_field
+from shared.models.plant.naming import index_names, joined_axes, mentions_by_field
 from shared.models.plant.plant_format import Plant
 
 PLACED = ("SliceAdmitted", "CubeSwapped")
@@ -23,8 +23,15 @@ ONE_SLICE = ("PodWaits", "PodHeld", "PodSignalled")
 DEMAND = "DemandMoved"
 """This message names multislice jobs only for their demand. The bandwidth that they get is reported by
 another message."""
-COMMANDS = ("ConnectCircuits", "DisconnectCircuits")
-"""Messages whose joins count only once another message reports them as made or removed."""
+CONNECT, DISCONNECT = "ConnectCircuits", "DisconnectCircuits"
+COMMANDS = (CONNECT, DISCONNECT)
+"""Messages whose joins count only once another message reports them as made or removed. For OCSes the first
+counts as well, because mirrors start to turn; a removal is reported at once."""
+
+
+def demand_name(fabric: str) -> str:
+    """The name under which messages that change the demand between all blocks of a network are found."""
+    return f"{fabric}/demand"
 
 
 class SiteSubjects:
@@ -51,9 +58,12 @@ class SiteSubjects:
         """The names that a message, given as JSON, is about; KeyError or TypeError if it does not belong to
         this site."""
         kind, fabric, body = message["type"], message["fabric"], message["body"]
-        if kind in COMMANDS or kind in ONE_SLICE:
+        if kind in ONE_SLICE or kind == DISCONNECT:
             return {body["slice"]}
-        names = index_names(TYPES[kind], body, self._plant(fabric), fabric)
+        axes = joined_axes(body, self._plant(fabric), fabric)
+        if kind == CONNECT:
+            return {body["slice"], *axes}
+        names = index_names(TYPES[kind], body, self._plant(fabric), fabric) | axes
         if kind in PLACED:
             self._record_placement(message)
         elif kind == JOINED:
@@ -62,6 +72,7 @@ class SiteSubjects:
             names |= self._slices_of(body["job"])
         elif kind == DEMAND:
             names -= {job for job, *_ in body["rings"]}
+            names.add(demand_name(fabric))
         elif kind in LEFT:
             names |= self._cubes_of(body["slice"])
             del self._cubes[body["slice"]]

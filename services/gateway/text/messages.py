@@ -18,7 +18,14 @@ from services.gateway.fabrics import fabric_plant
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.field_text import LIST_ITEMS_MAX, field_text, one_line
 from shared.basics.time_format import format_chip_hours
-from shared.models.plant.naming import Fields, Mention, mentioned_names, mentions_by_field
+from shared.models.plant.naming import (
+    Fields,
+    Mention,
+    concerns_joins_of,
+    mentioned_names,
+    mentions_by_field,
+    names_to_search,
+)
 
 # Short texts for the anomalies of a link end's readings.
 
@@ -92,14 +99,16 @@ def log_message_json(twin: TwinPorts, message: Envelope, resource: str | None = 
 
 
 def _read(twin: TwinPorts, message: Envelope, resource: str | None) -> tuple[list[str], str]:
-    body = message.body.__dict__
-    fields = mentions_by_field(type(message.body), body, fabric_plant(twin, message.fabric), message.fabric)
-    return mentioned_names(fields), message_line(body, fields, resource)
+    body, plant = message.body.__dict__, fabric_plant(twin, message.fabric)
+    fields = mentions_by_field(type(message.body), body, plant, message.fabric)
+    searched = () if resource is None else names_to_search(plant, resource)
+    return mentioned_names(fields), message_line(body, fields, searched)
 
 
-def message_line(body: Mapping[str, object], fields: Fields, resource: str | None = None) -> str:
+def message_line(body: Mapping[str, object], fields: Fields, searched: Sequence[str] = ()) -> str:
     """The body of a message in one short line: its fields in order, resources by name. Requester and comment
-    come last, and `ends` after the evidence. Of a long list, only the items about `thing` are shown."""
+    come last, and `ends` after the evidence. Of a long list, only the items about a resource are shown, whose
+    names (`names_to_search`) are `searched`."""
     words = []
     last = (*METADATA_FIELDS, "ends") if "evidence" in body else METADATA_FIELDS
     for name, value in sorted(body.items(), key=lambda item: item[0] in last):
@@ -107,7 +116,7 @@ def message_line(body: Mapping[str, object], fields: Fields, resource: str | Non
             continue
         mentions = fields.get(name)
         if mentions and isinstance(value, tuple) and isinstance(value[0], LinkEndInspection):
-            words.append(f"{name}={_inspections_text(value, mentions, resource)}")
+            words.append(f"{name}={_inspections_text(value, mentions, searched)}")
             continue
         if isinstance(value, tuple) and isinstance(value[0], ParameterSetting):
             words.append(", ".join(map(_setting, value)))
@@ -116,7 +125,7 @@ def message_line(body: Mapping[str, object], fields: Fields, resource: str | Non
             words.append(f"{name}={_uses_text(value)}")
             continue
         plain = value.model_dump() if isinstance(value, Model) else value
-        words.append(f"{name}={_mentions_text(mentions, resource)}" if mentions else field_text(name, plain))
+        words.append(f"{name}={_mentions_text(mentions, searched)}" if mentions else field_text(name, plain))
     return one_line(words)
 
 
@@ -144,14 +153,12 @@ def _use_text(use: ChipUse) -> str:
 
 
 def _inspections_text(
-    inspections: Sequence[LinkEndInspection], mentions: list[Mention], resource: str | None
+    inspections: Sequence[LinkEndInspection], mentions: list[Mention], searched: Sequence[str]
 ) -> str:
-    """Inspections of link ends, all or those that concern `thing`: the anomalies of a few, or the first names
-    of many."""
+    """Inspections of link ends, all or those about a resource: the anomalies of a few, or the first
+    names of many."""
     pairs = list(zip(mentions, inspections, strict=True))
-    concerned = [
-        (item, inspection) for item, inspection in pairs if resource is not None and _concerns(item, resource)
-    ]
+    concerned = [(item, inspection) for item, inspection in pairs if _concerns(item, searched)]
     shown = concerned or pairs
     if len(shown) <= READINGS_MAX:
         texts = [(item.text, reading_text(inspection)) for item, inspection in shown]
@@ -170,15 +177,24 @@ def _is_place(name: str, fields: Fields) -> bool:
     return bool(inside) and any(other.text.startswith(inside) for other in others)
 
 
-def _mentions_text(mentions: list[Mention], resource: str | None) -> str:
+def _mentions_text(mentions: list[Mention], searched: Sequence[str]) -> str:
     if len(mentions) <= LIST_ITEMS_MAX:
         return ",".join(item.text for item in mentions)
-    concerned = [item.text for item in mentions if resource is not None and _concerns(item, resource)]
-    if not concerned or len(concerned) > LIST_ITEMS_MAX:
+    concerned = [item.text for item in mentions if _concerns(item, searched)]
+    if not concerned or len(concerned) == len(mentions):
         return f"({len(mentions)} of them)"
+    if len(concerned) > LIST_ITEMS_MAX:
+        return f"({len(concerned)} of {len(mentions)})"
     return f"{','.join(concerned)} (of {len(mentions)})"
 
 
-def _concerns(item: Mention, resource: str) -> bool:
-    """Whether an item is the resource, a part of it, or the face that it is on."""
-    return any(is_within(name, resource) or is_within(resource, name) for name in item.names)
+def _concerns(item: Mention, searched: Sequence[str]) -> bool:
+    """Whether an item is the resource with these names, a part of it, the face that it is on, or a join along
+    its axis."""
+    own, others = searched[:1], searched[1:]
+    return any(
+        any(is_within(name, resource) or is_within(resource, name) for resource in own)
+        or name in others
+        or any(concerns_joins_of(name, other) for other in others)
+        for name in item.names
+    )

@@ -16,6 +16,8 @@ from shared.models.plant.plant_format import Plant
 
 NAMES_KEPT_MAX = 1 << 16
 """Cached names of parts: those of several pods."""
+FACE_AXIS = "face"
+"""The axis of faces in the names of a pod's link ends."""
 SIDE_BY_PORT_KIND = {"north-port": "N", "south-port": "S"}
 
 
@@ -85,14 +87,35 @@ def index_names(model: type[Body], body: Mapping[str, object], plant: Plant, fab
     return found
 
 
+def joined_axes(body: Mapping[str, object], plant: Plant, fabric: str) -> set[str]:
+    """The axes along which a message of a pod joins or parts cubes, by the names of their + faces, such as
+    `pod-3/+y`. The OCSes of an axis make all circuits along it.
+    """
+    joins = body.get("joins")
+    if not isinstance(joins, list | tuple) or FACE_AXIS not in plant.axes:
+        return set()
+    faces = plant.axes[FACE_AXIS].words
+    return {f"{fabric}/{faces[2 * dimension]}" for dimension, *_ in joins}
+
+
 def names_to_search(plant: Plant, name: str) -> tuple[str, ...]:
     """The names under which messages about a part are indexed.
 
-    Its own name, and for a link end also its face's, because messages about joins name whole faces. A bundle
-    of a network is in a part that is indexed itself.
+    Its own name. For a link end also its face's, because messages about joins name whole faces; for a port of
+    a pod's OCS the face whose fibre leads there, and for such an OCS its axis. A bundle of a network is in a
+    part that is indexed itself.
     """
-    face = name.rpartition("/")[0]
-    return (name, face) if _is_end(plant, name) and not plant.contains(face) else (name,)
+    if _is_end(plant, name):
+        face = name.rpartition("/")[0]
+        return (name,) if plant.contains(face) else (name, face)
+    switched = _switched_by(plant, name)
+    return (name,) if switched is None else (name, switched)
+
+
+def concerns_joins_of(mentioned: str, searched: str) -> bool:
+    """Whether a face that a message names is on the axis `searched`, in any cube."""
+    fabric, is_part, face = mentioned.rpartition("/cube-")[0], "/cube-" in mentioned, mentioned[-2:]
+    return is_part and f"{fabric}/+{face[1:]}" == searched
 
 
 @dataclass(slots=True)
@@ -158,6 +181,22 @@ def _blocks_of(name: str) -> tuple[str, ...]:
     """Both blocks that a trunk joins; none for other names. A trunk's name starts with one of them."""
     block, is_trunk, other = name.partition("/trunk-")
     return (block, f"{block.rpartition('-')[0]}-{other}") if is_trunk else ()
+
+
+@lru_cache(maxsize=NAMES_KEPT_MAX)
+def _switched_by(plant: Plant, name: str) -> str | None:
+    """The axis whose circuits an OCS of a pod makes, or the face whose light enters at a port; None for other
+    parts, and for a port without a fibre."""
+    if FACE_AXIS not in plant.axes or not plant.contains(name):
+        return None
+    part = plant.parse(name)
+    ends = plant.ends_on(part) if part.kind in ("ocs", "port") else ()
+    if not len(ends):
+        return None
+    end = plant.part(plant.ends.kind, int(ends[0]), part.fabric)
+    if part.kind == "port":
+        return end.name.rpartition("/")[0]
+    return f"{part.fabric}/{plant.axes[FACE_AXIS].words[end[FACE_AXIS] // 2 * 2]}"
 
 
 @lru_cache(maxsize=NAMES_KEPT_MAX)

@@ -27,7 +27,7 @@ from shared.storage.files.file_errors import file_error
 from shared.storage.log.log_bytes import LogBytes
 from shared.storage.log.log_reader import LogQuery
 
-VERSION = 2
+VERSION = 3
 """Raised when messages are indexed under other names; older indexes are then rebuilt."""
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

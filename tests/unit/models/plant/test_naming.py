@@ -15,9 +15,16 @@ from schemas.messages.scheduler import CubeSwapped, SliceAdmitted
 from schemas.messages.transceivers import EndsStoodOut, LinkEndInspection, LinksChanged, ModuleReported
 from schemas.registry import TYPES
 from shared.models.network.network_plant import network_plant
-from shared.models.plant.naming import index_names, mentioned_names, mentions_by_field, names_to_search
+from shared.models.plant.naming import (
+    index_names,
+    joined_axes,
+    mentioned_names,
+    mentions_by_field,
+    names_to_search,
+)
 from shared.models.static_pod.static_pod_plant import static_pod_plant
 from shared.models.superpod.superpod_plant import superpod_plant
+from shared.models.superpod.wiring import join_ports
 from tests.unit.schemas.test_subjects import sample
 
 PLANT = superpod_plant(64)
@@ -120,7 +127,32 @@ def test_a_host_without_a_cube_before_it_and_a_number_beyond_the_plant_stay_numb
     assert mentioned_names(mentions_by_field(OcsDown, {"ocs": 3}, static_pod_plant(), FABRIC)) == []
 
 
-def test_a_link_end_is_searched_with_its_face_and_everything_else_alone() -> None:
+def test_what_makes_circuits_is_searched_with_their_faces_and_everything_else_alone() -> None:
     assert names_to_search(PLANT, "pod-3/cube-2/+y/7") == ("pod-3/cube-2/+y/7", "pod-3/cube-2/+y")
-    for name in ("pod-3/cube-2", "pod-3/slice-4", "pod-3/ocs-17/N24", "pod-3", "pod-3/cube-2/+y"):
+    for name in ("pod-3/cube-2", "pod-3/slice-4", "pod-3/ocs-17/fan-1", "pod-3", "pod-3/cube-2/+y"):
         assert names_to_search(PLANT, name) == (name,)
+    assert names_to_search(NETWORK, "dcn-0/ocs-17") == ("dcn-0/ocs-17",)
+    spare = "pod-3/ocs-17/N135"
+    assert names_to_search(PLANT, spare) == (spare,)
+
+
+@pytest.mark.parametrize("ocs", [0, 15, 16, 31, 32, 47])
+def test_an_ocs_and_its_ports_are_searched_as_the_wiring_joins_cubes(ocs: int) -> None:
+    """By the tables that turn joins into circuits."""
+    for dimension, plus, minus in ((0, 1, 0), (1, 2, 0), (2, 0, 2)):
+        ocses, norths, souths = (column.tolist() for column in join_ports(((dimension, plus, minus),)))
+        made = {
+            (o, f"{side}{port}")
+            for side, ports in (("N", norths), ("S", souths))
+            for o, port in zip(ocses, ports, strict=True)
+        }
+        axes = joined_axes({"joins": [[dimension, plus, minus]]}, PLANT, FABRIC)
+        found = names_to_search(PLANT, f"{FABRIC}/ocs-{ocs}")
+        assert (len(found) == 2 and found[1] in axes) == (ocs in ocses)
+        faces = index_names(CircuitsConnected, {"joins": [[dimension, plus, minus]]}, PLANT, FABRIC)
+        for port in range(8):
+            for side in "NS":
+                name = f"{FABRIC}/ocs-{ocs}/{side}{port}"
+                assert bool(faces & {*names_to_search(PLANT, name)}) == ((ocs, f"{side}{port}") in made)
+    assert joined_axes({"joins": [[1, 0, 2]]}, NETWORK, "dcn-0") == set()
+    assert joined_axes({"ocs": 3}, PLANT, FABRIC) == set()

@@ -10,10 +10,12 @@ from schemas.config.dcn import DcnConfig
 from schemas.config.pods import SuperpodConfig
 from schemas.messages.demands import DemandMoved
 from schemas.messages.jobs import PodSignalled
-from schemas.messages.ocs import CircuitsConnected
+from schemas.messages.ocs import CircuitsConnected, CircuitsDisconnected
 from schemas.messages.scheduler import (
     ConnectCircuits,
     CubeSwapped,
+    DisconnectCircuits,
+    LeaveCircuits,
     PodHeld,
     PodsJoined,
     PodsParted,
@@ -31,6 +33,7 @@ PLACED: list[Body] = [
     CubeSwapped(slice=SLICE, left=2, spare=5, corner=None, reason="failed"),
 ]
 LEFT: list[Body] = [SliceCompleted(slice=SLICE, reason="finished"), SliceEvicted(slice=SLICE, reason="why")]
+X_FACES = "pod-0/cube-2/+x", "pod-0/cube-2/-x"
 CIRCUITS = CircuitsConnected(slice=SLICE, joins=((1, 2, 3),), missing_ocs=(), missing_ports=())
 
 
@@ -58,9 +61,15 @@ def test_the_end_of_a_slice_is_found_under_the_cubes_that_it_leaves(left: Body, 
     assert names(as_json(left)) == {SLICE, "pod-0/cube-1", "pod-0/cube-5"}
 
 
-def test_circuits_are_found_under_their_faces_and_commands_under_none() -> None:
-    assert subjects_after()(as_json(CIRCUITS)) == {SLICE, "pod-0/cube-2/+y", "pod-0/cube-3/-y"}
-    assert subjects_after()(as_json(ConnectCircuits(slice=SLICE, joins=((1, 2, 3),)))) == {SLICE}
+def test_circuits_are_found_under_their_faces_and_axes_and_commands_under_no_face() -> None:
+    joins = ((1, 2, 3), (0, 2, 2))
+    axes, faces = {"pod-0/+y", "pod-0/+x"}, {"pod-0/cube-2/+y", "pod-0/cube-3/-y", *X_FACES}
+    names = subjects_after()
+    assert names(as_json(CIRCUITS)) == {SLICE, "pod-0/+y", "pod-0/cube-2/+y", "pod-0/cube-3/-y"}
+    for body in (CircuitsDisconnected(slice=SLICE, joins=joins), LeaveCircuits(slice=SLICE, joins=joins)):
+        assert names(as_json(body)) == {SLICE, *axes, *faces}
+    assert names(as_json(ConnectCircuits(slice=SLICE, joins=joins))) == {SLICE, *axes}
+    assert names(as_json(DisconnectCircuits(slice=SLICE, joins=joins))) == {SLICE}
 
 
 JOB, OTHER = "pod-0/slice-4", "pod-1/slice-2"
@@ -89,6 +98,8 @@ def test_a_message_of_one_slice_of_a_job_is_found_under_that_slice_only() -> Non
         assert names(as_json(body, "pod-1")) == {OTHER}
 
 
-def test_hourly_reports_of_a_job_are_not_part_of_its_history() -> None:
+def test_hourly_reports_of_a_job_are_not_part_of_its_history_but_of_that_of_demands() -> None:
     moved = DemandMoved(hour=1, jobs=((0, 2, 7),), rings=((JOB, (0, 1), 3),), sent=(7, 0, 0))
-    assert subjects_after()(as_json(moved, "dcn-0")) == {"dcn-0/block-0", "dcn-0/block-1", "dcn-0/block-2"}
+    assert subjects_after()(as_json(moved, "dcn-0")) == {
+        *("dcn-0/block-0", "dcn-0/block-1", "dcn-0/block-2", "dcn-0/demand")
+    }

@@ -17,7 +17,7 @@ from schemas.messages.traffic import JobBandwidthSet, TrafficCarried
 from schemas.messages.transceivers import EndsStoodOut, LinkEndInspection, LinksChanged
 from services.gateway.text.messages import BOUNDS, FIELD_TEXTS, TWO_SIDED, message_line
 from shared.basics.field_text import LINE_MAX
-from shared.models.plant.naming import mentions_by_field
+from shared.models.plant.naming import mentions_by_field, names_to_search
 from shared.models.superpod.superpod_plant import superpod_plant
 from shared.models.telemetry.outlier_thresholds import THRESHOLDS
 
@@ -29,7 +29,8 @@ ENDED = "pod-0/fault-2 has already ended (cleared at 82828613960 us)"
 
 
 def text(body: Body, resource: str | None = None) -> str:
-    return message_line(body.__dict__, mentions_by_field(type(body), body.__dict__, PLANT, "pod-0"), resource)
+    searched = () if resource is None else names_to_search(PLANT, resource)
+    return message_line(body.__dict__, mentions_by_field(type(body), body.__dict__, PLANT, "pod-0"), searched)
 
 
 @pytest.mark.parametrize(
