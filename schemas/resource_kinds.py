@@ -118,6 +118,12 @@ def _is_network(fabric: "FabricRow") -> bool:
     return fabric.network is not None
 
 
+def _weights(fabric: "FabricRow") -> tuple[int | None, float | None]:
+    """When the weights of a network were solved, and the largest use above which they are solved again."""
+    network = fabric.network
+    return (None, None) if network is None else (network.solved_us, network.solve_above)
+
+
 def _links_up(fabric: "FabricRow") -> tuple[int, int] | None:
     """Links that carry light, or circuits that carry traffic, of those that are in use."""
     if fabric.network is not None:
@@ -194,6 +200,8 @@ FABRICS: "ResourceKind[FabricRow]" = ResourceKind(
         Column("SERVED", lambda row: row.network and row.network.served, "fine-share", _is_network),
         Column("USE", lambda row: row.network and row.network.use, "share", _is_network, wide=True),
         Column("USE-MEAN", lambda row: row.network and row.network.use_mean, "share", _is_network, wide=True),
+        Column("SOLVED-AT", lambda row: _weights(row)[0], "time", _is_network, wide=True),
+        Column("SOLVE-ABOVE", lambda row: _weights(row)[1], "share", _is_network, wide=True),
         Column("TRANSIT", lambda row: row.network and row.network.transit, "share", _is_network, wide=True),
         Column("REWIRING", lambda row: row.network and row.network.rewiring, only_if=_is_network, wide=True),
         Column("FAULTS", lambda row: row.faults_active),

@@ -36,7 +36,10 @@ class NetworkFigures(Model):
     `served` is the share of the demand that gets through, `transit` the share that passes a transit block,
     and `path` the mean number of trunks that a bit passes. `cut_off` counts pairs of blocks with demand and
     without a path. These are null until traffic was first carried; so is `served_mean`, the mean over all
-    time. `solved` counts how often weights were solved.
+    time. `solved` counts how often weights were solved, last at `solved_us`; `next_solve_us` is the time of
+    the next solution if one is pending. If only the demand changes, weights are solved again when `use` is
+    above `solve_above`. `weights_reason` is why they were not solved again if new ones could lower `use`;
+    null if none could, or if they were solved for the current demand and trunks.
     """
 
     blocks: int
@@ -59,6 +62,10 @@ class NetworkFigures(Model):
     path: float | None
     cut_off: int | None
     solved: int
+    solved_us: int | None
+    solve_above: float | None
+    next_solve_us: int | None
+    weights_reason: str | None
     rewirings: RewiringCounts
     rewiring: bool
     circuits_made: int
@@ -90,7 +97,8 @@ class BlockRow(Model):
 class TrunkRow(Model):
     """All links between two blocks. `up`: every wired link carries traffic; `degraded`: some do; `down`: none
     does. One link carries `rate_gbps`, all together `carries_gbps`. `out_gbps` and `back_gbps` are the loads
-    each way. `use` is the larger of the two uses; null if no link carries traffic."""
+    each way. `use` is the larger of the two uses; null if no link carries traffic. `changed_us` is when
+    `links` last changed."""
 
     name: str
     state: GroupState

@@ -193,7 +193,9 @@ class LossReport(Model):
     changed after the failure. `blocks` are those that lose links. `links` carry traffic now; `lost` is the
     share of the capacity of the whole network. `pods_cut_off` have no path to other pods any more. `before`
     is how the demand of the current hour is carried, null until traffic was first carried; `at_once` uses the
-    remaining weights, and `after` new weights, `traffic.react_s` later. `jobs` are multislice jobs that run
+    remaining weights, and `after` new weights, `traffic.react_s` later. `new_weights` is how new weights
+    would carry the demand now, without the failure: compare `after` with it to see what the failure alone
+    costs. `weights_reason` is why they are not solved now. `jobs` are multislice jobs that run
     faster or slower, the largest losses first. `rewiring` is null if none is planned or under way.
     """
 
@@ -211,6 +213,8 @@ class LossReport(Model):
     before: TrafficFigures | None
     at_once: TrafficFigures | None
     after: TrafficFigures | None
+    new_weights: TrafficFigures | None = None
+    weights_reason: str | None = None
     jobs: tuple[JobEffect, ...]
     circuits_fixed: int
     rewiring: RewiringEffect | None

@@ -10,8 +10,8 @@ RewiringState = Literal["planned", "waiting", "draining", "switching", "qualifyi
 class BlockDocument(Model):
     """Written by `trunks`, kind `blocks`; name `dcn-0/block-3`. By other block: `wired` is the number of
     links that have circuits, `links` of those that carry traffic, and `rates` the rate of each in Gb/s one
-    way (0 for blocks that are never joined). `bundles_down` are the racks whose fibre bundles to this block
-    are cut."""
+    way (0 for blocks that are never joined). `trunks_changed_us` is when `links` last changed.
+    `bundles_down` are the racks whose fibre bundles to this block are cut."""
 
     name: str
     state: Literal["up", "down"]
@@ -24,6 +24,7 @@ class BlockDocument(Model):
     links: tuple[int, ...]
     wired: tuple[int, ...]
     rates: tuple[int, ...]
+    trunks_changed_us: tuple[int, ...]
     changed_us: int
 
 
@@ -120,7 +121,10 @@ class DemandsSummary(Model):
 
 class TrafficSummary(Model):
     """Kind `summaries`, name `dcn-0/traffic`. The shares in ppm are those of the last `TrafficCarried`, at
-    `at_us`; `reported` counts these messages, and `weights` how often weights were solved. Totals up to then:
+    `at_us`; `reported` counts these messages, and `weights` how often weights were solved, last at
+    `solved_us`. If only the demand changes, they are solved again when the largest use is above
+    `solve_above_ppm`; `next_solve_us` is the time of the next solution if one is pending. `weights_reason` is
+    why weights that could lower the largest use are not solved again. Totals up to `at_us`:
     Mbit that were demanded, served, and served on direct paths; `hops_mbit` counts a Mbit once for each trunk
     that it passes. `use_ppm_s` is the integral of the largest use. `overfull_us` is the time with a use above
     1, of `known_us` in all. `jobs_mbps` is the last reported bandwidth of each multi-pod job."""
@@ -130,6 +134,10 @@ class TrafficSummary(Model):
     hour: int
     reported: int
     weights: int
+    solved_us: int | None
+    solve_above_ppm: int
+    next_solve_us: int | None
+    weights_reason: str | None
     use_ppm: int
     bound_ppm: int
     served_ppm: int

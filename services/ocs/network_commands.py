@@ -11,7 +11,7 @@ from schemas.messages.topology import RewireCircuits
 from schemas.names import OcsCircuit
 from services.ocs.settling_time import MIN_REPLY_DELAY_US, start_alignment
 from services.ocs.state import NO_OWNER, Circuits, FailedAlignments, OcsState, PendingRewiring, as_circuits
-from services.ocs.switch import disconnect, make_circuits, mark_wanted, retry_alignment
+from services.ocs.switch import disconnect, make_circuits, mark_wanted, retry_alignment, touch
 from shared.engine.service import CausedBy, Output
 from shared.models.network.wiring import NO_PORT
 
@@ -54,6 +54,7 @@ def _complete(state: OcsState, pending: PendingRewiring) -> CausedBy:
     if pending.made:
         circuits = _circuits(pending.made, state.radix)
         up, sound = make_circuits(state, circuits, pending.failed, pending.cause)
+        touch(state, circuits.ocses)
         missing = tuple(pending.made[n] for n in np.flatnonzero(~(up & sound)).tolist())
     lost = set(missing)
     body = CircuitsRewired(

@@ -26,6 +26,7 @@ from services.ocs.switch import (
     north_of,
     release_ownership,
     retry_alignment,
+    touch,
 )
 from shared.engine.service import CausedBy, Output
 from shared.models.ocs.patched_fibres import SIDES
@@ -84,6 +85,7 @@ def complete_connects(state: OcsState) -> list[Output]:
 def _complete(state: OcsState, pending: PendingConnect) -> CausedBy:
     circuits = _circuits(pending.joins, state.radix)
     up, sound = make_circuits(state, circuits, pending.failed, pending.cause)
+    touch(state, circuits.ocses)
     dark_ocses, bad_ports = _missing(circuits, up, sound)
     body = CircuitsConnected(
         slice=pending.slice, joins=pending.joins, missing_ocs=dark_ocses, missing_ports=bad_ports

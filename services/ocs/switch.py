@@ -113,7 +113,8 @@ def make_circuits(
     Returns two arrays, one value a circuit: whether its OCS is up and makes circuits, and whether both ports
     are sound and the mirrors in place. A circuit is made if both are true. A circuit that already stands,
     also as a stale one, counts as made in any state of the OCS. Alignments in `failed` are retried;
-    `cause` is the id of the message for which the mirrors turned.
+    `cause` is the id of the message for which the mirrors turned. The caller marks the OCSes as changed if it
+    emits a message about them.
     """
     at, ocs = circuits.north_at, circuits.ocs
     stands = state.made.take(at) | _reuse_stale(state, circuits)
@@ -139,7 +140,7 @@ def make_circuits(
     state.cross_connects += int(np.count_nonzero(good & ~stands))
     _flat(state.made)[at] = good
     _flat(state.turning)[at] = False
-    touch(state, circuits.ocses)
+    publish(state, circuits.ocses)
     return up, sound
 
 
@@ -231,9 +232,14 @@ def north_of(state: OcsState, port: Port) -> int:
 
 
 def touch(state: OcsState, ocses: Sequence[int]) -> None:
-    """Mark these OCSes as changed."""
-    keys = ocs_keys(state.fabric, state.ocs_count)
+    """Mark these OCSes as changed. A message about them has the same time."""
     state.changed_us[list(ocses)] = state.now_us
+    publish(state, ocses)
+
+
+def publish(state: OcsState, ocses: Sequence[int]) -> None:
+    """Write the documents of these OCSes again: mirrors turn, or have missed, and no message reports it."""
+    keys = ocs_keys(state.fabric, state.ocs_count)
     state.changed_documents.update(map(keys.__getitem__, ocses))
     state.changed_documents.add(("summaries", f"{state.fabric}/ocs"))
 
@@ -284,6 +290,7 @@ def complete_restores(state: OcsState) -> list[Output]:
         ):
             circuits = tuple(zip(norths[which].tolist(), souths[which].tolist(), strict=True))
             if circuits:
+                touch(state, (ocs,))
                 emitted.append(CausedBy(pending.cause, body(ocs=ocs, circuits=circuits)))
     return emitted
 
@@ -297,7 +304,7 @@ def retry_alignment(state: OcsState, ocses: Collection[int] | None = None) -> No
             del state.realignments[place]
             together.setdefault((ocs, failed.cause), []).append(north)
     for (ocs, cause), norths in together.items():
-        touch(state, (ocs,))
+        publish(state, (ocs,))
         schedule_restore(state, ocs, norths, cause)
 
 

@@ -6,9 +6,14 @@ import numpy as np
 
 from schemas.documents.dcn import TrafficSummary, TrunkLoadDocument
 from schemas.names import number_of
+from services.traffic.kept_weights import weights_reason
 from services.traffic.state import TrafficState
 from shared.engine.service import DocumentKey
+from shared.models.dcn.routing.carried_traffic import ppm
 from shared.models.dcn.routing.path_loads import trunk_capacity
+
+USE_PPM_MAX = 10**12
+"""Largest use that is shown, in parts per million."""
 
 
 def document_keys(state: TrafficState) -> Iterable[DocumentKey]:
@@ -39,6 +44,10 @@ def _summary(state: TrafficState, name: str) -> TrafficSummary:
         hour=max(state.hour, 0),
         reported=state.reported,
         weights=state.weights,
+        solved_us=state.solved_us,
+        solve_above_ppm=min(ppm(state.solve_above), USE_PPM_MAX),
+        next_solve_us=state.next_solve_us,
+        weights_reason=weights_reason(state),
         use_ppm=last.use_ppm if last else 0,
         bound_ppm=last.bound_ppm if last else 0,
         served_ppm=last.served_ppm if last else 0,

@@ -1,6 +1,7 @@
 """Rules of traffic engineering: weights follow the demand and the trunks, and are solved again only when
 needed."""
 
+from copy import deepcopy
 from typing import Literal
 
 import numpy as np
@@ -93,7 +94,8 @@ def _route(state: TrafficState, weights: Literal["as needed", "awaited", "solved
     _accumulate(state)
     bound = block_bound(capacity, demand)
     carried = carry_demand(split_of(state), capacity, demand)
-    if weights == "as needed" and carried.use > (1.0 + state.config.slack) * state.ratio * bound:
+    state.solve_above = (1.0 + state.config.slack) * state.ratio * bound
+    if weights == "as needed" and carried.use > state.solve_above:
         weights = "awaited"
     if weights == "awaited" and state.next_solve_us is None:
         state.next_solve_us = state.now_us + state.config.react_s * US_PER_S
@@ -104,6 +106,8 @@ def _route(state: TrafficState, weights: Literal["as needed", "awaited", "solved
         state.prices, state.prior = split.prices, split.prior
         state.weights += 1
         state.ratio = split.use / bound if bound > 0.0 else 1.0
+        state.solved_us = state.now_us
+        state.solve_above = (1.0 + state.config.slack) * state.ratio * bound
         bound = max(bound, split.bound)
         carried = carry_demand(split_of(state), capacity, demand)
     state.load = np.rint(carried.load)
@@ -124,6 +128,16 @@ def _route(state: TrafficState, weights: Literal["as needed", "awaited", "solved
     state.reported += 1
     _touch(state)
     return [body, *_report_cut_off_pods(state, capacity), *_report_job_bandwidths(state, capacity, demand)]
+
+
+def carried_with_new_weights(state: TrafficState) -> TrafficCarried | None:
+    """How the current demand would be carried if weights were solved now; None before the first demand. The
+    state stays as it is."""
+    if state.hour == NO_HOUR:
+        return None
+    copy = deepcopy(state)
+    _route(copy, "solved")
+    return copy.last
 
 
 def _report_cut_off_pods(state: TrafficState, capacity: FloatArray) -> list[Output]:

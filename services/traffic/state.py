@@ -40,6 +40,11 @@ class TrafficState(State):
     """How often weights were solved."""
     ratio: float
     """Largest use over the bound of the blocks, at the last solution."""
+    solved_us: int | None
+    """Time of the last solution of weights."""
+    solve_above: float
+    """Largest use above which a change of the demand alone leads to a solution of weights; it follows the
+    bound of the blocks. 0 before the first solution."""
     load: FloatArray
     """Mb/s of every trunk and direction, of shape (B, B)."""
     cut_off: tuple[str, ...]
@@ -93,6 +98,8 @@ def commission(fabric: str, config: DcnConfig, at_us: int) -> TrafficState:
         prior=0.0,
         weights=0,
         ratio=0.0,
+        solved_us=None,
+        solve_above=0.0,
         load=np.zeros((blocks, blocks)),
         cut_off=(),
         next_frame_us=next_frame_due_us(config.traffic.telemetry_interval_s, at_us),

@@ -54,5 +54,6 @@ def _block(state: TrunksState, name: str) -> BlockDocument:
         links=tuple(state.links[number].tolist()),
         wired=tuple(wired.tolist()),
         rates=tuple(plant.rates[number].tolist()),
+        trunks_changed_us=tuple(state.trunk_changed_us[number].tolist()),
         changed_us=int(state.changed_us[number]),
     )

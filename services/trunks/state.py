@@ -51,6 +51,8 @@ class TrunksState(State):
     """Links that carry traffic, of shape (B, B), as last reported."""
     changed_us: npt.NDArray[np.int64]
     """By block."""
+    trunk_changed_us: npt.NDArray[np.int64]
+    """When `links` last changed, of shape (B, B)."""
     qualification_count: int
     qualifications: dict[int, CircuitQualification]
     patched: dict[int, int] = field(default_factory=dict)
@@ -83,6 +85,7 @@ def commission(fabric: str, config: DcnConfig, at_us: int) -> TrunksState:
         bundle_faults=np.zeros((blocks, plant.racks), dtype=np.int16),
         links=np.zeros((blocks, blocks), dtype=np.int32),
         changed_us=np.full(blocks, at_us, dtype=np.int64),
+        trunk_changed_us=np.full((blocks, blocks), at_us, dtype=np.int64),
         qualification_count=0,
         qualifications={},
     )

@@ -57,6 +57,7 @@ def report_trunks(state: TrunksState, *, planned: bool = False) -> list[Output]:
         return []
     changed = zip(tails.tolist(), heads.tolist(), links[tails, heads].tolist(), strict=True)
     state.links[:] = links
+    state.trunk_changed_us[tails, heads] = state.trunk_changed_us[heads, tails] = state.now_us
     for block in np.unique(np.concatenate([tails, heads])).tolist():
         touch(state, block)
     return [TrunksChanged(links=tuple(changed), planned=planned)]

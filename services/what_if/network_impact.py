@@ -22,6 +22,8 @@ from services.ocs.state import OcsState
 from services.topology.service import SERVICE as TOPOLOGY
 from services.topology.stage_execution import blocking_reason
 from services.topology.state import TopologyState
+from services.traffic.kept_weights import weights_reason
+from services.traffic.logic import carried_with_new_weights
 from services.traffic.service import SERVICE as TRAFFIC
 from services.traffic.state import TrafficState
 from services.trunks.service import SERVICE as TRUNKS
@@ -68,6 +70,8 @@ def assess_network_impact(
     """
     drive_now(site, fabric, (), clock_us, clock_us, is_over)
     before, speeds_before = _carried_state(site, fabric), sample_speeds(site)
+    traffic = _state(site, fabric, TRAFFIC)
+    new_weights, kept_because = carried_with_new_weights(traffic), weights_reason(traffic)
     down_by = _down_by(_state(site, fabric, FAILURES), target)
     done = drive_now(site, fabric, (InjectFault(kind=kind, target=target),), clock_us, clock_us, is_over)
     caused = done.caused()
@@ -97,6 +101,8 @@ def assess_network_impact(
         before=before.carried,
         at_once=after.carried,
         after=_carried_state(site, fabric).carried,
+        new_weights=None if new_weights is None else carried_figures(new_weights),
+        weights_reason=kept_because,
         jobs=job_effects([sample_speeds(site)], [speeds_before], slices_by_job(site), site.now_us),
         circuits_fixed=after.fixed - before.fixed,
         rewiring=_rewiring(_state(site, fabric, TOPOLOGY), caused),

@@ -31,6 +31,8 @@ LOSS: "AnswerFields[LossReport]" = AnswerFields(
         *("before", "after", "jobs", "circuits_fixed", "rewiring"),
     )
 )
+USE_GAIN_MIN = 0.001
+"""Least gain in the largest use that new weights are mentioned for: the smallest that the text can show."""
 NAMES_MAX = 5
 """Maximum number of slices that an answer names."""
 JOB_HEADS = ("JOB", "BECOMES", "SPEED", "GBPS-EACH-POD", "SLICES")
@@ -137,6 +139,7 @@ def _loss_text(found: "LossReport", verbose: bool) -> str:
         if found.at_once is not None and found.at_once != found.after:
             lines.append(f"at once: {traffic_change_text(found.before, found.at_once)}")
         lines.append(f"with new weights: {traffic_change_text(found.before, found.after)}")
+    lines += _new_weights_lines(found)
     if found.rewiring is not None:
         lines.append(f"{found.rewiring.name}: {found.rewiring.effect}")
     rows = [
@@ -155,6 +158,15 @@ def _loss_text(found: "LossReport", verbose: bool) -> str:
     lines += table_lines(("BLOCK", "POD", "LINKS", "LOST", "GBPS-LOST", "SHARE"), rows)
     lines += table_lines(JOB_HEADS, [job_cells(row) for row in found.jobs])
     return "\n".join([*lines, *_jobs_answer(found)])
+
+
+def _new_weights_lines(found: "LossReport") -> list[str]:
+    """What new weights would do now without the failure, if that is much, and why they are not solved."""
+    before, new = found.before, found.new_weights
+    if before is None or new is None or before.use - new.use < USE_GAIN_MIN:
+        return []
+    reason = f" ({found.weights_reason})" if found.weights_reason else ""
+    return [f"new weights now, without the failure: {traffic_change_text(before, new)}{reason}"]
 
 
 def _jobs_answer(found: "LossReport") -> list[str]:

@@ -14,7 +14,7 @@ SHARES = frozenset(
     }
 )
 """Fields and headings that are fractions of a whole."""
-USES = frozenset({"use", "use_mean", "use_out", "use_back", "bound"})
+USES = frozenset({"use", "use_mean", "use_out", "use_back", "bound", "solve_above"})
 """Fractions of a capacity, which a load can exceed."""
 SIGNED = frozenset({"priority"})
 """Whole numbers that can be negative."""

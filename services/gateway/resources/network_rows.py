@@ -142,7 +142,7 @@ def _trunk_row(
         use_out=uses[0],
         use_back=uses[1],
         use=max([use for use in uses if use is not None], default=None),
-        changed_us=max(one.changed_us, other.changed_us),
+        changed_us=one.trunks_changed_us[head],
     )
 
 

@@ -221,3 +221,19 @@ def test_after_several_misses_in_a_row_the_wait_doubles() -> None:
     steps = [(later - earlier) / REALIGN_US for earlier, later in pairwise(waits.values())]
     assert [*waits] == [1, 2, 3, 4, 5, 6]
     assert steps == pytest.approx([1, 1, 2, 4, 8], abs=0.1)
+
+
+@pytest.mark.parametrize("noise_urad", [50.0, 1_000.0])
+def test_an_ocs_is_changed_at_the_times_of_messages_only(noise_urad: float) -> None:
+    """Retries that miss again emit nothing, and its history would not have the time."""
+    bench = Bench([SERVICE], with_noise(noise_urad))
+    bench.say(connect(JOIN), 100)
+    bench.say(DisconnectCircuits(slice=NAME, joins=(JOIN,)), 3 * US_PER_S)
+    bench.say(connect(JOIN, OTHER), 4 * US_PER_S)
+    retries = 0
+    for tenth in range(41, 400):
+        log = bench.run(tenth * US_PER_S // 10)
+        retries += any(message.type == "Tick" for message in log) and not any(m.type != "Tick" for m in log)
+        at_us = {message.at_us for message in bench.log if message.type != "Tick"}
+        assert {*bench.state("ocs").changed_us.tolist()} <= at_us
+    assert retries > 0 or noise_urad < 1_000.0

@@ -5,14 +5,17 @@ import numpy as np
 import pytest
 
 from schemas.config.dcn import DcnConfig
+from schemas.documents.dcn import TrafficSummary
 from schemas.envelope import Envelope
 from schemas.messages.demands import DemandMoved
 from schemas.messages.sequencer import Tick
 from schemas.messages.traffic import JobBandwidthSet, TrafficCarried
 from schemas.messages.trunks import TrunksChanged
+from services.traffic.logic import carried_with_new_weights
 from services.traffic.service import SERVICE
 from services.traffic.state import TrafficState
 from shared.basics.units import US_PER_HOUR, US_PER_S
+from shared.engine.state_codec import encode_state
 from tests.support.rig import Bench, bodies
 
 BLOCKS, LINKS, GBPS = 4, 80, 100
@@ -81,6 +84,12 @@ def solved(bench: Bench) -> TrafficCarried:
     return body
 
 
+def summary(bench: Bench) -> TrafficSummary:
+    found = SERVICE.document(bench.state("traffic"), ("summaries", "pod-0/traffic"))
+    assert isinstance(found, TrafficSummary)
+    return found
+
+
 def reported(log: list[Envelope]) -> list[int]:
     return [body.mbps for body in bodies(log, JobBandwidthSet)]
 
@@ -118,6 +127,7 @@ def test_weights_are_solved_again_only_if_the_use_grows_by_more_than_the_slack(
         bound_ppm = FULL * shares.sum(axis=1).max() / (BLOCKS - 1)
         ratio = first.use_ppm / (FULL * EVEN.sum(axis=1).max() / (BLOCKS - 1))
         limit_ppm = (1.0 + slack) * ratio * bound_ppm
+        assert summary(asked).solve_above_ppm == pytest.approx(limit_ppm, abs=5)
         if abs(old.use_ppm - limit_ppm) > 5:  # reported values are rounded
             assert found.pending == (old.use_ppm > limit_ppm), part
         if found.pending:
@@ -126,6 +136,44 @@ def test_weights_are_solved_again_only_if_the_use_grows_by_more_than_the_slack(
         assert asked.due_us() is None
         outcomes.add(found.pending)
     assert outcomes == {False, True}
+
+
+def test_the_summary_has_the_time_of_the_last_and_of_the_next_solution() -> None:
+    bench = network(NEVER)
+    assert (summary(bench).solved_us, summary(bench).next_solve_us) == (None, None)
+    want(bench, EVEN)
+    first_us = bench.now_us
+    assert (summary(bench).solved_us, summary(bench).next_solve_us) == (first_us, None)
+    want(bench, LOPSIDED)
+    assert (summary(bench).solved_us, summary(bench).next_solve_us) == (first_us, None)
+    wire(bench, 79)
+    next_us = bench.now_us + REACT_US
+    assert (summary(bench).solved_us, summary(bench).next_solve_us) == (first_us, next_us)
+    solved(bench)
+    assert (summary(bench).solved_us, summary(bench).next_solve_us) == (next_us, None)
+
+
+@pytest.mark.parametrize("part", [0.0, 0.3, 1.0])
+def test_new_weights_are_computed_as_they_would_be_solved_and_change_nothing(part: float) -> None:
+    bench, asked = network(NEVER), network(NEVER)
+    assert carried_with_new_weights(bench.state("traffic")) is None
+    shares = (1.0 - part) * EVEN + part * LOPSIDED
+    for one in (bench, asked):
+        want(one, EVEN)
+        want(one, shares)
+    kept = encode_state(bench.state("traffic"))
+    new = carried_with_new_weights(bench.state("traffic"))
+    assert encode_state(bench.state("traffic")) == kept
+    wire(asked, 79)
+    wire(asked, LINKS)
+    later = solved(asked)
+    assert new is not None
+    assert (new.use_ppm, new.served_ppm, new.direct_ppm) == (
+        later.use_ppm,
+        later.served_ppm,
+        later.direct_ppm,
+    )
+    assert new.use_ppm <= summary(bench).use_ppm
 
 
 def test_weights_are_solved_again_whenever_trunks_change() -> None:

@@ -66,6 +66,20 @@ def impact(twin: DrivenTwin, target: str) -> dict[str, Any]:
     return document
 
 
+def test_new_weights_and_the_reason_are_the_same_for_every_part_and_in_the_row(net: DrivenTwin) -> None:
+    """They belong to the network as it is, not to the part. New weights cannot be worse than those kept."""
+    row = net.client().get("/v1/fabrics/dcn-0").json()["network"]
+    found = [impact(net, part) for part in ("rack-3", "ocs-17", "block-6", "control-2")]
+    assert row["solved_us"] is not None
+    assert row["solve_above"] >= row["use"] or row["next_solve_us"] is not None
+    for one in found:
+        assert one["new_weights"] == found[0]["new_weights"]
+        assert one["new_weights"]["use"] <= one["before"]["use"] + PPM
+        assert one["weights_reason"] == row["weights_reason"]
+    is_best = row["use"] <= row["bound"] or row["solved_us"] == row["carried_us"]
+    assert (row["weights_reason"] is None) == is_best
+
+
 @pytest.mark.parametrize(
     ("kind", "part"),
     [

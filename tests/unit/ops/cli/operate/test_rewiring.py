@@ -237,6 +237,16 @@ def test_a_loss_is_reported_in_sentences_and_by_block() -> None:
     assert row.split() == ["dcn-0/block-0", "pod-0", "512", "32", "6400", "6.25%"]
 
 
+@pytest.mark.parametrize("reason", [None, "solved last at 0d01:00:00; solved again above 225.00%"])
+def test_a_loss_says_what_new_weights_would_do_without_it(reason: str | None) -> None:
+    """Otherwise a network seems to be better without the part."""
+    new = LOSS["before"] | {"use": 0.6}
+    line = "new weights now, without the failure: largest use 70.0% to 60.0%, served 100.0% to 100.0%, "
+    line += "transit 10.0% to 10.0%" + (f" ({reason})" if reason else "")
+    assert line in impacted(new_weights=new, weights_reason=reason).splitlines()
+    assert "weights now" not in impacted(new_weights=LOSS["before"], weights_reason=reason)
+
+
 def test_pods_that_are_cut_off_are_named_and_what_is_unknown_is_left_out() -> None:
     output = impacted(pods_cut_off=["pod-0"], before=None, rewiring=None)
     assert "\ncut off: pod-0\n" in output
