@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
@@ -36,6 +37,7 @@ RECORDED: dict[str, tuple[str, type[BaseModel]]] = {
     "faults": ("recorded faults", PlannedFault),
 }
 """Part of a configuration that is not a section of parameters → what it has, and the model of its rows."""
+_DIGITS = re.compile(r"[-+]?[0-9]+")
 DEFAULT_KIND = "superpod"
 """The default kind of a fabric."""
 
@@ -274,7 +276,11 @@ def _value(label: str, text: str, field: FieldInfo) -> Any:
 
 
 def _number(text: str, *, whole: bool) -> int | float | None:
-    return read_whole(text) if whole else read_number(text)
+    """The number of a text. A whole one is written with digits alone, as in YAML, where `1e1` and `10.0` are
+    fractions."""
+    if not whole:
+        return read_number(text)
+    return read_whole(text) if _DIGITS.fullmatch(text) else None
 
 
 def value_type(kind: str, name: str) -> type[bool] | type[int] | type[float] | type[str]:

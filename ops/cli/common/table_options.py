@@ -85,7 +85,8 @@ def take_table_style(params: dict[str, Any]) -> TableStyle:
     form = params.get(OUTPUT, "table")
     is_table = form in ("table", *EXTRA_FORMS)
     for option, given in (("--columns", bool(columns)), ("--no-headers", no_headers)):
-        if given and (not is_table or form == "name"):
+        is_harmless = option == "--no-headers" and form == "name"
+        if given and (not is_table or form == "name") and not is_harmless:
             raise click.UsageError(f"{option}: cannot be combined with -o {form}")
     if not is_table:
         return TableStyle()

@@ -1,5 +1,6 @@
 """Commands that send a request to the twin and print its outcome on one line."""
 
+import re
 import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -51,6 +52,7 @@ from ops.client.http_client import Client, RequestFailed, escape_path, receipt_p
 from ops.report.tables import text_table
 from ops.requests.object_names import expand_name
 from schemas.resource_kinds import CUBES, FABRICS, SLICES
+from shared.basics.errors import InvalidInput
 from shared.basics.time_grammar import TimeAhead
 from shared.basics.units import US_PER_S
 from shared.models.faults.fault_definition import FaultDefinition
@@ -383,7 +385,10 @@ def drain(
     name = expand_name(client, target)
     path = row_path(CUBES, name)
     plan = drain_plan(at, duration_s)
-    answer = request_answer(client, f"{path}/drain", RequestNote(key, comment), plan or None, output)
+    try:
+        answer = request_answer(client, f"{path}/drain", RequestNote(key, comment), plan or None, output)
+    except InvalidInput as error:
+        raise _in_words_of_options(error, at) from None
     row = client.resource(path, "slices")
     with client.reading():
         show(answer, output, lambda: drain_text(name, answer, row))
@@ -391,6 +396,15 @@ def drain(
         drained = wait_until_drained(client, name, answer, timeout_s)
         if output == "table":
             echo(drained)
+
+
+def _in_words_of_options(error: InvalidInput, at: TimeAhead | None) -> InvalidInput:
+    """The refusal of a drain; that of a past time with the option instead of the fields of the API."""
+    text = str(error)
+    if at is None or not text.startswith("from_us: "):
+        return error
+    text = re.sub(r" \([0-9]+ us\)", "", text.removeprefix("from_us: ").partition("; a time from now is")[0])
+    return InvalidInput(f"--at: {text}; a time from now has a plus, such as +3h")
 
 
 def drain_plan(at: TimeAhead | None, duration_s: int | None) -> dict[str, object]:

@@ -31,6 +31,7 @@ from services.gateway.explain.condition_logic import (
     Row,
 )
 from services.gateway.resources.field_values import RowField, TextCheck
+from services.gateway.resources.fixed_fields import fixed_field
 from services.gateway.resources.row_fields import RowFields, fields_within, without_none
 from services.gateway.runtime_ports import KindView
 from shared.basics.errors import InvalidInput
@@ -218,7 +219,7 @@ class _Parser:
             row = source.row(*resource)
             return "absent" if row is None else tested.value(row, self._reader.now_us)
 
-        return self._term(first, resource, holds, value)
+        return self._term(first, resource, holds, value, fixed=fixed_field(view.kind.word, tested.name))
 
     def _term(
         self,
@@ -228,11 +229,12 @@ class _Parser:
         value: Callable[[ConditionSource], object],
         *,
         tests_field: bool = True,
+        fixed: str | None = None,
     ) -> ConditionTerm:
         """The term that consists of the tokens from number `first` to the one before the next."""
         end = self._tokens[self._next].at if self._next < len(self._tokens) else len(self._text)
         text = self._text[self._tokens[first].at : end].strip()
-        term = ConditionTerm(text, resource, tests_field, holds, value)
+        term = ConditionTerm(text, resource, tests_field, holds, value, fixed)
         self._found.terms.append(term)
         return term
 

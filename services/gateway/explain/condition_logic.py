@@ -36,13 +36,15 @@ EITHER: Outcomes = frozenset({True, False})
 @dataclass(frozen=True, slots=True)
 class ConditionTerm:
     """One test of a condition, as written. `resource` is None for a count. `tests_field` is false if it tests
-    only whether the resource exists. `value` is what it compares."""
+    only whether the resource exists. `value` is what it compares. `fixed` is the field that it tests, if no
+    message ever changes it."""
 
     text: str
     resource: NamedResource | None
     tests_field: bool
     holds: ConditionTest
     value: Callable[[ConditionSource], object]
+    fixed: str | None = None
 
     def __call__(self, source: ConditionSource) -> bool:
         return self.holds(source)

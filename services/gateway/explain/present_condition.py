@@ -92,6 +92,8 @@ class _PresentRows:
         row = self.row(word, name)
         if row is None:
             return self._is_gone(word, name)
+        if term.fixed is not None:
+            return True
         # An ended resource is kept only for a while, so its existence is not decided.
         return term.tests_field and _ended_us(row) is not None
 
@@ -109,6 +111,8 @@ class _PresentRows:
         row = self.row(word, name)
         if row is None:
             return f"{KINDS[word].title} {name} no longer exists"
+        if term.fixed is not None:
+            return f"{term.fixed} of {name} is {value_text(term.value(self))} and never changes"
         state = value_text(getattr(row, KINDS[word].state_field, None))
         return f"{name} ended as {state} at {format_time(_ended_us(row))}"
 

@@ -176,7 +176,7 @@ def drain_request(
     if from_us is not None and from_us < now_us and not _is_under_way(twin, name, from_us, duration_us):
         raise InvalidInput(
             f"from_us: {format_time(from_us)} ({from_us} us) is not allowed; must not be before now, "
-            f"{format_time(now_us)}; after_s (`--at +3h`) counts from now"
+            f"{format_time(now_us)}; a time from now is after_s"
         )
     body = {"cube": name, "from_us": from_us, "duration_us": duration_us}
     return fabric, valid_body(DrainCube, body)

@@ -1,9 +1,10 @@
 """Bounds of the numbers that fields can have: filters with a value outside of them can never match."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from schemas.resource_kinds import CUBES
+from schemas.resource_kinds import BLOCKS, CUBES, DOMAINS, FABRICS, OCS, RACKS, SLICES
+from shared.models.plant.plant_format import Plant
 from shared.models.superpod.wiring import CHIPS_PER_CUBE, HOSTS_PER_CUBE
 
 SHARES = frozenset(
@@ -24,6 +25,28 @@ _MOST: Mapping[tuple[str, str], int] = {
     (CUBES.word, "chips_used"): CHIPS_PER_CUBE,
 }
 """(word of a kind, field) → its highest value."""
+
+PORTS_OF_SIDE = "ports of a side"
+"""The size of an OCS."""
+_PARTS: Mapping[tuple[str, str], str] = {
+    **{(SLICES.word, name): part for name, part in (("chips", "chip"), ("cubes", "cube"))},
+    **dict.fromkeys(((SLICES.word, name) for name in ("links_down", "links_degraded")), "end"),
+    **dict.fromkeys(((FABRICS.word, name) for name in ("cubes", "healthy", "drained")), "cube"),
+    **dict.fromkeys(((FABRICS.word, name) for name in ("chips", "chips_used")), "chip"),
+    **dict.fromkeys(((FABRICS.word, name) for name in ("ocs", "ocs_down", "ocs_held")), "ocs"),
+    **dict.fromkeys(((FABRICS.word, f"links.{one}") for one in ("up", "degraded", "down", "dark")), "end"),
+    (FABRICS.word, "hosts_down"): "host",
+    **dict.fromkeys(((FABRICS.word, name) for name in ("network.blocks", "network.blocks_down")), "block"),
+    **dict.fromkeys(
+        ((kind.word, name) for kind in (RACKS, DOMAINS) for name in ("ocses", "ocses_up")), "ocs"
+    ),
+    **dict.fromkeys(
+        ((OCS.word, name) for name in ("circuits_wanted", "circuits_made", "circuits_stale", "circuits")),
+        PORTS_OF_SIDE,
+    ),
+    (BLOCKS.word, "trunks"): "block",
+}
+"""(word of a kind, field) → the kind of part of which a fabric has at least as many."""
 
 Bounds = tuple[float | None, float | None]
 """(lowest, highest) value; None without a bound."""
@@ -48,6 +71,21 @@ def bounds_of(word: str, name: str, kind: Any) -> Bounds:
     if kind is int and leaf not in SIGNED:
         return 0, _MOST.get((word, leaf))
     return UNBOUNDED
+
+
+def largest_of(word: str, name: str, plants: Iterable[Plant]) -> int | None:
+    """The highest value of a field in fabrics with these plants; None if their size does not bound it."""
+    part = _PARTS.get((word, name.lower().replace("-", "_")))
+    if part is None:
+        return None
+    return max((_population(plant, part) for plant in plants), default=0) or None
+
+
+def _population(plant: Plant, part: str) -> int:
+    if part != PORTS_OF_SIDE:
+        return plant.population(part)
+    ocses = plant.population("ocs")
+    return plant.population("port") // (2 * ocses) if ocses else 0
 
 
 def bounds_text(bounds: Bounds, *, is_share: bool = False) -> str:

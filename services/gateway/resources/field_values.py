@@ -9,7 +9,7 @@ its items.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Protocol, get_args, get_origin, runtime_checkable
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -54,6 +54,14 @@ fractions, pairs of numbers, and shapes of slices."""
 RowTest = Callable[[Any], bool]
 TextCheck = Callable[["RowField", str], None]
 """Raises InvalidInput for a text that a field can never have in a twin."""
+
+
+@runtime_checkable
+class SizeCheck(Protocol):
+    """A check that also knows the size of the fabrics of the rows."""
+
+    def most(self, name: str) -> int | None:
+        """The highest number that a field can have; None if the size does not bound it."""
 
 
 @dataclass(frozen=True, order=True, slots=True)

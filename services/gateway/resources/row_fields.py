@@ -29,13 +29,14 @@ from schemas.resource_kinds import (
     Column,
     ResourceKind,
 )
-from services.gateway.resources.field_bounds import bounds_of, is_share
+from services.gateway.resources.field_bounds import Bounds, bounds_of, is_share
 from services.gateway.resources.field_values import (
     ORDERS,
     TWISTED,
     Ratio,
     RowField,
     RowTest,
+    SizeCheck,
     TextCheck,
     Unit,
 )
@@ -123,12 +124,20 @@ class RowFields:
         return [
             replace(
                 one,
-                bounds=bounds_of(self._word, one.name, one.kind),
+                bounds=self._bounds(one),
                 needs_unit=one.unit in ("time", "span") and not has_unit,
                 check=None if "." in written else self._check,
             )
             for one in self._meanings(written)
         ]
+
+    def _bounds(self, field: RowField) -> Bounds:
+        """The bounds of a field, also by the size of the fabrics if the check knows it."""
+        low, high = bounds_of(self._word, field.name, field.kind)
+        most = self._check.most(field.name) if isinstance(self._check, SizeCheck) else None
+        if field.kind is not int or most is None:
+            return low, high
+        return low, most if high is None else min(high, most)
 
     def _meanings(self, written: str) -> list[RowField]:
         if "." in written:

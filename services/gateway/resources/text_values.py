@@ -45,6 +45,7 @@ from services.gateway.fabrics import (
     is_fabric_like,
     sites,
 )
+from services.gateway.resources.field_bounds import largest_of
 from services.gateway.resources.field_values import RowField, short_name
 from services.gateway.runtime_ports import KindView, TwinPorts
 from services.gateway.text.not_found import no_such_name_error
@@ -134,6 +135,12 @@ class TextValues:
         problem = self._problem(place, text)
         if problem is not None and not self._is_in_a_row(field, text):
             raise field.refusal(text, problem)
+
+    def most(self, name: str) -> int | None:
+        """The highest number that a field can have in the fabrics of the rows, by their size; None if that
+        does not bound it."""
+        fabrics = self._fabrics if self.fabric is None else [self.fabric]
+        return largest_of(self.view.kind.word, name, map(self._plant, fabrics))
 
     def _problem(self, place: tuple[str, str], text: str) -> str | None:
         """Why a field cannot have a text; None if it can, or if it can have any."""

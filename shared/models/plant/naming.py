@@ -190,7 +190,9 @@ def _switched_by(plant: Plant, name: str) -> str | None:
     if FACE_AXIS not in plant.axes or not plant.contains(name):
         return None
     part = plant.parse(name)
-    ends = plant.ends_on(part) if part.kind in ("ocs", "port") else ()
+    if part.kind not in ("ocs", "port"):
+        return None
+    ends = plant.ends_on(part)
     if not len(ends):
         return None
     end = plant.part(plant.ends.kind, int(ends[0]), part.fabric)

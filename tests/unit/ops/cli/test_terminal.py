@@ -267,7 +267,8 @@ def test_colours_can_be_forced_in_a_pipe(url: str) -> None:
         ("get slices --columns name,sta", "--columns: 'sta' is not allowed; did you mean STATE?"),
         ("get slices --columns ''", "must be headings such as NAME,STATE"),
         ("get slices --columns name -o json", "--columns: cannot be combined with -o json"),
-        ("get slices --no-headers -o name", "--no-headers: cannot be combined with -o name"),
+        ("get slices --columns name -o name", "--columns: cannot be combined with -o name"),
+        ("get slices --no-headers -o yaml", "--no-headers: cannot be combined with -o yaml"),
     ],
 )
 def test_a_wrong_choice_of_columns_is_one_sentence(url: str, line: str, sentence: str) -> None:
