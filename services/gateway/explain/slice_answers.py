@@ -12,7 +12,7 @@ from schemas.messages.workload import SliceRequested
 from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.resource_kinds import SLICES
 from services.gateway.fabrics import accepts, fabric_of, site_fabrics, site_of
-from services.gateway.log.history import STATE_MESSAGES
+from services.gateway.log.history import STATE_MESSAGES, outage_before_start
 from services.gateway.requests.operator_requests import slice_request
 from services.gateway.requests.request_status import request_report
 from services.gateway.resources.missing_object import missing_error
@@ -21,6 +21,7 @@ from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed
 from shared.basics.spelling import truncated
+from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_DAY
 from shared.storage.log.log_reader import LogQuery
 
@@ -63,9 +64,29 @@ def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
     additions = {
         "history": _history(twin, fabric, name),
         "start": _with_record(twin, fabric, explanation.start),
-        "obstacles": (*explanation.obstacles, *_throttled_cubes(twin, fabric, explanation)),
+        "obstacles": (
+            *[_with_outage(one, _early_outage(twin, fabric, explanation)) for one in explanation.obstacles],
+            *_throttled_cubes(twin, fabric, explanation),
+        ),
     }
     return explanation.model_copy(update=additions)
+
+
+def _early_outage(twin: TwinPorts, fabric: str, explanation: SliceExplanation) -> tuple[str, Envelope] | None:
+    """(OCS, the message that took it out of use) if a degraded slice started so because of it."""
+    if explanation.state != "degraded":
+        return None
+    site, query = site_of(twin, fabric), LogQuery(types=("SliceDegraded",), about=(explanation.name,))
+    rows = twin.log.find(site, query, 1, newest=True)
+    return outage_before_start(twin, site, *rows[0]) if rows else None
+
+
+def _with_outage(obstacle: Obstacle, outage: tuple[str, Envelope] | None) -> Obstacle:
+    """The obstacle; that of an OCS which was out of use before the slice started, with the time."""
+    if outage is None or obstacle.name != outage[0]:
+        return obstacle
+    why = f"{obstacle.why}; already so when the slice started, since {format_time(outage[1].at_us)}"
+    return obstacle.model_copy(update={"why": why})
 
 
 def _throttled_cubes(twin: TwinPorts, fabric: str, explanation: SliceExplanation) -> list[Obstacle]:

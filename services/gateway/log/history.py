@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from schemas.envelope import Envelope
 from schemas.messages.diagnosis import VerdictGiven
 from schemas.messages.jobs import JobFinished
+from schemas.messages.ocs import CircuitsConnected
+from schemas.messages.scheduler import SliceDegraded, SliceRecovering
 from schemas.name_parts import fabric_part, last_part
 from schemas.names import SEGMENT
 from schemas.registry import TYPES
@@ -36,6 +38,8 @@ EVENTS_DEFAULT = 100
 SIMILAR_MAX = 3
 """Similar message types that an error suggests for an unknown one."""
 CHAIN_MAX = 1_000
+RECENT_STARTS_MAX = 16
+"""Messages in which the last start of a slice and its last circuits are searched."""
 STARTS = ("since", "from")
 """Parameters that name the start of a span of time."""
 TICK_TYPES = ("Tick",)
@@ -276,6 +280,9 @@ def cause_chain(twin: TwinPorts, log_filter: str) -> list[Envelope]:
         cause = message.cause
         if isinstance(message.body, JobFinished):
             cause = _job_start(twin, site, position, message.body.slice) or cause
+        elif isinstance(message.body, SliceDegraded | SliceRecovering):
+            outage = outage_before_start(twin, site, position, message)
+            cause = cause if outage is None else outage[1].id
     return chain
 
 
@@ -285,6 +292,33 @@ def _job_start(twin: TwinPorts, site: str, before: int, slice_name: str) -> str 
     query = LogQuery(types=("SliceStarted",), about=(slice_name,), end=before)
     rows = twin.log.find(site, query, 1, newest=True)
     return rows[0][1].id if rows else None
+
+
+def outage_before_start(
+    twin: TwinPorts, site: str, before: int, message: Envelope
+) -> tuple[str, Envelope] | None:
+    """(OCS, the message that took it out of use) if a slice starts degraded because an OCS was already down,
+    or made no circuits. The cause on the log is then the request, which is not the reason."""
+    if not isinstance(message.body, SliceDegraded | SliceRecovering):
+        return None
+    about = (message.body.slice,)
+    query = LogQuery(types=("SliceAdmitted", "CircuitsConnected", "SliceStarted"), about=about, end=before)
+    found = twin.log.find(site, query, RECENT_STARTS_MAX, newest=True)
+    last = {one.type: (position, one) for position, one in found}
+    if not {"SliceAdmitted", "CircuitsConnected"} <= last.keys():
+        return None
+    position, connected = last["CircuitsConnected"]
+    started = last.get("SliceStarted")
+    ran = started is not None and started[0] > last["SliceAdmitted"][0] and started[1].at_us < message.at_us
+    if ran or not isinstance(connected.body, CircuitsConnected):
+        return None
+    for number in connected.body.missing_ocs:
+        ocs = f"{message.fabric}/ocs-{number}"
+        query = LogQuery(types=("OcsDown", "OcsHeld"), about=(ocs,), end=position)
+        rows = twin.log.find(site, query, 1, newest=True)
+        if rows:
+            return ocs, rows[0][1]
+    return None
 
 
 def verdict_target(chain: Sequence[Envelope]) -> str | None:
