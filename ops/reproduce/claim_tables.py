@@ -1,22 +1,21 @@
 """The rows of `lightwave reproduce` for people: a table per kind of evidence, followed by the reasons why
 claims do not hold."""
 
-from ops.report.tables import table_line
+from ops.report.tables import text_table
 from ops.reproduce.claim import EVIDENCE_MEANING, ClaimRow, EvidenceKind
 
 HEADERS = ("CLAIM", "PAPER", "MEASURED", "UNIT", "TOLERANCE", "HOLDS", "KIND", "HOW", "SOURCE")
+WIDE_ONLY = ("KIND", "HOW", "SOURCE")
+"""Columns that a terminal leaves out if not all fit. KIND is in the heading of each table."""
 
 
 def claim_table(rows: list[ClaimRow]) -> str:
-    """Return all rows under the heading of their kind, the counts, and the notes of those that do not
-    hold."""
-    shown = [[*HEADERS], *(claim_cells(row) for row in rows)]
-    widths = [max(len(row[n]) for row in shown) for n in range(len(HEADERS))]
+    """Return a table of the rows of each kind below its heading, the counts, and the notes of those that do
+    not hold. On a terminal the tables fit its width."""
     lines: list[str] = []
     for kind, of_kind in by_kind(rows):
-        lines += [heading(kind, of_kind), table_line(HEADERS, widths)]
-        lines += [table_line(claim_cells(row), widths) for row in of_kind]
-        lines.append("")
+        cells = [claim_cells(row) for row in of_kind]
+        lines += [heading(kind, of_kind), text_table(HEADERS, cells, WIDE_ONLY), ""]
     lines.append(claim_summary(rows))
     failing = [row for row in rows if not row.holds]
     if failing:
