@@ -1,5 +1,6 @@
 """Methods of a twin about its log: messages, their causes, and the history of an object."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 from lightwave._arguments import check_argument_types
@@ -7,7 +8,7 @@ from lightwave._connection import ROWS_MAX, TwinConnection
 from lightwave._events import MESSAGE_FIELDS, Event
 from ops.client.answers import EVENTS, ApiPath
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
-from ops.client.http_client import default_fabric
+from ops.client.http_client import FabricEnded, default_fabric
 from ops.requests.object_names import expand_name
 from schemas.api.rows import LogMessage
 from shared.basics.errors import InvalidInput
@@ -72,9 +73,10 @@ class LogMethods(TwinConnection):
         ticks: bool = False,
         reconnect_timeout_s: float = RECONNECT_S_MAX,
     ) -> Iterator[Event]:
-        """Follow the messages of a fabric without end: from now on, since a time, or after the `position` of
-        an earlier event. If the connection is lost, it resumes at the last event, so that no event is lost or
-        repeated; TwinUnreachable if the twin does not come back within `reconnect_timeout_s` of wall time."""
+        """Follow the messages of a fabric until it has retired: from now on, since a time, or after the
+        `position` of an earlier event. If the connection is lost, it resumes at the last event, so that no
+        event is lost or repeated; TwinUnreachable if the twin does not come back within `reconnect_timeout_s`
+        of wall time."""
         if since is not None and after is not None:
             raise InvalidInput("after: cannot be combined with since")
         about = None if about is None else expand_name(self._client, about, fabric)
@@ -87,7 +89,12 @@ class LogMethods(TwinConnection):
             after,
             reconnect_s=reconnect_timeout_s,
         )
-        return (self._event(row, position) for position, row in stream)
+        return self._until_retired(stream)
+
+    def _until_retired(self, stream: Iterator[tuple[str, LogMessage]]) -> Iterator[Event]:
+        with contextlib.suppress(FabricEnded):
+            for position, row in stream:
+                yield self._event(row, position)
 
     @check_argument_types
     def why(self, message_or_name: str) -> list[Event]:

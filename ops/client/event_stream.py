@@ -18,7 +18,7 @@ RECONNECT_POLL_S = 0.3
 def follow_events(
     client: Client, fabric: str, query: Mapping[str, object], last: str | None, *, reconnect_s: float
 ) -> Iterator[tuple[str, "LogMessage"]]:
-    """Yield (event id, message) without end.
+    """Yield (event id, message) until the fabric has retired; then raise FabricEnded.
 
     Starts after the event `last`, or at the time `since` of the query, or now. If the connection is lost,
     resumes after the last event. Raises ConnectionLost if no twin answers for `reconnect_s` seconds.

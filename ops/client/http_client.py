@@ -24,6 +24,7 @@ from schemas.resource_kinds import FABRICS, ResourceKind
 from shared.basics.checks import check_range
 from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnreachable
 from shared.basics.json_types import JsonObject, JsonValue
+from shared.basics.time_format import format_time
 from shared.basics.time_grammar import is_relative
 from shared.storage.files.tls_files import TlsFiles
 
@@ -78,12 +79,18 @@ ANSWER_MAX = 64_000_000
 CHUNK = 2**16
 BYTES_PER_S_MIN = 10_000
 """Answers that take longer than the timeout must arrive at least at this rate."""
+RETIRED_EVENT = "retired"
+"""Name of the event of a stream that has the last message of a retired fabric."""
 SILENCE_S_MAX = 45.0
 """A stream without data for this time is broken; the gateway sends a comment every 15 s."""
 
 
 class RequestFailed(LightwaveError):
     """The twin refused the request, or could not execute it."""
+
+
+class FabricEnded(RequestFailed):
+    """A fabric has retired, and all its messages are read."""
 
 
 class TwinBusy(RequestFailed):
@@ -272,7 +279,8 @@ class Client:
     def stream(
         self, path: ApiPath[AnswerT], last_event_id: str | None, **query: object
     ) -> Iterator[tuple[str, AnswerT | None]]:
-        """Yield (event id, message) of an event stream until the connection is lost; first ("", None)."""
+        """Yield (event id, message) of an event stream until the connection is lost; first ("", None). Raise
+        FabricEnded after the last message of a retired fabric."""
         headers = {"Accept": "text/event-stream"}
         if last_event_id:
             headers["Last-Event-ID"] = last_event_id
@@ -288,16 +296,24 @@ class Client:
             _close(connection, answer)
 
     def _events(self, answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
-        event_id = ""
+        event_id, event = "", ""
         try:
             while (line := answer.readline(ANSWER_MAX)).endswith(b"\n"):  # otherwise it was cut off
                 text = self._text(line)
                 if text.startswith("id: "):
                     event_id = text[4:]
+                elif text.startswith("event: "):
+                    event = text[7:]
+                elif text.startswith("data: ") and event == RETIRED_EVENT:
+                    raise self._fabric_ended(self._message(text[6:]))
                 elif text.startswith("data: "):
                     yield event_id, self._message(text[6:])
         except (OSError, http.client.HTTPException):
             return  # the connection was lost
+
+    def _fabric_ended(self, last: Any) -> FabricEnded:
+        with self.reading():
+            return FabricEnded(f"{last.fabric}: retired at {format_time(last.at_us)}; no messages follow")
 
     def _text(self, line: bytes) -> str:
         try:

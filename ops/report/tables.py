@@ -23,14 +23,8 @@ def text_table(
     On a terminal the table fits its width: the columns in `wide_only` are left out, and text is cut with `…`.
     A single row that does not fit, or with `as_list`, becomes a list with one line per column.
     """
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[cell_text(value) for value in row] for row in rows]
     return current_style().lay_out([*headers], cells, wide_only, indent=indent, as_list=as_list)
-
-
-def table_line(cells: Sequence[object], widths: Sequence[int]) -> str:
-    """Format one row of a table whose widths are known."""
-    padded = (f"{_cell(cell):<{width}}" for cell, width in zip(cells, widths, strict=True))
-    return "   ".join(padded).rstrip()
 
 
 def display_value(field: str, value: object) -> object:
@@ -57,7 +51,8 @@ def count_text(number: int, one: str, several: str | None = None) -> str:
     return f"{number:,} {one}" if number == 1 else f"{number:,} {several or f'{one}s'}"
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """Return a value as the cell of a table: `-` for none, yes or no, three decimals."""
     if value is None or value == "":
         return "-"
     if isinstance(value, bool):

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from schemas.api.rows import LogMessage
 
 EVENT_HEADERS = ("TIME", "ID", "TYPE", "CAUSE", "WHAT")
+EVENT_WIDE = ("ID", "CAUSE")
+"""Columns that a narrow terminal does not show."""
 
 
 def event_rows(messages: "Sequence[LogMessage]", indent: int = 0) -> str:
@@ -18,7 +20,7 @@ def event_rows(messages: "Sequence[LogMessage]", indent: int = 0) -> str:
     if not messages:
         return f"{' ' * indent}no events"
     rows = [event_row(message) for message in messages]
-    return text_table(EVENT_HEADERS, rows, ("ID", "CAUSE"), indent=indent)
+    return text_table(EVENT_HEADERS, rows, EVENT_WIDE, indent=indent)
 
 
 def event_row(message: "LogMessage") -> list[object]:

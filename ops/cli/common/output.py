@@ -139,9 +139,9 @@ def json_line(content: Any) -> str:
     return escape_control(json.dumps(content, ensure_ascii=False), _json_escape)
 
 
-def watch_loop(look: Callable[[], str], watch: bool) -> None:
-    """Print the result of `look` once, or every second until Ctrl-C or until the reader is gone. On a
-    terminal, each print replaces the last."""
+def watch_loop(look: Callable[[], str], watch: bool, check: Callable[[], None] | None = None) -> None:
+    """Print the result of `look` once, or every second until Ctrl-C, until the reader is gone, or until
+    `check` raises because nothing can change any more. On a terminal, each print replaces the last."""
     if not watch:
         text = look()
         if text or not current_style().names_only:
@@ -152,4 +152,6 @@ def watch_loop(look: Callable[[], str], watch: bool) -> None:
         style.lines.clear()
         text = style.shown(look())
         print_raw(CLEAR + text if sys.stdout.isatty() else text)
+        if check is not None:
+            check()
         time.sleep(WATCH_S)

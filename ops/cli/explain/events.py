@@ -8,26 +8,27 @@ import click
 import typer
 
 from ops.cli.common.command_groups import command_app, examples
-from ops.cli.common.event_table import EVENT_HEADERS, event_row, event_rows
+from ops.cli.common.event_table import EVENT_HEADERS, EVENT_WIDE, event_row, event_rows
 from ops.cli.common.name_completion import MessageOrNameParam, PartNameParam
 from ops.cli.common.options import TIME_FORMS, At, Fabric, OutputOption
 from ops.cli.common.output import Form, echo, json_line, reader_is_gone, render, show
 from ops.cli.common.param_types import MessageTypeParam, MomentParam
+from ops.cli.common.table_options import check_columns
 from ops.client.answers import EVENTS, ApiPath
 from ops.client.event_stream import RECONNECT_S_MAX, follow_events
-from ops.client.http_client import Client, RequestFailed, default_fabric, escape_path, rows_path
-from ops.report.tables import table_line, text_table
+from ops.client.http_client import Client, default_fabric, escape_path, rows_path
+from ops.report.row_stream import RowStream
+from ops.report.table_style import current_style
+from ops.report.tables import text_table
 from ops.requests.object_names import expand_name
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS
-from shared.basics.time_format import format_time, format_time_ms
+from shared.basics.time_format import format_time_ms
 
 if TYPE_CHECKING:
     from schemas.api.rows import LogMessage
 
 MESSAGE = ("id", "type", "at_us", "cause", "text")
-RETIRED = "FabricRetired"
-"""Type of the last message of a fabric."""
 LIMIT_MAX = 1_000_000
 FILTERED_LIMIT = 100_000
 """Maximum number of messages without --limit."""
@@ -98,8 +99,6 @@ def events(
         return
     if limit or until:
         raise click.UsageError("--follow never ends; it cannot be combined with --limit or --until")
-    if output == "table":
-        echo(table_line(EVENT_HEADERS, FOLLOW_WIDTHS))
     _follow(client, _fabric_or_default(client, fabric or (name and fabric_part(name))), ask, output)
 
 
@@ -169,25 +168,23 @@ def _fabric_or_default(client: Client, fabric: str | None) -> str:
 
 
 def _follow(client: Client, fabric: str, asked: dict[str, object], output: Form) -> None:
-    """Print messages as they arrive, until the reader is gone. Raises RequestFailed when the fabric
-    retires."""
-    types = asked["type"] if isinstance(asked["type"], list) else []
-    if types:
-        asked = {**asked, "type": [*types, RETIRED]}
+    """Print messages as they arrive, until the reader is gone. Raises FabricEnded when the fabric has
+    retired."""
+    table = RowStream(EVENT_HEADERS, FOLLOW_WIDTHS, EVENT_WIDE)
+    check_columns(current_style())
+    if output == "table" and (heads := table.headings()):
+        echo(heads)
     for _, message in follow_events(client, fabric, asked, None, reconnect_s=RECONNECT_S_MAX):
-        if not types or message.type in types:
-            with client.reading():
-                _print(message, output)
+        with client.reading():
+            _print(message, output, table)
         if reader_is_gone():
             return
-        if message.type == RETIRED and message.fabric == fabric:
-            raise RequestFailed(f"{fabric} retired at {format_time(message.at_us)}; no messages follow")
 
 
-def _print(message: "LogMessage", output: Form) -> None:
+def _print(message: "LogMessage", output: Form, table: RowStream) -> None:
     """Print one message as a row, a line of JSON, or a YAML document."""
     if output == "table":
-        echo(table_line(event_row(message), FOLLOW_WIDTHS))
+        echo(table.row(event_row(message)))
     elif output == "json":
         echo(json_line(message))
     else:

@@ -21,6 +21,7 @@ from ops.cli.common.param_types import (
     unknown_name_text,
     unknown_word_text,
 )
+from ops.cli.common.waiting import check_not_retired
 from ops.cli.look.reading_tables import (
     NO_ORDER,
     READING_WIDE,
@@ -36,6 +37,7 @@ from ops.report.table_style import current_style
 from ops.report.tables import count_text, setting_text, text_table
 from ops.requests.name_expansion import without_kind
 from ops.requests.object_names import expand_name
+from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS, KINDS, LINKS, ResourceKind, RowT, kind_by_name_form
 from shared.basics.errors import NotFound
 from shared.basics.json_types import JsonObject, JsonValue
@@ -149,7 +151,8 @@ def get(
     if name == "":
         raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client(at=at)
-    path = row_path(resources, expand_name(client, name, fabric)) if name is not None else None
+    full_name = expand_name(client, name, fabric) if name is not None else ""
+    path = row_path(resources, full_name) if name is not None else None
     form: Form = "table" if output == "wide" else output
     of_kind, of_modules = partial(_table, kind=resources, is_one=is_one), partial(wide_table, order=order)
     table = of_modules if current_style().wide and kind == "links" else of_kind
@@ -165,7 +168,8 @@ def get(
         text = render(some, form, lambda: table(client, some) if some else why_empty)
         return "\n".join([text, *_hidden_note(resources, len(rows) - len(shown))])
 
-    watch_loop(look, watch)
+    watched = fabric if name is None else fabric_part(full_name)
+    watch_loop(look, watch, lambda: check_not_retired(client, watched))
 
 
 def _meant_objects(word: str, name: str | None) -> tuple[str, str | None]:
@@ -241,9 +245,8 @@ def describe(
     elif kind not in KINDS:
         raise click.UsageError(unknown_word_text("kind", kind, tuple(KINDS)))
     client = Client(at=at)
-    path: ApiPath[Description[Any, Any]] = ApiPath(
-        f"/v1/describe/{kind}/{escape_path(expand_name(client, name))}"
-    )
+    full_name = expand_name(client, name)
+    path: ApiPath[Description[Any, Any]] = ApiPath(f"/v1/describe/{kind}/{escape_path(full_name)}")
 
     def look() -> str:
         content = client.resource(path, *DESCRIPTION)
@@ -256,7 +259,7 @@ def describe(
         with client.reading():
             return render(content, output, lambda: _description_text(kind, content, now_us))
 
-    watch_loop(look, watch)
+    watch_loop(look, watch, lambda: check_not_retired(client, fabric_part(full_name)))
 
 
 def _kind_and_name(word: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import At, OutputOption, Watch
 from ops.cli.common.output import render, watch_loop
+from ops.cli.common.waiting import check_not_retired
 from ops.client.answers import CLOCK
 from ops.client.http_client import Client, rows_path
 from ops.report.tables import count_text
@@ -72,7 +73,7 @@ def status(
             lines = [_line(one) for one in found] or ["no fabrics"]
             return render([asdict(one) for one in found], output, lambda: "\n".join([*lines, *note]))
 
-    watch_loop(look, watch)
+    watch_loop(look, watch, lambda: check_not_retired(client, fabric))
 
 
 def _line(one: FabricStatus) -> str:

@@ -11,6 +11,7 @@ from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import render, watch_loop
 from ops.cli.common.param_types import ChoiceParam
+from ops.cli.common.waiting import check_not_retired
 from ops.cli.look.reading_tables import (
     READINGS,
     WIDE_HEADERS,
@@ -85,7 +86,8 @@ def top(
             shown = [row for name in ranked for row in own if row.name == name]
             return render(shown, output, lambda: _ocses(rows, own, ends, ranked, now_us))
 
-    watch_loop(look, watch=not once and output == "table" and current_style().on_terminal)
+    is_watch = not once and output == "table" and current_style().on_terminal
+    watch_loop(look, is_watch, lambda: check_not_retired(client, fabric))
 
 
 def badness_key(reading: "ReadingRow") -> tuple[int, int, float, str]:

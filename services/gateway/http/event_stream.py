@@ -11,6 +11,7 @@ import anyio
 from sse_starlette import EventSourceResponse
 from starlette.types import Receive, Scope, Send
 
+from schemas.name_parts import fabric_part
 from services.gateway.fabrics import site_of
 from services.gateway.log.tail import POLL_S, LogTail
 from services.gateway.runtime_ports import TwinPorts
@@ -21,6 +22,8 @@ from shared.storage.log.log_reader import LogQuery
 SHUTDOWN_GRACE_S = 5 * POLL_S
 """Wall time for a stream to end in order when the server shuts down."""
 PLACE_PATTERN = re.compile(r"([^:]{1,80}):(-1|[0-9]{1,15})")
+RETIRED_EVENT = "retired"
+"""Name of the event after the last message of a retired fabric."""
 STREAMS_MAX = 64
 """Maximum number of open streams per name; clients without a name share one limit."""
 
@@ -65,14 +68,32 @@ class EventStream(EventSourceResponse):
 
 
 async def events(
-    tail: LogTail, fabric: str, site: str, query: LogQuery, ended: anyio.Event | None = None
+    tail: LogTail,
+    fabric: str,
+    site: str,
+    query: LogQuery,
+    ended: anyio.Event | None = None,
+    *,
+    about: str | None = None,
 ) -> AsyncGenerator[dict[str, str]]:
     """Server-sent events of a query until `ended` is set. The first has only an id, so a client that loses
-    the stream before the first message can resume."""
+    the stream before the first message can resume.
+
+    If the fabric, or that of the name `about`, has retired and all messages are sent, an event `retired`
+    follows, once, with the fabric's last message. Effects of a message may be of other fabrics, so a query
+    for them has no such event.
+    """
     yield {"id": f"{fabric}:{query.start - 1}"}
+    place, can_end = query.start - 1, query.cause is None
+    watched = fabric if about is None else fabric_part(about)
     async with aclosing(tail.follow(site, query, ended)) as messages:
-        async for position, row in messages:
-            yield {"id": f"{fabric}:{position}", "data": row}
+        async for message in messages:
+            if message is not None:
+                place, row = message
+                yield {"id": f"{fabric}:{place}", "data": row}
+            elif can_end and (last := await tail.retirement(site, watched)) is not None:
+                can_end = False
+                yield {"event": RETIRED_EVENT, "id": f"{fabric}:{max(place, last[0])}", "data": last[1]}
 
 
 def parse_place(twin: TwinPorts, word: str, text: str, site: str) -> int:

@@ -126,7 +126,7 @@ def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
         query = replace(query, start=_stream_start(twin, site, last_event_id, since))
         ended = anyio.Event()
         return EventStream(
-            event_stream.events(tail, log_filter.fabric, site, query, ended),
+            event_stream.events(tail, log_filter.fabric, site, query, ended, about=name),
             streams,
             caller.name,
             shutdown_event=ended,

@@ -1,0 +1,85 @@
+"""Commands about a pod that has retired end, and say that it has retired."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import lightwave
+from tests.support.gateway_twin import QUIET, DrivenTwin
+from tests.support.served import served
+
+pytestmark = pytest.mark.integration
+
+ENDED = "pod-1: retired at 0d04:00:00; no messages follow"
+UNCHANGED = "pod-1: retired at 0d04:00:00; nothing there changes any more"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of two pods, of which the second retired at 0d04:00:00, with slices in its queue."""
+    twin = DrivenTwin(tmp_path_factory.mktemp("twin"), ["pod.cubes=4", *QUIET], pods=2)
+    client = twin.client()
+    for _ in range(3):
+        body = {"shape": "4x4x8", "tier": "production", "fabric": "pod-1"}
+        assert client.post("/v1/slices", json=body, params={"wait": 20}).status_code == 200
+    twin.advance(4)
+    assert client.post("/v1/fabrics/pod-1/retire", params={"wait": 20}).status_code == 200
+    twin.advance(1)
+    with served(twin) as address:
+        yield address
+    twin.close()
+
+
+def run(url: str, line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ops.cli", *shlex.split(line)],
+        env=os.environ | {"LIGHTWAVE_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "messages"),
+    [
+        ("--fabric pod-1", 0),
+        ("--for pod-1/ocs-3", 0),
+        ("--for pod-1/ocs-3 --since -90m", 0),
+        ("--fabric pod-1 --since -90m --type FabricRetired", 1),
+        ("--fabric pod-1 --type SliceAdmitted", 0),
+        ("--fabric pod-1 --since 0s --type SliceRequested", 3),
+        ("--for pod-1 --since 0s --type FabricRetired --type SliceRequested -o json", 4),
+    ],
+)
+def test_follow_ends_after_the_last_message(url: str, options: str, messages: int) -> None:
+    more = "" if "json" in options else " --no-headers"
+    done = run(url, f"events --follow {options}{more}")
+    assert (done.returncode, done.stderr) == (1, f"lightwave: {ENDED}\n")
+    assert len(done.stdout.splitlines()) == messages
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "get slices --watch --fabric pod-1",
+        "get cubes pod-1/cube-1 -w",
+        "get fabrics pod-1 -w -o json",
+        "describe pod-1/ocs-3 --watch",
+        "status --fabric pod-1 --watch",
+    ],
+)
+def test_a_watch_shows_the_last_state_once(url: str, line: str) -> None:
+    done = run(url, line)
+    assert (done.returncode, done.stderr) == (1, f"lightwave: {UNCHANGED}\n")
+    assert done.stdout == run(url, line.replace("--watch", "").replace("-w", "")).stdout != ""
+
+
+def test_subscriptions_end(url: str) -> None:
+    twin = lightwave.connect(url)
+    assert [event.type for event in twin.subscribe("pod-1", since="-90m")][-1] == "FabricRetired"
+    assert [*twin.subscribe(about="pod-1/ocs-3")] == []
