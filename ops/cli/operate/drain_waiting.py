@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ops.cli.common.waiting import after_text, waiting_terms
+from ops.cli.common.waiting import after_text, retired_us, waiting_terms
 from ops.cli.operate.outcome_text import still_running_text
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, RequestFailed, row_path
@@ -70,6 +70,9 @@ def wait_until_drained(client: Client, name: str, answer: "RequestReceipt", time
     if course is None:
         if report.terms[0].holds:
             return f"{name} was drained, and is in use again"
+        if (ended_us := retired_us(client, fabric_part(name))) is not None:
+            at = format_time(ended_us)
+            raise RequestFailed(f"{name}: {fabric_part(name)} retired at {at}, before it was drained")
         origin = origin_text(client, name)
         by = f" by {origin}" if origin else ""
         raise RequestFailed(f"{name}: was put back into use{by} before it was drained; {left()}")

@@ -5,10 +5,15 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
 import lightwave
+from ops.cli.operate.drain_waiting import wait_until_drained
+from ops.client.answers import JsonRecord
+from ops.client.http_client import Client, RequestFailed
+from schemas.api.requests import RequestReceipt
 from tests.support.gateway_twin import QUIET, DrivenTwin
 from tests.support.served import served
 
@@ -16,6 +21,16 @@ pytestmark = pytest.mark.integration
 
 ENDED = "pod-1: retired at 0d04:00:00; no messages follow"
 UNCHANGED = "pod-1: retired at 0d04:00:00; nothing there changes any more"
+
+DRAINS: dict[str, dict[str, int]] = {
+    "pod-1/cube-1": {"after_s": 10_800, "duration_s": 14_400},
+    "pod-1/cube-0": {},
+    "pod-1/cube-3": {"duration_s": 600},
+}
+"""Drains that were requested an hour before pod-1 retired: one that had not begun, one of a cube in use, and
+one that was over."""
+RECEIPTS: dict[str, JsonRecord] = {}
+"""Cube → the answer to its drain."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +41,12 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for _ in range(3):
         body = {"shape": "4x4x8", "tier": "production", "fabric": "pod-1"}
         assert client.post("/v1/slices", json=body, params={"wait": 20}).status_code == 200
-    twin.advance(4)
+    twin.advance(3)
+    for cube, drain in DRAINS.items():
+        answer = client.post(f"/v1/cubes/{cube}/drain", json=drain, params={"wait": 20})
+        assert answer.status_code == 200, answer.text
+        RECEIPTS[cube] = JsonRecord(answer.json())
+    twin.advance(1)
     assert client.post("/v1/fabrics/pod-1/retire", params={"wait": 20}).status_code == 200
     twin.advance(1)
     with served(twin) as address:
@@ -77,6 +97,20 @@ def test_a_watch_shows_the_last_state_once(url: str, line: str) -> None:
     done = run(url, line)
     assert (done.returncode, done.stderr) == (1, f"lightwave: {UNCHANGED}\n")
     assert done.stdout == run(url, line.replace("--watch", "").replace("-w", "")).stdout != ""
+
+
+@pytest.mark.parametrize(
+    ("cube", "sentence"),
+    [
+        ("pod-1/cube-1", "pod-1/cube-1: pod-1 retired at 0d04:00:00, before it was drained"),
+        ("pod-1/cube-0", "pod-1/cube-0: cannot be drained any more: pod-1 retired at 0d04:00:00; .*"),
+        ("pod-1/cube-3", "pod-1/cube-3: its drain from 0d03:00:00 to 0d03:10:00 ended before .*"),
+    ],
+)
+def test_a_wait_for_a_drain_reports_that_the_pod_retired(url: str, cube: str, sentence: str) -> None:
+    client = Client(url)
+    with pytest.raises(RequestFailed, match=f"^{sentence}$"):
+        wait_until_drained(client, cube, cast("RequestReceipt", RECEIPTS[cube]), 0)
 
 
 def test_subscriptions_end(url: str) -> None:
