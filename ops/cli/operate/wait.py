@@ -11,14 +11,15 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import KindAndNameParam
 from ops.cli.common.options import Fabric, timeout_option
 from ops.cli.common.output import echo
+from ops.cli.common.tested_values import FLAGS, shown_value
 from ops.cli.common.waiting import after_text, waiting_terms
 from ops.client.http_client import Client, RequestFailed, row_path
 from ops.client.waiting import condition_look, origin_text, report_condition, wait_until
 from ops.requests.object_names import expand_name
-from schemas.resource_kinds import FABRICS, SPAN_FIELDS, ResourceKind, find_kind, kind_by_name_form
+from schemas.resource_kinds import FABRICS, ResourceKind, find_kind, kind_by_name_form
 from shared.basics.errors import InvalidInput
 from shared.basics.field_tests import TEST_FORMS, FieldTest, split_test
-from shared.basics.time_format import format_duration, format_time
+from shared.basics.time_format import format_time
 from shared.basics.value_words import read_flag
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ FABRIC_STATES = {"alive": "retired_us == null", "retired": "retired_us != null"}
 _SIGNS = re.compile(r"[=<>!\[\]]")
 """What only a test of a field has, not a state."""
 
-_FLAGS = {"true": "yes", "false": "no"}
-_FIELD_OF_TEST = re.compile(r"\.([a-z0-9_]+) *(?:[=!<>]=?|in\b)")
+_FIELD_OF_TEST = re.compile(r"([a-z]+)\..*?\.?([A-Za-z0-9_-]+) *(?:[=!<>]|in\b)")
+"""(word of a kind, last part of a field) of a test."""
 
 app = command_app()
 
@@ -128,7 +129,7 @@ def object_test(kind: "ResourceKind[Any]", name: str, wanted: str) -> ObjectTest
     if kind is FABRICS and wanted in FABRIC_STATES:
         return ObjectTest(f"{subject}.{FABRIC_STATES[wanted]}", "retired_us", wanted)
     test = _test_of(kind, wanted)
-    field = _field(test.field)
+    field = test.field
     if test.sign == "in":
         listed = ", ".join(map(_quoted, test.values))
         return ObjectTest(f"{subject}.{field} in [{listed}]", field, f"in [{', '.join(test.values)}]")
@@ -148,11 +149,6 @@ def _test_of(kind: "ResourceKind[Any]", wanted: str) -> FieldTest:
                 f"--for {wanted!r}: must be a state, {TEST_FORMS}, exists or absent"
             ) from None
         return FieldTest(wanted, kind.state_field, "=", (wanted.strip(),))
-
-
-def _field(text: str) -> str:
-    """The name of a field, which may be written like a heading: CHIPS-USED."""
-    return text.lower().replace("-", "_") if text.upper() == text else text
 
 
 def _quoted(value: str) -> str:
@@ -218,29 +214,21 @@ def _term_value(text: str, value: str) -> str:
     """Return the current value of a test of a condition, in words."""
     if text.endswith(EXISTENCE):
         return "it does not exist" if value == "absent" else "it exists"
-    field = _FIELD_OF_TEST.search(text)
-    return f"it is {_value_in_words(field[1] if field else '', value)}"
+    found = _FIELD_OF_TEST.match(text)
+    return f"it is {value if found is None else shown_value(found[1], found[2], value)}"
 
 
 def _shown(test: ObjectTest, value: str) -> tuple[str, str]:
     """Return (field, value) in words: the state of a fabric, times and durations as in tables."""
     if test.field == "retired_us" and test.text in FABRIC_STATES and value != "absent":
         return "state", "alive" if value == "null" else "retired"
-    return test.field or "", _value_in_words(test.field or "", value)
-
-
-def _value_in_words(field: str, value: str) -> str:
-    leaf = field.rpartition(".")[2]
-    name = leaf if leaf.endswith("_us") else f"{leaf}_us"
-    if re.fullmatch(r"-?[0-9]{1,18}", value) and (leaf.endswith("_us") or name in SPAN_FIELDS):
-        return format_duration(int(value)) if name in SPAN_FIELDS else format_time(int(value))
-    return _FLAGS.get(value, value)
+    return test.field or "", shown_value(test.condition.partition(".")[0], test.field or "", value)
 
 
 def _in_words(wanted: str, value: str) -> str:
     """Return the wanted value of a flag as the current one is shown: yes or no."""
     sign, _, word = wanted.rpartition(" ")
-    flag = read_flag(word) if value in _FLAGS else None
+    flag = read_flag(word) if value in FLAGS else None
     if flag is None:
         return wanted
     return f"{sign} {'yes' if flag else 'no'}".strip()
