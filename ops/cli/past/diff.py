@@ -14,6 +14,7 @@ from ops.cli.common.param_types import KindParam
 from ops.cli.common.progress import ProgressLine
 from ops.client.differences import FieldDifference, compare_times
 from ops.client.http_client import Client
+from ops.report.table_style import ELLIPSIS, current_style
 from ops.report.tables import text_table
 from schemas.resource_kinds import KINDS
 from shared.basics.time_format import format_time
@@ -22,6 +23,8 @@ from shared.basics.time_grammar import NOW
 EXIT_DIFFERENT = 1
 """The exit code if anything differs, like that of diff(1) and kubectl."""
 
+COMMON_MIN = 12
+"""Minimum length of a common start of two texts that a terminal leaves out."""
 CONDITIONS = "conditions"
 """The field with all states of an object so far; the table shows only the last one, with `state`."""
 
@@ -82,7 +85,21 @@ def _cells(row: FieldDifference, conditions: FieldDifference | None) -> tuple[ob
     before, after = (_cell(row.field, value) for value in (row.before, row.after))
     if row.field == "state" and conditions is not None:
         before, after = _since(before, conditions.before), _since(after, conditions.after)
+    if current_style().width is not None and isinstance(before, str) and isinstance(after, str):
+        before, after = differing_parts(before, after)
     return row.field, before, after
+
+
+def differing_parts(before: str, after: str) -> tuple[str, str]:
+    """Return two texts without the words that both begin with, if these are long: a terminal cuts the end."""
+    one, two = before.split(" "), after.split(" ")
+    pairs = zip(one, two, strict=False)
+    same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(two)))
+    if len(" ".join(one[:same])) < COMMON_MIN or one == two:
+        return before, after
+    rests = (" ".join(words[same:]) for words in (one, two))
+    first, second = (f"{ELLIPSIS} {rest}".rstrip() for rest in rests)
+    return first, second
 
 
 def _cell(field: str, value: object) -> object:
