@@ -28,6 +28,13 @@ _WHOLE = re.compile(
 )
 """A cell that must not be cut, because a cut number, time or name reads as a different one."""
 
+_EMPTY = re.compile(r"-|0(\.0+)?( ?%)?")
+"""A cell without a value, or with zero."""
+MOSTLY = 0.5
+"""Minimum share of empty cells of a column that is left out before full ones."""
+BELOW_INDENT = 4
+"""Indent of a text below its row."""
+
 Cells = list[list[str]]
 
 
@@ -102,18 +109,42 @@ class TableStyle:
         *,
         indent: int = 0,
         as_list: bool = False,
+        keep: Collection[str] = (),
+        below: str | None = None,
     ) -> str:
-        """Lay out a table. On a terminal, the columns in `wide_only` are left out if not all fit. With
-        `as_list`, a single row becomes a list with one line per column there."""
+        """Lay out a table. On a terminal, the columns in `wide_only` are left out if not all fit, then those
+        without values, but not those in `keep`, such as the sort key. With `as_list`, a single row becomes a
+        list with one line per column there. The texts of the column `below` continue below their rows if they
+        would be cut."""
         self.headings.update(dict.fromkeys(headers))
         if self.names_only:
             self.names += _identities(headers, rows)
             return ""
-        heads, chosen = _selected(headers, rows, self._positions(headers, rows, wide_only, indent))
+        heads, chosen = _selected(
+            headers, rows, self._positions(headers, rows, {*wide_only} - {*keep}, indent)
+        )
         may_be_list = self.on_terminal and len(rows) == 1 and self.headers and not self.columns
         if may_be_list and (as_list or not (indent or self._fits(heads, chosen, indent))):
             return self._list(headers, rows[0], indent)
-        return "\n".join(self._lines(heads, chosen, indent)) if heads else ""
+        if below in heads and not self.columns and not self._fits(heads, chosen, indent):
+            return "\n".join(self._lines_with_texts(heads, chosen, indent, keep, str(below)))
+        return "\n".join(self._lines(heads, chosen, indent, keep)) if heads else ""
+
+    def _lines_with_texts(
+        self, headers: list[str], rows: Cells, indent: int, keep: Collection[str], below: str
+    ) -> Iterator[str]:
+        """The lines of a table in which the texts of one column are below their rows."""
+        position = headers.index(below)
+        others = _selected(headers, rows, [n for n in range(len(headers)) if n != position])
+        lines = [*self._lines(*others, indent, keep)]
+        first = 1 if self.headers else 0
+        yield from lines[:first]
+        margin = " " * (indent + BELOW_INDENT)
+        for line, row in zip(lines[first:], rows, strict=False):
+            yield line
+            if row[position] != "-":
+                yield from wrap_words(margin + row[position], self.width or WIDTH_MIN, hanging=0)
+        yield from lines[first + len(rows) :]
 
     def _positions(
         self, headers: Sequence[str], rows: Cells, wide_only: Collection[str], indent: int
@@ -127,11 +158,15 @@ class TableStyle:
     def _fits(self, headers: Sequence[str], rows: Cells, indent: int) -> bool:
         return self.width is None or indent + _total(_widths([[*headers], *rows]), NARROW_GAP) <= self.width
 
-    def _lines(self, headers: list[str], rows: Cells, indent: int) -> Iterator[str]:
+    def _lines(
+        self, headers: list[str], rows: Cells, indent: int, keep: Collection[str] = ()
+    ) -> Iterator[str]:
         left_out: list[str] = []
         gap, table = GAP, [headers, *rows]
         if self.width is not None:
-            gap, table, left_out = _fitted(headers, rows, self.width - indent, keep_all=bool(self.columns))
+            gap, table, left_out = _fitted(
+                headers, rows, self.width - indent, keep, keep_all=bool(self.columns)
+            )
         shown = table if self.headers else table[1:]
         measure = len if self.width is None else display_width
         widths = [max(map(measure, column)) for column in zip(*shown, strict=True)] if shown else []
@@ -259,13 +294,28 @@ def _total(widths: Sequence[int], gap: int) -> int:
     return sum(widths) + gap * (len(widths) - 1)
 
 
-def _fitted(headers: list[str], rows: Cells, width: int, *, keep_all: bool) -> tuple[int, Cells, list[str]]:
+def _fitted(
+    headers: list[str], rows: Cells, width: int, keep: Collection[str], *, keep_all: bool
+) -> tuple[int, Cells, list[str]]:
     """Return (gap, table, headings left out) of a table that fits the width.
 
-    The widest texts are cut first; names are not cut. If that is not enough, columns are left out from the
-    right, but not the last one. With `keep_all`, every column is cut instead.
+    Columns without values are left out first, then the widest texts are cut; names are not cut. If that is
+    not enough, other columns are left out, the emptiest first, then from the right, but not the last one.
+    Those in `keep` are the last to go. With `keep_all`, every column is cut instead.
     """
     left_out: list[str] = []
+
+    def leave_out(gone: int) -> None:
+        nonlocal headers, rows
+        left_out.append(headers[gone])
+        headers, rows = _selected(headers, rows, [n for n in range(len(headers)) if n != gone])
+
+    every = headers
+    while not keep_all and len(headers) > 1 and _total(_widths([headers, *rows]), NARROW_GAP) > width:
+        gone, emptiness = _emptiest(headers, rows, keep)
+        if emptiness < 1:
+            break
+        leave_out(gone)
     while True:
         widths = _widths([headers, *rows])
         found = _cut_widths(headers, rows, widths, width)
@@ -274,12 +324,35 @@ def _fitted(headers: list[str], rows: Cells, width: int, *, keep_all: bool) -> t
         if keep_all:
             found = NARROW_GAP, _evenly(widths, width)
             break
-        gone = len(headers) - 2 if len(headers) > 2 else 1
-        left_out.insert(0, headers[gone])
-        headers, rows = _selected(headers, rows, [n for n in range(len(headers)) if n != gone])
+        gone, emptiness = _emptiest(headers, rows, keep)
+        leave_out(gone if emptiness >= MOSTLY else _rightmost(headers, keep))
     gap, widths = found or (NARROW_GAP, [width])
     table = [[cut(cell, most) for cell, most in zip(row, widths, strict=True)] for row in (headers, *rows)]
-    return gap, table, left_out
+    return gap, table, [heading for heading in every if heading in left_out]
+
+
+def _may_go(headers: Sequence[str], keep: Collection[str]) -> list[int]:
+    """The positions of the columns that can be left out: never the names of the rows, and those in `keep` if
+    there are no others."""
+    name = next((one for one in IDENTITIES if one in headers), headers[0])
+    others = [n for n, heading in enumerate(headers) if n != [*headers].index(name)]
+    return [n for n in others if headers[n] not in keep] or others
+
+
+def _emptiest(headers: Sequence[str], rows: Cells, keep: Collection[str]) -> tuple[int, float]:
+    """(position, share of its cells that are empty or zero) of the emptiest column."""
+    shares = {
+        n: sum(_EMPTY.fullmatch(row[n]) is not None for row in rows) / max(1, len(rows))
+        for n in _may_go(headers, keep)
+        if headers[n] not in keep
+    }
+    return max(((n, share) for n, share in shares.items()), key=lambda pair: pair[::-1], default=(1, 0.0))
+
+
+def _rightmost(headers: Sequence[str], keep: Collection[str]) -> int:
+    """The position of the column to leave out if none is empty: the one before the last."""
+    found = _may_go(headers, keep)
+    return found[-2] if len(found) > 1 and found[-1] == len(headers) - 1 else found[-1]
 
 
 def _cut_widths(

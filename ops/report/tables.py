@@ -17,14 +17,20 @@ def text_table(
     *,
     indent: int = 0,
     as_list: bool = False,
+    keep: Collection[str] = (),
+    below: str | None = None,
 ) -> str:
     """Format rows as columns separated by three spaces, each line indented.
 
     On a terminal the table fits its width: the columns in `wide_only` are left out, and text is cut with `…`.
-    A single row that does not fit, or with `as_list`, becomes a list with one line per column.
+    Columns without values go before others, those in `keep` last. A single row that does not fit, or with
+    `as_list`, becomes a list with one line per column. Texts of the column `below` are shown whole, below
+    their rows if there is no room.
     """
     cells = [[cell_text(value) for value in row] for row in rows]
-    return current_style().lay_out([*headers], cells, wide_only, indent=indent, as_list=as_list)
+    return current_style().lay_out(
+        [*headers], cells, wide_only, indent=indent, as_list=as_list, keep=keep, below=below
+    )
 
 
 def display_value(field: str, value: object) -> object:

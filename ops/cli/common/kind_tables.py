@@ -1,6 +1,6 @@
 """The tables of `lightwave get`: formats the columns of `schemas.resource_kinds`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ops.report.table_style import current_style
@@ -11,11 +11,17 @@ from shared.basics.time_format import format_duration, format_time
 
 
 def kind_table(
-    kind: ResourceKind[RowT], rows: Sequence[RowT], now_us: int, *, indent: int = 0, as_list: bool = False
+    kind: ResourceKind[RowT],
+    rows: Sequence[RowT],
+    now_us: int,
+    *,
+    indent: int = 0,
+    as_list: bool = False,
+    keep: Collection[str] = (),
 ) -> str:
     """The table of some resources of one kind at `now_us` of simulated time, as text; see `text_table`."""
     wide_only = {column.heading for column in kind.columns if column.wide}
-    return text_table(*table_of(kind, rows, now_us), wide_only, indent=indent, as_list=as_list)
+    return text_table(*table_of(kind, rows, now_us), wide_only, indent=indent, as_list=as_list, keep=keep)
 
 
 def table_of(kind: ResourceKind[RowT], rows: Sequence[RowT], now_us: int) -> Table:

@@ -312,7 +312,7 @@ def measures(output: OutputOption = "table") -> None:
         for name, one in MEASURES.items()
     ]
     table = [[row["name"], row["unit"], ", ".join(row["of"]), row["meaning"]] for row in rows]  # type: ignore[arg-type]  # a list of words
-    show(rows, output, lambda: text_table(("NAME", "UNIT", "OF", "MEANING"), table))
+    show(rows, output, lambda: text_table(("NAME", "UNIT", "OF", "MEANING"), table, below="MEANING"))
 
 
 @app.command("schema", epilog=examples("experiment schema", "experiment schema > experiment.schema.json"))

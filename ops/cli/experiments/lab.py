@@ -281,7 +281,8 @@ def _pod_table(result: "LabReport") -> str:
         for report in result.fabrics
         if isinstance(pod := report.span, PodSpan) and report.durations is not None
     ]
-    return text_table(headers, rows) if rows else ""
+    keep = ("USED", "PRODUCTIVE", "RUNNING")
+    return text_table(headers, rows, ("KIND", "SITE"), keep=keep) if rows else ""
 
 
 def _network_table(result: "LabReport") -> str:
@@ -309,7 +310,7 @@ def _network_table(result: "LabReport") -> str:
         for report in result.fabrics
         if isinstance(found := report.span, NetworkSpan)
     ]
-    return text_table(headers, rows) if rows else ""
+    return text_table(headers, rows, ("KIND", "SITE"), keep=("SERVED",)) if rows else ""
 
 
 for _name, (_command, _examples) in IMPORTS.items():
@@ -384,7 +385,7 @@ def lab_config(
     rows = [asdict(parameter) for parameter in parameters(kind or DEFAULT_KIND)]
     fields = ("name", "default", "unit", "source", "meaning")
     table = [[setting_text(row[field]) for field in fields] for row in rows]
-    show(rows, output, lambda: text_table([field.upper() for field in fields], table))
+    show(rows, output, lambda: text_table([field.upper() for field in fields], table, below="MEANING"))
 
 
 def _show_calibration(name: str, output: Form) -> None:
@@ -396,4 +397,4 @@ def _show_calibration(name: str, output: Form) -> None:
     rows = [asdict(one) for one in read_calibration(name)]
     fields = ("name", "value", "sure", "source")
     table = [[setting_text(row[field]) for field in fields] for row in rows]
-    show(rows, output, lambda: text_table(("NAME", "VALUE", "CONFIDENCE", "SOURCE"), table))
+    show(rows, output, lambda: text_table(("NAME", "VALUE", "CONFIDENCE", "SOURCE"), table, below="SOURCE"))

@@ -111,7 +111,7 @@ def _list_types(output: Form) -> None:
         for name, model in sorted(TYPES.items())
     ]
     table = [(row["type"], row["writer"], row["meaning"]) for row in rows]
-    show(rows, output, lambda: text_table(("TYPE", "WRITER", "MEANING"), table))
+    show(rows, output, lambda: text_table(("TYPE", "WRITER", "MEANING"), table, below="MEANING"))
 
 
 def _first_sentence(text: str) -> str:

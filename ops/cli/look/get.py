@@ -1,6 +1,6 @@
 """`lightwave get` and `lightwave describe`: lists objects and shows one of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -154,7 +154,8 @@ def get(
     full_name = expand_name(client, name, fabric) if name is not None else ""
     path = row_path(resources, full_name) if name is not None else None
     form: Form = "table" if output == "wide" else output
-    of_kind, of_modules = partial(_table, kind=resources, is_one=is_one), partial(wide_table, order=order)
+    of_kind = partial(_table, kind=resources, is_one=is_one, keep=_sorted_headings(sort))
+    of_modules = partial(wide_table, order=order)
     table = of_modules if current_style().wide and kind == "links" else of_kind
 
     def look() -> str:
@@ -213,10 +214,17 @@ def _table(
     *,
     kind: ResourceKind[RowT],
     is_one: bool,
+    keep: Collection[str],
 ) -> str:
     now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
-        return kind_table(kind, rows, now_us, as_list=is_one or kind is FABRICS)
+        return kind_table(kind, rows, now_us, as_list=is_one or kind is FABRICS, keep=keep)
+
+
+def _sorted_headings(sort: str | None) -> frozenset[str]:
+    """The headings of the columns by which rows are sorted."""
+    names = [name.strip().lstrip("+-").upper().replace("_", "-") for name in (sort or "").split(",")]
+    return frozenset(name.removesuffix("-US") for name in names)
 
 
 @app.command(epilog=examples("describe pod-0/cube-12", "describe slice pod-0/slice-3 --at -2h"))

@@ -97,7 +97,7 @@ def badness_key(reading: "ReadingRow") -> tuple[int, int, float, str]:
 
 def _links(rows: "list[ReadingRow]", worst: "list[ReadingRow]", now_us: int) -> str:
     cells = [wide_cells(row.name, row.state, row) for row in worst]
-    return f"{_head(rows, now_us)}\n\n" + text_table(WIDE_HEADERS, cells, LINK_WIDE)
+    return f"{_head(rows, now_us)}\n\n" + text_table(WIDE_HEADERS, cells, LINK_WIDE, keep=("BER",))
 
 
 def _ends_by_ocs(client: Client, rows: "list[ReadingRow]") -> "dict[str, list[ReadingRow]]":
@@ -134,7 +134,9 @@ def _ocses(
         return "no OCSes: fibres lead straight from end to end"
     own_reading = {row.name: row for row in own}
     lines = [_ocs(name, own_reading.get(name), ends.get(name, [])) for name in ranked]
-    return f"{_head_of_ocses(own, rows, now_us)}\n\n" + text_table(OCS_HEADERS, lines, OCS_WIDE)
+    return f"{_head_of_ocses(own, rows, now_us)}\n\n" + text_table(
+        OCS_HEADERS, lines, OCS_WIDE, keep=("DOWN",)
+    )
 
 
 def _ocs_badness_key(own_reading: "OcsReadingRow | None", ends: "list[ReadingRow]") -> tuple[object, ...]:

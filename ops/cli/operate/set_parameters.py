@@ -99,7 +99,7 @@ def _list(kind: str | None, config: JsonObject, output: OutputOption) -> None:
         rows = [{"name": row["name"], "now": _now(config, str(row["name"])), **row} for row in rows]
     fields = ("name", *(("now",) if config else ()), "allowed", "unit", "services", "meaning")
     table = [[setting_text(row[field]) for field in fields] for row in rows]
-    show(rows, output, lambda: text_table([field.upper() for field in fields], table))
+    show(rows, output, lambda: text_table([field.upper() for field in fields], table, below="MEANING"))
 
 
 def _now(config: JsonObject, name: str) -> JsonValue:

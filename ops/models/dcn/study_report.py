@@ -285,7 +285,7 @@ def _hours(seconds: float) -> float:
 def figure_table(figures: Mapping[str, object]) -> str:
     """A table with a row per figure, and what it means."""
     rows = [(name, figure_text(name, value), MEANINGS.get(name)) for name, value in figures.items()]
-    return text_table(("FIGURE", "VALUE", "MEANING"), rows)
+    return text_table(("FIGURE", "VALUE", "MEANING"), rows, below="MEANING")
 
 
 def rows_table(rows: Sequence[Mapping[str, object]]) -> str:

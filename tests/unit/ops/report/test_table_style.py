@@ -51,9 +51,12 @@ tables = st.integers(1, 9).flatmap(
 )
 
 
+LAYOUT = ("wide_only", "indent", "as_list", "keep", "below")
+
+
 def laid_out(width: int | None, headers: object = HEADS, rows: object = ROWS, **options: object) -> list[str]:
     style = TableStyle(on_terminal=width is not None, fixed_width=width)
-    arguments = {name: options.pop(name) for name in ("wide_only", "indent", "as_list") if name in options}
+    arguments = {name: options.pop(name) for name in LAYOUT if name in options}
     for name, value in options.items():
         setattr(style, name, value)
     with styled(style):
@@ -176,3 +179,32 @@ def test_a_cut_text_fits_and_says_that_it_is_cut(text: str, width: int) -> None:
     assert display_width(shown) <= width
     assert (shown == text) == (display_width(text) <= width)
     assert shown == text or shown.endswith(ELLIPSIS)
+
+
+MEANT = "the share of all chips that worked on a job whose results were kept, from 0 to 1"
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 300])
+def test_texts_that_would_be_cut_continue_below_their_rows(width: int) -> None:
+    rows = [[f"section.a_name_of_a_parameter_{n}", "0.5", MEANT if n else None] for n in range(3)]
+    shown = laid_out(width, ("NAME", "DEFAULT", "MEANING"), rows, below="MEANING")
+    assert max(map(display_width, shown)) <= width
+    assert "…" not in "".join(shown)
+    assert " ".join(" ".join(shown).split()).count(MEANT) == 2
+    assert len(shown) == 4 or width < 300
+
+
+def test_columns_without_values_are_left_out_first_and_the_sort_key_never() -> None:
+    heads = ("NAME", "SITE", "ZERO", "NONE", "MOSTLY", "USED", "LOST", "DOWN", "LAST")
+    rows = [
+        [f"pod-{n}", "campus", "0", "-", "1.5%" if n == 7 else "0.00%", "51.5%", "2.25%", "3", "-"]
+        for n in range(8)
+    ]
+    full = len(laid_out(300, heads, rows)[0])
+    seen: list[str] = []
+    for width in range(full, WIDTH_MIN, -1):
+        left = laid_out(width, heads, rows, keep=("DOWN",))[0].split()
+        assert "DOWN" in left, (width, left)
+        seen += [head for head in heads if head not in left and head not in seen]
+    assert seen == ["LAST", "NONE", "ZERO", "MOSTLY", "LOST", "USED", "SITE"][: len(seen)]
+    assert len(seen) >= 5
