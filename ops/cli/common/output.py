@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from ops.cli.common.progress import end_note, note_hidden
 from ops.cli.common.table_options import check_columns
 from ops.local.output_file import write_output_text
 from ops.report.safe_text import escape_control, one_line
-from ops.report.table_style import TableStyle, current_style
+from ops.report.table_style import WIDTH_MIN, TableStyle, current_style, wrap_words
 from shared.basics.errors import InvalidInput
 
 Form = Literal["table", "json", "yaml"]
@@ -71,9 +72,12 @@ def print_raw(text: str) -> None:
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
     """Print text with control characters escaped, on stdout or stderr. On stdout, states in tables may have
-    colours."""
+    colours. If stderr is a terminal, long lines are broken between words."""
     escaped = escape_control(text)
     if to_stderr:
+        if sys.stderr is not None and sys.stderr.isatty():
+            width = max(WIDTH_MIN, shutil.get_terminal_size().columns)
+            escaped = "\n".join(part for line in escaped.split("\n") for part in wrap_words(line, width))
         with note_hidden():
             typer.echo(escaped, err=True, color=_colours())
     else:

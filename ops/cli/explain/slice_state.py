@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import typer
 
-from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.command_groups import CommandGroup, command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
@@ -14,6 +15,7 @@ from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
 from ops.report.tables import text_table
 from ops.requests.object_names import expand_name
+from schemas.resource_kinds import SLICES, kind_by_name_form
 from shared.basics.time_format import format_chip_hours, format_time
 
 if TYPE_CHECKING:
@@ -30,12 +32,25 @@ SPARE_LINKS_TEXT = "traffic goes around them: its shorter sides have links to sp
 """Why a slice with links down may run at full speed: in a torus with unequal sides, the longest one is the
 bottleneck."""
 
-app = command_app("explain")
+
+class ExplainGroup(CommandGroup):
+    """A group that takes the name of a slice in place of a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and kind_by_name_form(args[0]) is SLICES:
+            args = ["slice", *args]
+        return super().parse_args(ctx, args)
+
+
+app = command_app("explain", cls=ExplainGroup)
 
 
 @app.callback()
 def explain() -> None:
-    """Explain why a slice waits, moved or recovers."""
+    """Explain why a slice waits, moved or recovers.
+
+    The name of a slice alone is understood, too.
+    """
 
 
 @app.command("slice", epilog=examples("explain slice pod-0/slice-3", "explain slice pod-0/slice-3 -o json"))

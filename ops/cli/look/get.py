@@ -1,5 +1,6 @@
 """`lightwave get` and `lightwave describe`: lists objects and shows one of them."""
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from ops.cli.common.field_cells import field_cell, field_title, field_value
 from ops.cli.common.kind_tables import kind_table
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import At, OutputOption, Watch, WideOutput
-from ops.cli.common.output import Form, render, watch_loop
+from ops.cli.common.output import Form, echo, render, watch_loop
 from ops.cli.common.param_types import (
     FieldValueParam,
     KindOrNameParam,
@@ -21,7 +22,7 @@ from ops.cli.common.param_types import (
     unknown_name_text,
     unknown_word_text,
 )
-from ops.cli.common.waiting import check_not_retired
+from ops.cli.common.waiting import check_not_retired, retired_us
 from ops.cli.look.reading_tables import (
     NO_ORDER,
     READING_WIDE,
@@ -39,8 +40,9 @@ from ops.requests.name_expansion import without_kind
 from ops.requests.object_names import expand_name
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS, KINDS, LINKS, ResourceKind, RowT, kind_by_name_form
-from shared.basics.errors import NotFound
+from shared.basics.errors import LightwaveError, NotFound
 from shared.basics.json_types import JsonObject, JsonValue
+from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:
     from schemas.api.descriptions import Description
@@ -167,9 +169,13 @@ def get(
         some = shown if is_hidden is None else shown[:top]
         why_empty = _none_text(resources, rows.why_empty)
         text = render(some, form, lambda: table(client, some) if some else why_empty)
+        if not some and current_style().names_only:
+            echo(f"lightwave: {why_empty}", to_stderr=True)
         return "\n".join([text, *_hidden_note(resources, len(rows) - len(shown))])
 
     watched = fabric if name is None else fabric_part(full_name)
+    if watched is not None and resources is not FABRICS and form == "table" and not watch:
+        _note_retired(client, watched)
     watch_loop(look, watch, lambda: check_not_retired(client, watched))
 
 
@@ -219,6 +225,14 @@ def _table(
     now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
         return kind_table(kind, rows, now_us, as_list=is_one or kind is FABRICS, keep=keep)
+
+
+def _note_retired(client: Client, fabric: str) -> None:
+    """Report on stderr that the shown objects are of a fabric that has retired."""
+    with contextlib.suppress(LightwaveError):
+        if (ended_us := retired_us(client, fabric)) is not None:
+            note = f"{fabric}: retired at {format_time(ended_us)}; this is its last state"
+            echo(f"lightwave: {note}", to_stderr=True)
 
 
 def _sorted_headings(sort: str | None) -> frozenset[str]:

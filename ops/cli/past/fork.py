@@ -162,7 +162,9 @@ def remove(
     On a terminal, the command asks first.
     """
     from ops.twin.forks.fork_folders import remove_fork as removed
+    from ops.twin.forks.fork_folders import require_fork
 
+    require_fork(name)
     if not yes:
         confirm(lambda: f"Remove the fork {name} with its log?")
     size = removed(name)

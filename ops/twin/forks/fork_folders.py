@@ -152,6 +152,12 @@ def folder_size(folder: Path) -> int:
     return size
 
 
+def require_fork(name: str) -> None:
+    """Raise NotFound if there is neither a fork of this name nor files that a killed command left of it."""
+    if not fork_folder(name).with_name(f"{name}{PARTIAL}").is_dir():
+        existing_fork_folder(name)
+
+
 def remove_fork(name: str) -> int:
     """Remove a stopped fork, and the files that a killed command left of it; returns the size in bytes.
 

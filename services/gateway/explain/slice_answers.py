@@ -11,7 +11,7 @@ from schemas.messages.scheduler import SliceCompleted, SliceOverran, SliceRecove
 from schemas.messages.workload import SliceRequested
 from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.resource_kinds import SLICES
-from services.gateway.fabrics import accepts, fabric_of, site_fabrics, site_of
+from services.gateway.fabrics import accepts, fabric_of, retired_us, site_fabrics, site_of
 from services.gateway.log.history import STATE_MESSAGES, outage_before_start
 from services.gateway.requests.operator_requests import slice_request
 from services.gateway.requests.request_status import request_report
@@ -25,6 +25,8 @@ from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_DAY
 from shared.storage.log.log_reader import LogQuery
 
+ENDED = ("completed", "evicted", "refused")
+"""States of a slice that never change."""
 RECENT_DAYS = 7
 RECENT_US = RECENT_DAYS * US_PER_DAY
 RECENT_MESSAGES_MAX = 5_000
@@ -61,6 +63,10 @@ def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
     explanation = twin.queries.explain(fabric, name, twin.clock.show().now_us, networks)
     if explanation is None:
         raise missing_error(twin, SLICES, name, fabric)
+    ended_us = retired_us(twin, fabric)
+    if ended_us is not None:
+        explanation = explanation.model_copy(update=_retired(explanation, fabric, ended_us))
+        return explanation.model_copy(update={"history": _history(twin, fabric, name)})
     additions = {
         "history": _history(twin, fabric, name),
         "start": _with_record(twin, fabric, explanation.start),
@@ -87,6 +93,16 @@ def _with_outage(obstacle: Obstacle, outage: tuple[str, Envelope] | None) -> Obs
         return obstacle
     why = f"{obstacle.why}; already so when the slice started, since {format_time(outage[1].at_us)}"
     return obstacle.model_copy(update={"why": why})
+
+
+def _retired(explanation: SliceExplanation, fabric: str, ended_us: int) -> dict[str, object]:
+    """The fields that change because the fabric of a slice has retired: the slice never starts, and nothing
+    is in its way. One that had not ended has the retirement as its reason."""
+    nothing = {"start": None, "queue_position": None, "largest_now": None, "recovery": None, "obstacles": ()}
+    if explanation.state in ENDED:
+        return nothing
+    reason = f"{fabric} retired at {format_time(ended_us)}, so the slice stays {explanation.state} for ever"
+    return nothing | {"reason": reason}
 
 
 def _throttled_cubes(twin: TwinPorts, fabric: str, explanation: SliceExplanation) -> list[Obstacle]:

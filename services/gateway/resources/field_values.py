@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, get_args, get_origin, runtime_checkab
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from schemas.limits import COUNT_MAX
 from schemas.names import FABRIC_PATTERN
 from services.gateway.resources.field_bounds import (
     UNBOUNDED,
@@ -208,6 +209,8 @@ class RowField:
             raise self.refusal(text)
         if is_outside(found, self.bounds):
             raise self.refusal(text, bounds_text(self.bounds, is_share=self.unit == "share"))
+        if self.kind is int and abs(found) > COUNT_MAX:
+            raise self.refusal(text, f"must be at most {COUNT_MAX:,}")
         return (found,) * 2
 
     def _plain(self, text: str) -> Any:

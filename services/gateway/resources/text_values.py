@@ -55,7 +55,7 @@ from shared.basics.spelling import truncated
 from shared.models.faults.fault_kinds import FAULTS as FAULT_ROWS
 from shared.models.plant.plant_format import Plant
 
-WORDS_SHOWN_MAX = 12
+WORDS_SHOWN_MAX = 60
 """Maximum number of words that an error lists."""
 ANY_PART = "any part"
 PAIRS = (TRUNKS.word, DEMANDS.word)

@@ -1,5 +1,6 @@
 """Commands about a pod that has retired end, and say that it has retired."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -111,6 +112,46 @@ def test_a_wait_for_a_drain_reports_that_the_pod_retired(url: str, cube: str, se
     client = Client(url)
     with pytest.raises(RequestFailed, match=f"^{sentence}$"):
         wait_until_drained(client, cube, cast("RequestReceipt", RECEIPTS[cube]), 0)
+
+
+@pytest.mark.parametrize(
+    "line", ["get slices --fabric pod-1", "get pod-1/slice-0", "get cubes --fabric pod-1"]
+)
+def test_lists_of_a_retired_pod_say_so(url: str, line: str) -> None:
+    done = run(url, line)
+    assert done.returncode == 0
+    assert done.stderr == "lightwave: pod-1: retired at 0d04:00:00; this is its last state\n"
+    assert run(url, f"{line} -o json").stderr == ""
+    assert run(url, line.replace("pod-1", "pod-0").replace("slice-0", "cube-0")).stderr == ""
+
+
+def test_a_slice_of_a_retired_pod_never_starts(url: str) -> None:
+    states = {}
+    for n in range(3):
+        done = run(url, f"explain pod-1/slice-{n} -o json")
+        found = json.loads(done.stdout)
+        states[found["state"]] = found
+        assert found["reason"].startswith("pod-1 retired at 0d04:00:00, so the slice stays ")
+        assert (found["start"], found["queue_position"], found["largest_now"]) == (None, None, None)
+    assert "queued" in states
+    shown = run(url, f"explain slice {states['queued']['name']}").stdout
+    assert "pod-1 retired at 0d04:00:00" in shown
+    assert "expected to start" not in shown
+
+
+@pytest.mark.parametrize(
+    "line", ["get slices --where reason=foo -o name", "get cubes --where slices=slice-9 -o name"]
+)
+def test_names_of_no_objects_are_reported_on_stderr(url: str, line: str) -> None:
+    done = run(url, line)
+    assert done.stdout == ""
+    assert done.stderr.startswith("lightwave: ")
+
+
+def test_numbers_that_no_row_can_have_are_refused(url: str) -> None:
+    done = run(url, "get slices --where 'chips>1e99'")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'1e99' is not allowed; must be at most 9,223,372,036,854,775,807" in done.stderr
 
 
 def test_subscriptions_end(url: str) -> None:

@@ -18,7 +18,7 @@ def rows_of_two_kinds() -> list[ClaimRow]:
             "[LF] section 5.2, figure 11",
             Stated(48, "OCSes", "above"),
             kinds[n % 2],
-            "a lab run of two weeks with several seeds",
+            "lab run",
             lambda n=n: 46.0 + n,  # type: ignore[misc]  # its default binds the number
             "a reason that is long " * n,
         ).row()
