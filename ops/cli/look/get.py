@@ -150,15 +150,13 @@ def get(
     is_hidden = None if every or state or where else _hidden_on_terminal(resources)
     query = {"fabric": fabric, "where": tests, "sort": sort, "limit": top if is_hidden is None else None}
     order = split_link_order(query, is_wide=current_style().wide) if kind == "links" else NO_ORDER
-    if name == "":
-        raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {kind}` lists all")
     client = Client(at=at)
     full_name = expand_name(client, name, fabric) if name is not None else ""
     path = row_path(resources, full_name) if name is not None else None
     form: Form = "table" if output == "wide" else output
-    of_kind = partial(_table, kind=resources, is_one=is_one, keep=_sorted_headings(sort))
-    of_modules = partial(wide_table, order=order)
-    table = of_modules if current_style().wide and kind == "links" else of_kind
+    table = partial(_table, kind=resources, is_one=is_one, keep=_sorted_headings(sort))
+    if current_style().wide and kind == "links":
+        table = partial(wide_table, order=order)
 
     def look() -> str:
         if path is not None:
@@ -167,20 +165,17 @@ def get(
         rows = client.rows(rows_path(resources), "name", **query)
         shown = [row for row in rows if is_hidden is None or not is_hidden(row)]
         some = shown if is_hidden is None else shown[:top]
-        why_empty = _none_text(resources, rows.why_empty)
+        why_empty = _none_text(resources, rows.why_empty, is_empty=not some)
         text = render(some, form, lambda: table(client, some) if some else why_empty)
-        if not some and current_style().names_only:
-            echo(f"lightwave: {why_empty}", to_stderr=True)
         return "\n".join([text, *_hidden_note(resources, len(rows) - len(shown))])
 
-    watched = fabric if name is None else fabric_part(full_name)
-    if watched is not None and resources is not FABRICS and form == "table" and not watch:
-        _note_retired(client, watched)
-    watch_loop(look, watch, lambda: check_not_retired(client, watched))
+    _show_rows(client, look, full_name or fabric, form, watch)
 
 
 def _meant_objects(word: str, name: str | None) -> tuple[str, str | None]:
     """(kind, name) of the arguments KIND and NAME, of which the first may be a name that shows its kind."""
+    if word in KINDS and name == "":
+        raise click.UsageError(f"NAME '': is empty; without one, `lightwave get {word}` lists all")
     if word in KINDS:
         return word, name
     if name is not None:
@@ -209,9 +204,13 @@ def _hidden_note(kind: ResourceKind[Any], hidden: int) -> list[str]:
     return [f"({count_text(hidden, f'finished {kind.title}', f'finished {kind.word}')} hidden; --all)"]
 
 
-def _none_text(kind: ResourceKind[Any], why: str | None) -> str:
-    """Return that a list is empty and, if there can be no such rows, why."""
-    return f"no {kind.word}" if why is None else f"no {kind.word}: {why}"
+def _none_text(kind: ResourceKind[Any], why: str | None, *, is_empty: bool) -> str:
+    """Return that a list is empty and, if there can be no such rows, why. With `-o name`, which prints
+    nothing then, report it on stderr."""
+    text = f"no {kind.word}" if why is None else f"no {kind.word}: {why}"
+    if is_empty and current_style().names_only:
+        echo(f"lightwave: {text}", to_stderr=True)
+    return text
 
 
 def _table(
@@ -225,6 +224,15 @@ def _table(
     now_us = client.resource(CLOCK, "now_us").now_us
     with client.reading():
         return kind_table(kind, rows, now_us, as_list=is_one or kind is FABRICS, keep=keep)
+
+
+def _show_rows(client: Client, look: Callable[[], str], name: str | None, form: Form, watch: bool) -> None:
+    """Print rows once, with a note if their fabric has retired, or watch them until it has. `name` is that of
+    the fabric or of an object in it; None for all fabrics."""
+    fabric = None if name is None else fabric_part(name)
+    if fabric is not None and form == "table" and not watch:
+        _note_retired(client, fabric)
+    watch_loop(look, watch, lambda: check_not_retired(client, fabric))
 
 
 def _note_retired(client: Client, fabric: str) -> None:
