@@ -67,11 +67,12 @@ def explain_slice(twin: TwinPorts, name: str) -> SliceExplanation:
     if ended_us is not None:
         explanation = explanation.model_copy(update=_retired(explanation, fabric, ended_us))
         return explanation.model_copy(update={"history": _history(twin, fabric, name)})
+    outage = _early_outage(twin, fabric, explanation)
     additions = {
         "history": _history(twin, fabric, name),
         "start": _with_record(twin, fabric, explanation.start),
         "obstacles": (
-            *[_with_outage(one, _early_outage(twin, fabric, explanation)) for one in explanation.obstacles],
+            *[_with_outage(one, outage) for one in explanation.obstacles],
             *_throttled_cubes(twin, fabric, explanation),
         ),
     }
