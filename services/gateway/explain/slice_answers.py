@@ -99,7 +99,13 @@ def _with_outage(obstacle: Obstacle, outage: tuple[str, Envelope] | None) -> Obs
 def _retired(explanation: SliceExplanation, fabric: str, ended_us: int) -> dict[str, object]:
     """The fields that change because the fabric of a slice has retired: the slice never starts, and nothing
     is in its way. One that had not ended has the retirement as its reason."""
-    nothing: dict[str, object] = {"start": None, "queue_position": None, "largest_now": None, "recovery": None, "obstacles": ()}
+    nothing: dict[str, object] = {
+        "start": None,
+        "queue_position": None,
+        "largest_now": None,
+        "recovery": None,
+        "obstacles": (),
+    }
     if explanation.state in ENDED:
         return nothing
     reason = f"{fabric} retired at {format_time(ended_us)}, so the slice remains {explanation.state}"
