@@ -40,7 +40,7 @@ def test_a_test_is_that_of_a_condition(wanted: str, condition: str) -> None:
     assert object_test(SLICES, NAME, wanted).condition == condition
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_every_heading_and_field_is_read_as_in_get_where(kind: ResourceKind[Any]) -> None:
     view = next(one for one in VIEWS if one.kind is kind)
     fields = RowFields(view.row, kind)
