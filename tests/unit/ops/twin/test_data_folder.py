@@ -16,6 +16,7 @@ from ops.twin.log_archive import run_archive
 from ops.twin.up import UpOptions, run_up
 from ops.twin.version_upgrade import check_upgrade, run_upgrade
 from shared.basics.errors import OperationFailed
+from shared.storage.files.folder_lock import is_locked
 
 COMMANDS: dict[str, Callable[[Path], object]] = {
     "up": lambda data: run_up(UpOptions(data, port=0)),
@@ -115,10 +116,18 @@ def test_a_key_of_digests_that_was_changed(
 @pytest.mark.parametrize(
     "name",
     [
-        "log", "log/pod-0.archive", "telemetry", "telemetry/pod-0", "snapshots", "snapshots/pod-0",
-        "upgrades", "upgrades/pod-0", "redis", "redis/appendonlydir",
+        "log",
+        "log/pod-0.archive",
+        "telemetry",
+        "telemetry/pod-0",
+        "snapshots",
+        "snapshots/pod-0",
+        "upgrades",
+        "upgrades/pod-0",
+        "redis",
+        "redis/appendonlydir",
     ],
-)  # fmt: skip
+)
 def test_a_folder_in_a_data_folder_is_not_a_link(tmp_path: Path, name: str) -> None:
     foreign = tmp_path / "foreign"
     foreign.mkdir()
@@ -138,4 +147,5 @@ def test_a_data_folder_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "data").symlink_to(tmp_path / "real")
     folder = DataFolder(tmp_path / "data")
     folder.hold()
+    assert is_locked(tmp_path / "real")
     folder.release()
