@@ -70,6 +70,8 @@ class PartReportChecker:
 
     def __init__(self) -> None:
         self._not_well: dict[tuple[object, ...], str] = {}
+        self._windows: dict[int, CubeDrained] = {}
+        """The last report of an operators' planned drain under way, by cube."""
 
     def see(self, message: Envelope) -> Iterator[str]:
         body = message.body
@@ -77,14 +79,27 @@ class PartReportChecker:
             yield from self._report(("host", body.cube, body.host), f"without its {body.reason}")
         elif isinstance(body, ModuleReported):
             yield from self._report(("module", body.end), body.condition.replace("ok", "well"))
-        elif isinstance(body, CubeDrained):  # an operator may drain a cube that maintenance drained
-            yield from self._report(("drain", body.cube), f"drained ({body.why or 'by an operator'})")
+        elif isinstance(body, CubeDrained):
+            yield from self._drain(body, message.cause)
         elif isinstance(body, PortPatched):  # the fibre moved to another mirror, which is intact
             yield from self._report(("port", body.ocs, body.side, body.port), "well")
         elif type(body) in CONDITIONS:
+            if isinstance(body, CubeUndrained):
+                self._windows.pop(body.cube, None)
             kind, condition = CONDITIONS[type(body)]
             names = [name for name in ("ocs", "side", "port", "cube", "host", "part") if hasattr(body, name)]
             yield from self._report((kind, *(getattr(body, name) for name in names)), condition)
+
+    def _drain(self, body: CubeDrained, cause: str | None) -> Iterator[str]:
+        """An operator may drain a cube that maintenance drained, and a planned drain may begin during that of
+        another request; then the report has the end that it replaces."""
+        how = f"window of {cause}" if body.why == "window" else body.why or "by an operator"
+        yield from self._report(("drain", body.cube), f"drained ({how})")
+        before = self._windows.pop(body.cube, None)
+        if body.why == "window":
+            self._windows[body.cube] = body
+        if before is not None and before.until_us not in (None, body.until_us, body.was_until_us):
+            yield f"drain {body.cube} replaces the end {body.was_until_us}, but it was {before.until_us}"
 
     def _report(self, part: tuple[object, ...], condition: str) -> Iterator[str]:
         if self._not_well.get(part, "well") == condition:

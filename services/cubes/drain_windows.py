@@ -2,7 +2,9 @@
 
 A cube has at most one planned drain. It begins at its time, whatever runs on the cube then, as a drain that
 an operator requests at that moment; the scheduler keeps the cube free of slices that would still run. If the
-cube is drained when it begins, without a known end, the plan is dropped: the cube stays drained.
+cube is drained when it begins, without a known end, the plan is dropped: the cube stays drained. If the cube
+is drained with an end, both drains count: the later end is kept. A drain that an operator requests without a
+plan sets the end of the operators' drain under way.
 """
 
 from schemas.body import Body
@@ -31,7 +33,7 @@ def plan_window(
         return DrainRefused(target=body.cube, reason=f"cube: {body.cube!r} {problem}")
     window = DrainWindow(from_us, until_us, message.id)
     if from_us <= state.now_us:
-        return [_begin(state, cube, window)]
+        return [_begin(state, cube, window, sets_end=True)]
     state.windows[cube] = window
     touch(state, cube)
     return [DrainPlanned(cube=cube, from_us=from_us, until_us=until_us)]
@@ -90,14 +92,16 @@ def cancel_window(state: CubesState, cube: int) -> list[Body]:
     return [PlannedDrainCancelled(cube=cube, from_us=window.from_us)]
 
 
-def _begin(state: CubesState, cube: int, window: DrainWindow) -> CubeDrained:
-    """Drain the cube. A drain for planned work is taken over, with the later end of the two."""
-    work = state.planned_drains.pop(cube, None)
+def _begin(state: CubesState, cube: int, window: DrainWindow, *, sets_end: bool = False) -> CubeDrained:
+    """Drain the cube. A drain under way is taken over with the later end of the two. With `sets_end` the end
+    of operators' drains is replaced, but never that of planned work, which may need all of its time."""
+    under_way = state.planned_drains.pop(cube, None)
     until_us = window.until_us
     if until_us is not None:
-        until_us = max(until_us, work.until_us) if work is not None else until_us
+        if under_way is not None and not (sets_end and under_way.why == "window"):
+            until_us = max(until_us, under_way.until_us)
         state.planned_drains[cube] = PlannedDrain(until_us, "window")
     state.drained[cube] = True
     touch(state, cube)
-    was_until_us = None if work is None or work.until_us == until_us else work.until_us
+    was_until_us = None if under_way is None or under_way.until_us == until_us else under_way.until_us
     return CubeDrained(cube=cube, why="window", until_us=until_us, was_until_us=was_until_us)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ops.invariants.part_reports import PartReportChecker
 from schemas.config.cubes import CubesConfig
 from schemas.config.pods import PodConfig, SuperpodConfig
 from schemas.messages.cubes import (
@@ -181,3 +182,51 @@ def test_a_drain_under_way_and_the_next_one_are_both_shown() -> None:
     bench.run(6 * HOUR)
     assert shown() == (None, None, None, None)
     bench.assert_documents_hold()
+
+
+@pytest.mark.parametrize(
+    ("from_h", "hours", "reports", "end_h"),
+    [
+        (None, 1, [(4, None), (3, 4)], 3),  # requested at 2 h without a plan: it sets the end
+        (None, 6, [(4, None), (8, 4)], 8),
+        (None, 2, [(4, None)], 4),
+        (3, 4, [(4, None), (7, 4)], 7),  # planned: the later end counts
+        (3, 0.5, [(4, None), (4, None)], 4),
+        (3, 1, [(4, None), (4, None)], 4),
+        (3, None, [(4, None), (None, 4)], None),
+        (4, 1, [(4, None), (5, None)], 5),  # it begins when the first one ends
+    ],
+)
+def test_a_second_drain_during_another_one(
+    from_h: float | None,
+    hours: float | None,
+    reports: list[tuple[float | None, float | None]],
+    end_h: float | None,
+) -> None:
+    """A drain until 4 h is followed at 2 h by another request; each report has the end, and the one that it
+    replaces."""
+
+    def us(at_h: float | None) -> int | None:
+        return None if at_h is None else round(at_h * HOUR)
+
+    bench = pod()
+    bench.say(DrainCube(cube=NAME, duration_us=4 * HOUR), 0)
+    bench.say(DrainCube(cube=NAME, from_us=us(from_h), duration_us=us(hours)), 2 * HOUR)
+    bench.run(US_PER_DAY)
+    drained = [(body.until_us, body.was_until_us) for body in bodies(bench.log, CubeDrained)]
+    assert drained == [(us(until_h), us(was_h)) for until_h, was_h in reports]
+    ends = [m.at_us for m in bench.log if isinstance(m.body, CubeUndrained)]
+    assert ends[-1:] == [us(end_h)] * (end_h is not None)
+    assert bench.documents["cubes", NAME].drained is (end_h is None)
+    checker = PartReportChecker()
+    assert [problem for message in bench.log for problem in checker.see(message)] == []
+    bench.assert_documents_hold()
+
+
+def test_a_drain_for_planned_work_keeps_its_later_end() -> None:
+    """A roll-out needs all of its time, also if an operator drains the cube for less."""
+    bench = pod(rollout_every_days=1.0, rollout_cubes=1, rollout_h=4.0)
+    bench.run(US_PER_DAY)
+    shorter = DrainCube(cube="pod-0/cube-0", duration_us=HOUR)
+    (drained,) = bodies(bench.say(shorter, US_PER_DAY + HOUR), CubeDrained)[:1]
+    assert (drained.why, drained.until_us) == ("window", US_PER_DAY + 4 * HOUR)
