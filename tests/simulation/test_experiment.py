@@ -39,6 +39,7 @@ fabric:
 vary: {repairs.technicians: [1, 2]}
 seeds: 4
 measure: [goodput, utilisation, cube_availability, slices_completed_a_day, queue_h_p95, faults_a_day]
+steady: false  # runs of hours, so `run` does not warn that one technician has too much work
 """
 BUILD = software_version()
 

@@ -374,8 +374,9 @@ def _advice(planned: "PlannedExperiment") -> str:
 
 
 def _warn_unsteady(planned: "PlannedExperiment", before: "Sequence[VariantSteadiness]") -> None:
-    """Before the runs, what is not steady; a quick run is too short to be."""
-    if planned.is_quick:
+    """Before the runs, what is not steady. Not of a quick run, which is too short to be, nor of a document
+    that studies overload; its results show it."""
+    if planned.is_quick or not planned.experiment.steady:
         return
     from ops.experiments.result_text import steadiness_lines
 

@@ -377,6 +377,33 @@ def test_from_document_to_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("is_overload", [False, True])
+def test_a_study_of_overload_shows_what_is_not_steady_but_does_not_warn(
+    tmp_path: Path, *, is_overload: bool
+) -> None:
+    """Both halves, the loads and the growth are in its table, JSON and page, as for any other document."""
+    path, folder, page = tmp_path / "h7.yaml", tmp_path / "h7.results", tmp_path / "h7.html"
+    path.write_text(H7 + "steady: false\n" * is_overload)
+    words = ["experiment", "run", str(path), "--out", str(folder), "--html", str(page)]
+    ran = CliRunner().invoke(root, words)
+    assert ran.exit_code == 0, ran.output
+    problem = "repairs.technicians 1: not steady: technicians: load 2.11"
+    assert ("not steady" in ran.stderr, problem in ran.stderr) == (not is_overload, not is_overload)
+    for shown in (ran.stdout, page.read_text()):
+        assert all(text in shown.upper() for text in ("FIRST", "SECOND", "REPAIRS IN PROGRESS OR WAITING"))
+        assert problem in shown
+    report = CliRunner().invoke(root, ["experiment", "report", str(path), "--out", str(folder), "-o", "json"])
+    assert "not steady" not in report.stderr
+    content = json.loads(report.stdout)
+    slow = content["figures"][0]
+    assert (content["steady"], slow["steady"]) == (not is_overload, False)
+    assert slow["first_half"] > slow["second_half"]
+    assert content["steadiness"][0]["problems"]
+    verdict = content["claim"]["verdict"]
+    assert (verdict == "is not judged") is not is_overload
+
+
+@pytest.mark.integration
 def test_each_command_computes_the_loads_of_a_variant_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
