@@ -131,7 +131,7 @@ def test_a_slice_of_a_retired_pod_never_starts(url: str) -> None:
         done = run(url, f"explain pod-1/slice-{n} -o json")
         found = json.loads(done.stdout)
         states[found["state"]] = found
-        assert found["reason"].startswith("pod-1 retired at 0d04:00:00, so the slice stays ")
+        assert found["reason"].startswith("pod-1 retired at 0d04:00:00, so the slice remains ")
         assert (found["start"], found["queue_position"], found["largest_now"]) == (None, None, None)
     assert "queued" in states
     shown = run(url, f"explain slice {states['queued']['name']}").stdout
@@ -149,9 +149,10 @@ def test_names_of_no_objects_are_reported_on_stderr(url: str, line: str) -> None
 
 
 def test_numbers_that_no_row_can_have_are_refused(url: str) -> None:
-    done = run(url, "get slices --where 'chips>1e99'")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "'1e99' is not allowed; must be at most 9,223,372,036,854,775,807" in done.stderr
+    for field, allowed in (("chips", "between 0 and 256"), ("priority", "at most 9,223,372,036,854,775,807")):
+        done = run(url, f"get slices --where '{field}>1e99'")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"'1e99' is not allowed; must be {allowed}" in done.stderr
 
 
 def test_subscriptions_end(url: str) -> None:

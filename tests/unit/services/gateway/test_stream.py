@@ -289,8 +289,12 @@ def test_streams_share_their_polls_and_reads(twin: DrivenTwin, monkeypatch: pyte
 
     async def take(query: LogQuery) -> list[dict[str, Any]]:
         async with aclosing(shared.follow("pod-0", query)) as rows:
-            found = [await anext(rows) for _ in range(2)]
-            return [as_logged(json.loads(row[1])) for row in found if row is not None]
+            found: list[dict[str, Any]] = []
+            while len(found) < 2:
+                row = await anext(rows)
+                if row is not None:
+                    found.append(as_logged(json.loads(row[1])))
+            return found
 
     async def all_at_once() -> list[list[dict[str, Any]]]:
         tasks = [asyncio.create_task(take(LogQuery(start=start, fabric="pod-0"))) for _ in range(50)]

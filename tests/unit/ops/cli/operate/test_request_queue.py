@@ -225,6 +225,7 @@ def test_a_drain_that_cannot_end_fails_at_once(report: Answer, sentence: str) ->
         DRAIN: [receipt(DRAINED)],
         CUBE: [cube(SLICE)],
         CONDITIONS: [condition_report("false"), report],
+        "/v1/fabrics/pod-0": [as_json({"name": "pod-0", "retired_us": None})],
     }
     with answering(answers | {CLOCK: [CLOCK_RUNS], "/v1/why/pod-0/cube-59": [as_json(why)]}) as twin:
         done = lightwave("drain", "pod-0/cube-59", "--wait", url=twin.url)
@@ -303,8 +304,8 @@ def test_a_wait_ends_when_the_object_has_the_state() -> None:
     [
         ("state!=queued", 'state != "queued"'),
         ("chips >= 64", 'chips >= "64"'),
-        ("CHIPS=64", 'chips == "64"'),
-        ("LINKS-DOWN=0", 'links_down == "0"'),
+        ("CHIPS=64", 'CHIPS == "64"'),
+        ("LINKS-DOWN=0", 'LINKS-DOWN == "0"'),
         ("state in [running, degraded]", 'state in ["running", "degraded"]'),
         ("reason='no room'", 'reason == "no room"'),
     ],

@@ -74,6 +74,7 @@ PLANNED = {
 DRAIN: Answers = {
     f"/v1/cubes/{CUBE}/drain": [receipt(("CubeDrained", {"cube": 1}))],
     f"/v1/cubes/{CUBE}": [as_json({"name": CUBE, "slices": [SLICE]})],
+    "/v1/fabrics/pod-0": [as_json({"name": "pod-0", "retired_us": None})],
     "/v1/why/pod-0/cube-1": [as_json([{"id": ID, "type": "UndrainCube", "body": {"asked_by": "mia"}}])],
     "/v1/clock": [CLOCK_RUNS],
 }

@@ -136,6 +136,8 @@ def test_a_multi_pod_job_is_reported_before_and_after() -> None:
         "pods_cut_off": ["pod-0"],
         "down_by": [],
         "circuits_fixed": 0,
+        "new_weights": None,
+        "weights_reason": None,
         "before": before,
         "at_once": after,
         "after": after,
@@ -189,6 +191,8 @@ def test_a_loss_without_links_is_described(more: dict[str, Any], sentence: str) 
         "after": carried,
         "jobs": [],
         "circuits_fixed": 0,
+        "new_weights": None,
+        "weights_reason": None,
         "rewiring": None,
     }
     with answering({}) as twin:
