@@ -230,9 +230,14 @@ def _show_rows(client: Client, look: Callable[[], str], name: str | None, form: 
     """Print rows once, with a note if their fabric has retired, or watch them until it has. `name` is that of
     the fabric or of an object in it; None for all fabrics."""
     fabric = None if name is None else fabric_part(name)
-    if fabric is not None and form == "table" and not watch:
-        _note_retired(client, fabric)
-    watch_loop(look, watch, lambda: check_not_retired(client, fabric))
+
+    def look_once() -> str:
+        text = look()
+        if fabric is not None and form == "table":
+            _note_retired(client, fabric)
+        return text
+
+    watch_loop(look if watch else look_once, watch, lambda: check_not_retired(client, fabric))
 
 
 def _note_retired(client: Client, fabric: str) -> None:
