@@ -33,8 +33,11 @@ def inject_bursts(
         meter.end()
         while meter.waiting():
             wait(0.1)
-        lived_s = max(injected.recovery_s or 0.0 for injected in meter.injected[-len(burst) :])
-        say(f"{time.monotonic() - began_s:6.1f} s  live again after {lived_s:.1f} s")
+        latest = max(meter.injected[-len(burst) :], key=lambda injected: injected.recovery_s or 0.0)
+        order = sorted(latest.recovered.items(), key=lambda pair: -pair[1])
+        parts = ", ".join(f"{name} {took_s:.1f}" for name, took_s in order)
+        now_s, recovery_s = time.monotonic() - began_s, latest.recovery_s or 0.0
+        say(f"{now_s:6.1f} s  live again after {recovery_s:.1f} s ({parts})")
 
 
 def _inject_burst(

@@ -9,7 +9,7 @@ import http.client
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -25,14 +25,15 @@ before."""
 @dataclass(slots=True)
 class InjectedFault:
     """A fault that was carried out. `since_s` is the time at which the last one of its volley was over,
-    `ticks` the first that were read after it, `awaited` what had not recovered at the last look, and `live_s`
-    the recovery time."""
+    `ticks` the first that were read after it, `awaited` what had not recovered at the last look, `recovered`
+    after how many seconds each fabric and gateway had, and `recovery_s` the time until all had."""
 
     fault: PlannedFault
     at_s: float
     since_s: float | None = None
     ticks: Mapping[str, int] | None = None
     awaited: tuple[str, ...] = ()
+    recovered: dict[str, float] = field(default_factory=dict)
     recovery_s: float | None = None
 
     def is_over(self, seconds: float) -> bool:
@@ -109,10 +110,12 @@ class RecoveryMeter(threading.Thread):
             if injected.since_s is None:
                 continue
             awaited = (*_stalled_fabrics(injected, ticks), *self._silent_gateways(injected.since_s))
-            if awaited:
-                injected.awaited = awaited
-            else:
-                injected.recovery_s = time.monotonic() - injected.since_s
+            took_s = time.monotonic() - injected.since_s
+            for name in {*injected.awaited} - {*awaited}:
+                injected.recovered[name] = took_s
+            injected.awaited = awaited or injected.awaited
+            if not awaited:
+                injected.recovery_s = took_s
 
     def _silent_gateways(self, since_s: float) -> list[str]:
         """Gateways that have answered nothing new since."""
