@@ -18,12 +18,13 @@ from shared.engine.site import Site
 from shared.runtimes.lab import Lab
 from tests.support.network_swarm import DCN, draw_network
 from tests.support.seeds import explored, sliced
+from tests.support.spare_ports import dead_spare_ports
 
 SEEDS = 24
 BATCH = 12
 EXPLORED = 5
 """Random seeds of `make test-all`."""
-FAILED_ONCE: tuple[int, ...] = ()
+FAILED_ONCE: tuple[int, ...] = (1938007557,)
 """Random seeds that failed before, which stay in the gate."""
 SETTLING_STEP_US = US_PER_DAY // 12
 WRITERS = ("demands", "traffic", "trunks", "topology")
@@ -49,7 +50,7 @@ def unsettled(site: Site) -> list[str]:
         instance = site.instance(DCN, name)
         summary = instance.service.document(instance.state, ("summaries", f"{DCN}/{name}"))
         match summary:
-            case FailuresSummary(active=active) if active:
+            case FailuresSummary(active=active) if active > dead_spare_ports(site, DCN):
                 problems.append(f"faults: {active}")
             case RepairsSummary(queued=queued, begun=begun) if queued or begun:
                 problems.append(f"repairs: {queued} queued, {begun} begun")

@@ -28,6 +28,7 @@ from shared.models.plant.plant_format import NO_END
 from tests.support.pod_reports import pod_report
 from tests.support.pods import KIND, POD, pod_lab
 from tests.support.seeds import explored, sliced
+from tests.support.spare_ports import dead_spare_ports
 from tests.support.swarm import draw_scenario
 
 SEEDS = 100
@@ -77,16 +78,6 @@ def summaries(site: Site) -> dict[str, object]:
     }
 
 
-def spare_ports_dead(site: Site) -> int:
-    """Return the number of faults of spare ports. Mirrors are not repaired, and a spare port has no fibre to
-    move."""
-    failures, ocs = site.instance(POD, "failures").state, site.instance(POD, "ocs").state
-    assert isinstance(failures, FailuresState)
-    assert isinstance(ocs, OcsState)
-    ports = [fault.target.rpartition("/")[2] for fault in failures.active.values() if fault.kind == "port"]
-    return sum(int(port[1:]) >= ocs.ports_wired for port in ports)
-
-
 def hidden(site: Site, tested: Mapping[int, str]) -> int:
     """Return the number of undetectable faults: those at unused link ends whose last test (end → verdict) was
     clean.
@@ -116,7 +107,7 @@ def unsettled(site: Site, tested: Mapping[int, str] | None = None) -> list[str]:
     assert isinstance(repairs, RepairsSummary)
     if cubes.healthy != cubes.cubes or cubes.hosts_down or cubes.drained:
         problems.append(f"cubes: {cubes}")
-    if failures.active > spare_ports_dead(site) + hidden(site, tested or {}):
+    if failures.active > dead_spare_ports(site, POD) + hidden(site, tested or {}):
         problems.append(f"faults: {failures}")
     if links.down or links.degraded:
         problems.append(f"links: {links}")
