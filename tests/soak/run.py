@@ -283,7 +283,7 @@ def _start_run(soak: Soak, twin: WholeTwin, say: Say) -> _SoakRun:
             start_operator(fabric, config, plan.site)
     joins = plan_joins(soak.seed, sites, soak.joins, 60 * soak.minutes)
     posts = twin.posts(COMMISSIONER)
-    meter = RecoveryMeter(RecoveryProbe(twin.ticks, lambda: answered(twin, operators)))
+    meter = RecoveryMeter(RecoveryProbe(twin.fabric_progress, lambda: answered(twin, operators)))
     access = TwinAccess(
         urls=twin.probed,
         gateways=twin.gateways,

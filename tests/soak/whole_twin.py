@@ -21,12 +21,14 @@ from schemas.files.site_plan import SitePlan
 from services.fabric_kinds import services_of
 from services.service_names import SERVICE_NAMES
 from shared.basics.errors import LightwaveError, OperationFailed
+from shared.engine.message_order import ServiceProgress
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.live_status import standstill_reasons
 from shared.runtimes.live.process.process_registry import processes
 from shared.runtimes.tcp_ports import free_port
 from shared.storage.store.redis_store import RedisStore
 from tests.soak.clients import WAIT_S, Post, http_post
+from tests.soak.fabric_progress import FabricProgress
 
 TargetKind = Literal[
     "worker", "sequencer", "gateway", "historian", "kafka", "redis", "processes", "log", "requests", "twin"
@@ -355,6 +357,21 @@ class WholeTwin:
                     found[fabric] = found.get(fabric, 0) + row.ticks
         return found
 
+    def fabric_progress(self) -> dict[str, FabricProgress]:
+        """The progress of every fabric that `ticks` has, except those that have not started."""
+        places, counts = self.store.fabrics(), self.ticks()
+        found: dict[str, FabricProgress] = {}
+        for partition in {place.partition for place in places.values()}:
+            rows = self.store.progress(partition)
+            now_us = max((row.now_us for row in rows.values()), default=0)
+            due = {
+                fabric for (_, fabric), row in rows.items() if row.due_us is not None and row.due_us <= now_us
+            }
+            for fabric, place in places.items():
+                if place.partition == partition and fabric in counts:
+                    found[fabric] = FabricProgress(counts[fabric], partition, fabric in due)
+        return found
+
     def furthest_us(self) -> int:
         """Simulated time of the furthest service; 0 if Redis has none."""
         partitions = {place.partition for place in self.store.fabrics().values()}
@@ -373,6 +390,10 @@ class WholeTwin:
     def words(self) -> str:
         """The last line of every process's log, for a person who wants to know what went wrong."""
         return " | ".join(_last_lines(self.folder))
+
+
+def _is_due(row: ServiceProgress, now_us: int) -> bool:
+    return row.due_us is not None and row.due_us <= now_us
 
 
 def token_of(person: str) -> str:

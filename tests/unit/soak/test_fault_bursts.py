@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shared.basics.errors import OperationFailed
+from tests.soak.fabric_progress import FabricProgress
 from tests.soak.fault_bursts import describe, inject_bursts
 from tests.soak.fault_plan import FaultAction, PlannedFault
 from tests.soak.faults.context import FaultContext
@@ -29,9 +30,9 @@ class Twin:
         self.dead = False
         self.count = 0
 
-    def ticks(self) -> dict[str, int]:
+    def ticks(self) -> dict[str, FabricProgress]:
         self.count += 0 if self.dead else TICKS
-        return {"pod-0": self.count}
+        return {"pod-0": FabricProgress(self.count, 0, is_due=True)}
 
     def answered(self) -> dict[str, float]:
         return {"gateway": 0.0 if self.dead else time.monotonic()}

@@ -8,6 +8,7 @@ import pytest
 
 from shared.basics.errors import OperationFailed
 from shared.runtimes.poll import poll_until
+from tests.soak.fabric_progress import FabricProgress, standing
 from tests.soak.fault_plan import FaultAction, PlannedFault
 from tests.soak.recovery_meter import (
     TICKS,
@@ -28,11 +29,13 @@ class Twin:
 
     ticks: dict[str, int] | None = field(default_factory=lambda: {"pod-0": 5, "pod-1": 9})
     gateways: dict[str, float] = field(default_factory=lambda: {"gateway": 0.0, "gateway-b": 0.0})
+    idle: set[str] = field(default_factory=set)
+    """Fabrics of which nothing is due."""
 
-    def look(self) -> dict[str, int]:
+    def look(self) -> dict[str, FabricProgress]:
         if self.ticks is None:
             raise OperationFailed("Redis does not answer")
-        return dict(self.ticks)
+        return {name: FabricProgress(n, 0, name not in self.idle) for name, n in self.ticks.items()}
 
     def answered(self) -> dict[str, float]:
         return dict(self.gateways)
@@ -89,6 +92,35 @@ def test_every_pod_must_continue_and_every_gateway_answer(twin: Twin, meter: Rec
     assert injected.recovery_s is not None
     assert injected.recovery_s >= 0.5
     assert meter.waiting() == []
+
+
+def test_a_fabric_without_work_advances_with_its_site(twin: Twin, meter: RecoveryMeter) -> None:
+    twin.idle = {"pod-1"}
+    injected = struck_now(meter)
+    twin.answer("gateway", "gateway-b")
+    time.sleep(0.25)
+    assert injected.awaited == ("pod-0", "pod-1")
+    twin.advance("pod-0")
+    assert poll_until(lambda: injected.recovery_s is not None, WAIT_S_MAX)
+
+
+@pytest.mark.parametrize(
+    ("now", "standing_now"),
+    [
+        ({"a": (4, 0, True), "b": (9, 0, True)}, ["a", "b"]),
+        ({"a": (6, 0, True), "b": (9, 0, False)}, []),
+        ({"a": (6, 0, True), "b": (9, 0, True)}, ["b"]),
+        ({"a": (6, 0, True), "b": (9, 1, False)}, ["b"]),  # another site
+        ({"a": (5, 0, False), "b": (9, 0, False)}, ["a", "b"]),
+        ({"a": (5, 0, False), "b": (10, 0, False)}, []),
+        ({"a": (6, 0, False), "c": (0, 1, True)}, []),  # a new one
+        ({"a": (4, 0, True)}, ["a"]),
+    ],
+)
+def test_fabrics_whose_time_stands(now: dict[str, tuple[int, int, bool]], standing_now: list[str]) -> None:
+    before = {"a": FabricProgress(4, 0, is_due=True), "b": FabricProgress(9, 0, is_due=True)}
+    found = standing(before, {name: FabricProgress(*one) for name, one in now.items()}, TICKS)
+    assert found == standing_now
 
 
 def test_one_silent_gateway_is_enough_to_count_as_down(twin: Twin, meter: RecoveryMeter) -> None:
