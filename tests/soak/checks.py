@@ -316,11 +316,11 @@ def check_commissionings(
 
 
 def _check_partitions(facts: LogFacts) -> Iterator[str]:
-    lives: dict[str, set[int]] = {}
+    places: dict[str, set[int]] = {}
     for rows in facts.commissionings.values():
         for row in rows:
-            lives.setdefault(row.site, set()).add(row.partition)
-    for site, partitions in lives.items():
+            places.setdefault(row.site, set()).add(row.partition)
+    for site, partitions in places.items():
         if len(partitions) > 1:
             yield f"the site {site} is on partitions {sorted(partitions)}, not on one"
 
@@ -415,7 +415,7 @@ def check_exits(exits: Mapping[str, Sequence[int]], sent: SentSignals) -> Iterat
             allowed = killed if code == -signal.SIGKILL else 0
             if code not in GOOD_EXIT_CODES | SELF_EXIT_CODES and count > allowed:
                 yield (
-                    f"{name} ended with {exit_text(code)} {count} times, strikes made it do so "
+                    f"{name} ended with {exit_text(code)} {count} times, faults of the soak did so "
                     f"{allowed} times"
                 )
 

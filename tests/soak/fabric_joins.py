@@ -46,7 +46,7 @@ JOIN_SETTINGS: dict[str, dict[str, Any]] = {
 PREFIXES = {"dcn": "dcn"}
 """Kind of fabric → what its name begins with, if not `pod`."""
 LIFETIME_SHARE = 0.5
-"""Of the time from one joining to the next: how long a fabric lives that retires."""
+"""Share of the time between two joins after which a fabric retires."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A plan of faults carried out: volley after volley, each when the twin lives again after the one before."""
+"""A plan of faults carried out: burst after burst, each when the twin is live again after the one before."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ def inject_bursts(
     wait: Callable[[float], None],
     say: Say,
 ) -> None:
-    """Carry out the volleys, each at its share of the time or when the twin has recovered, whichever is
+    """Carry out the bursts, each at its share of the time or when the twin has recovered, whichever is
     later. `wait` waits for a number of seconds, and may raise; so does an action that failed."""
     began_s = time.monotonic()
     for burst in bursts_of(plan):
@@ -43,7 +43,7 @@ def inject_bursts(
 def _inject_burst(
     burst: Sequence[PlannedFault], context: FaultContext, meter: RecoveryMeter, wait: Callable[[float], None]
 ) -> None:
-    """All faults of a volley, each in a thread of its own, until all of them are over."""
+    """All faults of a burst, each in a thread of its own, until all of them are over."""
     errors: list[Exception] = []
 
     def inject(fault: PlannedFault) -> None:

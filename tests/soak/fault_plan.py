@@ -1,4 +1,4 @@
-"""Which strikes hit what, and when: a pure function of the seed."""
+"""Which faults hit what, and when: a pure function of the seed."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -9,16 +9,16 @@ from tests.soak.faults.context import FaultContext
 from tests.soak.whole_twin import FaultTarget, TargetKind
 
 BURST_SIZE_SHARES = (0.65, 0.25, 0.1)
-"""How many volleys are of one strike, of two, of three."""
+"""The shares of bursts of one fault, of two, of three."""
 WITHIN_S = 5.0
-"""In which the strikes of a volley begin."""
+"""The faults of a burst begin within this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultAction:
-    """One way to strike targets of a kind. `hit` carries it out, and returns when it is over. `lasts_s` is
-    the (least, most) duration of its effect. One that is `alone` shares no volley; one that `forgets` removes
-    from Redis what Redis had acknowledged."""
+    """A kind of fault of targets of a kind. `inject` carries it out, and returns when it is over.
+    `duration_s` is the (least, most) duration of its effect. One that is `exclusive` shares no burst; one
+    that `loses_data` removes from Redis what Redis had acknowledged."""
 
     kind: TargetKind
     action: str
@@ -35,7 +35,7 @@ class FaultAction:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFault:
-    """One strike of a plan. Those of one `volley` overlap; `after_s` counts from its beginning."""
+    """One fault of a plan. Those of one `burst` overlap; `after_s` counts from its beginning."""
 
     number: int
     burst: int
@@ -60,8 +60,8 @@ Pair = tuple[FaultAction, FaultTarget]
 def plan_faults(
     seed: int, fault_actions: Sequence[FaultAction], targets: Sequence[FaultTarget], faults: int
 ) -> list[PlannedFault]:
-    """This number of faults in order of volley. The first ones are one of each action, as far as they fit.
-    Afterwards every action of its kind strikes every target in turn. No two actions of a volley strike one
+    """This number of faults in order of burst. The first ones are one of each action, as far as they fit.
+    Afterwards every action of its kind hits every target in turn. No two actions of a burst hit one
     target."""
     rounds = _rounds(seed, fault_actions, targets)
     pool = next(rounds)
@@ -88,7 +88,7 @@ def with_upgrade(
 
 
 def bursts_of(plan: Sequence[PlannedFault]) -> list[list[PlannedFault]]:
-    """The faults of each volley, in order."""
+    """The faults of each burst, in order."""
     return [list(rows) for _, rows in itertools.groupby(plan, lambda fault: fault.burst)]
 
 
@@ -104,8 +104,8 @@ def _burst(pool: list[Pair], rounds: Iterator[list[Pair]], size: int) -> list[Pa
         pool += next(rounds)
     found = [pool.pop(0)]
     while len(found) < size and not found[0][0].exclusive:
-        struck = {target for _, target in found}
-        fits = (pair for pair in pool if not pair[0].exclusive and pair[1] not in struck)
+        hit = {target for _, target in found}
+        fits = (pair for pair in pool if not pair[0].exclusive and pair[1] not in hit)
         if (pair := next(fits, None)) is None:
             break
         pool.remove(pair)
@@ -124,7 +124,7 @@ def _fault(seed: int, number: int, burst: int, pair: Pair, *, first: bool) -> Pl
 def _rounds(
     seed: int, fault_actions: Sequence[FaultAction], targets: Sequence[FaultTarget]
 ) -> Iterator[list[Pair]]:
-    """All pairs of strike and target in an order by chance, without end; in the first round every strike
+    """All pairs of action and target in a random order, without end; in the first round every action
     comes once before any comes again."""
     pairs = [
         (fault_action, target)

@@ -111,7 +111,7 @@ FAULT_KINDS: tuple[FaultKind, ...] = (
     "control",
     "power",
 )
-"""What operators inject, where the fabric has something that it strikes."""
+"""What operators inject, where the fabric has something that it hits."""
 POD_REQUESTS = ("fault", "drain", "undrain", "slice", "fault", "clear", "release", "slice")
 NETWORK_REQUESTS = ("fault", "fault", "clear", "plan", "approve", "abort")
 """What operators ask for, in turn."""
@@ -183,7 +183,7 @@ class OperatorScript:
             del names[:-NAMES_KEPT]
 
     def _fault(self) -> OperatorRequest:
-        """Of the parts of the pod each is struck once before any is struck again."""
+        """Each part of the pod has one fault before any has a second."""
         kinds = [kind for kind in FAULT_KINDS if kind in kinds_of(self.plant)]
         kind = kinds[self._index("part", len(kinds))]
         target = self._part(FAULTS[kind].strikes)

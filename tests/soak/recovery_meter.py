@@ -1,8 +1,8 @@
-"""The recovery time of the twin after a volley of faults: a thread that reads Redis, and the answers to the
+"""The recovery time of the twin after a burst of faults: a thread that reads Redis, and the answers to the
 operators.
 
 *Live* means that every fabric's time advances, and that every gateway has answered a request that was first
-sent after the last fault of the volley was over. The time of a fabric advances if its services take Ticks. If
+sent after the last fault of the burst was over. The time of a fabric advances if its services take Ticks. If
 nothing of it is due, as of a network between two frames of its telemetry, it advances with its site, whose
 order lets nothing overtake what is due.
 """
@@ -26,7 +26,7 @@ TICKS = 2
 
 @dataclass(slots=True)
 class InjectedFault:
-    """A fault that was carried out. `since_s` is the time at which the last one of its volley was over,
+    """A fault that was carried out. `since_s` is the time at which the last one of its burst was over,
     `ticks` the first that were read after it, `awaited` what had not recovered at the last look, `recovered`
     after how many seconds each fabric and gateway had, and `recovery_s` the time until all had."""
 
@@ -92,7 +92,7 @@ class RecoveryMeter(threading.Thread):
             self._stop_expected, self._moved_s = expected, time.monotonic()
 
     def waiting(self) -> list[InjectedFault]:
-        """Faults after which the twin has not lived yet."""
+        """Faults after which the twin is not live yet."""
         with self._lock:
             return [injected for injected in self.injected if injected.recovery_s is None]
 
@@ -154,7 +154,7 @@ def check_recovery(injected: Iterable[InjectedFault], recovery_s_max: float) -> 
 
 
 def recovery_summary(injected: Iterable[InjectedFault]) -> dict[str, dict[str, dict[str, float]]]:
-    """Kind of target → action → {count, least_s, median_s, most_s} of the seconds until the twin lived."""
+    """Kind of target → action → {count, least_s, median_s, most_s} of the seconds until the twin was live."""
     found: dict[str, dict[str, list[float]]] = {}
     for one in injected:
         if one.recovery_s is not None:

@@ -120,7 +120,7 @@ class TwinOptions:
 
 @dataclass
 class WholeTwin:
-    """Start it, look at it, strike it, stop it. `kafka` may be shared, `redis` is this twin's own."""
+    """Start it, look at it, inject faults, stop it. `kafka` may be shared, `redis` is this twin's own."""
 
     folder: Path
     kafka: LocalKafka
@@ -203,7 +203,7 @@ class WholeTwin:
         return names
 
     def targets(self) -> list[FaultTarget]:
-        """All that strikes may hit."""
+        """All that faults may hit."""
         found = [FaultTarget(name, "worker") for name in self.workers]
         found += [FaultTarget(name, "sequencer") for name in self.sequencers]
         found += [FaultTarget(name, "gateway") for name in self.gateways]

@@ -62,7 +62,7 @@ def change_clock(context: FaultContext, fault: PlannedFault) -> None:
                 _told(context, last, "POST", "/v1/clock/resume", {})
         if not compared:
             context.problems.append(
-                f"of {PAIRS} pairs of clock changes none was answered, and nothing else struck"
+                f"of {PAIRS} pairs of clock changes none was answered, and there was no other fault"
             )
     finally:
         while _told(context, first, "PUT", "/v1/clock", {"speed": speed, "paused": False}) is None:

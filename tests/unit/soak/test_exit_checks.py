@@ -19,9 +19,9 @@ def test_an_unexplained_exit_is_found() -> None:
     exits = {"ocs-a": [-9, -9, 0], "gateway": [-11, 3], "cubes-a": [143]}
     assert [*check_exits(exits, {("ocs-a", KILL): 1, ("gateway", KILL): 1})] == [
         "ocs-a ended in good order 1 times, and was asked to 0 times",
-        "ocs-a ended with SIGKILL 2 times, strikes made it do so 1 times",
-        "gateway ended with SIGSEGV 1 times, strikes made it do so 0 times",
-        "gateway ended with exit code 3 1 times, strikes made it do so 0 times",
+        "ocs-a ended with SIGKILL 2 times, faults of the soak did so 1 times",
+        "gateway ended with SIGSEGV 1 times, faults of the soak did so 0 times",
+        "gateway ended with exit code 3 1 times, faults of the soak did so 0 times",
         "cubes-a ended in good order 1 times, and was asked to 0 times",
     ]
 

@@ -56,7 +56,7 @@ def run(
     return meter
 
 
-def test_strikes_of_a_volley_overlap_and_volleys_do_not(context: FaultContext) -> None:
+def test_faults_of_a_burst_overlap_and_bursts_do_not(context: FaultContext) -> None:
     seen: list[tuple[str, int]] = []
 
     def hit(context: FaultContext, fault: PlannedFault) -> None:
@@ -121,7 +121,7 @@ def test_a_soak_that_stops_lets_every_fault_finish(context: FaultContext) -> Non
 
 
 def until_second_time(wait: Callable[[float], None]) -> Callable[[float], None]:
-    """The first wait is the one before the volley."""
+    """The first wait is the one before the burst."""
     waited: list[float] = []
 
     def found(seconds: float) -> None:

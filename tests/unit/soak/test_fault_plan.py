@@ -1,4 +1,4 @@
-"""Plans of faults: from one seed, in volleys, every strike before any comes again."""
+"""Plans of faults: from one seed, in bursts, every action before any comes again."""
 
 import pytest
 from hypothesis import given
@@ -26,7 +26,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another() -> None:
 
 
 @given(seed=st.integers(0, 2**32), faults=st.integers(0, 200))
-def test_as_many_as_requested_in_volleys(seed: int, faults: int) -> None:
+def test_as_many_as_requested_in_bursts(seed: int, faults: int) -> None:
     plan = plan_of(seed, faults)
     assert [fault.number for fault in plan] == [*range(faults)]
     for number, burst in enumerate(bursts_of(plan)):
@@ -42,13 +42,13 @@ def test_as_many_as_requested_in_volleys(seed: int, faults: int) -> None:
             assert least <= fault.duration_s <= most
 
 
-def test_volleys_are_of_one_two_and_three() -> None:
+def test_bursts_are_of_one_two_and_three() -> None:
     assert {len(burst) for burst in bursts_of(plan_of(5, 100))} == {1, 2, 3}
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_first_ones_are_one_of_each_strike(seed: int) -> None:
-    """But for some that are put off, for they may not share a volley."""
+    """Except some that come later, because they may not share a burst."""
     faults = plan_of(seed, len(FAULT_ACTIONS) + 10)
     assert {fault.fault_action for fault in faults} == {*FAULT_ACTIONS}
 

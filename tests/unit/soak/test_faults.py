@@ -134,7 +134,7 @@ def done(code: int = 0, told: str = "", stderr: str = "why") -> CommandResult:
     return CommandResult(("live", "it"), code, told, stderr)
 
 
-# --- what a strike finds ------------------------------------------------------------------------------------
+# --- what a fault finds -------------------------------------------------------------------------------------
 
 
 TAKEN = "lightwave: --replica ocs-a: another live process has this name (pid 7 on here)"

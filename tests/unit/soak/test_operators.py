@@ -58,14 +58,14 @@ def wishes(seed: int, count: int, kind: str = "superpod") -> Iterator[OperatorRe
 
 
 OF_A_DCN = {"block", "bundle", "rack", "control", "power"}
-"""Kinds of faults that strike nothing in a pod."""
+"""Kinds of faults that hit nothing in a pod."""
 OF_A_SUPERPOD = set(FAULT_KINDS) - OF_A_DCN
 
 
 @pytest.mark.parametrize("kind", CUBES)
 @pytest.mark.parametrize("seed", range(5))
 def test_every_generated_request_is_valid(seed: int, kind: str) -> None:
-    seen, struck, tiers, recoveries = set(), set(), set(), set()
+    seen, hit, tiers, recoveries = set(), set(), set(), set()
     plant = plant_of(kind, PodConfig(cubes=CUBES[kind]))
     for wish in wishes(seed, 400, kind):
         seen.add(wish.type)
@@ -74,7 +74,7 @@ def test_every_generated_request_is_valid(seed: int, kind: str) -> None:
         )
         if wish.type == "InjectFault":
             fault_target(wish.body["kind"], wish.body["target"], FABRIC, plant)
-            struck.add(wish.body["kind"])
+            hit.add(wish.body["kind"])
         if wish.type == "RequestSlice":
             check_slice(kind, tuple(wish.body["shape"]), wish.body["twisted"], CUBES[kind])
             tiers.add((wish.body["owner"], wish.body["tier"]))
@@ -87,7 +87,7 @@ def test_every_generated_request_is_valid(seed: int, kind: str) -> None:
     assert len(seen) == 6
     assert tiers == {*itertools.product(OWNERS, TIERS)}
     assert recoveries == {*RECOVERIES}
-    assert struck == {
+    assert hit == {
         fault
         for fault in OF_A_SUPERPOD
         if kind == "superpod" or fault not in ("ocs", "cpu", "driver", "mirror", "stray")

@@ -70,7 +70,7 @@ def fault(action: str = "kill", kind: TargetKind = "worker") -> PlannedFault:
     )
 
 
-def struck_now(meter: RecoveryMeter) -> InjectedFault:
+def injected_now(meter: RecoveryMeter) -> InjectedFault:
     meter.begin(fault())
     meter.end()
     (injected,) = meter.waiting()
@@ -79,7 +79,7 @@ def struck_now(meter: RecoveryMeter) -> InjectedFault:
 
 
 def test_every_pod_must_continue_and_every_gateway_answer(twin: Twin, meter: RecoveryMeter) -> None:
-    injected = struck_now(meter)
+    injected = injected_now(meter)
     twin.advance("pod-0")
     time.sleep(0.25)
     assert meter.waiting() == [injected]
@@ -96,7 +96,7 @@ def test_every_pod_must_continue_and_every_gateway_answer(twin: Twin, meter: Rec
 
 def test_a_fabric_without_work_advances_with_its_site(twin: Twin, meter: RecoveryMeter) -> None:
     twin.idle = {"pod-1"}
-    injected = struck_now(meter)
+    injected = injected_now(meter)
     twin.answer("gateway", "gateway-b")
     time.sleep(0.25)
     assert injected.awaited == ("pod-0", "pod-1")
@@ -124,7 +124,7 @@ def test_fabrics_whose_time_stands(now: dict[str, tuple[int, int, bool]], standi
 
 
 def test_one_silent_gateway_is_enough_to_count_as_down(twin: Twin, meter: RecoveryMeter) -> None:
-    injected = struck_now(meter)
+    injected = injected_now(meter)
     twin.advance("pod-0", "pod-1")
     twin.answer("gateway")
     time.sleep(0.4)
@@ -136,13 +136,13 @@ def test_one_silent_gateway_is_enough_to_count_as_down(twin: Twin, meter: Recove
 
 def test_an_answer_to_an_earlier_query_shows_nothing(twin: Twin, meter: RecoveryMeter) -> None:
     twin.answer("gateway", "gateway-b")
-    injected = struck_now(meter)
+    injected = injected_now(meter)
     twin.advance("pod-0", "pod-1")
     time.sleep(0.4)
     assert meter.waiting() == [injected]
 
 
-def test_time_counts_from_the_end_of_the_volley(twin: Twin, meter: RecoveryMeter) -> None:
+def test_time_counts_from_the_end_of_the_burst(twin: Twin, meter: RecoveryMeter) -> None:
     twin.ticks = None
     meter.begin(fault("pause", "redis"))
     time.sleep(0.5)
@@ -159,7 +159,7 @@ def test_time_counts_from_the_end_of_the_volley(twin: Twin, meter: RecoveryMeter
 
 
 def test_a_pod_that_retired_is_not_waited_for(twin: Twin, meter: RecoveryMeter) -> None:
-    injected = struck_now(meter)
+    injected = injected_now(meter)
     twin.answer("gateway", "gateway-b")
     twin.ticks = {"pod-0": 5 + TICKS}
     assert poll_until(lambda: injected.recovery_s is not None, WAIT_S_MAX)

@@ -114,7 +114,7 @@ def test_every_watcher_s_problems_are_reported(run: Any, tmp_path: Path) -> None
     run.watch.peaks["ocs-a"] = ResourcePeak(9_999.0, 3)
     assert run.problems() == [
         "a clock change was lost",
-        "ocs-a ended with SIGKILL 2 times, strikes made it do so 1 times",
+        "ocs-a ended with SIGKILL 2 times, faults of the soak did so 1 times",
         "cubes-a wrote 1 tracebacks, the last of: KeyError: 1",
         "time jumped",
         "ocs-a took 9999 MB of memory; must be at most 600",
