@@ -64,8 +64,8 @@ class TwinMonitor(threading.Thread):
         self._access = access
         self._wall_s = wall_s
         self._furthest: tuple[int, float] | None = None
-        """(furthest simulated time seen, wall time of the last poll). Redis may lose the former under a
-        fault."""
+        """(furthest simulated time seen, wall time just before it was last read). Redis may lose the former
+        under a fault."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -103,14 +103,18 @@ class TwinMonitor(threading.Thread):
                     self._note(f"{name}: {probe} {problem}")
 
     def _check_clock(self) -> None:
-        now_us, at_s = self._access.now_us(), self._wall_s()
-        furthest_us, before_s = self._furthest or (now_us, at_s)
-        advanced_s, since_s = (now_us - furthest_us) / US_PER_S, at_s - before_s
-        if advanced_s > self._access.speed * (since_s + JUMP_S_MAX):
+        """Compare with the reading of the furthest time so far. The interval between them includes both
+        readings, so that a loaded machine that delays one does not show a jump. A reading of less says only
+        that Redis forgot, and is no later reference."""
+        started_s, now_us, read_s = self._wall_s(), self._access.now_us(), self._wall_s()
+        furthest_us, since_s = self._furthest or (now_us, started_s)
+        advanced_s, elapsed_s = (now_us - furthest_us) / US_PER_S, read_s - since_s
+        if advanced_s > self._access.speed * (elapsed_s + JUMP_S_MAX):
             self._note(
-                f"time jumped by {advanced_s:.0f} s within {since_s:.1f} s at × {self._access.speed:g}"
+                f"time jumped by {advanced_s:.0f} s within {elapsed_s:.1f} s at × {self._access.speed:g}"
             )
-        self._furthest = (max(now_us, furthest_us), at_s)
+        if now_us >= furthest_us:
+            self._furthest = now_us, started_s
 
     def _record_resources(self) -> None:
         for name, pid in self._access.pids().items():
