@@ -22,6 +22,7 @@ from services.fabric_kinds import services_of
 from services.service_names import SERVICE_NAMES
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.message_order import ServiceProgress
+from shared.models.fabric_plants import plant_of
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.live_status import standstill_reasons
 from shared.runtimes.live.process.process_registry import processes
@@ -173,6 +174,16 @@ class WholeTwin:
     def fabrics(self) -> list[str]:
         """Those of its start, without those that have joined since."""
         return [fabric for plan in self.options.sites for fabric in plan.fabrics]
+
+    @property
+    def pods(self) -> list[str]:
+        """The fabrics that have cubes."""
+        return [
+            fabric
+            for plan in self.options.sites
+            for fabric, config in plan.fabrics.items()
+            if plant_of(config.kind, config.hardware).population("cube")
+        ]
 
     @property
     def environment(self) -> dict[str, str]:

@@ -18,7 +18,7 @@ RATE_PER_S = 12.0
 def flood(context: FaultContext, fault: PlannedFault) -> None:
     """Every flooding client requests drains of one pod, more than the twin serves."""
     twin = context.twin
-    fabric = twin.fabrics[fault.index("fabric", len(twin.fabrics))]
+    fabric = twin.pods[fault.index("fabric", len(twin.pods))]
     flooders = [
         FloodClient(f"{name}-{fault.number}", twin.posts(name, wait_s=0.0), fabric, cube, RATE_PER_S)
         for cube, name in enumerate(FLOODERS)

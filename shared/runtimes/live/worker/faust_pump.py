@@ -21,32 +21,51 @@ import faust
 from aiokafka.client import AIOKafkaClient
 from aiokafka.consumer import consumer
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from aiokafka.errors import GroupCoordinatorNotAvailableError
+from aiokafka.errors import GroupCoordinatorNotAvailableError, KafkaConnectionError
 from faust.auth import SASLCredentials, SSLCredentials
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ChannelT, EventT, StreamT
 from mode import CrashingSupervisor
 from mode.loop import use as use_loop
 
-from shared.basics.errors import LightwaveError
+from shared.basics.errors import LightwaveError, OperationFailed
 from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.kafka.kafka_errors import kafka_unreachable
 from shared.runtimes.live.kafka.layout import Endpoints
 from shared.runtimes.live.kafka.non_utf8_headers import accept_non_utf8_headers
 from shared.runtimes.live.kafka.records import Record, record_of
 
-
-def retry_without_brokers() -> None:
-    """Let the consumers of this process retry while a starting Kafka names no broker. aiokafka asserts that
-    this cannot happen, and then never looks for its group's coordinator again. Call this before the first
-    consumer is created."""
-    consumer.AIOKafkaClient = _RetryingClient
+BOOTSTRAP_S_MAX = 20.0
+"""How long a consumer that starts tries to reach Kafka."""
+BOOTSTRAP_RETRY_S = 0.5
 
 
-class _RetryingClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka ships no types
-    async def coordinator_lookup(self, coordinator_type: int, coordinator_key: str) -> Any:
-        if self.get_random_node() is None:
-            raise GroupCoordinatorNotAvailableError("Kafka names no broker yet")
-        return await super().coordinator_lookup(coordinator_type, coordinator_key)
+def retry_without_brokers(brokers: Brokers) -> None:
+    """Let the consumers of this process retry while Kafka starts. Call this before the first one is created.
+
+    While a starting Kafka names no broker, aiokafka asserts that this cannot happen, and then never looks for
+    its group's coordinator again. If Kafka is not reachable when a consumer starts, aiokafka raises, and
+    Faust writes seven tracebacks; this retries for `BOOTSTRAP_S_MAX`, then exits the process with one
+    sentence."""
+
+    class RetryingClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka ships no types
+        async def bootstrap(self) -> None:
+            until_s = time.monotonic() + BOOTSTRAP_S_MAX
+            while True:
+                try:
+                    return await super().bootstrap()
+                except KafkaConnectionError as error:
+                    if time.monotonic() > until_s:
+                        log.error("%s", kafka_unreachable(brokers, error))  # noqa: TRY400 -- the sentence is complete
+                        _exit(OperationFailed.exit_code)
+                await asyncio.sleep(BOOTSTRAP_RETRY_S)
+
+        async def coordinator_lookup(self, coordinator_type: int, coordinator_key: str) -> Any:
+            if self.get_random_node() is None:
+                raise GroupCoordinatorNotAvailableError("Kafka names no broker yet")
+            return await super().coordinator_lookup(coordinator_type, coordinator_key)
+
+    consumer.AIOKafkaClient = RetryingClient
 
 
 Assignor = type[RoundRobinPartitionAssignor]
@@ -116,7 +135,7 @@ def run_pump(options: PumpOptions, feed: Feed, end: Callable[[], None]) -> None:
     """Run until SIGTERM, SIGINT or a failed batch. Exits the process; calls `end` before a graceful exit."""
     use_loop("uvloop")
     accept_non_utf8_headers()
-    retry_without_brokers()
+    retry_without_brokers(options.endpoints.kafka)
     # Faust accepts no other assignor, so replace the class that it imports; this process has only one group.
     assignor = partition_assignor(options.endpoints.topics.log, options.partitions)
     driver.RoundRobinPartitionAssignor = assignor  # type: ignore[attr-defined]  # a name that it imports

@@ -6,9 +6,13 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.client import AIOKafkaClient, CoordinationType
 from aiokafka.consumer import consumer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaConnectionError, KafkaError
 
+from shared.runtimes.live.kafka.brokers import Brokers
+from shared.runtimes.live.worker import faust_pump
 from shared.runtimes.live.worker.faust_pump import retry_without_brokers
+
+BROKERS = Brokers("127.0.0.1:9")
 
 
 async def look() -> None:
@@ -26,10 +30,61 @@ def test_no_broker_is_an_answer_after_which_it_requests_again(monkeypatch: pytes
     monkeypatch.setattr(consumer, "AIOKafkaClient", AIOKafkaClient)
     with pytest.raises(AssertionError):  # it ends the search; if that no longer works, there is nothing to do
         asyncio.run(look())
-    retry_without_brokers()
+    retry_without_brokers(BROKERS)
     with pytest.raises(KafkaError) as found:
         asyncio.run(look())
     assert (found.value.retriable, str(found.value)) == (
         True,
         "[Error 15] GroupCoordinatorNotAvailableError: Kafka names no broker yet",
     )
+
+
+class Exited(Exception):
+    """Replaces the exit of the process."""
+
+
+def exit_with(code: int) -> None:
+    raise Exited(code)
+
+
+@pytest.mark.parametrize("failures", [0, 3])
+def test_a_consumer_that_starts_waits_for_kafka(failures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [failures]
+
+    async def bootstrap(_client: AIOKafkaClient) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise KafkaConnectionError("Unable to bootstrap from 127.0.0.1:9")
+
+    monkeypatch.setattr(consumer, "AIOKafkaClient", AIOKafkaClient)
+    monkeypatch.setattr(AIOKafkaClient, "bootstrap", bootstrap)
+    monkeypatch.setattr(faust_pump, "BOOTSTRAP_RETRY_S", 0.0)
+    monkeypatch.setattr(faust_pump, "_exit", exit_with)
+    retry_without_brokers(BROKERS)
+    asyncio.run(start())
+    assert left == [0]
+
+
+def test_a_consumer_that_cannot_reach_kafka_exits_with_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(consumer, "AIOKafkaClient", AIOKafkaClient)
+    monkeypatch.setattr(faust_pump, "BOOTSTRAP_S_MAX", 0.0)
+    monkeypatch.setattr(faust_pump, "BOOTSTRAP_RETRY_S", 0.0)
+    monkeypatch.setattr(faust_pump, "_exit", exit_with)
+    retry_without_brokers(BROKERS)
+    with pytest.raises(Exited, match=r"^1$"):
+        asyncio.run(start())
+    sentences = [record.getMessage() for record in caplog.records if record.name == "lightwave.live"]
+    assert len(sentences) == 1
+    assert "127.0.0.1:9" in sentences[0]
+    assert "Traceback" not in caplog.text
+
+
+async def start() -> None:
+    """Start the client of a consumer; nothing listens at the address."""
+    client: AIOKafkaClient = consumer.AIOKafkaClient(bootstrap_servers="127.0.0.1:9")
+    try:
+        await client.bootstrap()
+    finally:
+        await client.close()
