@@ -53,7 +53,8 @@ def retry_without_brokers(brokers: Brokers) -> None:
             until_s = time.monotonic() + BOOTSTRAP_S_MAX
             while True:
                 try:
-                    return await super().bootstrap()
+                    await super().bootstrap()
+                    return
                 except KafkaConnectionError as error:
                     if time.monotonic() > until_s:
                         log.error("%s", kafka_unreachable(brokers, error))  # noqa: TRY400 -- the sentence is complete
