@@ -405,6 +405,17 @@ class StateStoreContract:
         assert store.commit(FULL)
         store.erase(5)
 
+    def test_the_end_of_the_log_is_not_set_back_by_a_sequencer_that_was_stopped(self, store: Store) -> None:
+        store.trim(OutboxTrim(0, end=("", 7)))
+        assert store.view(0, 1).values == {"end": "7"}
+        store.trim(OutboxTrim(0, end=("7", 9)))
+        store.trim(OutboxTrim(0, end=("7", 8)))  # it saw the store before the other one
+        assert store.view(0, 1).values == {"end": "9"}
+        store.trim(OutboxTrim(0, end=("", 12)))
+        assert store.view(0, 1).values == {"end": "12"}
+        store.trim(OutboxTrim(0, end=("12", 10)))  # something else set a wrong end, which it saw
+        assert store.view(0, 1).values == {"end": "10"}
+
     def test_an_image_replaces_everything_that_the_log_can_rebuild(self, store: Store) -> None:
         assert store.commit(FULL)
         received = store.put(0, "pod-0", with_key("key", DRAIN))

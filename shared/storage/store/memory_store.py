@@ -211,6 +211,10 @@ class MemoryStore:
                 kept.inbox_informed = max(kept.inbox_informed, stop)
                 del kept.ahead[start]
         _note(kept.values, trim.fields)
+        if trim.end is not None:
+            seen, end = trim.end
+            stored = kept.values.get("end", seen)
+            kept.values["end"] = str(end) if stored == seen else str(max(end, int(stored)))
         for reader, position in trim.begin.items():
             kept.positions.setdefault(reader, position)
         for reader, seal in trim.begin_seals.items():

@@ -111,6 +111,14 @@ return 1
 """
 """Merges contiguous ranges of the log, from and to."""
 
+SET_END = f"""{WHOLE}
+local stored = redis.call('HGET', KEYS[1], 'value:end')
+if stored and stored ~= ARGV[1] and whole(stored) > whole(ARGV[2]) then return 0 end
+redis.call('HSET', KEYS[1], 'value:end', ARGV[2])
+return 1
+"""
+"""Sets the known end of the log, unless another process has stored a higher one."""
+
 SWAP = """
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
 local gone = tonumber(ARGV[3])
@@ -396,6 +404,11 @@ def inbox_informed_command(partition: int, parts: Sequence[tuple[int, int]]) -> 
     """Record that the inbox knows all requests in these ranges of the log."""
     places = [key(partition, "progress"), key(partition, "noted")]
     return ["EVAL", INFORM_INBOX, str(len(places)), *places, *map(str, chain.from_iterable(parts))]
+
+
+def end_command(partition: int, seen: str, end: int) -> Command:
+    """Set the known end of the log, unless a higher one is stored that differs from `seen`."""
+    return ["EVAL", SET_END, "1", key(partition, "progress"), seen, str(end)]
 
 
 def set_values(head: str, values: Mapping[str, str | None]) -> Iterator[Command]:

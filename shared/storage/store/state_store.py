@@ -163,6 +163,9 @@ class OutboxTrim:
     sequencer or a rebuild was faster, and the outbox stays as it is. None if the twin keeps no digests."""
     inbox_informed: tuple[tuple[int, int], ...] = ()
     """Ranges of the log that this sequencer wrote or read, and whose requests it reported to the inbox."""
+    end: tuple[str, int] | None = None
+    """The value `end` in the view, and the end of the log to store there. If the store has another, higher
+    value by now, it stays: this sequencer was stopped, and another one has appended since."""
 
 
 class StateStore(Protocol):

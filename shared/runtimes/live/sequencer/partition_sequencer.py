@@ -103,6 +103,8 @@ class PartitionSequencer:
         self._store = store
         self._appender = appender
         self._quiet = 0
+        self._end_seen = ""
+        """The end of the log as the store had it at the start of this step."""
         self._appended: tuple[tuple[int, int], ...] = ()
         """Ranges of the log that this step appended, until the store knows them."""
 
@@ -117,6 +119,7 @@ class PartitionSequencer:
         view = self._store.view(self.partition, REQUESTS_MAX)
         if self._digests is not None:
             check_head_values(self._digests, self.partition, view)
+        self._end_seen = view.values.get("end", "")
         self._check_rules(view)
         if self._sealed is not None:
             self._sealed.load(view)
@@ -359,11 +362,9 @@ class PartitionSequencer:
         self._trim(OutboxTrim(self.partition, dead_letters=tuple(at for at, _ in rows)))
 
     def _trim(self, trim: OutboxTrim) -> None:
-        end = None if self.end is None else str(self.end)
+        end = None if self.end is None else (self._end_seen, self.end)
         appended, self._appended = self._appended, ()
-        whole = replace(
-            trim, inbox_informed=(*trim.inbox_informed, *appended), fields={**trim.fields, "end": end}
-        )
+        whole = replace(trim, inbox_informed=(*trim.inbox_informed, *appended), end=end)
         self._store.trim(whole if self._sealed is None else self._sealed.sealed(whole))
 
 
