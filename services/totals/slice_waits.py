@@ -1,6 +1,7 @@
 """How long slices waited for cubes, took to start, and took to recover from faults, read from the log as it
 is written."""
 
+from array import array
 from collections import defaultdict
 
 from schemas.body import Body, Model
@@ -43,10 +44,10 @@ class SliceWaits:
         self._since_us = since_us
         self._requested: dict[str, tuple[str, str, int, int]] = {}
         """Slice that waits for its first start → (fabric, tier, chips, request time)."""
-        self._waited: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+        self._waited: dict[tuple[str, str, int], array[int]] = defaultdict(_spans)
         self._began: dict[tuple[str, str], int] = {}
         """(kind of wait, slice) → start time."""
-        self._took: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._took: dict[tuple[str, str], array[int]] = defaultdict(_spans)
         self._running: dict[str, bool] = {}
         """Started slice → whether a fault has hit it since."""
         self._ran: dict[tuple[str, bool], int] = defaultdict(int)
@@ -125,7 +126,7 @@ class SliceWaits:
         found = []
         for key in sorted(self._waited.keys() | waiting.keys()):
             if key[0] == fabric:
-                started = self._waited.get(key, [])
+                started = self._waited.get(key, _spans())
                 waits = sorted([*started, *waiting.get(key, [])])
                 found.append(
                     SliceWaitRow(
@@ -139,6 +140,11 @@ class SliceWaits:
                     )
                 )
         return found
+
+
+def _spans() -> "array[int]":
+    """Spans in microseconds, one of each slice: 8 bytes a span, because a trace can have millions of rows."""
+    return array("q")
 
 
 def _rank(waits: list[int], percent: int) -> int:

@@ -33,6 +33,7 @@ PURE_IMPORTS = {
 }
 """Modules of the standard library whose public names pure modules may use."""
 PURE_NAMES_BY_MODULE = {
+    "array": "array",
     "networkx": "DiGraph Graph ancestors descendants dfs_preorder_nodes freeze",
     "numba": "njit",
     "numpy": (
