@@ -22,7 +22,6 @@ from services.fabric_kinds import services_of
 from services.service_names import SERVICE_NAMES
 from shared.basics.errors import LightwaveError, OperationFailed
 from shared.engine.message_order import ServiceProgress
-from shared.models.fabric_plants import plant_of
 from shared.runtimes.live.kafka.layout import Topics
 from shared.runtimes.live.live_status import standstill_reasons
 from shared.runtimes.live.process.process_registry import processes
@@ -182,7 +181,7 @@ class WholeTwin:
             fabric
             for plan in self.options.sites
             for fabric, config in plan.fabrics.items()
-            if plant_of(config.kind, config.hardware).population("cube")
+            if "cubes" in SERVICE_NAMES[config.kind]
         ]
 
     @property

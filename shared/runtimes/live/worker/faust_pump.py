@@ -28,7 +28,7 @@ from faust.types import TP, ChannelT, EventT, StreamT
 from mode import CrashingSupervisor
 from mode.loop import use as use_loop
 
-from shared.basics.errors import LightwaveError, OperationFailed
+from shared.basics.errors import LightwaveError
 from shared.runtimes.live.kafka.brokers import Brokers
 from shared.runtimes.live.kafka.kafka_errors import kafka_unreachable
 from shared.runtimes.live.kafka.layout import Endpoints
@@ -57,8 +57,8 @@ def retry_without_brokers(brokers: Brokers) -> None:
                     return
                 except KafkaConnectionError as error:
                     if time.monotonic() > until_s:
-                        log.error("%s", kafka_unreachable(brokers, error))  # noqa: TRY400 -- the sentence is complete
-                        _exit(OperationFailed.exit_code)
+                        with _exit_on_error():
+                            raise kafka_unreachable(brokers, error) from None
                 await asyncio.sleep(BOOTSTRAP_RETRY_S)
 
         async def coordinator_lookup(self, coordinator_type: int, coordinator_key: str) -> Any:
