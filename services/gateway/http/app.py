@@ -19,6 +19,7 @@ from services.gateway.http.middleware import (
 )
 from services.gateway.http.past_queries import TimeTravel
 from services.gateway.http.read_limits import ReadLimits
+from services.gateway.http.request_target import RequestTarget
 from services.gateway.http.responses import error_docs
 from services.gateway.http.route_options import READS_OTHER_PARAMETERS, RouteOptions
 from services.gateway.http.routes import (
@@ -76,6 +77,7 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     app.add_middleware(PlusInNames)
     app.add_middleware(ShutdownResponse)
     app.add_middleware(AccessGuard, tokens=tokens)
+    app.add_middleware(RequestTarget)
     app.add_middleware(SecurityHeaders)
     metrics_endpoint.install(app, twin, tokens=tokens)
     common: RouteOptions = {

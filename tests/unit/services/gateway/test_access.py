@@ -82,9 +82,7 @@ def sentence(answer: Any) -> str:
         "localhost.evil.example",
         "10.0.0.1",
         "[::2]:80",
-        "[",
         "",
-        "127.1:x",
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/clock", "/healthz", "/docs", "/openapi.json"])
