@@ -46,8 +46,8 @@ def with_path(scope: Scope) -> Scope:
     address = _ADDRESS.fullmatch(target)
     if address is None or address[1].lower() != scope["scheme"]:
         raise InvalidInput(
-            f"request target {truncated(repr(target))}: must be a path that begins with /, or an address that "
-            f"begins with {scope['scheme']}:// and a host"
+            f"request target {truncated(repr(target))}: must be a path that begins with /, or an address "
+            f"that begins with {scope['scheme']}:// and a host"
         )
     path = address[3] or "/"
     headers = [pair for pair in scope["headers"] if pair[0] != b"host"]

@@ -103,6 +103,22 @@ def test_a_fabric_summary(client: Client) -> None:
     assert get(client, "fabrics/pod-1")["utilisation"] == 0
 
 
+def test_an_answer_reads_the_jobs_of_each_pod_once(
+    twin: DrivenTwin, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = type(twin.ports.documents)
+    read: list[tuple[str, str]] = []
+    real = store.all
+
+    def noted(self: object, fabric: str, kind: str) -> object:
+        read.append((fabric, kind))
+        return real(self, fabric, kind)  # type: ignore[arg-type]  # of this class
+
+    monkeypatch.setattr(store, "all", noted)
+    get(client, "fabrics")
+    assert sorted(read) == [(pod, kind) for pod in ("pod-0", "pod-1") for kind in ("jobs", "summaries")]
+
+
 def test_the_productive_share_is_that_of_the_goodput_report(client: Client) -> None:
     for fabric in ("pod-0", "pod-1"):
         report = get(client, f"goodput?fabric={fabric}")
