@@ -18,7 +18,6 @@ from urllib.parse import quote, urlencode, urlsplit
 from ops.client.answers import AnswerFields, AnswerT, ApiPath, JsonRecord, RowList
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
-from schemas.fabric_names import default_fabric_name
 from schemas.limits import IDEMPOTENCY_KEY_MAX
 from schemas.resource_kinds import FABRICS, ResourceKind
 from shared.basics.checks import check_range
@@ -26,6 +25,7 @@ from shared.basics.errors import InvalidInput, LightwaveError, NotFound, TwinUnr
 from shared.basics.json_types import JsonObject, JsonValue
 from shared.basics.time_format import format_time
 from shared.basics.time_grammar import is_relative
+from shared.models.default_fabric import default_fabric_of
 from shared.storage.files.tls_files import TlsFiles
 
 if TYPE_CHECKING:
@@ -473,9 +473,10 @@ class Client:
 
 
 def default_fabric(client: Client) -> str:
-    """Return the default fabric of requests, by the rule of the twin."""
-    rows = client.rows(rows_path(FABRICS), "name", "kind")
-    return default_fabric_name({row.name: row.kind for row in rows})
+    """Return the default fabric of queries, by the rule of the twin (`default_fabric_of`)."""
+    rows = client.rows(rows_path(FABRICS), "name", "kind", "retired_us")
+    ended = {row.name: row.retired_us for row in rows if row.retired_us is not None}
+    return default_fabric_of({row.name: row.kind for row in rows}, ended)
 
 
 def _close(connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:

@@ -14,10 +14,10 @@ from ops.client.answers import CLOCK
 from ops.client.http_client import Client, escape_path
 from ops.local.output_file import atomic_output_file
 from ops.report.safe_text import quoted
-from schemas.fabric_names import default_fabric_name
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.time_format import format_time, format_time_ms
 from shared.basics.time_grammar import POINTS_ALLOWED, future_problem, read_time, time_problem
+from shared.models.default_fabric import default_fabric_of
 from shared.models.superpod.wiring import link_end
 
 FABRIC, FRAME_AT = "fabric", "frame_at_us"
@@ -48,11 +48,14 @@ def export_frames(
 
 
 def resolve_fabric(client: Client, fabric: str | None, of: str | None) -> str:
-    """Return the fabric of this name or, if none is given, the default fabric of requests. Raises NotFound if
-    there is no such fabric, InvalidInput if it has no objects of the kind."""
-    rows = {str(row["name"]): row for row in client.rows("/v1/fabrics", "name", "kind", "network", "ocs")}
-    kinds = {name: str(row["kind"]) for name, row in rows.items()}
-    name = fabric if fabric is not None else default_fabric_name(kinds)
+    """Return the fabric of this name or, if none is given, the default fabric. Raises NotFound if there is no
+    such fabric, InvalidInput if it has no objects of the kind."""
+    fields = ("name", "kind", "retired_us", "network", "ocs")
+    rows = {str(row["name"]): row for row in client.rows("/v1/fabrics", *fields)}
+    if fabric is None:
+        ended = {name: us for name, row in rows.items() if isinstance(us := row["retired_us"], int)}
+        fabric = default_fabric_of({name: str(row["kind"]) for name, row in rows.items()}, ended)
+    name = fabric
     if name not in rows:
         raise NotFound(f"--fabric {quoted(name)}: no such fabric; there is {', '.join(rows)}")
     row = rows[name]

@@ -14,7 +14,8 @@ from schemas.envelope import Envelope
 from schemas.files.backup_manifest import SavedClock
 from schemas.files.site_plan import SitePlan
 from schemas.registry import Unreadable, decode
-from services.gateway.log.past_twin import PointInTime, parse_point_in_time
+from services.gateway.log.past_twin import parse_point_in_time
+from services.gateway.requested_time import PointInTime
 from shared.basics.errors import NotFound
 from shared.basics.time_grammar import NOW
 from shared.runtimes.embedded.operations_file import OperationsFile

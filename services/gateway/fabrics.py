@@ -1,7 +1,7 @@
 """Look-up of fabrics: by the first segment of a name, their plants, and their sites."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from schemas.body import Body
@@ -10,9 +10,11 @@ from schemas.fabric_names import default_fabric_name, is_named
 from schemas.name_parts import fabric_part
 from schemas.names import FABRIC_PATTERN
 from schemas.resource_kinds import ResourceKind
+from services.gateway.requested_time import at_present, check_commissioned
 from services.gateway.runtime_ports import FabricView, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.spelling import truncated
+from shared.models.default_fabric import default_fabric_of
 from shared.models.fabric_plants import plant_of
 from shared.models.network.blocks import NetworkLayout as Network
 from shared.models.network.blocks import network_of
@@ -25,13 +27,16 @@ if TYPE_CHECKING:
 def config_of(twin: TwinPorts, fabric: str) -> FabricConfig:
     """The configuration with which a fabric was commissioned.
 
-    Raise NotFound if there is no such fabric, and OperationFailed if that is unknown now, because the store
-    or the log is being rebuilt.
+    Raise NotFound if there is no such fabric, or none yet at the requested time, and OperationFailed if that
+    is unknown now, because the store or the log is being rebuilt.
     """
     try:
-        return twin.config(fabric)
+        config = twin.config(fabric)
     except KeyError:
         pass
+    else:
+        check_commissioned(twin, twin.site(fabric), fabric)
+        return config
     if fabric in twin.documents.fabrics():
         raise OperationFailed(
             f"fabric {fabric}: its commissioning has not been read from the log yet; try again"
@@ -137,7 +142,8 @@ def is_commissioned(twin: TwinPorts, fabric: str) -> bool:
 def is_fabric_like(twin: TwinPorts, word: str) -> bool:
     """Whether a word has the form of a fabric name, whether the fabric exists or not: a known prefix like
     `pod`, and a number."""
-    words = {fabric.rpartition("-")[0] for fabric in twin.documents.fabrics()}
+    with at_present():
+        words = {fabric.rpartition("-")[0] for fabric in twin.documents.fabrics()}
     return re.fullmatch(FABRIC_PATTERN, word) is not None and word.rpartition("-")[0] in words
 
 
@@ -157,20 +163,28 @@ def site_fabrics(twin: TwinPorts, site: str) -> dict[str, FabricConfig]:
     return {name: config_of(twin, name) for name in living_fabrics(twin) if site_of(twin, name) == site}
 
 
-def default_fabric(twin: TwinPorts, fabric: str | None) -> str:
-    """The given fabric, or the default of all that were commissioned (`default_fabric_name`). Raise NotFound
-    if there is no such fabric.
+def default_fabric(twin: TwinPorts, fabric: str | None, among: Sequence[str] = ()) -> str:
+    """The given fabric, or the default (`default_fabric_of`) of these fabrics, or of all that were
+    commissioned. Raise NotFound if there is no such fabric, and InvalidInput if the default has retired and
+    no other one can be meant.
 
     The log can be read while the store does not answer; the default is then the fabric that is named like the
     first pod.
     """
     if fabric is None:
         try:
-            fabric = _default_of(twin, commissioned_fabrics(twin))
+            names = among or commissioned_fabrics(twin)
+            ended = {name: us for name in names if (us := retired_us(twin, name)) is not None}
+            fabric = default_fabric_of(_kinds(twin, names), ended)
         except StoreUnreachable:
-            fabric = _default_of(twin, ())
+            fabric = default_fabric_name({})
     config_of(twin, fabric)
     return fabric
+
+
+def example_fabric(twin: TwinPorts) -> str:
+    """The fabric for examples of names: the first that lives or, without any, the first of all."""
+    return default_fabric_name(_kinds(twin, living_fabrics(twin) or commissioned_fabrics(twin)))
 
 
 def default_living_fabric(
@@ -184,9 +198,9 @@ def default_living_fabric(
             names = [name for name in names if site_of(twin, name) == site]
         if body is not None:
             names = [name for name in names if accepts(twin, name, body)] or names
-        fabric = _default_of(twin, names) if names else None
+        fabric = default_fabric_name(_kinds(twin, names)) if names else None
     return default_fabric(twin, fabric)
 
 
-def _default_of(twin: TwinPorts, fabrics: Iterable[str]) -> str:
-    return default_fabric_name({name: config_of(twin, name).kind for name in fabrics})
+def _kinds(twin: TwinPorts, fabrics: Iterable[str]) -> dict[str, str]:
+    return {name: config_of(twin, name).kind for name in fabrics}

@@ -99,7 +99,11 @@ def events(
         return
     if limit or until:
         raise click.UsageError("--follow never ends; it cannot be combined with --limit or --until")
-    _follow(client, _fabric_or_default(client, fabric or (name and fabric_part(name))), ask, output)
+    if fabric is None and name is not None:
+        fabric = fabric_part(name)
+    if fabric is None and cause is not None:
+        fabric = client.rows(why_path(cause), "fabric")[0].fabric
+    _follow(client, _fabric_or_default(client, fabric), ask, output)
 
 
 def _list_types(output: Form) -> None:

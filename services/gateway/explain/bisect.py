@@ -15,8 +15,16 @@ from schemas.name_parts import fabric_part, last_part
 from schemas.resource_kinds import FABRICS, KINDS
 from services.gateway.explain.condition_language import Condition, ConditionReader, read_condition
 from services.gateway.explain.condition_logic import Row
-from services.gateway.fabrics import default_fabric, fabric_plant, is_fabric_like, site_of, sites
+from services.gateway.fabrics import (
+    default_fabric,
+    example_fabric,
+    fabric_plant,
+    is_fabric_like,
+    site_of,
+    sites,
+)
 from services.gateway.log.history import STATE_MESSAGES
+from services.gateway.requested_time import commissioning
 from services.gateway.resources.kind_views import views_of
 from services.gateway.resources.missing_object import missing_error
 from services.gateway.resources.text_values import TextValues
@@ -94,16 +102,18 @@ def parse_named_condition(
     """The condition, with full names. Raise InvalidInput if it is invalid, or names hardware that cannot
     exist."""
     try:
-        fabric = default_fabric(twin, fabric)
+        default, problem = _default_or_problem(twin, fabric)
         reader = ConditionReader(
-            fabric,
-            lambda word, name: _full_name(twin, fabric, word, name),
+            default,
+            lambda word, name: _full_name(twin, default, word, name, problem),
             views_of(twin),
             twin.clock.show().now_us,
             allow_clock_fields=allow_clock_fields,
             check=lambda view: TextValues(twin, view),
         )
         condition = read_condition(text, reader)
+        if condition.counts and problem is not None:
+            raise problem
         for word, name in condition.named:
             _check_name(twin, word, name)
     except NotFound as error:
@@ -111,9 +121,21 @@ def parse_named_condition(
     return condition
 
 
-def _full_name(twin: TwinPorts, fabric: str, word: str, name: str) -> str:
+def _default_or_problem(twin: TwinPorts, fabric: str | None) -> tuple[str, InvalidInput | None]:
+    """The fabric of counts and short names. If there is no default, the error for a condition with any."""
+    try:
+        return default_fabric(twin, fabric), None
+    except InvalidInput as error:
+        return example_fabric(twin), error
+
+
+def _full_name(
+    twin: TwinPorts, fabric: str, word: str, name: str, problem: InvalidInput | None = None
+) -> str:
     if word == FABRICS.word or is_fabric_like(twin, fabric_part(name)):
         return name
+    if problem is not None:
+        raise problem
     return f"{fabric}/{name}"
 
 
@@ -215,9 +237,13 @@ class _Search:
     def check_seen(self, span: LogSpan) -> None:
         for number, (word, name) in enumerate(self._condition.resources):
             if not self.seen >> number & 1:
+                fabric = fabric_part(name)
+                _, commissioned_us = commissioning(self._twin, span.site, fabric)
+                why = f"; {fabric} was commissioned at {format_time(commissioned_us)}"
                 raise InvalidInput(
                     f"condition: {KINDS[word].title} {name} did not exist at any time from "
                     f"{format_time(span.from_us)} to {format_time(span.to_us)}"
+                    f"{why if commissioned_us > span.to_us else ''}"
                 )
 
     def _holds(self) -> bool:

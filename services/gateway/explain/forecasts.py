@@ -7,7 +7,8 @@ from schemas.api.forecast import ForecastOrder, ForecastReport, ForecastRequest
 from schemas.limits import IDEMPOTENCY_KEY_MAX
 from services.gateway.explain.changes import timed_changes
 from services.gateway.fabrics import living_fabrics, site_of, sites
-from services.gateway.log.past_twin import REQUESTED_TIME, PointInTime, parse_point_in_time
+from services.gateway.log.past_twin import parse_point_in_time
+from services.gateway.requested_time import REQUESTED_TIME, PointInTime
 from services.gateway.runtime_ports import ForecastsPort, PastPort, TwinPorts
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated

@@ -9,7 +9,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.fabrics import sites
 from services.gateway.http.responses import error_response, status_of
-from services.gateway.log.past_twin import REQUESTED_TIME, PointInTime, parse_point_in_time
+from services.gateway.log.past_twin import parse_point_in_time
+from services.gateway.requested_time import REQUESTED_TIME, PointInTime
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, LightwaveError
 from shared.basics.spelling import truncated

@@ -4,10 +4,8 @@ The time belongs to the request. The code that computes an answer reads the same
 it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from schemas.api.explain import SliceExplanation, SlicePlan
@@ -16,6 +14,7 @@ from schemas.envelope import Envelope
 from schemas.messages.operator import RequestSlice
 from schemas.names import FaultKind
 from schemas.request_metadata import RequestBody
+from services.gateway.requested_time import REQUESTED_TIME, PointInTime, at_present
 from services.gateway.runtime_ports import FrameReader, PastPort, PastSitePort, QueriesPort, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
 from shared.basics.spelling import truncated
@@ -24,14 +23,6 @@ from shared.basics.time_grammar import NOW, POINTS_ALLOWED, future_problem, read
 from shared.runtimes.simulated_clock import Clock, ClockChange, ClockState, Epoch
 from shared.storage.log.log_reader import LineFilter, LogQuery, LogReader
 from shared.storage.store.state_store import DocumentReader, FabricPlace
-
-
-@dataclass(frozen=True, slots=True)
-class PointInTime:
-    """A past time, with the number of messages that each site had on its log."""
-
-    at_us: int
-    positions: Mapping[str, int]
 
 
 class LogPositions(Protocol):
@@ -109,26 +100,13 @@ def check_not_future(
         raise InvalidInput(f"{word} {truncated(repr(text))}: {problem}")
 
 
-REQUESTED_TIME: ContextVar[PointInTime | None] = ContextVar("requested_time", default=None)
-
-
-@contextmanager
-def _at_present() -> Iterator[None]:
-    """Read the present in a request about the past."""
-    token = REQUESTED_TIME.set(None)
-    try:
-        yield
-    finally:
-        REQUESTED_TIME.reset(token)
-
-
 def not_yet_error(twin: TwinPorts, site: str, what: str, name: str) -> NotFound | None:
     """The error for an object whose first message is after the requested time; None if there is none, or if
     the request is about now. `what` is its kind in the sentence."""
     requested = REQUESTED_TIME.get()
     if requested is None:
         return None
-    with _at_present():
+    with at_present():
         rows = twin.log.find(site, LogQuery(about=(name,), start=requested.positions.get(site, 0)), 1)
     if not rows:
         return None
@@ -144,7 +122,7 @@ def locate_message(twin: TwinPorts, sites: Sequence[str], message_id: str) -> tu
         requested = REQUESTED_TIME.get()
         if requested is None:
             raise
-        with _at_present():
+        with at_present():
             places = [(site, twin.log.position_of(site, message_id)) for site in sites]
             found = [
                 message for site, at in places if at is not None for message in twin.log.read(site, at, 1)

@@ -23,6 +23,8 @@ from services.gateway.resources.service_summaries import pod_summaries
 from services.gateway.resources.status_documents import natural_sort_key, read_all
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.spelling import truncated
+from shared.basics.time_format import format_time
 from shared.models.jobs.goodput_accounting import (
     TIERS,
     ChipTime,
@@ -62,6 +64,8 @@ def goodput_report(
     """
     pods_of_report = _pods_of_report(twin, by, fabric)
     begin_us = None if since is None else parse_time(twin, "since", since)[0]
+    if since is not None and begin_us is not None:
+        pods_of_report = _pods_since(twin, pods_of_report, since, begin_us)
     if spans and len(pods_of_report) > 1:
         raise InvalidInput(f"spans {spans}: needs a fabric; must be one of {', '.join(pods_of_report)}")
     chip_times: dict[str, ChipTime] = {}
@@ -82,12 +86,21 @@ def _pods_of_report(twin: TwinPorts, by: GroupBy, fabric: str | None) -> list[st
     pods = [name for name in commissioned_fabrics(twin) if has_resource(twin, name, SLICES)]
     if fabric is None and by == "pod" and pods:
         return pods
-    name = default_fabric(twin, fabric)
+    name = default_fabric(twin, fabric, among=pods)
     if name not in pods:
         hint = f"must be one of {', '.join(pods)}" if pods else "there is no pod"
         noun = fabric_view(twin, name).noun
         raise InvalidInput(f"fabric {name}: is a {noun}, which has no chips; {hint}")
     return [name]
+
+
+def _pods_since(twin: TwinPorts, pods: Sequence[str], since: str, since_us: int) -> list[str]:
+    """The pods that had not retired at the start of the report; raise InvalidInput if all had."""
+    ended = {name: us for name in pods if (us := retired_us(twin, name)) is not None and us <= since_us}
+    if len(ended) == len(pods):
+        times = " and ".join(f"{name} retired at {format_time(us)}" for name, us in ended.items())
+        raise InvalidInput(f"since {truncated(repr(since))}: {times}; must be a time before that")
+    return [name for name in pods if name not in ended]
 
 
 def chip_time_now(twin: TwinPorts, fabric: str) -> ChipTime:

@@ -12,7 +12,7 @@ from schemas.resource_kinds import DEMANDS, FABRICS, TRUNKS, ResourceKind, kind_
 from services.gateway.fabrics import (
     commissioned_fabrics,
     config_of,
-    default_fabric,
+    example_fabric,
     fabric_of,
     fabric_plant,
     fabric_view,
@@ -87,7 +87,7 @@ def find_resource(twin: TwinPorts, view: KindView[RowT, RelatedT], name: str) ->
 def _example_fabric(twin: TwinPorts, kind: ResourceKind[Any]) -> str:
     """The fabric for examples of names of a kind: the default fabric, or the first one that has such
     resources."""
-    first = default_fabric(twin, None)
+    first = example_fabric(twin)
     part = kind.parts[0] if kind.parts else ("block" if kind in (TRUNKS, DEMANDS) else None)
     fabrics = [first, *commissioned_fabrics(twin)]
     return next((f for f in fabrics if part is None or fabric_plant(twin, f).population(part)), first)

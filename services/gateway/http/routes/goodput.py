@@ -13,7 +13,10 @@ from shared.basics.time_grammar import POINTS_ALLOWED
 
 Fabric = Annotated[
     str | None,
-    Query(description="the fabric; default pod-0, else the first one; by pod, all of them"),
+    Query(
+        description="the fabric; default the first pod or, if that has retired, the only one that lives; "
+        "by pod, all of them"
+    ),
 ]
 Since = Annotated[
     str | None,

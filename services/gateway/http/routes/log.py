@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from schemas.api.rows import LogMessage
 from schemas.envelope import Envelope
 from schemas.limits import COUNT_MAX
-from services.gateway.fabrics import default_fabric
+from services.gateway.fabrics import default_fabric, fabric_of
 from services.gateway.http import event_stream
 from services.gateway.http.access.caller import CurrentCaller
 from services.gateway.http.event_stream import EventStream
@@ -20,6 +20,7 @@ from services.gateway.http.route_options import ResponseDoc, ResponseDocs, Route
 from services.gateway.log import history
 from services.gateway.log.history import LogFilter, LogPage
 from services.gateway.log.tail import LogTail
+from services.gateway.requested_time import check_not_before_commissioning
 from services.gateway.runtime_ports import TwinPorts
 from services.gateway.text.messages import log_message_json
 from shared.basics.errors import InvalidInput
@@ -34,7 +35,13 @@ Since = Annotated[
 Until = Annotated[str | None, Query(description="the last time, inclusive, in the same format")]
 SinceUs = Annotated[int | None, Query(ge=0, le=COUNT_MAX)]
 Type = Annotated[list[str], Query(description="only this message type; repeatable")]
-Fabric = Annotated[str | None, Query(description="the fabric; default the first pod, else the first fabric")]
+Fabric = Annotated[
+    str | None,
+    Query(
+        description="the fabric; default that of `for` or `cause`, else the first pod or, without pods, "
+        "the first fabric; if that has retired, the only one that lives"
+    ),
+]
 Cause = Annotated[str | None, Query(description="only messages that followed from this message")]
 For = Annotated[
     str | None, Query(alias="for", description="only messages about the resource of this name or its parts")
@@ -73,10 +80,12 @@ def routes(twin: TwinPorts, **common: Unpack[RouteOptions]) -> APIRouter:
         """With a start, a cursor or a cause, the first messages from there on; otherwise the last ones before
         now. Messages with a cause may be of any fabric of its site."""
         name = history.full_name(twin, fabric, name)
-        site, query = history.log_query(
-            twin, LogFilter(default_fabric(twin, fabric), tuple(type), name, cause, ticks)
-        )
+        log_filter = LogFilter(_fabric(twin, fabric, name, cause), tuple(type), name, cause, ticks)
+        site, query = history.log_query(twin, log_filter)
         _check_order(twin, since, until)
+        if until is not None and cause is None:
+            until_us = history.parse_time(twin, "until", until)[1]
+            check_not_before_commissioning(twin, site, log_filter.fabric, until, until_us, "until")
         starts, ends = _starts(twin, site, since, since_us, cursor), _ends(twin, site, until, before)
         query = replace(query, start=max(starts, default=0), end=min(ends, default=COUNT_MAX))
         forward = bool(starts) or (cause is not None and before is None)
@@ -121,7 +130,7 @@ def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
         name = history.full_name(twin, fabric, name)
-        log_filter = LogFilter(default_fabric(twin, fabric), tuple(type), name, cause, ticks)
+        log_filter = LogFilter(_fabric(twin, fabric, name, cause), tuple(type), name, cause, ticks)
         site, query = history.log_query(twin, log_filter)
         query = replace(query, start=_stream_start(twin, site, last_event_id, since))
         ended = anyio.Event()
@@ -132,6 +141,17 @@ def _stream_route(router: APIRouter, twin: TwinPorts) -> None:
             shutdown_event=ended,
             shutdown_grace_period=event_stream.SHUTDOWN_GRACE_S,
         )
+
+
+def _fabric(twin: TwinPorts, fabric: str | None, name: str | None, cause: str | None) -> str:
+    """The fabric of a query: the given one, that of the name or of the cause, or the default."""
+    if fabric is None and name is not None:
+        return fabric_of(twin, name)
+    if fabric is None and cause is not None:
+        site, position = history.locate_message(twin, cause)
+        for _, message in twin.log.read(site, position, 1):
+            return message.fabric
+    return default_fabric(twin, fabric)
 
 
 def _stream_start(twin: TwinPorts, site: str, last_event_id: str | None, since: str | None) -> int:
