@@ -44,6 +44,12 @@ def default_fabric_name(kinds: Mapping[str, str]) -> str:
     return min(kinds, key=rank, default=f"{prefixes[0]}-0")
 
 
+def is_name_of_object(name: str) -> bool:
+    """Whether a word begins the names of objects in fabrics of some kind, such as `cube-3`. A fabric
+    with this name could not be told from that object, because names may omit their fabric."""
+    return any(is_named(kind, name) for kind in FABRIC_NAMING)
+
+
 def can_have(kind: str, name: str) -> bool:
     """Whether a fabric of this kind can have a resource of this name, which lacks its fabric. A kind that is
     not known here can have any."""

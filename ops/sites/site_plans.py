@@ -19,7 +19,7 @@ from ops.sites.yaml_reader import read_yaml
 from schemas.config.fabric_configs import config_model
 from schemas.config.pods import FabricConfig
 from schemas.config.workload import TraceRow
-from schemas.fabric_names import FABRIC_NAMING
+from schemas.fabric_names import FABRIC_NAMING, is_name_of_object
 from schemas.files.site_plan import SitePlan
 from schemas.names import FABRIC_PATTERN, SITE_PATTERN
 from shared.basics.errors import InvalidInput
@@ -225,6 +225,8 @@ def _fabric(where: str, row: object, calibration: str | None) -> tuple[str, Fabr
     name, kind = fields.get("name"), fields.get("kind", DEFAULT_KIND)
     if not isinstance(name, str) or re.fullmatch(FABRIC_PATTERN, name) is None:
         raise InvalidInput(_bad_name_text(f"{where}.name", name, "pod-4"))
+    if is_name_of_object(name):
+        raise InvalidInput(f"{where}.name: {name} is the name of an object in a fabric; names are like pod-4")
     try:
         config_model(kind, f"{where}.kind")
     except ValueError as error:

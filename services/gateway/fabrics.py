@@ -14,6 +14,7 @@ from services.gateway.requested_time import at_present, check_commissioned
 from services.gateway.runtime_ports import FabricView, TwinPorts
 from shared.basics.errors import InvalidInput, NotFound, OperationFailed, StoreUnreachable
 from shared.basics.spelling import truncated
+from shared.basics.time_format import format_time
 from shared.models.default_fabric import default_fabric_of
 from shared.models.fabric_plants import plant_of
 from shared.models.network.blocks import NetworkLayout as Network
@@ -115,6 +116,13 @@ def retired_us(twin: TwinPorts, fabric: str) -> int | None:
     """The simulated time at which a fabric retired; None if it has not."""
     place = twin.documents.fabrics().get(fabric)
     return place.retired_us if place is not None else None
+
+
+def check_living(twin: TwinPorts, fabric: str) -> None:
+    """Raise InvalidInput if a fabric has retired: predictions would be of what never happens."""
+    ended_us = retired_us(twin, fabric)
+    if ended_us is not None:
+        raise InvalidInput(f"fabric {fabric}: retired at {format_time(ended_us)}; must be a running fabric")
 
 
 def now_us(twin: TwinPorts, fabric: str) -> int:

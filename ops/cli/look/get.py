@@ -201,7 +201,8 @@ def _hidden_note(kind: ResourceKind[Any], hidden: int) -> list[str]:
     """Return a note that finished objects are left out, and how to see them."""
     if not hidden:
         return []
-    return [f"({count_text(hidden, f'finished {kind.title}', f'finished {kind.word}')} hidden; --all)"]
+    word = "retired" if kind is FABRICS else "finished"
+    return [f"({count_text(hidden, f'{word} {kind.title}', f'{word} {kind.word}')} hidden; --all)"]
 
 
 def _none_text(kind: ResourceKind[Any], why: str | None, *, is_empty: bool) -> str:

@@ -3,14 +3,16 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from ops.cli.common.output import Form, echo, show
+from ops.cli.common.waiting import retired_us
 from ops.cli.operate.outcome_text import ANSWER_FIELDS, outcome_text
 from ops.client.answers import EVENTS, refusal_of
 from ops.client.http_client import Client, escape_path, receipt_path, rows_path
 from ops.report.safe_text import quoted
 from ops.requests.object_names import expand_name
-from schemas.name_parts import is_within
+from schemas.name_parts import fabric_part, is_within
 from schemas.resource_kinds import FAULTS
 from shared.basics.errors import InvalidInput
+from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:
     from schemas.api.rows import FaultRow
@@ -38,6 +40,10 @@ def clear_several(
         # An unknown name has no faults either, which would look as if all were well. The query of the log
         # raises NotFound for it.
         client.rows(EVENTS, "id", **{"for": within}, limit=1)
+        if (ended_us := retired_us(client, fabric_part(within))) is not None:
+            raise InvalidInput(
+                f"{fabric_part(within)}: retired at {format_time(ended_us)}; its faults cannot end any more"
+            )
     active = client.rows(rows_path(FAULTS), "name", "target", "injected", "comment", state="active")
     there = [row for row in active if within is None or within == row.name or is_within(row.target, within)]
     chosen = [row for row in there if choice.includes(row)]

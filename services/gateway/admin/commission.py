@@ -11,6 +11,7 @@ from schemas.api.requests import FabricRequest, RequestReceipt
 from schemas.config.fabric_configs import config_model
 from schemas.config.pods import FabricConfig
 from schemas.config.workload import TraceRow
+from schemas.fabric_names import is_name_of_object
 from schemas.messages.sequencer import FabricCommissioned
 from schemas.names import FABRIC_PATTERN, fabric_order
 from services.gateway.fabrics import site_fabrics
@@ -53,6 +54,10 @@ def _put(twin: TwinPorts, request: FabricRequest, body: FabricCommissioned) -> t
     request leaves no trace."""
     if re.fullmatch(FABRIC_PATTERN, request.name) is None:
         raise InvalidInput(f"name {truncated(repr(request.name))}: must be a fabric name like pod-4")
+    if is_name_of_object(request.name):
+        raise InvalidInput(
+            f"name {request.name}: is the name of an object in a fabric; must be a fabric name like pod-4"
+        )
     places = twin.documents.fabrics()
     partition = _partition(twin, request.site, places)
     start = twin.log.end(request.site)

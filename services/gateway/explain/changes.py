@@ -15,7 +15,7 @@ from schemas.api.changes import (
 from schemas.config.parameter import ParameterSetting
 from schemas.messages.operator import ClearFault
 from schemas.request_metadata import RequestBody
-from services.gateway.fabrics import default_living_fabric, part_of, retired_us
+from services.gateway.fabrics import check_living, default_living_fabric, part_of
 from services.gateway.requests.operator_requests import (
     drain_request,
     fault_request,
@@ -25,7 +25,6 @@ from services.gateway.requests.operator_requests import (
 from services.gateway.resources.parameters import check_settings, parameters_request
 from services.gateway.runtime_ports import TwinPorts
 from shared.basics.errors import InvalidInput, NotFound
-from shared.basics.time_format import format_time
 from shared.basics.units import US_PER_S, to_whole_us
 
 
@@ -35,9 +34,7 @@ def change_requests(
     """(fabric, request bodies) of a change. A change without a fabric is of one of `site`, if that is given.
     Raise InvalidInput or NotFound if it is not possible."""
     fabric, bodies = _fabric_and_bodies(twin, change, site)
-    ended_us = retired_us(twin, fabric)
-    if ended_us is not None:
-        raise InvalidInput(f"fabric {fabric}: retired at {format_time(ended_us)}; must be a running fabric")
+    check_living(twin, fabric)
     return fabric, bodies
 
 

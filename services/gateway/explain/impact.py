@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from schemas.api.rows import ImpactLink, ImpactReport
 from schemas.api.whatif import LossReport
 from schemas.documents.pods import LinkGroupDocument, OcsDocument
-from services.gateway.fabrics import config_of, fabric_graph, fabric_plant, part_of, retired_us
+from services.gateway.fabrics import check_living, config_of, fabric_graph, fabric_plant, part_of
 from services.gateway.resources.pod_rows import find_cube, slice_rows
 from services.gateway.resources.status_documents import dead_port_text, read_all, read_one
 from services.gateway.runtime_ports import TwinPorts
@@ -103,9 +103,5 @@ def loss_of(twin: TwinPorts, target: str) -> LossReport:
     kind = next((kind for kind, row in FAULTS.items() if row.strikes == part.kind), None)
     if kind is None:
         raise InvalidInput(f"target {target!r}: must be a part of a datacenter network that can fail")
-    ended_us = retired_us(twin, part.fabric)
-    if ended_us is not None:
-        raise InvalidInput(
-            f"fabric {part.fabric}: retired at {format_time(ended_us)}; must be a running fabric"
-        )
+    check_living(twin, part.fabric)
     return twin.queries.loss(part.fabric, kind, part.name, twin.clock.show().now_us)

@@ -11,7 +11,7 @@ from schemas.messages.scheduler import SliceCompleted, SliceOverran, SliceRecove
 from schemas.messages.workload import SliceRequested
 from schemas.names import FABRIC_PATTERN, NUMBER
 from schemas.resource_kinds import SLICES
-from services.gateway.fabrics import accepts, fabric_of, retired_us, site_fabrics, site_of
+from services.gateway.fabrics import accepts, check_living, fabric_of, retired_us, site_fabrics, site_of
 from services.gateway.log.history import STATE_MESSAGES, outage_before_start
 from services.gateway.requests.operator_requests import slice_request
 from services.gateway.requests.request_status import request_report
@@ -45,10 +45,12 @@ _REQUESTED = re.compile(rf"workload@({FABRIC_PATTERN})/{NUMBER}")
 
 
 def plan_slice(twin: TwinPorts, request: SliceRequest) -> SlicePlan:
-    """What the scheduler would do with this request now; raise InvalidInput as for a real request."""
+    """What the scheduler would do with this request now; raise InvalidInput as for a real request, or if the
+    fabric has retired."""
     fabric, body = slice_request(twin, request)
     if not isinstance(body, RequestSlice):
         raise TypeError(f"a request for a slice must be a RequestSlice, is {type(body).__name__}")
+    check_living(twin, fabric)
     plan = twin.queries.plan(fabric, body, twin.clock.show().now_us)
     return plan.model_copy(update={"start": _with_record(twin, fabric, plan.start)})
 

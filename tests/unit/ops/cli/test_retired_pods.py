@@ -125,6 +125,13 @@ def test_lists_of_a_retired_pod_say_so(url: str, line: str) -> None:
     assert run(url, line.replace("pod-1", "pod-0").replace("slice-0", "cube-0")).stderr == ""
 
 
+@pytest.mark.parametrize("target", ["pod-1", "pod-1/cube-1"])
+def test_faults_of_a_retired_pod_cannot_be_cleared(url: str, target: str) -> None:
+    done = run(url, f"clear --all {target}")
+    sentence = "lightwave: pod-1: retired at 0d04:00:00; its faults cannot end any more\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+
+
 def test_a_slice_of_a_retired_pod_never_starts(url: str) -> None:
     states = {}
     for n in range(3):

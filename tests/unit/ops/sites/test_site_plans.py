@@ -54,6 +54,10 @@ def test_a_site_has_its_fabrics_in_order_with_their_set_values(file: Path) -> No
             "fabrics.0.name: 'pod_0' is not a valid name; names are like pod-4",
         ),
         ("site: a\nfabrics: [{kind: superpod}]", "fabrics.0.name: is missing; names are like pod-4"),
+        (
+            "site: a\nfabrics: [{name: cube-4}]",
+            "fabrics.0.name: cube-4 is the name of an object in a fabric; names are like pod-4",
+        ),
         (f"{HEAD}  - name: pod-0", "fabrics.1.name: pod-0 is given twice; names are unique"),
         (
             f"{HEAD}    kind: []",
@@ -146,7 +150,7 @@ def test_a_site_has_its_fabrics_in_order_with_their_set_values(file: Path) -> No
             ),
         ),
     ],
-    ids=range(34),
+    ids=range(35),
 )
 def test_an_invalid_site_is_an_error_in_one_sentence(text: str, sentence: str, file: Path) -> None:
     file.write_text(text)

@@ -116,6 +116,20 @@ def test_a_query_that_implies_a_fabric_needs_no_default(twin: DrivenTwin, path: 
     assert twin.client().get(f"/v1/{path}").status_code == 200
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "plan/slices?shape=4x4x4&fabric=pod-0",
+        "what-if/drain?target=pod-0/cube-1",
+        "what-if/inject?kind=ocs&target=pod-0/ocs-1",
+    ],
+)
+def test_no_predictions_about_a_retired_fabric(twin: DrivenTwin, path: str) -> None:
+    answer = twin.client().get(f"/v1/{path}")
+    sentence = "fabric pod-0: retired at 0d04:00:00; must be a running fabric"
+    assert (answer.status_code, answer.json()) == (422, {"error": sentence})
+
+
 def test_goodput_since_after_the_retirement(twin: DrivenTwin) -> None:
     client = twin.client()
     rows = client.get("/v1/goodput", params={"since": "-10m"}).json()["rows"]

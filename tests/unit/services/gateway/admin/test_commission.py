@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ops.sites.configuration import config_from_pairs
+from schemas.fabric_names import NETWORK_NAMING, POD_NAMING
 from schemas.files.site_plan import SitePlan
 from shared.basics.units import US_PER_DAY
 from tests.support.gateway_twin import QUIET, Client, DrivenTwin
@@ -215,6 +216,13 @@ def test_a_number_that_json_cannot_write_is_refused(shared_twin: DrivenTwin, num
         ({"name": "pod-7"}, "name pod-7: is a fabric of site annex; a pod cannot move to another site"),
         ({"name": "Pod 1"}, "name 'Pod 1': must be a fabric name like pod-4"),
         ({"name": "pod-01"}, "name 'pod-01': must be a fabric name like pod-4"),
+        *[
+            (
+                {"name": f"{word}-4"},
+                f"name {word}-4: is the name of an object in a fabric; must be a fabric name",
+            )
+            for word in sorted(POD_NAMING.first_words | NETWORK_NAMING.first_words)
+        ],
         (
             {"site": "moon"},
             "site 'moon': no such site; must be one of campus, annex; sites are only created with",
