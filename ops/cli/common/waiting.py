@@ -1,9 +1,12 @@
 """Waiting of commands: notes go to stderr, and a timeout is a sentence."""
 
+import contextlib
+
 from ops.cli.common.output import echo
 from ops.client.http_client import Client, FabricEnded, row_path
 from ops.client.waiting import POLL_S, WaitTerms
 from schemas.resource_kinds import FABRICS
+from shared.basics.errors import LightwaveError
 from shared.basics.time_format import format_time
 
 
@@ -27,3 +30,11 @@ def check_not_retired(client: Client, fabric: str | None) -> None:
     """Raise FabricEnded if the fabric that a command watches has retired. Nothing if it watches all."""
     if fabric is not None and (ended_us := retired_us(client, fabric)) is not None:
         raise FabricEnded(f"{fabric}: retired at {format_time(ended_us)}; nothing there changes any more")
+
+
+def note_retired(client: Client, fabric: str) -> None:
+    """Report on stderr that the shown objects are of a fabric that has retired."""
+    with contextlib.suppress(LightwaveError):
+        if (ended_us := retired_us(client, fabric)) is not None:
+            note = f"{fabric}: retired at {format_time(ended_us)}; this is its last state"
+            echo(f"lightwave: {note}", to_stderr=True)

@@ -23,7 +23,7 @@ from ops.report.tables import text_table
 from ops.requests.object_names import expand_name
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS
-from shared.basics.time_format import format_time_ms
+from shared.basics.time_format import format_time, format_time_ms
 
 if TYPE_CHECKING:
     from schemas.api.rows import LogMessage
@@ -158,12 +158,20 @@ def _show(client: Client, ask: Mapping[str, object], output: Form, limit: int | 
 
 
 def _none_text(client: Client, ask: Mapping[str, object]) -> str:
-    """Return the sentence that there are no messages, with the fabric if there are several."""
-    if ask.get("for") or ask.get("cause"):
+    """Return the sentence that there are no messages, with the fabric if there are several, and when it
+    retired."""
+    if ask.get("cause"):
         return event_rows([])
-    fabric = _fabric_or_default(client, str(ask["fabric"]) if ask.get("fabric") else None)
-    others = [name for row in client.rows(rows_path(FABRICS), "name") if (name := str(row.name)) != fabric]
-    return f"{event_rows([])} of {fabric}" + (f"; --fabric {others[0]} shows its messages" if others else "")
+    name = ask.get("for") or ask.get("fabric")
+    fabric = _fabric_or_default(client, fabric_part(str(name)) if name else None)
+    ended = {str(row.name): row.retired_us for row in client.rows(rows_path(FABRICS), "name", "retired_us")}
+    about = name if ask.get("for") else fabric
+    if (ended_us := ended.get(fabric)) is not None:
+        return f"{event_rows([])} of {about}; {fabric} retired at {format_time(ended_us)}"
+    others = [other for other, us in ended.items() if other != fabric and us is None]
+    if ask.get("for") or not others:
+        return event_rows([]) if ask.get("for") else f"{event_rows([])} of {fabric}"
+    return f"{event_rows([])} of {fabric}; --fabric {others[0]} shows its messages"
 
 
 def _fabric_or_default(client: Client, fabric: str | None) -> str:

@@ -1,6 +1,5 @@
 """`lightwave get` and `lightwave describe`: lists objects and shows one of them."""
 
-import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +21,7 @@ from ops.cli.common.param_types import (
     unknown_name_text,
     unknown_word_text,
 )
-from ops.cli.common.waiting import check_not_retired, retired_us
+from ops.cli.common.waiting import check_not_retired, note_retired
 from ops.cli.look.reading_tables import (
     NO_ORDER,
     READING_WIDE,
@@ -40,9 +39,8 @@ from ops.requests.name_expansion import without_kind
 from ops.requests.object_names import expand_name
 from schemas.name_parts import fabric_part
 from schemas.resource_kinds import FABRICS, KINDS, LINKS, ResourceKind, RowT, kind_by_name_form
-from shared.basics.errors import LightwaveError, NotFound
+from shared.basics.errors import NotFound
 from shared.basics.json_types import JsonObject, JsonValue
-from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:
     from schemas.api.descriptions import Description
@@ -235,18 +233,10 @@ def _show_rows(client: Client, look: Callable[[], str], name: str | None, form: 
     def look_once() -> str:
         text = look()
         if fabric is not None and form == "table":
-            _note_retired(client, fabric)
+            note_retired(client, fabric)
         return text
 
     watch_loop(look if watch else look_once, watch, lambda: check_not_retired(client, fabric))
-
-
-def _note_retired(client: Client, fabric: str) -> None:
-    """Report on stderr that the shown objects are of a fabric that has retired."""
-    with contextlib.suppress(LightwaveError):
-        if (ended_us := retired_us(client, fabric)) is not None:
-            note = f"{fabric}: retired at {format_time(ended_us)}; this is its last state"
-            echo(f"lightwave: {note}", to_stderr=True)
 
 
 def _sorted_headings(sort: str | None) -> frozenset[str]:
@@ -295,7 +285,13 @@ def describe(
         with client.reading():
             return render(content, output, lambda: _description_text(kind, content, now_us))
 
-    watch_loop(look, watch, lambda: check_not_retired(client, fabric_part(full_name)))
+    def look_once() -> str:
+        text = look()
+        if output == "table" and kind != FABRICS.word:
+            note_retired(client, fabric_part(full_name))
+        return text
+
+    watch_loop(look if watch else look_once, watch, lambda: check_not_retired(client, fabric_part(full_name)))
 
 
 def _kind_and_name(word: str) -> tuple[str, str]:

@@ -8,12 +8,13 @@ from ops.cli.common.command_groups import command_app, examples
 from ops.cli.common.name_completion import TraceableNameParam
 from ops.cli.common.options import At, OutputOption
 from ops.cli.common.output import show
+from ops.cli.common.waiting import note_retired
 from ops.client.answers import ApiPath
 from ops.client.http_client import Client, escape_path
 from ops.report.light_path_text import patched_port, unmade_reason
 from ops.report.tables import display_value, text_table
 from ops.requests.object_names import expand_name
-from schemas.name_parts import last_part
+from schemas.name_parts import fabric_part, last_part
 from schemas.resource_kinds import TRUNKS, kind_by_name_form
 
 if TYPE_CHECKING:
@@ -55,15 +56,20 @@ def trace(
 ) -> None:
     """Trace the light path of a link end, or a trunk's circuits."""
     client = Client(at=at)
-    path = f"/v1/trace/{escape_path(expand_name(client, name))}"
+    full_name = expand_name(client, name)
+    path = f"/v1/trace/{escape_path(full_name)}"
     if kind_by_name_form(name) is TRUNKS:
         of_trunk: ApiPath[TrunkPath] = ApiPath(path)
         trunk = client.resource(of_trunk, *TRUNK_FIELDS)
+        if output == "table":
+            note_retired(client, fabric_part(full_name))
         with client.reading():
             show(trunk, output, lambda: _trunk(trunk))
         return
     of_link: ApiPath[LightPath] = ApiPath(path)
     link = client.resource(of_link, *PATH_FIELDS)
+    if output == "table":
+        note_retired(client, fabric_part(full_name))
     with client.reading():
         show(link, output, lambda: _path(link))
 

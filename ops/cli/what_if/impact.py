@@ -10,12 +10,14 @@ from ops.cli.common.kind_tables import kind_table
 from ops.cli.common.name_completion import PartNameParam
 from ops.cli.common.options import At, OutputOption, Verbose
 from ops.cli.common.output import show
+from ops.cli.common.waiting import note_retired
 from ops.cli.explain.slice_state import table_lines
 from ops.client.answers import CLOCK, AnswerFields
 from ops.client.http_client import Client, escape_path
 from ops.report.table_style import current_style
 from ops.report.tables import count_text, text_table
 from ops.requests.object_names import expand_name
+from schemas.name_parts import fabric_part
 from schemas.resource_kinds import SLICES
 
 if TYPE_CHECKING:
@@ -58,7 +60,10 @@ def impact(
     last line; -v shows each slice, link and block before it.
     """
     client = Client(at=at)
-    found = client.resource(f"/v1/impact/{escape_path(expand_name(client, target))}", "target")
+    full_name = expand_name(client, target)
+    found = client.resource(f"/v1/impact/{escape_path(full_name)}", "target")
+    if output == "table":
+        note_retired(client, fabric_part(full_name))
     if "blocks" in found:
         loss = client.require_fields(found, LOSS)
         with client.reading():

@@ -115,7 +115,15 @@ def test_a_wait_for_a_drain_reports_that_the_pod_retired(url: str, cube: str, se
 
 
 @pytest.mark.parametrize(
-    "line", ["get slices --fabric pod-1", "get pod-1/slice-0", "get cubes --fabric pod-1"]
+    "line",
+    [
+        "get slices --fabric pod-1",
+        "get pod-1/slice-0",
+        "get cubes --fabric pod-1",
+        "describe pod-1/slice-0",
+        "trace pod-1/cube-1/+x/0",
+        "impact pod-1/ocs-3",
+    ],
 )
 def test_lists_of_a_retired_pod_say_so(url: str, line: str) -> None:
     done = run(url, line)
@@ -123,6 +131,13 @@ def test_lists_of_a_retired_pod_say_so(url: str, line: str) -> None:
     assert done.stderr == "lightwave: pod-1: retired at 0d04:00:00; this is its last state\n"
     assert run(url, f"{line} -o json").stderr == ""
     assert run(url, line.replace("pod-1", "pod-0").replace("slice-0", "cube-0")).stderr == ""
+
+
+@pytest.mark.parametrize("options", ["--fabric pod-1", "--for pod-1/ocs-3"])
+def test_no_messages_of_a_retired_pod_name_its_end(url: str, options: str) -> None:
+    done = run(url, f"events {options} --since -5m")
+    about = options.split()[1]
+    assert (done.returncode, done.stdout) == (0, f"no events of {about}; pod-1 retired at 0d04:00:00\n")
 
 
 @pytest.mark.parametrize("target", ["pod-1", "pod-1/cube-1"])
