@@ -72,8 +72,7 @@ def is_terminal() -> bool:
 
 def take_table_style(params: dict[str, Any]) -> TableStyle:
     """Return the style that a command's parameters request. Its own options are removed from them, and the
-    formats `wide` and `name` become `table`. A parameter `out` is the file that gets the table, so that the
-    terminal's width does not matter.
+    formats `wide` and `name` become `table`.
 
     Raises UsageError if a table's option is combined with a format that is not a table.
     """

@@ -43,10 +43,9 @@ Document = Annotated[
         help="an experiment's file, or the name of a predefined one (`experiment list`)",
     ),
 ]
-ResultsFolder = Annotated[
+Out = Annotated[
     Path | None,
     typer.Option(
-        "--out",
         click_type=FILE,
         metavar="DIR",
         help="folder of the results [default: the file's name with .results, in this folder]",
@@ -82,7 +81,7 @@ def run(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="continue with the existing results")] = False,
     quick: Quick = False,
-    results_folder: ResultsFolder = None,
+    out: Out = None,
     html: Annotated[
         Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report as a page")
     ] = None,
@@ -98,7 +97,7 @@ def run(
     if dask is not None and workers is not None:
         raise click.UsageError("--workers cannot be combined with --dask, whose cluster has its own workers")
     planned = _planned(file, quick=quick)
-    folder = _folder(file, results_folder, quick=quick)
+    folder = _folder(file, out, quick=quick)
     before = _steadiness(planned)
     _warn_unsteady(planned, before)
     with (
@@ -161,14 +160,9 @@ def plan(file: Document, quick: Quick = False, output: OutputOption = "table") -
 
 
 @app.command("status", epilog=examples("experiment status hazards", "experiment status mine.yaml -o json"))
-def status(
-    file: Document,
-    quick: Quick = False,
-    results_folder: ResultsFolder = None,
-    output: OutputOption = "table",
-) -> None:
+def status(file: Document, quick: Quick = False, out: Out = None, output: OutputOption = "table") -> None:
     """Show the progress of an experiment's runs."""
-    planned, folder = _planned(file, quick=quick), _folder(file, results_folder, quick=quick)
+    planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
     rows = _finished_runs(planned, file, folder)
     failed = sum(row.error is not None for row in rows.values())
     found = {"folder": str(folder), "done": len(rows) - failed, "failed": failed, "most": _runs_max(planned)}
@@ -183,7 +177,7 @@ def status(
 def report(
     file: Document,
     quick: Quick = False,
-    results_folder: ResultsFolder = None,
+    out: Out = None,
     html: Annotated[
         Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the report as a page")
     ] = None,
@@ -194,7 +188,7 @@ def report(
     from ops.experiments.results import results_of
     from ops.experiments.sweep import partial_result
 
-    planned, folder = _planned(file, quick=quick), _folder(file, results_folder, quick=quick)
+    planned, folder = _planned(file, quick=quick), _folder(file, out, quick=quick)
     rows = _finished_runs(planned, file, folder)
     series = Dataset(folder, planned.experiment.measure).series
     swept = partial_result(planned, rows)
@@ -410,8 +404,8 @@ def _path(file: str) -> Path:
     return library_path(file)
 
 
-def _folder(file: str, chosen: Path | None, *, quick: bool) -> Path:
-    return Path(Path(file).stem + (QUICK_SUFFIX if quick else SUFFIX)) if chosen is None else chosen
+def _folder(file: str, out: Path | None, *, quick: bool) -> Path:
+    return Path(Path(file).stem + (QUICK_SUFFIX if quick else SUFFIX)) if out is None else out
 
 
 def _runs_max(planned: "PlannedExperiment") -> int:
