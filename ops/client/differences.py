@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ops.client.answers import CLOCK
 from ops.client.http_client import Client, rows_path
+from ops.client.time_names import time_named
 from ops.report.safe_text import quoted
 from schemas.resource_kinds import CLOCK_FIELDS, KINDS, MEAN_FIELDS
 from shared.basics.errors import InvalidInput
@@ -34,7 +35,10 @@ def compare_times(
     if before != after and _is_later(clients, before, after):
         raise InvalidInput(f"FROM {quoted(before)}: must not be after TO {quoted(after)}")
     for kind in kinds:
-        rows, others = (clients[text].rows(rows_path(KINDS[kind]), "name") for text in (before, after))
+        with time_named("FROM", before):
+            rows = clients[before].rows(rows_path(KINDS[kind]), "name")
+        with time_named("TO", after):
+            others = clients[after].rows(rows_path(KINDS[kind]), "name")
         yield list(differences(kind, rows, others))
 
 
@@ -49,7 +53,10 @@ def _is_later(clients: Mapping[str, Client], before: str, after: str) -> bool:
         return False
     if any(time is None and "/" not in text for time, text in zip(times, (before, after), strict=True)):
         return False  # not a time: the next query reports that
-    now_us = {text: clients[text].resource(CLOCK, "now_us").now_us for text in (before, after)}
+    now_us: dict[str, int] = {}
+    for name, text in (("FROM", before), ("TO", after)):
+        with time_named(name, text):
+            now_us[text] = clients[text].resource(CLOCK, "now_us").now_us
     return now_us[before] > now_us[after]
 
 

@@ -16,6 +16,10 @@ def display_unit(measure: str, *, difference: bool) -> tuple[float, str]:
     return 100.0, " points" if difference else " %"
 
 
+NO_INTERVAL = "no interval: one run, without a long enough series"
+"""The note on a figure without bounds."""
+
+
 def figure_text(interval: Interval, measure: str, *, difference: bool = False) -> str:
     """Format a figure and its bounds with its unit."""
     text, unit = interval_text(interval, measure, difference=difference), MEASURES[measure].unit
@@ -27,7 +31,7 @@ def interval_text(interval: Interval, measure: str, *, difference: bool = False)
     factor, unit = display_unit(measure, difference=difference)
     value, half = factor * interval.value, factor * interval.half_width
     if not math.isfinite(half):
-        return f"{value:.4g}{unit} (one run without a long enough series: no interval)"
+        return f"{value:.4g}{unit} (no interval)"
     if half == 0.0 and interval.runs == 1:
         return f"{value:.6g}{unit} exactly"
     digits = 0 if half == 0.0 else max(0, min(6, 1 - math.floor(math.log10(half))))

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from ops.experiments.interval_text import display_unit, interval_text
+from ops.experiments.interval_text import NO_INTERVAL, display_unit, interval_text
 from ops.experiments.results import MeasureEstimate, Results, VariantDifference
 from ops.experiments.steadiness import VariantSteadiness
 from ops.lab.backlog import BACKLOGS
 from ops.lab.offered_load import LoadCheck, is_crew
+from ops.report.tables import count_text
 
 PROBLEMS_MAX = 5
 """Lines of problems that are shown."""
@@ -57,7 +58,7 @@ def _not_steady(results: Results) -> str:
     unsteady = [*results.unsteady.values()]
     if not unsteady:
         return ""
-    more = f", and {len(unsteady) - 1} more variants" if len(unsteady) > 1 else ""
+    more = f", and {count_text(len(unsteady) - 1, 'more variant')}" if len(unsteady) > 1 else ""
     return f" But {unsteady[0].variant.words} is {unsteady[0].problems[0]}{more}."
 
 
@@ -70,7 +71,7 @@ def steadiness_lines(steadiness: Sequence[VariantSteadiness], most: int = PROBLE
         if fresh:
             lines.append(f"{one.variant.words}: {'; '.join(fresh)}")
     left = len(lines) - most
-    return [*lines[:most], *([f"and {left} more variants"] if left > 0 else [])]
+    return [*lines[:most], *([f"and {count_text(left, 'more variant')}"] if left > 0 else [])]
 
 
 def load_rows(steadiness: Sequence[VariantSteadiness], *, is_quick: bool = False) -> list[list[object]]:
@@ -121,6 +122,8 @@ def estimate_note(one: MeasureEstimate, results: Results | None = None) -> str:
     notes = []
     if results is not None and (unsteady := results.unsteady.get(one.variant)) is not None:
         notes.append(unsteady.word)
+    if not math.isfinite(one.interval.half_width):
+        notes.append(NO_INTERVAL)
     if one.batches is not None:
         short = "" if one.batches.is_sound else ", which are still correlated because the run is too short"
         windows = f"{one.batches.count} batches of {one.batches.length} windows"
@@ -133,7 +136,7 @@ def estimate_note(one: MeasureEstimate, results: Results | None = None) -> str:
         interval = interval_text(one.controlled.interval, one.measure)
         notes.append(f"{interval} with its control variate, worth {one.controlled.saved:,.1f} times the runs")
     if one.seeds_needed is not None:
-        notes.append(f"the requested precision needs about {one.seeds_needed:,} seeds")
+        notes.append(f"the requested precision needs about {count_text(one.seeds_needed, 'seed')}")
     return "; ".join(notes)
 
 
@@ -145,10 +148,12 @@ def difference_note(one: VariantDifference, results: Results | None = None) -> s
         unsteady = [results.unsteady[v] for v in (one.variant, one.against) if v in results.unsteady]
         if unsteady:
             notes.append(max([found.word for found in unsteady], key="not steady".__eq__))
+    if not math.isfinite(one.interval.half_width):
+        notes.append(NO_INTERVAL)
     if one.interval.low == one.interval.value == one.interval.high == 0.0:
         notes.append("the same in every run")
     if one.seeds_needed is not None:
-        notes.append(f"not significant yet; needs about {one.seeds_needed:,} seeds")
+        notes.append(f"not significant yet; needs about {count_text(one.seeds_needed, 'seed')}")
     if one.paired is not None and math.isfinite(one.paired.saved) and math.isfinite(one.paired.correlation):
         notes.append(
             f"correlation {one.paired.correlation:.2f}; common seeds are worth {one.paired.saved:,.1f} times "

@@ -223,7 +223,12 @@ def estimate_cost(planned: PlannedExperiment) -> CostEstimate:
         seeds_at_most=seeds,
         runs_at_most=runs,
         simulated_days_a_run=days,
-        cpu_s_a_run=round(trial.cpu_s * days / pilot.days, 1),
-        cpu_hours=round(trial.cpu_s * days / pilot.days * runs / S_PER_HOUR, 2),
-        disk_mb=round(runs * (cells * BYTES_A_CELL + 2 * BYTES_A_FILE) / 1e6, 1),
+        cpu_s_a_run=_three_digits(trial.cpu_s * days / pilot.days),
+        cpu_hours=_three_digits(trial.cpu_s * days / pilot.days * runs / S_PER_HOUR),
+        disk_mb=_three_digits(runs * (cells * BYTES_A_CELL + 2 * BYTES_A_FILE) / 1e6),
     )
+
+
+def _three_digits(value: float) -> float:
+    """An estimate with three significant digits, so that a small one is not zero."""
+    return float(f"{value:.3g}")

@@ -34,6 +34,8 @@ MOSTLY = 0.5
 """Minimum share of empty cells of a column that is left out before full ones."""
 BELOW_INDENT = 4
 """Indent of a text below its row."""
+ABOVE_INDENT = 2
+"""Indent of rows below the value that they share."""
 
 Cells = list[list[str]]
 
@@ -111,11 +113,14 @@ class TableStyle:
         as_list: bool = False,
         keep: Collection[str] = (),
         below: str | None = None,
+        above: str | None = None,
+        whole: Collection[str] = (),
     ) -> str:
         """Lay out a table. On a terminal, the columns in `wide_only` are left out if not all fit, then those
         without values, but not those in `keep`, such as the sort key. With `as_list`, a single row becomes a
         list with one line per column there. The texts of the column `below` continue below their rows if they
-        would be cut."""
+        would be cut. If that is not enough, each new value of the column `above` is a line above its rows.
+        Cells of the columns in `whole` are not cut."""
         self.headings.update(dict.fromkeys(headers))
         if self.names_only:
             self.names += _identities(headers, rows)
@@ -126,24 +131,42 @@ class TableStyle:
         may_be_list = self.on_terminal and len(rows) == 1 and self.headers and not self.columns
         if may_be_list and (as_list or not (indent or self._fits(heads, chosen, indent))):
             return self._list(headers, rows[0], indent)
-        if below in heads and not self.columns and not self._fits(heads, chosen, indent):
-            return "\n".join(self._lines_with_texts(heads, chosen, indent, keep, str(below)))
-        return "\n".join(self._lines(heads, chosen, indent, keep)) if heads else ""
+        apart: list[str] = []  # columns with lines of their own
+        for name in (below, above):
+            is_fit = self._fits(*_without(heads, chosen, apart), indent)
+            if name in heads and not self.columns and not is_fit:
+                apart.append(str(name))
+        if apart:
+            titles, texts = (name if name in apart else None for name in (above, below))
+            return "\n".join(self._lines_apart(heads, chosen, indent, (keep, whole), titles, texts))
+        return "\n".join(self._lines(heads, chosen, indent, keep, whole)) if heads else ""
 
-    def _lines_with_texts(
-        self, headers: list[str], rows: Cells, indent: int, keep: Collection[str], below: str
+    def _lines_apart(
+        self,
+        headers: list[str],
+        rows: Cells,
+        indent: int,
+        preferred: tuple[Collection[str], Collection[str]],
+        above: str | None,
+        below: str | None,
     ) -> Iterator[str]:
-        """The lines of a table in which the texts of one column are below their rows."""
-        position = headers.index(below)
-        others = _selected(headers, rows, [n for n in range(len(headers)) if n != position])
-        lines = [*self._lines(*others, indent, keep)]
+        """The lines of a table with the values of `above` over the rows they belong to, and the texts of
+        `below` under their rows. `preferred` are the columns to keep, and those that are not cut."""
+        others = _without(headers, rows, [name for name in (above, below) if name is not None])
+        inner = indent if above is None else indent + ABOVE_INDENT
+        lines = [*self._lines(*others, inner, *preferred)]
         first = 1 if self.headers else 0
+        width = self.width or WIDTH_MIN
+        if above is not None and self.headers:
+            yield " " * indent + above
         yield from lines[:first]
-        margin = " " * (indent + BELOW_INDENT)
+        title = None
         for line, row in zip(lines[first:], rows, strict=False):
+            if above is not None and title != (title := row[headers.index(above)]):
+                yield from wrap_words(" " * indent + title, width)
             yield line
-            if row[position] != "-":
-                yield from wrap_words(margin + row[position], self.width or WIDTH_MIN, hanging=0)
+            if below is not None and (text := row[headers.index(below)]) != "-":
+                yield from wrap_words(" " * (inner + BELOW_INDENT) + text, width, hanging=0)
         yield from lines[first + len(rows) :]
 
     def _positions(
@@ -159,13 +182,18 @@ class TableStyle:
         return self.width is None or indent + _total(_widths([[*headers], *rows]), NARROW_GAP) <= self.width
 
     def _lines(
-        self, headers: list[str], rows: Cells, indent: int, keep: Collection[str] = ()
+        self,
+        headers: list[str],
+        rows: Cells,
+        indent: int,
+        keep: Collection[str] = (),
+        whole: Collection[str] = (),
     ) -> Iterator[str]:
         left_out: list[str] = []
         gap, table = GAP, [headers, *rows]
         if self.width is not None:
             gap, table, left_out = _fitted(
-                headers, rows, self.width - indent, keep, keep_all=bool(self.columns)
+                headers, rows, self.width - indent, keep, whole, keep_all=bool(self.columns)
             )
         shown = table if self.headers else table[1:]
         measure = len if self.width is None else display_width
@@ -286,6 +314,10 @@ def _selected(headers: Sequence[str], rows: Cells, positions: Sequence[int]) -> 
     return [headers[n] for n in positions], [[row[n] for n in positions] for row in rows]
 
 
+def _without(headers: list[str], rows: Cells, names: Collection[str]) -> tuple[list[str], Cells]:
+    return _selected(headers, rows, [n for n, name in enumerate(headers) if name not in names])
+
+
 def _widths(table: Cells) -> list[int]:
     return [max(map(display_width, column)) for column in zip(*table, strict=True)]
 
@@ -295,12 +327,19 @@ def _total(widths: Sequence[int], gap: int) -> int:
 
 
 def _fitted(
-    headers: list[str], rows: Cells, width: int, keep: Collection[str], *, keep_all: bool
+    headers: list[str],
+    rows: Cells,
+    width: int,
+    keep: Collection[str],
+    whole: Collection[str] = (),
+    *,
+    keep_all: bool,
 ) -> tuple[int, Cells, list[str]]:
     """Return (gap, table, headings left out) of a table that fits the width.
 
-    Columns without values are left out first, then the widest texts are cut; names are not cut. If that is
-    not enough, other columns are left out, the emptiest first, then from the right, but not the last one.
+    Columns without values are left out first, then the widest texts are cut; names are not cut, and neither
+    are the columns in `whole`. If that is not enough, other columns are left out, the emptiest first, then
+    from the right, but not the last one.
     Those in `keep` are the last to go. With `keep_all`, every column is cut instead.
     """
     left_out: list[str] = []
@@ -318,7 +357,7 @@ def _fitted(
         leave_out(gone)
     while True:
         widths = _widths([headers, *rows])
-        found = _cut_widths(headers, rows, widths, width)
+        found = _cut_widths(headers, rows, widths, width, whole)
         if found is not None or len(headers) <= 1:
             break
         if keep_all:
@@ -356,7 +395,7 @@ def _rightmost(headers: Sequence[str], keep: Collection[str]) -> int:
 
 
 def _cut_widths(
-    headers: list[str], rows: Cells, widths: list[int], width: int
+    headers: list[str], rows: Cells, widths: list[int], width: int, whole: Collection[str]
 ) -> tuple[int, list[int]] | None:
     """Return (gap, width of each column) with which the table fits; None if it cannot."""
     for gap in (GAP, NARROW_GAP):
@@ -365,7 +404,7 @@ def _cut_widths(
     texts = [
         n
         for n, head in enumerate(headers)
-        if head not in IDENTITIES and not all(_WHOLE.fullmatch(row[n]) for row in rows)
+        if head not in {*IDENTITIES, *whole} and not all(_WHOLE.fullmatch(row[n]) for row in rows)
     ]
     floor = {n: min(widths[n], max(TEXT_MIN, display_width(headers[n]))) for n in texts}
     found = [*widths]

@@ -8,6 +8,8 @@ from ops.report.table_style import current_style
 
 Table = tuple[Sequence[str], list[Sequence[object]]]
 """(headers, rows)."""
+SHOWN_MIN = 0.0005
+"""The least number that three decimals show as other than zero."""
 
 
 def text_table(
@@ -19,17 +21,28 @@ def text_table(
     as_list: bool = False,
     keep: Collection[str] = (),
     below: str | None = None,
+    above: str | None = None,
+    whole: Collection[str] = (),
 ) -> str:
     """Format rows as columns separated by three spaces, each line indented.
 
     On a terminal the table fits its width: the columns in `wide_only` are left out, and text is cut with `…`.
     Columns without values go before others, those in `keep` last. A single row that does not fit, or with
     `as_list`, becomes a list with one line per column. Texts of the column `below` are shown whole, below
-    their rows if there is no room.
+    their rows if there is no room; if there still is none, each new value of the column `above` is a line
+    above its rows. Cells of the columns in `whole` are not cut.
     """
     cells = [[cell_text(value) for value in row] for row in rows]
     return current_style().lay_out(
-        [*headers], cells, wide_only, indent=indent, as_list=as_list, keep=keep, below=below
+        [*headers],
+        cells,
+        wide_only,
+        indent=indent,
+        as_list=as_list,
+        keep=keep,
+        below=below,
+        above=above,
+        whole=whole,
     )
 
 
@@ -58,9 +71,12 @@ def count_text(number: int, one: str, several: str | None = None) -> str:
 
 
 def cell_text(value: object) -> str:
-    """Return a value as the cell of a table: `-` for none, yes or no, three decimals."""
+    """Return a value as the cell of a table: `-` for none, yes or no, three decimals. Smaller numbers have
+    two significant digits, because they are not zero."""
     if value is None or value == "":
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.3f}" if isinstance(value, float) else one_line(str(value))
+    if isinstance(value, float):
+        return f"{value:.3f}" if value == 0.0 or abs(value) >= SHOWN_MIN else f"{value:.2g}"
+    return one_line(str(value))

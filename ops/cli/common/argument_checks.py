@@ -69,7 +69,11 @@ def _label(param: click.Parameter) -> str:
 
 
 class WholeRange(click.IntRange):
-    """A whole number of a range, in the form that `--set`, YAML, CSV and URLs accept."""
+    """A whole number, of a range if it has bounds, in the form that `--set`, YAML, CSV and URLs accept."""
+
+    def _describe_range(self) -> str:
+        """The range for the help; empty without bounds, where click writes `x<=None`."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str):

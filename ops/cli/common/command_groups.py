@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from ops.cli.common.argument_checks import check_files_apart, check_given_once, with_one_number_form
-from ops.cli.common.param_types import LISTED_MAX, unknown_word_text
+from ops.cli.common.param_types import LISTED_MAX, TEXT_FILE, unknown_word_text
 from ops.cli.common.progress import long_work
 from ops.cli.common.table_options import add_table_options, has_tables, take_table_style
 from ops.report.table_style import styled
@@ -28,6 +28,8 @@ FOR_PROGRAMS = ("json", "yaml", "html", "csv")
 EXAMPLES = 2
 """Examples in the help of a group."""
 _PROGRAM = "lightwave "
+AFTER = "must not be after"
+"""What errors say of the start of a range, before its end."""
 
 
 def examples(*lines: str) -> str:
@@ -54,7 +56,8 @@ class HelpCommand(TyperCommand):
     """A command whose epilog starts at the left margin, and whose errors name its options.
 
     The twin names a parameter of its API: `at '9d': is in the future`, or `at: '9d' is not allowed`. If the
-    value is that of an option of the same name, the error names the option: `--at '9d': is in the future`.
+    value is that of an option of the same name, the error names the option: `--at '9d': is in the future`. So
+    it does with the other end of a range: `--from '2h': must not be after --to '1h'`.
     A command that prints tables also has the options of `ops.cli.common.table_options`.
     """
 
@@ -74,25 +77,40 @@ class HelpCommand(TyperCommand):
         try:
             form = ctx.params.get("output")
             name = ctx.command_path.removeprefix(_PROGRAM)
-            with styled(take_table_style(ctx.params)), long_work(name, for_programs=form in FOR_PROGRAMS):
+            style = take_table_style(ctx.params, to_file=self._writes_file(ctx))
+            with styled(style), long_work(name, for_programs=form in FOR_PROGRAMS):
                 return super().invoke(ctx)
         except InvalidInput as error:
             error.args = (self._with_option(str(error), ctx),)
             raise
 
+    def _writes_file(self, ctx: click.Context) -> bool:
+        """Whether an option sends the output to a file."""
+        return any(
+            param.type is TEXT_FILE and ctx.params.get(param.name or "") is not None for param in self.params
+        )
+
     def _with_option(self, text: str, ctx: click.Context) -> str:
+        found = text
         for parameter in self.params:
             given: object = ctx.params.get(parameter.name or "")
             values = given if isinstance(given, list | tuple) else (given,)
-            for shown in [truncated(repr(value)) for value in values if isinstance(value, str)]:
-                for option in parameter.opts:
-                    starts = (f"{option} {shown}: ", f"{option}: {shown} ")
-                    if option.startswith("--") and f"--{text}".startswith(starts):
-                        return f"--{text}"
-        return text
+            for shown in filter(None, map(_shown_in_errors, values)):
+                for option in [one for one in parameter.opts if one.startswith("--")]:
+                    if f"--{text}".startswith((f"{option} {shown}: ", f"{option}: {shown} ")):
+                        found = f"--{found}"
+                    found = found.replace(f" {AFTER} {option[2:]} {shown}", f" {AFTER} {option} {shown}")
+        return found
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_epilog(self.epilog or "", formatter)
+
+
+def _shown_in_errors(value: object) -> str | None:
+    """A value as errors show it: text in quotes, numbers without; None if it is neither."""
+    if isinstance(value, str):
+        return truncated(repr(value))
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 _MINUS_DIGIT = re.compile(r"^-(?=[0-9])")

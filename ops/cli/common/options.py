@@ -10,7 +10,7 @@ from ops.cli.common.name_completion import TIERS, NameParam, SettingParam
 from ops.cli.common.output import Form, PageForm
 from ops.cli.common.param_types import (
     FILE,
-    OUT_FILE,
+    TEXT_FILE,
     ChoiceParam,
     DurationParam,
     IdempotencyKeyParam,
@@ -68,7 +68,7 @@ OutputOption = Annotated[
 ]
 PageOutput = Annotated[PageForm, typer.Option("-o", "--output", help="output format; html draws a page")]
 Out = Annotated[
-    Path | None, typer.Option(click_type=OUT_FILE, metavar="FILE", help="write the output to this file")
+    Path | None, typer.Option(click_type=TEXT_FILE, metavar="FILE", help="write the output to this file")
 ]
 TIME_FORMS = (
     "-2h (two hours ago), 5d3h or 3d02:15:04 (since the start), 432000000us, or right after the message with "

@@ -357,6 +357,8 @@ class OutFileParam(FileParam):
 
 FILE = FileParam(path_type=Path)
 OUT_FILE = OutFileParam(path_type=Path)
+TEXT_FILE = OutFileParam(path_type=Path)
+"""The type of an option that sends the command's output to a file instead of stdout."""
 
 
 def unknown_word_text(what: str, word: str, allowed: Collection[str]) -> str:

@@ -70,9 +70,9 @@ def is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
-def take_table_style(params: dict[str, Any]) -> TableStyle:
+def take_table_style(params: dict[str, Any], *, to_file: bool = False) -> TableStyle:
     """Return the style that a command's parameters request. Its own options are removed from them, and the
-    formats `wide` and `name` become `table`.
+    formats `wide` and `name` become `table`. With `to_file`, the tables go to a file, not to stdout.
 
     Raises UsageError if a table's option is combined with a format that is not a table.
     """
@@ -92,7 +92,7 @@ def take_table_style(params: dict[str, Any]) -> TableStyle:
         return TableStyle()
     if form in EXTRA_FORMS:
         params[OUTPUT] = "table"
-    to_screen = params.get("out") is None and form != "name"
+    to_screen = not to_file and form != "name"
     on_terminal = to_screen and is_terminal()
     return TableStyle(
         on_terminal=on_terminal,

@@ -18,7 +18,8 @@ from ops.cli.common.options import OutputOption
 from ops.cli.common.output import Form, echo, show, write_or_print
 from ops.cli.common.param_types import FILE, OUT_FILE
 from ops.cli.common.progress import StatusLine, working
-from ops.report.tables import text_table
+from ops.report.table_style import current_style
+from ops.report.tables import count_text, text_table
 from shared.basics.errors import Interrupted, InvalidInput, NotFound
 from shared.basics.time_format import format_duration
 from shared.basics.units import US_PER_S
@@ -130,10 +131,12 @@ def validate(file: Document) -> None:
     """
     planned = _planned(file)
     head = (
-        f"{file}: valid; {len(planned.variants)} variants, {_runs_max(planned)} runs at most; "
+        f"{file}: valid; {count_text(len(planned.variants), 'variant')}, "
+        f"{count_text(_runs_max(planned), 'run')} at most; "
         f"{planned.method.sentence}"
     )
-    echo("\n".join([head, *_remedy_lines(planned), *_load_lines(planned, _steadiness(planned))]))
+    lines = [head, *_remedy_lines(planned), *_load_lines(planned, _steadiness(planned))]
+    echo(current_style().wrapped("\n".join(lines)))
 
 
 @app.command("plan", epilog=examples("experiment plan hazards", "experiment plan mine.yaml --quick"))
@@ -150,8 +153,9 @@ def plan(file: Document, quick: Quick = False, output: OutputOption = "table") -
     planned = _planned(file, quick=quick)
     found = asdict(estimate_cost(planned))
     before = _steadiness(planned)
-    lines = [*_remedy_lines(planned), *_load_lines(planned, before)]
-    table = text_table(("WHAT", "AMOUNT"), [[k.replace("_", " "), v] for k, v in found.items()])
+    lines = ["", planned.method.sentence, *_remedy_lines(planned), *_load_lines(planned, before)]
+    amounts = [[name.replace("_", " "), value] for name, value in found.items() if name != "why"]
+    table = text_table(("WHAT", "AMOUNT"), amounts)
     more = {
         "kernel_with": list(planned.method.remedy),
         "steadiness": [steadiness_json(one) for one in before],
@@ -253,7 +257,9 @@ def list_ready(output: OutputOption = "table") -> None:
     show(
         rows,
         output,
-        lambda: text_table(("NAME", "QUESTION"), [[row["name"], row["question"]] for row in rows]),
+        lambda: text_table(
+            ("NAME", "QUESTION"), [[row["name"], row["question"]] for row in rows], below="QUESTION"
+        ),
     )
 
 
@@ -357,8 +363,8 @@ def _load_lines(planned: "PlannedExperiment", before: "Sequence[VariantSteadines
     left = len(rows) - LOADS_MAX
     lines = [
         "",
-        text_table(LOAD_HEADERS, rows[:LOADS_MAX]),
-        *([f"and {left} more loads"] if left > 0 else []),
+        text_table(LOAD_HEADERS, rows[:LOADS_MAX], above="VARIANT", whole=("OF",)),
+        *([f"and {count_text(left, 'more load')}"] if left > 0 else []),
     ]
     problems = steadiness_lines(before)
     return [*lines, *(["", *problems, _advice(planned)] if problems else [])]
@@ -483,7 +489,8 @@ def _comparison_text(found: "ExperimentComparison") -> str:
     ]
     lines = [f"{name}: {before} there, {after} here" for name, (before, after) in found.differs.items()]
     lines += [f"only one has {variant.words}" for variant in found.alone]
-    table = text_table(("VARIANT", "MEASURE", "FIRST", "SECOND", "DIFFERENCE", "RUNS", "NOTE"), rows)
+    headers = ("VARIANT", "MEASURE", "FIRST", "SECOND", "DIFFERENCE", "RUNS", "NOTE")
+    table = _figure_table(headers, rows)
     return "\n".join([*lines, *([""] if lines else []), table])
 
 
@@ -512,7 +519,7 @@ def _results_text(results: "Results", command: str) -> str:
     ]
     lines = [results.planned.experiment.question, answer_text(results), results.planned.method.sentence, ""]
     headers = ("VARIANT", "MEASURE", "FIGURE", "RUNS", "FIRST-HALF", "SECOND-HALF", "NOTE")
-    lines.append(text_table(headers, rows))
+    lines.append(_figure_table(headers, rows))
     if results.compared:
         rows = [
             [
@@ -524,14 +531,28 @@ def _results_text(results: "Results", command: str) -> str:
             for one in results.compared
         ]
         lines += ["", f"against {results.compared[0].against.words}"]
-        lines.append(text_table(("VARIANT", "MEASURE", "DIFFERENCE", "NOTE"), rows))
+        lines.append(_figure_table(("VARIANT", "MEASURE", "DIFFERENCE", "NOTE"), rows))
     if backlogs := backlog_rows(results.steadiness, is_quick=results.planned.is_quick):
-        lines += ["", text_table(BACKLOG_HEADERS, backlogs)]
+        lines += ["", text_table(BACKLOG_HEADERS, backlogs, above="VARIANT", whole=("BACKLOG",))]
     lines += steadiness_lines([*results.unsteady.values()])
     if not results.is_enough:
-        lines += ["", f"the requested precision was not reached with {results.seeds} seeds"]
+        lines += ["", f"the requested precision was not reached with {count_text(results.seeds, 'seed')}"]
     lines += [f"failed: variant {row.variant}, seed {row.seed}: {row.error}" for row in results.failed]
     return "\n".join([*lines, "", f"repeat: {command}"])
+
+
+def _figure_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table of figures of variants. A narrow one has each variant above its rows and notes below, so that
+    variants, measures and figures stay whole."""
+    return text_table(
+        headers,
+        rows,
+        ("FIRST-HALF", "SECOND-HALF"),
+        keep=("FIGURE", "DIFFERENCE"),
+        below="NOTE",
+        above="VARIANT",
+        whole=("MEASURE", "FIGURE", "FIRST", "SECOND", "DIFFERENCE"),
+    )
 
 
 def _progress_text(found: "SweepProgress") -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ops.client.http_client import Client
 from ops.client.remote_snapshot import fetch_snapshot
+from ops.client.time_names import time_named
 from ops.local.software_version import software_version
 from ops.report.safe_text import quoted
 from ops.sites.site_plans import NewTwinOptions
@@ -66,9 +67,10 @@ def _folder_and_time(given: str) -> list[tuple[Path, str | None]]:
 def _from_url(given: str) -> tuple[list[SiteSnapshot], str]:
     url, _, at = given.partition("@")
     client = Client(url, at=at or NOW)
-    rows = client.rows("/v1/fabrics", "name", "site")
-    sites = dict.fromkeys(str(row["site"]) for row in rows)
-    snapshots = [fetch_snapshot(client, site) for site in sites]
+    with time_named("--from", at, shown=given):
+        rows = client.rows("/v1/fabrics", "name", "site")
+        sites = dict.fromkeys(str(row["site"]) for row in rows)
+        snapshots = [fetch_snapshot(client, site) for site in sites]
     at_us = max([one.at_us for one in snapshots], default=0)
     return snapshots, f"{url}@{at if '/' in at else f'{at_us}us'}"
 

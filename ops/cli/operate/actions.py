@@ -49,7 +49,7 @@ from ops.cli.operate.outcome_text import (
 from ops.client.active_faults import active_faults_of
 from ops.client.answers import refusal_of
 from ops.client.http_client import Client, RequestFailed, escape_path, receipt_path, row_path, rows_path
-from ops.report.tables import text_table
+from ops.report.tables import count_text, text_table
 from ops.requests.object_names import expand_name
 from schemas.resource_kinds import CUBES, FABRICS, SLICES
 from shared.basics.errors import InvalidInput
@@ -171,7 +171,8 @@ def _retiring_text(client: Client, fabric: str) -> str:
     living = [str(row.name) for row in rows if row.retired_us is None]
     kind = "the only fabric of this twin" if living == [fabric] else f"one of {len(living)} fabrics"
     slices = client.rows(rows_path(SLICES), "name", fabric=fabric, ended_us="null")
-    return f"{fabric} is {kind}, with {len(slices)} slices that have not ended"
+    running = count_text(len(slices), "slice that has not ended", "slices that have not ended")
+    return f"{fabric} is {kind}, with {running}"
 
 
 @app.command(

@@ -138,5 +138,5 @@ def _report_text(report: "AuditReport") -> str:
         lines += [f"  {field}" for field in row["differing_states"][:20]]
         lines += [f"  {sentence}" for sentence in wrong[:20]]
         if unused := row.get("unused_snapshots", []):
-            lines.append(f"  {len(unused)} snapshots cannot be used; the newest: {unused[-1]}")
+            lines.append(f"  {count_text(len(unused), 'snapshot')} cannot be used; the newest: {unused[-1]}")
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from ops.cli.common.param_types import DurationParam
 from ops.cli.explain.events import why_path
 from ops.cli.what_if.forecast_job import INEVITABLE, finished_forecast
 from ops.client.http_client import Client
-from ops.report.tables import text_table
+from ops.report.tables import count_text, text_table
 from ops.requests.object_names import expand_name
 from shared.basics.errors import InvalidInput
 from shared.basics.time_format import format_duration, format_time
@@ -105,7 +105,11 @@ LIKELY = 0.5
 
 def _table(event_text: str, found: "InevitabilityResult") -> str:
     rows = found.moments
-    lines = [f"{event_text} ({format_time(found.at_us)})", ""]
+    lines = [
+        f"{event_text} ({format_time(found.at_us)})",
+        f"SAME counts futures with this event again, ANY those with any {found.type}",
+        "",
+    ]
     cells = [
         (
             format_duration(row.before_us),
@@ -116,16 +120,21 @@ def _table(event_text: str, found: "InevitabilityResult") -> str:
         )
         for row in rows
     ]
-    lines.append(text_table(("BEFORE", "SAME", "SHARE", f"ANY-{found.type}", "SHARE"), cells))
+    lines.append(text_table(("BEFORE", "SAME", "SAME-SHARE", "ANY", "ANY-SHARE"), cells))
     if found.since_us is None:
         few = next((row for row in rows if row.recurred_share.high > LIKELY), None)
         lines += [
             "",
-            NEVER_LIKELY if few is None else f"{few.futures} futures do not tell whether it was likely",
+            NEVER_LIKELY if few is None else _too_few(few.futures),
         ]
     else:
         lines += ["", f"more likely than not from {format_duration(found.since_us)} before the event"]
     return "\n".join(lines)
+
+
+def _too_few(futures: int) -> str:
+    verb = "does" if futures == 1 else "do"
+    return f"{count_text(futures, 'future')} {verb} not tell whether it was likely"
 
 
 def _share(low: float, high: float) -> str:

@@ -51,7 +51,7 @@ tables = st.integers(1, 9).flatmap(
 )
 
 
-LAYOUT = ("wide_only", "indent", "as_list", "keep", "below")
+LAYOUT = ("wide_only", "indent", "as_list", "keep", "below", "above", "whole")
 
 
 def laid_out(width: int | None, headers: object = HEADS, rows: object = ROWS, **options: object) -> list[str]:
@@ -208,3 +208,57 @@ def test_columns_without_values_are_left_out_first_and_the_sort_key_never() -> N
         seen += [head for head in heads if head not in left and head not in seen]
     assert seen == ["LAST", "NONE", "ZERO", "MOSTLY", "LOST", "USED", "SITE"][: len(seen)]
     assert len(seen) >= 5
+
+
+VARIANT_HEADS = ["VARIANT", "MEASURE", "FIGURE", "NOTE"]
+VARIANT_ROWS = [
+    ["repairs.off_hours_technicians 0", "goodput", "89.6 ± 2.7 %", "-"],
+    ["repairs.off_hours_technicians 0", "chip_hours_unhealthy_a_day", "1116 (0 to 15295) chip-hours", "-"],
+    ["repairs.off_hours_technicians 1", "goodput", "90.1 ± 5.6 %", "from one run, by its batches"],
+]
+APART = {"below": "NOTE", "above": "VARIANT", "whole": ("MEASURE", "FIGURE")}
+
+
+def test_values_that_rows_share_are_above_them_if_there_is_no_room() -> None:
+    assert laid_out(70, VARIANT_HEADS, VARIANT_ROWS, **APART) == [
+        "VARIANT",
+        "  MEASURE                      FIGURE",
+        "repairs.off_hours_technicians 0",
+        "  goodput                      89.6 ± 2.7 %",
+        "  chip_hours_unhealthy_a_day   1116 (0 to 15295) chip-hours",
+        "repairs.off_hours_technicians 1",
+        "  goodput                      90.1 ± 5.6 %",
+        "      from one run, by its batches",
+    ]
+    bare = TableStyle(on_terminal=True, fixed_width=70, headers=False)
+    with styled(bare):
+        lines = text_table(VARIANT_HEADS, VARIANT_ROWS, **APART).splitlines()  # type: ignore[arg-type]  # as above
+    assert lines[:2] == ["repairs.off_hours_technicians 0", "  goodput                      89.6 ± 2.7 %"]
+
+
+@pytest.mark.parametrize("options", [{}, {"wide": True}])
+def test_a_wide_terminal_and_wide_output_have_them_in_every_row(options: dict[str, object]) -> None:
+    lines = laid_out(70 if options else 160, VARIANT_HEADS, VARIANT_ROWS, **APART, **options)
+    assert [line.split("   ")[0] for line in lines] == ["VARIANT", *(row[0] for row in VARIANT_ROWS)]
+    assert lines == laid_out(None, VARIANT_HEADS, VARIANT_ROWS, **APART)
+
+
+@pytest.mark.parametrize("width", range(WIDTH_MIN, 100, 7))
+def test_columns_that_must_be_whole_are_left_out_rather_than_cut(width: int) -> None:
+    lines = laid_out(width, VARIANT_HEADS, VARIANT_ROWS, **APART)
+    assert max(map(display_width, lines)) <= width
+    text = "\n".join(lines)
+    for row in VARIANT_ROWS:
+        for number in (2,) if width > 31 else ():
+            assert row[number] in text or "no room for" in text
+    if width >= 31:
+        assert ELLIPSIS not in text
+
+
+@given(tables, st.integers(WIDTH_MIN, 200), st.integers(0, 4))
+def test_no_line_with_columns_apart_is_wider_than_the_terminal(
+    table: tuple[list[str], list[list[str]]], width: int, indent: int
+) -> None:
+    headers, _ = table
+    for line in laid_out(width, *table, indent=indent, above=headers[0], below=headers[-1]):
+        assert display_width(line) <= width

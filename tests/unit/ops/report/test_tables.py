@@ -16,6 +16,14 @@ def test_columns_line_up() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.000"), (0.0004, "0.0004"), (-0.00012345, "-0.00012"), (0.0005, "0.001"), (2e-9, "2e-09")],
+)
+def test_a_small_number_is_not_shown_as_zero(value: float, text: str) -> None:
+    assert text_table(("N",), [[value]]).splitlines()[1] == text
+
+
+@pytest.mark.parametrize(
     ("field", "value", "text"),
     [
         ("ber", 1.69e-6, "1.7e-06"),

@@ -30,7 +30,14 @@ def look(
         (["at 'to morrow': is no time", "--at", "to morrow"], "--at 'to morrow': is no time"),
         (["at '9d': is in the future", "--from", "9d"], "at '9d': is in the future"),
         (["at '9d': is in the future"], "at '9d': is in the future"),
-        (["limit 3: is too few", "--limit", "3"], "limit 3: is too few"),
+        (["limit 3: is too few", "--limit", "3"], "--limit 3: is too few"),
+        (["limit: 3 is not allowed", "--limit", "3"], "--limit: 3 is not allowed"),
+        (["limit 3: is too few", "--limit", "4"], "limit 3: is too few"),
+        (
+            ["from '9d': must not be after at '8d'", "--from", "9d", "--at", "8d"],
+            "--from '9d': must not be after --at '8d'",
+        ),
+        (["from '9d': must not be after at '8d'", "--from", "9d"], "--from '9d': must not be after at '8d'"),
         (["at must not be used", "--at", "9d"], "at must not be used"),
     ],
 )

@@ -11,6 +11,7 @@ from shared.basics.units import US_PER_HOUR
 @pytest.mark.parametrize(
     ("same", "futures", "sentence"),
     [
+        (1, 1, "1 future does not tell whether it was likely"),
         (2, 2, "2 futures do not tell whether it was likely"),
         (3, 3, "3 futures do not tell whether it was likely"),
         (10, 20, "20 futures do not tell whether it was likely"),
@@ -32,4 +33,8 @@ def test_it_shows_no_more_than_the_interval_does(same: int, futures: int, senten
         since_us=None if first is None else first.before_us,
         moments=(row,),
     )
-    assert _table("event", result).splitlines()[-1] == sentence
+    lines = _table("event", result).splitlines()
+    assert lines[-1] == sentence
+    heads = next(line for line in lines if line.startswith("BEFORE")).split()
+    assert len({*heads}) == len(heads), "each column can be chosen with --columns"
+    assert [head.upper() for head in heads] == heads
