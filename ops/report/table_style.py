@@ -160,10 +160,11 @@ class TableStyle:
         if above is not None and self.headers:
             yield " " * indent + above
         yield from lines[:first]
-        title = None
+        shown = None
         for line, row in zip(lines[first:], rows, strict=False):
-            if above is not None and title != (title := row[headers.index(above)]):
+            if above is not None and shown != (title := row[headers.index(above)]):
                 yield from wrap_words(" " * indent + title, width)
+                shown = title
             yield line
             if below is not None and (text := row[headers.index(below)]) != "-":
                 yield from wrap_words(" " * (inner + BELOW_INDENT) + text, width, hanging=0)

@@ -11,9 +11,8 @@ from ops.cli.common.options import TIME_FORMS, At, Out, PageOutput, check_page
 from ops.cli.common.output import render, write_or_print
 from ops.cli.common.param_types import ChoiceParam, MomentParam
 from ops.client.answers import ApiPath
-from ops.client.http_client import Client, rows_path
+from ops.client.http_client import Client
 from ops.report.tables import text_table
-from schemas.resource_kinds import FABRICS
 from shared.basics.time_format import format_chip_hours, format_time
 
 if TYPE_CHECKING:
@@ -63,9 +62,9 @@ def goodput(
     if output == "html":
         if by != "pod":
             raise click.UsageError(f"--by {by} cannot be combined with -o html, which draws pods over time")
-        names = (
-            [fabric] if fabric is not None else [row.name for row in client.rows(rows_path(FABRICS), "name")]
-        )
+        # the report has the pods with chip-time in it: no networks, and no pods that retired before it
+        pods = [] if fabric is not None else client.resource(GOODPUT, *FIELDS, **ask).rows
+        names = [fabric] if fabric is not None else [row.name for row in pods]
         write_or_print(_page(client, names, ask), out)
         return
     found = client.resource(GOODPUT, *FIELDS, fabric=fabric, **ask)

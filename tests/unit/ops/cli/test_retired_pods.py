@@ -181,3 +181,16 @@ def test_subscriptions_end(url: str) -> None:
     twin = lightwave.connect(url)
     assert [event.type for event in twin.subscribe("pod-1", since="-90m")][-1] == "FabricRetired"
     assert [*twin.subscribe(about="pod-1/ocs-3")] == []
+
+
+def test_goodput_since_a_pod_retired_is_refused_and_leaves_it_out_of_the_others(url: str) -> None:
+    sentence = "must be before 0d04:00:00, when pod-1 retired"
+    done = run(url, "goodput --fabric pod-1 --since 0d04:30")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"lightwave: --since '0d04:30': {sentence}\n"
+    for since, pods in (("0d03:30", ["pod-0", "pod-1"]), ("0d04:30", ["pod-0"])):
+        done = run(url, f"goodput --since {since} -o json")
+        assert [row["name"] for row in json.loads(done.stdout)["rows"]] == pods
+        page = run(url, f"goodput --since {since} -o html")
+        assert page.returncode == 0, page.stderr
+        assert [name for name in ("pod-0", "pod-1") if f"chip-time of {name} went" in page.stdout] == pods
