@@ -70,8 +70,6 @@ def goodput_report(
         raise InvalidInput(f"spans {spans}: needs a fabric; must be one of {', '.join(pods_of_report)}")
     chip_times: dict[str, ChipTime] = {}
     parts: list[ChipTime] = []
-    if since is not None and begin_us is not None:
-        pods_of_report = _pods_since(twin, pods_of_report, since, begin_us)
     for name in pods_of_report:
         whole = chip_time_now(twin, name)
         whole = whole if by in FULL_REPORT_ONLY else by_tiers(whole)
@@ -81,19 +79,6 @@ def goodput_report(
         chip_times[name] = chip_time_between(before, whole)
         parts = _parts(twin, name, before, whole, spans) if spans else []
     return _report(by, chip_times, parts)
-
-
-def _pods_since(twin: TwinPorts, pods: Sequence[str], since: str, begin_us: int) -> list[str]:
-    """The pods that had not retired at the start of the report, so have chip-time in it. Raise InvalidInput
-    if there is none."""
-    ends = {name: retired_us(twin, name) for name in pods}
-    found = [name for name, end_us in ends.items() if end_us is None or end_us > begin_us]
-    if not found:
-        last_us, last = max((end_us or 0, name) for name, end_us in ends.items())
-        raise InvalidInput(
-            f"since {truncated(repr(since))}: must be before {format_time(last_us)}, when {last} retired"
-        )
-    return found
 
 
 def _pods_of_report(twin: TwinPorts, by: GroupBy, fabric: str | None) -> list[str]:

@@ -184,7 +184,7 @@ def test_subscriptions_end(url: str) -> None:
 
 
 def test_goodput_since_a_pod_retired_is_refused_and_leaves_it_out_of_the_others(url: str) -> None:
-    sentence = "must be before 0d04:00:00, when pod-1 retired"
+    sentence = "pod-1 retired at 0d04:00:00; must be a time before that"
     done = run(url, "goodput --fabric pod-1 --since 0d04:30")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"lightwave: --since '0d04:30': {sentence}\n"
