@@ -7,7 +7,10 @@ from ops.cli.main import root
 from shared.basics.errors import NotFound
 from tests.support.fake_twin import FakeTwin, answering, as_json
 
-FABRICS = [{"name": "pod-0", "kind": "superpod"}, {"name": "dcn-0", "kind": "dcn"}]
+FABRICS = [
+    {"name": "pod-0", "kind": "superpod", "retired_us": None},
+    {"name": "dcn-0", "kind": "dcn", "retired_us": None},
+]
 
 
 def run(twin: FakeTwin, *words: str) -> Result:

@@ -192,7 +192,7 @@ def test_a_wrong_option_is_an_error_in_one_sentence(network: str, words: list[st
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["te", "--pairs", "31"], "pairs 31: too many; must be 0 to 30"),
+        (["te", "--pairs", "31"], "--pairs 31: too many; must be 0 to 30"),
         (["plan", "--from", "none.json"], "none.json: no file"),
         (["te", "--demand", "none.csv"], "none.csv: no file"),
     ],

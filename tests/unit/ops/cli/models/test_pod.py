@@ -91,7 +91,7 @@ def test_mistakes(words: list[str], sentence: str) -> None:
     ("value", "sentence"),
     [
         ("-9", "return-loss-db -9 dB: must be between -80 and -10 dB; the nearest is -10"),
-        ("nan", "return-loss-db nan: not a number; must be between -80 and -10 dB"),
+        ("nan", "--return-loss-db nan: not a number; must be between -80 and -10 dB"),
         ("30", "return-loss-db 30 dB: must be between -80 and -10 dB; did you mean -30?"),
     ],
 )
