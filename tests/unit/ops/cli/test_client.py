@@ -257,7 +257,7 @@ def stream(*numbers: int) -> Answer:
 
 
 FABRICS = {
-    "/v1/fabrics": [as_json([{"name": "pod-0", "kind": "superpod"}])],
+    "/v1/fabrics": [as_json([{"name": "pod-0", "kind": "superpod", "retired_us": None}])],
     "/v1/fabrics/pod-0": [as_json({"name": "pod-0", "position": 5})],
 }
 

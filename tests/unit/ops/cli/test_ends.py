@@ -53,7 +53,7 @@ STREAM = "".join(f"id: pod-0:{n}\ndata: {json.dumps(MESSAGE)}\n\n" for n in rang
 LONG = [{"name": f"pod-0/cube-{n}", "text": "y" * 200} for n in range(2_000)]
 ANSWERS = {
     "/v1/clock": [as_json(CLOCK)],
-    "/v1/fabrics": [as_json([{"name": "pod-0", "kind": "superpod"}])],
+    "/v1/fabrics": [as_json([{"name": "pod-0", "kind": "superpod", "retired_us": None}])],
     "/v1/fabrics/pod-0": [as_json({"position": 5})],
     "/v1/events/stream": [(200, "text/event-stream", STREAM.encode())],
     "/v1/cubes": [as_json(LONG)],

@@ -82,7 +82,7 @@ def test_json_sums_exactly(answers: Answers) -> None:
 
 def test_a_page_is_drawn(answers: Answers, tmp_path: Path) -> None:
     page = tmp_path / "goodput.html"
-    output_of(answers, "by=tier&spans=120", "-o", "html", "--out", str(page))
+    output_of(answers, "by=tier&spans=120", "--fabric", "pod-0", "-o", "html", "--out", str(page))
     assert "<h2>pod-0</h2>" in page.read_text(encoding="utf-8")
 
 
