@@ -32,6 +32,7 @@ SiteName = Annotated[
 SliceName = Annotated[str, part_name("slice", 42), SubjectMark("name")]
 FaultName = Annotated[str, part_name("fault", 7), SubjectMark("name")]
 RepairName = Annotated[str, part_name("repair", 3), SubjectMark("name")]
+DrillName = Annotated[str, part_name("drill", 4), SubjectMark("name")]
 VerdictName = Annotated[str, part_name("verdict", 5), SubjectMark("name")]
 RewiringName = Annotated[str, part_name("rewiring", 2), SubjectMark("name")]
 CubeName = Annotated[str, part_name("cube", 12), SubjectMark("name")]

@@ -14,6 +14,8 @@ from schemas.messages import (
     cubes,
     demands,
     diagnosis,
+    drill_requests,
+    drills,
     failures,
     jobs,
     ocs,
@@ -30,7 +32,8 @@ from schemas.messages import (
 )
 
 MODULES = (
-    *(cubes, demands, diagnosis, failures, jobs, ocs, operator, repairs, scheduler, sequencer),
+    *(cubes, demands, diagnosis, drill_requests, drills, failures, jobs, ocs, operator, repairs),
+    *(scheduler, sequencer),
     *(topology, traffic, transceivers, trunks, upgrade, workload),
 )
 
