@@ -30,6 +30,8 @@ from schemas.names import FabricName
 
 NAME_PATTERN = r"^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$"
 STEPS_MAX, PROBES_MAX, TARGETS_MAX, EXPECTED_MAX = 200, 50, 20, 50
+BEGAN_MARK = "{drill.began_us}"
+"""What stands in a condition for the time at which the drill began, in simulated microseconds."""
 DRAWN_MAX = 500
 """Resources that one target of a drill can be."""
 TITLE_MAX, CONDITION_MAX = 200, 2_000
@@ -97,10 +99,13 @@ class PlannedTarget(Model):
 
 class PlannedProbe(Model):
     """A condition of the hypothesis, in the language of `bisect` and `wait`. With `each` it names a target
-    as `{TARGET}`, and is measured for each of its resources on its own."""
+    as `{TARGET}`, and is measured for each of its resources on its own. The engine replaces
+    `{drill.began_us}` by the time at which the drill began. Counts are of `fabric`; without one, of the fabric
+    that the drill is addressed to."""
 
     name: PlanName
     condition: ConditionText
+    fabric: FabricName | None = Field(default=None, exclude_if=is_none)
     each: PlanName | None = Field(default=None, exclude_if=is_none)
     is_stop: bool = False
     """Whether one violation outside the allowance ends the drill: a stop condition."""
@@ -163,12 +168,14 @@ class PlannedLimit(Model):
 
 
 class ExpectedMessage(Model):
-    """A message that must follow; only the score reads this."""
+    """A message that must follow; only the score reads this. With `all_of`, one for each message of that type:
+    every slice that degraded is restored."""
 
     type: str
     of: str | None = Field(default=None, exclude_if=is_none)
     """The name of its subject; may contain `{TARGET}`."""
     at_least: Annotated[int, Field(ge=1)] = 1
+    all_of: str | None = Field(default=None, exclude_if=is_none)
     within_us: SpanUs
     """From the first step on."""
 
