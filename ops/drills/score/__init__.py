@@ -1,0 +1,1 @@
+"""The score of a drill, from the messages of its log."""
