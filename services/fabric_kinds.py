@@ -19,9 +19,11 @@ from schemas.messages.operator import CreateCrossConnects, RemoveCrossConnects, 
 from schemas.names import FAULT_KINDS, FaultKind, Shape
 from schemas.registry import REFUSALS, TYPES
 from schemas.resource_kinds import KIND_BY_NAME_PREFIX, KINDS, ResourceKind
+from schemas.site_readings import SiteQuery, SiteReading
 from services.cubes.service import SERVICE as CUBES
 from services.demands.service import SERVICE as DEMANDS
 from services.diagnosis.service import SERVICE as DIAGNOSIS
+from services.drills.service import SERVICE as DRILLS_WITHOUT_READER
 from services.failures.service import SERVICE as FAILURES
 from services.jobs.service import SERVICE as JOBS
 from services.ocs.service import SERVICE as OCS
@@ -42,6 +44,7 @@ from services.transceivers.service import SERVICE as TRANSCEIVERS
 from services.trunks.service import SERVICE as TRUNKS
 from services.workload.service import SERVICE as WORKLOAD
 from shared.engine.service import AnyService
+from shared.engine.site import Site
 from shared.models.fabric_plants import (
     CONFIG_CHECKS,
     PLANTS,
@@ -126,6 +129,16 @@ def _network_view() -> "FabricView":
     return NETWORK
 
 
+def _read_site(site: Site, queries: Sequence[SiteQuery]) -> tuple[SiteReading, ...]:
+    """Answer queries about a quiet site with the rows that the gateway shows."""
+    from services.gateway.explain.site_readings import read_site  # noqa: PLC0415 -- few twins run drills
+
+    return read_site(site, queries, fabric_views())
+
+
+DRILLS = replace(DRILLS_WITHOUT_READER, read_site=_read_site)
+"""The service `drills`, with the reader that its Ticks need."""
+
 FABRIC_KINDS: dict[str, FabricKind] = {}
 """Name of a kind of fabric → its row."""
 FLEET: dict[str, tuple[AnyService, ...]] = {}
@@ -195,7 +208,7 @@ register(
         config=SuperpodConfig,
         naming=POD_NAMING,
         plant=plant_of_superpod,
-        services=(CUBES, DIAGNOSIS, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
+        services=(CUBES, DIAGNOSIS, DRILLS, FAILURES, JOBS, OCS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
         check_config=check_superpod,
         view=_pod_view,
         check_slice=check_shape,
@@ -209,7 +222,7 @@ register(
         config=StaticPodConfig,
         naming=POD_NAMING,
         plant=plant_of_static_pod,
-        services=(CUBES, DIAGNOSIS, FAILURES, JOBS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
+        services=(CUBES, DIAGNOSIS, DRILLS, FAILURES, JOBS, REPAIRS, SCHEDULER, TRANSCEIVERS, WORKLOAD),
         check_config=check_workload,
         view=_pod_view,
         check_slice=check_slice_on_fixed_links,
@@ -222,7 +235,7 @@ register(
         config=DcnConfig,
         naming=NETWORK_NAMING,
         plant=network_plant,
-        services=(DEMANDS, FAILURES, OCS, REPAIRS, TOPOLOGY, TRAFFIC, TRUNKS),
+        services=(DEMANDS, DRILLS, FAILURES, OCS, REPAIRS, TOPOLOGY, TRAFFIC, TRUNKS),
         check_config=check_network,
         view=_network_view,
         ocs_hardware=hardware_of_network,

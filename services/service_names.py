@@ -18,6 +18,7 @@ SERVICE_NAMES: dict[str, tuple[str, ...]] = {
     "superpod": (
         "cubes",
         "diagnosis",
+        "drills",
         "failures",
         "jobs",
         "ocs",
@@ -29,6 +30,7 @@ SERVICE_NAMES: dict[str, tuple[str, ...]] = {
     "static-pod": (
         "cubes",
         "diagnosis",
+        "drills",
         "failures",
         "jobs",
         "repairs",
@@ -36,7 +38,7 @@ SERVICE_NAMES: dict[str, tuple[str, ...]] = {
         "transceivers",
         "workload",
     ),
-    "dcn": ("demands", "failures", "ocs", "repairs", "topology", "traffic", "trunks"),
+    "dcn": ("demands", "drills", "failures", "ocs", "repairs", "topology", "traffic", "trunks"),
 }
 """Kind of fabric → its services, in name order: the order in which they read a message."""
 

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schemas.body import Body
+from schemas.body import Body, is_none
 from schemas.config.parameter import SETTINGS_MAX, ParameterChange, ParameterValue
 from schemas.messages.operator import ClearFault, InjectFault, SetParameters
-from schemas.names import FabricName, FaultKind, FaultName, TargetName, UncheckedName
+from schemas.names import DrillName, FabricName, FaultKind, FaultName, TargetName, UncheckedName
 from schemas.request_terms import FaultSeverity
 
 
@@ -33,6 +33,8 @@ class FaultBegan(FailuresBody):
     severity: FaultSeverity | None
     onset_us: Annotated[int, Field(ge=0)] = 0
     expires_us: Annotated[int, Field(ge=0)] | None
+    drill: DrillName | None = Field(default=None, exclude_if=is_none)
+    """The drill that injected it."""
 
     @property
     def is_domain_failure(self) -> bool:

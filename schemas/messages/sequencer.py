@@ -4,10 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.body import Body
+from schemas.body import Body, is_none
 from schemas.config.fabric_configs import AnyConfig
 from schemas.names import SiteName
 from schemas.request_metadata import RequestBody
+from schemas.site_readings import SiteReading
 
 
 class SequencerBody(Body):
@@ -33,11 +34,12 @@ class FabricRetired(SequencerBody, RequestBody):
 
 class Tick(SequencerBody):
     """One service is due. It is read only if it names the due time and the next Tick count of that service's
-    state."""
+    state. `readings` answers the queries that the service has at this time, in their order."""
 
     service: str
     due_us: Annotated[int, Field(ge=0)]
     count: Annotated[int, Field(ge=1)]
+    readings: tuple[SiteReading, ...] | None = Field(default=None, exclude_if=is_none)
 
 
 class MessageSkipped(SequencerBody):

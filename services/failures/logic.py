@@ -5,8 +5,9 @@ Faults of one part may overlap. The part works again when the last of them has e
 
 from schemas.config.failures import FailuresConfig
 from schemas.envelope import Envelope
+from schemas.messages.drills import DrillOrder
 from schemas.messages.failures import FaultBegan, FaultEnded, FaultRefused
-from schemas.messages.operator import ClearFault, InjectFault, RekeyDraws
+from schemas.messages.operator import ClearFault, InjectFault, RekeyDraws, SetParameters
 from schemas.messages.repairs import RepairCompleted
 from schemas.messages.sequencer import Tick
 from schemas.names import FaultKind
@@ -19,6 +20,7 @@ from services.failures.hazards import (
     hazard_classes,
     is_spared,
 )
+from services.failures.parameter_changes import on_set_parameters
 from services.failures.state import ACTIVE_MAX, EndedFault, EndedHow, FailuresState, FaultRecord, rekey
 from shared.basics.errors import InvalidInput
 from shared.basics.keyed_random import draw_uniform
@@ -128,16 +130,38 @@ def _strike_domain(state: FailuresState, name: str, message: Envelope) -> list[O
     return emitted
 
 
+def on_drill_order(state: FailuresState, body: DrillOrder, message: Envelope) -> list[Output]:
+    """Handle a drill's order as an operator's request. A fault that it injects has expired when the drill's
+    lease ends, even if nobody ends it."""
+    request = body.request
+    if isinstance(request, InjectFault):
+        lease_us = max(1, body.lease_ends_us - state.now_us)
+        duration_us = lease_us if request.duration_us is None else min(request.duration_us, lease_us)
+        return _inject(state, request, message, duration_us, body.drill)
+    if isinstance(request, ClearFault):
+        return on_clear(state, request, message)
+    if isinstance(request, SetParameters):
+        return on_set_parameters(state, request, message)
+    return []
+
+
 def on_inject(state: FailuresState, body: InjectFault, message: Envelope) -> list[Output]:
+    return _inject(state, body, message, body.duration_us, None)
+
+
+def _inject(
+    state: FailuresState, body: InjectFault, message: Envelope, duration_us: int | None, drill: str | None
+) -> list[Output]:
     refusal = _injection_refusal(state, body)
     if refusal is not None:
         return [FaultRefused(subject=body.target, reason=refusal)]
-    expires_us = None if body.duration_us is None else state.now_us + body.duration_us
+    expires_us = None if duration_us is None else state.now_us + duration_us
     severity = body.severity
     if severity is None:
         severity = draw_severity(state.seeds.own, state.fabric, body.kind, state.next_number)
     began = (message.id, True, state.now_us, expires_us, severity, body.onset_us or 0)
-    return [_begin(state, FaultRecord(body.kind, body.target, *began, comment=body.comment))]
+    fault = FaultRecord(body.kind, body.target, *began, comment=body.comment, drill=drill)
+    return [_begin(state, fault)]
 
 
 def _injection_refusal(state: FailuresState, body: InjectFault) -> str | None:
@@ -228,6 +252,7 @@ def _begin(state: FailuresState, fault: FaultRecord) -> FaultBegan:
         severity=fault.severity,
         onset_us=fault.onset_us,
         expires_us=fault.expires_us,
+        drill=fault.drill,
     )
 
 
@@ -244,6 +269,7 @@ def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
         severity=fault.severity,
         onset_us=fault.onset_us,
         comment=fault.comment,
+        drill=fault.drill,
         ended_us=state.now_us,
         how=how,
     )

@@ -1,5 +1,6 @@
 """The rules of the service `failures`, by message type."""
 
+from schemas.messages.drills import DrillOrder
 from schemas.messages.operator import ClearFault, InjectFault, RekeyDraws, SetParameters
 from schemas.messages.repairs import RepairCompleted
 from schemas.messages.sequencer import Tick
@@ -15,6 +16,7 @@ SERVICE: Service[FailuresState] = Service(
         on(Tick, logic.on_tick),
         on(InjectFault, logic.on_inject),
         on(ClearFault, logic.on_clear),
+        on(DrillOrder, logic.on_drill_order, scope="addressed"),
         on(RekeyDraws, logic.on_rekey),
         on(SetParameters, parameter_changes.on_set_parameters),
         on(RepairCompleted, logic.on_repair_completed),

@@ -40,7 +40,8 @@ class FaultRecord:
     """An active fault.
 
     `cause` is the id of the InjectFault or Tick that began it. `severity` is None for kinds without one, and
-    is reached after `onset_us`. `comment` is that of the request that injected it.
+    is reached after `onset_us`. `comment` is that of the request that injected it, and `drill` the drill
+    whose order did.
     """
 
     kind: FaultKind
@@ -52,6 +53,7 @@ class FaultRecord:
     severity: float | None
     onset_us: int
     comment: str | None = field(default=None, kw_only=True)
+    drill: str | None = field(default=None, kw_only=True)
 
     @property
     def is_domain_failure(self) -> bool:

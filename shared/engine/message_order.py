@@ -16,6 +16,7 @@ from schemas.envelope import Envelope, enclose
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.messages.upgrade import Upgraded
 from schemas.names import fabric_order
+from schemas.site_readings import SiteReading
 from shared.engine.request_time import request_time_us
 
 RETIREMENT_SEQ = 2
@@ -164,12 +165,13 @@ def upgrade_message(site: str, fabric: str, number: int, body: Upgraded, at_us: 
     return _root(body, fabric, at_us, upgrade_source(site), number)
 
 
-def tick_message(reader: DueReader, now_us: int) -> Envelope:
-    """The Tick of a due reader, at its due time or at the site's time if that is later."""
+def tick_message(reader: DueReader, now_us: int, readings: tuple[SiteReading, ...] | None = None) -> Envelope:
+    """The Tick of a due reader, at its due time or at the site's time if that is later. `readings` answers
+    its queries; None if it has none."""
     if reader.due_us is None:
         raise ValueError(f"{reader.name}@{reader.fabric} is not due")
     count = reader.ticks + 1
-    body = Tick(service=reader.name, due_us=reader.due_us, count=count)
+    body = Tick(service=reader.name, due_us=reader.due_us, count=count, readings=readings)
     return _root(body, reader.fabric, max(reader.due_us, now_us), tick_source(reader), count)
 
 

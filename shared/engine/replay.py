@@ -175,7 +175,10 @@ class Replay:
             return self._request(message, RETIREMENT_SEQ)
         due = site.earliest()
         if isinstance(body, Tick):
-            return tick_message(due, site.now_us) if due else "no Tick: no service is due"
+            if due is None:
+                return "no Tick: no service is due"
+            has_queries = due.service.queries is not None
+            return tick_message(due, site.now_us, body.readings if has_queries else None)
         if body.writer != "operator":
             return _text(tick_message(due, site.now_us)) if due else "a root message"
         return self._request(message, message.seq)

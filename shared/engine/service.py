@@ -1,7 +1,7 @@
 """The definition of a service: a table of message type → rule, a `due`, and its status documents. There is
 nothing to inherit."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from schemas.body import Body
 from schemas.envelope import Envelope
+from schemas.site_readings import SiteQuery, SiteReading
 from shared.basics.telemetry_frames import next_frame_due_us
 from shared.engine.state import StateT
 
@@ -74,6 +75,9 @@ class Migration:
     migrate: Callable[[StoredFields], StoredFields]
 
 
+SiteReader = Callable[[Any, Sequence[SiteQuery]], tuple[SiteReading, ...]]
+"""Answers queries about a quiet site (`shared.engine.site.Site`), in their order. It changes nothing."""
+
 DocumentKey = tuple[str, str]
 """(kind, name), such as ("ocs", "pod-0/ocs-17")."""
 
@@ -95,6 +99,10 @@ class Service(Generic[StateT]):
     due at whole multiples of `frame_interval_s`, in seconds; without it, at every such Tick. Frames are
     stored under the fabric's name or, if that is taken, under the name and `frames_of`.
 
+    `queries` lists what the service must know of its whole site at its next Tick; `read_site` answers them
+    from the states of a site at that quiet time, and the answers are part of the Tick. Both are None for a
+    service that reads only messages.
+
     `migrations` convert every layout in which earlier versions stored the state to the current one.
     """
 
@@ -110,6 +118,8 @@ class Service(Generic[StateT]):
     frame_interval_s: Callable[[StateT], int] | None = None
     frames_on_ticks_of: tuple[str, ...] = ()
     frames_suffix: str = ""
+    queries: Callable[[StateT], tuple[SiteQuery, ...]] | None = None
+    read_site: SiteReader | None = None
     migrations: tuple[Migration, ...] = ()
 
     def emits_frames_at(self, ticked: str) -> bool:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
+from schemas.site_readings import SiteReading
 from shared.basics.errors import ServiceFailed
 from shared.engine.dispatch import ServiceInstance, deliver, skip_message
-from shared.engine.message_order import Request, earliest_due, next_root, operator_source
+from shared.engine.message_order import Request, earliest_due, next_root, operator_source, tick_message
 from shared.engine.service import AnyService
 
 CASCADE_MAX = 100_000
@@ -111,7 +112,19 @@ class Site:
     def next_root(self, request: Request | None, *, clock_us: int | None) -> Envelope | None:
         """Return the next root by the shared rule; None if there is nothing to do yet."""
         due, ticked_us = self.earliest(), self.ticked_us
-        return next_root(self.name, self.now_us, due, request, clock_us=clock_us, ticked_us=ticked_us)
+        root = next_root(self.name, self.now_us, due, request, clock_us=clock_us, ticked_us=ticked_us)
+        if due is None or root is None or type(root.body) is not Tick:
+            return root
+        readings = self.readings_for(due)
+        return root if readings is None else tick_message(due, self.now_us, readings)
+
+    def readings_for(self, instance: ServiceInstance) -> tuple[SiteReading, ...] | None:
+        """Answer the queries that a service of this quiet site has now; None if it has none."""
+        service = instance.service
+        if service.queries is None or service.read_site is None or instance.state is None:
+            return None
+        queries = service.queries(instance.state)
+        return service.read_site(self, queries) if queries else None
 
     def _join(self, fabric: str, body: FabricCommissioned) -> None:
         """Add the services of a new fabric. They create their states when they read the message."""

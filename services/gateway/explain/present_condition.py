@@ -27,7 +27,7 @@ def report_condition(twin: TwinPorts, text: str, fabric: str | None) -> Conditio
     """The condition now. Raise InvalidInput if it is invalid, or names hardware or a fabric that cannot
     exist."""
     condition = parse_named_condition(twin, text, fabric, allow_clock_fields=True)
-    source = _PresentRows(twin, condition)
+    source = PresentRows(twin, condition)
     clock = twin.clock.show()
     terms = [
         ConditionTermReport(text=term.text, value=value_text(term.value(source)), holds=term(source))
@@ -57,7 +57,7 @@ def value_text(value: object) -> str:
     return "null" if value is None else str(value)
 
 
-class _PresentRows:
+class PresentRows:
     """The rows of a condition's resources, each read once."""
 
     def __init__(self, twin: TwinPorts, condition: Condition) -> None:

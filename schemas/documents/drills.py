@@ -1,0 +1,104 @@
+"""Status documents of drills."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.body import Model, is_none
+from schemas.drill_plan import LimitName, Phase
+from schemas.messages.drills import DrawnTarget, DrillStatus, StopCause, Verdict
+
+ThingKind = Literal["fault", "drain", "slice", "parameters", "cross-connects", "rewiring"]
+"""What a step can begin, and the undo ends."""
+StepState = Literal["waiting", "running", "done", "refused", "failed", "cancelled"]
+
+
+class LampDocument(Model):
+    """A probe in a phase, for one resource if it is measured for each. `violated_us` is how long it has been
+    violated in this phase, of `allowed_us`; since `since_us` it has had this verdict. `values` is what it
+    compared last, `problem` why it is not measured."""
+
+    probe: str
+    phase: Phase
+    target: str | None = Field(default=None, exclude_if=is_none)
+    verdict: Verdict
+    violated_us: Annotated[int, Field(ge=0)]
+    allowed_us: Annotated[int, Field(ge=0)]
+    deviated: bool
+    since_us: Annotated[int, Field(ge=0)]
+    values: tuple[str, ...] = ()
+    problem: str | None = Field(default=None, exclude_if=is_none)
+
+
+class StepDocument(Model):
+    """A step of the method; `repeat` counts how often it was done, of `repeats`."""
+
+    name: str
+    state: StepState
+    repeat: Annotated[int, Field(ge=0)]
+    repeats: Annotated[int, Field(ge=1)]
+    reason: str | None = Field(default=None, exclude_if=is_none)
+
+
+class ThingDocument(Model):
+    """Something that the drill began: a fault, a drained cube, a slice, changed parameters …; `ended_us` is
+    null while it lasts."""
+
+    kind: ThingKind
+    name: str
+    step: str
+    began_us: Annotated[int, Field(ge=0)]
+    ended_us: Annotated[int, Field(ge=0)] | None
+
+
+class LimitDocument(Model):
+    """The blast radius so far: the highest count at once, of those allowed."""
+
+    what: LimitName
+    used: Annotated[int, Field(ge=0)]
+    at_most: Annotated[int, Field(ge=0)]
+
+
+class DrillDocument(Model):
+    """Kind `drills`, name `pod-0/drill-4`. `status` is null while the drill runs. `stopped` is why it ended
+    early, with a `reason`. `step` is the first step that has not ended."""
+
+    name: str
+    title: str
+    document_sha256: str
+    tags: tuple[str, ...]
+    seed: int
+    requested_by: str | None
+    began_us: int
+    ended_us: int | None
+    lease_ends_us: int
+    phase: Phase
+    phase_us: int
+    status: DrillStatus | None
+    deviated: bool
+    stopped: StopCause | None
+    reason: str | None
+    step: str | None
+    lamps: tuple[LampDocument, ...]
+    steps: tuple[StepDocument, ...]
+    targets: tuple[DrawnTarget, ...]
+    limits: tuple[LimitDocument, ...]
+    things: tuple[ThingDocument, ...]
+    active_faults: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+class DrillsSummary(Model):
+    """Kind `summaries`, name `pod-0/drills`. `hold` is the reason for which no drill starts, null if they may.
+    Drills since the start by how they ended; `deviated` counts those with a probe outside its allowance."""
+
+    name: str
+    running: int
+    begun: int
+    completed: int
+    stopped: int
+    cancelled: int
+    failed: int
+    deviated: int
+    hold: str | None
+    held_us: int | None

@@ -1,0 +1,109 @@
+"""Status documents of drills: running and recent ones, and a summary."""
+
+from collections.abc import Iterator
+
+from schemas.documents.drills import (
+    DrillDocument,
+    DrillsSummary,
+    LampDocument,
+    LimitDocument,
+    StepDocument,
+    StepState,
+    ThingDocument,
+)
+from schemas.names import number_of
+from services.drills.state import DrillRun, DrillsState
+from shared.engine.service import DocumentKey
+
+
+def document_keys(state: DrillsState) -> Iterator[DocumentKey]:
+    for number in sorted([*state.running, *state.ended]):
+        yield "drills", state.drill_name(number)
+    yield "summaries", f"{state.fabric}/drills"
+
+
+def document(state: DrillsState, key: DocumentKey) -> DrillDocument | DrillsSummary | None:
+    kind, name = key
+    if kind == "summaries":
+        return _summary(state, name)
+    number = number_of(name)
+    run = state.running.get(number) or state.ended.get(number)
+    return None if run is None else _drill(name, run)
+
+
+def _summary(state: DrillsState, name: str) -> DrillsSummary:
+    ended = state.outcomes
+    return DrillsSummary(
+        name=name,
+        running=len(state.running),
+        begun=state.begun,
+        completed=ended.get("completed", 0),
+        stopped=ended.get("stopped", 0),
+        cancelled=ended.get("cancelled", 0),
+        failed=ended.get("failed", 0),
+        deviated=ended.get("deviated", 0),
+        hold=None if state.hold is None else state.hold.reason,
+        held_us=None if state.hold is None else state.hold.since_us,
+    )
+
+
+def _drill(name: str, run: DrillRun) -> DrillDocument:
+    steps = tuple(_steps(run))
+    return DrillDocument(
+        name=name,
+        title=run.title,
+        document_sha256=run.document_sha256,
+        tags=run.tags,
+        seed=run.seed,
+        requested_by=run.requested_by,
+        began_us=run.began_us,
+        ended_us=run.ended_us,
+        lease_ends_us=run.lease_ends_us,
+        phase=run.phase,
+        phase_us=run.phase_us,
+        status=run.status,
+        deviated=run.deviated,
+        stopped=run.stopped,
+        reason=run.reason,
+        step=next((step.name for step in steps if step.state in ("waiting", "running")), None),
+        lamps=tuple(_lamps(run)),
+        steps=steps,
+        targets=run.targets,
+        limits=tuple(_limits(run)),
+        things=tuple(
+            ThingDocument(
+                kind=one.kind, name=one.name, step=one.step, began_us=one.began_us, ended_us=one.ended_us
+            )
+            for one in run.things
+        ),
+        active_faults=run.active_faults,
+        left=run.left,
+    )
+
+
+def _lamps(run: DrillRun) -> Iterator[LampDocument]:
+    for lamp in run.lamps:
+        yield LampDocument(
+            probe=lamp.probe,
+            phase=lamp.phase,
+            target=lamp.target,
+            verdict=lamp.verdict,
+            violated_us=lamp.violated_us,
+            allowed_us=lamp.allowed_us,
+            deviated=lamp.deviated,
+            since_us=lamp.since_us,
+            values=lamp.values,
+            problem=lamp.problem,
+        )
+
+
+def _steps(run: DrillRun) -> Iterator[StepDocument]:
+    for (name, repeats), one in zip(run.repeats, run.steps, strict=True):
+        state: StepState = one.outcome or ("waiting" if one.begun_us is None else "running")
+        yield StepDocument(name=name, state=state, repeat=one.sent, repeats=repeats, reason=one.reason)
+
+
+def _limits(run: DrillRun) -> Iterator[LimitDocument]:
+    used = {one.what: one.count for one in run.used}
+    for what, at_most in run.limits:
+        yield LimitDocument(what=what, used=used.get(what, 0), at_most=at_most)

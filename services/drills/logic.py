@@ -1,0 +1,408 @@
+"""The rules of drills: what operators ask, and how a drill goes through its phases with time.
+
+A drill is a pure fold. What it must know of its site it lists in `queries`; the answers are in its Tick. It
+acts by orders, which the other services handle as requests of operators. A Tick at the next microsecond then
+sees all their answers, because a site is quiet before a Tick.
+"""
+
+from dataclasses import replace
+
+from schemas.drill_plan import DrillPlan, Phase
+from schemas.envelope import Envelope
+from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
+from schemas.messages.drills import (
+    REQUESTS,
+    DrawnTarget,
+    DrillBegun,
+    DrillEnded,
+    DrillOrder,
+    DrillPhaseBegun,
+    DrillRefused,
+    DrillsHeld,
+    DrillsReleased,
+    DrillStatus,
+    DrillStopped,
+    DrillTargetsDrawn,
+    StopCause,
+)
+from schemas.messages.sequencer import Tick
+from schemas.site_readings import SiteQuery
+from services.drills import probes, steps
+from services.drills.plan_checks import plan_problem
+from services.drills.probes import Answers
+from services.drills.state import RUNNING_MAX, DrillRun, DrillsState, Hold, StepRun
+from shared.basics.keyed_random import draw_bits
+from shared.engine.service import Output
+
+ACTING: tuple[Phase, ...] = ("gate", "method", "settle")
+"""The phases that a stop ends."""
+
+
+# --- requests -----------------------------------------------------------------------------------------------
+
+
+def on_run(state: DrillsState, body: RunDrill, message: Envelope) -> list[Output]:
+    """Begin a drill with its gate, or refuse it."""
+    reason = _run_refusal(state, body.plan)
+    if reason is not None:
+        return [DrillRefused(subject=state.fabric, reason=reason)]
+    number, plan, now_us = state.begun, body.plan, state.now_us
+    name = state.drill_name(number)
+    state.begun += 1
+    state.plans[number] = plan
+    run = DrillRun(
+        title=plan.title,
+        document_sha256=plan.document_sha256,
+        tags=plan.tags,
+        seed=body.seed,
+        cause=message.id,
+        requested_by=body.asked_by,
+        began_us=now_us,
+        lease_ends_us=now_us + plan.lease_us,
+        phase="gate",
+        phase_us=now_us,
+        probes_us=now_us + 1,
+        repeats=tuple((step.name, step.repeat) for step in plan.steps),
+        limits=tuple((limit.what, limit.at_most) for limit in plan.limits),
+        steps=tuple(StepRun() for _ in plan.steps),
+    )
+    state.put(number, run)
+    begun = DrillBegun(
+        drill=name,
+        title=plan.title,
+        document_sha256=plan.document_sha256,
+        seed=body.seed,
+        lease_ends_us=run.lease_ends_us,
+    )
+    return [begun, DrillPhaseBegun(drill=name, phase="gate")]
+
+
+def _run_refusal(state: DrillsState, plan: DrillPlan) -> str | None:
+    if state.hold is not None:
+        return f"no drill starts on {state.fabric}: drills are held ({state.hold.reason}); release them first"
+    if len(state.running) >= RUNNING_MAX:
+        return f"{len(state.running)} drills of {state.fabric} run; must be fewer than {RUNNING_MAX}"
+    return plan_problem(plan, state.fabric)
+
+
+def on_stop(state: DrillsState, body: StopDrill, _message: Envelope) -> list[Output]:
+    """Stop a drill: no further step, undo, verify."""
+    fabric, _, digits = body.drill.partition("/drill-")
+    number = int(digits)
+    run = state.running.get(number) if fabric == state.fabric else None
+    if run is None:
+        return [DrillRefused(subject=body.drill, reason=_stop_refusal(state, fabric, number, body.drill))]
+    if run.phase not in ACTING:
+        return [DrillRefused(subject=body.drill, reason="it is ending already")]
+    return stop(state, number, "operator", body.reason)
+
+
+def _stop_refusal(state: DrillsState, fabric: str, number: int, name: str) -> str:
+    if fabric != state.fabric:
+        return f"drill: {name!r} is not allowed; must be a drill of {state.fabric}"
+    return f"drill: {name!r} {'has ended already' if number < state.begun else 'has never begun'}"
+
+
+def on_stop_all(state: DrillsState, body: StopAllDrills, _message: Envelope) -> list[Output]:
+    """The kill switch: end every drill now, with the undo in this cascade and without verify."""
+    emitted: list[Output] = []
+    for number in list(state.running):
+        state.put(number, state.running[number], skips_verify=True)
+        emitted += stop(state, number, "kill-switch", body.reason)
+    if body.hold:
+        emitted += _held(state, body.reason)
+    return emitted
+
+
+def _held(state: DrillsState, reason: str) -> list[Output]:
+    if state.hold is not None:
+        return []
+    state.hold = Hold(reason, state.now_us)
+    state.changed_documents.add(("summaries", f"{state.fabric}/drills"))
+    return [DrillsHeld(fabric=state.fabric, reason=reason)]
+
+
+def on_release(state: DrillsState, body: ReleaseDrills, _message: Envelope) -> list[Output]:
+    """Let drills start again."""
+    if state.hold is None:
+        if body.fabric != state.fabric:
+            return []
+        return [DrillRefused(subject=state.fabric, reason=f"drills are not held on {state.fabric}")]
+    state.hold = None
+    state.changed_documents.add(("summaries", f"{state.fabric}/drills"))
+    return [DrillsReleased(fabric=state.fabric, reason=body.reason)]
+
+
+# --- time ---------------------------------------------------------------------------------------------------
+
+
+def due(state: DrillsState) -> int | None:
+    """The next time at which a drill acts or reads."""
+    times = [
+        time for number, run in state.running.items() for time in _times(state.plans[number], run) if time
+    ]
+    return max(min(times), state.now_us + 1) if times else None
+
+
+def _times(plan: DrillPlan, run: DrillRun) -> list[int | None]:
+    times = [run.probes_us, run.settles_us, _phase_end_us(plan, run)]
+    if run.phase in ACTING:
+        times.append(run.lease_ends_us)
+    if run.phase == "method":
+        times += steps.times(plan, run)
+    return times
+
+
+def _phase_end_us(plan: DrillPlan, run: DrillRun) -> int | None:
+    """When a phase with a fixed length is over; None if it has had no reading yet, or has no such length."""
+    spans = {"gate": plan.gate_us, "settle": plan.settle_us, "verify": plan.verify_us}
+    if run.phase not in spans or not run.has_read:
+        return None
+    return run.phase_us + spans[run.phase]
+
+
+def queries(state: DrillsState) -> tuple[SiteQuery, ...]:
+    """What the drills must know of the site at their next Tick."""
+    due_us = due(state)
+    return () if due_us is None else queries_at(state, due_us)
+
+
+def queries_at(state: DrillsState, due_us: int) -> tuple[SiteQuery, ...]:
+    """What the drills must know at a Tick that is due at this time."""
+    found: dict[SiteQuery, None] = {}
+    for number, run in state.running.items():
+        plan = state.plans[number]
+        if not run.is_drawn:
+            if _is_due(run.probes_us, due_us):
+                drawn = [target for target in plan.targets if target.names is None]
+                found.update(dict.fromkeys(probes.target_query(target) for target in drawn))
+            continue
+        if _is_due(run.probes_us, due_us):
+            placed = probes.placed_probes(plan, run)
+            found.update(
+                dict.fromkeys(probes.probe_query(probe, name, state.fabric) for probe, name in placed)
+            )
+            found.update(dict.fromkeys(probes.count_queries(plan, state.fabric)))
+        if run.phase == "method":
+            found.update(dict.fromkeys(steps.queries(plan, run, state.fabric, due_us)))
+    return tuple(found)
+
+
+def _is_due(time_us: int | None, due_us: int) -> bool:
+    return time_us is not None and time_us <= due_us
+
+
+def on_tick(state: DrillsState, body: Tick, _message: Envelope) -> list[Output]:
+    """Let every drill act on what is due, with the readings of this Tick."""
+    answers = probes.answers_of(queries_at(state, body.due_us), body.readings)
+    emitted: list[Output] = []
+    for number in list(state.running):
+        emitted += _advance(state, number, body.due_us, answers)
+    return emitted
+
+
+def _advance(state: DrillsState, number: int, due_us: int, answers: Answers) -> list[Output]:
+    run, plan = state.running[number], state.plans[number]
+    if run.phase in ACTING and run.lease_ends_us <= due_us:
+        return stop(state, number, "lease", f"the lease of {plan.lease_us} us is over")
+    emitted: list[Output] = []
+    if _is_due(run.settles_us, due_us):
+        emitted += _settle(state, number)
+    run = state.running[number]
+    if run.phase in ACTING and run.failed:
+        return [*emitted, *stop(state, number, "step", run.reason or "a step failed")]
+    if not run.is_drawn:
+        if not _is_due(run.probes_us, due_us):
+            return emitted
+        return emitted + _draw(state, number, answers)
+    if _is_due(run.probes_us, due_us):
+        stopped = _read(state, number, answers, emitted)
+        if stopped:
+            return emitted
+    return emitted + _go_on(state, number, due_us, answers)
+
+
+def _draw(state: DrillsState, number: int, answers: Answers) -> list[Output]:
+    """Draw the targets, by draws keyed with the drill's seed, the target and the resource: the same seed
+    draws the same resources, wherever the drill runs."""
+    run, plan = state.running[number], state.plans[number]
+    drawn = []
+    for target in plan.targets:
+        names = target.names
+        if names is None:
+            reading = answers.get(probes.target_query(target), probes.NO_READER)
+            if reading.names is None:
+                why = f"target {target.name}: {reading.problem or 'not read'}"
+                state.put(number, run, failed=True)
+                return stop(state, number, "gate", why)
+            names = reading.names
+        if target.choose != "all":
+            ranked = sorted(names, key=lambda name: draw_bits(run.seed, name, f"target {target.name}", 0))
+            chosen = frozenset(ranked[: target.choose])
+            names = tuple(name for name in names if name in chosen)
+        least = 1 if target.choose == "all" else target.choose
+        if len(names) < least:
+            state.put(number, run, failed=True)
+            why = f"target {target.name}: {len(names)} {target.kind} match; must be at least {least}"
+            return stop(state, number, "gate", why)
+        drawn.append(DrawnTarget(target=target.name, names=names))
+    state.put(number, run, is_drawn=True, targets=tuple(drawn), probes_us=state.now_us + 1)
+    return [DrillTargetsDrawn(drill=state.drill_name(number), targets=tuple(drawn))] if drawn else []
+
+
+def _read(state: DrillsState, number: int, answers: Answers, emitted: list[Output]) -> bool:
+    """Read the probes and the blast radius; returns whether that stopped the drill."""
+    run, plan = state.running[number], state.plans[number]
+    name, home = state.drill_name(number), state.fabric
+    run, said, deviating = probes.read_lamps(plan, run, name, home, answers, state.now_us)
+    next_us = state.now_us + plan.probe_every_us
+    end_us = _phase_end_us(plan, run)
+    if end_us is not None and state.now_us < end_us:
+        next_us = min(next_us, end_us)
+    run = state.put(number, run, probes_us=next_us)
+    emitted += said
+    stops = {probe.name for probe in plan.probes if probe.is_stop}
+    reason = next((lamp for lamp in deviating if lamp.probe in stops), None)
+    if run.phase in ("method", "settle") and reason is not None:
+        where = f" for {reason.target}" if reason.target else ""
+        emitted += stop(state, number, "stop-condition", f"probe {reason.probe} is violated{where}")
+        return True
+    found = probes.total(answers, probes.count_queries(plan, home))
+    if not probes.has_site_limits(plan) or run.phase not in ACTING:
+        return False
+    if isinstance(found, str):
+        if run.phase == "gate":
+            emitted += stop(state, number, "gate", f"the blast radius cannot be counted: {found}")
+            return True
+        return False
+    if run.phase == "gate":
+        state.put(number, run, baseline=probes.counts(found))
+        return False
+    problem = steps.over_limit(state, number, found)
+    if problem is not None:
+        emitted += stop(state, number, "limit", problem)
+    return problem is not None
+
+
+def _go_on(state: DrillsState, number: int, due_us: int, answers: Answers) -> list[Output]:
+    """Do what the phase does, and begin the next phase if it is over."""
+    run, plan = state.running[number], state.plans[number]
+    end_us = _phase_end_us(plan, run)
+    is_over = end_us is not None and end_us <= due_us
+    if run.phase == "gate":
+        bad = [lamp for lamp in probes.lamps_now(run) if lamp.deviated or lamp.verdict == "not-measured"]
+        if bad:
+            how = "is violated" if bad[0].deviated else f"is not measured ({bad[0].problem})"
+            return stop(state, number, "gate", f"probe {bad[0].probe} {how} before the first step")
+        if not is_over:
+            return []
+        begun = _begin_phase(state, number, "method")
+        return begun + _act(state, number, due_us, answers)
+    if run.phase == "method":
+        return _act(state, number, due_us, answers)
+    if run.phase == "settle":
+        lamps = probes.lamps_now(run)
+        has_recovered = run.has_read and all(lamp.verdict == "passed" for lamp in lamps)
+        return begin_undo(state, number) if is_over or has_recovered else []
+    if run.phase == "verify" and is_over:
+        return _end(state, number)
+    return []
+
+
+def _act(state: DrillsState, number: int, due_us: int, answers: Answers) -> list[Output]:
+    emitted = steps.act(state, number, due_us, answers)
+    run = state.running[number]
+    if run.stopped is None and run.reason is not None:
+        cause: StopCause = "step" if run.failed else "limit"
+        return emitted + stop(state, number, cause, run.reason)
+    if all(one.is_over for one in run.steps) and run.settles_us is None:
+        return emitted + _begin_phase(state, number, "settle")
+    return emitted
+
+
+def _begin_phase(state: DrillsState, number: int, phase: Phase) -> list[Output]:
+    run = state.running[number]
+    now_us = state.now_us
+    state.put(number, run, phase=phase, phase_us=now_us, probes_us=now_us + 1, has_read=False)
+    return [DrillPhaseBegun(drill=state.drill_name(number), phase=phase)]
+
+
+# --- the end ------------------------------------------------------------------------------------------------
+
+
+def stop(state: DrillsState, number: int, cause: StopCause, reason: str) -> list[Output]:
+    """Cancel the steps that are left, and undo. A drill that is ending already only ends sooner."""
+    run, name = state.running[number], state.drill_name(number)
+    emitted: list[Output] = []
+    if run.stopped is None and run.phase in ACTING:
+        emitted.append(DrillStopped(drill=name, cause=cause, reason=reason))
+        run = state.put(number, run, stopped=cause, reason=reason)
+        emitted += steps.cancel(state, number)
+    if run.phase in ACTING or run.phase == "verify":
+        emitted += begin_undo(state, number)
+    return emitted
+
+
+def begin_undo(state: DrillsState, number: int) -> list[Output]:
+    """End what the drill began and that still lasts, last first."""
+    emitted = _begin_phase(state, number, "undo")
+    run, name = state.running[number], state.drill_name(number)
+    lasting = [place for place, thing in enumerate(run.things) if thing.ended_us is None]
+    lasting.reverse()
+    state.undoing[number] = tuple(lasting)
+    for place in lasting:
+        thing = run.things[place]
+        request = REQUESTS[thing.undo_type].model_validate_json(thing.undo)
+        emitted.append(
+            DrillOrder(
+                drill=name,
+                step=thing.step,
+                fabric=thing.fabric,
+                request_type=thing.undo_type,
+                request=request,
+                lease_ends_us=max(run.lease_ends_us, state.now_us),
+                is_undo=True,
+            )
+        )
+    state.put(number, run, settles_us=state.now_us + 1)
+    return emitted
+
+
+def _settle(state: DrillsState, number: int) -> list[Output]:
+    """Take the answers to the orders that the drill has just sent."""
+    run = state.put(number, state.running[number], settles_us=None)
+    if run.phase != "undo":
+        return steps.settle(state, number)
+    things = list(run.things)
+    for key, order in list(state.orders.items()):
+        if order.drill != number:
+            continue
+        del state.orders[key]
+        if order.thing is None or things[order.thing].ended_us is not None:
+            continue
+        kind = things[order.thing].kind
+        was_done = order.answered or kind == "rewiring"
+        if was_done or (order.refusal is not None and kind in ("slice", "cross-connects", "rewiring")):
+            things[order.thing] = replace(things[order.thing], ended_us=state.now_us)
+    left = tuple(one.name for one in things if one.ended_us is None)
+    state.put(number, run, things=tuple(things), left=left)
+    if run.skips_verify:
+        return _end(state, number)
+    return _begin_phase(state, number, "verify")
+
+
+def _end(state: DrillsState, number: int) -> list[Output]:
+    run = state.running[number]
+    status: DrillStatus = "completed"
+    if run.failed:
+        status = "failed"
+    elif run.stopped is not None:
+        status = "stopped" if run.has_acted else "cancelled"
+    left = tuple(one.name for one in run.things if one.ended_us is None)
+    run = replace(run, status=status, left=left, ended_us=state.now_us, probes_us=None)
+    state.close(number, run)
+    return [
+        DrillEnded(
+            drill=state.drill_name(number), status=status, deviated=run.deviated, reason=run.reason, left=left
+        )
+    ]

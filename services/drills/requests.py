@@ -1,0 +1,92 @@
+"""The requests of a step, and the leases of what they begin."""
+
+from collections.abc import Sequence
+from typing import get_args
+
+import orjson
+from pydantic import ValidationError
+
+from schemas.body import Body
+from schemas.drill_plan import DrillRequest, PlannedStep, RequestVerb
+from schemas.messages.drills import REQUESTS
+from schemas.messages.operator import DrainCube, InjectFault, RequestSlice
+
+REQUEST_TYPES: dict[str, str] = {
+    "inject": "InjectFault",
+    "clear": "ClearFault",
+    "drain": "DrainCube",
+    "undrain": "UndrainCube",
+    "request": "RequestSlice",
+    "release": "ReleaseSlice",
+    "set": "SetParameters",
+    "test-link": "TestLink",
+    "restart-ocs": "RestartOcs",
+    "connect": "CreateCrossConnects",
+    "disconnect": "RemoveCrossConnects",
+    "plan-topology": "PlanTopology",
+    "approve-rewiring": "ApproveRewiring",
+    "abort-rewiring": "AbortRewiring",
+}
+"""Verb of a step → the type of its request."""
+REQUEST_VERBS: tuple[str, ...] = get_args(RequestVerb)
+
+
+def template_problem(step: PlannedStep) -> str | None:
+    """Why a step's template makes no request, if its target is left out; None if it does."""
+    example = (step.template or "").replace("{%s}" % step.each, "pod-0/ocs-0")
+    try:
+        request_from(step, example)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def requests_of(step: PlannedStep, names: Sequence[str]) -> list[DrillRequest]:
+    """The requests of one repeat of a step, in order: one for each of the names of its target, or one in
+    all. Raise ValueError with a sentence if a name makes no valid request."""
+    template = step.template or "{}"
+    if step.each is None:
+        return [request_from(step, template)]
+    return [request_from(step, template.replace("{%s}" % step.each, name)) for name in names]
+
+
+def request_from(step: PlannedStep, text: str) -> DrillRequest:
+    """The request with these fields, as JSON; ValueError with a sentence if it is invalid."""
+    model = REQUESTS[REQUEST_TYPES[str(step.verb)]]
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "template"
+        raise ValueError(f"step {step.name}: {where}: {first['msg']}") from None
+
+
+def with_lease(request: DrillRequest, now_us: int, lease_ends_us: int) -> DrillRequest:
+    """The request, so that what it begins ends with the lease at the latest."""
+    left_us = max(1, lease_ends_us - now_us)
+    if isinstance(request, InjectFault | RequestSlice):
+        return _shortened(request, left_us)
+    if isinstance(request, DrainCube):
+        if request.from_us is not None:
+            left_us = max(1, lease_ends_us - max(now_us, request.from_us))
+        return _shortened(request, left_us)
+    return request
+
+
+def _shortened(request: InjectFault | RequestSlice | DrainCube, most_us: int) -> DrillRequest:
+    asked_us = request.duration_us
+    if asked_us is not None and asked_us <= most_us:
+        return request
+    values = {name: getattr(request, name) for name in request.field_names} | {"duration_us": most_us}
+    return type(request)(**values)
+
+
+def text_of(request: Body) -> str:
+    """A request's fields as JSON."""
+    return request.model_dump_json()
+
+
+def typed_text_of(request: Body) -> str:
+    """A request as JSON with its type, as a query has it."""
+    fields = request.model_dump(mode="json")
+    return orjson.dumps({"type": type(request).__name__, **fields}).decode()
