@@ -100,8 +100,8 @@ class PlannedTarget(Model):
 class PlannedProbe(Model):
     """A condition of the hypothesis, in the language of `bisect` and `wait`. With `each` it names a target
     as `{TARGET}`, and is measured for each of its resources on its own. The engine replaces
-    `{drill.began_us}` by the time at which the drill began. Counts are of `fabric`; without one, of the fabric
-    that the drill is addressed to."""
+    `{drill.began_us}` by the time at which the drill began. Counts are of `fabric`; without one, of the
+    fabric that the drill is addressed to."""
 
     name: PlanName
     condition: ConditionText
@@ -168,8 +168,8 @@ class PlannedLimit(Model):
 
 
 class ExpectedMessage(Model):
-    """A message that must follow; only the score reads this. With `all_of`, one for each message of that type:
-    every slice that degraded is restored."""
+    """A message that must follow; only the score reads this. With `all_of`, one for each message of that
+    type: every slice that degraded is restored."""
 
     type: str
     of: str | None = Field(default=None, exclude_if=is_none)

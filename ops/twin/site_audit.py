@@ -8,6 +8,7 @@ from services.fabric_kinds import services_of
 from shared.engine.replay import Replay, ReplayMismatch
 from shared.engine.site import Site, Skip
 from shared.engine.state_codec import encode_instance, state_digest
+from shared.engine.upgrade_refusals import begins
 from shared.storage.snapshots.fold_start import RulesChange, SiteLog, message_or_none
 from shared.storage.snapshots.site_snapshot import SiteSnapshot
 from shared.storage.snapshots.upgrade_plan import SiteUpgrade
@@ -185,6 +186,10 @@ def upgrade_differences(
             report_progress(upgrade.site, position - start, upgrade.position - start)
     if audit.difference is None:
         audit.compare()
+    new = tuple(
+        f"{one.name}@" for one in site.instances if begins(one.service, upgrade.before.layouts)
+    )  # their states begin with the upgrade
+    audit.differing = [difference for difference in audit.differing if not difference.startswith(new)]
     return {
         "since": start,
         "first_difference": str(audit.difference) if audit.difference is not None else None,

@@ -89,8 +89,9 @@ class DrillDocument(Model):
 
 
 class DrillsSummary(Model):
-    """Kind `summaries`, name `pod-0/drills`. `hold` is the reason for which no drill starts, null if they may.
-    Drills since the start by how they ended; `deviated` counts those with a probe outside its allowance."""
+    """Kind `summaries`, name `pod-0/drills`. `hold` is the reason for which no drill starts, null if they
+    may. Drills since the start are counted by how they ended; `deviated` counts those with a probe outside
+    its allowance."""
 
     name: str
     running: int

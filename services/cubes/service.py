@@ -6,6 +6,7 @@ from schemas.messages.sequencer import Tick
 from schemas.messages.transceivers import ModuleReported
 from services.cubes import documents, logic, maintenance
 from services.cubes.state import CubesState, commission
+from shared.engine.drill_orders import on_drill_orders
 from shared.engine.service import Service, on
 
 SERVICE: Service[CubesState] = Service(
@@ -20,6 +21,7 @@ SERVICE: Service[CubesState] = Service(
         on(ParametersChanged, maintenance.on_parameters_changed),
         on(DrainCube, logic.on_drain),
         on(UndrainCube, logic.on_undrain),
+        on_drill_orders(on(DrainCube, logic.on_drain), on(UndrainCube, logic.on_undrain)),
         on(RekeyDraws, logic.on_rekey),
     ),
     due=logic.due,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from schemas.body import Body
 from schemas.config.parameter import ParameterSetting
+from schemas.documents.drills import ThingKind
 from schemas.envelope import Envelope
 from schemas.messages.cubes import CubeDrained, CubeUndrained, DrainPlanned, PlannedDrainCancelled
 from schemas.messages.drills import DrillOrder
@@ -22,7 +23,7 @@ from schemas.messages.sequencer import FabricRetired
 from schemas.messages.topology import RewiringApproved, RewiringEnded, RewiringPlanned
 from schemas.messages.workload import SliceReleased, SliceRequested
 from services.drills.requests import text_of
-from services.drills.state import DrillsState, SentOrder, Thing, ThingKind
+from services.drills.state import DrillsState, SentOrder, Thing
 from shared.engine.service import Output
 
 

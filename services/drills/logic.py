@@ -82,7 +82,7 @@ def _run_refusal(state: DrillsState, plan: DrillPlan) -> str | None:
         return f"no drill starts on {state.fabric}: drills are held ({state.hold.reason}); release them first"
     if len(state.running) >= RUNNING_MAX:
         return f"{len(state.running)} drills of {state.fabric} run; must be fewer than {RUNNING_MAX}"
-    return plan_problem(plan, state.fabric)
+    return plan_problem(plan)
 
 
 def on_stop(state: DrillsState, body: StopDrill, _message: Envelope) -> list[Output]:
@@ -180,7 +180,7 @@ def queries_at(state: DrillsState, due_us: int) -> tuple[SiteQuery, ...]:
         if _is_due(run.probes_us, due_us):
             placed = probes.placed_probes(plan, run)
             found.update(
-                dict.fromkeys(probes.probe_query(probe, name, state.fabric) for probe, name in placed)
+                dict.fromkeys(probes.probe_query(probe, name, run, state.fabric) for probe, name in placed)
             )
             found.update(dict.fromkeys(probes.count_queries(plan, state.fabric)))
         if run.phase == "method":
@@ -206,6 +206,8 @@ def _advance(state: DrillsState, number: int, due_us: int, answers: Answers) -> 
     if run.phase in ACTING and run.lease_ends_us <= due_us:
         return stop(state, number, "lease", f"the lease of {plan.lease_us} us is over")
     emitted: list[Output] = []
+    if run.phase == "undo" and _is_due(run.probes_us, due_us):
+        _read(state, number, answers, emitted)
     if _is_due(run.settles_us, due_us):
         emitted += _settle(state, number)
     run = state.running[number]

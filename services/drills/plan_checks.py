@@ -1,4 +1,4 @@
-"""Checks of a plan that the model cannot make: names that refer to each other, and fields that go together."""
+"""Checks of a plan that the model cannot make: names that refer to each other, fields that go together."""
 
 from collections.abc import Iterator
 
@@ -6,12 +6,12 @@ from schemas.drill_plan import DrillPlan, PlannedStep
 from services.drills.requests import REQUEST_VERBS, template_problem
 
 
-def plan_problem(plan: DrillPlan, home: str) -> str | None:
+def plan_problem(plan: DrillPlan) -> str | None:
     """Why a plan cannot be carried out, as a sentence; None if it can."""
-    return next(_problems(plan, home), None)
+    return next(_problems(plan), None)
 
 
-def _problems(plan: DrillPlan, home: str) -> Iterator[str]:
+def _problems(plan: DrillPlan) -> Iterator[str]:
     for what, named in (("step", plan.steps), ("probe", plan.probes), ("target", plan.targets)):
         names = [one.name for one in named]
         yield from (f"{what} {name}: is there twice" for name in set(names) if names.count(name) > 1)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from schemas.drill_plan import DrillPlan, Phase, PlannedProbe, PlannedStep, PlannedTarget
+from schemas.drill_plan import BEGAN_MARK, DrillPlan, Phase, PlannedProbe, PlannedStep, PlannedTarget
 from schemas.messages.drills import DrillDeviated, ProbeChanged, Verdict
 from schemas.site_readings import CountReading, SiteQuery, SiteReading
-from services.drills.requests import requests_of, typed_text_of
+from services.drills.requests import placed, requests_of, typed_text_of
 from services.drills.state import DrillRun, Lamp
 from shared.engine.service import Output
 
@@ -44,18 +44,23 @@ def placed_probes(plan: DrillPlan, run: DrillRun) -> Iterator[tuple[PlannedProbe
                 yield probe, name
 
 
-def probe_query(probe: PlannedProbe, target: str | None, home: str) -> SiteQuery:
-    text = probe.condition if target is None else probe.condition.replace("{%s}" % probe.each, target)
-    return SiteQuery(what="condition", fabric=home, text=text)
+def probe_query(probe: PlannedProbe, target: str | None, run: DrillRun, home: str) -> SiteQuery:
+    """The query of one measurement of a probe."""
+    text = _timed(placed(probe.condition, probe.each, target or ""), run)
+    return SiteQuery(what="condition", fabric=probe.fabric or home, text=text)
+
+
+def _timed(text: str, run: DrillRun) -> str:
+    return text.replace(BEGAN_MARK, str(run.began_us))
 
 
 def wait_query(step: PlannedStep, run: DrillRun, home: str) -> SiteQuery:
     """The condition of a wait; with a target it must be true of all its resources."""
     text = step.condition or ""
     if step.each is not None:
-        texts = [text.replace("{%s}" % step.each, name) for name in run.names_of(step.each)]
+        texts = [placed(text, step.each, name) for name in run.names_of(step.each)]
         text = " and ".join(f"({one})" for one in texts) or text
-    return SiteQuery(what="condition", fabric=step.fabric or home, text=text)
+    return SiteQuery(what="condition", fabric=step.fabric or home, text=_timed(text, run))
 
 
 def has_site_limits(plan: DrillPlan) -> bool:
@@ -102,9 +107,14 @@ def allowed_us(plan: DrillPlan, probe: str, phase: Phase) -> int:
 
 
 def read_lamp(
-    lamp: Lamp | None, phase: Phase, probe: PlannedProbe, target: str | None, allowed: int,
-    reading: SiteReading, now_us: int,
-) -> Lamp:  # fmt: skip
+    lamp: Lamp | None,
+    phase: Phase,
+    probe: PlannedProbe,
+    target: str | None,
+    allowed: int,
+    reading: SiteReading,
+    now_us: int,
+) -> Lamp:
     """The lamp of a probe after a reading; `lamp` is the one before it in this phase."""
     verdict: Verdict = "not-measured"
     if reading.holds is not None:
@@ -143,7 +153,7 @@ def read_lamps(
     for probe, target in placed_probes(plan, run):
         key = (run.phase, probe.name, target)
         before = lamps.get(key)
-        reading = answers.get(probe_query(probe, target, home), NO_READER)
+        reading = answers.get(probe_query(probe, target, run, home), NO_READER)
         allowed = allowed_us(plan, probe.name, run.phase)
         lamp = lamps[key] = read_lamp(before, run.phase, probe, target, allowed, reading, now_us)
         if before is None or before.verdict != lamp.verdict:
@@ -156,7 +166,7 @@ def read_lamps(
                     target=target,
                     verdict=lamp.verdict,
                     values=values,
-                )  # fmt: skip
+                )
             )
         if lamp.deviated and not (before and before.deviated):
             deviating.append(lamp)
@@ -168,7 +178,7 @@ def read_lamps(
                     target=target,
                     violated_us=lamp.violated_us,
                     allowed_us=allowed,
-                )  # fmt: skip
+                )
             )
     deviated = run.deviated or bool(deviating)
     return replace(run, lamps=tuple(lamps.values()), deviated=deviated, has_read=True), emitted, deviating

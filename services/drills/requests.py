@@ -31,9 +31,14 @@ REQUEST_TYPES: dict[str, str] = {
 REQUEST_VERBS: tuple[str, ...] = get_args(RequestVerb)
 
 
+def placed(text: str, target: str | None, name: str) -> str:
+    """A text with the name of a resource in the place of `{TARGET}`."""
+    return text if target is None else text.replace("{" + target + "}", name)
+
+
 def template_problem(step: PlannedStep) -> str | None:
     """Why a step's template makes no request, if its target is left out; None if it does."""
-    example = (step.template or "").replace("{%s}" % step.each, "pod-0/ocs-0")
+    example = placed(step.template or "", step.each, "pod-0/ocs-0")
     try:
         request_from(step, example)
     except ValueError as error:
@@ -47,18 +52,19 @@ def requests_of(step: PlannedStep, names: Sequence[str]) -> list[DrillRequest]:
     template = step.template or "{}"
     if step.each is None:
         return [request_from(step, template)]
-    return [request_from(step, template.replace("{%s}" % step.each, name)) for name in names]
+    return [request_from(step, placed(template, step.each, name)) for name in names]
 
 
 def request_from(step: PlannedStep, text: str) -> DrillRequest:
     """The request with these fields, as JSON; ValueError with a sentence if it is invalid."""
     model = REQUESTS[REQUEST_TYPES[str(step.verb)]]
     try:
-        return model.model_validate_json(text)
+        found: DrillRequest = model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "template"
         raise ValueError(f"step {step.name}: {where}: {first['msg']}") from None
+    return found
 
 
 def with_lease(request: DrillRequest, now_us: int, lease_ends_us: int) -> DrillRequest:

@@ -14,7 +14,7 @@ from schemas.messages.topology import RewiringApproved, RewiringEnded, RewiringP
 from schemas.messages.workload import SliceReleased, SliceRequested
 from schemas.registry import REFUSALS
 from services.drills import answers, documents, logic
-from services.drills.state import DrillsState, commission
+from services.drills.state import DrillsState, begin, commission
 from shared.engine.service import RuleRow, Service, on
 
 ANSWERS: tuple[type[Body], ...] = (
@@ -62,4 +62,5 @@ SERVICE: Service[DrillsState] = Service(
     queries=logic.queries,
     document_keys=documents.document_keys,
     document=documents.document,
+    begin=begin,
 )

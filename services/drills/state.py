@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from schemas.config.pods import FabricConfig
 from schemas.documents.drills import ThingKind
-from schemas.drill_plan import DrillPlan, Phase
+from schemas.drill_plan import DrillPlan, LimitName, Phase
 from schemas.messages.drills import DrawnTarget, DrillOrder, DrillStatus, StopCause, Verdict
 from schemas.site_readings import CountReading
 from shared.engine.ended_rows import add_ended
@@ -113,7 +114,7 @@ class DrillRun:
     probes_us: int | None
     repeats: tuple[tuple[str, int], ...]
     """(step, repeats), in order."""
-    limits: tuple[tuple[str, int], ...]
+    limits: tuple[tuple[LimitName, int], ...]
     """(limit, at most)."""
     settles_us: int | None = None
     is_drawn: bool = False
@@ -202,6 +203,11 @@ class DrillsState(State):
             self.touch(forgotten)
 
 
-def commission(fabric: str, config: Any, at_us: int) -> DrillsState:
+def commission(fabric: str, config: FabricConfig, at_us: int) -> DrillsState:
     """A fabric without drills."""
-    return DrillsState(fabric=fabric, seed=config.seed, now_us=at_us)
+    return begin(fabric, config.seed, at_us)
+
+
+def begin(fabric: str, seed: int, at_us: int) -> DrillsState:
+    """The same in a fabric that was there before this service."""
+    return DrillsState(fabric=fabric, seed=seed, now_us=at_us)

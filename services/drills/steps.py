@@ -1,12 +1,12 @@
 """The steps of a drill's method: when they are due, the orders that they send, and how they end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from schemas.drill_plan import DrillPlan, PlannedStep
+from schemas.drill_plan import DrillPlan, PlannedStep, ProcessVerb
 from schemas.messages.drills import DrillOrder, DrillProcessOrder, DrillStepEnded
 from schemas.messages.operator import InjectFault
-from schemas.site_readings import SiteQuery
+from schemas.site_readings import CountReading, SiteQuery
 from services.drills import probes
 from services.drills.probes import Answers
 from services.drills.requests import requests_of, with_lease
@@ -47,6 +47,11 @@ def queries(plan: DrillPlan, run: DrillRun, home: str, due_us: int) -> Iterator[
                 )
 
 
+def _beside(impact: SiteQuery, plan: DrillPlan, home: str) -> list[SiteQuery]:
+    """The counts of the other fabrics."""
+    return [query for query in probes.count_queries(plan, home) if query.fabric != impact.fabric]
+
+
 def act(state: DrillsState, number: int, due_us: int, answers: Answers) -> list[Output]:
     """Begin, repeat and end the steps that are due. If a step fails or would exceed a limit, the drill has a
     reason afterwards, and no later step begins."""
@@ -76,7 +81,6 @@ def _begin_next(state: DrillsState, number: int) -> None:
                 found[place],
                 begun_us=begun_us,
                 fires_us=_fires_us(run, step, begun_us, 0),
-                # The site is read at the time of the step: at the next microsecond at the earliest.
             )
         if not found[place].is_over and not step.background:
             break
@@ -85,7 +89,7 @@ def _begin_next(state: DrillsState, number: int) -> None:
 
 
 def _fires_us(run: DrillRun, step: PlannedStep, begun_us: int, repeat: int) -> int:
-    """The time of a repeat: at least one microsecond after the step has begun, so that it can be predicted."""
+    """The time of a repeat: after the time at which the step begins, so that its effect can be predicted."""
     jitter_us = draw_index(run.seed, step.name, "jitter", repeat, step.jitter_us + 1)
     return begun_us + max(1, step.before_us) + repeat * step.every_us + jitter_us
 
@@ -118,9 +122,10 @@ def _fire(state: DrillsState, number: int, place: int, step: PlannedStep, answer
         return _send(state, number, place, step, answers)
     if step.what == "process":
         following = _following(run, step, one)
+        verb: ProcessVerb = "kill-process" if step.verb == "kill-process" else "pause-process"
         order = DrillProcessOrder(
-            drill=name, step=step.name, verb=step.verb, process=step.process or "", for_us=step.for_us
-        )  # type: ignore[arg-type]  # plan_checks: a process step has a process verb
+            drill=name, step=step.name, verb=verb, process=step.process or "", for_us=step.for_us
+        )
         _put(state, number, place, following)
         state.put(number, state.running[number], has_acted=True)
         return [order, *(_done(state, number, place, step) if following.fires_us is None else [])]
@@ -158,7 +163,7 @@ def _poll(state: DrillsState, number: int, place: int, step: PlannedStep, answer
 
 def _send(state: DrillsState, number: int, place: int, step: PlannedStep, answers: Answers) -> list[Output]:
     """Send the orders of one repeat, unless they would exceed a limit."""
-    run, plan = state.running[number], state.plans[number]
+    run = state.running[number]
     one = run.steps[place]
     try:
         requests = requests_of(step, run.names_of(step.each) if step.each else ())
@@ -188,7 +193,7 @@ def _send(state: DrillsState, number: int, place: int, step: PlannedStep, answer
 
 
 def _limit_problem(
-    state: DrillsState, number: int, step: PlannedStep, requests: list[object], answers: Answers
+    state: DrillsState, number: int, step: PlannedStep, requests: Sequence[object], answers: Answers
 ) -> str | None:
     """The limit that a repeat of a step would exceed, or None."""
     run, plan = state.running[number], state.plans[number]
@@ -201,8 +206,7 @@ def _limit_problem(
     impact = probes.impact_query(step, run, state.fabric)
     if impact is None:
         return None
-    others = [query for query in probes.count_queries(plan, state.fabric) if query.fabric != impact.fabric]
-    found = probes.total(answers, [impact, *others])
+    found = probes.total(answers, [impact, *_beside(impact, plan, state.fabric)])
     if isinstance(found, str):
         return f"step {step.name}: its effect cannot be predicted: {found}"
     over = _over(run, found)
@@ -230,8 +234,8 @@ def _over(run: DrillRun, found: Mapping[str, int]) -> str | None:
     return None
 
 
-def _table(counts: object) -> dict[str, int]:
-    return {one.what: one.count for one in counts}  # type: ignore[attr-defined]
+def _table(counts: Sequence[CountReading]) -> dict[str, int]:
+    return {one.what: one.count for one in counts}
 
 
 def settle(state: DrillsState, number: int) -> list[Output]:

@@ -5,8 +5,10 @@ from schemas.messages.operator import ClearFault, InjectFault, RekeyDraws, SetPa
 from schemas.messages.repairs import RepairCompleted
 from schemas.messages.sequencer import Tick
 from services.failures import documents, logic, parameter_changes
+from services.failures.migrations import add_drill
 from services.failures.state import FailuresState, commission
-from shared.engine.service import Service, on
+from shared.engine.service import Migration, Service, on
+from shared.engine.state_layout import state_layout
 
 SERVICE: Service[FailuresState] = Service(
     name="failures",
@@ -24,4 +26,5 @@ SERVICE: Service[FailuresState] = Service(
     due=logic.due,
     document_keys=documents.document_keys,
     document=documents.document,
+    migrations=(Migration("d35644271526de3e", state_layout(FailuresState), add_drill),),
 )

@@ -20,6 +20,7 @@ from services.ocs import (
     timers,
 )
 from services.ocs.state import OcsState, commission
+from shared.engine.drill_orders import on_drill_orders
 from shared.engine.service import Service, on
 
 SERVICE: Service[OcsState] = Service(
@@ -38,6 +39,12 @@ SERVICE: Service[OcsState] = Service(
         on(RestartOcs, chassis.on_restart),
         on(CreateCrossConnects, manual_cross_connects.on_create),
         on(RemoveCrossConnects, manual_cross_connects.on_remove),
+        on_drill_orders(
+            on(TestLink, loopbacks.on_test_link),
+            on(RestartOcs, chassis.on_restart),
+            on(CreateCrossConnects, manual_cross_connects.on_create),
+            on(RemoveCrossConnects, manual_cross_connects.on_remove),
+        ),
         on(ParametersChanged, telemetry.on_parameters_changed),
         on(FaultBegan, ocs_faults.on_fault_began),
         on(FaultEnded, ocs_faults.on_fault_ended),

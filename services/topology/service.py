@@ -18,6 +18,7 @@ from schemas.messages.traffic import TrafficCarried
 from schemas.messages.trunks import CircuitsQualified, NetworkPartDown, NetworkPartUp, TrunksChanged
 from services.topology import documents, logic
 from services.topology.state import TopologyState, commission
+from shared.engine.drill_orders import on_drill_orders
 from shared.engine.service import Service, on
 
 SERVICE: Service[TopologyState] = Service(
@@ -32,6 +33,11 @@ SERVICE: Service[TopologyState] = Service(
         on(PlanTopology, logic.on_plan_requested),
         on(ApproveRewiring, logic.on_approve),
         on(AbortRewiring, logic.on_abort),
+        on_drill_orders(
+            on(PlanTopology, logic.on_plan_requested),
+            on(ApproveRewiring, logic.on_approve),
+            on(AbortRewiring, logic.on_abort),
+        ),
         on(CircuitsRewired, logic.on_circuits_rewired),
         on(RewiringRefused, logic.on_refused),
         on(CircuitsQualified, logic.on_circuits_qualified),

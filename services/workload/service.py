@@ -9,6 +9,7 @@ from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
 from schemas.messages.workload import PodAsked, PodGreeted
 from services.workload import documents, logic, site_pods, slice_requests
 from services.workload.state import WorkloadState, commission
+from shared.engine.drill_orders import on_drill_orders
 from shared.engine.service import Service, on
 
 SERVICE: Service[WorkloadState] = Service(
@@ -18,6 +19,7 @@ SERVICE: Service[WorkloadState] = Service(
     rules=(
         on(Tick, logic.on_tick),
         on(RequestSlice, logic.on_request_slice),
+        on_drill_orders(on(RequestSlice, logic.on_request_slice), on(ReleaseSlice, logic.on_release_slice)),
         on(RekeyDraws, logic.on_rekey),
         on(ExtendTrace, slice_requests.on_extend_trace),
         on(PodAsked, logic.on_pod_asked, scope="addressed"),

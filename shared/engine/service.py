@@ -103,7 +103,9 @@ class Service(Generic[StateT]):
     from the states of a site at that quiet time, and the answers are part of the Tick. Both are None for a
     service that reads only messages.
 
-    `migrations` convert every layout in which earlier versions stored the state to the current one.
+    `migrations` convert every layout in which earlier versions stored the state to the current one. If
+    earlier versions did not have the service at all, `begin` creates its state in a twin that is upgraded,
+    from the fabric, its seed, and its time then (simulated microseconds).
     """
 
     name: str
@@ -121,6 +123,7 @@ class Service(Generic[StateT]):
     queries: Callable[[StateT], tuple[SiteQuery, ...]] | None = None
     read_site: SiteReader | None = None
     migrations: tuple[Migration, ...] = ()
+    begin: Callable[[str, int, int], StateT] | None = None
 
     def emits_frames_at(self, ticked: str) -> bool:
         """Whether a Tick of the service with this name may require a frame of this one."""

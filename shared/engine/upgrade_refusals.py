@@ -10,10 +10,12 @@ rules (`shared/storage/snapshots/site_snapshot.py`), and the past before an upgr
 (`shared/storage/snapshots/fold_start.py`). A live worker that finds no recorded version records its own.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from shared.basics.errors import UpgradeNeeded
 from shared.engine.code_version import StateCodeVersion
+from shared.engine.dispatch import ServiceInstance
+from shared.engine.message_order import sequencer_source
 from shared.engine.service import AnyService, Migration, StoredFields
 from shared.engine.state_layout import state_layout
 
@@ -53,10 +55,34 @@ def migrate_fields(service: AnyService, layout: str | None, stored: StoredFields
 
 
 def services_to_migrate(layouts: Mapping[str, str], services: Iterable[AnyService]) -> list[str]:
-    """Return the services whose states, stored in these layouts, must be migrated. Raises UpgradeNeeded if
-    one cannot be."""
-    found = {service.name for service in services if _steps(service, layouts.get(service.name))}
+    """Return the services whose states, stored in these layouts, must be migrated or created. Raises
+    UpgradeNeeded if one cannot be."""
+    found = {
+        service.name
+        for service in services
+        if begins(service, layouts) or _steps(service, layouts.get(service.name))
+    }
     return sorted(found)
+
+
+def begins(service: AnyService, layouts: Mapping[str, str]) -> bool:
+    """Whether the version that stored states in these layouts did not have the service, and this version
+    creates its state."""
+    return service.name not in layouts and service.begin is not None
+
+
+def begun_instance(service: AnyService, fabric: str, others: Sequence[ServiceInstance]) -> ServiceInstance:
+    """A service that begins in a fabric with these services, at the time that they have reached. It reads
+    what comes after, and nothing if the fabric has retired."""
+    states = [other.state for other in others if other.state is not None]
+    if service.begin is None or not states:
+        return ServiceInstance(service, fabric)
+    now_us = max(state.now_us for state in states)
+    state = service.begin(fabric, states[0].seed, now_us)
+    source = sequencer_source(fabric)
+    seen = {source: max(other.seen.get(source, 0) for other in others)}
+    due_us = service.due(state)
+    return ServiceInstance(service, fabric, state, seen, due_us=due_us, begun_us=now_us)
 
 
 def _steps(service: AnyService, layout: str | None) -> list[Migration]:

@@ -197,15 +197,11 @@ class _SiteDocuments:
     _kinds: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
 
     def fabrics(self) -> dict[str, FabricPlace]:
-        return {
-            fabric: FabricPlace(
-                0,
-                self.site.name,
-                self.config(fabric).kind,
-                self.site.now_us if self.site.has_retired(fabric) else None,
-            )
-            for fabric in self.site.fabrics
-        }
+        return {fabric: self._place(fabric) for fabric in self.site.fabrics}
+
+    def _place(self, fabric: str) -> FabricPlace:
+        retired_us = self.site.now_us if self.site.has_retired(fabric) else None
+        return FabricPlace(0, self.site.name, self.config(fabric).kind, retired_us)
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
         if (fabric, kind) not in self._kinds:

@@ -17,7 +17,7 @@ from shared.engine.code_version import RULES, StateCodeVersion
 from shared.engine.site import ServicesOf, Site
 from shared.engine.state_codec import encode_instance, restore_instance, state_digest
 from shared.engine.state_layout import state_layouts
-from shared.engine.upgrade_refusals import migrate_fields, services_to_migrate
+from shared.engine.upgrade_refusals import begins, begun_instance, migrate_fields, services_to_migrate
 from shared.storage.files.compression import decompress_bounded
 
 HEAD_FIELDS = ("site", "position", "last_sha256", "at_us", "software", "rules", "layouts", "kinds", "offset")
@@ -92,10 +92,15 @@ class SiteSnapshot:
         UpgradeNeeded if that is impossible, LogDamaged if a field is missing or unreadable."""
         instances = []
         for fabric, kind in self.kinds.items():
+            new, here = [], []
             for service in services_of(kind):
+                if begins(service, self.layouts):
+                    new.append(service)
+                    continue
                 stored = self.states.get((service.name, fabric), {})
                 own = migrate_fields(service, self.layouts.get(service.name), stored)
-                instances.append(restore_instance(service, fabric, own))
+                here.append(restore_instance(service, fabric, own))
+            instances += [*here, *(begun_instance(service, fabric, here) for service in new)]
         return Site(self.site, services_of, instances)
 
 

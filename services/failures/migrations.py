@@ -1,0 +1,25 @@
+"""Conversions of states of faults that earlier versions stored."""
+
+import orjson
+
+from shared.engine.service import StoredFields
+
+TABLES_OF_FAULTS = ("active/", "ended/")
+
+
+def add_drill(stored: StoredFields) -> StoredFields:
+    """Faults name the drill that injected them: none, before there were drills."""
+    return {
+        name: _with_drill(value) if name.startswith(TABLES_OF_FAULTS) else value
+        for name, value in stored.items()
+    }
+
+
+def _with_drill(row: bytes) -> bytes:
+    """The row with the field in its place, which is after the comment."""
+    fields: dict[str, object] = {}
+    for name, value in orjson.loads(row).items():
+        fields[name] = value
+        if name == "comment":
+            fields["drill"] = None
+    return orjson.dumps(fields)
