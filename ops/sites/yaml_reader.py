@@ -58,15 +58,17 @@ def read_own_yaml(path: Path) -> object:
         raise InvalidInput(error.strerror or str(error)) from None
     except UnicodeDecodeError:
         raise InvalidInput("not UTF-8 text") from None
-    return _parsed(text)[0]
+    return parse_yaml(text)[0]
 
 
 def read_yaml_lines(path: Path) -> tuple[object, YamlLines]:
     """`read_yaml`, with the line at which each value begins."""
-    return _parsed(read_text_file(path))
+    return parse_yaml(read_text_file(path))
 
 
-def _parsed(text: str) -> tuple[object, YamlLines]:
+def parse_yaml(text: str) -> tuple[object, YamlLines]:
+    """(the single document of a YAML text, the line at which each value begins). Raises InvalidInput that
+    names the line."""
     try:
         values = _Values(text)
         return values.document(), values.lines

@@ -6,9 +6,11 @@
                KIND.NAME exists                    or absent
                count(KIND) OPERATOR NUMBER         of one fabric
                count(KIND, FIELD == VALUE and …) OPERATOR NUMBER
+               share(KIND, FIELD == VALUE and …) OPERATOR NUMBER
 
 Fields and values are written as in `get --where` (`services.gateway.resources.field_values`). A test of a
-field is false while the resource does not exist, for any operator.
+field is false while the resource does not exist, for any operator. A share, from 0 to 1, is of the resources
+that have not ended; its test is false while there is none.
 """
 
 import operator
@@ -36,7 +38,7 @@ from services.gateway.resources.row_fields import RowFields, fields_within, with
 from services.gateway.runtime_ports import KindView
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
-from shared.basics.value_words import read_whole
+from shared.basics.value_words import read_number, read_whole
 
 TEXT_MAX = 2_000
 """Maximum number of characters of a condition."""
@@ -187,6 +189,8 @@ class _Parser:
         word = self._word("a test such as cubes.pod-0/cube-12.health == unhealthy")
         if word == "count" and self._has("("):
             return self._count(first)
+        if word == "share" and self._has("("):
+            return self._share(first)
         kind, _, rest = word.partition(".")
         name, _, path = rest.partition(".")
         view = _view(self._views, kind)
@@ -259,6 +263,29 @@ class _Parser:
             return len(rows) if matches is None else sum(map(matches, rows))
 
         return self._term(first, None, lambda source: compare(count(source), most), count)
+
+    def _share(self, first: int) -> ConditionTerm:
+        view = _view(self._views, self._word("a kind"))
+        self._take(",")
+        matches: RowTest = self._any(lambda: self._comparison(view, self._word("a field"))[0])
+        self._take(")")
+        compare = COMPARED[self._sign()]
+        written = self._word("a number")
+        number = read_number(written)
+        if number is None or not 0 <= number <= 1:
+            raise InvalidInput(f"share {truncated(repr(written))}: must be a number between 0 and 1")
+        self._found.counts = True
+        word, is_finished = view.kind.word, view.kind.is_finished
+
+        def share(source: ConditionSource) -> float | None:
+            rows = [row for row in source.rows(word) if is_finished is None or not is_finished(row)]
+            return sum(map(matches, rows)) / len(rows) if rows else None
+
+        def holds(source: ConditionSource) -> bool:
+            found = share(source)
+            return found is not None and compare(found, number)
+
+        return self._term(first, None, holds, share)
 
     def _comparison(self, view: KindView[Any, Any], path: str) -> tuple[RowTest, RowField]:
         """(the test of a field, the field), from its operator on."""
