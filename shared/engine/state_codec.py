@@ -110,21 +110,45 @@ def encode_state(state: State) -> dict[str, bytes]:
     return found
 
 
-def decode_state(state_type: type[StateT], stored: Mapping[str, bytes]) -> StateT:
-    """The state with these stored fields; LogDamaged names a field that is missing or unreadable."""
+def decode_state(
+    state_type: type[StateT],
+    stored: Mapping[str, bytes],
+    known: tuple[StateT, Mapping[str, bytes]] | None = None,
+) -> StateT:
+    """The state with these stored fields; LogDamaged names a field that is missing or unreadable. `known` is
+    an earlier state with its stored fields: the values of equal fields are shared with it."""
     values: dict[str, Any] = {}
     name = ""
     try:
         for name, codec in codecs(state_type).items():
             if codec.kind == "table":
                 keys = [codec.key(key) for key in orjson.loads(stored[name])]
-                values[name] = {key: codec.decode(stored[row_field(name, key)]) for key in keys}
+                values[name] = _decode_table(name, codec, keys, stored, known)
+            elif known is not None and known[1].get(name) == stored[name]:
+                values[name] = getattr(known[0], name)
             else:
                 values[name] = codec.decode(stored[name])
     except (KeyError, TypeError, ValueError) as error:
         raise _unreadable(state_type, name, error) from None
     positional = {f.name: values[f.name] for f in fields(state_type) if f.init and f.name in values}
     return state_type(**positional)
+
+
+def _decode_table(
+    name: str,
+    codec: FieldCodec,
+    keys: Iterable[Any],
+    stored: Mapping[str, bytes],
+    known: tuple[State, Mapping[str, bytes]] | None,
+) -> dict[Any, Any]:
+    if known is None:
+        return {key: codec.decode(stored[row_field(name, key)]) for key in keys}
+    table: dict[Any, Any] = {}
+    rows, before = getattr(known[0], name), known[1]
+    for key in keys:
+        text = stored[field := row_field(name, key)]
+        table[key] = rows[key] if before.get(field) == text else codec.decode(text)
+    return table
 
 
 def _unreadable(state_type: type[State], name: str, error: Exception) -> LogDamaged:
@@ -156,11 +180,19 @@ def encode_counters(instance: ServiceInstance) -> bytes:
     return orjson.dumps(counters, option=orjson.OPT_SORT_KEYS)
 
 
-def restore_instance(service: AnyService, fabric: str, stored: Mapping[str, bytes]) -> ServiceInstance:
-    """The service instance with these stored fields; without a state if there are none."""
+def restore_instance(
+    service: AnyService,
+    fabric: str,
+    stored: Mapping[str, bytes],
+    known: tuple[ServiceInstance, Mapping[str, bytes]] | None = None,
+) -> ServiceInstance:
+    """The service instance with these stored fields; without a state if there are none. With `known`, an
+    earlier instance with its stored fields, values that did not change are shared with it: then neither must
+    be changed."""
     if not stored:
         return ServiceInstance(service, fabric)
-    state = decode_state(service.state, stored)
+    before = known[0].state if known is not None else None
+    state = decode_state(service.state, stored, (before, known[1]) if known and before is not None else None)
     try:
         return ServiceInstance(service, fabric, state=state, **orjson.loads(stored[COUNTERS]))
     except (KeyError, TypeError, ValueError) as error:

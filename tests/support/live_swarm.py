@@ -23,6 +23,7 @@ from shared.runtimes.live.kafka.appender import Entry
 from shared.runtimes.live.kafka.kafka_errors import LogUnreachable
 from shared.runtimes.live.kafka.records import Record, open_record
 from shared.runtimes.live.sequencer.partition_sequencer import PartitionSequencer, root_entry
+from shared.runtimes.live.sequencer.tick_readings import ReadingCounts, TickReader, TickReadings
 from shared.runtimes.live.worker.partition_fold import PartitionFold, ServedService, StoreRolledBack
 from shared.runtimes.simulated_clock import Epoch
 from shared.storage.store.memory_store import MemoryStore
@@ -106,12 +107,15 @@ class FlakyStore(MemoryStore):
 
 @dataclass
 class LiveSwarm:
-    """Several sites, spread over two partitions. `fleet` maps a kind of fabric to its services."""
+    """Several sites, spread over two partitions. `fleet` maps a kind of fabric to its services. `tick_reader`
+    answers the queries of services."""
 
     seed: int
     sites: Sites
     fleet: Mapping[str, Sequence[AnyService]] = field(default_factory=lambda: FLEET)
     now_us: int = 0
+    tick_reader: TickReader | None = None
+    read: ReadingCounts = field(default_factory=ReadingCounts)
     folds: dict[tuple[int, str, int], PartitionFold] = field(default_factory=dict)
     sequencers: dict[tuple[int, int], PartitionSequencer] = field(default_factory=dict)
 
@@ -189,8 +193,11 @@ class LiveSwarm:
     def _sequence(self, partition: int, replica: int) -> None:
         sequencer = self.sequencers.get((partition, replica))
         if sequencer is None:
+            readings = None
+            if self.tick_reader is not None:
+                readings = TickReadings(partition, self.store, self.tick_reader, DIGESTS, self.read)
             sequencer = PartitionSequencer(
-                partition, TWIN, self.services_of, self.store, self.log, digests=DIGESTS
+                partition, TWIN, self.services_of, self.store, self.log, digests=DIGESTS, readings=readings
             )
             self.sequencers[partition, replica] = sequencer
         try:

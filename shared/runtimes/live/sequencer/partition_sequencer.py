@@ -8,6 +8,7 @@ A root message has the offset at which it must be appended, so a second sequence
 priority over the store: what is before the `quiet` of a root message was appended long ago.
 """
 
+import asyncio
 import contextlib
 import json
 import logging
@@ -32,6 +33,7 @@ from shared.runtimes.live.kafka.records import (
     void_headers,
 )
 from shared.runtimes.live.live_clock import STOPPED_EPOCH, processed_us
+from shared.runtimes.live.sequencer.tick_readings import TickReadings
 from shared.runtimes.live.version_fence import check_one_version
 from shared.runtimes.simulated_clock import Epoch
 from shared.storage.inbox.request_inbox import RequestStore, logged_requests
@@ -72,7 +74,8 @@ class AppendCounts:
 
 class PartitionSequencer:
     """The sequencer of one partition. `services_of` returns the services of a kind of fabric. With `digests`,
-    it checks positions, progress and outbox before it appends anything."""
+    it checks positions, progress and outbox before it appends anything. `readings` answer the queries of
+    services at their Ticks."""
 
     def __init__(
         self,
@@ -84,8 +87,10 @@ class PartitionSequencer:
         written: AppendCounts | None = None,
         software: str = "",
         digests: StateDigests | None = None,
+        readings: TickReadings | None = None,
     ) -> None:
         self.partition = partition
+        self._readings = readings
         self._digests = digests
         self._sealed = None if digests is None else SealedOutbox(digests, partition)
         self.end: int | None = None
@@ -152,7 +157,7 @@ class PartitionSequencer:
         if self._drop_logged(view.waiting):
             return True
         roots = self._roots(view, clocks, clock_us if epoch is not None else None)
-        taken = self._take(roots)
+        taken = await self._with_readings(self._take(roots), view)
         if taken:
             await self._append_roots(taken, end)
         dues = [
@@ -304,6 +309,23 @@ class PartitionSequencer:
         numbers = [request.number for _, _, request in roots if request is not None]
         taken = self._store.take(self.partition, numbers) if numbers else []
         return [row for row in roots if row[2] is None or row[2].number in taken]
+
+    async def _with_readings(
+        self, roots: Sequence[tuple[str, Envelope, Request | None]], view: SequencerView
+    ) -> list[tuple[str, Envelope, Request | None]]:
+        """The root messages, each Tick with the readings that its service queries. Without a Tick whose
+        states have changed since the view, because another sequencer was faster."""
+        found = []
+        for site, root, request in roots:
+            answered: Envelope | None = root
+            if self._readings is not None and self._readings.may_have_queries(root):
+                # In a thread: it reads states from the store, and other partitions must not wait for it.
+                answered = await asyncio.to_thread(
+                    self._readings.with_readings, root, view, dict(self._registered)
+                )
+            if answered is not None:
+                found.append((site, answered, request))
+        return found
 
     async def _append_roots(self, roots: Sequence[tuple[str, Envelope, Request | None]], end: int) -> None:
         entries = [

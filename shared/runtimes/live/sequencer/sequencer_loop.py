@@ -34,6 +34,7 @@ from shared.runtimes.live.refused_states import (
     readable_generation,
 )
 from shared.runtimes.live.sequencer.partition_sequencer import AppendCounts, PartitionSequencer
+from shared.runtimes.live.sequencer.tick_readings import ReadingCounts, TickReader, TickReadings
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.runtimes.operations_log import OperationsLog
 from shared.runtimes.simulated_clock import SpeedMeter
@@ -72,7 +73,7 @@ class SequencerLoop:
     from the log, in a thread, and returns early when its argument returns True; OperationFailed if it fails.
     It is called when digests show that states were changed outside of the twin. `outdated`, one for each
     thread, return why this version must not act any more, or None: then nothing but steps is done, and each
-    step checks the version itself."""
+    step checks the version itself. `tick_reader` answers the queries of services at their Ticks."""
 
     def __init__(
         self,
@@ -85,11 +86,14 @@ class SequencerLoop:
         digests: StateDigests | None = None,
         rebuild: Callable[[Callable[[], bool]], None] = lambda _is_stopping: None,
         outdated: tuple[Outdated, Outdated] = (lambda: None, lambda: None),
+        tick_reader: TickReader | None = None,
     ) -> None:
+        self._tick_reader = tick_reader
         self._is_outdated, self._may_not_rebuild = outdated
         self._digests = digests
         self._rebuild = rebuild
         self.written = AppendCounts()
+        self.read = ReadingCounts()
         self.problems: dict[int, str] = {}
         self.sequencers: dict[int, PartitionSequencer] = {}
         self._software = software
@@ -218,6 +222,9 @@ class SequencerLoop:
         )
 
     def _begin(self, partition: int) -> PartitionSequencer:
+        readings = None
+        if self._tick_reader is not None:
+            readings = TickReadings(partition, self._store, self._tick_reader, self._digests, self.read)
         sequencer = PartitionSequencer(
             partition,
             self._twin.twin,
@@ -227,6 +234,7 @@ class SequencerLoop:
             self.written,
             self._software,
             self._digests,
+            readings,
         )
         self.sequencers[partition] = sequencer
         self._woken[partition] = asyncio.Event()
