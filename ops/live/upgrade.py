@@ -8,7 +8,7 @@ position of the upgrade message in its site's log is read from a copy of that lo
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -33,7 +33,13 @@ from schemas.messages.upgrade import Upgraded
 from schemas.registry import Unreadable
 from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.code_version import RULES, StateCodeVersion, code_version_values, upgrade_begun_value
+from shared.engine.code_version import (
+    RULES,
+    StateCodeVersion,
+    code_version_values,
+    recorded_code_version,
+    upgrade_begun_value,
+)
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.log_mirror import LogMirror
 from shared.runtimes.live.kafka.partition_reader import read_partition
@@ -44,7 +50,11 @@ from shared.runtimes.live.sequencer.partition_sequencer import root_entry
 from shared.runtimes.live.twin_record import TwinRecord, read_twin
 from shared.runtimes.live.version_fence import REBUILD_COMMAND, UPGRADE_COMMAND, check_no_open_upgrade
 from shared.storage.snapshots.snapshot_commit import site_commit
-from shared.storage.store.fabric_registry import registered_fabrics, services_in_partition
+from shared.storage.store.fabric_registry import (
+    FabricRegistration,
+    registered_fabrics,
+    services_in_partition,
+)
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.sealed_commits import check_head_values, sealed_image
@@ -154,7 +164,7 @@ def _planned(
     found = store.snapshot(partition, [])
     living = registered_fabrics(found.values)
     left = len(store.view(partition, 1).dead_letters) + found.outbox_size
-    end = _partition_end(found, services_in_partition(living, services_of), left, partition, code)
+    end = _partition_end(found, _known_services(living, code), left, partition, code)
     tail, free = _tail(settings, twin, partition, end)
     sites: dict[str, dict[str, str]] = {}
     for fabric, resident in living.items():
@@ -191,6 +201,12 @@ def _code_of(store: RedisStore, partition: int, digests: StateDigests) -> StateC
     check_no_open_upgrade(partition, values, ends=RULES)
     kinds = [resident.kind for resident in living.values()]
     return code_to_upgrade(f"partition {partition}", values, kinds, COMMANDS)
+
+
+def _known_services(living: Mapping[str, FabricRegistration], code: StateCodeVersion) -> list[str]:
+    """The services of a partition that the version `code` had, too. A service that is new in this version has
+    read nothing yet, or a part of the log in a worker that was started before the upgrade."""
+    return [name for name in services_in_partition(living, services_of) if name in code.layouts]
 
 
 def _partition_end(
@@ -272,7 +288,9 @@ def _fence(store: RedisStore, upgrade: PartitionUpgrade) -> None:
     OperationFailed if the states are not those that the upgrade was planned from: this process stood
     still, and another one finished the upgrade, or continued with the twin."""
     partition = upgrade.partition
-    services = services_in_partition(registered_fabrics(store.values(partition)), services_of)
+    values = store.values(partition)
+    code = recorded_code_version(values)
+    services = () if code is None else _known_services(registered_fabrics(values), code)
     note = upgrade_begun_value(StateCodeVersion(RULES, {}, software_version()))
     at_end = dict.fromkeys(services, upgrade.end)
     if not store.commit(Commit(partition, at_end, {}, fields=note, generation=upgrade.generation)):

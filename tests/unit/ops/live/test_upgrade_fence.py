@@ -10,7 +10,7 @@ from ops.live.upgrade import _fence, _replace_states
 from ops.twin.upgrade_steps import PartitionUpgrade
 from services.fabric_kinds import services_of
 from shared.basics.errors import OperationFailed
-from shared.engine.code_version import RULES, unfinished_upgrade
+from shared.engine.code_version import RULES, StateCodeVersion, code_version_values, unfinished_upgrade
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.store.fabric_registry import FabricRegistration, registration_value
 from shared.storage.store.memory_store import MemoryStore
@@ -31,7 +31,8 @@ def store() -> MemoryStore:
     """A store whose services have read everything."""
     store = MemoryStore()
     registered = registration_value("pod-0", FabricRegistration("pod-0", "superpod"))
-    assert store.commit(Commit(0, {}, dict.fromkeys(SERVICES, END), fields=registered))
+    fields = registered | code_version_values(StateCodeVersion(RULES, dict.fromkeys(SERVICES, ""), "1.0"))
+    assert store.commit(Commit(0, {}, dict.fromkeys(SERVICES, END), fields=fields))
     return store
 
 
@@ -52,6 +53,16 @@ def test_a_fence_is_set_once_or_again_by_the_next_upgrade(store: MemoryStore) ->
         begun = unfinished_upgrade(store.values(0))
         assert begun is not None
         assert begun[0] == RULES
+
+
+def test_a_service_that_is_new_in_this_version_need_not_have_read_anything() -> None:
+    store = MemoryStore()
+    old = [name for name in SERVICES if name != "jobs"]
+    registered = registration_value("pod-0", FabricRegistration("pod-0", "superpod"))
+    fields = registered | code_version_values(StateCodeVersion(RULES, dict.fromkeys(old, ""), "1.0"))
+    assert store.commit(Commit(0, {}, dict.fromkeys(old, END), fields=fields))
+    _fence(as_redis(store), PLANNED)
+    assert unfinished_upgrade(store.values(0)) is not None
 
 
 @pytest.mark.parametrize("overtake", [replace_states, read_on])
