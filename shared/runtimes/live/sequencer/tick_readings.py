@@ -6,35 +6,31 @@ fields are decoded.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import Tick
-from schemas.site_readings import SiteQuery, SiteReading
+from schemas.site_readings import SiteReading
 from shared.basics.errors import OperationFailed, StateRefused
 from shared.engine.dispatch import ServiceInstance
 from shared.engine.service import AnyService, StoredFields
-from shared.engine.site import Site
+from shared.engine.site import ServicesOf, Site
 from shared.engine.state_codec import restore_instance
 from shared.storage.store.fabric_registry import FabricRegistration
 from shared.storage.store.sealed_commits import StateKey
 from shared.storage.store.state_digests import StateDigests, TrackedSum, parse_sums
 from shared.storage.store.state_store import PartitionSnapshot, SequencerView, StateStore
 
-ServicesOf = Callable[[str], Sequence[AnyService]]
-SiteReader = Callable[[Site, tuple[SiteQuery, ...]], tuple[SiteReading, ...]]
-"""Answers queries about a quiet site, and leaves it as it is."""
-
 
 @dataclass(frozen=True, slots=True)
 class TickReader:
     """What a sequencer needs for readings. `services` are the names of the services that may have queries.
-    `load` returns all services of a kind, and the reader; it is called before the first reading, because it
-    imports every service."""
+    `load` returns the function that returns the services of a kind of fabric. It is called at the first
+    reading, because it imports every service, and most twins never run a drill."""
 
-    services: frozenset[str]
-    load: Callable[[], tuple[ServicesOf, SiteReader]]
+    services: Set[str]
+    load: Callable[[], ServicesOf]
 
 
 @dataclass(slots=True)
@@ -87,7 +83,7 @@ class TickReadings:
         body = tick.body
         assert isinstance(body, Tick)  # noqa: S101 -- as `may_have_queries` has checked
         began_s = time.perf_counter()
-        services_of, read_site = self._reader.load()
+        services_of = self._reader.load()
         site = registered[tick.fabric].site
         services = {
             (service.name, fabric): service
@@ -100,22 +96,19 @@ class TickReadings:
         if not self._refresh({key: own}, view):
             return None
         due = self._known[key].instance
-        queries = () if own.queries is None or due.state is None else own.queries(due.state)
-        if not queries:
+        if own.queries is None or due.state is None or not own.queries(due.state):
             return tick
         if not self._refresh(services, view):
             return None
         instances = [self._known[one].instance for one in services]
-        readings = self._read(read_site, Site(site, services_of, instances), queries, tick)
+        readings = self._read(Site(site, services_of, instances), due, tick)
         self.counts.ticks += 1
         self.counts.seconds += time.perf_counter() - began_s
         return tick.model_copy(update={"body": body.model_copy(update={"readings": readings})})
 
-    def _read(
-        self, read_site: SiteReader, site: Site, queries: tuple[SiteQuery, ...], tick: Envelope
-    ) -> tuple[SiteReading, ...]:
+    def _read(self, site: Site, due: ServiceInstance, tick: Envelope) -> tuple[SiteReading, ...] | None:
         try:
-            return read_site(site, queries)
+            return site.readings_for(due)
         except OperationFailed:
             raise
         except Exception as error:

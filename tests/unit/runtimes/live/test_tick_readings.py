@@ -14,7 +14,7 @@ from services.fabric_kinds import FLEET
 from shared.basics.errors import OperationFailed, StateRefused
 from shared.basics.units import US_PER_HOUR
 from shared.engine.message_order import is_root, tick_message
-from shared.engine.service import AnyService
+from shared.engine.service import AnyService, SiteReader
 from shared.engine.site import Site
 from shared.engine.state_codec import encode_instance, state_digest
 from shared.runtimes.live.sequencer.tick_readings import TickReader, TickReadings
@@ -33,37 +33,42 @@ def digest_of(site: Site) -> str:
     return state_digest((one.source, encode_instance(one)) for one in site.instances)
 
 
-def read_digest(site: Site, queries: tuple[SiteQuery, ...]) -> tuple[SiteReading, ...]:
+def read_digest(site: Site, queries: Sequence[SiteQuery]) -> tuple[SiteReading, ...]:
     """A reader that answers every query with the digest of the whole site."""
     digest, counts = digest_of(site), (CountReading(what="instances", count=len(site.instances)),)
     return tuple(SiteReading(names=(digest, query.text), counts=counts) for query in queries)
 
 
-def with_queries(service: AnyService) -> AnyService:
+def with_queries(service: AnyService, read_site: SiteReader = read_digest) -> AnyService:
     def queries(state: object) -> tuple[SiteQuery, ...]:
         now_us, fabric = state.now_us, state.fabric  # type: ignore[attr-defined]  # of any service
         # Not at every Tick, as a service that has nothing to query.
         return () if now_us // 7 % 5 == 0 else (SiteQuery(what="names", fabric=fabric, text=str(now_us)),)
 
-    return replace(service, queries=queries)
+    return replace(service, queries=queries, read_site=read_site)
 
 
-FLEET_WITH_QUERIES: Mapping[str, Sequence[AnyService]] = {
-    "superpod": tuple(
-        with_queries(one) if one.name in ("jobs", "workload") else one for one in FLEET["superpod"]
-    )
-}
-READER = TickReader(frozenset({"jobs", "workload"}), lambda: (FLEET_WITH_QUERIES.__getitem__, read_digest))
+Fleet = Mapping[str, Sequence[AnyService]]
 
 
-def new_swarm(seed: int, reader: TickReader = READER) -> LiveSwarm:
-    return LiveSwarm(seed, SITES, FLEET_WITH_QUERIES, tick_reader=reader)
+def fleet_with_queries(read_site: SiteReader = read_digest) -> Fleet:
+    services = FLEET["superpod"]
+    return {"superpod": tuple(with_queries(s, read_site) if s.name in QUERYING else s for s in services)}
+
+
+QUERYING = {"jobs", "workload"}
+QUERIES = fleet_with_queries()
+READER = TickReader(QUERYING, lambda: QUERIES.__getitem__)
+
+
+def new_swarm(seed: int, fleet: Fleet = QUERIES) -> LiveSwarm:
+    return LiveSwarm(seed, SITES, fleet, tick_reader=TickReader(QUERYING, lambda: fleet.__getitem__))
 
 
 def checked_readings(messages: Sequence[Envelope]) -> int:
     """Fold a site's log, and compare the readings of each Tick with those of the fold. The number of Ticks
     with readings."""
-    site = Site(messages[0].fabric, FLEET_WITH_QUERIES.__getitem__)
+    site = Site(messages[0].fabric, QUERIES.__getitem__)
     found = 0
     for message in messages:
         if not is_root(message):
@@ -121,10 +126,10 @@ def test_a_changed_state_is_refused_and_never_read() -> None:
 
 
 def test_a_reader_that_fails_is_an_error_of_its_partition() -> None:
-    def fails(_site: Site, _queries: tuple[SiteQuery, ...]) -> tuple[SiteReading, ...]:
+    def fails(_site: Site, _queries: Sequence[SiteQuery]) -> tuple[SiteReading, ...]:
         raise KeyError("cube-9")
 
-    swarm = new_swarm(3, TickReader(READER.services, lambda: (FLEET_WITH_QUERIES.__getitem__, fails)))
+    swarm = new_swarm(3, fleet_with_queries(fails))
     with pytest.raises(OperationFailed, match=r"partition 0: the queries of tick\.\w+@pod-0/\d+ cannot be"):
         live(swarm, 2)
 
