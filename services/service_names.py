@@ -43,6 +43,10 @@ SERVICE_NAMES: dict[str, tuple[str, ...]] = {
 """Kind of fabric → its services, in name order: the order in which they read a message."""
 
 
+SERVICES_WITH_QUERIES = frozenset({"drills"})
+"""Services at whose Ticks the whole site may be read."""
+
+
 def services_by_name(kind: str) -> tuple[ServiceName, ...]:
     """The services of every fabric of a kind.
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from services.service_names import services_by_name
+from services.service_names import SERVICES_WITH_QUERIES, services_by_name
 from shared.basics.errors import OperationFailed
 from shared.engine.code_version import RULES, StateCodeVersion
+from shared.engine.site import ServicesOf
 from shared.runtimes.live.kafka.appender import KafkaAppender
 from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.live_status import DelayMonitor
@@ -21,6 +22,7 @@ from shared.runtimes.live.process.process_registry import ProcessExtra, ProcessI
 from shared.runtimes.live.process.startup import ProcessOptions, join_twin
 from shared.runtimes.live.process.version_guard import VersionGuard
 from shared.runtimes.live.sequencer.sequencer_loop import SequencerLoop
+from shared.runtimes.live.sequencer.tick_readings import TickReader
 from shared.runtimes.live.server_checks import ServerChecks
 from shared.runtimes.live.twin_record import TwinRecord
 from shared.storage.store.redis_store import RedisStore
@@ -58,6 +60,12 @@ def _rebuild(command: Sequence[str], is_stopping: Callable[[], bool]) -> None:
             raise OperationFailed(f"lightwave live rebuild: {lines[-1] if lines else 'failed'}")
 
 
+def _all_services() -> ServicesOf:
+    from services.fabric_kinds import services_of  # noqa: PLC0415 -- only a twin with a drill needs them
+
+    return services_of
+
+
 async def _run(
     options: ProcessOptions,
     store: RedisStore,
@@ -82,6 +90,7 @@ async def _run(
         digests,
         partial(_rebuild, rebuild_command),
         (guard(), guard()),
+        TickReader(SERVICES_WITH_QUERIES, _all_services),
     )
     surroundings = ServerChecks(store, options.endpoints, twin)
     health = HealthServer(
@@ -114,6 +123,9 @@ def _report(relay: SequencerLoop, surroundings: ServerChecks) -> ProcessReport:
         MetricSample("appends_total", written.appends, "appends to Kafka"),
         MetricSample("voids_total", written.voids, "root messages that missed their offset and are void"),
         MetricSample("dead_letters_total", written.dead_letters, "dead letters appended"),
+        MetricSample("readings_total", relay.read.ticks, "Ticks with readings of their site"),
+        MetricSample("reading_states_total", relay.read.loaded, "states loaded for readings"),
+        MetricSample("reading_seconds_total", relay.read.seconds, "wall time of readings"),
         MetricSample(
             "stalled_seconds_total",
             relay.stalled_s,
