@@ -61,7 +61,8 @@ def _rebuild(command: Sequence[str], is_stopping: Callable[[], bool]) -> None:
 
 
 def _all_services() -> ServicesOf:
-    from services.fabric_kinds import services_of  # noqa: PLC0415 -- only a twin with a drill needs them
+    """The services of all kinds of fabrics. Only a twin that runs a drill imports them here."""
+    from services.fabric_kinds import services_of
 
     return services_of
 

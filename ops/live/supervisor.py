@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -283,12 +283,14 @@ def supervise(
     *,
     with_parent: bool = False,
     policy: RestartPolicy = DEFAULT_RESTART_POLICY,
+    beside: Callable[[SupervisedProcess], AbstractContextManager[object]] = nullcontext,
 ) -> int:
     """Run `command` in the foreground until SIGTERM, SIGINT or SIGHUP, which also stop it; 0 if it stopped as
     requested.
 
     Exit code 2 (wrong usage) is returned without a restart. Raises InvalidInput if the command cannot be run.
-    Call in the main thread. With `with_parent`, the exit of the parent process counts as a SIGTERM.
+    Call in the main thread. With `with_parent`, the exit of the parent process counts as a SIGTERM. `beside`
+    is entered while the process is supervised.
     """
     if with_parent:
         end_with_parent()
@@ -297,7 +299,8 @@ def supervise(
             name, command, given_up=ends.put, restarting=lambda text: log.warning("%s", text), policy=policy
         )
         process.start()
-        given_up = ends.get()
+        with beside(process):
+            given_up = ends.get()
         code = process.stop()
     if given_up is None:
         return 0 if code is None or code in GOOD_EXIT_CODES else code if code > 0 else 128 - code

@@ -331,7 +331,7 @@ def redis(config: Config = None) -> None:
     context_settings={"ignore_unknown_options": True},
     epilog=examples(
         "live supervise scheduler -- lightwave live worker scheduler",
-        "live supervise --with-parent cubes -- lightwave live worker cubes",
+        "live supervise --with-parent --drills cubes -- lightwave live worker cubes",
     ),
 )
 def supervise(
@@ -342,6 +342,10 @@ def supervise(
     with_parent: Annotated[
         bool, typer.Option("--with-parent", help="stop when the parent process ends")
     ] = False,
+    drills: Annotated[
+        bool, typer.Option("--drills", help="let drills pause and kill the process; needs the twin's Redis")
+    ] = False,
+    config: Config = None,
     log_json: LogJson = False,
 ) -> None:
     """Run a command and restart it whenever it fails."""
@@ -349,4 +353,12 @@ def supervise(
     from ops.live.supervisor import supervise as run_supervised
 
     configure_logging(as_json=log_json)
-    sys.exit(run_supervised(name, tuple(command), with_parent=with_parent))
+    if not drills:
+        sys.exit(run_supervised(name, tuple(command), with_parent=with_parent))
+    from functools import partial
+
+    from ops.live.obeyed_orders import ObeyedOrders
+    from ops.live.settings import live_settings
+
+    obeyed = partial(ObeyedOrders, notes=live_settings(config).store())
+    sys.exit(run_supervised(name, tuple(command), with_parent=with_parent, beside=obeyed))

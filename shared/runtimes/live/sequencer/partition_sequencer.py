@@ -13,12 +13,13 @@ import contextlib
 import json
 import logging
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from schemas.envelope import Envelope, enclose
+from schemas.messages.drills import DrillProcessOrder
 from schemas.messages.sequencer import FabricCommissioned, MessageSkipped, Tick
-from schemas.registry import Unreadable, encode
+from schemas.registry import Unreadable, decode, encode
 from shared.basics.errors import LogDamaged
 from shared.engine.code_version import RULES, StateCodeVersion
 from shared.engine.message_order import Request, next_root
@@ -75,7 +76,8 @@ class AppendCounts:
 class PartitionSequencer:
     """The sequencer of one partition. `services_of` returns the services of a kind of fabric. With `digests`,
     it checks positions, progress and outbox before it appends anything. `readings` answer the queries of
-    services at their Ticks."""
+    services at their Ticks. `on_order` receives each order of a drill to a process at least once, after it is
+    on the log."""
 
     def __init__(
         self,
@@ -88,8 +90,10 @@ class PartitionSequencer:
         software: str = "",
         digests: StateDigests | None = None,
         readings: TickReadings | None = None,
+        on_order: Callable[[Envelope], object] = lambda _order: None,
     ) -> None:
         self.partition = partition
+        self._on_order = on_order
         self._readings = readings
         self._digests = digests
         self._sealed = None if digests is None else SealedOutbox(digests, partition)
@@ -215,6 +219,9 @@ class PartitionSequencer:
         if ready:
             await self._append([self._entry(output) for output in ready])
             self.written.outbox += len(ready)
+        for output in (*known, *ready):
+            if output.kind == DrillProcessOrder.__name__:
+                self._on_order(decode(output.line))
         self._trim(OutboxTrim(self.partition, (*known, *ready)))
         return True
 

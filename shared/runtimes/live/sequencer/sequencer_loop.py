@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from shared.basics.errors import (
     LightwaveError,
@@ -27,6 +28,7 @@ from shared.runtimes.live.live_clock import (
     read_epoch,
     write_clock_beat,
 )
+from shared.runtimes.live.process.process_orders import note_order
 from shared.runtimes.live.refused_states import (
     close_refusal,
     note_refusal,
@@ -235,6 +237,7 @@ class SequencerLoop:
             self._software,
             self._digests,
             readings,
+            partial(note_order, self._store),
         )
         self.sequencers[partition] = sequencer
         self._woken[partition] = asyncio.Event()
