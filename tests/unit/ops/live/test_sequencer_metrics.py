@@ -7,6 +7,7 @@ from typing import Any
 
 from ops.live import sequencer
 from shared.runtimes.live.sequencer.partition_sequencer import AppendCounts
+from shared.runtimes.live.sequencer.tick_readings import ReadingCounts
 
 REFERENCE = Path(__file__).parents[4] / "docs/reference/live.md"
 
@@ -14,6 +15,7 @@ REFERENCE = Path(__file__).parents[4] / "docs/reference/live.md"
 def test_the_reference_lists_every_metric() -> None:
     relay: Any = SimpleNamespace(
         written=AppendCounts(outbox=3),
+        read=ReadingCounts(),
         stalled_s=1.5,
         achieved_speed=lambda: 60.0,
         standstill_problems=(),
