@@ -1,0 +1,101 @@
+"""The report of a drill as JUnit XML: one case for each probe in each phase, and one for each step.
+
+The form is that of the XML schema of Jenkins' xUnit plugin (`testsuites`, `testsuite`, `testcase`, `failure`,
+`error`, `skipped`), which continuous-integration servers read.
+"""
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from ops.drills.report_tables import probe_name, values_text, verdict_sentence
+from shared.basics.time_format import format_gap
+from shared.basics.units import US_PER_S
+
+if TYPE_CHECKING:
+    from schemas.api.drill_record import DrillRecord, PhaseSpan, ProbeRecord, StepRecord
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot contain."""
+
+
+def junit_report(record: "DrillRecord") -> str:
+    """The whole file. A deviation is a failure. A step that was refused or failed is an error: the drill
+    could not be run. What was not measured or not done is skipped."""
+    suite = ET.Element("testsuite", name=_xml(f"{record.drill} {record.title}"))
+    properties = ET.SubElement(suite, "properties")
+    facts = {
+        "document_sha256": record.document_sha256,
+        "seed": record.seed,
+        "status": record.status or "running",
+        "deviated": str(record.deviated).lower(),
+        "result": verdict_sentence(record),
+    }
+    for name, value in facts.items():
+        ET.SubElement(properties, "property", name=name, value=_xml(str(value)))
+    spans = {span.phase: span for span in record.phases}
+    for probe in record.probes:
+        _probe_case(suite, record, probe, spans[probe.phase])
+    for step in record.steps:
+        _step_case(suite, record, step)
+    if record.status == "failed" and suite.find(".//error") is None:
+        case = _case(suite, record, "run", 0)
+        ET.SubElement(case, "error", message=_xml(record.reason or "the drill failed to run"))
+    counts = {
+        "tests": len(suite.findall("testcase")),
+        **{f"{word}s": len(suite.findall(f"testcase/{word}")) for word in ("failure", "error")},
+        "skipped": len(suite.findall("testcase/skipped")),
+    }
+    for name, count in counts.items():
+        suite.set(name, str(count))
+    lasted_us = 0 if record.ended_us is None else record.ended_us - record.began_us
+    suite.set("time", _seconds(lasted_us))
+    root = ET.Element("testsuites", {name: str(count) for name, count in counts.items()})
+    root.append(suite)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _probe_case(suite: ET.Element, record: "DrillRecord", probe: "ProbeRecord", span: "PhaseSpan") -> None:
+    lasted_us = 0 if span.to_us is None else span.to_us - span.from_us
+    case = _case(suite, record, f"{probe.phase}: {probe_name(probe)}", lasted_us)
+    closed_gate = (
+        probe.phase == "gate"
+        and probe.verdict == "violated"
+        and record.stop is not None
+        and record.stop.cause == "gate"
+    )
+    if probe.deviated or closed_gate:
+        allowed = "nothing" if not probe.allowed_us else format_gap(probe.allowed_us)
+        message = f"violated for {format_gap(probe.violated_us)}, allowed {allowed}"
+        if closed_gate:
+            message = "violated at the gate: the drill did not begin"
+        failure = ET.SubElement(case, "failure", message=message)
+        changes = [f"{row.at_us} us {row.verdict} {values_text(row.values)}" for row in probe.changes]
+        failure.text = _xml("\n".join(changes))
+    elif probe.verdict == "not-measured":
+        ET.SubElement(case, "skipped", message="not measured")
+
+
+def _step_case(suite: ET.Element, record: "DrillRecord", step: "StepRecord") -> None:
+    lasted_us = 0 if step.ended_us is None else step.ended_us - step.began_us
+    name = f"step: {step.step}" if step.repeat == 1 else f"step: {step.step} #{step.repeat}"
+    case = _case(suite, record, name, lasted_us)
+    if step.outcome in ("refused", "failed"):
+        ET.SubElement(case, "error", message=_xml(step.reason or step.outcome))
+    elif step.outcome != "done":
+        ET.SubElement(case, "skipped", message=step.outcome or "not done")
+
+
+def _case(suite: ET.Element, record: "DrillRecord", name: str, lasted_us: int) -> ET.Element:
+    attributes = {"classname": _xml(record.drill), "name": _xml(name), "time": _seconds(lasted_us)}
+    return ET.SubElement(suite, "testcase", attributes)
+
+
+def _seconds(us: int) -> str:
+    """Simulated seconds."""
+    return f"{us / US_PER_S:.3f}"
+
+
+def _xml(text: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
