@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from schemas.api.rows import (
         CubeRow,
+        DrillRow,
         FabricRow,
         FaultRow,
         HostRow,
@@ -321,9 +322,34 @@ FAULTS: "ResourceKind[FaultRow]" = ResourceKind(
         Column("LASTED", lambda row: (row.began_us, row.ended_us), "elapsed"),
         Column("LEFT", lambda row: row.expires_us if row.state == "active" else None, "remaining", wide=True),
         Column("HOW", lambda row: row.how, wide=True),
+        Column("DRILL", lambda row: row.drill, only_if=lambda row: row.drill is not None),
         Column("COMMENT", lambda row: row.comment, only_if=lambda row: row.comment is not None),
     ),
     is_finished=lambda row: row.state == "ended",
+)
+DRILLS: "ResourceKind[DrillRow]" = ResourceKind(
+    "drills",
+    "drill",
+    ("drill", "drills"),
+    documents=("drills",),
+    parts=(),
+    columns=(
+        Column("NAME", lambda row: row.name),
+        Column("TITLE", lambda row: row.title),
+        Column("STATUS", lambda row: row.status),
+        Column("DEVIATED", lambda row: row.deviated),
+        Column("PHASE", lambda row: row.phase),
+        Column("STEP", lambda row: row.step, wide=True),
+        Column("LASTED", lambda row: (row.began_us, row.ended_us), "elapsed"),
+        Column("FAULTS", lambda row: len(row.active_faults)),
+        Column("SEED", lambda row: row.seed, wide=True),
+        Column("REQUESTED-BY", lambda row: row.requested_by, wide=True),
+        Column("STOPPED", lambda row: row.stopped, wide=True),
+        Column("REASON", lambda row: row.reason, wide=True),
+        Column("LEFT", lambda row: row.left, "list", only_if=lambda row: bool(row.left)),
+    ),
+    state_field="status",
+    is_finished=lambda row: row.status is not None,
 )
 REPAIRS: "ResourceKind[RepairRow]" = ResourceKind(
     "repairs",
@@ -501,7 +527,7 @@ DOMAINS: "ResourceKind[DomainRow]" = ResourceKind(
 _ALL: tuple[ResourceKind[Any], ...] = (
     *(FABRICS, OCS, CUBES, HOSTS, LINKS, SLICES),
     *(BLOCKS, TRUNKS, DEMANDS, REWIRINGS, RACKS, BUNDLES, DOMAINS),
-    *(FAULTS, VERDICTS, REPAIRS),
+    *(FAULTS, VERDICTS, REPAIRS, DRILLS),
 )
 KINDS: dict[str, ResourceKind[Any]] = {kind.word: kind for kind in _ALL}
 """Word → kind, in the order in which people read them."""

@@ -8,7 +8,7 @@ from ops.report.html_shell import html_page, legend, paragraph, table, table_row
 from shared.basics.time_format import format_time
 
 if TYPE_CHECKING:
-    from schemas.api.drill_record import DrillRecord, ProbeRecord
+    from schemas.api.drill_journal import DrillJournal, ProbeRecord
 
 WIDTH, LEFT, ROW, BOTTOM = 1_000, 300, 22, 24
 COLOURS = {"passed": "#4f9bd9", "violated": "#c0392b", "not-measured": "#b8b8b8"}
@@ -17,7 +17,7 @@ FAULT_COLOUR = "#e08e45"
 PHASE_COLOURS = ("#ffffff", "#f3f3f3")
 
 
-def html_report(record: "DrillRecord") -> str:
+def html_report(record: "DrillJournal") -> str:
     """The whole page."""
     sections = [paragraph(verdict_sentence(record), "answer"), _facts(record)]
     if record.phases and record.probes:
@@ -30,7 +30,7 @@ def html_report(record: "DrillRecord") -> str:
     return html_page(f"{record.drill}: {record.title}", sections)
 
 
-def _facts(record: "DrillRecord") -> str:
+def _facts(record: "DrillJournal") -> str:
     rows = [table_row((escape(word), escape(fact))) for word, fact in report_facts(record)]
     return f"<table><tbody>\n{''.join(rows)}\n</tbody></table>"
 
@@ -43,7 +43,7 @@ def _section(found: ReportTable) -> str:
     return f"<h2>{escape(found.title)}</h2>\n{table(found.headers, rows)}"
 
 
-def _chart(record: "DrillRecord") -> str:
+def _chart(record: "DrillJournal") -> str:
     """One line for each probe and fault over the phases of the drill."""
     lines: list[tuple[str, list[tuple[int, int, str, str]]]] = []
     end_us = _end_us(record)
@@ -89,7 +89,7 @@ def _chart(record: "DrillRecord") -> str:
     )
 
 
-def _probe_bars(record: "DrillRecord", probe: "ProbeRecord", end_us: int) -> list[tuple[int, int, str, str]]:
+def _probe_bars(record: "DrillJournal", probe: "ProbeRecord", end_us: int) -> list[tuple[int, int, str, str]]:
     """(from, to, colour, words) of each verdict of a probe in one phase."""
     span = next(span for span in record.phases if span.phase == probe.phase)
     ends = [change.at_us for change in probe.changes[1:]] + [span.to_us or end_us]
@@ -100,11 +100,11 @@ def _probe_bars(record: "DrillRecord", probe: "ProbeRecord", end_us: int) -> lis
             COLOURS[change.verdict],
             f"{probe.phase}: {change.verdict} from {format_time(change.at_us)} {' '.join(change.values)}",
         )
-        for change, to_us in zip(probe.changes, ends, strict=True)
+        for change, to_us in zip(probe.changes, ends, strict=False)
     ]
 
 
-def _end_us(record: "DrillRecord") -> int:
+def _end_us(record: "DrillJournal") -> int:
     """The end of the chart: of the drill, or the last time that its record has."""
     times = [record.began_us + 1, record.ended_us or 0]
     times += [change.at_us for probe in record.probes for change in probe.changes]

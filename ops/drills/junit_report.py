@@ -13,13 +13,13 @@ from shared.basics.time_format import format_gap
 from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
-    from schemas.api.drill_record import DrillRecord, PhaseSpan, ProbeRecord, StepRecord
+    from schemas.api.drill_journal import DrillJournal, PhaseSpan, ProbeRecord, StepRecord
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot contain."""
 
 
-def junit_report(record: "DrillRecord") -> str:
+def junit_report(record: "DrillJournal") -> str:
     """The whole file. A deviation is a failure. A step that was refused or failed is an error: the drill
     could not be run. What was not measured or not done is skipped."""
     suite = ET.Element("testsuite", name=_xml(f"{record.drill} {record.title}"))
@@ -56,7 +56,7 @@ def junit_report(record: "DrillRecord") -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _probe_case(suite: ET.Element, record: "DrillRecord", probe: "ProbeRecord", span: "PhaseSpan") -> None:
+def _probe_case(suite: ET.Element, record: "DrillJournal", probe: "ProbeRecord", span: "PhaseSpan") -> None:
     lasted_us = 0 if span.to_us is None else span.to_us - span.from_us
     case = _case(suite, record, f"{probe.phase}: {probe_name(probe)}", lasted_us)
     closed_gate = (
@@ -77,7 +77,7 @@ def _probe_case(suite: ET.Element, record: "DrillRecord", probe: "ProbeRecord", 
         ET.SubElement(case, "skipped", message="not measured")
 
 
-def _step_case(suite: ET.Element, record: "DrillRecord", step: "StepRecord") -> None:
+def _step_case(suite: ET.Element, record: "DrillJournal", step: "StepRecord") -> None:
     lasted_us = 0 if step.ended_us is None else step.ended_us - step.began_us
     name = f"step: {step.step}" if step.repeat == 1 else f"step: {step.step} #{step.repeat}"
     case = _case(suite, record, name, lasted_us)
@@ -87,7 +87,7 @@ def _step_case(suite: ET.Element, record: "DrillRecord", step: "StepRecord") -> 
         ET.SubElement(case, "skipped", message=step.outcome or "not done")
 
 
-def _case(suite: ET.Element, record: "DrillRecord", name: str, lasted_us: int) -> ET.Element:
+def _case(suite: ET.Element, record: "DrillJournal", name: str, lasted_us: int) -> ET.Element:
     attributes = {"classname": _xml(record.drill), "name": _xml(name), "time": _seconds(lasted_us)}
     return ET.SubElement(suite, "testcase", attributes)
 

@@ -1,6 +1,6 @@
 """The tables that every report of a drill has: what was done, measured, broken and ended.
 
-A record is a DrillRecord, or the JSON of one (`lightwave` of a journal) as the client reads it.
+A record is a DrillJournal, or the JSON of one (`lightwave` of a journal) as the client reads it.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shared.basics.time_format import format_duration, format_gap, format_time
 
 if TYPE_CHECKING:
-    from schemas.api.drill_record import DrillRecord, ProbeRecord
+    from schemas.api.drill_journal import DrillJournal, ProbeRecord
 
 VALUES_SHOWN = 3
 """Maximum number of compared values in a cell."""
@@ -26,7 +26,7 @@ class ReportTable:
     failed: frozenset[int] = frozenset()
 
 
-def verdict_sentence(record: "DrillRecord") -> str:
+def verdict_sentence(record: "DrillJournal") -> str:
     """The result in one sentence."""
     if record.status is None:
         phase = record.phases[-1].phase if record.phases else "start"
@@ -43,7 +43,7 @@ def verdict_sentence(record: "DrillRecord") -> str:
     return f"{record.drill} completed; the system kept its hypothesis."
 
 
-def _deviation_clause(record: "DrillRecord") -> str:
+def _deviation_clause(record: "DrillJournal") -> str:
     deviated = [probe for probe in record.probes if probe.deviated]
     if not deviated:
         return ""
@@ -51,7 +51,7 @@ def _deviation_clause(record: "DrillRecord") -> str:
     return f"; the system deviated from its hypothesis: {names}"
 
 
-def report_facts(record: "DrillRecord") -> list[tuple[str, str]]:
+def report_facts(record: "DrillJournal") -> list[tuple[str, str]]:
     """(word, fact) that identify the drill."""
     facts = [
         ("drill", f"{record.drill}: {record.title}"),
@@ -76,7 +76,7 @@ def report_facts(record: "DrillRecord") -> list[tuple[str, str]]:
     return facts
 
 
-def report_tables(record: "DrillRecord") -> list[ReportTable]:
+def report_tables(record: "DrillJournal") -> list[ReportTable]:
     """The tables of a report; those without rows are left out."""
     tables = [_probe_table(record), _step_table(record), _fault_table(record), _undo_table(record)]
     tables += [_limit_table(record), _target_table(record)]
@@ -94,7 +94,7 @@ def values_text(values: Sequence[str]) -> str:
     return ", ".join(values[:VALUES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _probe_table(record: "DrillRecord") -> ReportTable:
+def _probe_table(record: "DrillJournal") -> ReportTable:
     rows = tuple(
         (
             probe.phase,
@@ -112,7 +112,7 @@ def _probe_table(record: "DrillRecord") -> ReportTable:
     return ReportTable("Hypothesis", headers, rows, failed)
 
 
-def _step_table(record: "DrillRecord") -> ReportTable:
+def _step_table(record: "DrillJournal") -> ReportTable:
     rows = tuple(
         (
             format_time(step.began_us),
@@ -127,7 +127,7 @@ def _step_table(record: "DrillRecord") -> ReportTable:
     return ReportTable("Steps", ("BEGAN", "STEP", "VERB", "OUTCOME", "REASON"), rows, failed)
 
 
-def _fault_table(record: "DrillRecord") -> ReportTable:
+def _fault_table(record: "DrillJournal") -> ReportTable:
     rows = tuple(
         (
             fault.fault,
@@ -145,7 +145,7 @@ def _fault_table(record: "DrillRecord") -> ReportTable:
     return ReportTable("Faults", ("FAULT", "KIND", "TARGET", "BEGAN", "LASTED", "ENDED-BY"), rows, failed)
 
 
-def _undo_table(record: "DrillRecord") -> ReportTable:
+def _undo_table(record: "DrillJournal") -> ReportTable:
     rows = tuple(
         (format_time(undo.at_us), undo.type, undo.subject or "-", undo.step, undo.reason or "done")
         for undo in record.undo
@@ -154,7 +154,7 @@ def _undo_table(record: "DrillRecord") -> ReportTable:
     return ReportTable("Undo", ("AT", "REQUEST", "SUBJECT", "OF-STEP", "OUTCOME"), rows, failed)
 
 
-def _limit_table(record: "DrillRecord") -> ReportTable:
+def _limit_table(record: "DrillJournal") -> ReportTable:
     rows = tuple(
         (limit.what, "-" if limit.reached is None else str(limit.reached), str(limit.at_most))
         for limit in record.limits
@@ -167,7 +167,7 @@ def _limit_table(record: "DrillRecord") -> ReportTable:
     return ReportTable("Limits", ("LIMIT", "REACHED", "AT-MOST"), rows, failed)
 
 
-def _target_table(record: "DrillRecord") -> ReportTable:
+def _target_table(record: "DrillJournal") -> ReportTable:
     rows = tuple((target.target, ", ".join(target.names)) for target in record.targets)
     return ReportTable("Targets", ("TARGET", "DRAWN"), rows)
 

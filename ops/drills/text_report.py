@@ -7,7 +7,7 @@ from ops.drills.report_tables import ReportTable, report_facts, report_tables, v
 from ops.report.safe_text import one_line
 
 if TYPE_CHECKING:
-    from schemas.api.drill_record import DrillRecord
+    from schemas.api.drill_journal import DrillJournal
 
 WIDTH = 80
 GAP = 2
@@ -16,7 +16,7 @@ CELL_MIN = 8
 """Narrowest width to which a column is wrapped."""
 
 
-def text_report(record: "DrillRecord") -> str:
+def text_report(record: "DrillJournal") -> str:
     """The whole report; no line is wider than 80 columns unless one word is."""
     facts = [_fact(word, fact) for word, fact in report_facts(record)]
     sections = [_wrapped(verdict_sentence(record)), "\n".join(facts)]

@@ -1,16 +1,13 @@
 """The access tokens of a gateway: the token of LIGHTWAVE_TOKEN, and those of a file."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from ops.report.safe_text import quoted
-from services.gateway.http.access.caller import Caller, Role
+from services.gateway.http.access.caller import NAME_ALLOWED, NAME_FORM, Caller, Role
 from services.gateway.http.access.tokens import SINGLE_TOKEN_NAME, Tokens
 from shared.basics.errors import InvalidInput
 from shared.storage.files.secret_files import read_secret
-
-NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 
 
 def known_tokens(token: str | None, tokens: Path | None) -> Tokens:
@@ -42,10 +39,8 @@ def _lines(file: Path) -> Iterator[tuple[str, Caller]]:
         if len(words) != 3:
             raise InvalidInput(f"{where}: {len(words)} words; must be three: NAME ROLE TOKEN")
         name, role, token = words
-        if not re.fullmatch(NAME, name):
-            raise InvalidInput(
-                f"{where}: {quoted(name)} is not a valid name; must be 1 to 64 letters, digits and . _ @ -"
-            )
+        if not NAME_FORM.fullmatch(name):
+            raise InvalidInput(f"{where}: {quoted(name)} is not a valid name; must be {NAME_ALLOWED}")
         if role not in [*Role]:
             raise InvalidInput(f"{where}: {quoted(role)} is not a role; must be one of {', '.join(Role)}")
         yield token, Caller(name, Role(role))

@@ -15,6 +15,7 @@ from schemas.api.network_rows import (
 )
 from schemas.api.rows import (
     CubeRow,
+    DrillRow,
     FabricRow,
     FaultRow,
     HostRow,
@@ -186,6 +187,16 @@ class SliceDescription(Description[SliceRow, SliceRelated]):
 
 class FaultDescription(Description[FaultRow, PartRelated]):
     """A fault, with all faults, verdicts and repairs of its target."""
+
+
+class DrillRelated(Model):
+    """The faults that the drill injected."""
+
+    faults: tuple[FaultRow, ...]
+
+
+class DrillDescription(Description[DrillRow, DrillRelated]):
+    """A drill, with the faults that it injected."""
 
 
 class RepairDescription(Description[RepairRow, PartRelated]):

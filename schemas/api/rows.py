@@ -13,6 +13,7 @@ from pydantic.json_schema import JsonSchemaValue
 from schemas.api.network_rows import NetworkFigures
 from schemas.body import Body, Model, is_none
 from schemas.config.fabric_configs import FabricKindName
+from schemas.documents.drills import DrillDocument
 from schemas.documents.pods import (
     EndImpairment,
     FaultDocument,
@@ -94,6 +95,7 @@ class VerdictCounts(Model):
 ModuleCondition = Literal["ok", "failed"]
 FaultRow = FaultDocument
 RepairRow = RepairDocument
+DrillRow = DrillDocument
 
 
 RowT = TypeVar("RowT", bound=Model)

@@ -27,6 +27,7 @@ from services.gateway.http.routes import (
     clock,
     conditions,
     dead_letters,
+    drills,
     explain,
     forecasts,
     goodput,
@@ -87,7 +88,8 @@ def create_app(twin: TwinPorts, *, tokens: Tokens) -> FastAPI:
     administration = (dead_letters, clock, operations, twin_routes)
     questions = (explain, what_if, bisect)
     reads = (resources, readings, log, conditions)
-    for module in (*reads, requests, goodput, forecasts, *administration, *questions):
+    # A drill's journal comes before its row: a name may have slashes.
+    for module in (drills, *reads, requests, goodput, forecasts, *administration, *questions):
         # `include_router` would build each route again at the first request.
         app.router.routes += module.routes(twin, **common).routes
     api_docs.install(app)

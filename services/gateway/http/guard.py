@@ -10,12 +10,13 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.gateway.http.access.caller import READ_METHODS, attach_caller, denial
+from services.gateway.http.access.caller import AS_HEADER, READ_METHODS, attach_caller, denial, named_caller
 from services.gateway.http.access.cross_site import cross_site_refusal
 from services.gateway.http.access.rate_limit import RateLimit
 from services.gateway.http.access.tokens import Tokens
 from services.gateway.http.probes import PROBE_PATHS
 from services.gateway.http.responses import error_response
+from shared.basics.errors import InvalidInput
 from shared.basics.spelling import truncated
 
 PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/openapi.json"})
@@ -23,7 +24,7 @@ PUBLIC_PATHS = frozenset({*PROBE_PATHS, "/openapi.json"})
 PUBLIC_PREFIX = "/docs"
 WRITES_PER_S, WRITES_BURST = 20.0, 200
 """Limits per name; clients without a name share one limit. A request adds about 4 kB to the log for good."""
-SINGLE_HEADERS = ("Authorization", "Idempotency-Key")
+SINGLE_HEADERS = ("Authorization", "Idempotency-Key", AS_HEADER)
 """Headers of which a proxy in between may take another one than this server, if there are several."""
 URL_BYTES_MAX = 8 * 1024
 """Maximum size of path and query in bytes, as in common proxies."""
@@ -79,7 +80,12 @@ class AccessGuard:
         if (foreign := cross_site_refusal(scope, headers, tokens=bool(self._tokens))) is not None:
             return error_response(foreign[1], foreign[0])
         caller = self._tokens.caller_of(headers.get("authorization"))
+        token_name = None if caller is None else caller.name
         if caller is not None:
+            try:
+                caller = named_caller(caller, headers.get(AS_HEADER), tokens=bool(self._tokens))
+            except InvalidInput as error:
+                return error_response(str(error), 403 if self._tokens else 422)
             attach_caller(scope, caller)
         if path == "/" and method in READ_METHODS:
             return None
@@ -89,9 +95,9 @@ class AccessGuard:
             return self._unauthorized(scope, headers)
         if (why := denial(caller, method, path)) is not None:
             return error_response(f"{method} {truncated(path)}: {why}", 403)
-        wait_s = 0 if method in READ_METHODS else self._writes.wait_s(caller.name)
+        wait_s = 0 if method in READ_METHODS else self._writes.wait_s(token_name)
         if wait_s:
-            whose = f"of {caller.name} " if caller.name else ""
+            whose = f"of {token_name} " if token_name else ""
             return _retry_later(
                 f"more than {WRITES_PER_S:g} write requests {whose}per second; try again later", wait_s
             )

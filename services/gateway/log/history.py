@@ -59,6 +59,7 @@ STATE_MESSAGES = {
         *("PodWaits", "PodHeld", "PodsJoined", "PodsParted", "JobBandwidthSet"),
     ),
     "fault": ("FaultBegan", "FaultEnded"),
+    "drill": ("DrillBegun", "DrillPhaseBegun", "DrillDeviated", "DrillStopped", "DrillEnded"),
     "verdict": ("VerdictGiven", "VerdictWithdrawn"),
     "repair": (
         *("RepairOpened", "RepairBegun", "HandsOnBegun", "BurnInBegun", "RepairRepeated"),

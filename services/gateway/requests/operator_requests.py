@@ -22,6 +22,7 @@ from schemas.config.pods import AnyPodConfig
 from schemas.documents.pods import CubeDocument, FaultDocument
 from schemas.envelope import Envelope
 from schemas.limits import COMMENT_MAX, IDEMPOTENCY_KEY_MAX, OWNERS_ALLOWED
+from schemas.messages.drill_requests import StopDrill
 from schemas.messages.operator import (
     ClearFault,
     CreateCrossConnects,
@@ -38,7 +39,7 @@ from schemas.messages.operator import (
 from schemas.name_parts import fabric_part, is_within
 from schemas.recovery_policy import RecoveryPolicy, parse_recovery_policy
 from schemas.request_metadata import RequestBody
-from schemas.resource_kinds import FAULTS, SLICES, ResourceKind
+from schemas.resource_kinds import DRILLS, FAULTS, SLICES, ResourceKind
 from services.gateway.fabrics import (
     accepts,
     config_of,
@@ -351,12 +352,14 @@ def put_in_inbox(twin: TwinPorts, fabric: str, body: RequestBody) -> InboxReceip
 
 
 def _check_exists(twin: TwinPorts, fabric: str, body: RequestBody) -> None:
-    """Raise NotFound if the slice to release or the fault to clear is unknown."""
+    """Raise NotFound if the slice to release, the fault to clear or the drill to stop is unknown."""
     kind: ResourceKind[Any]
     if isinstance(body, ReleaseSlice):
         kind, name = SLICES, body.slice
     elif isinstance(body, ClearFault):
         kind, name = FAULTS, body.fault
+    elif isinstance(body, StopDrill):
+        kind, name = DRILLS, body.drill
     else:
         return
     if twin.documents.one(fabric, kind.word, name) is None:

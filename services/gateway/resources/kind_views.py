@@ -11,6 +11,7 @@ from schemas.api.descriptions import (
     CubeDescription,
     DemandDescription,
     DomainDescription,
+    DrillDescription,
     FabricDescription,
     FaultDescription,
     HostDescription,
@@ -34,6 +35,7 @@ from schemas.api.network_rows import (
 )
 from schemas.api.rows import (
     CubeRow,
+    DrillRow,
     FabricRow,
     FaultRow,
     HostRow,
@@ -175,7 +177,16 @@ REPAIRS = KindView(
     related.related_to_target,
 )
 
-COMMON: tuple[KindView[Any, Any], ...] = (FAULTS, REPAIRS)
+DRILLS = KindView(
+    resource_kinds.DRILLS,
+    DrillRow,
+    DrillDescription,
+    pod_rows.drill_rows,
+    pod_rows.find_drill,
+    related.related_to_drill,
+)
+
+COMMON: tuple[KindView[Any, Any], ...] = (FAULTS, REPAIRS, DRILLS)
 """Resources of every fabric in which parts fail and are repaired."""
 OF_PODS: tuple[KindView[Any, Any], ...] = (OCS, CUBES, HOSTS, LINKS, SLICES, VERDICTS, *COMMON)
 OF_NETWORKS: tuple[KindView[Any, Any], ...] = (

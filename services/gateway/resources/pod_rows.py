@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from schemas.api.rows import (
     Circuit,
     CubeRow,
+    DrillRow,
     FaultRow,
     HostRow,
     LinkRow,
@@ -276,6 +277,14 @@ def fault_rows(twin: TwinPorts, fabric: str) -> list[FaultRow]:
 
 def find_fault(twin: TwinPorts, fabric: str, name: str) -> FaultRow | None:
     return read_one(twin, fabric, "faults", name, FaultRow)
+
+
+def drill_rows(twin: TwinPorts, fabric: str) -> list[DrillRow]:
+    return read_all(twin, fabric, "drills", DrillRow)
+
+
+def find_drill(twin: TwinPorts, fabric: str, name: str) -> DrillRow | None:
+    return read_one(twin, fabric, "drills", name, DrillRow)
 
 
 def repair_rows(twin: TwinPorts, fabric: str) -> list[RepairRow]:

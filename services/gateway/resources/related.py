@@ -8,6 +8,7 @@ from schemas.api.descriptions import (
     BlockRelated,
     CubeRelated,
     DemandRelated,
+    DrillRelated,
     FabricRelated,
     LinkRelated,
     OcsFaultyLinks,
@@ -30,6 +31,7 @@ from schemas.api.network_rows import (
 )
 from schemas.api.rows import (
     CubeRow,
+    DrillRow,
     FabricRow,
     FaultRow,
     HostRow,
@@ -50,6 +52,8 @@ from services.gateway.fabrics import (
     fabric_view,
     has_resource,
     part_of,
+    site_fabrics,
+    site_of,
 )
 from services.gateway.resources import network_rows, pod_rows
 from services.gateway.resources.light_path import light_path
@@ -71,6 +75,13 @@ IMPAIRED_SLICE_STATES = ("queued", "waiting-for-pods", "degraded", "recovering")
 
 def related_to_part(twin: TwinPorts, fabric: str, row: OcsRow | HostRow) -> PartRelated:
     return _related_to_name(twin, fabric, row.name)
+
+
+def related_to_drill(twin: TwinPorts, fabric: str, row: DrillRow) -> DrillRelated:
+    """The faults that a drill injected in its own fabric, and in the others of its site."""
+    fabrics = site_fabrics(twin, site_of(twin, fabric))
+    faults = [fault for name in fabrics for fault in pod_rows.fault_rows(twin, name)]
+    return DrillRelated(faults=tuple([fault for fault in faults if fault.drill == row.name]))
 
 
 def related_to_target(twin: TwinPorts, fabric: str, row: FaultRow | RepairRow) -> PartRelated:

@@ -1,11 +1,15 @@
 """Callers: the name and role of a token, and the rights of each role."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
 from fastapi import Depends, Request
 from starlette.types import Scope
+
+from shared.basics.errors import InvalidInput
+from shared.basics.spelling import truncated
 
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
@@ -24,17 +28,18 @@ class Right(StrEnum):
     """The rights, as worded in error messages."""
 
     READ = "to read"
+    SEE_DRILLS = "to see drills"
     OPERATE = "to request slices and drains"
-    STRIKE = "to inject and clear faults"
+    STRIKE = "to inject and clear faults, and to run and stop drills"
     REWIRE = "to plan, approve and abort rewirings"
     ADMINISTER = "to administer the clock, fabrics and the twin as a whole"
 
 
 RIGHTS: dict[Role, frozenset[Right]] = {
-    Role.READER: frozenset({Right.READ}),
-    # A trainee repairs faults that others inject, so it may neither inject nor clear them.
+    Role.READER: frozenset({Right.READ, Right.SEE_DRILLS}),
+    # A trainee repairs faults that others inject, so it may neither inject nor clear them, nor see the plan.
     Role.TRAINEE: frozenset({Right.READ, Right.OPERATE}),
-    Role.OPERATOR: frozenset({Right.READ, Right.OPERATE, Right.STRIKE, Right.REWIRE}),
+    Role.OPERATOR: frozenset({Right.READ, Right.SEE_DRILLS, Right.OPERATE, Right.STRIKE, Right.REWIRE}),
     Role.ADMINISTRATOR: frozenset(Right),
 }
 """The rights of each role."""
@@ -44,6 +49,8 @@ WRITES: dict[str, Right] = {
     "/v1/cubes": Right.OPERATE,
     "/v1/requests": Right.OPERATE,  # to cancel an own one; see `cancel_denial`
     "/v1/faults": Right.STRIKE,
+    "/v1/drills": Right.STRIKE,
+    "/v1/safety": Right.STRIKE,
     "/v1/rewirings": Right.REWIRE,
     "/v1/forecasts": Right.READ,  # they change nothing in the twin
 }
@@ -51,6 +58,14 @@ WRITES: dict[str, Right] = {
 
 ADMIN_READS = frozenset({"/v1/backup"})
 """Reads that reveal the whole twin and need ADMINISTER."""
+
+
+DRILL_READS = ("/v1/drills", "/v1/safety", "/v1/describe/drills")
+"""Beginnings of the paths of reads that show drills and need SEE_DRILLS."""
+AS_HEADER = "Lightwave-As"
+"""Header with the name of the person for whom a client sends a request."""
+NAME_FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+NAME_ALLOWED = "1 to 64 letters, digits and . _ @ -, and start with a letter or a digit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +83,26 @@ NAMELESS = Caller(None, Role.ADMINISTRATOR)
 def right_needed(method: str, path: str) -> Right:
     """The right that a request needs."""
     if method in READ_METHODS:
-        return Right.ADMINISTER if path in ADMIN_READS else Right.READ
+        if path in ADMIN_READS:
+            return Right.ADMINISTER
+        shows_drills = any(path == start or path.startswith(f"{start}/") for start in DRILL_READS)
+        return Right.SEE_DRILLS if shows_drills else Right.READ
     prefix = "/".join(path.split("/", 3)[:3])
     return WRITES.get(prefix, Right.ADMINISTER)
+
+
+def named_caller(caller: Caller, name: str | None, *, tokens: bool) -> Caller:
+    """The caller under the name that it gives itself. Raise InvalidInput for a name that is not valid, and,
+    if there are tokens, for another name than that of its token."""
+    if name is None:
+        return caller
+    if NAME_FORM.fullmatch(name) is None:
+        raise InvalidInput(f"{AS_HEADER} {truncated(repr(name))}: must be {NAME_ALLOWED}")
+    if tokens and name != caller.name:
+        raise InvalidInput(
+            f"{AS_HEADER} {name!r}: is not the name of this token; must be {caller.name}, or omitted"
+        )
+    return replace(caller, name=name)
 
 
 def denial(caller: Caller, method: str, path: str) -> str | None:

@@ -5,13 +5,13 @@ from ops.drills.html_report import html_report
 from ops.drills.junit_report import junit_report
 from ops.drills.report_tables import verdict_sentence
 from ops.drills.text_report import WIDTH, text_report
-from schemas.api.drill_record import DrillRecord
-from services.gateway.explain.drill_record import drill_record
+from schemas.api.drill_journal import DrillJournal
+from services.gateway.explain.drill_journal import drill_journal
 from tests.support.drill_log import DRILL, LogWriter, closed_gate, deviated_drill, refused_step
 
 
-def record_of(log: LogWriter) -> DrillRecord:
-    return drill_record(log.numbered(), DRILL, "1.2.3")
+def record_of(log: LogWriter) -> DrillJournal:
+    return drill_journal(log.numbered(), DRILL, "1.2.3")
 
 
 def test_junit_has_a_case_for_each_probe_in_each_phase_and_each_step() -> None:

@@ -12,8 +12,8 @@ from schemas.drill_plan import DrillPlan, LimitName, Phase
 from schemas.messages.drills import DrawnTarget, DrillStatus, StopCause, Verdict
 from schemas.names import FaultKind
 
-RECORD_FORMAT = 1
-"""Version of the form of a DrillRecord."""
+JOURNAL_FORMAT = 1
+"""Version of the form of a DrillJournal."""
 
 
 class PhaseSpan(Model):
@@ -115,7 +115,7 @@ class LogPositions(Model):
     last: int
 
 
-class DrillRecord(Model):
+class DrillJournal(Model):
     """One drill. `status` is null while it runs; `reason` tells why it did not complete. `left` lists what
     the undo could not end. `software` is the version that wrote this record, `plan` is what the drill's
     document says."""
@@ -129,7 +129,7 @@ class DrillRecord(Model):
     request: str
     asked_by: str | None
     comment: str | None
-    format: Annotated[int, Field(ge=1)] = RECORD_FORMAT
+    format: Annotated[int, Field(ge=1)] = JOURNAL_FORMAT
     software: str
     positions: LogPositions
     began_us: int

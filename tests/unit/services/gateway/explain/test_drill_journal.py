@@ -2,15 +2,15 @@ import json
 
 import pytest
 
-from schemas.api.drill_record import DrillRecord
+from schemas.api.drill_journal import DrillJournal
+from services.gateway.explain.chaos_journal import chaos_journal
 from services.gateway.explain.drill_journal import drill_journal
-from services.gateway.explain.drill_record import drill_record
 from shared.basics.errors import InvalidInput
 from tests.support.drill_log import DRILL, MINUTE_US, LogWriter, closed_gate, deviated_drill, refused_step
 
 
-def record_of(log: LogWriter) -> DrillRecord:
-    return drill_record(log.numbered(), DRILL, "1.2.3")
+def record_of(log: LogWriter) -> DrillJournal:
+    return drill_journal(log.numbered(), DRILL, "1.2.3")
 
 
 def test_record_of_a_deviated_drill() -> None:
@@ -61,14 +61,14 @@ def test_a_closed_gate_cancels() -> None:
     record = record_of(closed_gate())
     assert record.stop is not None
     assert (record.status, record.stop.cause, record.steps) == ("cancelled", "gate", ())
-    assert drill_journal(record)["status"] == "failed"
+    assert chaos_journal(record)["status"] == "failed"
 
 
 def test_a_refused_step_fails() -> None:
     record = record_of(refused_step())
     (step,) = record.steps
     assert (record.status, step.outcome, step.reason) == ("failed", "refused", "no such part")
-    journal = drill_journal(record)
+    journal = chaos_journal(record)
     assert journal["status"] == "failed"
     assert journal["deviated"] is False
 
@@ -78,16 +78,16 @@ def test_a_running_drill_has_no_status() -> None:
     del log.messages[12:]
     record = record_of(log)
     assert (record.status, record.ended_us, record.phases[-1].to_us) == (None, None, None)
-    assert drill_journal(record)["end"] is None
+    assert chaos_journal(record)["end"] is None
 
 
 def test_a_drill_that_is_not_in_the_log() -> None:
     with pytest.raises(InvalidInput, match="'pod-0/drill-9': its start is not among these messages"):
-        drill_record(deviated_drill().numbered(), "pod-0/drill-9", "1")
+        drill_journal(deviated_drill().numbered(), "pod-0/drill-9", "1")
 
 
 def test_journal_has_the_form_of_the_chaos_toolkit() -> None:
-    journal = json.loads(json.dumps(drill_journal(record_of(deviated_drill()))))
+    journal = json.loads(json.dumps(chaos_journal(record_of(deviated_drill()))))
     assert list(journal)[:-1] == [
         *("chaoslib-version", "platform", "node", "experiment", "start", "status", "deviated"),
         *("steady_states", "run", "rollbacks", "end", "duration"),
@@ -101,4 +101,4 @@ def test_journal_has_the_form_of_the_chaos_toolkit() -> None:
     assert journal["rollbacks"][0]["activity"]["provider"]["arguments"] == {"target": "pod-0/fault-3"}
     assert {run["activity"]["type"] for run in journal["run"]} == {"action"}
     assert journal["experiment"]["steady-state-hypothesis"]["probes"][0]["tolerance"] is True
-    assert DrillRecord.model_validate_json(json.dumps(journal["lightwave"])) == record_of(deviated_drill())
+    assert DrillJournal.model_validate_json(json.dumps(journal["lightwave"])) == record_of(deviated_drill())

@@ -1,0 +1,89 @@
+"""Requests about drills: start, stop, and the kill switch of all sites."""
+
+import asyncio
+from dataclasses import replace
+
+import orjson
+from pydantic import ValidationError
+
+from schemas.api.drills import DrillRequest, SafetyReceipt, SafetyRequest, SafetyRow
+from schemas.documents.drills import DrillsSummary
+from schemas.drill_plan import DrillPlan
+from schemas.limits import IDEMPOTENCY_KEY_MAX
+from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
+from schemas.request_metadata import RequestBody
+from services.gateway.fabrics import accepts, default_living_fabric, fabric_of, living_fabrics, site_of
+from services.gateway.requests.operator_requests import RequestTerms, submit, valid_body
+from services.gateway.resources.status_documents import read_one
+from services.gateway.runtime_ports import TwinPorts
+from services.gateway.text.validation_errors import invalid_sentence
+from shared.basics.errors import InvalidInput
+
+
+def run_request(twin: TwinPorts, request: DrillRequest) -> tuple[str, RequestBody]:
+    """(fabric, request body) to start a drill. Raise InvalidInput with the first field of the plan that is
+    not valid."""
+    try:
+        plan = DrillPlan.model_validate_json(orjson.dumps(request.plan))
+    except ValidationError as error:
+        raise InvalidInput(f"plan.{invalid_sentence(error.errors()[:1])}") from None
+    meant = (request.fabric, *(step.fabric for step in plan.steps), *(row.fabric for row in plan.targets))
+    home = next((name for name in meant if name is not None), None)
+    fabric = default_living_fabric(twin, home, RunDrill)
+    return fabric, RunDrill(plan=plan, seed=request.seed)
+
+
+def stop_request(twin: TwinPorts, name: str, reason: str) -> tuple[str, RequestBody]:
+    """(fabric, request body) to stop a drill."""
+    return fabric_of(twin, name), valid_body(StopDrill, {"drill": name, "reason": reason})
+
+
+async def submit_safety(twin: TwinPorts, request: SafetyRequest, terms: RequestTerms) -> list[SafetyReceipt]:
+    """Send one request to each site at once. Raise InvalidInput for `hold` with `release`."""
+    if request.action == "release" and request.hold:
+        raise InvalidInput("hold: must not be true with release")
+    fabrics = first_fabrics(twin)
+    sent = []
+    for site, fabric in fabrics.items():
+        body: RequestBody = (
+            StopAllDrills(fabric=fabric, reason=request.reason, hold=request.hold)
+            if request.action == "stop"
+            else ReleaseDrills(fabric=fabric, reason=request.reason)
+        )
+        sent.append(submit(twin, fabric, body, _terms_of_site(terms, site, len(fabrics))))
+    receipts = await asyncio.gather(*sent)
+    return [
+        SafetyReceipt(site=site, receipt=receipt) for site, receipt in zip(fabrics, receipts, strict=True)
+    ]
+
+
+def first_fabrics(twin: TwinPorts) -> dict[str, str]:
+    """Site → its first living fabric, which receives the site's requests about all drills."""
+    found: dict[str, str] = {}
+    for fabric in living_fabrics(twin):
+        if accepts(twin, fabric, StopAllDrills):
+            found.setdefault(site_of(twin, fabric), fabric)
+    return found
+
+
+def _terms_of_site(terms: RequestTerms, site: str, sites: int) -> RequestTerms:
+    """The terms of one of several requests: an idempotency key is of one request alone."""
+    if terms.key is None or sites == 1:
+        return terms
+    key = f"{terms.key}/{site}"
+    if len(key) > IDEMPOTENCY_KEY_MAX:
+        most = IDEMPOTENCY_KEY_MAX - len(site) - 1
+        raise InvalidInput(f"Idempotency-Key: has {len(terms.key)} characters; must have 1 to {most}")
+    return replace(terms, key=key)
+
+
+def safety_rows(twin: TwinPorts) -> list[SafetyRow]:
+    """The state of the kill switch, by fabric."""
+    rows = []
+    for fabric in living_fabrics(twin):
+        summary = read_one(twin, fabric, "summaries", f"{fabric}/drills", DrillsSummary)
+        if summary is not None:
+            rows.append(
+                SafetyRow(fabric=fabric, running=summary.running, hold=summary.hold, held_us=summary.held_us)
+            )
+    return rows
