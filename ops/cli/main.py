@@ -77,6 +77,7 @@ COMMAND_GROUPS = {
         "retire": "operate.actions",
         "dead-letters": "operate.dead_letters",
     },
+    "Drills": {"drill": "drills.drill"},
     "Past and forks": {
         "diff": "past.diff",
         "bisect": "past.bisect",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 from ops.client.answers import AnswerFields, AnswerT, ApiPath, JsonRecord, RowList
+from ops.client.caller_name import AS_HEADER, caller_name, check_caller_name
 from ops.client.token_variables import TOKEN, token_from_environment
 from ops.report.safe_text import one_line, quoted, shortened
 from schemas.limits import IDEMPOTENCY_KEY_MAX
@@ -114,8 +115,8 @@ class Client:
 
     The default URL is LIGHTWAVE_URL; the default token is LIGHTWAVE_TOKEN, or in the file
     LIGHTWAVE_TOKEN_FILE. Over https, the client trusts the certificates in LIGHTWAVE_CA_FILE, or else those
-    of the system. With `at`, all queries are about that simulated time. `now` and relative times are fixed by
-    the first answer.
+    of the system. Requests carry the name `as_name`, by default that of `--as` or LIGHTWAVE_AS. With `at`,
+    all queries are about that simulated time. `now` and relative times are fixed by the first answer.
 
     Methods raise TwinUnreachable if no twin of this version answers, NotFound for 404, InvalidInput for 422,
     TwinBusy for 429, and RequestFailed for other errors.
@@ -128,6 +129,7 @@ class Client:
         *,
         timeout_s: float = TIMEOUT_S,
         at: str | None = None,
+        as_name: str | None = None,
     ) -> None:
         self.url = url or url_from_environment() or DEFAULT_URL
         self._hint = "give another url" if url else "set LIGHTWAVE_URL"
@@ -135,6 +137,7 @@ class Client:
         self._host, self._port, self._path, self._secure = parse_twin_url(self.url, named_by)
         self._timeout_s = check_range("timeout_s", timeout_s, RETRY_S / 100, TIMEOUT_S_MAX, "s")
         self._at = at
+        self._as_name = caller_name() if as_name is None else check_caller_name(as_name, "as_name")
         self._headers = {"Accept": "application/json"}
         if own := token or token_from_environment():
             if not re.fullmatch(r"[!-~]+", own):
@@ -276,6 +279,20 @@ class Client:
             content = self._request("POST", str(path), body, key)
         return self._check(content, fields)
 
+    def post_list(
+        self, path: str, *fields: str, body: Mapping[str, object], key: str | None = None
+    ) -> RowList[JsonObject]:
+        """As `post`; the answer is a list of objects, each of which must have these fields."""
+        key = key or str(uuid.uuid4())
+        try:
+            content = self._request("POST", path, body, key)
+        except ConnectionLost:
+            time.sleep(RETRY_S)
+            content = self._request("POST", path, body, key)
+        if not isinstance(content, list):
+            raise self.not_a_twin("a list was expected")
+        return RowList([self._check(row, fields) for row in content])
+
     def stream(
         self, path: ApiPath[AnswerT], last_event_id: str | None, **query: object
     ) -> Iterator[tuple[str, AnswerT | None]]:
@@ -380,6 +397,8 @@ class Client:
             )
         connection = self._connection(timeout_s)
         headers = self._headers | headers
+        if self._as_name is not None and method != "GET":
+            headers[AS_HEADER] = self._as_name
         data = None
         if body is not None:
             data, headers = json.dumps(body).encode(), headers | {"Content-Type": "application/json"}

@@ -10,8 +10,9 @@ from schemas.drill_plan import DrillReason
 
 
 class DrillRequest(Model):
-    """Start a drill. `plan` is a DrillPlan, as `lightwave drill plan FILE -o json` prints it. Without `fabric`
-    the drill belongs to the fabric of its first step or target. The same `seed` draws the same targets."""
+    """Start a drill. `plan` is a DrillPlan, as `lightwave drill plan FILE -o json` prints it. Without
+    `fabric` the drill belongs to the fabric of its first step or target. The same `seed` draws the same
+    targets."""
 
     plan: dict[str, JsonValue]
     seed: int = Field(0, ge=0, lt=2**52)

@@ -15,6 +15,7 @@ from ops.cli.common.argument_checks import check_files_apart, check_given_once, 
 from ops.cli.common.param_types import LISTED_MAX, TEXT_FILE, unknown_word_text
 from ops.cli.common.progress import long_work
 from ops.cli.common.table_options import add_table_options, has_tables, take_table_style
+from ops.client.caller_name import acting_as
 from ops.report.table_style import styled
 from shared.basics.errors import InvalidInput
 from shared.basics.spelling import closest_matches, truncated
@@ -25,6 +26,8 @@ NEAREST = 3
 """Commands that an error suggests for an unknown one."""
 FOR_PROGRAMS = ("json", "yaml", "html", "csv")
 """Output formats that programs read."""
+AS_PARAMETER = "as_name"
+"""Name of the parameter of `--as`."""
 EXAMPLES = 2
 """Examples in the help of a group."""
 _PROGRAM = "lightwave "
@@ -113,6 +116,25 @@ def _shown_in_errors(value: object) -> str | None:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+class RequestCommand(HelpCommand):
+    """A command that sends requests, which carry the name of `--as`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.params.append(
+            click.Option(
+                ["--as", AS_PARAMETER],
+                metavar="NAME",
+                help="your name, recorded with the request; with tokens, only that of the token [default: "
+                "LIGHTWAVE_AS]",
+            )
+        )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with acting_as(ctx.params.pop(AS_PARAMETER, None)):
+            return super().invoke(ctx)
+
+
 _MINUS_DIGIT = re.compile(r"^-(?=[0-9])")
 _MINUS = "\N{MINUS SIGN}"
 """Stands for the leading - of a time before now, which the parser would read as an option."""
@@ -135,6 +157,10 @@ class TimeArgumentsCommand(HelpCommand):
 
         parser.parse_args = parse_times
         return parser
+
+
+class TimedRequestCommand(TimeArgumentsCommand, RequestCommand):
+    """A command that sends requests, whose arguments may be times before now."""
 
 
 def _with_hyphen(value: Any) -> Any:

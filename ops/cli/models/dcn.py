@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.command_groups import RequestCommand, command_app, examples
 from ops.cli.common.options import Comment, OutputOption, RequestKey, seed_option, timeout_option
 from ops.cli.common.output import echo, show
 from ops.cli.common.param_types import FILE, OUT_FILE, ChoiceParam, PriceParam
@@ -148,7 +148,9 @@ def dcn_show(
 
 
 @app.command(
-    "plan", epilog=examples("dcn plan ops/sites/campus.yaml -o json", "dcn plan --live dcn-0 --wait")
+    "plan",
+    cls=RequestCommand,
+    epilog=examples("dcn plan ops/sites/campus.yaml -o json", "dcn plan --live dcn-0 --wait"),
 )
 def dcn_plan(
     ctx: typer.Context,
@@ -216,10 +218,13 @@ def dcn_plan(
 
 
 app.command(
-    "approve", epilog=examples("dcn approve dcn-0/rewiring-2", "dcn approve dcn-0/rewiring-2 --key spring-7")
+    "approve",
+    cls=RequestCommand,
+    epilog=examples("dcn approve dcn-0/rewiring-2", "dcn approve dcn-0/rewiring-2 --key spring-7"),
 )(approve)
 app.command(
     "abort",
+    cls=RequestCommand,
     epilog=examples("dcn abort dcn-0/rewiring-2", "dcn abort dcn-0/rewiring-2 --comment 'peak hours'"),
 )(abort)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import click
 import typer
 
-from ops.cli.common.command_groups import NO_WRAP, command_app, examples
+from ops.cli.common.command_groups import NO_WRAP, RequestCommand, command_app, examples
 from ops.cli.common.confirmation import AssumeYes, confirm
 from ops.cli.common.name_completion import (
     FaultTargetParam,
@@ -105,9 +105,10 @@ app = command_app()
 
 
 @app.command(
+    cls=RequestCommand,
     epilog=examples(
         "commission pod-4 --site pod-0", "commission pod-4 --site pod-0 --seed 5 --set pod.cubes=16"
-    )
+    ),
 )
 def commission(
     name: Annotated[str, typer.Argument(metavar="NAME", help="name of the new fabric, such as pod-4")],
@@ -140,7 +141,9 @@ def commission(
         show(answer, output, lambda: commission_text(name, site, answer))
 
 
-@app.command(epilog=examples("retire pod-4", "retire pod-4 --yes --comment 'end of lease'"))
+@app.command(
+    cls=RequestCommand, epilog=examples("retire pod-4", "retire pod-4 --yes --comment 'end of lease'")
+)
 def retire(
     fabric: Annotated[
         str, typer.Argument(click_type=NameParam("fabrics"), metavar="FABRIC", help="such as pod-4")
@@ -176,9 +179,10 @@ def _retiring_text(client: Client, fabric: str) -> str:
 
 
 @app.command(
+    cls=RequestCommand,
     epilog="\n\n".join(
         (examples("inject ocs pod-0/ocs-17 --for 30m", "inject host pod-0/cube-12/host-3"), fault_list())
-    )
+    ),
 )
 def inject(
     kind: FaultKindArgument,
@@ -230,7 +234,8 @@ def inject(
 
 
 @app.command(
-    epilog=examples("clear pod-0/fault-7", "clear --all pod-0/cube-12", "clear --comment 'drill of May'")
+    cls=RequestCommand,
+    epilog=examples("clear pod-0/fault-7", "clear --all pod-0/cube-12", "clear --comment 'drill of May'"),
 )
 def clear(
     fault: Annotated[
@@ -295,9 +300,10 @@ def _show_other_faults(client: Client, answer: "RequestReceipt", output: Form, h
 
 
 @app.command(
+    cls=RequestCommand,
     epilog=examples(
         "request 4x4x8 --twisted --for 6h --owner team-7", "request 8x8x8 --pods 2 --tier research"
-    )
+    ),
 )
 def request(
     shape: SliceShape,
@@ -328,7 +334,10 @@ def request(
     send_request(Client(), "request", "/v1/slices", RequestNote(key, comment), output, body)
 
 
-@app.command(epilog=examples("release pod-0/slice-3", "release pod-0/slice-3 --comment 'job is done'"))
+@app.command(
+    cls=RequestCommand,
+    epilog=examples("release pod-0/slice-3", "release pod-0/slice-3 --comment 'job is done'"),
+)
 def release(
     slice_name: Annotated[
         str, typer.Argument(click_type=NameParam("slices"), metavar="SLICE", help="such as pod-0/slice-3")
@@ -344,12 +353,13 @@ def release(
 
 
 @app.command(
+    cls=RequestCommand,
     epilog=examples(
         "drain pod-0/cube-12",
         "drain pod-0/cube-12 --wait --timeout 10m",
         "drain pod-0/cube-12 --at 3d12:00 --for 4h",
         "drain pod-0/cube-12 --at +3h --for 4h",
-    )
+    ),
 )
 def drain(
     target: CubeArgument,
@@ -416,7 +426,9 @@ def drain_plan(at: TimeAhead | None, duration_s: int | None) -> dict[str, object
     return plan | ({"after_s": at.us // US_PER_S} if at.is_after_now else {"from_us": at.us})
 
 
-@app.command(epilog=examples("undrain pod-0/cube-12", "undrain pod-0/cube-12 --comment 'repaired'"))
+@app.command(
+    cls=RequestCommand, epilog=examples("undrain pod-0/cube-12", "undrain pod-0/cube-12 --comment 'repaired'")
+)
 def undrain(
     target: CubeArgument, key: RequestKey = None, comment: Comment = None, output: OutputOption = "table"
 ) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.command_groups import RequestCommand, command_app, examples
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.client.answers import ApiPath, refusal_of
@@ -56,7 +56,8 @@ def show_one(origin: Origin, output: OutputOption = "table") -> None:
 
 
 @app.command(
-    epilog=examples("dead-letters replay pod-0:41", "dead-letters replay pod-0:41 --comment 'schema fixed'")
+    cls=RequestCommand,
+    epilog=examples("dead-letters replay pod-0:41", "dead-letters replay pod-0:41 --comment 'schema fixed'"),
 )
 def replay(
     origin: Origin,
@@ -77,7 +78,7 @@ def replay(
         show(row, output, lambda: f"{sentence}, as before" if row.repeated else sentence)
 
 
-@app.command(epilog=examples("dead-letters drop pod-0:41", "dead-letters drop --all"))
+@app.command(cls=RequestCommand, epilog=examples("dead-letters drop pod-0:41", "dead-letters drop --all"))
 def drop(
     origin: Annotated[str | None, typer.Argument(metavar="[ORIGIN]", help="position on the log")] = None,
     every: Annotated[bool, typer.Option("--all", help="drop all pending letters")] = False,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.command_groups import RequestCommand, command_app, examples
 from ops.cli.common.name_completion import NameParam
 from ops.cli.common.options import Comment, Out, OutputOption, RequestKey, seed_option
 from ops.cli.common.output import Form, echo, render, write_or_print
@@ -75,7 +75,11 @@ def matrix(
         )
 
 
-@app.command("test", epilog=examples("ocs test pod-0/cube-12/+y/7", "ocs test pod-0/cube-12/+y/7 -o json"))
+@app.command(
+    "test",
+    cls=RequestCommand,
+    epilog=examples("ocs test pod-0/cube-12/+y/7", "ocs test pod-0/cube-12/+y/7 -o json"),
+)
 def loopback_test(
     end: Annotated[
         str,
@@ -106,7 +110,10 @@ def loopback_test(
     )
 
 
-@app.command(epilog=examples("ocs restart pod-0/ocs-17", "ocs restart pod-0/ocs-17 --comment 'new release'"))
+@app.command(
+    cls=RequestCommand,
+    epilog=examples("ocs restart pod-0/ocs-17", "ocs restart pod-0/ocs-17 --comment 'new release'"),
+)
 def restart(
     name: OcsArgument,
     key: RequestKey = None,
@@ -143,9 +150,10 @@ ContinueOption = Annotated[bool, typer.Option("--go-on", help="continue with the
 
 
 @app.command(
+    cls=RequestCommand,
     epilog=examples(
         "ocs connect pod-0/ocs-17 121A:122B", "ocs connect pod-0/ocs-17 121A:122B 123A:124B --go-on"
-    )
+    ),
 )
 def connect(
     name: OcsArgument,
@@ -164,9 +172,10 @@ def connect(
 
 
 @app.command(
+    cls=RequestCommand,
     epilog=examples(
         "ocs disconnect pod-0/ocs-17 121A-122B", "ocs disconnect pod-0/ocs-17 121A-122B 123A-124B"
-    )
+    ),
 )
 def disconnect(
     name: OcsArgument,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.command_groups import RequestCommand, command_app, examples
 from ops.cli.common.options import OutputOption
 from ops.cli.common.output import show
 from ops.cli.operate.outcome_text import report_text
@@ -52,7 +52,9 @@ def show_one(request: Request, output: OutputOption = "table") -> None:
         show(row, output, lambda: _sentence(row))
 
 
-@app.command(epilog=examples("requests cancel spring-7", "requests cancel operator@pod-0/3"))
+@app.command(
+    cls=RequestCommand, epilog=examples("requests cancel spring-7", "requests cancel operator@pod-0/3")
+)
 def cancel(request: Request, output: OutputOption = "table") -> None:
     """Cancel a request that is still pending.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import click
 import typer
 
-from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.command_groups import RequestCommand, command_app, examples
 from ops.cli.common.name_completion import NameParam, RuntimeSettingParam
 from ops.cli.common.options import Comment, KindOfFabric, OutputOption, RequestKey
 from ops.cli.common.output import show
@@ -21,7 +21,9 @@ from shared.basics.json_types import JsonObject, JsonValue
 app = command_app()
 
 
-@app.command("set", epilog=examples("set --list", "set pod-0 failures.host_per_day=0.002"))
+@app.command(
+    "set", cls=RequestCommand, epilog=examples("set --list", "set pod-0 failures.host_per_day=0.002")
+)
 def set_parameters(
     fabric: Annotated[
         str | None,

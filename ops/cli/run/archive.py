@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.cli.common.command_groups import command_app, examples
+from ops.cli.common.command_groups import RequestCommand, command_app, examples
 from ops.cli.common.options import OutputOption, TwinData
 from ops.cli.common.output import show
 from ops.cli.common.param_types import DurationParam
@@ -22,7 +22,7 @@ KEEP_S = 30 * 86_400
 app = command_app()
 
 
-@app.command(epilog=examples("archive", "archive --keep 90d"))
+@app.command(cls=RequestCommand, epilog=examples("archive", "archive --keep 90d"))
 def archive(
     keep: Annotated[
         int,

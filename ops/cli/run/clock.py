@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.cli.common.command_groups import TimeArgumentsCommand, command_app, examples
+from ops.cli.common.command_groups import RequestCommand, TimedRequestCommand, command_app, examples
 from ops.cli.common.options import OutputOption, Watch
 from ops.cli.common.output import Form, render, show, watch_loop
 from ops.cli.common.param_types import DurationParam, SpeedParam, TimeAheadParam
@@ -52,14 +52,14 @@ def show_clock(output: OutputOption = "table", watch: Watch = False) -> None:
     watch_loop(look, watch)
 
 
-@app.command(epilog=examples("clock pause", "clock pause -o json"))
+@app.command(cls=RequestCommand, epilog=examples("clock pause", "clock pause -o json"))
 def pause(output: OutputOption = "table") -> None:
     """Pause simulated time."""
     client = Client()
     _show_clock(client, client.post(PAUSE, *FIELDS), output)
 
 
-@app.command(epilog=examples("clock resume", "clock resume -o json"))
+@app.command(cls=RequestCommand, epilog=examples("clock resume", "clock resume -o json"))
 def resume(output: OutputOption = "table") -> None:
     """Resume simulated time."""
     client = Client()
@@ -68,7 +68,9 @@ def resume(output: OutputOption = "table") -> None:
 
 # Every word is an argument here, so that -5 is a wrong speed and not an unknown option.
 @app.command(
-    context_settings={"ignore_unknown_options": True}, epilog=examples("clock speed 600", "clock speed 1")
+    cls=RequestCommand,
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples("clock speed 600", "clock speed 1"),
 )
 def speed(
     times: Annotated[
@@ -92,7 +94,7 @@ RunSpeed = Annotated[
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="wait until the time is reached")]
 
 
-@app.command(epilog=examples("clock advance 2h", "clock advance 1d --speed 5000"))
+@app.command(cls=RequestCommand, epilog=examples("clock advance 2h", "clock advance 1d --speed 5000"))
 def advance(
     by: Annotated[
         int,
@@ -109,7 +111,8 @@ def advance(
 
 
 @app.command(
-    cls=TimeArgumentsCommand,
+    cls=RequestCommand,
+    cls=TimedRequestCommand,
     epilog=examples("clock until 3d02:15:04", "clock until 5d --no-wait", "clock until +2h"),
 )
 def until(

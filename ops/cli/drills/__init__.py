@@ -1,0 +1,1 @@
+"""`lightwave drill`: the commands about drills."""

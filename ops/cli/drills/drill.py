@@ -1,0 +1,48 @@
+"""`lightwave drill`: the group of commands about drills."""
+
+from ops.cli.common.command_groups import RequestCommand, command_app, examples
+from ops.cli.drills import run, show, stop
+
+app = command_app("drill")
+
+
+@app.callback()
+def drill() -> None:
+    """Run drills: break things on purpose, within limits, and compare with a hypothesis."""
+
+
+app.command(
+    "run",
+    cls=RequestCommand,
+    epilog=examples("drill run ocs-lost.yaml --seed 7", "drill run ocs-lost.yaml --in fork"),
+)(run.run)
+app.command("watch", epilog=examples("drill watch pod-0/drill-3", "drill watch pod-0/drill-3 --timeout 10m"))(
+    run.watch
+)
+app.command(
+    "stop",
+    cls=RequestCommand,
+    epilog=examples(
+        "drill stop pod-0/drill-3 --reason 'customers call'",
+        "drill stop --all --hold --reason 'real incident'",
+    ),
+)(stop.stop)
+app.command(
+    "release",
+    cls=RequestCommand,
+    epilog=examples("drill release --reason 'incident is over'", "drill release --reason ok --as alice"),
+)(stop.release)
+app.command("list", epilog=examples("drill list", "drill list --running -o json"))(show.list_drills)
+app.command("show", epilog=examples("drill show pod-0/drill-3", "drill show pod-0/drill-3 -o json"))(
+    show.show_drill
+)
+app.command(
+    "journal", epilog=examples("drill journal pod-0/drill-3", "drill journal pod-0/drill-3 --out j.json")
+)(show.journal)
+app.command(
+    "report",
+    epilog=examples("drill report pod-0/drill-3", "drill report pod-0/drill-3 --html r.html --junit r.xml"),
+)(show.report)
+app.command(
+    "export", epilog=examples("drill export pod-0/drill-3", "drill export pod-0/drill-3 --out plan.json")
+)(show.export)

@@ -1,0 +1,127 @@
+"""`lightwave drill run` and `watch`: run a drill on a twin or on a copy of it, and follow it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ops.cli.common.name_completion import NameParam
+from ops.cli.common.options import Comment, Fabric, OutputOption, RequestKey, seed_option, timeout_option
+from ops.cli.common.output import echo, show
+from ops.cli.common.param_types import FILE
+from ops.cli.common.waiting import after_text
+from ops.cli.operate.actions import RequestNote, request_answer
+from ops.client.http_client import Client, RequestFailed
+from ops.client.waiting import wait_for_outcome
+from ops.drills.progress_text import DrillProgress
+from ops.drills.report_tables import verdict_sentence
+from ops.drills.running_drill import begun_drill, fetch_journal, follow_drill
+from ops.requests.object_names import expand_name
+from shared.basics.json_types import JsonObject
+
+if TYPE_CHECKING:
+    from schemas.api.rows import DrillRow
+
+EXIT_DEVIATED = 1
+"""Exit code of a drill that deviated, or did not complete."""
+DrillArgument = Annotated[
+    str, typer.Argument(click_type=NameParam("drills"), metavar="DRILL", help="such as pod-0/drill-3")
+]
+
+
+def run(
+    file: Annotated[
+        Path, typer.Argument(click_type=FILE, metavar="FILE", help="the document, or its plan (-o json)")
+    ],
+    where: Annotated[
+        Literal["twin", "fork"],
+        typer.Option(
+            "--in",
+            help="run it on the twin, or rehearse it on a copy of the twin's state, which ends with it",
+        ),
+    ] = "twin",
+    seed: Annotated[int, seed_option("draws targets, delays and severities")] = 0,
+    variables: Annotated[
+        list[str] | None,
+        typer.Option("--var", metavar="NAME=VALUE", help="value of the document's configuration; repeatable"),
+    ] = None,
+    fabric: Fabric = None,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="follow it to its end, or only start it")
+    ] = True,
+    timeout_s: Annotated[int | None, timeout_option()] = None,
+    key: RequestKey = None,
+    comment: Comment = None,
+    output: OutputOption = "table",
+) -> None:
+    """Run a drill, and follow it to its end.
+
+    Ctrl-C ends only this command: `lightwave drill stop` stops the drill. Exit codes: 0 it completed and did
+    not deviate; 1 it deviated, was stopped or cancelled, or failed to run; 2 the document is not valid; 3 a
+    part does not exist; 4 no twin.
+    """
+    from ops.drills.plan_file import read_plan
+
+    plan = read_plan(file, variables or ())
+    client = Client()
+    if where == "fork":
+        from ops.drills.rehearsal import rehearse
+
+        _finish(rehearse(client, plan, seed, fabric), output)
+        return
+    body: dict[str, object] = {"plan": plan.model_dump(mode="json"), "seed": seed, "fabric": fabric}
+    answer = request_answer(client, "/v1/drills", RequestNote(key, comment), body, output)
+    name = begun_drill(answer)
+    if name is None:
+        report = wait_for_outcome(client, answer.id, _terms(timeout_s))
+        name = None if report is None else begun_drill(report)  # type: ignore[arg-type]  # same outcome
+    if name is None:
+        raise RequestFailed(f"{answer.id}: has not started{after_text(timeout_s)}")
+    if not wait:
+        show(answer, output, lambda: f"{name} begins; `lightwave drill watch {name}` follows it")
+        return
+    _follow(client, name, timeout_s, output)
+
+
+def watch(
+    drill: DrillArgument,
+    timeout_s: Annotated[int | None, timeout_option()] = None,
+    output: OutputOption = "table",
+) -> None:
+    """Follow a drill to its end.
+
+    Exit codes as for `drill run`.
+    """
+    client = Client()
+    _follow(client, expand_name(client, drill), timeout_s, output)
+
+
+def _terms(timeout_s: int | None) -> Any:
+    from ops.cli.common.waiting import waiting_terms
+
+    return waiting_terms(timeout_s)
+
+
+def _follow(client: Client, name: str, timeout_s: int | None, output: str) -> None:
+    """Print what the drill does, and its result. Raises RequestFailed at the timeout."""
+    progress = DrillProgress()
+
+    def seen(row: "DrillRow") -> None:
+        if output == "table":
+            with client.reading():
+                for line in progress.lines(row):
+                    echo(line)
+
+    if output == "table":
+        echo(name)
+    if follow_drill(client, name, seen, timeout_s) is None:
+        raise RequestFailed(f"{name}: has not ended{after_text(timeout_s)}; it continues")
+    _finish(fetch_journal(client, name), output)
+
+
+def _finish(journal: JsonObject, output: str) -> None:
+    """Print the result of a drill that has ended, and exit with its code."""
+    found: Any = journal["lightwave"]
+    show(journal, output, lambda: verdict_sentence(found))  # type: ignore[arg-type]  # the three forms
+    if found["status"] != "completed" or found["deviated"]:
+        raise typer.Exit(EXIT_DEVIATED)
