@@ -111,7 +111,6 @@ def advance(
 
 
 @app.command(
-    cls=RequestCommand,
     cls=TimedRequestCommand,
     epilog=examples("clock until 3d02:15:04", "clock until 5d --no-wait", "clock until +2h"),
 )
