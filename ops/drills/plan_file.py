@@ -5,6 +5,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ops.drills.document import read_drill
+from ops.drills.variables import parse_variables
 from schemas.drill_plan import DrillPlan
 from shared.basics.errors import InvalidInput
 
@@ -17,9 +19,7 @@ def read_plan(file: Path, variables: Sequence[str]) -> DrillPlan:
     plan, which has none."""
     content = file.read_bytes()
     if not (content.lstrip().startswith(b"{") and PLAN_FIELD in content):
-        from ops.drills.document import read_drill_plan
-
-        return read_drill_plan(file, variables)
+        return read_drill(file, parse_variables(variables)).plan
     if variables:
         raise InvalidInput(
             f"--var {variables[0]}: cannot be combined with a plan; only documents have variables"

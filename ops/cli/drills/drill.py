@@ -24,7 +24,6 @@ app.command(
     cls=RequestCommand,
     epilog=examples(
         "drill stop pod-0/drill-3 --reason 'customers call'",
-       
         "drill stop --all --hold --reason 'incident'",
     ),
 )(stop.stop)
