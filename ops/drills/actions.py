@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from ops.drills.calls import Call
 from ops.drills.fields import Field
@@ -96,8 +97,8 @@ def _form(name: str) -> str:
 def _clear(call: Call) -> StepFields:
     if call.only_one_of("fault", "target") == "target":
         raise call.arguments["target"].error(
-            "is for rollbacks, which only `chaos run` uses; in the method, clear has a fault, and the undo ends "
-            "all that the drill began"
+            "is for rollbacks, which only `chaos run` uses; in the method, clear has a fault, and the undo "
+            "ends all that the drill began"
         )
     fault, fabric = _part(call, "fault", FaultName, "pod-0/fault-7")
     return _request(call, "clear", operator.ClearFault, fabric, {"fault": fault})
@@ -168,10 +169,8 @@ def _set_parameters(call: Call) -> StepFields:
         raise call.arguments["parameters"].error("has no parameters; must have one or more")
     for name, field in given.items():
         if name not in RUNTIME_PARAMETERS:
-            if name in known:
-                why = "cannot change after the fabric is commissioned"
-            else:
-                why = "no such parameter"
+            fixed = "cannot change after the fabric is commissioned"
+            why = fixed if name in known else "no such parameter"
             raise field.error(
                 f"{why}{closest_match_hint(name, RUNTIME_PARAMETERS)}; `lightwave set --list` lists them"
             )
@@ -184,16 +183,14 @@ def _set_parameters(call: Call) -> StepFields:
     return _request(call, "set", operator.SetParameters, call.fabric(), {"settings": settings})
 
 
-def _check_parameter(field: Any, value: object) -> None:
+def _check_parameter(field: FieldInfo, value: object) -> None:
     """ValidationError unless a parameter can have the value; a whole number is also a fraction."""
     annotated: Any = field.annotation
     for bound in field.metadata:
         annotated = Annotated[annotated, bound]
-    TypeAdapter(annotated).validate_python(float(value) if _is_fraction(field, value) else value, strict=True)
-
-
-def _is_fraction(field: Any, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and float in value_types(field)
+    if isinstance(value, int) and not isinstance(value, bool) and float in value_types(field):
+        value = float(value)
+    TypeAdapter(annotated).validate_python(value, strict=True)
 
 
 def _test_link(call: Call) -> StepFields:

@@ -132,7 +132,7 @@ def _tags(fields: Mapping[str, Field]) -> tuple[str, ...]:
     return tuple(one.text("a tag", most=100) for one in fields["tags"].items("tags", 0, 20))
 
 
-# --- activities -----------------------------------------------------------------------------------------------
+# --- activities -----------------------------------------------------------------------------------------
 
 
 def _call(source: Field, context: DrillContext, *, is_hypothesis: bool = False) -> Call:
@@ -290,7 +290,7 @@ def _pauses(source: Field, context: DrillContext) -> tuple[int, int]:
     return before_us, after_us
 
 
-# --- phases ---------------------------------------------------------------------------------------------------
+# --- phases ---------------------------------------------------------------------------------------------
 
 
 def _phases(fields: Mapping[str, Field]) -> dict[str, int]:

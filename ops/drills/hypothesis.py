@@ -87,7 +87,7 @@ def compared(measured: Measured, tolerance: Field) -> str:
     if isinstance(raw, list):
         values = tolerance.items("values", 1, 100)
         if len(values) == 2:  # bounds also for Chaos Toolkit
-            return _bounded(measured, *values, tolerance)
+            return _bounded(measured, values[0], values[1], tolerance)
         return f"({' or '.join(f'{measured.text} == {_value(measured, one)}' for one in values)})"
     return f"{measured.text} == {_value(measured, tolerance)}"
 
@@ -97,8 +97,8 @@ def _in_range(measured: Measured, tolerance: Field) -> str:
     fields["type"].word(("range",))
     if "target" in fields:
         raise fields["target"].error("is understood by `chaos run` only; leave it out")
-    bounds = fields["range"].items("bounds", 2, 2)
-    return _bounded(measured, *bounds, tolerance)
+    low, high = fields["range"].items("bounds", 2, 2)
+    return _bounded(measured, low, high, tolerance)
 
 
 def _bounded(measured: Measured, low: Field, high: Field, whole: Field) -> str:
@@ -141,7 +141,7 @@ def _value(measured: Measured, field: Field) -> str:
     return f"'{text}'" if '"' in text else f'"{text}"'
 
 
-# --- what the verbs measure -----------------------------------------------------------------------------------
+# --- what the verbs measure -----------------------------------------------------------------------------
 
 
 def _kind_word(field: Field) -> str:
