@@ -1,7 +1,7 @@
 """`lightwave drill`: the group of commands about drills."""
 
 from ops.cli.common.command_groups import RequestCommand, command_app, examples
-from ops.cli.drills import run, show, stop
+from ops.cli.drills import documents, run, show, stop
 
 app = command_app("drill")
 
@@ -46,3 +46,15 @@ app.command(
 app.command(
     "export", epilog=examples("drill export pod-0/drill-3", "drill export pod-0/drill-3 --out plan.json")
 )(show.export)
+app.command("new", epilog=examples("drill new", "drill new ocs-lost.yaml"))(documents.new)
+app.command(
+    "validate",
+    epilog=examples("drill validate ocs-lost.yaml", "drill validate a.yaml b.yaml --var ocs=ocs-3"),
+)(documents.validate)
+app.command("plan", epilog=examples("drill plan ocs-lost.yaml", "drill plan ocs-lost.yaml --fabric pod-0"))(
+    documents.plan
+)
+app.command("schema", epilog=examples("drill schema", "drill schema --out drill.schema.json"))(
+    documents.schema
+)
+app.command("verbs", epilog=examples("drill verbs", "drill verbs -o json"))(documents.verbs)
