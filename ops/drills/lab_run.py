@@ -1,0 +1,112 @@
+"""Runs a drill in the lab: fresh fabrics, a warm-up, the drill, and the same run without it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ops.drills.document import Drill
+from ops.drills.score.containment import RunWithout
+from ops.drills.score.drill_record import DrillRecord, read_drill
+from ops.drills.score.figures import DrillScore
+from ops.drills.score.score import score_drill
+from ops.lab.site_run import SiteRun
+from schemas.config.pods import FabricConfig
+from schemas.envelope import Envelope
+from schemas.files.site_plan import SitePlan
+from schemas.messages.drill_requests import RunDrill
+from schemas.messages.drills import DrillEnded, DrillRefused
+from schemas.messages.scheduler import SliceEvicted
+from services.totals.pod_totals import PodTotals
+from shared.basics.errors import InvalidInput
+from shared.basics.units import US_PER_HOUR
+from shared.engine.site_driver import LabRequest
+from shared.models.fabric_plants import plant_of
+from shared.models.plant.plant_format import Plant
+from shared.runtimes.lab import Sink
+
+WORK = ("productive", "uncommitted")
+"""Categories of chip-time with work that no fault took."""
+AFTER_LEASE_US = US_PER_HOUR
+"""Beyond its lease and its last phase a drill has at most this long to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabDrill:
+    """A drill on new fabrics, `warm_up_us` after their start. `seed` is that of the drill and, in `site`, of
+    the fabrics."""
+
+    drill: Drill
+    site: SitePlan
+    seed: int
+    warm_up_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabDrillResult:
+    """The result: the score, the log's record, the number of messages and the digest of the whole log."""
+
+    score: DrillScore
+    record: DrillRecord
+    without: RunWithout | None
+    messages: int
+    log_sha256: str
+
+
+class _Watch:
+    """Collects the messages from the request of the drill on, and sees its end."""
+
+    def __init__(self) -> None:
+        self.messages: list[Envelope] = []
+        self.has_ended = False
+
+    def see(self, cascade: Sequence[Envelope]) -> None:
+        self.messages += cascade
+        self.has_ended = self.has_ended or any(isinstance(m.body, DrillEnded | DrillRefused) for m in cascade)
+
+
+def run_lab_drill(plan: LabDrill, *, pair: bool = True, sink: Sink | None = None) -> LabDrillResult:
+    """Run a drill to its end; with `pair`, run the same fabrics without it as well.
+
+    `sink` receives the lines of the log. Raises InvalidInput if the site lacks the drill's fabric.
+    """
+    if plan.drill.fabric not in plan.site.fabrics:
+        known = ", ".join(plan.site.fabrics)
+        raise InvalidInput(
+            f"fabric: the drill is addressed to {plan.drill.fabric}, which the lab lacks; must be one "
+            f"of {known}"
+        )
+    watch = _Watch()
+    run = SiteRun(plan.site, sink=sink, observers=(watch,))
+    run.run(plan.warm_up_us - 1)
+    before = None if not pair else _productive_us(run)
+    body = RunDrill(plan=plan.drill.plan, seed=plan.seed)
+    until_us = plan.warm_up_us + plan.drill.plan.lease_us + plan.drill.plan.verify_us + AFTER_LEASE_US
+    request = LabRequest(plan.warm_up_us, plan.drill.fabric, body, 1)
+    run.run(until_us, (request,), lambda: watch.has_ended)
+    record = read_drill(watch.messages, None, plants_of(plan.site.fabrics))
+    without = None
+    if pair and record.end is not None and record.phase_us("method") is not None:
+        without = _run_without(plan, record, _productive_us(run) - (before or 0))
+    return LabDrillResult(score_drill(record, without), record, without, run.lab.messages, run.lab.log_sha256)
+
+
+def _run_without(plan: LabDrill, record: DrillRecord, productive_us: int) -> RunWithout:
+    """The same run without the drill, until the time at which the drill ended."""
+    first_us = record.phase_us("method") or 0
+    watch = _Watch()
+    run = SiteRun(plan.site, observers=(watch,))
+    run.run(plan.warm_up_us - 1)
+    before = _productive_us(run)
+    run.run(record.end_us)
+    evictions = [m for m in watch.messages if isinstance(m.body, SliceEvicted) and m.at_us >= first_us]
+    return RunWithout(productive_us, _productive_us(run) - before, len(evictions))
+
+
+def _productive_us(run: SiteRun) -> int:
+    """Chip-microseconds of work of all pods of the site so far that no fault took."""
+    totals = [total for total in run.read_totals().values() if isinstance(total, PodTotals)]
+    return sum(total.chip_time.chip_us.get(word, 0) for total in totals for word in WORK)
+
+
+def plants_of(fabrics: Mapping[str, FabricConfig]) -> dict[str, Plant]:
+    """Fabric → its plant."""
+    return {name: plant_of(config.kind, config.hardware) for name, config in fabrics.items()}
