@@ -210,7 +210,10 @@ def _limit_problem(
     if isinstance(found, str):
         return f"step {step.name}: its effect cannot be predicted: {found}"
     over = _over(run, found)
-    return None if over is None else f"step {step.name} would have {over}"
+    if over is not None:
+        return f"step {step.name} would have {over}"
+    over_limit(state, number, found)
+    return None
 
 
 def over_limit(state: DrillsState, number: int, found: Mapping[str, int]) -> str | None:
