@@ -172,7 +172,7 @@ def queries_at(state: DrillsState, due_us: int) -> tuple[SiteQuery, ...]:
     found: dict[SiteQuery, None] = {}
     for number, run in state.running.items():
         plan = state.plans[number]
-        if not run.is_drawn:
+        if run.phase == "gate" and not run.is_drawn:
             if _is_due(run.probes_us, due_us):
                 drawn = [target for target in plan.targets if target.names is None]
                 found.update(dict.fromkeys(probes.target_query(target) for target in drawn))
@@ -210,10 +210,12 @@ def _advance(state: DrillsState, number: int, due_us: int, answers: Answers) -> 
         _read(state, number, answers, emitted)
     if _is_due(run.settles_us, due_us):
         emitted += _settle(state, number)
+    if number not in state.running:
+        return emitted
     run = state.running[number]
     if run.phase in ACTING and run.failed:
         return [*emitted, *stop(state, number, "step", run.reason or "a step failed")]
-    if not run.is_drawn:
+    if run.phase == "gate" and not run.is_drawn:
         if not _is_due(run.probes_us, due_us):
             return emitted
         return emitted + _draw(state, number, answers)

@@ -97,7 +97,9 @@ class DrillRig:
         return document(self.state(name.partition("/")[0]), ("drills", name))
 
 
-def inject(name: str = "kill", target: str = "pod-0/ocs-1", lasts_us: int | None = None, **fields: Any) -> PlannedStep:
+def inject(
+    name: str = "kill", target: str = "pod-0/ocs-1", lasts_us: int | None = None, **fields: Any
+) -> PlannedStep:
     """A step that injects the fault of an OCS."""
     duration = "" if lasts_us is None else f', "duration_us": {lasts_us}'
     template = f'{{"kind": "ocs", "target": "{target}"{duration}}}'

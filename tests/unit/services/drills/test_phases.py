@@ -42,7 +42,9 @@ def test_a_drill_goes_through_its_phases_and_undoes_what_it_began() -> None:
         "DrillPhaseBegun",
         "DrillEnded",
     ]
-    ended = log[-1].body if log[-1].type == "DrillEnded" else next(m.body for m in log if m.type == "DrillEnded")
+    ended = (
+        log[-1].body if log[-1].type == "DrillEnded" else next(m.body for m in log if m.type == "DrillEnded")
+    )
     assert (ended.status, ended.left) == ("completed", ())
     phases = [(m.body.phase, m.at_us // MINUTE) for m in log if m.type == "DrillPhaseBegun"]
     assert phases == [("gate", 1), ("method", 3), ("settle", 13), ("undo", 18), ("verify", 18)]
