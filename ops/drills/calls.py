@@ -169,12 +169,12 @@ def full_name(source: Field) -> str:
     return text
 
 
-def _expanded(source: Field, text: str) -> list[str]:
-    """The names of a text with ranges: `cube-[0-2]` is cube-0, cube-1 and cube-2."""
-    pieces = _RANGE.split(text)
+def expand_ranges(text: str) -> list[str]:
+    """The names of a text with ranges: `cube-[0-2]` is cube-0, cube-1 and cube-2. Raises InvalidInput for a
+    range that falls, and for too many names."""
     choices: list[list[str]] = []
     total = 1
-    for number, piece in enumerate(pieces):
+    for number, piece in enumerate(_RANGE.split(text)):
         if number % 2 == 0:
             choices.append([piece])
             continue
@@ -183,13 +183,20 @@ def _expanded(source: Field, text: str) -> list[str]:
             first, _, last = word.partition("-")
             low, high = int(first), int(last or first)
             if high < low or high - low >= DRAWN_MAX:
-                raise source.error(f"the range [{word}] is not allowed; must rise, by less than {DRAWN_MAX}")
+                raise InvalidInput(f"the range [{word}] is not allowed; must rise, by less than {DRAWN_MAX}")
             found += [str(one) for one in range(low, high + 1)]
         total *= len(found)
         if total > DRAWN_MAX:
-            raise source.error(f"{truncated(repr(text))} has too many names; must have at most {DRAWN_MAX}")
+            raise InvalidInput(f"{truncated(repr(text))} has too many names; must have at most {DRAWN_MAX}")
         choices.append(found)
     return ["".join(one) for one in product(*choices)]
+
+
+def _expanded(source: Field, text: str) -> list[str]:
+    try:
+        return expand_ranges(text)
+    except InvalidInput as error:
+        raise source.error(str(error)) from None
 
 
 def use_of(target: PlannedTarget) -> TargetUse:

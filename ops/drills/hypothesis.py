@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ops.drills.calls import Call
 from ops.drills.fields import Field
 from schemas.drill_plan import BEGAN_MARK, CONDITION_MAX
-from schemas.resource_kinds import FABRICS, KINDS, find_kind, kind_by_name_form
+from schemas.resource_kinds import FABRICS, KINDS, ResourceKind, find_kind, kind_by_name_form
 from shared.basics.checks import closest_match_hint
 
 EVENTS: Mapping[str, tuple[str, str]] = {
@@ -159,10 +160,15 @@ def _named(call: Call) -> tuple[str, str]:
         return _kind_word(call.arguments["kind"]), text
     if text.startswith("{") and text.endswith("}") and text[1:-1] in call.context.scope.targets:
         return _kind_word(call.provider.with_raw(call.context.scope.targets[text[1:-1]].kind)), text
-    kind = kind_by_name_form(example) if "/" in example else FABRICS
+    kind = kind_of_name(example)
     if kind is None:
         raise call.arguments["of"].refused("the name of a resource, such as pod-0/ocs-17")
     return kind.word, text
+
+
+def kind_of_name(name: str) -> ResourceKind[Any] | None:
+    """The kind of the resource with this full name; None if the name does not show it."""
+    return kind_by_name_form(name) if "/" in name else FABRICS
 
 
 def _value_of(call: Call) -> Measured:

@@ -1,4 +1,4 @@
-"""The JSON Schema of drill documents, for editors. The reader checks more: names, conditions and durations."""
+"""The JSON Schema of drill documents, for editors. The reader also checks names and conditions."""
 
 from typing import Any, get_args
 
@@ -121,9 +121,7 @@ def _provider(verb: Verb) -> Schema:
 
 def _extension() -> Schema:
     whole = {"type": "integer", "minimum": 0}
-    allowance = _object(
-        dict.fromkeys(("at_most", "before", "method", "settle", "undo", "after"), DURATION)
-    )
+    allowance = _object(dict.fromkeys(("at_most", "before", "method", "settle", "undo", "after"), DURATION))
     limits = {name: whole for word in get_args(LimitName) for name in (word, word.replace("-", "_"))}
     target = _object(
         {

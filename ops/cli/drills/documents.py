@@ -62,10 +62,8 @@ def validate(
     failed = False
     for path, found in check_documents(documents, parse_variables(variables or [])):
         if isinstance(found, Drill):
-            plan = found.plan
-            echo(
-                f"{path}: valid: {len(plan.steps)} steps, {len(plan.probes)} probes, {len(plan.targets)} targets"
-            )
+            steps, probes = len(found.plan.steps), len(found.plan.probes)
+            echo(f"{path}: valid: {steps} steps, {probes} probes, {len(found.plan.targets)} targets")
         else:
             failed = True
             echo(f"lightwave: {found}", to_stderr=True)
@@ -204,7 +202,7 @@ def _step_cells(step: "PlannedStep") -> list[str]:
     times = "1" if step.repeat == 1 else f"{step.repeat}, every {format_duration(step.every_us)}"
     lasts = format_duration(step.for_us) if step.for_us is not None else "-"
     if step.what != "request":
-        does = step.verb or step.what
+        does: str = step.verb or step.what
         undo = VERBS[does.replace("-", "_")].undo if does.replace("-", "_") in VERBS else "-"
         return [does, step.process or step.condition or "-", "-", lasts, times, undo]
     fields = json.loads(step.template or "{}")
