@@ -74,8 +74,8 @@ def _inject(call: Call) -> StepFields:
         try:
             check_severity(kind, *given)
         except InvalidInput as error:
-            sentence = str(error).partition(": ")[2]
-            raise call.arguments[name].error(sentence) from None
+            rest = str(error).partition(" is not allowed")[2]
+            raise call.arguments[name].error(f"{call.arguments[name].raw} is not allowed{rest}") from None
     values = {
         "kind": kind,
         "target": target,

@@ -14,11 +14,12 @@ from pydantic import ValidationError
 
 from ops.drills import extension as ext
 from ops.drills.actions import STEPS
-from ops.drills.calls import VERBS_MODULE, Call, DrillContext, is_fabric_name, plan_name, use_of
+from ops.drills.calls import VERBS_MODULE, Call, DrillContext, plan_name, use_of
 from ops.drills.fields import Field, parse_document, read_document
-from ops.drills.hypothesis import probe_condition
+from ops.drills.hypothesis import check_tolerance, probe_condition
 from ops.drills.variables import Scope, read_variables
 from ops.drills.verb_table import VERBS
+from ops.report.safe_text import quoted
 from schemas.drill_plan import PROBES_MAX, STEPS_MAX, TITLE_MAX, DrillPlan, PlannedProbe, PlannedStep
 from services.gateway.text.validation_errors import invalid_sentence
 from shared.basics.checks import closest_match_hint
@@ -66,11 +67,7 @@ def _compiled(root: Field, given: Mapping[str, str]) -> Drill:
     fields = root.fields(FIELDS, ("title", "description", "method"), REFUSED)
     values = read_variables(fields.get("configuration"), given)
     scope = Scope(values, {})
-    found = ext.read_targets(ext.find_extension(fields, root), scope)
-    if not is_fabric_name(found.fabric):
-        raise (
-            fields["configuration"].child("fabric", found.fabric).refused("a name of a fabric, such as pod-0")
-        )
+    found = ext.read_targets(ext.find_extension(fields, root), scope, fields.get("configuration"))
     scope.targets.update({one.name: use_of(one) for one in found.targets})
     context = DrillContext(scope, found.fabric)
     _check_descriptions(fields)
@@ -155,11 +152,12 @@ def _call(source: Field, context: DrillContext, *, is_hypothesis: bool = False) 
     provider = _provider(fields["provider"])
     known = tuple(verb.name for verb in VERBS.values() if verb.type == activity)
     func = provider["func"]
-    if func.raw not in known:
-        other = func.raw in VERBS
-        what = f"is not {'an action' if activity == 'action' else 'a probe'}" if other else "no such verb"
+    if not isinstance(func.raw, str) or func.raw not in known:
+        other = isinstance(func.raw, str) and func.raw in VERBS
+        noun = "an action" if activity == "action" else "a probe"
+        what = f"{func.raw!r} is not {noun}" if other else f"no such verb {quoted(func.raw)}"
         hint = closest_match_hint(func.raw, known) if isinstance(func.raw, str) and not other else ""
-        raise func.error(f"{func.raw!r} {what}; must be one of {', '.join(known)}{hint}")
+        raise func.error(f"{what}; must be one of {', '.join(known)}{hint}")
     verb = VERBS[str(func.raw)]
     empty = fields["provider"].child("arguments", {})
     arguments = context.scope.resolve(provider.get("arguments", empty)).fields(
@@ -199,6 +197,7 @@ def _probes(
         for key in ("background", "pauses"):
             if key in one.mapping():
                 raise one.mapping()[key].error("only activities of the method have it; leave it out")
+        check_tolerance(one.mapping()["tolerance"])
         condition = probe_condition(call, context.scope.resolve(one.mapping()["tolerance"]))
         each = context.each_of(call.provider, [condition])
         fabric = call.fabric()

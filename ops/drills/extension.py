@@ -7,6 +7,7 @@ from typing import get_args
 from ops.drills.calls import VIEWS, DrillContext, fabric_of, full_name, plan_name
 from ops.drills.fields import Field
 from ops.drills.variables import Scope
+from ops.report.safe_text import quoted
 from schemas.drill_plan import (
     DRAWN_MAX,
     EXPECTED_MAX,
@@ -81,14 +82,17 @@ def find_extension(document: Mapping[str, Field], root: Field) -> Field:
     raise root.error("extensions: is missing; must have {name: lightwave, ends_within: 4h}")
 
 
-def read_targets(source: Field, variables: Scope) -> Extension:
-    """The extension, its fabric and its targets."""
+def read_targets(source: Field, variables: Scope, configuration: Field | None) -> Extension:
+    """The extension, its fabric and its targets. Without a fabric of its own, it has that of the
+    configuration, or pod-0."""
     fields = source.fields(FIELDS, ("ends_within",))
     if "version" in fields:
         fields["version"].whole(1, 1)
-    fabric = str(variables.values.get("fabric", "pod-0"))
+    fabric = "pod-0"
     if "fabric" in fields:
         fabric = fabric_of(variables.resolve(fields["fabric"]))
+    elif configuration is not None and "fabric" in variables.values:
+        fabric = fabric_of(configuration.child("fabric", variables.values["fabric"]))
     found = []
     for name, one in (fields["targets"].mapping() if "targets" in fields else {}).items():
         plan_name(one.with_raw(name))
@@ -157,10 +161,10 @@ def named_entries(
 
 def check_known(source: Field, name: object, known: Mapping[str, Field], what: str) -> None:
     """Raise InvalidInput unless a name is that of a probe or a step."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         listed = f"must be one of {', '.join(known)}" if known else f"the document has no {what}s"
         hint = closest_match_hint(name, known) if isinstance(name, str) else ""
-        raise source.error(f"no such {what} {name!r}; {listed}{hint}")
+        raise source.error(f"no such {what} {quoted(name)}; {listed}{hint}")
 
 
 def step_times(source: Field) -> StepTimes:

@@ -100,7 +100,8 @@ class Field:
         if not isinstance(self.raw, list):
             raise self.refused(f"a list of {what}")
         if not least <= len(self.raw) <= most:
-            raise self.error(f"has {len(self.raw)} {what}; must have {least} to {most}")
+            allowed = str(least) if least == most else f"{least} to {most:,}"
+            raise self.error(f"has {len(self.raw)} {what}; must have {allowed}")
         return [self.child(number, value) for number, value in enumerate(self.raw)]
 
     # --- values ---------------------------------------------------------------------------------------------
@@ -129,16 +130,17 @@ class Field:
     def whole(self, least: int, most: int) -> int:
         """A whole number in a range."""
         if isinstance(self.raw, bool) or not isinstance(self.raw, int) or not least <= self.raw <= most:
-            raise self.refused(f"a whole number between {least:,} and {most:,}")
+            allowed = f"a whole number between {least:,} and {most:,}"
+            raise self.refused(str(least) if least == most else allowed)
         return self.raw
 
     def number(self, least: float, most: float) -> float:
         """A number in a range."""
-        if isinstance(self.raw, bool) or not isinstance(self.raw, int | float):
-            raise self.refused(f"a number between {least:,g} and {most:,g}")
-        if not least <= self.raw <= most:  # also false for NaN
-            raise self.refused(f"a number between {least:,g} and {most:,g}")
-        return float(self.raw)
+        raw = self.raw
+        # The comparison is also false for NaN.
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or not least <= raw <= most:
+            raise self.refused(f"a number between {least:,.15g} and {most:,.15g}")
+        return float(raw)
 
     def duration_us(self, least_s: int = 1) -> int:
         """A duration of at least `least_s` seconds, in microseconds."""

@@ -57,11 +57,11 @@ def probe_condition(call: Call, tolerance: Field) -> str:
 
 
 def _flagged(text: str, tolerance: Field, opposite: str) -> str:
-    _check_form(tolerance)
+    check_tolerance(tolerance)
     return text if tolerance.flag() else opposite
 
 
-def _check_form(tolerance: Field) -> None:
+def check_tolerance(tolerance: Field) -> None:
     """Raise InvalidInput for tolerances that only Chaos Toolkit understands, or that it does not."""
     if isinstance(tolerance.raw, float):
         raise tolerance.error(
@@ -69,19 +69,19 @@ def _check_form(tolerance: Field) -> None:
             f"{{type: range, range: [{tolerance.raw:g}, {tolerance.raw:g}]}}"
         )
     if isinstance(tolerance.raw, dict):
-        kind = tolerance.raw.get("type")
+        kind = str(tolerance.raw.get("type"))
         if kind in ("jsonpath", "probe", "regex"):
             why = {
                 "jsonpath": "the values of these probes are not JSON documents",
                 "probe": "a tolerance that calls code",
                 "regex": "conditions have no regular expressions",
-            }[str(kind)]
+            }[kind]
             raise tolerance.error(f"a tolerance of type {kind} is understood by `chaos run` only ({why})")
 
 
 def compared(measured: Measured, tolerance: Field) -> str:
     """The comparison of what is measured with a tolerance."""
-    _check_form(tolerance)
+    check_tolerance(tolerance)
     raw = tolerance.raw
     if isinstance(raw, dict):
         return _in_range(measured, tolerance)
@@ -133,7 +133,7 @@ def _value(measured: Measured, field: Field) -> str:
     if isinstance(raw, int):
         return str(raw)
     if isinstance(raw, float):
-        _check_form(field)
+        check_tolerance(field)
     text = field.text(TOLERANCES)
     if _PLAIN.fullmatch(text) and text not in ("and", "or", "not", "in"):
         return text
