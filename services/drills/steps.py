@@ -23,12 +23,9 @@ def times(plan: DrillPlan, run: DrillRun) -> list[int | None]:
     found: list[int | None] = []
     for step, one in zip(plan.steps, run.steps, strict=True):
         if one.begun_us is not None and not one.is_over:
-            found += [
-                one.fires_us,
-                one.over_us,
-                one.ends_us if step.what != "request" else None,
-                one.polls_us,
-            ]
+            found += [one.fires_us, one.over_us, one.polls_us]
+            if one.outcome is None and step.what == "wait":
+                found.append(one.ends_us)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Drills on plain values: a site with few services, a reader whose answers a test chooses, and short plans."""
+"""Drills on plain values: a site with few services, a reader whose answers a test chooses, short plans."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

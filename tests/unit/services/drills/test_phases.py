@@ -110,7 +110,7 @@ def test_a_stop_condition_ends_the_method_and_undoes() -> None:
 
 
 def test_a_step_above_a_predicted_limit_is_not_taken() -> None:
-    rig = DrillRig(lambda site, query: without_faults(site, query))
+    rig = DrillRig(without_faults)
     log = rig.drill(plan(inject("one"), inject("two", "pod-0/ocs-2"), limits=(LIMIT,)))
     assert [m.body.step for m in log if m.type == "DrillOrder" and not m.body.is_undo] == ["one"]
     document = rig.document()
@@ -273,7 +273,7 @@ def test_the_kill_switch_holds_until_it_is_released() -> None:
         (30 * MINUTE, ReleaseDrills(fabric="pod-0", reason="clear")),
         (40 * MINUTE, run),
     )
-    killed = [m.at_us for m in log if m.type == "FaultEnded"][0]
+    killed = next(m.at_us for m in log if m.type == "FaultEnded")
     assert 10 * MINUTE <= killed <= 10 * MINUTE + 1
     assert rig.document().stopped == "kill-switch"
     assert rig.document().phase == "undo"
