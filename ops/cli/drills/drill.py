@@ -1,7 +1,7 @@
 """`lightwave drill`: the group of commands about drills."""
 
 from ops.cli.common.command_groups import RequestCommand, command_app, examples
-from ops.cli.drills import documents, run, show, stop
+from ops.cli.drills import documents, lab, run, show, stop
 
 app = command_app("drill")
 
@@ -58,3 +58,9 @@ app.command("schema", epilog=examples("drill schema", "drill schema --out drill.
     documents.schema
 )
 app.command("verbs", epilog=examples("drill verbs", "drill verbs -o json"))(documents.verbs)
+app.command(
+    "score", epilog=examples("drill score drill.jsonl.zst", "drill score month.jsonl --drill pod-0/drill-3")
+)(lab.score)
+app.command(
+    "suite", epilog=examples("drill suite --jobs 2 --scores scores.json", "drill suite --only no-fault")
+)(lab.suite)

@@ -1,14 +1,23 @@
 """`lightwave drill run` and `watch`: run a drill on a twin or on a copy of it, and follow it."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ops.cli.common.name_completion import NameParam
-from ops.cli.common.options import Comment, Fabric, OutputOption, RequestKey, seed_option, timeout_option
+from ops.cli.common.options import (
+    Comment,
+    Fabric,
+    OutputOption,
+    RequestKey,
+    seed_option,
+    settings_option,
+    timeout_option,
+)
 from ops.cli.common.output import echo, show
-from ops.cli.common.param_types import FILE
+from ops.cli.common.param_types import FILE, DurationParam
 from ops.cli.common.waiting import after_text
 from ops.cli.operate.actions import RequestNote, request_answer
 from ops.client.http_client import Client, RequestFailed
@@ -18,6 +27,7 @@ from ops.drills.report_tables import verdict_sentence
 from ops.drills.running_drill import begun_drill, fetch_journal, follow_drill
 from ops.requests.object_names import expand_name
 from shared.basics.json_types import JsonObject
+from shared.basics.units import US_PER_S
 
 if TYPE_CHECKING:
     from schemas.api.rows import DrillRow
@@ -34,13 +44,33 @@ def run(
         Path, typer.Argument(click_type=FILE, metavar="FILE", help="the document, or its plan (-o json)")
     ],
     where: Annotated[
-        Literal["twin", "fork"],
+        Literal["twin", "fork", "lab"],
         typer.Option(
             "--in",
-            help="run it on the twin, or rehearse it on a copy of the twin's state, which ends with it",
+            help="run it on the twin, or rehearse it on a copy of the twin's state, which ends with it; or "
+            "on new fabrics in the lab, which also scores it",
         ),
     ] = "twin",
-    seed: Annotated[int, seed_option("draws targets, delays and severities")] = 0,
+    seed: Annotated[
+        int, seed_option("draws targets, delays and severities; in the lab, also the fabrics")
+    ] = 0,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, max=10_000, help="in the lab: run it with this many seeds")
+    ] = 1,
+    warm_up_s: Annotated[
+        int,
+        typer.Option(
+            "--warm-up", click_type=DurationParam(), metavar="DURATION", help="in the lab: before it"
+        ),
+    ] = 2 * 86_400,
+    pairs: Annotated[
+        list[str] | None, settings_option("in the lab: a setting of the pod; repeatable")
+    ] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option("--site", click_type=FILE, metavar="FILE", help="in the lab: a site file"),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="in the lab: number of worker processes")] = 1,
     variables: Annotated[
         list[str] | None,
         typer.Option("--var", metavar="NAME=VALUE", help="value of the document's configuration; repeatable"),
@@ -62,6 +92,11 @@ def run(
     """
     from ops.drills.plan_file import read_plan
 
+    if where == "lab":
+        _run_in_lab(
+            file, variables or [], LabOptions(seed, seeds, warm_up_s, tuple(pairs or ()), site, jobs), output
+        )
+        return
     plan = read_plan(file, variables or ())
     client = Client()
     if where == "fork":
@@ -81,6 +116,35 @@ def run(
         show(answer, output, lambda: f"{name} begins; `lightwave drill watch {name}` follows it")
         return
     _follow(client, name, timeout_s, output)
+
+
+@dataclass(frozen=True, slots=True)
+class LabOptions:
+    """The options of a run in the lab."""
+
+    seed: int
+    seeds: int
+    warm_up_s: int
+    pairs: tuple[str, ...]
+    site: Path | None
+    jobs: int
+
+
+def _run_in_lab(file: Path, variables: list[str], options: LabOptions, output: str) -> None:
+    from ops.cli.drills.lab import run_in_lab
+    from ops.drills.suite_plan import LabSettings
+    from ops.drills.variables import parse_variables
+
+    settings = LabSettings(
+        options.seed,
+        options.warm_up_s * US_PER_S,
+        options.site,
+        options.pairs,
+        parse_variables(variables),
+    )
+    seeds = range(options.seed, options.seed + options.seeds)
+    if not run_in_lab(file, settings, seeds, options.jobs, output):
+        raise typer.Exit(EXIT_DEVIATED)
 
 
 def watch(

@@ -1,0 +1,80 @@
+"""`lightwave drill score` and `suite`, and `drill run --in lab`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ops.cli.common.options import OutputOption
+from ops.cli.common.output import show
+from ops.cli.common.param_types import FILE, OUT_FILE
+
+if TYPE_CHECKING:
+    from ops.drills.suite_plan import LabSettings
+
+Jobs = Annotated[int, typer.Option(min=1, max=64, help="number of worker processes")]
+
+
+def score(
+    log: Annotated[Path, typer.Argument(click_type=FILE, metavar="LOG", help="a log file, also .zst or .gz")],
+    drill: Annotated[
+        str | None,
+        typer.Option("--drill", metavar="DRILL", help="such as pod-0/drill-3, if there are several"),
+    ] = None,
+    output: OutputOption = "table",
+) -> None:
+    """Score a drill from the log of its site.
+
+    It compares the drill with the true faults. Each figure names the message that decided it.
+    """
+    from ops.drills.log_score import score_log
+    from ops.drills.score_text import score_json, score_text
+
+    found = score_log(log, drill)
+    show(score_json(found), output, lambda: score_text(found))
+
+
+def suite(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            click_type=FILE, metavar="[DIR]", help="a folder of documents; default: the standard suite"
+        ),
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            "--scores", click_type=OUT_FILE, metavar="FILE", help="keep the scores in this JSON file"
+        ),
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run/--no-run", help="run the drills in the lab, or only show")
+    ] = True,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="only this document; repeatable")
+    ] = None,
+    jobs: Jobs = 1,
+    output: OutputOption = "table",
+) -> None:
+    """Run a suite of drills in the lab, and show the scores by category.
+
+    With `--scores`, earlier scores are kept for documents that do not run now; `--no-run` shows which have
+    never run, and which ran another document or longer ago than 30 days.
+    """
+    from ops.drills.score_text import suite_text
+    from ops.drills.suite_plan import STANDARD
+    from ops.drills.suite_scores import suite_scores
+
+    rows = suite_scores(folder or STANDARD, scores, tuple(only or ()), jobs if run else 0)
+    show([row.json() for row in rows], output, lambda: suite_text([(r.name, r.age, r.score) for r in rows]))
+
+
+def run_in_lab(file: Path, settings: "LabSettings", seeds: range, jobs: int, output: str) -> bool:
+    """Run a document in the lab over seeds and show the scores; whether all completed without a deviation."""
+    from ops.drills.lab_runs import run_lab_drills
+    from ops.drills.score_text import runs_json, runs_text
+    from ops.drills.suite_plan import lab_drill
+
+    runs = run_lab_drills([lab_drill(file, settings, seed=seed) for seed in seeds], jobs)
+    show(runs_json(runs), output, lambda: runs_text(runs))  # type: ignore[arg-type]  # the three forms
+    return all(one.score.status == "completed" and not one.score.deviated for one in runs)

@@ -1,0 +1,130 @@
+"""Scores as tables and as JSON."""
+
+from collections.abc import Sequence
+
+from ops.drills.lab_runs import LabScore, intervals
+from ops.drills.score.figures import CATEGORIES, DrillScore, weighted_mean
+from ops.report.intervals import ReportFields, interval_json
+from ops.report.tables import text_table
+from shared.basics.json_types import JsonObject
+
+
+def score_json(score: DrillScore) -> JsonObject:
+    """The score of a drill as JSON."""
+    return {
+        "drill": score.drill,
+        "title": score.title,
+        "document_sha256": score.document_sha256,
+        "seed": score.seed,
+        "tags": list(score.tags),
+        "status": score.status,
+        "deviated": score.deviated,
+        "no_score": score.no_score,
+        "score": score.score,
+        "categories": [
+            {
+                "category": one.category,
+                "weight": one.weight,
+                "score": one.score,
+                "figures": [
+                    {
+                        "name": figure.name,
+                        "score": figure.score,
+                        "measured": figure.measured,
+                        "message": figure.message,
+                        "helps": figure.helps,
+                        "weight": figure.weight,
+                    }
+                    for figure in one.figures
+                ],
+            }
+            for one in score.categories
+        ],
+    }
+
+
+def runs_json(runs: Sequence[LabScore]) -> ReportFields:
+    """The scores of a drill over seeds as JSON, with intervals."""
+    return {
+        "runs": [
+            {**score_json(run.score), "messages": run.messages, "log_sha256": run.log_sha256} for run in runs
+        ],
+        "intervals": {
+            category: None if one is None else interval_json(one)
+            for category, one in intervals([run.score for run in runs]).items()
+        },
+    }
+
+
+def score_text(score: DrillScore) -> str:
+    """The score of a drill: each figure with its score, what was measured, and the deciding message."""
+    head = f"{score.drill or 'the drill'} ({score.title}): {score.status}"
+    head += ", deviated" if score.deviated else ""
+    if score.no_score is not None:
+        return f"{head}\nno score: {score.no_score}"
+    rows = [
+        (one.category, shown(one.score), figure.name, shown(figure.score), figure.measured, figure.message)
+        for one in score.categories
+        for figure in one.figures
+    ]
+    table = text_table(("CATEGORY", "SCORE", "FIGURE", "POINTS", "MEASURED", "MESSAGE"), rows)
+    return f"{head}\n{table}{_help_lines(score)}"
+
+
+def _help_lines(score: DrillScore) -> str:
+    helped = {
+        f"{one.category}, {figure.name}: {figure.helps}"
+        for one in score.categories
+        for figure in one.figures
+        if figure.helps is not None
+    }
+    return (
+        "".join(["\nwhat would have helped:", *(f"\n  {line}" for line in sorted(helped))]) if helped else ""
+    )
+
+
+def runs_text(runs: Sequence[LabScore]) -> str:
+    """Scores over seeds: a row for each seed, then the mean with its interval."""
+    if len(runs) == 1:
+        return score_text(runs[0].score)
+    rows = [(run.seed, run.score.status, run.score.deviated, *_category_cells(run.score)) for run in runs]
+    lines = [text_table(("SEED", "STATUS", "DEVIATED", *_HEADINGS), rows), ""]
+    for category, one in intervals([run.score for run in runs]).items():
+        text = "not measured" if one is None else f"{one.value:.1f} ± {one.half_width:.1f}"
+        lines.append(f"{category}: {text}")
+    return "\n".join(lines)
+
+
+def suite_text(rows: Sequence[tuple[str, str, DrillScore | None]]) -> str:
+    """The table of a suite from (name, age, score), the mean of each category, and what would have helped."""
+    table = [
+        (name, "never run" if score is None else score.status, score and score.deviated, age, *_cells(score))
+        for name, age, score in rows
+    ]
+    lines = [text_table(("DRILL", "STATUS", "DEVIATED", "AGE", *_HEADINGS), table), ""]
+    for category in CATEGORIES:
+        found = [score.of(category) for _, _, score in rows if score is not None]
+        mean = weighted_mean([(one.score, one.weight) for one in found if one is not None])
+        lines.append(f"{category}: {shown(mean)}")
+    for name, _, score in rows:
+        for one in score.categories if score is not None else ():
+            for figure in one.figures:
+                if figure.helps is not None:
+                    lines.append(f"{name}: {one.category}, {figure.name} ({figure.measured}): {figure.helps}")
+    return "\n".join(lines)
+
+
+_HEADINGS = tuple(category.upper() for category in CATEGORIES)
+
+
+def _cells(score: DrillScore | None) -> list[str]:
+    return [shown(None)] * len(CATEGORIES) if score is None else _category_cells(score)
+
+
+def _category_cells(score: DrillScore) -> list[str]:
+    return [shown(one.score if (one := score.of(category)) else None) for category in CATEGORIES]
+
+
+def shown(score: float | None) -> str:
+    """A score without decimals; a dash if it was not measured."""
+    return "-" if score is None else f"{score:.0f}"

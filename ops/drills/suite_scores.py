@@ -1,0 +1,106 @@
+"""The scores of a suite, and the file that keeps them: which drills never ran, and which are stale."""
+
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ops.drills.lab_runs import run_lab_drills
+from ops.drills.score.figures import CategoryScore, DrillScore, Figure
+from ops.drills.score_text import score_json
+from ops.drills.suite_plan import lab_drill, read_suite
+from shared.basics.checks import closest_match_hint
+from shared.basics.errors import InvalidInput, OperationFailed
+from shared.basics.json_types import JsonObject
+
+STALE_S = 30 * 86_400
+"""A score older than a month is stale, as in Gremlin."""
+PASSED, STALE, FAILED, NEVER = 100.0, 75.0, 50.0, 0.0
+"""Gremlin's points of a drill: passed; passed, but stale; failed; never run."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """A document of a suite and its last score; `age` is in words. `points` are Gremlin's."""
+
+    name: str
+    age: str
+    points: float
+    score: DrillScore | None
+
+    def json(self) -> JsonObject:
+        """The row as JSON."""
+        found = None if self.score is None else score_json(self.score)
+        return {"name": self.name, "age": self.age, "points": self.points, "score": found}
+
+
+def suite_scores(folder: Path, file: Path | None, only: tuple[str, ...], jobs: int) -> list[SuiteRow]:
+    """Run the documents of a suite (those of `only`, if any) in `jobs` processes, none with 0, and return a
+    row for each. `file` keeps the scores. Raises InvalidInput for unknown names and for a file without
+    scores."""
+    suite = read_suite(folder)
+    names = [path.stem for path in suite]
+    for word in only:
+        if word not in names:
+            hint = closest_match_hint(word, names)
+            raise InvalidInput(f"--only {word}: no such document; must be one of {', '.join(names)}{hint}")
+    kept = _read(file)
+    chosen = {path: one for path, one in suite.items() if not only or path.stem in only}
+    if jobs:
+        found = run_lab_drills([lab_drill(path, one) for path, one in chosen.items()], jobs)
+        for path, run in zip(chosen, found, strict=True):
+            kept[path.stem] = {"ran_s": round(time.time()), "score": score_json(run.score)}
+        _write(file, kept)
+    return [_row(path, kept.get(path.stem)) for path in (suite if not only else chosen)]
+
+
+def _row(path: Path, kept: Any) -> SuiteRow:
+    if kept is None:
+        return SuiteRow(path.stem, "never", NEVER, None)
+    score = _score(kept["score"])
+    days = (time.time() - kept["ran_s"]) / 86_400
+    is_changed = score.document_sha256 != sha256(path.read_bytes()).hexdigest()
+    is_stale = is_changed or days * 86_400 > STALE_S
+    age = (
+        f"{days:.0f} days"
+        + (", stale" if is_stale else "")
+        + (": the document changed" if is_changed else "")
+    )
+    passed = score.status == "completed" and not score.deviated
+    return SuiteRow(path.stem, age, (STALE if is_stale else PASSED) if passed else FAILED, score)
+
+
+def _read(file: Path | None) -> dict[str, Any]:
+    if file is None or not file.exists():
+        return {}
+    try:
+        found: Any = orjson.loads(file.read_bytes())
+        return dict(found["scores"])
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        raise InvalidInput(
+            f"--scores {file}: is not a file of scores; must be one that this command wrote"
+        ) from None
+
+
+def _write(file: Path | None, kept: dict[str, Any]) -> None:
+    if file is None:
+        return
+    try:
+        file.write_bytes(orjson.dumps({"scores": kept}, option=orjson.OPT_INDENT_2) + b"\n")
+    except OSError as error:
+        raise OperationFailed(f"--scores {file}: {error.strerror or error}") from None
+
+
+def _score(kept: Any) -> DrillScore:
+    """The score from its JSON."""
+    categories = tuple(
+        CategoryScore(one["category"], one["weight"], tuple(Figure(**figure) for figure in one["figures"]))
+        for one in kept["categories"]
+    )
+    fields = {
+        name: kept[name] for name in ("drill", "title", "document_sha256", "seed", "status", "deviated")
+    }
+    return DrillScore(**fields, tags=tuple(kept["tags"]), categories=categories, no_score=kept["no_score"])
