@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import orjson
 from ops.drills.lab_runs import run_lab_drills
 from ops.drills.score.figures import CategoryScore, DrillScore, Figure
 from ops.drills.score_text import score_json
-from ops.drills.suite_plan import lab_drill, read_suite
+from ops.drills.document import read_drill
+from ops.drills.suite_plan import LabSettings, lab_drill, read_suite
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput, OperationFailed
 from shared.basics.json_types import JsonObject
@@ -54,15 +54,15 @@ def suite_scores(folder: Path, file: Path | None, only: tuple[str, ...], jobs: i
         for path, run in zip(chosen, found, strict=True):
             kept[path.stem] = {"ran_s": round(time.time()), "score": score_json(run.score)}
         _write(file, kept)
-    return [_row(path, kept.get(path.stem)) for path in (suite if not only else chosen)]
+    return [_row(path, one, kept.get(path.stem)) for path, one in chosen.items()]
 
 
-def _row(path: Path, kept: Any) -> SuiteRow:
+def _row(path: Path, settings: LabSettings, kept: Any) -> SuiteRow:
     if kept is None:
         return SuiteRow(path.stem, "never", NEVER, None)
     score = _score(kept["score"])
     days = (time.time() - kept["ran_s"]) / 86_400
-    is_changed = score.document_sha256 != sha256(path.read_bytes()).hexdigest()
+    is_changed = score.document_sha256 != read_drill(path, settings.variables).plan.document_sha256
     is_stale = is_changed or days * 86_400 > STALE_S
     age = (
         f"{days:.0f} days"
