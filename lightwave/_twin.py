@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import TypeAdapter
 
 from lightwave._arguments import check_argument_types
+from lightwave._drills import DrillMethods
 from lightwave._events import Receipt
 from lightwave._log import LogMethods
 from lightwave._past import PastMethods
@@ -46,18 +47,24 @@ FORECAST_POLL_S = 0.25
 
 
 @check_argument_types
-def connect(url: str | None = None, *, token: str | None = None, timeout_s: float = TIMEOUT_S) -> "Twin":
+def connect(
+    url: str | None = None,
+    *,
+    token: str | None = None,
+    timeout_s: float = TIMEOUT_S,
+    as_name: str | None = None,
+) -> "Twin":
     """Connect to the twin at a URL, with a bearer token if it needs one. The defaults are LIGHTWAVE_URL and
-    LIGHTWAVE_TOKEN, as for the command line.
+    LIGHTWAVE_TOKEN, as for the command line. Requests carry the name `as_name` (default: LIGHTWAVE_AS).
 
     InvalidInput if the URL, token or time is not valid; TwinUnreachable if no twin answers within
     `timeout_s`."""
-    twin = Twin(Client(url, token, timeout_s=timeout_s))
+    twin = Twin(Client(url, token, timeout_s=timeout_s, as_name=as_name))
     twin.about()
     return twin
 
 
-class Twin(LogMethods, PastMethods):
+class Twin(DrillMethods, LogMethods, PastMethods):
     """A running twin (`lightwave.connect`). Objects have full names, `pod-0/cube-12`; as on the command line,
     a name can omit the only fabric, and can have its kind in front (`cube/pod-0/cube-12`). Lists can be
     filtered by `fabric` and by the value of a column: `slices(state="running")`.

@@ -322,6 +322,9 @@ FAULTS: "ResourceKind[FaultRow]" = ResourceKind(
         Column("LASTED", lambda row: (row.began_us, row.ended_us), "elapsed"),
         Column("LEFT", lambda row: row.expires_us if row.state == "active" else None, "remaining", wide=True),
         Column("HOW", lambda row: row.how, wide=True),
+        Column(
+            "REQUESTED-BY", lambda row: row.asked_by, only_if=lambda row: row.asked_by is not None, wide=True
+        ),
         Column("DRILL", lambda row: row.drill, only_if=lambda row: row.drill is not None),
         Column("COMMENT", lambda row: row.comment, only_if=lambda row: row.comment is not None),
     ),

@@ -18,11 +18,13 @@ AnswerT = TypeVar("AnswerT")
 BodyT = TypeVar("BodyT")
 
 DEFAULTS: dict[str, object] = {
+    "asked_by": None,
     "batch": None,
     "batch_verdicts": 0,
     "comment": None,
     "drain_from_us": None,
     "drain_until_us": None,
+    "drill": None,
     "far_generation": None,
     "far_impairment": None,
     "impairment": None,
@@ -33,8 +35,11 @@ DEFAULTS: dict[str, object] = {
     "next_drain_until_us": None,
     "north_spare": None,
     "note": None,
+    "problem": None,
+    "reason": None,
     "recent_estimates": None,
     "south_spare": None,
+    "target": None,
     "tries": 0,
     "verdict": None,
 }

@@ -39,14 +39,14 @@ class DrillProgress:
             if state != self._steps.get(step.name, ("waiting", 0)):
                 self._steps[step.name] = state
                 times = f" {step.repeat} of {step.repeats}" if step.repeats > 1 else ""
-                why = f": {step.reason}" if getattr(step, "reason", None) else ""
+                why = f": {step.reason}" if step.reason else ""
                 found.append(f"  step {step.name}{times} {step.state}{why}")
         return found
 
     def _new_lamps(self, row: "DrillRow") -> list[str]:
         found = []
         for lamp in row.lamps:
-            key, state = (lamp.phase, lamp.probe, lamp.get("target")), (lamp.verdict, lamp.deviated)
+            key, state = (lamp.phase, lamp.probe, lamp.target), (lamp.verdict, lamp.deviated)
             if state == self._lamps.get(key) or lamp.phase != row.phase:
                 continue
             self._lamps[key] = state
@@ -57,6 +57,6 @@ class DrillProgress:
                 if lamp.deviated
                 else ""
             )
-            values = f" ({', '.join(lamp.get('values') or ())})" if lamp.get("values") else ""
+            values = f" ({', '.join(lamp.values)})" if lamp.values else ""
             found.append(f"  probe {lamp.probe}{target} {lamp.verdict}{values}{deviated}")
         return found

@@ -75,8 +75,22 @@ class OcsRelated(PartRelated):
     readings: tuple[OcsFieldReading, ...]
 
 
+class DrainRequestRow(Model):
+    """The request for a drain: its message, its sender and the reason; null if none was given. `drill` is the
+    drill that ordered it."""
+
+    id: str
+    at_us: int
+    asked_by: str | None
+    comment: str | None
+    drill: str | None
+
+
 class CubeRelated(Model):
-    """Hosts and links of the cube that are down or degraded, and the slices on it."""
+    """Hosts and links of the cube that are down or degraded, and the slices on it. `drain_requests` are those
+    of the drain under way or planned."""
+
+    drain_requests: tuple[DrainRequestRow, ...]
 
     hosts: tuple[HostRow, ...]
     links: tuple[LinkRow, ...]

@@ -268,7 +268,7 @@ class JobDocument(Model):
 class FaultDocument(Model):
     """Written by `failures`; name `pod-0/fault-7`. `severity` is in `unit`, null for kinds without a
     severity; the fault reaches it `onset_us` after it began. `how` tells how the fault ended. `comment` is
-    that of the request that injected it, `drill` the drill that injected it."""
+    that of the request that injected it, `asked_by` the name of its sender, `drill` the drill that injected it."""
 
     name: str
     kind: FaultKind
@@ -283,6 +283,7 @@ class FaultDocument(Model):
     ended_us: int | None
     how: str | None
     comment: str | None = None
+    asked_by: str | None = Field(default=None, exclude_if=is_none)
     drill: str | None = Field(default=None, exclude_if=is_none)
 
 

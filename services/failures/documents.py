@@ -45,6 +45,7 @@ def document(state: FailuresState, key: DocumentKey) -> _Document | None:
         ended_us=ended.ended_us if ended else None,
         how=ended.how if ended else None,
         comment=fault.comment,
+        asked_by=fault.asked_by,
         drill=fault.drill,
     )
 

@@ -160,7 +160,9 @@ def _inject(
     if severity is None:
         severity = draw_severity(state.seeds.own, state.fabric, body.kind, state.next_number)
     began = (message.id, True, state.now_us, expires_us, severity, body.onset_us or 0)
-    fault = FaultRecord(body.kind, body.target, *began, comment=body.comment, drill=drill)
+    fault = FaultRecord(
+        body.kind, body.target, *began, comment=body.comment, asked_by=body.asked_by, drill=drill
+    )
     return [_begin(state, fault)]
 
 
@@ -269,6 +271,7 @@ def _end(state: FailuresState, number: int, how: EndedHow) -> FaultEnded:
         severity=fault.severity,
         onset_us=fault.onset_us,
         comment=fault.comment,
+        asked_by=fault.asked_by,
         drill=fault.drill,
         ended_us=state.now_us,
         how=how,

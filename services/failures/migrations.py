@@ -8,7 +8,8 @@ TABLES_OF_FAULTS = ("active/", "ended/")
 
 
 def add_drill(stored: StoredFields) -> StoredFields:
-    """Faults name the drill that injected them: none, before there were drills."""
+    """Faults name the drill that injected them: none, before there were drills. They also name who did, which
+    only the log has for earlier ones."""
     return {
         name: _with_drill(value) if name.startswith(TABLES_OF_FAULTS) else value
         for name, value in stored.items()
@@ -16,10 +17,10 @@ def add_drill(stored: StoredFields) -> StoredFields:
 
 
 def _with_drill(row: bytes) -> bytes:
-    """The row with the field in its place, which is after the comment."""
+    """The row with the fields in their place, which is after the comment."""
     fields: dict[str, object] = {}
     for name, value in orjson.loads(row).items():
         fields[name] = value
         if name == "comment":
-            fields["drill"] = None
+            fields |= {"asked_by": None, "drill": None}
     return orjson.dumps(fields)

@@ -40,8 +40,8 @@ class FaultRecord:
     """An active fault.
 
     `cause` is the id of the InjectFault or Tick that began it. `severity` is None for kinds without one, and
-    is reached after `onset_us`. `comment` is that of the request that injected it, and `drill` the drill
-    whose order did.
+    is reached after `onset_us`. `comment` and `asked_by` are those of the request that injected it,
+    and `drill` is the drill whose order did.
     """
 
     kind: FaultKind
@@ -53,6 +53,7 @@ class FaultRecord:
     severity: float | None
     onset_us: int
     comment: str | None = field(default=None, kw_only=True)
+    asked_by: str | None = field(default=None, kw_only=True)
     drill: str | None = field(default=None, kw_only=True)
 
     @property

@@ -56,6 +56,7 @@ from services.gateway.fabrics import (
     site_of,
 )
 from services.gateway.resources import network_rows, pod_rows
+from services.gateway.resources.drain_requests import drain_requests
 from services.gateway.resources.light_path import light_path
 from services.gateway.resources.parameters import changed_parameters
 from services.gateway.resources.pod_rows import verdict_rows
@@ -112,6 +113,7 @@ def related_to_target(twin: TwinPorts, fabric: str, row: FaultRow | RepairRow) -
 def related_to_cube(twin: TwinPorts, fabric: str, row: CubeRow) -> CubeRelated:
     """The hosts and links of the cube that are not healthy, and the slices on it."""
     return CubeRelated(
+        drain_requests=drain_requests(twin, fabric, row),
         hosts=tuple(host for host in pod_rows.hosts_of(twin, fabric, row.name) if host.state != "up"),
         links=tuple(
             link

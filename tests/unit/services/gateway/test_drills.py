@@ -213,8 +213,9 @@ def test_names_are_in_every_view(twin: DrivenTwin) -> None:
     assert ["asked_by=carol" in row["text"] and "comment=May" in row["text"] for row in events] == [True] * 2
     (row,) = get(client, "faults")
     assert (row["asked_by"], row["comment"]) == ("carol", "May")
-    cube = get(client, "cubes/pod-0/cube-1")
-    assert (cube["drain_asked_by"], cube["drain_comment"]) == ("carol", "May")
+    (drain,) = get(client, "describe/cubes/pod-0/cube-1")["related"]["drain_requests"]
+    assert (drain["id"], drain["asked_by"], drain["comment"]) == (drained["id"], "carol", "May")
+    assert get(client, "describe/cubes/pod-0/cube-2")["related"]["drain_requests"] == []
     answer = client.post("/v1/clock/pause", headers={"Lightwave-As": "carol"})
     assert answer.status_code == 200
     assert get(client, "operations")[-1]["who"] == "carol"

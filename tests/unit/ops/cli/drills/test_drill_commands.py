@@ -1,0 +1,128 @@
+"""`lightwave drill` against a twin in this process: exit codes, names, reports, and the Python methods."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import lightwave
+from tests.support.fake_twin import environment
+from tests.support.forked import run_forked
+from tests.support.gateway_twin import QUIET, DrivenTwin
+from tests.support.served import served
+from tests.unit.services.gateway.test_drills import plan
+
+pytestmark = pytest.mark.integration
+DEVIATED, USAGE, NOT_FOUND = 1, 2, 3
+CALM = {"steps": [{"name": "pause", "what": "wait", "for_us": 600_000_000}]}
+"""A drill that breaks nothing."""
+
+
+@pytest.fixture
+def twin(tmp_path: Path) -> Iterator[DrivenTwin]:
+    """A small pod whose time advances by itself."""
+    twin = DrivenTwin(tmp_path, ["pod.cubes=4", *QUIET])
+    ended = threading.Event()
+
+    def advance() -> None:
+        while not ended.is_set():
+            twin.advance(0.05)
+            time.sleep(0.02)
+
+    clock = threading.Thread(target=advance)
+    clock.start()
+    yield twin
+    ended.set()
+    clock.join()
+    twin.close()
+
+
+def written(tmp_path: Path, **changes: object) -> str:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan(**changes)))
+    return str(file)
+
+
+def test_run_watch_report_and_export(twin: DrivenTwin, tmp_path: Path) -> None:
+    with served(twin) as url:
+        here = environment(url)
+        done = run_forked(["drill", "run", written(tmp_path), "--seed", "7", "--as", "alice"], here)
+        assert (done.returncode, done.stderr) == (DEVIATED, "")
+        assert "phase method" in done.stdout
+        assert "deviated from its hypothesis: all-up" in done.stdout
+        assert run_forked(["drill", "run", written(tmp_path, **CALM)], here).returncode == 0
+        assert run_forked(["drill", "watch", "pod-0/drill-0"], here).returncode == DEVIATED
+        journal = json.loads(run_forked(["drill", "journal", "pod-0/drill-0"], here).stdout)
+        assert (journal["deviated"], journal["lightwave"]["asked_by"]) == (True, "alice")
+        xml, page, out = (str(tmp_path / name) for name in ("r.xml", "r.html", "again.json"))
+        reported = run_forked(["drill", "report", "pod-0/drill-0", "--junit", xml, "--html", page], here)
+        assert reported.returncode == 0, reported.stderr
+        assert ET.parse(xml).getroot().get("failures") != "0"  # noqa: S314 -- written here
+        assert "<script" not in Path(page).read_text()
+        assert run_forked(["drill", "export", "pod-0/drill-0", "--out", out], here).returncode == 0
+        rehearsed = run_forked(["drill", "run", out, "--in", "fork", "-o", "json"], here)
+        assert rehearsed.returncode == DEVIATED, rehearsed.stderr
+        assert json.loads(rehearsed.stdout)["lightwave"]["status"] == "completed"
+        shown = run_forked(["drill", "show", "pod-0/drill-0"], here).stdout
+        assert max(map(len, shown.splitlines())) <= 80
+        rows = json.loads(run_forked(["drill", "list", "-o", "json"], here).stdout)
+        assert rows == json.loads(run_forked(["get", "drills", "--all", "-o", "json"], here).stdout)
+        assert "pod-0/drill-0" in run_forked(["get", "faults", "--all"], here).stdout
+        python(url)
+
+
+def python(url: str) -> None:
+    """The methods of the package show the same."""
+    twin = lightwave.connect(url, as_name="carol")
+    assert [row.status for row in twin.drills()] == ["completed"] * 2
+    assert twin.drill("drill-0").deviated
+    assert twin.wait_for_drill("drill-1", timeout_s=5).deviated is False
+    assert twin.drill_journal("drill-0")["deviated"] is True
+    twin.stop_all_drills("enough", hold=True)
+    assert {row.type for row in twin.events(types=["StopAllDrills"])} == {"StopAllDrills"}
+    twin.release_drills("again")
+
+
+def test_stop_and_release(twin: DrivenTwin, tmp_path: Path) -> None:
+    with served(twin) as url:
+        here = environment(url)
+        file = written(tmp_path, gate_us=86_400_000_000)
+        begun = run_forked(["drill", "run", file, "--no-wait"], here)
+        assert (begun.returncode, begun.stderr) == (0, "")
+        stopped = run_forked(
+            ["drill", "stop", "--all", "--hold", "--reason", "incident", "--as", "bob"], here
+        )
+        assert (stopped.returncode, stopped.stderr) == (0, "")
+        assert run_forked(["drill", "watch", "pod-0/drill-0"], here).returncode == DEVIATED
+        refused = run_forked(["drill", "run", file], here)
+        assert refused.returncode == 1
+        assert "incident" in refused.stderr
+        assert run_forked(["drill", "release", "--reason", "over"], here).returncode == 0
+        assert run_forked(["drill", "run", file, "--no-wait"], here).returncode == 0
+        one = run_forked(["drill", "stop", "pod-0/drill-1", "--reason", "x"], here)
+        assert (one.returncode, one.stderr) == (0, "")
+
+
+def test_mistakes(twin: DrivenTwin, tmp_path: Path) -> None:
+    with served(twin) as url:
+        here = environment(url)
+        for words, code, sentence in (
+            (["drill", "stop", "--reason", "x"], USAGE, "exactly one of them"),
+            (["drill", "stop", "pod-0/drill-1", "--hold", "--reason", "x"], USAGE, "--hold requires --all"),
+            (["drill", "stop", "pod-0/drill-1", "--all", "--reason", "x"], USAGE, "exactly one of them"),
+            (["drill", "journal", "pod-0/drill-9"], NOT_FOUND, "pod-0/drill-9"),
+            (["drill", "run", written(tmp_path, gate_us="soon")], USAGE, "gate_us"),
+            (
+                ["drill", "release", "--reason", "x", "--as", "no name"],
+                USAGE,
+                "--as 'no name': must be 1 to 64",
+            ),
+        ):
+            done = run_forked(words, here)
+            assert done.returncode == code, (words, done.stderr)
+            assert sentence in done.stderr
+            assert done.stderr.count("\n") == 1
