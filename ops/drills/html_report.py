@@ -98,7 +98,7 @@ def _probe_bars(record: "DrillJournal", probe: "ProbeRecord", end_us: int) -> li
             change.at_us,
             to_us,
             COLOURS[change.verdict],
-            f"{probe.phase}: {change.verdict} from {format_time(change.at_us)} {' '.join(change.values)}",
+            f"{probe.phase}: {change.verdict} from {format_time(change.at_us)} {' '.join(change.compared)}",
         )
         for change, to_us in zip(probe.changes, ends, strict=False)
     ]

@@ -71,7 +71,7 @@ def _probe_case(suite: ET.Element, record: "DrillJournal", probe: "ProbeRecord",
         if closed_gate:
             message = "violated at the gate: the drill did not begin"
         failure = ET.SubElement(case, "failure", message=message)
-        changes = [f"{row.at_us} us {row.verdict} {values_text(row.values)}" for row in probe.changes]
+        changes = [f"{row.at_us} us {row.verdict} {values_text(row.compared)}" for row in probe.changes]
         failure.text = _xml("\n".join(changes))
     elif probe.verdict == "not-measured":
         ET.SubElement(case, "skipped", message="not measured")

@@ -1,6 +1,6 @@
 """The lines that tell how a drill goes on, each printed once."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shared.basics.time_format import format_gap, format_time
 
@@ -57,6 +57,11 @@ class DrillProgress:
                 if lamp.deviated
                 else ""
             )
-            values = f" ({', '.join(lamp.values)})" if lamp.values else ""
+            values = f" ({', '.join(_compared(lamp))})" if _compared(lamp) else ""
             found.append(f"  probe {lamp.probe}{target} {lamp.verdict}{values}{deviated}")
         return found
+
+
+def _compared(lamp: Any) -> list[str]:
+    """What a probe compared. `values` of a JSON object is a method of it."""
+    return list(lamp["values"])

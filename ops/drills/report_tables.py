@@ -103,7 +103,7 @@ def _probe_table(record: "DrillJournal") -> ReportTable:
             _span(probe.violated_us),
             _span(probe.allowed_us),
             "yes" if probe.deviated else "no",
-            values_text(probe.changes[-1].values) if probe.changes else "-",
+            values_text(probe.changes[-1].compared) if probe.changes else "-",
         )
         for probe in record.probes
     )

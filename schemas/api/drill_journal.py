@@ -25,11 +25,12 @@ class PhaseSpan(Model):
 
 
 class VerdictChange(Model):
-    """From `at_us` on, a probe had this verdict. `values` is what it compared."""
+    """From `at_us` on, a probe had this verdict. `compared` lists what its condition
+    compared."""
 
     at_us: int
     verdict: Verdict
-    values: tuple[str, ...]
+    compared: tuple[str, ...]
 
 
 class ProbeRecord(Model):

@@ -143,7 +143,11 @@ def _probe_run(record: DrillJournal, probe: ProbeRecord, change: VerdictChange) 
     name = probe.probe if probe.target is None else f"{probe.probe} ({probe.target})"
     measured = change.verdict != "not-measured"
     run = _run(
-        _probe_activity(name, condition), change.at_us, change.at_us, ok=measured, output=list(change.values)
+        _probe_activity(name, condition),
+        change.at_us,
+        change.at_us,
+        ok=measured,
+        output=list(change.compared),
     )
     return {**run, "tolerance_met": change.verdict == "passed"}
 

@@ -221,7 +221,7 @@ def _probe_records(found: _Collected, plan: DrillPlan, ended_us: int | None) -> 
             keys = dict.fromkeys((body.probe, body.target) for body in own)
             for key in keys or {(probe.name, None): None}:
                 changes = tuple(
-                    VerdictChange(at_us=at_us, verdict=body.verdict, values=body.values)
+                    VerdictChange(at_us=at_us, verdict=body.verdict, compared=body.values)
                     for at_us, body in in_phase
                     if (body.probe, body.target) == key
                 )
