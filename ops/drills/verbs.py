@@ -22,7 +22,7 @@ from shared.basics.units import US_PER_S
 
 Names = str | Sequence[str]
 """One name, a name with ranges, or several."""
-RECEIPT_FIELDS = ("id", "complete", "status", "reason", "outcome")
+RECEIPT_FIELDS = ("id", "complete", "status", "outcome")
 _began_us: dict[str, int] = {}
 """URL of a twin → the simulated time of its first verb in this process: the start of the drill."""
 
