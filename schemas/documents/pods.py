@@ -268,7 +268,8 @@ class JobDocument(Model):
 class FaultDocument(Model):
     """Written by `failures`; name `pod-0/fault-7`. `severity` is in `unit`, null for kinds without a
     severity; the fault reaches it `onset_us` after it began. `how` tells how the fault ended. `comment` is
-    that of the request that injected it, `asked_by` the name of its sender, `drill` the drill that injected it."""
+    that of the request that injected it, `asked_by` the name of its sender,
+    `drill` the drill that injected it."""
 
     name: str
     kind: FaultKind
