@@ -36,9 +36,20 @@ def placed(text: str, target: str | None, name: str) -> str:
     return text if target is None else text.replace("{" + target + "}", name)
 
 
+EXAMPLES = {
+    "drain": "pod-0/cube-0",
+    "undrain": "pod-0/cube-0",
+    "release": "pod-0/slice-0",
+    "clear": "pod-0/fault-0",
+    "approve-rewiring": "dcn-0/rewiring-0",
+    "abort-rewiring": "dcn-0/rewiring-0",
+}
+"""Verb → a name of the form that its requests take, where that is not the form of any part."""
+
+
 def template_problem(step: PlannedStep) -> str | None:
     """Why a step's template makes no request, if its target is left out; None if it does."""
-    example = placed(step.template or "", step.each, "pod-0/ocs-0")
+    example = placed(step.template or "", step.each, EXAMPLES.get(step.verb or "", "pod-0/ocs-0"))
     try:
         request_from(step, example)
     except ValueError as error:
