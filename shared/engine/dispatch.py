@@ -48,6 +48,11 @@ class ServiceInstance:
         self.rules = {row.body.__name__: row for row in self.service.rules}
         self.is_retired = self.seen.get(sequencer_source(self.fabric), 0) >= RETIREMENT_SEQ
 
+    @property
+    def version(self) -> int:
+        """A number that rises with every message that it reads; its state stays the same in between."""
+        return sum(self.seen.values())
+
     def reads(self, message: Envelope) -> bool:
         """Whether this service of this fabric reads a message. The type and the scope of the rule decide; for
         a Tick, the addressee. It always reads the start and the end of its own fabric, and nothing after."""

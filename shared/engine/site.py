@@ -7,6 +7,7 @@ their cause, then by fabric, service and order of emission. A site with no messa
 
 from bisect import insort
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import FabricCommissioned, FabricRetired, Tick
@@ -44,6 +45,8 @@ class Site:
         """The site's simulated time: the time of the last message that a service read."""
         self.ticked_us = max((i.ticked_us for i in self.instances), default=0)
         """Time of its last Tick; 0 before the first."""
+        self.remembered: dict[Any, Any] = {}
+        """What a reader of this site keeps between two readings; it compares the versions of instances."""
         self._services_of = services_of
         self._index()
 

@@ -5,7 +5,7 @@ that users see. Reading changes nothing.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -37,6 +37,8 @@ IMPACT_US = 60_000_000
 """Simulated time for which a copy of the site runs to predict the effect of requests: slices whose light is
 lost are degraded or recovering by then, and no repair has begun."""
 CHIPS_PER_CUBE = 64
+REMEMBERED_MAX = 1_000
+"""Answers that are kept of one site."""
 _TESTED = re.compile(r"^[^\s=!<>]+")
 
 
@@ -44,9 +46,66 @@ def read_site(
     site: Site, queries: Sequence[SiteQuery], views: Mapping[str, FabricView]
 ) -> tuple[SiteReading, ...]:
     """The answers to queries about a quiet site, in their order. `views` is how each kind of fabric is
-    shown. A query that cannot be answered has a problem in place of an answer."""
+    shown. A query that cannot be answered has a problem in place of an answer.
+
+    Answers that follow from documents alone are kept in `site.remembered`, and used again until a service
+    that has such documents reads a message."""
     twin = ports_of(site, views)
-    return tuple(_answer(site, twin, query, views) for query in queries)
+    versions = {one.source: one.version for one in site.instances if one.service.queries is None}
+    return tuple(_kept_answer(site, twin, query, views, versions) for query in queries)
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptAnswer:
+    """An answer, the versions of the services then, and what it read of services that read the site: their
+    versions rise at every reading."""
+
+    reading: SiteReading
+    versions: Mapping[str, int]
+    own_documents: Mapping[tuple[str, str], Mapping[str, bytes]]
+    """(fabric, kind) → the documents of services with queries."""
+
+
+def _kept_answer(
+    site: Site,
+    twin: TwinPorts,
+    query: SiteQuery,
+    views: Mapping[str, FabricView],
+    versions: Mapping[str, int],
+) -> SiteReading:
+    kept: _KeptAnswer | None = site.remembered.get(query)
+    if (
+        kept is not None
+        and kept.versions == versions
+        and all(_own_documents(site, *place) == rows for place, rows in kept.own_documents.items())
+    ):
+        return kept.reading
+    documents = cast(_SiteDocuments, twin.documents)
+    documents.read.clear()
+    reading = _answer(site, twin, query, views)
+    if _follows_from_documents(twin, query):
+        if len(site.remembered) >= REMEMBERED_MAX:
+            site.remembered.clear()
+        own = {place: _own_documents(site, *place) for place in documents.read}
+        site.remembered[query] = _KeptAnswer(reading, versions, own)
+    return reading
+
+
+def _follows_from_documents(twin: TwinPorts, query: SiteQuery) -> bool:
+    """Whether an answer stays the same while no document changes: a condition without fields that change
+    with time alone, or the counts without requests."""
+    if query.what != "condition":
+        return query.what == "impact" and not query.requests
+    try:
+        parse_named_condition(twin, query.text, query.fabric, allow_clock_fields=False)
+    except LightwaveError:
+        return False
+    return True
+
+
+def _own_documents(site: Site, fabric: str, kind: str) -> dict[str, bytes]:
+    """The documents of a kind of the services with queries."""
+    return dict(_rendered(fabric, kind, (one for one in site.instances if one.service.queries)))
 
 
 def ports_of(site: Site, views: Mapping[str, FabricView]) -> TwinPorts:
@@ -195,6 +254,8 @@ class _SiteDocuments:
 
     site: Site
     _kinds: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
+    read: set[tuple[str, str]] = field(default_factory=set)
+    """(fabric, kind) of the documents that were read since it was emptied."""
 
     def fabrics(self) -> dict[str, FabricPlace]:
         return {fabric: self._place(fabric) for fabric in self.site.fabrics}
@@ -204,8 +265,9 @@ class _SiteDocuments:
         return FabricPlace(0, self.site.name, self.config(fabric).kind, retired_us)
 
     def all(self, fabric: str, kind: str) -> dict[str, bytes]:
+        self.read.add((fabric, kind))
         if (fabric, kind) not in self._kinds:
-            self._kinds[fabric, kind] = dict(self._rendered(fabric, kind))
+            self._kinds[fabric, kind] = dict(_rendered(fabric, kind, self.site.instances))
         return self._kinds[fabric, kind]
 
     def one(self, fabric: str, kind: str, name: str) -> bytes | None:
@@ -220,14 +282,15 @@ class _SiteDocuments:
         self.config(fabric)
         return self.site.name
 
-    def _rendered(self, fabric: str, kind: str) -> Any:
-        for instance in self.site.instances:
-            service, state = instance.service, instance.state
-            if instance.fabric != fabric or state is None:
-                continue
-            for key in service.document_keys(state):
-                if key[0] == kind and (document := service.document(state, key)) is not None:
-                    yield key[1], document.model_dump_json().encode()
+
+def _rendered(fabric: str, kind: str, instances: Iterable[ServiceInstance]) -> Iterator[tuple[str, bytes]]:
+    for instance in instances:
+        service, state = instance.service, instance.state
+        if instance.fabric != fabric or state is None:
+            continue
+        for key in service.document_keys(state):
+            if key[0] == kind and (document := service.document(state, key)) is not None:
+                yield key[1], document.model_dump_json().encode()
 
 
 class _SiteLog:

@@ -8,6 +8,7 @@ fields are decoded.
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 from schemas.envelope import Envelope
 from schemas.messages.sequencer import Tick
@@ -70,6 +71,8 @@ class TickReadings:
         self._reader = reader
         self._digests = digests
         self._known: dict[StateKey, _KnownState] = {}
+        self._remembered: dict[str, dict[Any, Any]] = {}
+        """Site → what its reader remembers."""
 
     def may_have_queries(self, root: Envelope) -> bool:
         """Whether a root message is a Tick that may need readings."""
@@ -100,8 +103,9 @@ class TickReadings:
             return tick
         if not self._refresh(services, view):
             return None
-        instances = [self._known[one].instance for one in services]
-        readings = self._read(Site(site, services_of, instances), due, tick)
+        quiet = Site(site, services_of, [self._known[one].instance for one in services])
+        quiet.remembered = self._remembered.setdefault(site, quiet.remembered)
+        readings = self._read(quiet, due, tick)
         self.counts.ticks += 1
         self.counts.seconds += time.perf_counter() - began_s
         return tick.model_copy(update={"body": body.model_copy(update={"readings": readings})})
