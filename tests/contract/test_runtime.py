@@ -16,8 +16,11 @@ from ops.sites.configuration import config_from_pairs, config_from_sections, sup
 from schemas.api.whatif import LossReport
 from schemas.body import Body
 from schemas.config.dcn import DcnConfig
+from schemas.drill_plan import PHASES
 from schemas.envelope import Envelope
 from schemas.files.site_plan import SitePlan
+from schemas.messages.drills import DrillBegun, DrillEnded, DrillPhaseBegun
+from schemas.messages.failures import FaultBegan, FaultEnded
 from schemas.messages.ocs import OcsesDown, OcsesUp
 from schemas.messages.operator import (
     ClearFault,
@@ -53,6 +56,7 @@ from shared.storage.log.indexed_log import IndexedLogs
 from shared.storage.store.memory_store import MemoryStore
 from shared.storage.store.redis_store import RedisStore
 from shared.storage.store.state_copies import StateCopies
+from tests.support.drill_plans import ocs_drill
 from tests.support.log_checks import check_all
 from tests.support.pods import first_message
 
@@ -123,6 +127,7 @@ SCRIPT: Script = [
     (11 * US_PER_HOUR + 1, "pod-2", InjectFault(kind="ocs", target="pod-2/ocs-17")),
     (12 * US_PER_HOUR, "pod-0", InjectFault(kind="link", target="pod-0/cube-99/+y/7")),
     (13 * US_PER_HOUR, "pod-2", FabricRetired()),
+    (14 * US_PER_HOUR, "pod-10", ocs_drill("pod-10")),
 ]
 END_US = 16 * US_PER_HOUR
 
@@ -257,7 +262,7 @@ class RuntimeContract:
         caused = {m.cause: m.type for m in driven.messages}
         requests = [r for r in as_requests(driven.messages) if not isinstance(r.body, OF_THE_SEQUENCER)]
         kinds = [caused.get(f"{OPERATOR}/{r.number}") for r in requests]
-        assert kinds[-2:] == ["FaultRefused", "FaultRefused"], "no OCS in a static pod, and no cube 99"
+        assert kinds[-3:-1] == ["FaultRefused", "FaultRefused"], "no OCS in a static pod, and no cube 99"
         assert None not in kinds
 
     def test_a_fabric_can_join_and_runs_on(self, driven: Driven) -> None:
@@ -311,6 +316,21 @@ class RuntimeContract:
         assert driven.loss is not None
         assert driven.loss.lost == pytest.approx(0.25, abs=0.01)
         assert len(driven.loss.blocks) == 6
+
+    def test_a_drill_reads_its_site_breaks_it_and_leaves_nothing_broken(self, driven: Driven) -> None:
+        drill = [m for m in driven.messages if m.source == "drills@pod-10"]
+        phases = [m.body.phase for m in drill if isinstance(m.body, DrillPhaseBegun)]
+        assert phases == list(PHASES)
+        assert isinstance(drill[0].body, DrillBegun)
+        ended = drill[-1].body
+        assert isinstance(ended, DrillEnded)
+        assert (ended.status, ended.deviated, ended.left) == ("completed", True, ())
+        ticks = [m.body for m in driven.messages if isinstance(m.body, Tick) and m.body.service == "drills"]
+        assert sum(tick.readings is not None for tick in ticks) > 30
+        began = {m.body.fault for m in driven.messages if isinstance(m.body, FaultBegan) and m.body.drill}
+        over = {m.body.fault for m in driven.messages if isinstance(m.body, FaultEnded)}
+        assert len(began) == 2
+        assert began <= over
 
     def test_another_seed_gives_another_log(self, drive: Drive, driven: Driven) -> None:
         other = SitePlan(site="campus", fabrics={"pod-0": SWITCHED.model_copy(update={"seed": 12})})
