@@ -127,7 +127,8 @@ class PlannedStep(Model):
       is sent once for each resource of that target; `fabric` receives it.
     - `wait`: for `for_us`.
     - `wait-until`: until `condition` is true, at most `for_us`; the step fails if it is not true by then.
-    - `process`: `process` of a live twin is paused for `for_us`, or killed.
+    - `process`: `process` of a live twin is paused for `for_us` of wall time (at most 10 min), because the
+      twin may stand still meanwhile, or killed.
 
     `repeat` times in all, `every_us` apart, each time up to `jitter_us` later by a keyed draw. A `background`
     step lets the next one start at once.

@@ -15,6 +15,7 @@ from schemas.files.site_plan import SitePlan
 from schemas.messages.drill_requests import RunDrill
 from schemas.messages.drills import DrillEnded, DrillRefused
 from schemas.messages.scheduler import SliceEvicted
+from services.drills.process_steps import process_problem
 from services.totals.pod_totals import PodTotals
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR
@@ -66,7 +67,8 @@ class _Watch:
 def run_lab_drill(plan: LabDrill, *, pair: bool = True, sink: Sink | None = None) -> LabDrillResult:
     """Run a drill to its end; with `pair`, run the same fabrics without it as well.
 
-    `sink` receives the lines of the log. Raises InvalidInput if the site lacks the drill's fabric.
+    `sink` receives the lines of the log. Raises InvalidInput if the site lacks the drill's fabric, or if a
+    step acts on a process.
     """
     if plan.drill.fabric not in plan.site.fabrics:
         known = ", ".join(plan.site.fabrics)
@@ -74,6 +76,9 @@ def run_lab_drill(plan: LabDrill, *, pair: bool = True, sink: Sink | None = None
             f"fabric: the drill is addressed to {plan.drill.fabric}, which the lab lacks; must be one "
             f"of {known}"
         )
+    problem = process_problem(plan.drill.plan, None, "in the lab")
+    if problem is not None:
+        raise InvalidInput(problem)
     watch = _Watch()
     run = SiteRun(plan.site, sink=sink, observers=(watch,))
     run.run(plan.warm_up_us - 1)

@@ -11,10 +11,12 @@ from schemas.envelope import Envelope
 from schemas.messages.drill_requests import RunDrill
 from schemas.messages.drills import DrillBegun, DrillEnded, DrillRefused
 from schemas.resource_kinds import FABRICS
+from services.drills.process_steps import process_problem
 from services.fabric_kinds import services_of
 from services.gateway.explain.chaos_journal import chaos_journal
 from services.gateway.explain.drill_journal import drill_journal
 from services.what_if.run_copy import drive, live_requests
+from shared.basics.errors import InvalidInput
 from shared.basics.json_types import JsonObject
 
 AFTER_LEASE_US = 24 * 3_600_000_000
@@ -51,6 +53,9 @@ def rehearse(client: Client, plan: DrillPlan, seed: int, fabric: str | None) -> 
 
     Raises RequestFailed if the drill is refused, or does not end.
     """
+    problem = process_problem(plan, None, "in a rehearsal")
+    if problem is not None:
+        raise InvalidInput(problem)
     meant = (fabric, *(step.fabric for step in plan.steps), *(row.fabric for row in plan.targets))
     home = next((name for name in meant if name is not None), None) or default_fabric(client)
     row = client.resource(row_path(FABRICS, home), "site")

@@ -30,6 +30,7 @@ from shared.runtimes.live.kafka.operations_topic import KafkaOperations
 from shared.runtimes.live.live_clock import LiveClock
 from shared.runtimes.live.live_status import DelayMonitor, historian_findings, standstill_reasons
 from shared.runtimes.live.process.health import EXIT_RESTART, MetricSample, ProcessHeartbeat, ProcessReport
+from shared.runtimes.live.process.process_orders import supervised_processes
 from shared.runtimes.live.process.process_registry import ProcessInfo, achieved_speed, processes
 from shared.runtimes.live.process.startup import join_twin
 from shared.runtimes.live.process.version_guard import VersionGuard
@@ -121,6 +122,7 @@ def _ports(
         claim=store.claim,
         health=lambda: _health(store, mirror, surroundings, delays),
         notes=lambda: _notes(store),
+        supervised=lambda: supervised_processes(store),
         unready=lambda: _unready(store, mirror, twin),
         runtime_metrics=lambda: {
             "mirror_messages_total": float(mirror.messages),

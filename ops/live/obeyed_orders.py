@@ -98,7 +98,7 @@ def _children(pid: int) -> list[int]:
     found: list[int] = []
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
-            found += map(int, (task / "children").read_text().split())
+            found += map(int, Path(f"/proc/{pid}/task/{task.name}/children").read_text().split())
     return found
 
 

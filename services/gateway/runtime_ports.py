@@ -1,6 +1,6 @@
 """The ports of the gateway; each runtime provides them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
@@ -209,3 +209,5 @@ class TwinPorts:
     stored differently."""
     notes: Callable[[], list[str]] = list
     """Sentences about failures that do not affect the twin."""
+    supervised: Callable[[], Collection[str]] | None = None
+    """The processes that drills can pause and kill; None if the twin has no processes of its own."""

@@ -12,6 +12,7 @@ from schemas.drill_plan import DrillPlan
 from schemas.limits import IDEMPOTENCY_KEY_MAX
 from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
 from schemas.request_metadata import RequestBody
+from services.drills.process_steps import process_problem
 from services.gateway.fabrics import accepts, default_living_fabric, fabric_of, living_fabrics, site_of
 from services.gateway.requests.operator_requests import RequestTerms, submit, valid_body
 from services.gateway.resources.status_documents import read_one
@@ -27,6 +28,10 @@ def run_request(twin: TwinPorts, request: DrillRequest) -> tuple[str, RequestBod
         plan = DrillPlan.model_validate_json(orjson.dumps(request.plan))
     except ValidationError as error:
         raise InvalidInput(f"plan.{invalid_sentence(error.errors()[:1])}") from None
+    supervised = None if twin.supervised is None else twin.supervised()
+    problem = process_problem(plan, supervised, f"in the {twin.about.runtime} twin")
+    if problem is not None:
+        raise InvalidInput(f"plan: {problem}")
     meant = (request.fabric, *(step.fabric for step in plan.steps), *(row.fabric for row in plan.targets))
     home = next((name for name in meant if name is not None), None)
     fabric = default_living_fabric(twin, home, RunDrill)

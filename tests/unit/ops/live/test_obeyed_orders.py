@@ -12,10 +12,7 @@ from shared.runtimes.live.process.process_orders import note_order, supervised_p
 from shared.runtimes.poll import poll_until
 from tests.support.process_orders import Notes, order
 
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-]
+pytestmark = pytest.mark.integration
 
 WAIT_S_MAX = 20.0
 
