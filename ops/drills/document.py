@@ -171,7 +171,7 @@ def _provider(source: Field) -> dict[str, Field]:
     why = {"secrets": REFUSED["secrets"]}
     kind = source.mapping().get("type")
     if kind is not None and kind.raw in ("http", "process"):
-        raise kind.error(f"{kind.raw} is not allowed: a drill only calls verbs; must be python")
+        raise kind.error(f"{kind.raw} is not allowed, because a drill only calls verbs; must be python")
     fields = source.fields(("type", "module", "func", "arguments"), ("type", "module", "func"), why)
     fields["type"].word(("python",))
     if fields["module"].raw != VERBS_MODULE:

@@ -32,7 +32,7 @@ TOLERANCES = "a whole number, text, true or false, a list, or {type: range, rang
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredText:
     """What a probe measures: the text in front of an operator."""
 
     text: str
@@ -65,7 +65,7 @@ def check_tolerance(tolerance: Field) -> None:
     """Raise InvalidInput for tolerances that only Chaos Toolkit understands, or that it does not."""
     if isinstance(tolerance.raw, float):
         raise tolerance.error(
-            f"{tolerance.raw:g} is not allowed: Chaos Toolkit takes no fractions; must be "
+            f"{tolerance.raw:g} is not allowed, because Chaos Toolkit takes no fractions; must be "
             f"{{type: range, range: [{tolerance.raw:g}, {tolerance.raw:g}]}}"
         )
     if isinstance(tolerance.raw, dict):
@@ -79,7 +79,7 @@ def check_tolerance(tolerance: Field) -> None:
             raise tolerance.error(f"a tolerance of type {kind} is understood by `chaos run` only ({why})")
 
 
-def compared(measured: Measured, tolerance: Field) -> str:
+def compared(measured: MeasuredText, tolerance: Field) -> str:
     """The comparison of what is measured with a tolerance."""
     check_tolerance(tolerance)
     raw = tolerance.raw
@@ -93,7 +93,7 @@ def compared(measured: Measured, tolerance: Field) -> str:
     return f"{measured.text} == {_value(measured, tolerance)}"
 
 
-def _in_range(measured: Measured, tolerance: Field) -> str:
+def _in_range(measured: MeasuredText, tolerance: Field) -> str:
     fields = tolerance.fields(("type", "range", "target"), ("type", "range"))
     fields["type"].word(("range",))
     if "target" in fields:
@@ -102,7 +102,7 @@ def _in_range(measured: Measured, tolerance: Field) -> str:
     return _bounded(measured, low, high, tolerance)
 
 
-def _bounded(measured: Measured, low: Field, high: Field, whole: Field) -> str:
+def _bounded(measured: MeasuredText, low: Field, high: Field, whole: Field) -> str:
     for bound in (low, high):
         if not _is_number(bound.raw):
             raise bound.refused("a number: two values are the bounds of a range")
@@ -124,7 +124,7 @@ def _number_text(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-def _value(measured: Measured, field: Field) -> str:
+def _value(measured: MeasuredText, field: Field) -> str:
     raw = field.raw
     if measured.text.startswith(("count(", "share(")):
         return str(field.whole(0, 1 if measured.is_share else 10**9))
@@ -171,30 +171,30 @@ def kind_of_name(name: str) -> ResourceKind[Any] | None:
     return kind_by_name_form(name) if "/" in name else FABRICS
 
 
-def _value_of(call: Call) -> Measured:
+def _value_of(call: Call) -> MeasuredText:
     kind, name = _named(call)
-    return Measured(f"{kind}.{name}.{call.arguments['field'].text('the name of a field')}")
+    return MeasuredText(f"{kind}.{name}.{call.arguments['field'].text('the name of a field')}")
 
 
 def _tests(call: Call) -> str:
     return call.arguments["where"].text("tests of fields, such as state=running")
 
 
-def _count_of(call: Call) -> Measured:
+def _count_of(call: Call) -> MeasuredText:
     kind = _kind_word(call.arguments["kind"])
-    return Measured(f"count({kind}, {_tests(call)})" if call.has("where") else f"count({kind})")
+    return MeasuredText(f"count({kind}, {_tests(call)})" if call.has("where") else f"count({kind})")
 
 
-def _share_of(call: Call) -> Measured:
-    return Measured(f"share({_kind_word(call.arguments['kind'])}, {_tests(call)})", is_share=True)
+def _share_of(call: Call) -> MeasuredText:
+    return MeasuredText(f"share({_kind_word(call.arguments['kind'])}, {_tests(call)})", is_share=True)
 
 
-def _events_of(call: Call) -> Measured:
+def _events_of(call: Call) -> MeasuredText:
     kind, tests = EVENTS[call.arguments["type"].word(tuple(EVENTS))]
-    return Measured(f"count({kind}, {tests})")
+    return MeasuredText(f"count({kind}, {tests})")
 
 
-MEASURES: Mapping[str, Callable[[Call], Measured]] = {
+MEASURES: Mapping[str, Callable[[Call], MeasuredText]] = {
     "value": _value_of,
     "count": _count_of,
     "share": _share_of,

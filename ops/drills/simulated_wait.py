@@ -40,6 +40,8 @@ def wait_simulated(client: Client, for_us: int, is_done: Callable[[], bool]) -> 
         if now_us > before_us:
             moved_s = time.monotonic()
         elif time.monotonic() - moved_s > STOPPED_S:
-            raise OperationFailed("simulated time stands still; `lightwave clock resume` lets it continue")
+            raise OperationFailed(
+                "simulated time does not advance; `lightwave clock resume` lets it continue"
+            )
         time.sleep(POLL_S)
     return True

@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
+from ops.drills.document import read_drill
 from ops.drills.lab_runs import run_lab_drills
 from ops.drills.score.figures import CategoryScore, DrillScore, Figure
 from ops.drills.score_text import score_json
-from ops.drills.document import read_drill
 from ops.drills.suite_plan import LabSettings, lab_drill, read_suite
 from shared.basics.checks import closest_match_hint
 from shared.basics.errors import InvalidInput, OperationFailed

@@ -109,7 +109,7 @@ class StopRecord(Model):
     by: str | None
 
 
-class LogPositions(Model):
+class JournalPositions(Model):
     """Positions of the first and the last message of the drill so far."""
 
     first: int
@@ -132,7 +132,7 @@ class DrillJournal(Model):
     comment: str | None
     format: Annotated[int, Field(ge=1)] = JOURNAL_FORMAT
     software: str
-    positions: LogPositions
+    positions: JournalPositions
     began_us: int
     ended_us: int | None
     lease_ends_us: int

@@ -8,7 +8,7 @@ from schemas.body import Model, is_none
 from schemas.drill_plan import LimitName, Phase
 from schemas.messages.drills import DrawnTarget, DrillStatus, StopCause, Verdict
 
-ThingKind = Literal["fault", "drain", "slice", "parameters", "cross-connects", "rewiring"]
+EffectKind = Literal["fault", "drain", "slice", "parameters", "cross-connects", "rewiring"]
 """What a step can begin, and the undo ends."""
 StepState = Literal["waiting", "running", "done", "refused", "failed", "cancelled"]
 
@@ -40,11 +40,11 @@ class StepDocument(Model):
     reason: str | None = Field(default=None, exclude_if=is_none)
 
 
-class ThingDocument(Model):
+class EffectDocument(Model):
     """Something that the drill began: a fault, a drained cube, a slice, changed parameters …; `ended_us` is
     null while it lasts."""
 
-    kind: ThingKind
+    kind: EffectKind
     name: str
     step: str
     began_us: Annotated[int, Field(ge=0)]
@@ -83,7 +83,7 @@ class DrillDocument(Model):
     steps: tuple[StepDocument, ...]
     targets: tuple[DrawnTarget, ...]
     limits: tuple[LimitDocument, ...]
-    things: tuple[ThingDocument, ...]
+    effects: tuple[EffectDocument, ...]
     active_faults: tuple[str, ...]
     left: tuple[str, ...]
 

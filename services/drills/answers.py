@@ -1,15 +1,15 @@
-"""What other services answer to a drill's orders, and what happens later to the things that it began."""
+"""What other services answer to a drill's orders, and what happens later to the effects that it began."""
 
 from dataclasses import replace
 
 from schemas.body import Body
 from schemas.config.parameter import ParameterSetting
-from schemas.documents.drills import ThingKind
+from schemas.documents.drills import EffectKind
 from schemas.envelope import Envelope
 from schemas.messages.cubes import CubeDrained, CubeUndrained, DrainPlanned, PlannedDrainCancelled
-from schemas.messages.drills import DrillOrder
+from schemas.messages.drills import REQUESTS, DrillOrder
 from schemas.messages.failures import FaultBegan, FaultEnded, ParametersChanged
-from schemas.messages.ocs import CrossConnectsTaken
+from schemas.messages.ocs import CrossConnectsRemoved, CrossConnectsTaken, LinkLooped, OcsRestarting
 from schemas.messages.operator import (
     AbortRewiring,
     ClearFault,
@@ -20,11 +20,12 @@ from schemas.messages.operator import (
 )
 from schemas.messages.scheduler import SliceRefused
 from schemas.messages.sequencer import FabricRetired
-from schemas.messages.topology import RewiringApproved, RewiringEnded, RewiringPlanned
+from schemas.messages.topology import RewiringApproved, RewiringEnded, RewiringPlanned, TopologyKept
 from schemas.messages.workload import SliceReleased, SliceRequested
+from schemas.registry import REFUSALS
 from services.drills.requests import text_of
-from services.drills.state import DrillsState, SentOrder, Thing
-from shared.engine.service import Output
+from services.drills.state import DrillsState, Effect, SentOrder
+from shared.engine.service import Output, RuleRow, on
 
 
 def on_own_order(state: DrillsState, body: DrillOrder, message: Envelope) -> list[Output]:
@@ -35,13 +36,13 @@ def on_own_order(state: DrillsState, body: DrillOrder, message: Envelope) -> lis
     run = state.running.get(number)
     if run is None:
         return []
-    thing = None
+    effect = None
     if body.is_undo and state.undoing.get(number):
-        thing, *rest = state.undoing[number]
+        effect, *rest = state.undoing[number]
         state.undoing[number] = tuple(rest)
     names = [name for name, _ in run.repeats]
     repeat = run.steps[names.index(body.step)].sent if body.step in names else 0
-    state.orders[message.id] = SentOrder(number, body.step, repeat, body, thing)
+    state.orders[message.id] = SentOrder(number, body.step, repeat, body, effect)
     return []
 
 
@@ -62,7 +63,7 @@ def on_refused(state: DrillsState, body: Body, message: Envelope) -> list[Output
 def on_slice_refused(state: DrillsState, body: SliceRefused, message: Envelope) -> list[Output]:
     """The scheduler refuses a slice after the workload has requested it."""
     on_refused(state, body, message)
-    for number in _with_thing(state, "slice", body.slice):
+    for number in _with_effect(state, "slice", body.slice):
         _end(state, number, "slice", body.slice)
         for key, order in state.orders.items():
             if order.drill == number and order.order.request_type == "RequestSlice":
@@ -147,32 +148,32 @@ def on_parameters_changed(state: DrillsState, body: ParametersChanged, message: 
 
 def _leave_parameters(state: DrillsState, fabric: str, names: frozenset[str]) -> None:
     for number, run in list(state.running.items()):
-        things = []
-        for thing in run.things:
-            if thing.kind == "parameters" and thing.fabric == fabric and thing.ended_us is None:
-                undo = SetParameters.model_validate_json(thing.undo)
+        effects = []
+        for effect in run.effects:
+            if effect.kind == "parameters" and effect.fabric == fabric and effect.ended_us is None:
+                undo = SetParameters.model_validate_json(effect.undo)
                 kept = tuple(one for one in undo.settings if one.name not in names)
                 if not kept:
-                    things.append(replace(thing, ended_us=state.now_us))
+                    effects.append(replace(effect, ended_us=state.now_us))
                     continue
                 if len(kept) < len(undo.settings):
-                    thing = replace(thing, undo=text_of(SetParameters(settings=kept)))  # noqa: PLW2901
-            things.append(thing)
-        if tuple(things) != run.things:
-            state.put(number, run, things=tuple(things))
+                    effect = replace(effect, undo=text_of(SetParameters(settings=kept)))  # noqa: PLW2901 -- the same effect with another undo
+            effects.append(effect)
+        if tuple(effects) != run.effects:
+            state.put(number, run, effects=tuple(effects))
 
 
 def on_retired(state: DrillsState, _body: FabricRetired, message: Envelope) -> list[Output]:
     """Everything in a retired fabric has ended."""
     for number, run in list(state.running.items()):
-        things = tuple(
+        effects = tuple(
             replace(one, ended_us=state.now_us)
             if one.fabric == message.fabric and one.ended_us is None
             else one
-            for one in run.things
+            for one in run.effects
         )
-        if things != run.things:
-            state.put(number, run, things=things)
+        if effects != run.effects:
+            state.put(number, run, effects=effects)
     return []
 
 
@@ -183,36 +184,51 @@ def _answered(state: DrillsState, message: Envelope) -> SentOrder | None:
     return order
 
 
-def _begin(state: DrillsState, message: Envelope, kind: ThingKind, name: str, undo: Body) -> None:
+def _begin(state: DrillsState, message: Envelope, kind: EffectKind, name: str, undo: Body) -> None:
     """Note that an order began something."""
     order = _answered(state, message)
     if order is None or order.order.is_undo or order.drill not in state.running:
         return
     run = state.running[order.drill]
-    thing = Thing(kind, order.step, message.fabric, name, type(undo).__name__, text_of(undo), state.now_us)
-    if not any(one.kind == kind and one.name == name and one.ended_us is None for one in run.things):
-        state.put(order.drill, run, things=(*run.things, thing))
+    effect = Effect(kind, order.step, message.fabric, name, type(undo).__name__, text_of(undo), state.now_us)
+    if not any(one.kind == kind and one.name == name and one.ended_us is None for one in run.effects):
+        state.put(order.drill, run, effects=(*run.effects, effect))
 
 
-def _with_thing(state: DrillsState, kind: ThingKind, name: str) -> list[int]:
+def _with_effect(state: DrillsState, kind: EffectKind, name: str) -> list[int]:
     return [
         number
         for number, run in state.running.items()
-        if any(one.kind == kind and one.name == name and one.ended_us is None for one in run.things)
+        if any(one.kind == kind and one.name == name and one.ended_us is None for one in run.effects)
     ]
 
 
-def _end(state: DrillsState, number: int, kind: ThingKind, name: str) -> None:
+def _end(state: DrillsState, number: int, kind: EffectKind, name: str) -> None:
     run = state.running[number]
-    things = tuple(
+    effects = tuple(
         replace(one, ended_us=state.now_us)
         if one.kind == kind and one.name == name and one.ended_us is None
         else one
-        for one in run.things
+        for one in run.effects
     )
-    state.put(number, run, things=things)
+    state.put(number, run, effects=effects)
 
 
-def _end_all(state: DrillsState, kind: ThingKind, name: str) -> None:
-    for number in _with_thing(state, kind, name):
+def _end_all(state: DrillsState, kind: EffectKind, name: str) -> None:
+    for number in _with_effect(state, kind, name):
         _end(state, number, kind, name)
+
+
+ANSWER_ROWS: tuple[RuleRow[DrillsState], ...] = (
+    *(
+        on(body, on_answer, scope="site-wide")
+        for body in (CrossConnectsRemoved, LinkLooped, OcsRestarting, TopologyKept)
+    ),
+    *(
+        on(body, on_refused, scope="site-wide")
+        for body in dict.fromkeys(REFUSALS[name] for name in REQUESTS)
+        if body is not SliceRefused
+    ),
+)
+"""The rows for answers to orders that begin nothing and end nothing, and for the refusals of requests that a
+drill can send."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from schemas.documents.drills import (
     DrillDocument,
     DrillsSummary,
+    EffectDocument,
     LampDocument,
     LimitDocument,
     StepDocument,
     StepState,
-    ThingDocument,
 )
 from schemas.names import number_of
 from services.drills.state import DrillRun, DrillsState
@@ -70,11 +70,11 @@ def _drill(name: str, run: DrillRun) -> DrillDocument:
         steps=steps,
         targets=run.targets,
         limits=tuple(_limits(run)),
-        things=tuple(
-            ThingDocument(
+        effects=tuple(
+            EffectDocument(
                 kind=one.kind, name=one.name, step=one.step, began_us=one.began_us, ended_us=one.ended_us
             )
-            for one in run.things
+            for one in run.effects
         ),
         active_faults=run.active_faults,
         left=run.left,

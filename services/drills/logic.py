@@ -351,18 +351,18 @@ def begin_undo(state: DrillsState, number: int) -> list[Output]:
     """End what the drill began and that still lasts, last first."""
     emitted = _begin_phase(state, number, "undo")
     run, name = state.running[number], state.drill_name(number)
-    lasting = [place for place, thing in enumerate(run.things) if thing.ended_us is None]
+    lasting = [place for place, effect in enumerate(run.effects) if effect.ended_us is None]
     lasting.reverse()
     state.undoing[number] = tuple(lasting)
     for place in lasting:
-        thing = run.things[place]
-        request = REQUESTS[thing.undo_type].model_validate_json(thing.undo)
+        effect = run.effects[place]
+        request = REQUESTS[effect.undo_type].model_validate_json(effect.undo)
         emitted.append(
             DrillOrder(
                 drill=name,
-                step=thing.step,
-                fabric=thing.fabric,
-                request_type=thing.undo_type,
+                step=effect.step,
+                fabric=effect.fabric,
+                request_type=effect.undo_type,
                 request=request,
                 lease_ends_us=max(run.lease_ends_us, state.now_us),
                 is_undo=True,
@@ -377,19 +377,19 @@ def _settle(state: DrillsState, number: int) -> list[Output]:
     run = state.put(number, state.running[number], settles_us=None)
     if run.phase != "undo":
         return steps.settle(state, number)
-    things = list(run.things)
+    effects = list(run.effects)
     for key, order in list(state.orders.items()):
         if order.drill != number:
             continue
         del state.orders[key]
-        if order.thing is None or things[order.thing].ended_us is not None:
+        if order.effect is None or effects[order.effect].ended_us is not None:
             continue
-        kind = things[order.thing].kind
+        kind = effects[order.effect].kind
         was_done = order.answered or kind == "rewiring"
         if was_done or (order.refusal is not None and kind in ("slice", "cross-connects", "rewiring")):
-            things[order.thing] = replace(things[order.thing], ended_us=state.now_us)
-    left = tuple(one.name for one in things if one.ended_us is None)
-    state.put(number, run, things=tuple(things), left=left)
+            effects[order.effect] = replace(effects[order.effect], ended_us=state.now_us)
+    left = tuple(one.name for one in effects if one.ended_us is None)
+    state.put(number, run, effects=tuple(effects), left=left)
     if run.skips_verify:
         return _end(state, number)
     return _begin_phase(state, number, "verify")
@@ -402,7 +402,7 @@ def _end(state: DrillsState, number: int) -> list[Output]:
         status = "failed"
     elif run.stopped is not None:
         status = "stopped" if run.has_acted else "cancelled"
-    left = tuple(one.name for one in run.things if one.ended_us is None)
+    left = tuple(one.name for one in run.effects if one.ended_us is None)
     run = replace(run, status=status, left=left, ended_us=state.now_us, probes_us=None)
     state.close(number, run)
     return [

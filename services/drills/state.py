@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from schemas.config.pods import FabricConfig
-from schemas.documents.drills import ThingKind
+from schemas.documents.drills import EffectKind
 from schemas.drill_plan import DrillPlan, LimitName, Phase
 from schemas.messages.drills import DrawnTarget, DrillOrder, DrillStatus, StopCause, Verdict
 from schemas.site_readings import CountReading
@@ -14,7 +14,7 @@ from shared.engine.state import State
 RUNNING_MAX = 10
 """Maximum number of drills of a fabric that run at the same time."""
 THINGS_MAX = 2_000
-"""Maximum number of things that one drill begins."""
+"""Maximum number of effects that one drill begins."""
 
 StepOutcome = Literal["done", "refused", "failed", "cancelled"]
 
@@ -65,10 +65,10 @@ class StepRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Effect:
     """Something that a step began. The undo sends `undo`, a request of the type `undo_type` as JSON."""
 
-    kind: ThingKind
+    kind: EffectKind
     step: str
     fabric: str
     name: str
@@ -80,13 +80,13 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class SentOrder:
-    """An order on the log whose answers are still expected. `thing` is the number of the thing it undoes."""
+    """An order on the log whose answers are still expected. `effect` is the number of the effect it undoes."""
 
     drill: int
     step: str
     repeat: int
     order: DrillOrder
-    thing: int | None = None
+    effect: int | None = None
     answered: bool = False
     refusal: str | None = None
 
@@ -123,7 +123,7 @@ class DrillRun:
     targets: tuple[DrawnTarget, ...] = ()
     lamps: tuple[Lamp, ...] = ()
     steps: tuple[StepRun, ...] = ()
-    things: tuple[Thing, ...] = ()
+    effects: tuple[Effect, ...] = ()
     baseline: tuple[CountReading, ...] = ()
     used: tuple[CountReading, ...] = ()
     has_acted: bool = False
@@ -139,7 +139,7 @@ class DrillRun:
 
     @property
     def active_faults(self) -> tuple[str, ...]:
-        return tuple(one.name for one in self.things if one.kind == "fault" and one.ended_us is None)
+        return tuple(one.name for one in self.effects if one.kind == "fault" and one.ended_us is None)
 
     def names_of(self, target: str) -> tuple[str, ...]:
         """The drawn resources of a target."""
@@ -168,7 +168,7 @@ class DrillsState(State):
     orders: dict[str, SentOrder] = field(default_factory=dict)
     """Id of an order → what it was, until its answers are complete."""
     undoing: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Running drill → numbers of the things whose undo is being sent, in order."""
+    """Running drill → numbers of the effects whose undo is being sent, in order."""
     outcomes: dict[str, int] = field(default_factory=dict)
     """Drills since the start by status, and `deviated`."""
     hold: Hold | None = None

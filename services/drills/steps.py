@@ -171,8 +171,8 @@ def _send(state: DrillsState, number: int, place: int, step: PlannedStep, answer
     if problem is not None:
         state.put(number, state.running[number], reason=problem)
         return []
-    if len(run.things) + len(requests) > THINGS_MAX:
-        why = f"the drill would have begun more than {THINGS_MAX} things"
+    if len(run.effects) + len(requests) > THINGS_MAX:
+        why = f"the drill would have begun more than {THINGS_MAX} effects"
         return _ended(state, number, place, step, "failed", why)
     _put(state, number, place, _following(run, step, one))
     state.put(number, state.running[number], has_acted=True, settles_us=state.now_us + 1)

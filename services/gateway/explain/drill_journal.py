@@ -11,8 +11,8 @@ from typing import Any
 from schemas.api.drill_journal import (
     DrillFault,
     DrillJournal,
+    JournalPositions,
     LimitRecord,
-    LogPositions,
     PhaseSpan,
     ProbeRecord,
     StepRecord,
@@ -108,7 +108,7 @@ def drill_journal(messages: Iterable[tuple[int, Envelope]], drill: str, software
         asked_by=run.asked_by,
         comment=run.comment,
         software=software,
-        positions=LogPositions(first=found.first, last=found.last),
+        positions=JournalPositions(first=found.first, last=found.last),
         began_us=begun.at_us,
         ended_us=ended_us,
         lease_ends_us=begun.body.lease_ends_us,

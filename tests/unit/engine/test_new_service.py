@@ -63,7 +63,7 @@ def test_faults_of_earlier_versions_get_the_field_in_its_place() -> None:
 def test_a_drill_runs_in_the_upgraded_twin() -> None:
     site = left_by_rules_4().migrated_site(services_of)
     begun = site.instance("pod-0", "drills")
-    assert (begun.begun_us, begun.due_us, begun.state.now_us) == (  # type: ignore[union-attr]
+    assert (begun.begun_us, begun.due_us, begun.state.now_us) == (  # type: ignore[union-attr]  # the service has its state
         site.now_us,
         None,
         site.now_us,
@@ -85,7 +85,7 @@ def test_the_new_service_of_a_retired_fabric_reads_nothing() -> None:
     assert retired.migrated_site(services_of).instance("pod-0", DRILLS.name).is_retired
 
 
-def run(site: Site, body: RunDrill) -> list:  # type: ignore[type-arg]
+def run(site: Site, body: RunDrill) -> list:  # type: ignore[type-arg]  # of any messages
     at_us = site.now_us + MINUTE
     request = LabRequest(at_us, "pod-0", body, site.last_request + 1)
     return [one for cascade in cascades(site, at_us + 60 * MINUTE, [request]) for one in cascade]

@@ -270,6 +270,7 @@ OWN_FOLDERS = ("shared/", "services/", "ops/experiments/", "ops/live/", "ops/ser
 OPENS_NAMED = {
     "ops/experiments/library/__init__.py": "a file of the package",
     "ops/experiments/recorded_inputs.py": "a file that a document names",
+    "ops/live/obeyed_orders.py": "/proc",
     "ops/live/settings.py": "a file that a variable names",
     "ops/live/supervisor.py": "a file that an option names",
     "ops/twin/backups/backup_files.py": "a new file, for which O_EXCL refuses links",

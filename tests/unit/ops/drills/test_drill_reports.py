@@ -1,3 +1,5 @@
+"""Reports of a drill from its journal: text, HTML and JUnit."""
+
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 

@@ -97,7 +97,7 @@ def test_every_drill_ends_and_undoes_only_its_own(made: DrillPlan, seed: int) ->
     assert ended.at_us <= 2 * MINUTE + LEASE + made.verify_us + 10
     assert [fault.target for fault in faults(rig.site).active.values()] == ["pod-0/ocs-30"]
     cubes = rig.site.instance("pod-0", "cubes").state
-    assert [n for n, drained in enumerate(cubes.drained) if drained] == [3]  # type: ignore[union-attr]
+    assert [n for n, drained in enumerate(cubes.drained) if drained] == [3]  # type: ignore[union-attr]  # the service has its state
     assert not rig.state().running
     check_log(rig, log)
 
@@ -164,7 +164,7 @@ def _never() -> PlannedProbe:
 
 
 def _all_allowed() -> tuple[Allowance, ...]:
-    return tuple(Allowance(probe="no-fault", phase=phase, for_us=END) for phase in PHASES)  # type: ignore[arg-type]
+    return tuple(Allowance(probe="no-fault", phase=phase, for_us=END) for phase in PHASES)  # type: ignore[arg-type]  # a phase
 
 
 @given(made=plans())
@@ -179,7 +179,7 @@ def test_if_the_service_dies_nothing_outlives_the_lease(made: DrillPlan) -> None
     rig.run(MINUTE + LEASE + 10)
     assert not owned(rig)
     cubes = rig.site.instance("pod-0", "cubes").state
-    assert not any(cubes.drained)  # type: ignore[union-attr]
+    assert not any(cubes.drained)  # type: ignore[union-attr]  # the service has its state
 
 
 @settings(max_examples=20)

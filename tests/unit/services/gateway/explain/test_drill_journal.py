@@ -1,3 +1,5 @@
+"""The journal of a drill is a projection of its messages."""
+
 import json
 
 import pytest
