@@ -80,7 +80,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class SentOrder:
-    """An order on the log whose answers are still expected. `effect` is the number of the effect it undoes."""
+    """An order on the log whose answers are expected. `effect` is the number of the effect it undoes."""
 
     drill: int
     step: str

@@ -73,8 +73,8 @@ class DrillRig:
     def _read(self, site: Site, queries: Sequence[SiteQuery]) -> tuple[SiteReading, ...]:
         return tuple(self.answer(site, query) for query in queries)
 
-    def run(self, until_us: int, *requests: tuple[int, Body], fabric: str = "pod-0") -> list[Envelope]:
-        """Run with these requests at their times; return the messages."""
+    def run(self, until_us: int, *requests: tuple[int, Body], fabric: str = "pod-0") -> list[Any]:
+        """Run with these requests at their times; return the messages, with bodies of any type."""
         start = len(self.log)
         timed = []
         for at_us, body in requests:
@@ -84,7 +84,7 @@ class DrillRig:
             self.log += cascade
         return self.log[start:]
 
-    def drill(self, plan: DrillPlan, until_us: int = 300 * MINUTE, seed: int = 3) -> list[Envelope]:
+    def drill(self, plan: DrillPlan, until_us: int = 300 * MINUTE, seed: int = 3) -> list[Any]:
         """Run a drill from minute 1 on."""
         return self.run(until_us, (MINUTE, RunDrill(plan=plan, seed=seed)))
 

@@ -275,7 +275,6 @@ OPENS_NAMED = {
     "ops/live/supervisor.py": "a file that an option names",
     "ops/twin/backups/backup_files.py": "a new file, for which O_EXCL refuses links",
     "services/gateway/http/api_docs.py": "files of a package",
-    "ops/live/obeyed_orders.py": "/proc",
     "shared/runtimes/embedded/valkey_server.py": "/proc",
     "shared/runtimes/tcp_ports.py": "/proc",
     "shared/storage/log/log_lines.py": "a log that an argument names",

@@ -5,6 +5,7 @@ import json
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -130,24 +131,41 @@ def test_a_mutated_document_is_read_or_refused(seed: int) -> None:
     assert not [sentence for sentence in refused if "\n" in sentence]
 
 
-def _mutate(draw: random.Random, document: object) -> None:
+def _mutate(draw: random.Random, document: Any) -> None:
     """Change one value somewhere in the document."""
     place = document
     while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))  # type: ignore[call-overload, arg-type]  # a dictionary or a list
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
         if not keys:
             return
         key = draw.choice(keys)
-        inner = place[key]  # type: ignore[index]  # a dictionary or a list
+        inner = place[key]
         if isinstance(inner, dict | list) and inner and draw.random() < 0.85:
             place = inner
             continue
-        values = [None, True, -1, 0, 3.5, 1e300, "", "x", "${ocs}", "{ocs}", "${", "$", [], {}, [1], {"a": 1}]
+        values: list[Any] = [
+            None,
+            True,
+            -1,
+            0,
+            3.5,
+            1e300,
+            "",
+            "x",
+            "${ocs}",
+            "{ocs}",
+            "${",
+            "$",
+            [],
+            {},
+            [1],
+            {"a": 1},
+        ]
         values += ["drills", "pod-0", "pod-0/ocs-[0-2]", "1h", "state=up and", [[]], {"type": []}]
         if draw.random() < 0.2:
-            del place[key]  # type: ignore[attr-defined]  # a dictionary or a list
+            del place[key]
         elif draw.random() < 0.2 and isinstance(place, dict):
             place[draw.choice(["x", "of", "kind", "names", "condition", "type"])] = draw.choice(values)
         else:
-            place[key] = draw.choice(values)  # type: ignore[index]  # a dictionary or a list
+            place[key] = draw.choice(values)
         return

@@ -1,8 +1,10 @@
 """A drill from its gate to its end: phases, verdicts, allowances, stops."""
 
+from typing import Any
+
 import pytest
 
-from schemas.drill_plan import Allowance, PlannedLimit, PlannedProbe
+from schemas.drill_plan import Allowance, Phase, PlannedLimit, PlannedProbe
 from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
 from schemas.messages.operator import InjectFault
 from schemas.site_readings import SiteQuery, SiteReading
@@ -22,7 +24,7 @@ from tests.support.drill_rig import (
 )
 
 
-def types(log: list, *left_out: str) -> list[str]:
+def types(log: list[Any], *left_out: str) -> list[str]:
     return [one.type for one in log if one.source.startswith("drills@") and one.type not in left_out]
 
 
@@ -60,7 +62,7 @@ def test_a_drill_goes_through_its_phases_and_undoes_what_it_began() -> None:
     assert [one.drill for one in faults(rig.site).ended.values()] == ["pod-0/drill-0"]
 
 
-def _allowed(phase: str, minutes: int) -> Allowance:
+def _allowed(phase: Phase, minutes: int) -> Allowance:
     return Allowance(probe="no-fault", phase=phase, for_us=minutes * MINUTE)
 
 
@@ -209,7 +211,8 @@ def test_targets_are_drawn_by_seed_and_name() -> None:
     def drawn(seed: int) -> tuple[str, ...]:
         rig = DrillRig()
         rig.drill(plan(inject("one", "{ocs}", each="ocs"), targets=(OCS,)), seed=seed)
-        return rig.document().targets[0].names
+        names: tuple[str, ...] = rig.document().targets[0].names
+        return names
 
     found = {drawn(seed) for seed in range(8)}
     assert len(found) > 1

@@ -2,6 +2,7 @@
 switch works in every phase."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,7 @@ END = 500 * MINUTE
 LEASE = 60 * MINUTE
 
 
-def drain(name: str, cube: int, **fields: object) -> PlannedStep:
+def drain(name: str, cube: int, **fields: Any) -> PlannedStep:
     template = f'{{"cube": "pod-0/cube-{cube}"}}'
     return PlannedStep(name=name, what="request", verb="drain", fabric="pod-0", template=template, **fields)
 
