@@ -10,12 +10,12 @@ from ops.drills.score.figures import DrillScore
 from ops.drills.score.score import score_drill
 from ops.lab.site_run import SiteRun
 from schemas.config.pods import FabricConfig
+from schemas.drill_process_steps import process_problem
 from schemas.envelope import Envelope
 from schemas.files.site_plan import SitePlan
 from schemas.messages.drill_requests import RunDrill
 from schemas.messages.drills import DrillEnded, DrillRefused
 from schemas.messages.scheduler import SliceEvicted
-from services.drills.process_steps import process_problem
 from services.totals.pod_totals import PodTotals
 from shared.basics.errors import InvalidInput
 from shared.basics.units import US_PER_HOUR

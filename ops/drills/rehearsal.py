@@ -7,11 +7,11 @@ from ops.client.http_client import Client, RequestFailed, default_fabric, row_pa
 from ops.client.remote_snapshot import fetch_snapshot
 from ops.local.software_version import VERSION
 from schemas.drill_plan import DrillPlan
+from schemas.drill_process_steps import process_problem
 from schemas.envelope import Envelope
 from schemas.messages.drill_requests import RunDrill
 from schemas.messages.drills import DrillBegun, DrillEnded, DrillRefused
 from schemas.resource_kinds import FABRICS
-from services.drills.process_steps import process_problem
 from services.fabric_kinds import services_of
 from services.gateway.explain.chaos_journal import chaos_journal
 from services.gateway.explain.drill_journal import drill_journal

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from schemas.api.drills import DrillRequest, SafetyReceipt, SafetyRequest, SafetyRow
 from schemas.documents.drills import DrillsSummary
 from schemas.drill_plan import DrillPlan
+from schemas.drill_process_steps import process_problem
 from schemas.limits import IDEMPOTENCY_KEY_MAX
 from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
 from schemas.request_metadata import RequestBody
-from services.drills.process_steps import process_problem
 from services.gateway.fabrics import accepts, default_living_fabric, fabric_of, living_fabrics, site_of
 from services.gateway.requests.operator_requests import RequestTerms, submit, valid_body
 from services.gateway.resources.status_documents import read_one

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.drill_plan import Allowance, Phase, PlannedLimit, PlannedProbe
 from schemas.messages.drill_requests import ReleaseDrills, RunDrill, StopAllDrills, StopDrill
+from schemas.messages.drills import DrillDeviated
 from schemas.messages.operator import InjectFault
 from schemas.site_readings import SiteQuery, SiteReading
 from shared.engine.site import Site
@@ -72,8 +73,8 @@ def test_a_violation_counts_from_one_reading_to_the_next_and_deviates_beyond_its
     lamp = next(one for one in rig.document().lamps if one.phase == "method")
     assert (lamp.deviated, lamp.verdict) == (True, "passed")
     assert abs(lamp.violated_us - 20 * MINUTE) <= MINUTE
-    (deviated,) = [m for m in rig.log if m.type == "DrillDeviated"]
-    assert deviated.body.violated_us > deviated.body.allowed_us == 10 * MINUTE
+    (deviated,) = [m.body for m in rig.log if isinstance(m.body, DrillDeviated)]
+    assert deviated.violated_us > deviated.allowed_us == 10 * MINUTE
     assert rig.document().status == "completed"
     assert rig.document().deviated
 

@@ -12,6 +12,8 @@ from schemas.body import Body
 from schemas.drill_plan import Allowance, DrillPlan, PlannedProbe, PlannedStep
 from schemas.envelope import Envelope
 from schemas.messages.drill_requests import RunDrill, StopAllDrills, StopDrill
+from schemas.messages.drills import DrillBegun
+from schemas.messages.failures import FaultBegan
 from schemas.messages.operator import DrainCube, InjectFault
 from services.drills.state import DrillsState
 from shared.engine.dispatch import deliver
@@ -105,10 +107,12 @@ def test_every_drill_ends_and_undoes_only_its_own(made: DrillPlan, seed: int) ->
 
 def check_log(rig: DrillRig, log: list[Envelope]) -> None:
     """Orders stay within the lease, every fault of a drill expires by it, and the record replays."""
-    leases = {m.body.drill: m.body.lease_ends_us for m in log if m.type == "DrillBegun"}
+    leases = {m.body.drill: m.body.lease_ends_us for m in log if isinstance(m.body, DrillBegun)}
     for message in log:
-        if message.type == "FaultBegan" and message.body.drill is not None:
-            assert message.body.expires_us <= leases[message.body.drill]
+        fault = message.body
+        if isinstance(fault, FaultBegan) and fault.drill is not None:
+            assert fault.expires_us is not None
+            assert fault.expires_us <= leases[fault.drill]
     again = DrillRig(answer=rig.answer, fabrics=())
     replay = Replay(again.site)
     assert all(replay.feed(position, message) is None for position, message in enumerate(rig.log))

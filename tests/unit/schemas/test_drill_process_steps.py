@@ -1,7 +1,7 @@
 """Steps that act on processes: refused where there are none, or where no supervisor accepts them."""
 
 from schemas.drill_plan import DrillPlan, PlannedStep
-from services.drills.process_steps import process_problem
+from schemas.drill_process_steps import process_problem
 from tests.support.drill_plans import ocs_drill
 
 STEP = PlannedStep(name="kill", what="process", verb="kill-process", process="scheduler")
