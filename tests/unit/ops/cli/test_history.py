@@ -217,7 +217,7 @@ def test_frames_are_exported_as_one_table(gateway: Client, tmp_path: Path) -> No
 
 
 POD, STATIC, NETWORK = (
-    {"name": name, "kind": kind, "network": network, "ocs": ocs}
+    {"name": name, "kind": kind, "network": network, "ocs": ocs, "retired_us": None}
     for name, kind, network, ocs in (
         *(("pod-0", "superpod", None, 48), ("pod-1", "static-pod", None, 0)),
         ("dcn-0", "dcn", {"blocks": 16}, 128),

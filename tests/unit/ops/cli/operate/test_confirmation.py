@@ -18,7 +18,7 @@ ANSWERS: dict[str, list[Answer]] = {
     "/v1/slices": [as_json([{"name": "pod-0/slice-0"}])],
     "/v1/fabrics/pod-0/retire": [as_json(RETIRED)],
 }
-QUESTION = "pod-0 is the only fabric of this twin, with 1 slices that have not ended. Retire it for good?"
+QUESTION = "pod-0 is the only fabric of this twin, with 1 slice that has not ended. Retire it for good?"
 
 
 def on_terminal(url: str, typed: str, *words: str) -> tuple[int, str]:

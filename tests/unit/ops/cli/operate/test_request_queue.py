@@ -71,6 +71,9 @@ def test_parts_that_stay_faulty_are_reported_when_a_fault_is_cleared() -> None:
         assert done.stdout.endswith(f"\n{OCS} stays faulty because of pod-0/fault-9\n")
 
 
+LIVING = {"/v1/fabrics/pod-0": [as_json({"name": "pod-0", "retired_us": None})]}
+
+
 @pytest.mark.parametrize(
     ("words", "cleared"),
     [
@@ -86,7 +89,7 @@ def test_all_faults_are_cleared_or_those_of_a_part(words: tuple[str, ...], clear
     board = fault("pod-0/fault-11", f"{OCS}/driver-1")
     active = [HERE, ELSEWHERE, board, fault("pod-1/fault-2", "pod-1/ocs-18")]
     clears = {f"/v1/faults/{row['name']}/clear": [receipt(ENDED)] for row in active}
-    answers = {"/v1/faults": [as_json(active)], "/v1/events": [as_json([])], **clears}
+    answers = {"/v1/faults": [as_json(active)], "/v1/events": [as_json([])], **LIVING, **clears}
     with answering(answers) as twin:
         done = lightwave("clear", "--all", *words, url=twin.url)
         assert done.returncode == 0
@@ -133,7 +136,8 @@ def test_only_injected_faults_are_cleared_unless_natural_ones_are_requested(
 ) -> None:
     active = [HERE, NATURAL, DRILL]
     clears = {f"/v1/faults/{row['name']}/clear": [receipt(ENDED)] for row in active}
-    with answering({"/v1/faults": [as_json(active)], "/v1/events": [as_json([])], **clears}) as twin:
+    answers = {"/v1/faults": [as_json(active)], "/v1/events": [as_json([])], **LIVING, **clears}
+    with answering(answers) as twin:
         done = lightwave("clear", *words, url=twin.url)
         cleared_names = [request.path.split("/")[-2] for request in twin.requests if request.method == "POST"]
     left = "lightwave: 1 natural fault is left; `--all --natural` ends natural faults, too\n"
